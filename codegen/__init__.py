@@ -1,0 +1,1 @@
+"""The compiler: access maps to loop nests to Python source to native kernels; knows no XLA, no NumPy routine."""

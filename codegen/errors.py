@@ -1,0 +1,23 @@
+"""The exceptions of TileJIT; `tilejit` exports them, the compiler raises its share."""
+
+from __future__ import annotations
+
+
+class TilejitError(Exception):
+    """Anything that TileJIT refuses or cannot do."""
+
+
+class LayoutError(TilejitError, ValueError):
+    """A layout, or data for it, is wrong; the text says what, where and what to write instead."""
+
+
+class LayoutIndexError(LayoutError, IndexError):
+    """An index lies outside the array or the buffer that it was used on."""
+
+
+class KernelError(TilejitError, RuntimeError):
+    """A kernel could not be built, or its bounds could not be proven."""
+
+
+class StoreError(TilejitError, OSError):
+    """The store of compiled kernels was asked for something that it cannot do."""
