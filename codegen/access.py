@@ -1,0 +1,388 @@
+"""Access maps: where each element of a logical array lives, as sums of mixed-radix digit trees.
+
+An `AccessMap` is a base plus one offset for every root; a root is one logical dimension (or several,
+merged row-major into one index m), and a tree says how m becomes an offset:
+
+    Leaf(n, s)              m * s                               for 0 <= m < n
+    Split(n, t, high, low)  high(m // t) + low(m % t)           XLA's tile step, a CuTe mode
+    Window(n, tree, a, k)   tree(a + k * m)                     a slice of another tree
+    Opaque(n, f)            f(m), only known point by point     `*` at a later tile level
+
+The extent n is a bound at every node, not only at the top: partial tiles are Splits whose tile does not
+divide the extent. Everything here is exact integer arithmetic in Python; nothing depends on the size of
+the array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import gcd, prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Offsets: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """Offsets of one strided walk: m -> m * stride."""
+
+    extent: int
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Two digits: m -> high(m // tile) + low(m % tile); `high` may hold more than the bound needs."""
+
+    extent: int
+    tile: int
+    high: Tree
+    low: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A slice of another tree: m -> tree(start + step * m), less its value at m = 0."""
+
+    extent: int
+    tree: Tree
+    start: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Offsets that only a function knows; every value lies within [lowest, highest]."""
+
+    extent: int
+    offsets: Callable[[Offsets], Offsets]
+    lowest: int
+    highest: int
+
+
+Tree: TypeAlias = Leaf | Split | Window | Opaque
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A tree over the row-major index of `dims`; no dims at all for an axis of one put in front."""
+
+    dims: tuple[int, ...]
+    tree: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class AccessMap:
+    """Where each element of an array of extents `dims` lives, in units of `unit_bits` bits.
+
+    `roots` hold the storage trees whole, padding included; `slots` counts the elements of the storage,
+    or is None where the storage is somebody's strided array and padding has no meaning. `element_bits`
+    is the width of one element in this storage. `tail` counts the slots behind the last tile. `bounds`
+    are the offsets that may be touched, [low, stop) in units, known apart from the roots: kernels are
+    proven against them.
+    """
+
+    dims: tuple[int, ...]
+    roots: tuple[Root, ...]
+    base: int
+    unit_bits: int
+    element_bits: int
+    bounds: tuple[int, int]
+    slots: int | None = None
+    tail: int = 0
+
+    @property
+    def width(self) -> int:
+        """Units that one element takes."""
+        return self.element_bits // self.unit_bits
+
+    @property
+    def elements(self) -> int:
+        """Elements of the logical array."""
+        return prod(self.dims)
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether some offsets are only known point by point."""
+        return any(isinstance(root.tree, Opaque) for root in self.roots)
+
+    def in_units(self, unit_bits: int) -> AccessMap:
+        """The same map counted in other units; the strides must come out whole."""
+        if unit_bits == self.unit_bits:
+            return self
+        roots = tuple(replace(r, tree=_scaled(r.tree, self.unit_bits, unit_bits)) for r in self.roots)
+        scale = self.unit_bits
+        bounds = self.bounds[0] * scale // unit_bits, self.bounds[1] * scale // unit_bits
+        base = self.base * scale // unit_bits
+        return replace(self, roots=roots, base=base, unit_bits=unit_bits, bounds=bounds)
+
+
+def strided_map(
+    dims: tuple[int, ...], strides: tuple[int, ...], bounds: tuple[int, int], *, element_bits: int
+) -> AccessMap:
+    """The map of a strided array such as NumPy's: one leaf a dimension, strides and bounds in bytes.
+
+    strided_map((3, 5), (20, 4), (0, 60), element_bits=32) is a C-ordered f32[3,5].
+    """
+    roots = tuple(
+        Root((d,), Leaf(n, s if n > 1 else 0)) for d, (n, s) in enumerate(zip(dims, strides, strict=True))
+    )
+    return AccessMap(dims, roots, 0, 8, element_bits, bounds)
+
+
+def ceil_div(a: int, b: int) -> int:
+    """The least integer not below a / b."""
+    return -(-a // b)
+
+
+def evaluate(tree: Tree, index: Any) -> Any:
+    """The offset at `index`, an int or an int64 array; the definition, without any shortcut."""
+    match tree:
+        case Leaf(_, stride):
+            return index * stride
+        case Split(_, tile, high, low):
+            return evaluate(high, index // tile) + evaluate(low, index % tile)
+        case Window(_, inner, start, step):
+            return evaluate(inner, start + step * index) - evaluate(inner, start)
+        case Opaque(_, offsets, _, _):
+            return offsets(np.asarray(index, dtype=np.int64))
+
+
+def truncate(tree: Tree, extent: int) -> Tree:
+    """The same offsets on [0, extent); digits that never carry disappear."""
+    match tree:
+        case Leaf(_, stride):
+            return Leaf(extent, stride if extent > 1 else 0)
+        case Split(_, tile, high, low):
+            if extent <= tile:
+                return truncate(low, extent)
+            return Split(extent, tile, truncate(high, ceil_div(extent, tile)), truncate(low, tile))
+        case _:
+            return replace(tree, extent=extent)
+
+
+def coalesce(tree: Tree) -> Tree:
+    """The same offsets with the fewest digits; a bound rides on the merged digit.
+
+    Split(n, t, Leaf(_, t*s), Leaf(t, s))  ->  Leaf(n, s)
+    """
+    match tree:
+        case Leaf(extent, stride):
+            return Leaf(extent, stride if extent > 1 else 0)
+        case Window():
+            return _coalesce_window(tree)
+        case Opaque():
+            return tree
+    high, low = coalesce(tree.high), coalesce(tree.low)
+    extent, tile = tree.extent, tree.tile
+    if tile == 1:
+        return truncate(high, extent)
+    if extent <= tile:
+        return coalesce(truncate(low, extent))
+    if isinstance(low, Split) and low.extent % low.tile == 0:
+        inner = low.tile
+        upper = Split(ceil_div(extent, inner), tile // inner, high, low.high)
+        return coalesce(Split(extent, inner, upper, low.low))
+    if isinstance(low, Leaf):
+        if isinstance(high, Leaf) and (high.stride == low.stride * tile or high.extent == 1):
+            return Leaf(extent, low.stride)
+        if isinstance(high, Split) and isinstance(high.low, Leaf) and high.low.stride == low.stride * tile:
+            return coalesce(Split(extent, high.tile * tile, high.high, Leaf(high.tile * tile, low.stride)))
+    return Split(extent, tile, high, low)
+
+
+def _coalesce_window(window: Window) -> Tree:
+    """A window that needs no window: on a leaf, on whole tiles, or inside one tile."""
+    extent, start, step = window.extent, window.start, window.step
+    tree = coalesce(window.tree)
+    if extent == 1:
+        return Leaf(1, 0)
+    match tree:
+        case Leaf(_, stride):
+            return Leaf(extent, stride * step)
+        case Split(_, tile, high, low):
+            last = start + step * (extent - 1)
+            if start // tile == last // tile:
+                return coalesce(Window(extent, low, start % tile, step))
+            if step == 1 and start % tile == 0:
+                upper = Window(ceil_div(extent, tile), high, start // tile, 1)
+                return coalesce(Split(extent, tile, upper, low))
+            if step % tile == 0:
+                return coalesce(Window(extent, high, start // tile, step // tile))
+            return Window(extent, tree, start, step)
+        case Window(_, inner, start0, step0):
+            return coalesce(Window(extent, inner, start0 + step0 * start, step0 * step))
+        case Opaque():
+            return Window(extent, tree, start, step)
+
+
+def split(tree: Tree, tile: int) -> tuple[Tree, Tree] | None:
+    """(high, low) with tree == Split(extent, tile, high, low), or None where no such pair exists here."""
+    match tree:
+        case Leaf(extent, stride):
+            return Leaf(ceil_div(extent, tile), stride * tile), Leaf(tile, stride)
+        case Split(extent, t, high, low):
+            if tile == t:
+                return high, low
+            if tile % t == 0 and tile // t < high.extent:
+                upper = split(high, tile // t)
+                return upper and (upper[0], Split(tile, t, upper[1], low))
+            if t % tile == 0:
+                lower = split(low, tile)
+                return lower and (Split(ceil_div(extent, tile), t // tile, high, lower[0]), lower[1])
+            return None
+        case Window(extent, inner, start, 1):
+            pair = split(inner, tile) if start % tile == 0 and tile < inner.extent else None
+            return pair and (Window(ceil_div(extent, tile), pair[0], start // tile, 1), pair[1])
+        case _:
+            return None
+
+
+def cuts(tree: Tree) -> frozenset[int]:
+    """Weights at which the whole tree can be cut in two digits."""
+    match tree:
+        case Split(_, tile, high, low):
+            inner = {c for c in cuts(low) if tile % c == 0}
+            return frozenset({tile} | {tile * c for c in cuts(high)} | inner)
+        case Window(_, inner_tree, start, 1):
+            return frozenset(gcd(c, start) for c in cuts(inner_tree)) - {1}
+        case _:
+            return frozenset()
+
+
+def offset_range(tree: Tree, extent: int | None = None) -> tuple[int, int]:
+    """The lowest and the highest offset on [0, extent), exactly (for Opaque: the bounds it was given)."""
+    return _offset_range(tree, tree.extent if extent is None else extent)
+
+
+@lru_cache(maxsize=4096)
+def _offset_range(tree: Tree, extent: int) -> tuple[int, int]:
+    match tree:
+        case Leaf(_, stride):
+            last = (extent - 1) * stride
+            return min(0, last), max(0, last)
+        case Opaque(_, _, lowest, highest):
+            return lowest, highest
+        case Window():
+            inner = _offset_range(tree.tree, tree.tree.extent)
+            first = int(evaluate(tree.tree, tree.start))
+            return inner[0] - first, inner[1] - first
+    if extent <= tree.tile:
+        return _offset_range(tree.low, extent)
+    whole, rest = divmod(extent, tree.tile)
+    upper, lower = _offset_range(tree.high, whole), _offset_range(tree.low, tree.tile)
+    lowest, highest = upper[0] + lower[0], upper[1] + lower[1]
+    if rest:
+        first = int(evaluate(tree.high, whole))
+        lower = _offset_range(tree.low, rest)
+        lowest, highest = min(lowest, first + lower[0]), max(highest, first + lower[1])
+    return lowest, highest
+
+
+def map_offset(access: AccessMap, index: tuple[Any, ...]) -> Any:
+    """The offset of a multi-index (ints, or broadcast int64 arrays), in the map's units."""
+    offset: Any = access.base
+    for root in access.roots:
+        if not root.dims:
+            continue
+        merged: Any = 0
+        for d in root.dims:
+            merged = merged * access.dims[d] + index[d]
+        offset = offset + evaluate(root.tree, merged)
+    return offset
+
+
+def map_range(access: AccessMap) -> tuple[int, int]:
+    """The lowest and the highest offset of any element; the map must have elements."""
+    ranges = [offset_range(root.tree) for root in access.roots]
+    return access.base + sum(r[0] for r in ranges), access.base + sum(r[1] for r in ranges)
+
+
+def logical_roots(access: AccessMap) -> tuple[Root, ...]:
+    """The roots cut to their logical bounds, coalesced, merged dimensions taken apart where they can be."""
+    out: list[Root] = []
+    for root in access.roots:
+        if root.dims:
+            out += _unmerge(root.dims, coalesce(truncate(root.tree, root.tree.extent)), access.dims)
+    return tuple(out)
+
+
+def _unmerge(dims: tuple[int, ...], tree: Tree, extents: tuple[int, ...]) -> list[Root]:
+    for k in range(len(dims) - 1, 0, -1):
+        inner = 1
+        for d in dims[k:]:
+            inner *= extents[d]
+        pair: tuple[Tree, Tree] | None
+        if inner == 1:
+            pair = tree, Leaf(1, 0)
+        elif inner == tree.extent:
+            pair = Leaf(1, 0), tree
+        else:
+            pair = split(tree, inner)
+        if pair:
+            high, low = pair
+            return _unmerge(dims[:k], coalesce(high), extents) + _unmerge(dims[k:], coalesce(low), extents)
+    return [Root(dims, tree)]
+
+
+def window_map(
+    access: AccessMap, starts: tuple[int, ...], steps: tuple[int, ...], extents: tuple[int, ...]
+) -> AccessMap:
+    """The map of a box of the array: element k of dimension d is element starts[d] + steps[d]*k.
+
+    The box has no slots of its own: padding belongs to the whole. Merged dimensions become one opaque root.
+    """
+    if 0 in extents:
+        return replace(access, dims=extents, roots=(), slots=None, tail=0)
+    roots: list[Root] = []
+    for root in logical_roots(access):
+        if len(root.dims) == 1:
+            d = root.dims[0]
+            roots.append(Root((d,), coalesce(Window(extents[d], root.tree, starts[d], steps[d]))))
+        elif all(starts[d] == 0 and steps[d] == 1 and extents[d] == access.dims[d] for d in root.dims):
+            roots.append(root)
+        else:
+            roots.append(_merged_window(root, access.dims, starts, steps, extents))
+    base = int(map_offset(access, starts))
+    return replace(access, dims=extents, roots=tuple(roots), base=base, slots=None, tail=0)
+
+
+def _merged_window(
+    root: Root, dims: tuple[int, ...], starts: tuple[int, ...], steps: tuple[int, ...], extents: tuple[int, ...]
+) -> Root:
+    def outer_index(index: Offsets) -> Offsets:
+        merged = np.zeros_like(index)
+        rest, digits = index, []
+        for d in reversed(root.dims):
+            digits.append((d, rest % extents[d]))
+            rest = rest // extents[d]
+        for d, k in reversed(digits):
+            merged = merged * dims[d] + (starts[d] + steps[d] * k)
+        return merged
+
+    first = int(evaluate(root.tree, int(outer_index(np.zeros(1, np.int64))[0])))
+    lowest, highest = offset_range(root.tree)
+    extent = 1
+    for d in root.dims:
+        extent *= extents[d]
+    offsets: Callable[[Offsets], Offsets] = lambda index: evaluate(root.tree, outer_index(index)) - first  # noqa: E731
+    return Root(root.dims, Opaque(extent, offsets, lowest - first, highest - first))
+
+
+def _scaled(tree: Tree, old: int, new: int) -> Tree:
+    match tree:
+        case Leaf(extent, stride):
+            return Leaf(extent, stride * old // new)
+        case Split(extent, tile, high, low):
+            return Split(extent, tile, _scaled(high, old, new), _scaled(low, old, new))
+        case Window(extent, inner, start, step):
+            return Window(extent, _scaled(inner, old, new), start, step)
+        case Opaque(extent, offsets, lowest, highest):
+            return Opaque(
+                extent, lambda index: offsets(index) * old // new, lowest * old // new, highest * old // new
+            )

@@ -1,0 +1,117 @@
+"""Source to object code: Numba to LLVM IR, llvmlite to machine code. Imports numba: import lazily."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+
+from codegen.cpu import CpuLevel
+from codegen.errors import KernelError
+from codegen.object_symbols import undefined_symbols
+from codegen.simd import routines
+
+ALLOWED_SYMBOLS = frozenset({"memcpy", "memmove", "memset"})
+"""What an object may leave to the process that loads it; anything else would need numba there."""
+
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltKernel:
+    """Machine code that defines the kernel's name, and the IR it came from."""
+
+    object_code: bytes
+    llvm_ir: str
+
+
+def build(name: str, source: str, level: CpuLevel) -> BuiltKernel:
+    """Compile the kernel that `source` defines.
+
+    Raises:
+        KernelError: Numba or LLVM refuses, or the code would call something that is not there at run time.
+    """
+    with _lock:
+        function = _function(name, source)
+        signature = numba.void(*[numba.int64] * 5)
+        try:
+            compiled = numba.cfunc(signature, error_model="numpy")(function)
+        except numba.core.errors.NumbaError as error:
+            raise KernelError(f"numba refuses the kernel {name}\n{error}") from error
+        machine = target_machine(level)
+        module = parse(compiled.inspect_llvm(), machine)
+        optimise(module, compiled.native_name, machine)
+        module.get_function(compiled.native_name).name = name
+        ir = str(module)
+        object_code = machine.emit_object(module)
+    foreign = undefined_symbols(object_code) - ALLOWED_SYMBOLS
+    if foreign:
+        raise KernelError(f"the kernel {name} would call {sorted(foreign)}, which no process without numba has")
+    return BuiltKernel(object_code, ir)
+
+
+def assembly(llvm_ir: str, level: CpuLevel) -> str:
+    """The machine code as text."""
+    machine = target_machine(level)
+    return str(machine.emit_assembly(parse(llvm_ir, machine)))
+
+
+def target_machine(level: CpuLevel) -> Any:
+    """LLVM's target machine for a level; relocatable code, the small model the loader needs."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(
+        cpu=level.llvm_cpu, features=level.llvm_features, opt=3, reloc="default", codemodel="jitdefault"
+    )
+
+
+def parse(llvm_ir: str, machine: Any) -> Any:
+    """The IR as a verified module for that machine."""
+    module = llvm.parse_assembly(llvm_ir)
+    module.triple = machine.triple
+    module.verify()
+    return module
+
+
+def optimise(module: Any, symbol: str, machine: Any) -> None:
+    """Keep the kernel alone, inline what it calls, and optimise for the level rather than for Numba's CPU.
+
+    Numba links whole libraries: wrappers for Python and error paths that nothing here can reach.
+    """
+    for function in module.functions:
+        if not function.is_declaration and function.name != symbol:
+            function.linkage = "internal"
+    for variable in module.global_variables:
+        if not variable.is_declaration:
+            variable.linkage = "internal"
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    options.slp_vectorization = True
+    options.loop_interleaving = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+
+
+def _function(name: str, source: str) -> Any:
+    """Define the kernel; its source stays readable in tracebacks, and on disk under TILEJIT_DUMP."""
+    file = f"<tilejit {name}>"
+    dump = os.environ.get("TILEJIT_DUMP")
+    if dump:
+        path = Path(dump) / f"{name}.py"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(source)
+        except OSError as error:
+            print(f"TILEJIT_DUMP={dump}: {error}", file=sys.stderr)
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    namespace: dict[str, Any] = dict(routines())
+    exec(compile(source, file, "exec"), namespace)
+    return namespace[name]

@@ -1,0 +1,104 @@
+"""Pick a schedule for a normalised scalar nest: the only place that guesses."""
+
+from __future__ import annotations
+
+from codegen.errors import KernelError
+from codegen.ir import Convert, Fill, For, LoopNest, refs
+from codegen.passes.normalise import int_size, scalar
+from codegen.schedule import OUTER_RANKS, Mode, Schedule
+
+INTERLEAVES = (2, 4, 8)
+"""Short digits that are worth a kernel with the digit as a constant."""
+
+
+def choose(nest: LoopNest, *, threads: int = 1) -> Schedule:
+    """The schedule for one box.
+
+    Runs where both sides are contiguous along the same loop, a 2-D transfer where they are contiguous along
+    different ones, else element by element along the destination's most minor loop.
+    """
+    mode, inner, interleave = _transfer(nest)
+    outer = [loop for loop in nest.loops if loop.axis not in inner]
+    if threads > 1 and outer and int_size(outer[0].extent) < 2 * threads:
+        widest = max(outer, key=lambda loop: int_size(loop.extent))
+        if int_size(widest.extent) > int_size(outer[0].extent):
+            outer.remove(widest)
+            outer.insert(0, widest)
+    return Schedule(mode, tuple(x.axis for x in outer), inner, interleave, padded_rank(len(outer)))
+
+
+def padded_rank(loops: int) -> int:
+    """The number of outer loops of the kernel that serves `loops` of them."""
+    rank = next((r for r in OUTER_RANKS if r >= loops), None)
+    if rank is None:
+        raise KernelError(f"{loops} outer loops are more than any kernel has; fold some into a table")
+    return rank
+
+
+def _transfer(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:
+    store = scalar(nest)
+    src, dst = refs(store)
+    packed = [b for b in nest.buffers if b.unit_bits == 1]
+    if packed:
+        return _packed_transfer(nest)
+    if isinstance(store.value, Convert):
+        return "elements", _minor_axis(nest), ""
+    width = nest.buffer("dst").element.bits // 8
+    row = _unit(nest, "dst", width)
+    if isinstance(store.value, Fill):
+        return ("fill", (row.axis,), "") if row else ("elements", _minor_axis(nest), "")
+    column = _unit(nest, "src", width)
+    if row is None or column is None or src is None:
+        return "elements", _minor_axis(nest), ""
+    if row is column:
+        return "run", (row.axis,), ""
+    rows, columns = int_size(row.extent), int_size(column.extent)
+    interleave = ""
+    if rows in INTERLEAVES and dst.stride(column.axis) == rows * width and width < 16:
+        interleave = "dst"
+    elif columns in INTERLEAVES and src.stride(row.axis) == columns * width and width < 16:
+        interleave = "src"
+    return "transpose", (column.axis, row.axis), interleave
+
+
+def _packed_transfer(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:
+    """Whole bytes of packed elements where every other stride is whole bytes, else bit by bit."""
+    store = scalar(nest)
+    src, dst = refs(store)
+    dst_bits = nest.buffer("dst").element.bits
+    row = _unit(nest, "dst", dst_bits)
+    whole = nest.table_loop is None
+    if isinstance(store.value, Fill):
+        if whole and row and _whole_bytes(nest, "dst", row, dst_bits):
+            return "fill", (row.axis,), ""
+        return "elements", _minor_axis(nest), ""
+    if isinstance(store.value, Convert) or src is None:
+        return "elements", _minor_axis(nest), ""
+    src_bits = nest.buffer("src").element.bits
+    if whole and dst_bits < 8 <= src_bits and row and _whole_bytes(nest, "dst", row, dst_bits):
+        return "pack bits", (row.axis,), ""
+    column = _unit(nest, "src", src_bits)
+    if whole and src_bits < 8 <= dst_bits and column and _whole_bytes(nest, "src", column, src_bits):
+        return "unpack bits", (column.axis,), ""
+    return "elements", _minor_axis(nest), ""
+
+
+def _whole_bytes(nest: LoopNest, side: str, unit: For, bits: int) -> bool:
+    src, dst = refs(nest.innermost)
+    ref = dst if side == "dst" else src
+    if ref is None or int_size(ref.const) % 8 or int_size(unit.extent) * bits % 8:
+        return False
+    return all(int_size(s) % 8 == 0 for a, s in ref.terms if a != unit.axis)
+
+
+def _unit(nest: LoopNest, side: str, width: int) -> For | None:
+    """The loop along which that side is contiguous."""
+    src, dst = refs(nest.innermost)
+    ref = dst if side == "dst" else src
+    if ref is None:
+        return None
+    return next((loop for loop in nest.loops if ref.stride(loop.axis) == width), None)
+
+
+def _minor_axis(nest: LoopNest) -> tuple[str, ...]:
+    return (nest.loops[-1].axis,) if nest.loops else ()

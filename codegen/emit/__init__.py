@@ -1,0 +1,1 @@
+"""Nest to Python source: writer, expressions, kernels."""

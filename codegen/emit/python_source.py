@@ -1,0 +1,157 @@
+"""A lifted nest as Python source that Numba compiles and a person can read.
+
+A kernel is `kernel(src, dst, sizes, begin, end)`: two addresses, the address of a table of 64-bit
+arguments, and the part [begin, end) of its first loop. Addresses of a packed side count bits.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from codegen.emit.expressions import CONVERSIONS, load_call, store_call
+from codegen.emit.writer import Writer
+from codegen.ir import (
+    Convert,
+    CopyRun,
+    Elementwise,
+    Fill,
+    FillRun,
+    For,
+    ForEach,
+    Load,
+    LoopNest,
+    PackBits,
+
+    Size,
+    Stmt,
+    Transpose,
+    UnpackBits,
+)
+from codegen.printer import format_transfer
+
+TABLE_ARGUMENTS = ("src_offsets", "dst_offsets")
+FILL_ARGUMENTS = ("fill_low", "fill_high")
+
+
+def kernel_name(nest: LoopNest, arguments: tuple[str, ...]) -> str:
+    """A name that says what the kernel does and tells it from all others."""
+    digest = sha256(repr((nest, arguments)).encode()).hexdigest()[:12]
+    kind = {
+        CopyRun: "copy_runs",
+        FillRun: "fill_runs",
+        Transpose: "transpose",
+        Elementwise: "copy_elements",
+        PackBits: "pack_bits",
+        UnpackBits: "unpack_bits",
+    }[type(nest.innermost)]
+    return f"{kind}_{digest}"
+
+
+def emit(nest: LoopNest, arguments: tuple[str, ...]) -> str:
+    """The kernel's source; `arguments` are the names in the table of sizes, in order."""
+    out = Writer()
+    name = kernel_name(nest, arguments)
+    out.line(f'"""{name}')
+    out.line()
+    loops = " ".join(loop.axis for loop in nest.loops)
+    each = "for each table entry, " if nest.table_loop else ""
+    out.line(f"{each}loops {loops}, the first over [begin, end), around:")
+    out.line(format_transfer(nest.innermost))
+    out.line('"""')
+    out.line()
+    with out.block(f"def {name}(src, dst, sizes, begin, end):"):
+        for k, argument in enumerate(arguments):
+            if argument not in _shared_extents(nest):
+                out.line(f"{argument} = int64_at(sizes, {k})")
+        _statement(nest.body, out, nest, ("src", "dst"), first=True)
+    return out.text()
+
+
+def _shared_extents(nest: LoopNest) -> set[str]:
+    """Extents that the kernel is told as [begin, end) instead."""
+    first = nest.table_loop.count if nest.table_loop else nest.loops[0].extent
+    return {_text(first)}
+
+
+def _statement(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str], *, first: bool) -> None:
+    match stmt:
+        case For(axis, extent, body):
+            head = "begin, end" if first else _text(extent)
+            with out.block(f"for {axis} in range({head}):"):
+                _statement(body, out, nest, _advanced(axis, nest, out, at), first=False)
+        case ForEach(axis, _, body):
+            with out.block(f"for {axis} in range(begin, end):"):
+                out.line(f"src_{axis} = {at[0]} + int64_at(src_offsets, {axis})")
+                out.line(f"dst_{axis} = {at[1]} + int64_at(dst_offsets, {axis})")
+                _statement(body, out, nest, (f"src_{axis}", f"dst_{axis}"), first=False)
+        case _:
+            _transfer(stmt, out, nest, at)
+
+
+def _advanced(axis: str, nest: LoopNest, out: Writer, at: tuple[str, str]) -> tuple[str, str]:
+    """Lines that step both addresses along an axis; the names to go on with."""
+    inner = nest.innermost
+    src, dst = at
+    out.line(f"dst_{axis} = {dst} + {axis} * {axis}_dst")
+    if isinstance(inner, FillRun) or (isinstance(inner, Elementwise) and isinstance(inner.value, Fill)):
+        return src, f"dst_{axis}"
+    out.line(f"src_{axis} = {src} + {axis} * {axis}_src")
+    return f"src_{axis}", f"dst_{axis}"
+
+
+def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> None:
+    src, dst = at
+    match stmt:
+        case CopyRun(_, _, count):
+            out.line(f"copy_run({dst}, {src}, {_text(count)})")
+        case FillRun(_, count):
+            out.line(f"fill_run({dst}, {_text(count)}, fill_low, fill_high)")
+        case Transpose():
+            out.line(_transpose_call(stmt, src, dst))
+        case PackBits(_, _, bits, count, step):
+            out.line(f"pack_bits_{bits}({dst}, {src}, {_text(count)}, {_text(step)})")
+        case UnpackBits(_, _, bits, count, step):
+            out.line(f"unpack_bits_{bits}({dst}, {src}, {_text(count)}, {_text(step)})")
+        case Elementwise():
+            _elementwise(stmt, out, nest, src, dst)
+        case _:
+            raise AssertionError(f"emit: no rule for {type(stmt).__name__}")
+
+
+def _transpose_call(stmt: Transpose, src: str, dst: str) -> str:
+    kind = f"u{8 * stmt.width}"
+    rows, columns = _text(stmt.rows), _text(stmt.columns)
+    if stmt.interleave == "dst":
+        return f"interleave_{rows}_{kind}({dst}, {src}, {columns}, {_text(stmt.row_step)})"
+    if stmt.interleave == "src":
+        return f"deinterleave_{columns}_{kind}({dst}, {src}, {rows}, {_text(stmt.column_step)})"
+    steps = f"{_text(stmt.row_step)}, {_text(stmt.column_step)}"
+    return f"transpose_{kind}({dst}, {src}, {rows}, {columns}, {steps})"
+
+
+def _elementwise(stmt: Elementwise, out: Writer, nest: LoopNest, src: str, dst: str) -> None:
+    source, target = stmt.src_element, stmt.dst_element
+    in_bits = nest.buffer("dst").unit_bits == 1
+    with out.block(f"for k in range({_text(stmt.count)}):"):
+        to = f"{dst} + k * {_text(stmt.dst_step)}"
+        at = f"{src} + k * {_text(stmt.src_step)}"
+        to = f"({to}) >> 3" if in_bits and target.bits >= 8 else to
+        at = f"({at}) >> 3" if in_bits and source.bits >= 8 else at
+        match stmt.value:
+            case Fill() if target.bits >= 8:
+                out.line(f"fill_run({to}, {target.bits // 8}, fill_low, fill_high)")
+            case Fill():
+                out.line(store_call(target, to, "fill_low"))
+            case Convert(_, kind, result):
+                value = CONVERSIONS[kind, result].format(load_call(source, at))
+                out.line(store_call(target, to, value))
+            case Load() if source.bits == target.bits and not in_bits:
+                out.line(f"move_u{source.bits}({to}, {at})")
+            case Load():
+                out.line(store_call(target, to, load_call(source, at)))
+
+
+def _text(size: Size) -> str:
+    return str(size) if isinstance(size, int) else size.name
+
+

@@ -1,0 +1,167 @@
+"""The slow, obvious executor of nests: the oracle that kernels are compared with.
+
+Buffers are NumPy uint8 arrays. Offsets count the buffer's unit; one Python statement moves one element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.errors import KernelError
+from codegen.ir import (
+    Convert,
+    CopyRun,
+    Elementwise,
+    Fill,
+    FillRun,
+    LoopNest,
+    PackBits,
+    Param,
+    Ref,
+    Size,
+    Store,
+    Transfer,
+    Transpose,
+    UnpackBits,
+)
+
+Bytes: TypeAlias = NDArray[np.uint8]
+Tables: TypeAlias = Mapping[str, NDArray[np.int64]]
+
+
+def interpret(
+    nest: LoopNest,
+    buffers: Mapping[str, Bytes],
+    *,
+    sizes: Mapping[str, int] | None = None,
+    tables: Tables | None = None,
+    fill: bytes = b"",
+) -> None:
+    """Run a nest, scalar or vectorised, on the bytes of its buffers.
+
+    `sizes` gives the values of parameters, `tables` the offset tables, `fill` one element of padding.
+
+    Raises:
+        KernelError: the nest touches a byte outside a buffer, or converts (which NumPy is the oracle for).
+    """
+    run = _Run(nest, buffers, dict(sizes or {}), tables or {}, fill)
+    loops = [range(run.size(loop.extent)) for loop in nest.loops]
+    axes = [loop.axis for loop in nest.loops]
+    table = nest.table_loop
+    for entry in range(run.size(table.count)) if table else [0]:
+        for values in product(*loops):
+            env = dict(zip(axes, values, strict=True))
+            if table:
+                env[table.axis] = entry
+            run.statement(nest.innermost, env)
+
+
+class _Run:
+    def __init__(
+        self, nest: LoopNest, buffers: Mapping[str, Bytes], sizes: dict[str, int], tables: Tables, fill: bytes
+    ) -> None:
+        self.nest, self.buffers, self.sizes, self.tables, self.fill = nest, buffers, sizes, tables, fill
+
+    def size(self, size: Size) -> int:
+        return self.sizes[size.name] if isinstance(size, Param) else size
+
+    def place(self, ref: Ref, env: dict[str, int]) -> int:
+        offset = self.size(ref.const) + sum(self.size(s) * env[a] for a, s in ref.terms)
+        return offset + sum(int(self.tables[name][env[axis]]) for name, axis in ref.tables)
+
+    def read(self, buffer: str, offset: int, bits: int) -> int:
+        """The element's bits as an unsigned number."""
+        start = offset * self.nest.buffer(buffer).unit_bits
+        data = self.bytes(buffer, start, bits)
+        return int.from_bytes(bytes(data), "little") >> (start % 8) & ((1 << bits) - 1)
+
+    def write(self, buffer: str, offset: int, bits: int, value: int) -> None:
+        start = offset * self.nest.buffer(buffer).unit_bits
+        data = self.bytes(buffer, start, bits)
+        shift, mask = start % 8, (1 << bits) - 1
+        whole = int.from_bytes(bytes(data), "little") & ~(mask << shift) | (value & mask) << shift
+        data[:] = np.frombuffer(whole.to_bytes(len(data), "little"), np.uint8)
+
+    def bytes(self, buffer: str, start: int, bits: int) -> Bytes:
+        first, stop = start // 8, -(-(start + bits) // 8)
+        if first < 0 or stop > len(self.buffers[buffer]):
+            raise KernelError(f"interpret: {buffer} has no bytes {first} to {stop - 1}")
+        return self.buffers[buffer][first:stop]
+
+    def move(self, dst: int, src: int, dst_bits: int, src_bits: int) -> None:
+        value = self.read("src", src, src_bits)
+        if dst_bits == 1 < src_bits:
+            value = int(value != 0)
+        self.write("dst", dst, dst_bits, value)
+
+    def statement(self, stmt: Transfer, env: dict[str, int]) -> None:
+        match stmt:
+            case Store(ref, value):
+                src, dst = self.nest.buffers[0].element, self.nest.buffer("dst").element
+                self.element(self.place(ref, env), value, dst.bits, env, src.bits, 0)
+            case CopyRun(dst, src, count):
+                to, at, n = self.place(dst, env), self.place(src, env), self.size(count)
+                for k in range(n):
+                    self.move(to + k, at + k, 8, 8)
+            case FillRun(dst, count):
+                to, pattern = self.place(dst, env), self.pattern()
+                for k in range(self.size(count)):
+                    self.write("dst", to + k, 8, pattern[k % len(pattern)])
+            case Transpose():
+                self.transpose(stmt, env)
+            case Elementwise():
+                for k in range(self.size(stmt.count)):
+                    to = self.place(stmt.dst, env) + k * self.size(stmt.dst_step)
+                    step = k * self.size(stmt.src_step)
+                    self.element(to, stmt.value, stmt.dst_element.bits, env, stmt.src_element.bits, step)
+            case PackBits(dst, src, bits, count, step):
+                to, at = self.place(dst, env) * 8, self.place(src, env)
+                for k in range(self.size(count) * 8 // bits):
+                    value = self.read("src", at + k * self.size(step), 8)
+                    self.write_bits(to + k * bits, bits, int(value != 0) if bits == 1 else value)
+            case UnpackBits(dst, src, bits, count, step):
+                to, at = self.place(dst, env), self.place(src, env) * 8
+                for k in range(self.size(count) * 8 // bits):
+                    value = self.bytes("src", at + k * bits, bits)[0] >> ((at + k * bits) % 8)
+                    self.write("dst", to + k * self.size(step), 8, int(value) & ((1 << bits) - 1))
+
+    def element(
+        self, dst: int, value: object, dst_bits: int, env: dict[str, int], src_bits: int, src_step: int
+    ) -> None:
+        match value:
+            case Fill():
+                self.write("dst", dst, dst_bits, int.from_bytes(self.fill, "little"))
+            case Convert(load, source, target) if source.startswith("swap "):
+                size = src_bits // 8
+                raw = self.read("src", self.place(load.ref, env) + src_step, src_bits)
+                self.write("dst", dst, dst_bits, int.from_bytes(raw.to_bytes(size, "big"), "little"))
+            case Convert(_, source, target):
+                raise KernelError(f"interpret: {source} to {target} is judged against NumPy")
+            case _:
+                at = self.place(value.ref, env) + src_step  # type: ignore[attr-defined]
+                self.move(dst, at, dst_bits, src_bits)
+
+    def transpose(self, stmt: Transpose, env: dict[str, int]) -> None:
+        to, at, width = self.place(stmt.dst, env), self.place(stmt.src, env), stmt.width
+        for r, c in product(range(self.size(stmt.rows)), range(self.size(stmt.columns))):
+            dst = to + c * self.size(stmt.column_step) + r * width
+            src = at + r * self.size(stmt.row_step) + c * width
+            self.move(dst, src, 8 * width, 8 * width)
+
+    def write_bits(self, start: int, bits: int, value: int) -> None:
+        data = self.bytes("dst", start, bits)
+        shift, mask = start % 8, (1 << bits) - 1
+        data[0] = (int(data[0]) & ~(mask << shift) | (value & mask) << shift) & 0xFF
+
+    def pattern(self) -> bytes:
+        """One element of padding, or for a packed one the byte that repeats it."""
+        bits = self.nest.buffer("dst").element.bits
+        if bits >= 8:
+            return self.fill
+        byte = sum((self.fill[0] & ((1 << bits) - 1)) << k for k in range(0, 8, bits))
+        return bytes([byte])

@@ -1,0 +1,145 @@
+"""A kernel: generated source, the machine code behind it, and what led to it."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+from codegen.cpu import cpu_level
+from codegen.emit.python_source import emit, kernel_name
+from codegen.errors import KernelError
+from codegen.ir import LoopNest
+from codegen.printer import format_nest
+from codegen.schedule import Schedule
+from codegen.store import default_store, store_key
+
+_PROTOTYPE = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)
+_lock = threading.RLock()
+_kernels: dict[tuple[LoopNest, tuple[str, ...]], Kernel] = {}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One structure's code; copies of many shapes share it.
+
+    `nest` is the vectorised nest with sizes as parameters, `arguments` their names in the order of the
+    table that the code receives.
+    """
+
+    nest: LoopNest
+    arguments: tuple[str, ...]
+
+    @cached_property
+    def name(self) -> str:
+        """The function's name in the source."""
+        return kernel_name(self.nest, self.arguments)
+
+    @cached_property
+    def source(self) -> str:
+        """The Python source that Numba compiles."""
+        return emit(self.nest, self.arguments)
+
+    @cached_property
+    def call(self) -> Callable[[int, int, int, int, int], None]:
+        """The native function: (source, destination, sizes, begin, end), addresses as integers.
+
+        Raises:
+            KernelError: it could not be built.
+        """
+        with _lock:
+            return _PROTOTYPE(_load(self.name, self._object_code()))
+
+    def _object_code(self) -> bytes:
+        level, store = cpu_level(), default_store()
+        key = store_key(self.source, level.llvm_cpu, level.llvm_features)
+        code = store.get(key)
+        if code is None:
+            code = self._built().object_code
+            store.put(key, code)
+        return code
+
+    def _built(self) -> Any:
+        from codegen.build import build
+
+        return build(self.name, self.source, cpu_level())
+
+    @property
+    def llvm_ir(self) -> str:
+        """The optimised LLVM IR; compiled anew, since the store keeps machine code only."""
+        return str(self._built().llvm_ir)
+
+    @property
+    def assembly(self) -> str:
+        """The machine code as text."""
+        from codegen.build import assembly
+
+        return assembly(self.llvm_ir, cpu_level())
+
+    @property
+    def digest(self) -> str:
+        """What tells this kernel from all others."""
+        return sha256(self.source.encode()).hexdigest()
+
+
+def kernel_for(nest: LoopNest, arguments: tuple[str, ...]) -> Kernel:
+    """The kernel of a structure, the same object each time."""
+    with _lock:
+        key = nest, arguments
+        if key not in _kernels:
+            _kernels[key] = Kernel(nest, arguments)
+        return _kernels[key]
+
+
+def kernels_in_use() -> tuple[Kernel, ...]:
+    """All kernels that this process has asked for."""
+    with _lock:
+        return tuple(_kernels.values())
+
+
+_engine: Any = None
+_loaded: dict[str, int] = {}
+
+
+def _load(name: str, object_code: bytes) -> int:
+    """The address of a kernel in object code, by llvmlite alone."""
+    global _engine
+    if name in _loaded:
+        return _loaded[name]
+    from llvmlite import binding
+
+    if _engine is None:
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        target = binding.Target.from_triple(binding.get_process_triple())
+        machine = target.create_target_machine(codemodel="jitdefault")
+        _engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    _engine.add_object_file(binding.ObjectFileRef.from_data(object_code))
+    _engine.finalize_object()
+    address = int(_engine.get_function_address(name))
+    if not address:
+        raise KernelError(f"the object code of {name} does not define it")
+    _loaded[name] = address
+    return address
+
+
+@dataclass(frozen=True)
+class Step:
+    """One box of a copy on its way to a kernel: every stage kept, for whoever asks to see it."""
+
+    scalar: LoopNest
+    schedule: Schedule
+    vectorised: LoopNest
+    kernel: Kernel
+    sizes: tuple[tuple[str, int], ...]
+
+    def report(self) -> str:
+        """Schedule and nests, before and after."""
+        return (
+            f"schedule  {self.schedule}\n"
+            f"kernel    {self.kernel.name}\n\n{format_nest(self.scalar)}\n{format_nest(self.vectorised)}"
+        )

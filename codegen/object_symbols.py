@@ -1,0 +1,27 @@
+"""The symbols that an ELF object leaves undefined."""
+
+from __future__ import annotations
+
+import struct
+
+SYMTAB = 2
+
+
+def undefined_symbols(object_code: bytes) -> frozenset[str]:
+    """Names that the object uses and does not define; nothing for formats other than 64-bit ELF."""
+    if object_code[:5] != b"\x7fELF\x02":
+        return frozenset()
+    (table,) = struct.unpack_from("<Q", object_code, 0x28)
+    size, count = struct.unpack_from("<HH", object_code, 0x3A)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", object_code, table + k * size) for k in range(count)]
+    out = set()
+    for _, kind, _, _, offset, length, link, _, _, entry in sections:
+        if kind != SYMTAB:
+            continue
+        names = sections[link][4]
+        for at in range(offset + entry, offset + length, entry):
+            name, _, _, section = struct.unpack_from("<IBBH", object_code, at)
+            if section == 0 and name:
+                start = names + name
+                out.add(object_code[start : object_code.index(b"\0", start)].decode())
+    return frozenset(out)

@@ -1,0 +1,1 @@
+"""Passes: pure functions, nest in, nest out; one a file."""

@@ -1,0 +1,138 @@
+"""Lift sizes out of the code: what comes from a shape becomes an argument of the kernel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from codegen.ir import (
+    Convert,
+    CopyRun,
+    Element,
+    Elementwise,
+    Expr,
+    Fill,
+    FillRun,
+    For,
+    Load,
+    LoopNest,
+    PackBits,
+    Param,
+    Ref,
+    Size,
+    Transfer,
+    Transpose,
+    UnpackBits,
+    wrap,
+)
+
+NAMES = "abcdefgh"
+
+
+def lift_sizes(nest: LoopNest) -> tuple[LoopNest, tuple[tuple[str, int], ...]]:
+    """The nest with parameters for its sizes, and their values in the order of the arguments.
+
+    before:  for i in 9:          copy_run dst[512*i] <- src[1200*i], 512 bytes
+    after:   for a in a_extent:   copy_run dst[a_dst*a] <- src[a_src*a], count bytes
+    """
+    lift = _Lift({loop.axis: NAMES[k] for k, loop in enumerate(nest.loops)})
+    inner = lift.transfer(nest.innermost)
+    loops = tuple(
+        For(lift.axes[loop.axis], lift.size(f"{lift.axes[loop.axis]}_extent", loop.extent), inner)
+        for loop in nest.loops
+    )
+    table = nest.table_loop
+    if table:
+        table = replace(table, count=lift.size("entries", table.count))
+    buffers = tuple(replace(b, element=_moved(b.element, inner)) for b in nest.buffers)
+    lifted = LoopNest(buffers, wrap(loops, table, inner))
+    return lifted, tuple(lift.values.items())
+
+
+def _moved(element: Element, inner: Transfer) -> Element:
+    """Runs of bytes do not care what the elements were; a kernel for all of them is one kernel."""
+    match inner:
+        case CopyRun() | FillRun():
+            return Element("u8", 8)
+        case Transpose() | PackBits() | UnpackBits():
+            return Element(f"u{element.bits}", element.bits)
+        case Elementwise(_, value) if not isinstance(value, Convert):
+            return Element(f"u{element.bits}", element.bits)
+        case _:
+            return element
+
+
+class _Lift:
+    """Collects the arguments while the nest is walked once."""
+
+    def __init__(self, axes: dict[str, str]) -> None:
+        self.axes = axes
+        self.values: dict[str, int] = {}
+
+    def size(self, name: str, value: Size) -> Param:
+        if not isinstance(value, int):
+            raise AssertionError(f"{name} is lifted already")
+        self.values[name] = value
+        return Param(name)
+
+    def ref(self, ref: Ref) -> Ref:
+        """Every loop gets a stride on every side, so that holes do not make new kernels."""
+        terms = tuple(
+            (new, self.size(f"{new}_{ref.buffer}", ref.stride(old))) for old, new in self.axes.items()
+        )
+        return Ref(ref.buffer, 0, terms, ref.tables)
+
+    def value(self, value: Expr) -> Expr:
+        match value:
+            case Load(ref):
+                return Load(self.ref(ref))
+            case Convert(Load(ref), source, target):
+                return Convert(Load(self.ref(ref)), source, target)
+            case Fill():
+                return value
+
+    def transfer(self, stmt: Transfer) -> Transfer:
+        match stmt:
+            case CopyRun(dst, src, count):
+                return CopyRun(self.ref(dst), self.ref(src), self.size("count", count))
+            case FillRun(dst, count):
+                return FillRun(self.ref(dst), self.size("count", count))
+            case Transpose():
+                return self.transpose(stmt)
+            case Elementwise():
+                return self.elementwise(stmt)
+            case PackBits(dst, src, _, count, step):
+                return self.changed(stmt, dst, src, count=count, src_step=step)
+            case UnpackBits(dst, src, _, count, step):
+                return self.changed(stmt, dst, src, count=count, dst_step=step)
+            case _:
+                raise AssertionError(f"lift_sizes: no rule for {type(stmt).__name__}")
+
+    def transpose(self, stmt: Transpose) -> Transpose:
+        rows, columns = stmt.rows, stmt.columns
+        lifted = self.changed(stmt, stmt.dst, stmt.src, row_step=stmt.row_step, column_step=stmt.column_step)
+        if stmt.interleave == "dst":
+            return replace(lifted, rows=rows, columns=self.size("columns", columns))
+        if stmt.interleave == "src":
+            return replace(lifted, rows=self.size("rows", rows), columns=columns)
+        return replace(lifted, rows=self.size("rows", rows), columns=self.size("columns", columns))
+
+    def elementwise(self, stmt: Elementwise) -> Elementwise:
+        value = self.value(stmt.value)
+        plain = not isinstance(value, Convert)
+        dst, src = stmt.dst_element, stmt.src_element
+        unit = stmt.dst_step == dst.bits // 8 and stmt.src_step == src.bits // 8 and not plain
+        return replace(
+            stmt,
+            dst=self.ref(stmt.dst),
+            value=value,
+            count=self.size("count", stmt.count),
+            dst_step=stmt.dst_step if unit else self.size("dst_step", stmt.dst_step),
+            src_step=stmt.src_step if unit else self.size("src_step", stmt.src_step),
+            dst_element=Element(f"u{dst.bits}", dst.bits) if plain and dst.bits >= 8 and src.bits >= 8 else dst,
+            src_element=Element(f"u{src.bits}", src.bits) if plain and dst.bits >= 8 and src.bits >= 8 else src,
+        )
+
+    def changed(self, stmt: Any, dst: Ref, src: Ref, **sizes: Size) -> Any:
+        lifted = {name: self.size(name, value) for name, value in sizes.items()}
+        return replace(stmt, dst=self.ref(dst), src=self.ref(src), **lifted)

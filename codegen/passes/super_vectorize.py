@@ -1,0 +1,135 @@
+"""Put a transfer in the place of the innermost loops, as the schedule says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.ir import (
+    Buffer,
+    CopyRun,
+    Elementwise,
+    FillRun,
+    For,
+    Load,
+    LoopNest,
+    PackBits,
+    Ref,
+    Transfer,
+    Transpose,
+    UnpackBits,
+    refs,
+    wrap,
+)
+from codegen.passes.normalise import int_size, keep_only, scalar
+from codegen.schedule import Schedule
+
+
+def super_vectorize(nest: LoopNest, schedule: Schedule) -> LoopNest:
+    """Replace the loops named in `schedule.inner`.
+
+    before:  for i in 9: for j in 128:  dst[512*i + 4*j] = src[1200*i + 4*j]
+    after:   for i in 9:                copy_run dst[512*i] <- src[1200*i], 512 bytes
+    """
+    loops = {loop.axis: loop for loop in nest.loops}
+    outer = tuple(loops[axis] for axis in schedule.outer)
+    inner = tuple(loops[axis] for axis in schedule.inner)
+    match schedule.mode:
+        case "run":
+            transfer: Transfer = _run(nest, outer, inner[0])
+        case "fill":
+            nest, transfer = _fill(nest, outer, inner[0])
+        case "transpose":
+            transfer = _transpose(nest, outer, inner[0], inner[1], schedule.interleave)
+        case "elements":
+            transfer = _elements(nest, outer, inner[0] if inner else None)
+        case "pack bits" | "unpack bits":
+            nest, transfer = _bits(nest, outer, inner[0], schedule.mode)
+    return replace(nest, body=wrap(outer, nest.table_loop, transfer))
+
+
+def _outside(nest: LoopNest, outer: tuple[For, ...]) -> tuple[Ref | None, Ref]:
+    """Both places with the terms of the outer loops only."""
+    return refs(keep_only(scalar(nest), {loop.axis for loop in outer}))
+
+
+def _places(nest: LoopNest, outer: tuple[For, ...]) -> tuple[Ref, Ref]:
+    src, dst = _outside(nest, outer)
+    if src is None:
+        raise AssertionError("this transfer has a source")
+    return src, dst
+
+
+def _run(nest: LoopNest, outer: tuple[For, ...], loop: For) -> CopyRun:
+    src, dst = _places(nest, outer)
+    return CopyRun(dst, src, int_size(loop.extent) * nest.buffer("dst").element.bits // 8)
+
+
+def _fill(nest: LoopNest, outer: tuple[For, ...], loop: For) -> tuple[LoopNest, FillRun]:
+    count = int_size(loop.extent) * nest.buffer("dst").element.bits // 8
+    nest = in_bytes(nest, loop.axis)
+    return nest, FillRun(_outside(nest, outer)[1], count)
+
+
+def _transpose(nest: LoopNest, outer: tuple[For, ...], columns: For, rows: For, interleave: str) -> Transpose:
+    src, dst = _places(nest, outer)
+    whole_src, whole_dst = refs(scalar(nest))
+    if whole_src is None:
+        raise AssertionError("a transpose has a source")
+    return Transpose(
+        dst,
+        src,
+        nest.buffer("dst").element.bits // 8,
+        rows.extent,
+        columns.extent,
+        whole_src.stride(rows.axis),
+        whole_dst.stride(columns.axis),
+        interleave,
+    )
+
+
+def _elements(nest: LoopNest, outer: tuple[For, ...], loop: For | None) -> Elementwise:
+    store = scalar(nest)
+    src, dst = refs(store)
+    kept = keep_only(store, {x.axis for x in outer})
+    target = nest.buffer("dst").element
+    return Elementwise(
+        kept.ref,
+        kept.value,
+        loop.extent if loop else 1,
+        dst.stride(loop.axis) if loop else 0,
+        src.stride(loop.axis) if loop and src else 0,
+        target,
+        nest.buffer("src").element if src else target,
+    )
+
+
+def _bits(nest: LoopNest, outer: tuple[For, ...], loop: For, mode: str) -> tuple[LoopNest, Transfer]:
+    source, target = nest.buffer("src").element, nest.buffer("dst").element
+    nest = in_bytes(nest, loop.axis)
+    src, dst = _places(nest, outer)
+    whole_src, whole_dst = refs(scalar(nest))
+    if whole_src is None:
+        raise AssertionError("packing has a source")
+    if mode == "pack bits":
+        count = int_size(loop.extent) * target.bits // 8
+        return nest, PackBits(dst, src, target.bits, count, whole_src.stride(loop.axis))
+    count = int_size(loop.extent) * source.bits // 8
+    return nest, UnpackBits(dst, src, source.bits, count, whole_dst.stride(loop.axis))
+
+
+def in_bytes(nest: LoopNest, unit_axis: str) -> LoopNest:
+    """The nest with offsets in bytes; the packed side's own stride along `unit_axis` rounds to nothing."""
+    if all(b.unit_bits == 8 for b in nest.buffers):
+        return nest
+    store = scalar(nest)
+
+    def scaled(ref: Ref) -> Ref:
+        return replace(
+            ref, const=int_size(ref.const) // 8, terms=tuple((a, int_size(s) // 8) for a, s in ref.terms)
+        )
+
+    value = Load(scaled(store.value.ref)) if isinstance(store.value, Load) else store.value
+    buffers = tuple(Buffer(b.name, b.element, 8) for b in nest.buffers)
+    return replace(
+        nest, buffers=buffers, body=wrap(nest.loops, nest.table_loop, replace(store, ref=scaled(store.ref), value=value))
+    )

@@ -1,0 +1,338 @@
+"""From a lowered copy to kernels, and from kernels to bytes moved.
+
+The passes stand in NORMALISE (nest in, nest out) and SCHEDULED (nest and schedule in, nest out); an
+observer sees every stage. A `CopyProgram` is a copy ready to run on two addresses.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.access import AccessMap
+from codegen.choose import choose
+from codegen.ir import Element, Elementwise, LoopNest, refs
+from codegen.kernel import Kernel, Step, kernel_for
+from codegen.lower_copy import LoweredCopy, box_nest, lower_copy, pad_nest
+from codegen.padding import PadBox
+from codegen.passes.lift_sizes import lift_sizes
+from codegen.passes.normalise import NORMALISE, int_size
+from codegen.passes.pad_rank import pad_rank
+from codegen.passes.split_tails import split_run
+from codegen.passes.super_vectorize import super_vectorize
+from codegen.passes.widen import widen
+from codegen.refine import Box, PairTable
+from codegen.schedule import OUTER_RANKS
+from codegen.threads import run_parts
+from codegen.verify import affine_range, check_bounds, check_disjoint, verify_copy, verify_nest
+
+SCHEDULED = (super_vectorize, pad_rank)
+"""The passes that obey a schedule, in this order."""
+
+TABLE_CHUNK = 1 << 14
+"""Entries of an offset table that exist at one time: the memory of a copy stays flat."""
+
+SMALL_TABLE = 1 << 12
+"""Tables up to this extent are worked out once, not chunk by chunk."""
+
+Observer = Callable[[str, LoopNest], None]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One box ready to run: a kernel, its arguments, and its table of offsets where it has one."""
+
+    step: Step
+    src_offset: int
+    dst_offset: int
+    trips: int
+    tables: tuple[PairTable, ...] = ()
+    fill: tuple[int, int] | None = None
+    src_bounds: tuple[int, int] = (0, 0)
+    dst_bounds: tuple[int, int] = (0, 0)
+    reach: tuple[int, int, int, int] = (0, 0, 0, 0)
+    serial: bool = False
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """The table of arguments; the offset tables' addresses come in front when it has them."""
+        front = [0, 0] if self.tables else []
+        values = [*front, *(self.fill or ()), *(value for _, value in self.step.sizes)]
+        return np.array([v - (1 << 64) if v >= 1 << 63 else v for v in values], np.int64)
+
+    @cached_property
+    def _units(self) -> tuple[int, int]:
+        """Units an address counts on either side: 1 for bytes, 8 for bits."""
+        by_name = {b.name: 8 // b.unit_bits for b in self.step.vectorised.buffers}
+        return by_name.get("src", 1), by_name["dst"]
+
+    def run(self, src: int, dst: int, part: int, parts: int) -> None:
+        """Do one part of `parts` of the box."""
+        if self.serial and parts > 1:
+            if part:
+                return
+            part, parts = 0, 1
+        begin, end = self.trips * part // parts, self.trips * (part + 1) // parts
+        if begin == end:
+            return
+        src, dst = src * self._units[0] + self.src_offset, dst * self._units[1] + self.dst_offset
+        if not self.tables:
+            self.step.kernel.call(src, dst, self.sizes.ctypes.data, begin, end)
+            return
+        sizes = self.sizes.copy()
+        for src_table, dst_table in self._chunks(begin, end):
+            self._check_tables(src_table, dst_table)
+            sizes[0], sizes[1] = src_table.ctypes.data, dst_table.ctypes.data
+            self.step.kernel.call(src, dst, sizes.ctypes.data, 0, len(src_table))
+
+    def _chunks(self, begin: int, end: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        small = {
+            id(t): (t.src(np.arange(t.extent)), t.dst(np.arange(t.extent)))
+            for t in self.tables
+            if t.extent <= SMALL_TABLE
+        }
+        for start in range(begin, end, TABLE_CHUNK):
+            entry = np.arange(start, min(start + TABLE_CHUNK, end))
+            src, dst = np.zeros_like(entry), np.zeros_like(entry)
+            for table in reversed(self.tables):
+                index, entry = entry % table.extent, entry // table.extent
+                if id(table) in small:
+                    src += small[id(table)][0][index]
+                    dst += small[id(table)][1][index]
+                else:
+                    src += table.src(index)
+                    dst += table.dst(index)
+            yield src, dst
+
+    def _check_tables(self, src: NDArray[np.int64], dst: NDArray[np.int64]) -> None:
+        low, high, dst_low, dst_high = self.reach
+        check_bounds("source", int(src.min()) + low, int(src.max()) + high, self.src_bounds)
+        check_bounds("destination", int(dst.min()) + dst_low, int(dst.max()) + dst_high, self.dst_bounds)
+
+
+@dataclass(frozen=True)
+class CopyProgram:
+    """A copy ready to run; `launches` write disjoint slots, `first` what must be there before them."""
+
+    lowered: LoweredCopy
+    first: tuple[Launch, ...]
+    launches: tuple[Launch, ...]
+    stages: list[tuple[str, LoopNest]] = field(default_factory=list)
+
+    def run(self, src: int, dst: int, threads: int = 1) -> None:
+        """Copy between two addresses; the caller keeps both storages alive.
+
+        Raises:
+            KernelError: the storages overlap, or a table leaves them. Nothing has been written then, except
+                by the boxes before the one whose table is wrong.
+        """
+        _disjoint(self.lowered, src, dst)
+        for launch in self.first:
+            run_parts(lambda k, n, launch=launch: launch.run(src, dst, k, n), threads)  # type: ignore[misc]
+        if self.launches:
+            run_parts(lambda k, n: self._run_part(src, dst, k, n), threads)
+
+    def _run_part(self, src: int, dst: int, part: int, parts: int) -> None:
+        for launch in self.launches:
+            launch.run(src, dst, part, parts)
+
+    def pads_only(self) -> CopyProgram:
+        """The same without the elements; `src` of its `run` is not touched."""
+        pads = tuple(x for x in self.launches if x.fill is not None)
+        return replace(self, lowered=replace(self.lowered, boxes=()), launches=pads)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The boxes, padding included, with all their stages."""
+        return tuple(launch.step for launch in (*self.first, *self.launches))
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that the copy calls, each once."""
+        return tuple(dict.fromkeys(step.kernel for step in self.steps))
+
+
+def compile_copy(
+    src: AccessMap,
+    dst: AccessMap,
+    source: Element,
+    target: Element,
+    *,
+    swap: bool = False,
+    padding: bytes | None = None,
+    threads: int = 1,
+    observe: Observer | None = None,
+) -> CopyProgram:
+    """Lower a copy and find its kernels; nothing is compiled before the program runs.
+
+    `source` and `target` are what the two storages hold; `swap` reverses the bytes of source elements.
+    `padding` is one element of the padding value in the destination's bytes (a packed one: its bits in one
+    byte), or None to leave padding as it is.
+    """
+    unit = 1 if min(src.element_bits, dst.element_bits) < 8 else 8
+    src, dst = src.in_units(unit), dst.in_units(unit)
+    lowered = lower_copy(src, dst)
+    if os.environ.get("TILEJIT_VERIFY"):
+        verify_copy(lowered)
+    make = _Maker(lowered, source, target, swap, padding, threads, observe or (lambda name, nest: None))
+    first: list[Launch] = []
+    launches: list[Launch] = []
+    if padding is not None:
+        if lowered.fill_first and dst.slots:
+            every = PadBox(dst.base, ((dst.slots - dst.tail, dst.width),))
+            first += make.pad(every)
+        for pad in lowered.pads:
+            launches += make.pad(pad)
+    for box in lowered.boxes:
+        launches = make.box(box) + launches
+    return CopyProgram(lowered, tuple(first), tuple(launches))
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Turns boxes into launches; holds what all boxes of a copy share."""
+
+    lowered: LoweredCopy
+    source: Element
+    target: Element
+    swap: bool
+    padding: bytes | None
+    threads: int
+    observe: Observer
+
+    def box(self, box: Box) -> list[Launch]:
+        if box.volume == 0:
+            return []
+        nest = self._normal(box_nest(self.lowered, box, self.source, self.target, swap=self.swap))
+        folded = self._fold(nest, box)
+        if folded is not box:
+            nest = self._normal(box_nest(self.lowered, folded, self.source, self.target, swap=self.swap))
+        return [self._launch(part, folded.src_base, folded.dst_base, folded.tables) for part in self._parts(nest)]
+
+    def pad(self, pad: PadBox) -> list[Launch]:
+        if pad.volume == 0:
+            return []
+        nest = self._normal(pad_nest(self.lowered, pad, self.target))
+        box = Box(0, pad.dst_base, nest.digits)
+        folded = self._fold(nest, box)
+        if folded is not box:
+            digits = tuple((n, d) for n, _, d in folded.digits)
+            nest = self._normal(pad_nest(self.lowered, PadBox(folded.dst_base, digits), self.target))
+        return [self._launch(part, 0, folded.dst_base, folded.tables) for part in self._parts(nest)]
+
+    def _normal(self, nest: LoopNest) -> LoopNest:
+        self.observe("box", nest)
+        for run in NORMALISE:
+            nest = run(nest)
+            self.observe(run.__name__, nest)
+        if os.environ.get("TILEJIT_VERIFY"):
+            verify_nest(nest)
+        return widen(nest)
+
+    def _fold(self, nest: LoopNest, box: Box) -> Box:
+        """Outer loops beyond what any kernel has become a table."""
+        most = OUTER_RANKS[-1]
+        if len(nest.loops) <= most:
+            return box
+        src, dst = refs(nest.innermost)
+        width = nest.buffer("dst").element.bits // nest.buffer("dst").unit_bits
+        digits = [
+            (int_size(x.extent), int_size(src.stride(x.axis)) if src else 0, int_size(dst.stride(x.axis)))
+            for x in nest.loops
+        ]
+        tables = tuple(_strided_table(*d) for d in digits[:-most])
+        kept = digits[-most:]
+        run = width // self.lowered.dst.width
+        if run > 1:
+            kept.append((run, self.lowered.src.width, self.lowered.dst.width))
+        src_base = box.src_base + (int_size(src.const) if src else 0)
+        return Box(src_base, box.dst_base + int_size(dst.const), tuple(kept), box.tables + tables)
+
+    def _parts(self, nest: LoopNest) -> tuple[LoopNest, ...]:
+        return split_run(nest) if self.threads > 1 else (nest,)
+
+    def _launch(self, nest: LoopNest, src_base: int, dst_base: int, tables: tuple[PairTable, ...]) -> Launch:
+        schedule = choose(nest, threads=self.threads)
+        vectorised = nest
+        for run in SCHEDULED:
+            vectorised = run(vectorised, schedule)
+            self.observe(run.__name__, vectorised)
+        lifted, sizes = lift_sizes(vectorised)
+        self.observe("lift_sizes", lifted)
+        inner = vectorised.innermost
+        fills = refs(inner)[0] is None
+        names = tuple(name for name, _ in sizes)
+        front = ("src_offsets", "dst_offsets") if tables else ()
+        kernel = kernel_for(lifted, (*front, *(("fill_low", "fill_high") if fills else ()), *names))
+        reach = self._prove(nest, src_base, dst_base, affine=not tables)
+        src_ref, dst_ref = refs(nest.innermost)
+        src_at = src_base + (int_size(src_ref.const) if src_ref else 0)
+        dst_at = dst_base + int_size(dst_ref.const)
+        in_bytes = self.lowered.dst.unit_bits == 1 and vectorised.buffer("dst").unit_bits == 8
+        src_at, dst_at = (src_at // 8, dst_at // 8) if in_bytes else (src_at, dst_at)
+        return Launch(
+            Step(nest, schedule, vectorised, kernel, sizes),
+            src_at,
+            dst_at,
+            prod(t.extent for t in tables) if tables else int_size(vectorised.loops[0].extent),
+            tables,
+            self._pattern(inner) if fills else None,
+            self.lowered.src.bounds,
+            self.lowered.dst.bounds,
+            reach,
+            serial=vectorised.buffer("dst").unit_bits == 1,
+        )
+
+    def _prove(self, nest: LoopNest, src_base: int, dst_base: int, *, affine: bool) -> tuple[int, int, int, int]:
+        """The reach of a nest's loops on both sides; within the bounds, unless tables are still to come."""
+        src, dst = refs(nest.innermost)
+        reach: list[int] = []
+        for ref, base, access, side in (
+            (src, src_base, self.lowered.src, "source"),
+            (dst, dst_base, self.lowered.dst, "destination"),
+        ):
+            if ref is None:
+                reach += [0, 0]
+                continue
+            digits = [(int_size(x.extent), int_size(ref.stride(x.axis))) for x in nest.loops]
+            low, high = affine_range(base + int_size(ref.const), digits)
+            buffer = nest.buffer(ref.buffer)
+            stop = high + buffer.element.bits // buffer.unit_bits
+            if affine:
+                check_bounds(side, low, stop, access.bounds)
+            reach += [low, stop]
+        return reach[0], reach[1], reach[2], reach[3]
+
+    def _pattern(self, inner: object) -> tuple[int, int]:
+        """The padding as 16 bytes in two numbers; a packed value as it is, unless whole bytes are filled."""
+        if self.padding is None:
+            raise AssertionError("padding is written only where there is a value for it")
+        element = self.padding
+        bits = self.target.bits
+        if bits < 8:
+            value = element[0] & ((1 << bits) - 1)
+            if isinstance(inner, Elementwise):
+                return value, 0
+            element = bytes([sum(value << k for k in range(0, 8, bits))])
+        whole = (element * (16 // len(element)))[:16]
+        return int.from_bytes(whole[:8], "little"), int.from_bytes(whole[8:], "little")
+
+
+def _strided_table(extent: int, src: int, dst: int) -> PairTable:
+    return PairTable(extent, lambda m: m * src, lambda m: m * dst)
+
+
+def _disjoint(lowered: LoweredCopy, src: int, dst: int) -> None:
+    spans = []
+    for access, address in ((lowered.src, src), (lowered.dst, dst)):
+        low, stop = access.bounds
+        scale = 8 // access.unit_bits
+        spans.append((address + low // scale, address + -(-stop // scale)))
+    if lowered.boxes:
+        check_disjoint(spans[0], spans[1])

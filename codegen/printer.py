@@ -1,0 +1,109 @@
+"""A nest as text: what `tilejit explain` shows and goldens hold."""
+
+from __future__ import annotations
+
+from codegen.ir import (
+    Convert,
+    CopyRun,
+    Elementwise,
+    Expr,
+    Fill,
+    FillRun,
+    For,
+    ForEach,
+    Load,
+    LoopNest,
+    PackBits,
+    Ref,
+    Size,
+    Stmt,
+    Store,
+    Transfer,
+    Transpose,
+    UnpackBits,
+)
+
+
+def format_nest(nest: LoopNest) -> str:
+    """The nest, a loop a line, offsets in the buffers' units.
+
+    for d0 in 125:
+        dst[4096*d0] = src[1200*d0]
+    """
+    lines = [
+        f"{b.name}: {b.element.name}, {b.element.bits} bits, offsets in {'bytes' if b.unit_bits == 8 else 'bits'}"
+        for b in nest.buffers
+    ]
+    _statement(nest.body, 0, lines)
+    return "\n".join(lines) + "\n"
+
+
+def _statement(stmt: Stmt, depth: int, lines: list[str]) -> None:
+    indent = "    " * depth
+    match stmt:
+        case For(axis, extent, body):
+            lines.append(f"{indent}for {axis} in {format_size(extent)}:")
+            _statement(body, depth + 1, lines)
+        case ForEach(axis, count, body):
+            lines.append(f"{indent}for {axis} in table of {format_size(count)}:")
+            _statement(body, depth + 1, lines)
+        case _:
+            lines.append(indent + format_transfer(stmt))
+
+
+def format_transfer(stmt: Transfer) -> str:
+    """One statement on one line."""
+    match stmt:
+        case Store(ref, value):
+            return f"{format_ref(ref)} = {format_expr(value)}"
+        case CopyRun(dst, src, count):
+            return f"{format_ref(dst)} <- {format_ref(src)}, {format_size(count)} bytes"
+        case FillRun(dst, count):
+            return f"{format_ref(dst)} <- padding, {format_size(count)} bytes"
+        case Transpose(dst, src, width, rows, columns, row_step, column_step, interleave):
+            how = {"dst": "interleave", "src": "deinterleave", "": "transpose"}[interleave]
+            return (
+                f"{format_ref(dst)} <- {how} {format_ref(src)}, {format_size(rows)} rows of "
+                f"{format_size(columns)} u{8 * width}, rows {format_size(row_step)} apart, "
+                f"columns {format_size(column_step)} apart"
+            )
+        case Elementwise(dst, value, count, dst_step, src_step):
+            return (
+                f"{format_ref(dst)} <- {format_expr(value)}, {format_size(count)} elements, "
+                f"steps {format_size(dst_step)} and {format_size(src_step)}"
+            )
+        case PackBits(dst, src, bits, count, step):
+            return (
+                f"{format_ref(dst)} <- {format_size(count)} bytes of {8 // bits} elements each, "
+                f"packed from {format_ref(src)}, {format_size(step)} apart"
+            )
+        case UnpackBits(dst, src, bits, count, step):
+            return (
+                f"{format_ref(dst)} <- {format_size(count)} bytes of {8 // bits} elements each, "
+                f"unpacked from {format_ref(src)} to places {format_size(step)} apart"
+            )
+
+
+def format_expr(value: Expr) -> str:
+    """An expression on one line."""
+    match value:
+        case Load(ref):
+            return format_ref(ref)
+        case Fill():
+            return "padding"
+        case Convert(Load(ref), source, target):
+            return f"{target}({source} {format_ref(ref)})"
+
+
+def format_ref(ref: Ref) -> str:
+    """A place: buffer[const + stride*axis + table[axis]]."""
+    terms = [f"{format_size(s)}*{a}" for a, s in ref.terms if s != 0]
+    terms += [f"{table}[{axis}]" for table, axis in ref.tables]
+    if ref.const != 0 or not terms:
+        terms.insert(0, format_size(ref.const))
+    return f"{ref.buffer}[{' + '.join(terms)}]"
+
+
+def format_size(size: Size) -> str:
+    """A number, or the name of a parameter."""
+    return str(size) if isinstance(size, int) else size.name

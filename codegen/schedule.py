@@ -1,0 +1,36 @@
+"""A schedule: every decision about a nest, and nothing else; `choose.py` makes it, passes obey it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Mode: TypeAlias = Literal["run", "fill", "transpose", "elements", "pack bits", "unpack bits"]
+
+OUTER_RANKS = (1, 2, 4, 6)
+"""Outer loops are padded with loops of one to one of these, so that few kernels serve all shapes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How one nest is carried out.
+
+    mode         what the innermost loops become
+    outer        the loops that stay loops, outermost first; the first one is shared among threads
+    inner        the loops that the transfer takes in: () | (run,) | (columns, rows)
+    interleave   for a transpose: the side ("dst" or "src") whose short digit is a constant, else ""
+    rank         outer loops after padding with loops of one
+    """
+
+    mode: Mode
+    outer: tuple[str, ...]
+    inner: tuple[str, ...]
+    interleave: str = ""
+    rank: int = 1
+
+    def __str__(self) -> str:
+        order = " ".join(self.outer) or "none"
+        taken = " ".join(self.inner) or "none"
+        packed = f" | interleave {self.interleave}" if self.interleave else ""
+        parallel = f" | parallel {self.outer[0]}" if self.outer else ""
+        return f"{self.mode} | outer {order} | inner {taken}{packed} | rank {self.rank}{parallel}"

@@ -1,0 +1,21 @@
+"""What generated kernels call: every name here may stand in a kernel's source. Imports numba: import lazily."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codegen.simd import bits, blocks, casts, memory, runs
+
+
+def routines() -> dict[str, Any]:
+    """The names a generated kernel may use."""
+    names: dict[str, Any] = {}
+    for module in (memory, runs, casts):
+        names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
+    names |= {f"transpose_u{n}": getattr(blocks, f"transpose_u{n}") for n in (8, 16, 32, 64, 128)}
+    names |= blocks.INTERLEAVES | blocks.DEINTERLEAVES
+    names |= bits.PACKERS | bits.UNPACKERS | bits.BIT_LOADS | bits.BIT_STORES
+    return names
+
+
+PREFIXES = ("move_u", "load_", "store_u", "store_f", "int64_at", "swap_", "copy_run", "fill_run", "f32_", "bf16_")

@@ -1,0 +1,134 @@
+"""Two-dimensional transfers: the source is contiguous along columns, the destination along rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import njit
+
+from codegen.simd.memory import (
+    I32,
+    I64,
+    load,
+    move_u8,
+    move_u16,
+    move_u32,
+    move_u64,
+    move_u128,
+    statement,
+    store,
+    vector,
+)
+
+VECTOR_BYTES = 64
+
+
+def _transpose(move: Any, width: int) -> Any:
+    """Row after row of a tile that stays in cache: 64 bytes of each source row, 64 rows."""
+    tile_columns = max(64 // width, 4)
+
+    @njit(error_model="numpy")
+    def transpose(dst, src, rows, columns, row_step, column_step):
+        for c0 in range(0, columns, tile_columns):
+            c1 = min(c0 + tile_columns, columns)
+            for r0 in range(0, rows, 64):
+                r1 = min(r0 + 64, rows)
+                for c in range(c0, c1):
+                    out = dst + c * column_step
+                    row = src + c * width
+                    for r in range(r0, r1):
+                        move(out + r * width, row + r * row_step)
+
+    return transpose
+
+
+transpose_u8, transpose_u16 = _transpose(move_u8, 1), _transpose(move_u16, 2)
+transpose_u32, transpose_u64 = _transpose(move_u32, 4), _transpose(move_u64, 8)
+transpose_u128 = _transpose(move_u128, 16)
+
+
+def shuffle(builder: Any, a: Any, b: Any, mask: list[int]) -> Any:
+    """Lanes of two vectors, b's counted on behind a's."""
+    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(I32, len(mask)), mask))
+
+
+def zip_rows(builder: Any, rows: list[Any]) -> Any:
+    """One vector with lane c of each row side by side: r0[0] r1[0] … r0[1] r1[1] …"""
+    if len(rows) == 1:
+        return rows[0]
+    even, odd = zip_rows(builder, rows[0::2]), zip_rows(builder, rows[1::2])
+    lanes = even.type.count
+    return shuffle(builder, even, odd, [k // 2 + (k % 2) * lanes for k in range(2 * lanes)])
+
+
+def unzip_rows(builder: Any, zipped: Any, count: int) -> list[Any]:
+    """The rows that `zip_rows` put together."""
+    lanes = zipped.type.count // count
+    return [shuffle(builder, zipped, zipped, [r + count * c for c in range(lanes)]) for r in range(count)]
+
+
+def _interleave_block(rows: int, width: int) -> tuple[Any, int]:
+    """`rows` rows of one vector each, packed together; and how many columns that is."""
+    columns = VECTOR_BYTES // width
+
+    def emit(builder: Any, dst: Any, src: Any, row_step: Any) -> None:
+        loaded = [
+            load(builder, builder.add(src, builder.mul(row_step, ir.Constant(I64, r))), vector(8 * width, columns))
+            for r in range(rows)
+        ]
+        store(builder, zip_rows(builder, loaded), dst)
+
+    return statement(emit, 3, f"interleave_block_{rows}_{width}"), columns
+
+
+def _deinterleave_block(columns: int, width: int) -> tuple[Any, int]:
+    """One vector of each of `columns` destination rows; and how many source rows that is."""
+    rows = VECTOR_BYTES // width
+
+    def emit(builder: Any, dst: Any, src: Any, column_step: Any) -> None:
+        zipped = load(builder, src, vector(8 * width, rows * columns))
+        for c, part in enumerate(unzip_rows(builder, zipped, columns)):
+            store(builder, part, builder.add(dst, builder.mul(column_step, ir.Constant(I64, c))))
+
+    return statement(emit, 3, f"deinterleave_block_{columns}_{width}"), rows
+
+
+def _interleave(rows: int, width: int, move: Any) -> Callable[..., None]:
+    block, step = _interleave_block(rows, width)
+
+    @njit(error_model="numpy")
+    def interleave(dst, src, columns, row_step):
+        whole = columns // step * step
+        for c in range(0, whole, step):
+            block(dst + c * (rows * width), src + c * width, row_step)
+        for c in range(whole, columns):
+            for r in range(rows):
+                move(dst + (c * rows + r) * width, src + r * row_step + c * width)
+
+    return interleave  # type: ignore[no-any-return]
+
+
+def _deinterleave(columns: int, width: int, move: Any) -> Callable[..., None]:
+    block, step = _deinterleave_block(columns, width)
+
+    @njit(error_model="numpy")
+    def deinterleave(dst, src, rows, column_step):
+        whole = rows // step * step
+        for r in range(0, whole, step):
+            block(dst + r * width, src + r * (columns * width), column_step)
+        for r in range(whole, rows):
+            for c in range(columns):
+                move(dst + c * column_step + r * width, src + (r * columns + c) * width)
+
+    return deinterleave  # type: ignore[no-any-return]
+
+
+_MOVES = {1: move_u8, 2: move_u16, 4: move_u32, 8: move_u64}
+INTERLEAVES = {
+    f"interleave_{n}_u{8 * w}": _interleave(n, w, move) for n in (2, 4, 8) for w, move in _MOVES.items()
+}
+DEINTERLEAVES = {
+    f"deinterleave_{n}_u{8 * w}": _deinterleave(n, w, move) for n in (2, 4, 8) for w, move in _MOVES.items()
+}

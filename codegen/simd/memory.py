@@ -1,0 +1,189 @@
+"""Loads, stores and moves at raw addresses, in LLVM IR.
+
+Source and destination carry alias scopes: a copy's sides never overlap, and LLVM may vectorise on that.
+Every access is of alignment 1, so that misaligned arrays need no second kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+I8, I16, I32, I64 = (ir.IntType(n) for n in (8, 16, 32, 64))
+F16, F32, F64 = ir.HalfType(), ir.FloatType(), ir.DoubleType()
+
+
+def pointer(builder: Any, address: Any, kind: Any) -> Any:
+    """The address as a pointer to `kind`."""
+    return builder.inttoptr(address, kind.as_pointer())
+
+
+def tag(builder: Any, instruction: Any, side: str) -> None:
+    """Say which side an access belongs to: it never aliases the other."""
+    module = builder.module
+    domain = module.add_metadata(["tilejit"])
+    scopes = {name: module.add_metadata([module.add_metadata([f"tilejit {name}", domain])]) for name in ("src", "dst")}
+    other = "dst" if side == "src" else "src"
+    instruction.set_metadata("alias.scope", scopes[side])
+    instruction.set_metadata("noalias", scopes[other])
+
+
+def load(builder: Any, address: Any, kind: Any) -> Any:
+    """Load from the source, at any alignment."""
+    value = builder.load(pointer(builder, address, kind))
+    value.align = 1
+    tag(builder, value, "src")
+    return value
+
+
+def store(builder: Any, value: Any, address: Any) -> None:
+    """Store to the destination, at any alignment."""
+    done = builder.store(value, pointer(builder, address, value.type))
+    done.align = 1
+    tag(builder, done, "dst")
+
+
+def vector(bits: int, lanes: int) -> Any:
+    """The LLVM type of `lanes` integers of `bits` bits."""
+    return ir.VectorType(ir.IntType(bits), lanes)
+
+
+def statement(emit: Callable[..., None], arguments: int, name: str) -> Any:
+    """An intrinsic on `arguments` 64-bit integers that gives nothing back."""
+    names = ", ".join(f"a{k}" for k in range(arguments))
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        emit(builder, *args)
+        return context.get_dummy_value()
+
+    namespace = {"signature": types.void(*[types.int64] * arguments), "generate": generate}
+    exec(f"def {name}(typing, {names}):\n    return signature, generate\n", namespace)
+    return intrinsic(namespace[name])
+
+
+def _mover(width: int) -> Any:
+    kind = vector(8, width) if width > 8 else ir.IntType(8 * width)
+    return statement(lambda b, dst, src: store(b, load(b, src, kind), dst), 2, f"move_{width}")
+
+
+move_1, move_2, move_4, move_8, move_16, move_32, move_64 = (_mover(w) for w in (1, 2, 4, 8, 16, 32, 64))
+move_u8, move_u16, move_u32, move_u64, move_u128 = move_1, move_2, move_4, move_8, move_16
+
+
+def _loader(name: str, kind: Any, result: Any, extend: str = "") -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = load(builder, args[0], kind)
+        return getattr(builder, extend)(value, I64) if extend else value
+
+    namespace = {"signature": result(types.int64), "generate": generate}
+    exec(f"def load_{name}(typing, address):\n    return signature, generate\n", namespace)
+    return intrinsic(namespace[f"load_{name}"])
+
+
+load_u8, load_u16, load_u32, load_u64 = (
+    _loader(f"u{n}", ir.IntType(n), types.int64, "zext" if n < 64 else "") for n in (8, 16, 32, 64)
+)
+load_s8, load_s16, load_s32, load_s64 = (
+    _loader(f"s{n}", ir.IntType(n), types.int64, "sext" if n < 64 else "") for n in (8, 16, 32, 64)
+)
+load_f32, load_f64 = _loader("f32", F32, types.float32), _loader("f64", F64, types.float64)
+
+
+def _storer(name: str, kind: Any, argument: Any, narrow: bool) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = builder.trunc(args[1], kind) if narrow else args[1]
+        store(builder, value, args[0])
+        return context.get_dummy_value()
+
+    namespace = {"signature": types.void(types.int64, argument), "generate": generate}
+    exec(f"def store_{name}(typing, address, value):\n    return signature, generate\n", namespace)
+    return intrinsic(namespace[f"store_{name}"])
+
+
+store_u8, store_u16, store_u32, store_u64 = (
+    _storer(f"u{n}", ir.IntType(n), types.int64, n < 64) for n in (8, 16, 32, 64)
+)
+store_f32, store_f64 = _storer("f32", F32, types.float32, False), _storer("f64", F64, types.float64, False)
+
+
+@intrinsic
+def int64_at(typing: Any, address: Any, index: Any) -> Any:
+    """The index-th 64-bit integer of a table of sizes or offsets."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = builder.add(args[0], builder.shl(args[1], ir.Constant(I64, 3)))
+        return builder.load(pointer(builder, place, I64))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def read_byte(typing: Any, address: Any) -> Any:
+    """A byte of the destination, for a read-modify-write of part of it."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = builder.load(pointer(builder, args[0], I8))
+        tag(builder, value, "dst")
+        return builder.zext(value, I64)
+
+    return types.int64(types.int64), generate
+
+
+def _block_move(builder: Any, dst: Any, src: Any, count: Any) -> None:
+    pointers = I8.as_pointer()
+    memcpy = builder.module.declare_intrinsic("llvm.memcpy", [pointers, pointers, I64])
+    zero = ir.Constant(ir.IntType(1), 0)
+    builder.call(memcpy, [pointer(builder, dst, I8), pointer(builder, src, I8), count, zero])
+
+
+memcpy = statement(_block_move, 3, "memcpy")
+
+
+def _swap(bits: int) -> Any:
+    kind = ir.IntType(bits)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = args[0] if bits == 64 else builder.trunc(args[0], kind)
+        swapped = builder.call(builder.module.declare_intrinsic("llvm.bswap", [kind]), [value])
+        return swapped if bits == 64 else builder.zext(swapped, I64)
+
+    namespace = {"signature": types.int64(types.int64), "generate": generate}
+    exec(f"def swap_{bits}(typing, value):\n    return signature, generate\n", namespace)
+    return intrinsic(namespace[f"swap_{bits}"])
+
+
+swap_16, swap_32, swap_64 = _swap(16), _swap(32), _swap(64)
+
+
+def _reinterpret(name: str, source: Any, target: Any, result: Any, widen: bool) -> Any:
+    """Bits of an integer as a float, or of a float as an integer."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if widen:
+            value = builder.bitcast(args[0], target)
+            return value if target.width == 64 else builder.zext(value, I64)
+        value = args[0] if source.width == 64 else builder.trunc(args[0], source)
+        return builder.bitcast(value, target)
+
+    argument = types.int64 if not widen else {32: types.float32, 64: types.float64}[target.width]
+    namespace = {"signature": result(argument), "generate": generate}
+    exec(f"def {name}(typing, value):\n    return signature, generate\n", namespace)
+    return intrinsic(namespace[name])
+
+
+f32_of_bits = _reinterpret("f32_of_bits", I32, F32, types.float32, False)
+bits_of_f32 = _reinterpret("bits_of_f32", F32, I32, types.int64, True)
+
+
+@intrinsic
+def f32_of_half_bits(typing: Any, value: Any) -> Any:
+    """The binary16 number in the low bits as a float32; exact."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.fpext(builder.bitcast(builder.trunc(args[0], I16), F16), F32)
+
+    return types.float32(types.int64), generate

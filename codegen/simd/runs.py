@@ -1,0 +1,70 @@
+"""Runs: bytes that lie side by side on both sides, and runs of the padding value."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from codegen.simd.memory import (
+    memcpy,
+    move_1,
+    move_2,
+    move_4,
+    move_8,
+    move_16,
+    move_32,
+    move_64,
+    store_u8,
+    store_u16,
+    store_u32,
+    store_u64,
+)
+
+
+@njit(error_model="numpy")
+def copy_run(dst, src, count):
+    """Copy `count` bytes: whole vectors, then one more that overlaps the last."""
+    if count >= 2048:
+        memcpy(dst, src, count)
+    elif count >= 64:
+        last = count - 64
+        for k in range(0, last, 64):
+            move_64(dst + k, src + k)
+        move_64(dst + last, src + last)
+    elif count >= 32:
+        move_32(dst, src)
+        move_32(dst + count - 32, src + count - 32)
+    elif count >= 16:
+        move_16(dst, src)
+        move_16(dst + count - 16, src + count - 16)
+    elif count >= 8:
+        move_8(dst, src)
+        move_8(dst + count - 8, src + count - 8)
+    elif count >= 4:
+        move_4(dst, src)
+        move_4(dst + count - 4, src + count - 4)
+    elif count >= 2:
+        move_2(dst, src)
+        move_2(dst + count - 2, src + count - 2)
+    elif count == 1:
+        move_1(dst, src)
+
+
+@njit(error_model="numpy")
+def fill_run(dst, count, low, high):
+    """Write a pattern of 16 bytes over `count` bytes; `count` is a multiple of the element that repeats."""
+    whole = count & ~15
+    for k in range(0, whole, 16):
+        store_u64(dst + k, low)
+        store_u64(dst + k + 8, high)
+    dst += whole
+    if count & 8:
+        store_u64(dst, low)
+        dst += 8
+    if count & 4:
+        store_u32(dst, low)
+        dst += 4
+    if count & 2:
+        store_u16(dst, low)
+        dst += 2
+    if count & 1:
+        store_u8(dst, low)

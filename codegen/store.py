@@ -1,0 +1,192 @@
+"""Object code on disk: content-addressed, checked before use, never trusted, never in the way.
+
+An entry is one file: a line of JSON (its key, the digest of the kernel's source, the checksum of the code),
+then the object code. Anything odd is a miss. A directory that cannot be used means no store, and `info`
+says why.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tempfile
+from dataclasses import asdict, dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from codegen.errors import StoreError
+
+FORMAT = 1
+MAX_ENTRY_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class StoreKey:
+    """Every input of the compiler: two equal keys give the same machine code."""
+
+    source_digest: str
+    compiler_digest: str
+    numba: str
+    llvmlite: str
+    cpu: str
+    features: str
+    format: int = FORMAT
+
+    @property
+    def digest(self) -> str:
+        """The entry's name."""
+        return sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+def store_key(source: str, cpu: str, features: str) -> StoreKey:
+    """The key of a kernel's source compiled for a CPU."""
+    return StoreKey(_digest(source.encode()), _compiler_digest(), *_versions(), cpu, features)
+
+
+@cache
+def _versions() -> tuple[str, str]:
+    def of(package: str) -> str:
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            return "none"
+
+    return of("numba"), of("llvmlite")
+
+
+@cache
+def _compiler_digest() -> str:
+    """Digest of the code that turns sources into machine code: the build and the routines kernels call."""
+    here = Path(__file__).parent
+    files = [here / "build.py", *sorted((here / "simd").glob("*.py"))]
+    return _digest(b"\0".join(f.read_bytes() for f in files))
+
+
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()
+
+
+class Store:
+    """A directory of compiled kernels; `reason` says why there is none."""
+
+    def __init__(self, directory: Path | None, reason: str = "") -> None:
+        self.directory, self.reason = directory, reason
+        self.hits = self.misses = 0
+
+    @classmethod
+    def open(cls) -> Store:
+        """The user's store, or one that keeps nothing where that cannot be had."""
+        if os.environ.get("TILEJIT_NO_CACHE"):
+            return cls(None, "TILEJIT_NO_CACHE is set")
+        try:
+            directory = _default_directory()
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            reason = _distrust(directory)
+        except (OSError, RuntimeError) as error:
+            return cls(None, str(error))
+        return cls(None, reason) if reason else cls(directory)
+
+    def get(self, key: StoreKey) -> bytes | None:
+        """The object code under a key, or None: absent, damaged or foreign."""
+        code = self._read(key) if self.directory else None
+        if code is None:
+            self.misses += 1
+        else:
+            self.hits += 1
+        return code
+
+    def _read(self, key: StoreKey) -> bytes | None:
+        try:
+            handle = os.open(self._path(key), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        except OSError:
+            return None
+        try:
+            with os.fdopen(handle, "rb") as file:
+                status = os.fstat(file.fileno())
+                if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_ENTRY_BYTES or not _own(status):
+                    return None
+                head, code = file.readline(1 << 16), file.read(MAX_ENTRY_BYTES)
+            facts = json.loads(head)
+            wanted = {**asdict(key), "checksum": _digest(code)}
+            return code if facts == wanted else None
+        except (OSError, ValueError, RecursionError):
+            return None
+
+    def put(self, key: StoreKey, code: bytes) -> None:
+        """Keep object code; a full or read-only disk is no error."""
+        if self.directory is None:
+            return
+        head = json.dumps({**asdict(key), "checksum": _digest(code)}, sort_keys=True).encode()
+        temporary = None
+        try:
+            handle, temporary = tempfile.mkstemp(dir=self.directory, prefix=".new-")
+            with os.fdopen(handle, "wb") as file:
+                file.write(head + b"\n" + code)
+            os.replace(temporary, self._path(key))
+        except OSError as error:
+            self.reason = f"not all kernels could be kept: {error}"
+            if temporary:
+                _remove(Path(temporary))
+
+    def entries(self) -> list[Path]:
+        """The files of the store."""
+        return sorted(self.directory.glob("*.kernel")) if self.directory else []
+
+    def clear(self) -> int:
+        """Remove all entries; how many there were.
+
+        Raises:
+            StoreError: an entry cannot be removed.
+        """
+        entries = self.entries()
+        for entry in entries:
+            try:
+                entry.unlink(missing_ok=True)
+            except OSError as error:
+                raise StoreError(f"cannot remove {entry}: {error.strerror}") from error
+        return len(entries)
+
+    def _path(self, key: StoreKey) -> Path:
+        if self.directory is None:
+            raise AssertionError("a store without a directory has no paths")
+        return self.directory / f"{key.digest}.kernel"
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink()
+    except OSError:
+        return
+
+
+def _default_directory() -> Path:
+    wanted = os.environ.get("TILEJIT_CACHE_DIR")
+    if wanted:
+        return Path(wanted)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "tilejit"
+
+
+def _distrust(directory: Path) -> str:
+    """Why a directory must not be used: another's, a link, or open to others."""
+    status = directory.lstat()
+    if stat.S_ISLNK(status.st_mode) or not stat.S_ISDIR(status.st_mode):
+        return f"{directory} is no directory of its own"
+    if not _own(status):
+        return f"{directory} belongs to another user"
+    if status.st_mode & 0o022:
+        return f"others may write to {directory}; chmod it to 700"
+    return "" if os.access(directory, os.W_OK | os.X_OK) else f"{directory} cannot be written to"
+
+
+def _own(status: os.stat_result) -> bool:
+    return not hasattr(os, "getuid") or status.st_uid == os.getuid()
+
+
+@cache
+def default_store() -> Store:
+    """The store of this process, opened once."""
+    return Store.open()

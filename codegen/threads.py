@@ -1,0 +1,97 @@
+"""A pool of threads of our own over kernels that release the GIL; no barrier inside a copy."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+from codegen.errors import KernelError
+
+PARALLEL_BYTES = 1 << 20
+"""Below this a copy stays on the thread that asked for it."""
+
+_lock = threading.Lock()
+_pools: dict[int, ThreadPoolExecutor] = {}
+
+
+def run_parts(work: Callable[[int, int], None], parts: int) -> None:
+    """work(k, parts) for every k, part 0 on the calling thread; the first error is raised at the end."""
+    if parts <= 1:
+        work(0, 1)
+        return
+    futures = [_pool().submit(work, k, parts) for k in range(1, parts)]
+    try:
+        work(0, parts)
+    finally:
+        errors = [f.exception() for f in futures]
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+def thread_count(threads: int | None, size_bytes: int) -> int:
+    """How many threads a copy of that size gets.
+
+    Raises:
+        TypeError: `threads` is no integer.
+        KernelError: `threads` is less than one.
+    """
+    if threads is None:
+        return 1 if size_bytes < PARALLEL_BYTES or in_dask_worker() else default_threads()
+    if isinstance(threads, bool) or not hasattr(threads, "__index__"):
+        raise TypeError(f"threads is a number of threads or None, not {type(threads).__name__}")
+    count = threads.__index__()
+    if count < 1:
+        raise KernelError(f"threads={count}: a copy needs at least one thread")
+    return min(count, 64)
+
+
+@cache
+def default_threads() -> int:
+    """TILEJIT_THREADS, else the CPUs this process may use and its quota pays for."""
+    wanted = os.environ.get("TILEJIT_THREADS", "")
+    if wanted:
+        if not wanted.isdigit() or int(wanted) < 1:
+            raise KernelError(f"TILEJIT_THREADS={wanted} is no number of threads; set it to 1 or more")
+        return min(int(wanted), 64)
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cpus, _quota() or cpus, 64))
+
+
+def _quota() -> int | None:
+    """CPUs that the control group pays for, rounded up; None without a limit."""
+    try:
+        limit, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return None if limit == "max" else -(-int(limit) // int(period))
+    except (OSError, ValueError):
+        return None
+
+
+def in_dask_worker() -> bool:
+    """Whether this thread belongs to a dask worker, which has its own parallelism."""
+    return "dask" in threading.current_thread().name.lower() and "worker" in threading.current_thread().name.lower()
+
+
+def _pool() -> ThreadPoolExecutor:
+    with _lock:
+        pool = _pools.get(os.getpid())
+        if pool is None:
+            _pools.clear()
+            pool = ThreadPoolExecutor(max_workers=64, thread_name_prefix="tilejit")
+            _pools[os.getpid()] = pool
+        return pool
+
+
+def _after_fork() -> None:
+    """A child has none of its parent's threads, and perhaps a lock that nobody will release."""
+    global _lock
+    _lock = threading.Lock()
+    _pools.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

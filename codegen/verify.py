@@ -1,0 +1,234 @@
+"""What a lowered copy and its nests must be; `TILEJIT_VERIFY=1` and the tests ask, one invariant a function.
+
+Every check raises KernelError and says which invariant broke, with a witness. `check_bounds` and
+`check_disjoint` are never skipped: kernels run on raw addresses.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from codegen.access import AccessMap, Leaf, Opaque, Split, Tree, Window, ceil_div, map_offset
+from codegen.errors import KernelError
+from codegen.ir import For, LoopNest, Store, refs
+from codegen.lower_copy import LoweredCopy
+from codegen.refine import Box, PairLeaf, PairSplit, PairTable, PairTree
+
+PROBES = 64
+"""Random indices that `check_probes` compares, besides the corners."""
+
+
+def verify_copy(copy: LoweredCopy) -> None:
+    """All the invariants of a lowered copy.
+
+    Raises:
+        KernelError: one of them does not hold.
+    """
+    for access in (copy.src, copy.dst):
+        for root in access.roots:
+            check_tree(root.tree)
+    for tree in copy.trees:
+        check_pair_tree(tree)
+    check_volumes(copy)
+    for box in copy.boxes:
+        check_box_bounds(box, copy)
+        check_injective(box)
+    check_probes(copy)
+
+
+def check_tree(tree: Tree) -> None:
+    """Invariant 1: every tile is at least 1, high covers the tiles, low one tile."""
+    match tree:
+        case Leaf(extent, _) | Opaque(extent, _, _, _):
+            if extent < 0:
+                raise KernelError(f"verify: a digit of extent {extent}")
+        case Window(extent, inner, start, step):
+            last = start + step * (extent - 1)
+            if extent > 0 and not (0 <= start < inner.extent and 0 <= last < inner.extent):
+                raise KernelError(f"verify: a window {start}..{last} outside [0, {inner.extent})")
+            check_tree(inner)
+        case Split(extent, tile, high, low):
+            if tile < 1 or high.extent < ceil_div(extent, tile) or low.extent != tile:
+                raise KernelError(
+                    f"verify: a split of {extent} by {tile} has digits {high.extent} and {low.extent}"
+                )
+            check_tree(high)
+            check_tree(low)
+
+
+def check_pair_tree(tree: PairTree) -> None:
+    """Invariant 1 on the common digits of the two sides."""
+    match tree:
+        case PairLeaf(extent, _, _) | PairTable(extent, _, _):
+            if extent < 1:
+                raise KernelError(f"verify: a common digit of extent {extent}")
+        case PairSplit(extent, tile, high, low):
+            if tile < 1 or high.extent != ceil_div(extent, tile) or low.extent != tile:
+                raise KernelError(
+                    f"verify: common digits {high.extent} and {low.extent} for {extent} cut by {tile}"
+                )
+            check_pair_tree(high)
+            check_pair_tree(low)
+
+
+def check_volumes(copy: LoweredCopy) -> None:
+    """Invariant 2: the boxes hold every element once; with the padding, every slot."""
+    elements = sum(b.volume for b in copy.boxes)
+    if elements != copy.src.elements:
+        raise KernelError(f"verify: the boxes hold {elements} elements of {copy.src.elements}")
+    if copy.dst.slots is not None and not copy.fill_first:
+        padding = sum(p.volume for p in copy.pads)
+        if elements + padding != copy.dst.slots:
+            raise KernelError(
+                f"verify: {elements} elements and {padding} slots of padding, but {copy.dst.slots} slots"
+            )
+
+
+def check_box_bounds(box: Box, copy: LoweredCopy) -> None:
+    """Invariant 3: what a box reads and writes lies within the storage of its side."""
+    for side, (access, base) in enumerate(((copy.src, box.src_base), (copy.dst, box.dst_base))):
+        low, high = affine_range(base, [(d[0], d[1 + side]) for d in box.digits])
+        if not box.tables:
+            check_bounds("source" if side == 0 else "destination", low, high + access.width, access.bounds)
+
+
+def affine_range(base: int, digits: list[tuple[int, int]]) -> tuple[int, int]:
+    """The lowest and the highest offset of a product of strided digits."""
+    low = base + sum(min(0, (n - 1) * s) for n, s in digits)
+    high = base + sum(max(0, (n - 1) * s) for n, s in digits)
+    return low, high
+
+
+def check_bounds(side: str, low: int, stop: int, bounds: tuple[int, int]) -> None:
+    """Invariant 3: [low, stop) lies within the bounds."""
+    if low < bounds[0] or stop > bounds[1]:
+        raise KernelError(
+            f"verify: the {side} is touched at {low} to {stop - 1}, but it has {bounds[0]} to {bounds[1] - 1}"
+        )
+
+
+def check_injective(box: Box) -> None:
+    """Invariant 4: no destination slot is written twice.
+
+    Each |stride| must pass the reach of all smaller ones together; tables are compared value by value.
+    """
+    if box.tables:
+        offsets = _table_values(box)
+        if len(np.unique(offsets)) != len(offsets):
+            values, counts = np.unique(offsets, return_counts=True)
+            raise KernelError(f"verify: destination offset {int(values[counts > 1][0])} is written twice")
+    reach = 0
+    for extent, stride in sorted(((d[0], abs(d[2])) for d in box.digits if d[0] > 1), key=lambda d: d[1]):
+        if stride <= reach:
+            raise KernelError(f"verify: a destination stride of {stride} falls back into a reach of {reach}")
+        reach += (extent - 1) * stride
+
+
+def _table_values(box: Box) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    offsets = np.zeros(1, np.int64)
+    for table in box.tables:
+        if table.extent * len(offsets) > 1 << 20:
+            return np.arange(1)
+        own = table.dst(np.arange(table.extent))
+        offsets = (offsets[:, None] + own[None, :]).ravel()
+    return offsets
+
+
+def check_regrouping(nest: LoopNest) -> None:
+    """Invariant 5: what coalescing made of a box's digits is a product of those same digits.
+
+    A loop may stand for several digits only if each digit's strides, on both sides, are those of the next
+    inner one times its extent; a digit that a bound cuts cannot pass, since the box holds it cut.
+    """
+    digits = [d for d in nest.digits if d[0] != 1]
+    loops = [(_int(loop.extent), *_strides(nest, loop)) for loop in nest.loops if loop.extent != 1]
+    if prod(n for n, _, _ in loops) != prod(n for n, _, _ in digits):
+        raise KernelError(
+            f"verify: loops of {[n for n, _, _ in loops]} for digits of {[n for n, _, _ in digits]}"
+        )
+    rest = list(digits)
+    for extent, src, dst in loops:
+        while extent > 1:
+            match_ = next((d for d in rest if d[1] == src and d[2] == dst and extent % d[0] == 0), None)
+            if match_ is None:
+                raise KernelError(
+                    f"verify: a loop of {extent} with strides {src} and {dst} stands for no digits of the box"
+                )
+            rest.remove(match_)
+            extent, src, dst = extent // match_[0], src * match_[0], dst * match_[0]
+
+
+def _strides(nest: LoopNest, loop: For) -> tuple[int, int]:
+    src, dst = refs(nest.innermost)
+    return (_int(src.stride(loop.axis)) if src else 0), _int(dst.stride(loop.axis))
+
+
+def _int(size: object) -> int:
+    if not isinstance(size, int):
+        raise AssertionError("sizes are still numbers before they are lifted")
+    return size
+
+
+def check_disjoint(src: tuple[int, int], dst: tuple[int, int]) -> None:
+    """Invariant 6: the address ranges of source and destination do not meet."""
+    if src[0] < dst[1] and dst[0] < src[1]:
+        raise KernelError(f"verify: source {src[0]:#x}..{src[1]:#x} and destination {dst[0]:#x} overlap")
+
+
+def check_probes(copy: LoweredCopy) -> None:
+    """Invariant 7: boxes and access maps agree at box corners and at random indices."""
+    rng = np.random.default_rng(0)
+    dims = copy.src.dims
+    if 0 in dims:
+        return
+    wanted = set()
+    for corner in range(PROBES):
+        index = tuple(
+            int(rng.integers(n)) if corner > 3 else (0, n - 1, n // 2, n - 1)[corner] for n in dims
+        )
+        wanted.add((int(map_offset(copy.src, index)), int(map_offset(copy.dst, index))))
+    for src, dst in wanted:
+        if not any(_holds(box, src, dst) for box in copy.boxes):
+            raise KernelError(f"verify: no box moves source offset {src} to destination offset {dst}")
+
+
+def _holds(box: Box, src: int, dst: int) -> bool:
+    if box.tables:
+        return True
+    digits = sorted((d for d in box.digits if d[0] > 1), key=lambda d: -abs(d[2]))
+    return _reaches(digits, src - box.src_base, dst - box.dst_base)
+
+
+def _reaches(digits: list[tuple[int, int, int]], src: int, dst: int) -> bool:
+    """Whether some choice of digits gives both offsets; the destination leaves few to try."""
+    if not digits:
+        return src == 0 and dst == 0
+    (extent, src_stride, dst_stride), rest = digits[0], digits[1:]
+    low, high = affine_range(0, [(n, d) for n, _, d in rest])
+    near = dst // dst_stride if dst_stride else 0
+    return any(
+        _reaches(rest, src - k * src_stride, dst - k * dst_stride)
+        for k in (near - 1, near, near + 1)
+        if 0 <= k < extent and low <= dst - k * dst_stride <= high
+    )
+
+
+def verify_nest(nest: LoopNest) -> None:
+    """The invariants of a scalar nest: names are known, digits are the box's.
+
+    Raises:
+        KernelError: one of them does not hold.
+    """
+    axes = [loop.axis for loop in nest.loops] + ([nest.table_loop.axis] if nest.table_loop else [])
+    if len(set(axes)) != len(axes):
+        raise KernelError(f"verify: an axis is looped over twice: {axes}")
+    for ref in refs(nest.innermost):
+        if ref is None:
+            continue
+        unknown = {a for a, _ in ref.terms} - set(axes)
+        if unknown:
+            raise KernelError(f"verify: {ref.buffer} is walked along {sorted(unknown)}, which no loop counts")
+    if isinstance(nest.innermost, Store) and nest.digits:
+        check_regrouping(nest)

@@ -1,0 +1,302 @@
+"""pack and unpack: NumPy arrays to and from tiled buffers, in one pass."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.access import AccessMap, strided_map
+from codegen.emit.expressions import can_convert
+from codegen.errors import LayoutError
+from codegen.ir import Element
+from codegen.pipeline import CopyProgram, compile_copy
+from codegen.threads import thread_count
+from tilejit.layout.as_layout import as_layout
+from tilejit.layout.dtypes import primitive_type_of
+from tilejit.layout.indexing import access_map
+from tilejit.layout.shape import Shape
+from tilejit.memory import Array, address, array_map, empty, halved, value_bytes
+from tilejit.tiled_array import TiledArray, check_packable, flat_bytes
+
+CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+CHUNK_BYTES = 1 << 19
+"""Source bytes that a conversion which no kernel makes goes through NumPy with, at one time."""
+
+
+def pack(
+    x: Any,
+    obj: Any,
+    *,
+    out: Any = None,
+    padding: Any = None,
+    casting: str = "no",
+    threads: int | None = None,
+) -> TiledArray:
+    """Put an array into a tiled buffer.
+
+    >>> t = tilejit.pack(x, "{1,0:T(8,128)(2,1)}")
+
+    x: any NumPy array, whatever its strides, alignment and byte order. obj: whatever `as_layout` reads. out:
+    a flat array of the element dtype, a uint8 array or a TiledArray, of the right size; it must not overlap x.
+    padding: None for the layout's own padding value, else 0; a number; or "keep" to leave what `out` holds.
+    casting: as in np.copyto, where the layout's dtype is not the array's; the conversion is part of the copy.
+    threads: a number, or None to let the size decide.
+
+    Raises:
+        LayoutError: layout, dtype, padding or `out` are wrong; nothing has been written.
+        TypeError: an argument is of a wrong type.
+    """
+    array = _as_array(x)
+    spec = as_layout(obj, dims=array.shape, dtype=array.dtype)
+    check_packable(spec)
+    source = _source_element(array, spec, casting)
+    if isinstance(padding, str) and padding != "keep":
+        raise LayoutError(f'padding={padding!r}: write "keep", a number, or None')
+    keep = isinstance(padding, str)
+    if keep and out is None:
+        raise LayoutError('padding="keep" keeps what out= holds\n  give out=, or a value')
+    fill = None if keep else value_bytes(_padding_value(padding, spec), spec)
+    target = _output(out, spec, array)
+    count = thread_count(threads, array.nbytes + spec.size_in_bytes)
+    if source is None:
+        _pack_through_numpy(array, target, fill, count)
+    else:
+        swap = not array.dtype.isnative
+        program = _pack_program(spec, array.strides, array.itemsize, source, fill, swap, count > 1)
+        program.run(address(array), address(target.buffer), count)
+    return target
+
+
+def unpack(t: Any, obj: Any = None, *, out: Any = None, threads: int | None = None) -> Array:
+    """Get the array back from a tiled buffer.
+
+    >>> y = tilejit.unpack(t)
+    >>> y = tilejit.unpack(buffer, "bf16[1000,300]{1,0:T(8,128)(2,1)}")
+
+    t: a TiledArray, or any bytes-like buffer of the right size together with obj, its full shape. out: an
+    array of the logical shape and dtype, whatever its strides; it must not overlap the buffer.
+
+    Raises:
+        LayoutError: shape, buffer or `out` are wrong; nothing has been written.
+        TypeError: an argument is of a wrong type.
+    """
+    tiled = _as_tiled(t, obj)
+    spec = tiled.spec
+    result = empty(spec.dimensions, spec.dtype) if out is None else _unpack_output(out, tiled)
+    count = thread_count(threads, result.nbytes + spec.size_in_bytes)
+    program = _unpack_program(spec, result.strides, count > 1)
+    program.run(address(tiled.buffer), address(result), count)
+    return result
+
+
+def pack_program(
+    spec: Shape, array_strides: tuple[int, ...], *, itemsize: int, source: Element, fill: bytes | None
+) -> CopyProgram:
+    """The copy behind `pack`, for those who want to look at it."""
+    return _pack_program(spec, array_strides, itemsize, source, fill, False, False)
+
+
+def unpack_program(spec: Shape, array_strides: tuple[int, ...]) -> CopyProgram:
+    """The copy behind `unpack`, for those who want to look at it."""
+    return _unpack_program(spec, array_strides, False)
+
+
+@lru_cache(maxsize=512)
+def _pack_program(
+    spec: Shape,
+    strides: tuple[int, ...],
+    itemsize: int,
+    source: Element,
+    fill: bytes | None,
+    swap: bool,
+    threaded: bool,
+) -> CopyProgram:
+    src, dst = _strided(spec.dimensions, strides, itemsize), access_map(spec)
+    target = buffer_element(spec)
+    if swap and spec.dtype.kind == "c":
+        src, dst = halved(src), halved(dst)
+        source = target = Element(f"u{dst.element_bits}", dst.element_bits)
+    elif swap:
+        source = target = Element(f"u{source.bits}", source.bits)
+    return compile_copy(src, dst, source, target, swap=swap, padding=fill, threads=2 if threaded else 1)
+
+
+@lru_cache(maxsize=512)
+def _unpack_program(spec: Shape, strides: tuple[int, ...], threaded: bool) -> CopyProgram:
+    dst = _strided(spec.dimensions, strides, spec.dtype.itemsize)
+    source = buffer_element(spec)
+    target = Element(spec.primitive_type, 8 * spec.dtype.itemsize)
+    return compile_copy(access_map(spec), dst, source, target, threads=2 if threaded else 1)
+
+
+def buffer_element(spec: Shape) -> Element:
+    """What the shape's buffer holds."""
+    return Element(spec.primitive_type, spec.bits)
+
+
+def _strided(dims: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> AccessMap:
+    low = sum(min(0, (n - 1) * s) for n, s in zip(dims, strides, strict=True) if n)
+    high = sum(max(0, (n - 1) * s) for n, s in zip(dims, strides, strict=True) if n)
+    return strided_map(dims, strides, (low, high + itemsize), element_bits=8 * itemsize)
+
+
+def _as_array(x: Any) -> Array:
+    if isinstance(x, TiledArray):
+        raise TypeError("pack takes an array; this is packed already\n  unpack it first")
+    try:
+        array = np.asarray(x)
+    except (ValueError, OverflowError) as error:
+        raise LayoutError(f"this is no array: {error}") from error
+    if array.dtype.kind in "OSUMmT":
+        raise TypeError(f"an array of dtype {array.dtype} has no elements that a layout knows")
+    return array
+
+
+def _source_element(array: Array, spec: Shape, casting: str) -> Element | None:
+    """How a kernel reads the array for this layout; None where only NumPy makes the conversion.
+
+    Raises:
+        LayoutError: `casting` does not allow the conversion, or a value does not fit a narrow integer.
+    """
+    if casting not in CASTINGS:
+        raise LayoutError(f"casting={casting!r}: write one of {', '.join(CASTINGS)}")
+    have, want = array.dtype.newbyteorder("="), spec.dtype
+    bits = 8 * array.itemsize
+    if have == want:
+        return Element(spec.primitive_type, bits)
+    if narrow_integer(spec.primitive_type) and have == np.dtype(f"{spec.primitive_type[0].replace('s', 'i')}1"):
+        _check_range(array, spec)
+        return Element(spec.primitive_type, bits)
+    if not np.can_cast(have, want, casting):  # type: ignore[arg-type]
+        raise LayoutError(
+            f"the array is {have}, the layout {spec.primitive_type}, and casting={casting!r} forbids the "
+            f"conversion\n  give the layout of the array's dtype, or casting='unsafe'"
+        )
+    name = primitive_type_of(have)
+    if array.dtype.isnative and can_convert(name, spec.primitive_type) and spec.bits >= 8:
+        return Element(name, bits)
+    return None
+
+
+def narrow_integer(primitive_type: str) -> bool:
+    """Whether the type is an integer narrower than a byte, for which int8 or uint8 arrays are taken."""
+    return primitive_type in ("s1", "s2", "s4", "u1", "u2", "u4")
+
+
+def _check_range(array: Array, spec: Shape) -> None:
+    bits = int(spec.primitive_type[1:])
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if spec.primitive_type[0] == "s" else (0, (1 << bits) - 1)
+    if array.size and not (low <= int(array.min()) and int(array.max()) <= high):
+        raise LayoutError(
+            f"the array holds {int(array.min())} to {int(array.max())}, but {spec.primitive_type} holds "
+            f"{low} to {high}\n  clip or mask the values first"
+        )
+
+
+def _padding_value(padding: Any, spec: Shape) -> Any:
+    if padding is not None:
+        return padding
+    return 0 if spec.padding_value is None else spec.padding_value
+
+
+def _output(out: Any, spec: Shape, array: Array) -> TiledArray:
+    """A TiledArray over `out`, or over fresh memory."""
+    if out is None:
+        dtype = np.dtype(np.uint8) if spec.packed else spec.dtype
+        length = spec.size_in_bytes // dtype.itemsize
+        return TiledArray(empty((length,), dtype), spec)
+    buffer = out.buffer if isinstance(out, TiledArray) else out
+    if not isinstance(buffer, np.ndarray):
+        raise TypeError(f"out is an array or a TiledArray, not {type(out).__name__}")
+    if isinstance(out, TiledArray) and out.spec != spec:
+        raise LayoutError(f"out holds {out.spec}, but the result is {spec}")
+    if buffer.ndim != 1 or not buffer.flags.c_contiguous:
+        raise LayoutError(f"out is a flat, contiguous array; this one has shape {buffer.shape}")
+    if buffer.dtype != np.uint8 and (spec.packed or buffer.dtype != spec.dtype):
+        wanted = "uint8" if spec.packed else f"{spec.dtype} or uint8"
+        raise LayoutError(f"out is {buffer.dtype}; this layout wants {wanted}")
+    if buffer.nbytes != spec.size_in_bytes:
+        raise LayoutError(f"out has {buffer.nbytes} bytes, but {spec} takes {spec.size_in_bytes}")
+    if not buffer.flags.writeable:
+        raise LayoutError("out is read-only")
+    if np.may_share_memory(buffer, array):
+        raise LayoutError("out overlaps the array that is packed\n  give out= memory of its own")
+    return out if isinstance(out, TiledArray) else TiledArray(buffer, spec)
+
+
+def _unpack_output(out: Any, tiled: TiledArray) -> Array:
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out is an array, not {type(out).__name__}")
+    spec = tiled.spec
+    if out.shape != spec.dimensions or out.dtype != spec.dtype:
+        raise LayoutError(f"out is {out.dtype}{list(out.shape)}, but the result is {spec.dtype}{list(spec.dimensions)}")
+    if not out.flags.writeable:
+        raise LayoutError("out is read-only")
+    if _overlaps_itself(out):
+        raise LayoutError(f"out has elements that share memory: strides {out.strides} for shape {out.shape}")
+    if np.may_share_memory(out, tiled.buffer):
+        raise LayoutError("out overlaps the buffer that is unpacked\n  give out= memory of its own")
+    return out
+
+
+def _overlaps_itself(array: Array) -> bool:
+    reach = array.itemsize
+    for stride, extent in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
+        if stride < reach:
+            return array.size > 0
+        reach += stride * (extent - 1)
+    return False
+
+
+def _as_tiled(t: Any, obj: Any) -> TiledArray:
+    if isinstance(t, TiledArray):
+        if obj is not None:
+            spec = as_layout(obj, dims=t.shape, dtype=t.dtype)
+            if spec != t.spec:
+                raise LayoutError(f"the tiled array is {t.spec}, not {spec}\n  leave the layout out")
+        return t
+    if obj is None:
+        raise TypeError("a buffer says nothing of its shape: unpack(buffer, 'bf16[…]{…}')")
+    return TiledArray.from_buffer(t, obj)
+
+
+def _pack_through_numpy(array: Array, target: TiledArray, fill: bytes | None, threads: int) -> None:
+    """Convert piece by piece with NumPy, each piece written to its place; memory stays flat."""
+    spec = target.spec
+    if fill is not None:
+        pad = _padding_program(spec, fill, threads > 1)
+        pad.run(0, address(target.buffer), threads)
+    for box in _pieces(array.shape, max(1, CHUNK_BYTES // max(array.itemsize, 1))):
+        with np.errstate(all="ignore"):
+            target[box] = array[box].astype(spec.dtype)
+
+
+@lru_cache(maxsize=64)
+def _padding_program(spec: Shape, fill: bytes, threaded: bool) -> CopyProgram:
+    """Only the padding: a copy of the elements of nothing."""
+    dst = access_map(spec)
+    threads = 2 if threaded else 1
+    return compile_copy(dst, dst, buffer_element(spec), buffer_element(spec), padding=fill, threads=threads).pads_only()
+
+
+def _pieces(dims: tuple[int, ...], most: int) -> list[tuple[slice, ...]]:
+    """Boxes of at most about `most` elements that cover the array: whole inner dimensions, parts of one."""
+    inner, k = 1, len(dims)
+    while k > 0 and inner * dims[k - 1] <= most:
+        k -= 1
+        inner *= dims[k]
+    if k == 0:
+        return [(slice(None),) * len(dims)] if 0 not in dims else []
+    step = max(1, most // inner)
+    outer = np.ndindex(*dims[: k - 1])
+    return [
+        (*(slice(i, i + 1) for i in prefix), slice(start, start + step), *(slice(None) for _ in dims[k:]))
+        for prefix in outer
+        for start in range(0, dims[k - 1], step)
+    ]
+
+
+__all__ = ["NDArray", "array_map", "flat_bytes", "pack", "pack_program", "unpack", "unpack_program"]
