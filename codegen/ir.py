@@ -90,11 +90,12 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class CopyRun:
-    """Move `count` bytes that lie side by side on both sides."""
+    """Move `count` bytes that lie side by side on both sides; `stream` sends whole lines past the cache."""
 
     dst: Ref
     src: Ref
     count: Size
+    stream: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,7 @@ class Transpose:
     row_step: Size
     column_step: Size
     interleave: str = ""
+    stream: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,6 +206,13 @@ class _Maker:
     threads: int
     observe: Observer
 
+    @property
+    def footprint(self) -> int:
+        """Bytes that the whole copy reads and writes."""
+        src, dst = self.lowered.src, self.lowered.dst
+        written = (dst.slots or src.elements) * dst.element_bits
+        return (src.elements * src.element_bits + written) // 8
+
     def box(self, box: Box) -> list[Launch]:
         if box.volume == 0:
             return []
@@ -258,7 +265,7 @@ class _Maker:
         return split_run(nest) if self.threads > 1 else (nest,)
 
     def _launch(self, nest: LoopNest, src_base: int, dst_base: int, tables: tuple[PairTable, ...]) -> Launch:
-        schedule = choose(nest, threads=self.threads)
+        schedule = choose(nest, threads=self.threads, footprint=self.footprint)
         vectorised = nest
         for run in SCHEDULED:
             vectorised = run(vectorised, schedule)

@@ -56,12 +56,14 @@ def format_transfer(stmt: Transfer) -> str:
     match stmt:
         case Store(ref, value):
             return f"{format_ref(ref)} = {format_expr(value)}"
-        case CopyRun(dst, src, count):
-            return f"{format_ref(dst)} <- {format_ref(src)}, {format_size(count)} bytes"
+        case CopyRun(dst, src, count, stream):
+            how = ", streamed" if stream else ""
+            return f"{format_ref(dst)} <- {format_ref(src)}, {format_size(count)} bytes{how}"
         case FillRun(dst, count):
             return f"{format_ref(dst)} <- padding, {format_size(count)} bytes"
-        case Transpose(dst, src, width, rows, columns, row_step, column_step, interleave):
+        case Transpose(dst, src, width, rows, columns, row_step, column_step, interleave, stream):
             how = {"dst": "interleave", "src": "deinterleave", "": "transpose"}[interleave]
+            how = f"streamed {how}" if stream else how
             return (
                 f"{format_ref(dst)} <- {how} {format_ref(src)}, {format_size(rows)} rows of "
                 f"{format_size(columns)} u{8 * width}, rows {format_size(row_step)} apart, "

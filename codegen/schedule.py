@@ -20,6 +20,7 @@ class Schedule:
     inner        the loops that the transfer takes in: () | (run,) | (columns, rows)
     interleave   for a transpose: the side ("dst" or "src") whose short digit is a constant, else ""
     rank         outer loops after padding with loops of one
+    stream       whole aligned lines go past the cache
     """
 
     mode: Mode
@@ -27,10 +28,12 @@ class Schedule:
     inner: tuple[str, ...]
     interleave: str = ""
     rank: int = 1
+    stream: bool = False
 
     def __str__(self) -> str:
         order = " ".join(self.outer) or "none"
         taken = " ".join(self.inner) or "none"
         packed = f" | interleave {self.interleave}" if self.interleave else ""
         parallel = f" | parallel {self.outer[0]}" if self.outer else ""
-        return f"{self.mode} | outer {order} | inner {taken}{packed} | rank {self.rank}{parallel}"
+        stream = " | streaming stores" if self.stream else ""
+        return f"{self.mode} | outer {order} | inner {taken}{packed} | rank {self.rank}{parallel}{stream}"

@@ -64,6 +64,8 @@ def emit(nest: LoopNest, arguments: tuple[str, ...]) -> str:
             if argument not in _shared_extents(nest):
                 out.line(f"{argument} = int64_at(sizes, {k})")
         _statement(nest.body, out, nest, ("src", "dst"), first=True)
+        if getattr(nest.innermost, "stream", False):
+            out.line("stream_fence()")
     return out.text()
 
 
@@ -92,18 +94,20 @@ def _advanced(axis: str, nest: LoopNest, out: Writer, at: tuple[str, str]) -> tu
     """Lines that step both addresses along an axis; the names to go on with."""
     inner = nest.innermost
     src, dst = at
-    out.line(f"dst_{axis} = {dst} + {axis} * {axis}_dst")
+    last = axis == nest.loops[-1].axis
+    step = "{0} + {1} * {1}_{2}" if last else "settled({0} + {1} * {1}_{2})"
+    out.line(f"dst_{axis} = {step.format(dst, axis, 'dst')}")
     if isinstance(inner, FillRun) or (isinstance(inner, Elementwise) and isinstance(inner.value, Fill)):
         return src, f"dst_{axis}"
-    out.line(f"src_{axis} = {src} + {axis} * {axis}_src")
+    out.line(f"src_{axis} = {step.format(src, axis, 'src')}")
     return f"src_{axis}", f"dst_{axis}"
 
 
 def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> None:
     src, dst = at
     match stmt:
-        case CopyRun(_, _, count):
-            out.line(f"copy_run({dst}, {src}, {_text(count)})")
+        case CopyRun(_, _, count, stream):
+            out.line(f"{'stream' if stream else 'copy'}_run({dst}, {src}, {_text(count)})")
         case FillRun(_, count):
             out.line(f"fill_run({dst}, {_text(count)}, fill_low, fill_high)")
         case Transpose():
@@ -121,10 +125,11 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
 def _transpose_call(stmt: Transpose, src: str, dst: str) -> str:
     kind = f"u{8 * stmt.width}"
     rows, columns = _text(stmt.rows), _text(stmt.columns)
+    stream = "stream_" if stmt.stream else ""
     if stmt.interleave == "dst":
-        return f"interleave_{rows}_{kind}({dst}, {src}, {columns}, {_text(stmt.row_step)})"
+        return f"{stream}interleave_{rows}_{kind}({dst}, {src}, {columns}, {_text(stmt.row_step)})"
     if stmt.interleave == "src":
-        return f"deinterleave_{columns}_{kind}({dst}, {src}, {rows}, {_text(stmt.column_step)})"
+        return f"{stream}deinterleave_{columns}_{kind}({dst}, {src}, {rows}, {_text(stmt.column_step)})"
     steps = f"{_text(stmt.row_step)}, {_text(stmt.column_step)}"
     return f"transpose_{kind}({dst}, {src}, {rows}, {columns}, {steps})"
 

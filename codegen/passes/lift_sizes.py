@@ -93,8 +93,8 @@ class _Lift:
 
     def transfer(self, stmt: Transfer) -> Transfer:
         match stmt:
-            case CopyRun(dst, src, count):
-                return CopyRun(self.ref(dst), self.ref(src), self.size("count", count))
+            case CopyRun(dst, src, count, stream):
+                return CopyRun(self.ref(dst), self.ref(src), self.size("count", count), stream)
             case FillRun(dst, count):
                 return FillRun(self.ref(dst), self.size("count", count))
             case Transpose():

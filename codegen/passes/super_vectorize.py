@@ -35,11 +35,11 @@ def super_vectorize(nest: LoopNest, schedule: Schedule) -> LoopNest:
     inner = tuple(loops[axis] for axis in schedule.inner)
     match schedule.mode:
         case "run":
-            transfer: Transfer = _run(nest, outer, inner[0])
+            transfer: Transfer = _run(nest, outer, inner[0], schedule)
         case "fill":
             nest, transfer = _fill(nest, outer, inner[0])
         case "transpose":
-            transfer = _transpose(nest, outer, inner[0], inner[1], schedule.interleave)
+            transfer = _transpose(nest, outer, inner[0], inner[1], schedule)
         case "elements":
             transfer = _elements(nest, outer, inner[0] if inner else None)
         case "pack bits" | "unpack bits":
@@ -59,9 +59,10 @@ def _places(nest: LoopNest, outer: tuple[For, ...]) -> tuple[Ref, Ref]:
     return src, dst
 
 
-def _run(nest: LoopNest, outer: tuple[For, ...], loop: For) -> CopyRun:
+def _run(nest: LoopNest, outer: tuple[For, ...], loop: For, schedule: Schedule) -> CopyRun:
     src, dst = _places(nest, outer)
-    return CopyRun(dst, src, int_size(loop.extent) * nest.buffer("dst").element.bits // 8)
+    count = int_size(loop.extent) * nest.buffer("dst").element.bits // 8
+    return CopyRun(dst, src, count, schedule.stream)
 
 
 def _fill(nest: LoopNest, outer: tuple[For, ...], loop: For) -> tuple[LoopNest, FillRun]:
@@ -70,7 +71,9 @@ def _fill(nest: LoopNest, outer: tuple[For, ...], loop: For) -> tuple[LoopNest, 
     return nest, FillRun(_outside(nest, outer)[1], count)
 
 
-def _transpose(nest: LoopNest, outer: tuple[For, ...], columns: For, rows: For, interleave: str) -> Transpose:
+def _transpose(
+    nest: LoopNest, outer: tuple[For, ...], columns: For, rows: For, schedule: Schedule
+) -> Transpose:
     src, dst = _places(nest, outer)
     whole_src, whole_dst = refs(scalar(nest))
     if whole_src is None:
@@ -83,7 +86,8 @@ def _transpose(nest: LoopNest, outer: tuple[For, ...], columns: For, rows: For, 
         columns.extent,
         whole_src.stride(rows.axis),
         whole_dst.stride(columns.axis),
-        interleave,
+        schedule.interleave,
+        schedule.stream,
     )
 
 

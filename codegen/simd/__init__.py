@@ -13,9 +13,9 @@ def routines() -> dict[str, Any]:
     for module in (memory, runs, casts):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
     names |= {f"transpose_u{n}": getattr(blocks, f"transpose_u{n}") for n in (8, 16, 32, 64, 128)}
-    names |= blocks.INTERLEAVES | blocks.DEINTERLEAVES
+    names |= blocks.INTERLEAVES
     names |= bits.PACKERS | bits.UNPACKERS | bits.BIT_LOADS | bits.BIT_STORES
     return names
 
 
-PREFIXES = ("move_u", "load_", "store_u", "store_f", "int64_at", "swap_", "copy_run", "fill_run", "f32_", "bf16_")
+PREFIXES = ("move_u", "load_", "store_u", "store_f", "int64_at", "settled", "swap_", "copy_run", "stream_", "fill_run", "f32_", "bf16_")

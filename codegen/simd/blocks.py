@@ -19,10 +19,11 @@ from codegen.simd.memory import (
     move_u128,
     statement,
     store,
+    store_streaming,
     vector,
 )
 
-VECTOR_BYTES = 64
+LINE_BYTES = 64
 
 
 def _transpose(move: Any, width: int) -> Any:
@@ -69,34 +70,39 @@ def unzip_rows(builder: Any, zipped: Any, count: int) -> list[Any]:
     return [shuffle(builder, zipped, zipped, [r + count * c for c in range(lanes)]) for r in range(count)]
 
 
-def _interleave_block(rows: int, width: int) -> tuple[Any, int]:
-    """`rows` rows of one vector each, packed together; and how many columns that is."""
-    columns = VECTOR_BYTES // width
+def _interleave_block(rows: int, width: int, stream: bool) -> Any:
+    """`rows` rows of one line each, packed together; written a line at a time."""
+    columns = LINE_BYTES // width
 
     def emit(builder: Any, dst: Any, src: Any, row_step: Any) -> None:
         loaded = [
             load(builder, builder.add(src, builder.mul(row_step, ir.Constant(I64, r))), vector(8 * width, columns))
             for r in range(rows)
         ]
-        store(builder, zip_rows(builder, loaded), dst)
+        zipped = zip_rows(builder, loaded)
+        for k in range(rows):
+            line = shuffle(builder, zipped, zipped, list(range(k * columns, (k + 1) * columns)))
+            at = builder.add(dst, ir.Constant(I64, k * LINE_BYTES))
+            (store_streaming if stream else store)(builder, line, at)
 
-    return statement(emit, 3, f"interleave_block_{rows}_{width}"), columns
+    return statement(emit, 3, f"interleave_block_{rows}_{width}")
 
 
-def _deinterleave_block(columns: int, width: int) -> tuple[Any, int]:
-    """One vector of each of `columns` destination rows; and how many source rows that is."""
-    rows = VECTOR_BYTES // width
+def _deinterleave_block(columns: int, width: int, stream: bool) -> Any:
+    """One line of each of `columns` destination rows."""
+    rows = LINE_BYTES // width
 
     def emit(builder: Any, dst: Any, src: Any, column_step: Any) -> None:
         zipped = load(builder, src, vector(8 * width, rows * columns))
         for c, part in enumerate(unzip_rows(builder, zipped, columns)):
-            store(builder, part, builder.add(dst, builder.mul(column_step, ir.Constant(I64, c))))
+            at = builder.add(dst, builder.mul(column_step, ir.Constant(I64, c)))
+            (store_streaming if stream else store)(builder, part, at)
 
-    return statement(emit, 3, f"deinterleave_block_{columns}_{width}"), rows
+    return statement(emit, 3, f"deinterleave_block_{columns}_{width}")
 
 
 def _interleave(rows: int, width: int, move: Any) -> Callable[..., None]:
-    block, step = _interleave_block(rows, width)
+    block, step = _interleave_block(rows, width, False), LINE_BYTES // width
 
     @njit(error_model="numpy")
     def interleave(dst, src, columns, row_step):
@@ -110,8 +116,23 @@ def _interleave(rows: int, width: int, move: Any) -> Callable[..., None]:
     return interleave  # type: ignore[no-any-return]
 
 
+def _stream_interleave(rows: int, width: int, plain: Any) -> Callable[..., None]:
+    block, step = _interleave_block(rows, width, True), LINE_BYTES // width
+
+    @njit(error_model="numpy")
+    def stream_interleave(dst, src, columns, row_step):
+        whole = 0
+        if dst & 63 == 0:
+            whole = columns // step * step
+            for c in range(0, whole, step):
+                block(dst + c * (rows * width), src + c * width, row_step)
+        plain(dst + whole * (rows * width), src + whole * width, columns - whole, row_step)
+
+    return stream_interleave  # type: ignore[no-any-return]
+
+
 def _deinterleave(columns: int, width: int, move: Any) -> Callable[..., None]:
-    block, step = _deinterleave_block(columns, width)
+    block, step = _deinterleave_block(columns, width, False), LINE_BYTES // width
 
     @njit(error_model="numpy")
     def deinterleave(dst, src, rows, column_step):
@@ -125,10 +146,32 @@ def _deinterleave(columns: int, width: int, move: Any) -> Callable[..., None]:
     return deinterleave  # type: ignore[no-any-return]
 
 
-_MOVES = {1: move_u8, 2: move_u16, 4: move_u32, 8: move_u64}
-INTERLEAVES = {
-    f"interleave_{n}_u{8 * w}": _interleave(n, w, move) for n in (2, 4, 8) for w, move in _MOVES.items()
-}
-DEINTERLEAVES = {
-    f"deinterleave_{n}_u{8 * w}": _deinterleave(n, w, move) for n in (2, 4, 8) for w, move in _MOVES.items()
-}
+def _stream_deinterleave(columns: int, width: int, plain: Any) -> Callable[..., None]:
+    block, step = _deinterleave_block(columns, width, True), LINE_BYTES // width
+
+    @njit(error_model="numpy")
+    def stream_deinterleave(dst, src, rows, column_step):
+        whole = 0
+        if (dst | column_step) & 63 == 0:
+            whole = rows // step * step
+            for r in range(0, whole, step):
+                block(dst + r * width, src + r * (columns * width), column_step)
+        plain(dst + whole * width, src + whole * (columns * width), rows - whole, column_step)
+
+    return stream_deinterleave  # type: ignore[no-any-return]
+
+
+def _family() -> dict[str, Any]:
+    """Every interleave and its inverse, plain and streaming, by the name it has in kernels."""
+    out: dict[str, Any] = {}
+    for width, move in ((1, move_u8), (2, move_u16), (4, move_u32), (8, move_u64)):
+        for count in (2, 4, 8):
+            name = f"interleave_{count}_u{8 * width}"
+            out[name] = _interleave(count, width, move)
+            out[f"stream_{name}"] = _stream_interleave(count, width, out[name])
+            out[f"de{name}"] = _deinterleave(count, width, move)
+            out[f"stream_de{name}"] = _stream_deinterleave(count, width, out[f"de{name}"])
+    return out
+
+
+INTERLEAVES = _family()

@@ -47,6 +47,14 @@ def store(builder: Any, value: Any, address: Any) -> None:
     tag(builder, done, "dst")
 
 
+def store_streaming(builder: Any, value: Any, address: Any) -> None:
+    """Store a whole line past the cache; the address must be a multiple of the value's size."""
+    done = builder.store(value, pointer(builder, address, value.type))
+    done.align = value.type.count * value.type.element.width // 8
+    tag(builder, done, "dst")
+    done.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(I32, 1)]))
+
+
 def vector(bits: int, lanes: int) -> Any:
     """The LLVM type of `lanes` integers of `bits` bits."""
     return ir.VectorType(ir.IntType(bits), lanes)
@@ -54,14 +62,14 @@ def vector(bits: int, lanes: int) -> Any:
 
 def statement(emit: Callable[..., None], arguments: int, name: str) -> Any:
     """An intrinsic on `arguments` 64-bit integers that gives nothing back."""
-    names = ", ".join(f"a{k}" for k in range(arguments))
+    names = [f"a{k}" for k in range(arguments)]
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         emit(builder, *args)
         return context.get_dummy_value()
 
     namespace = {"signature": types.void(*[types.int64] * arguments), "generate": generate}
-    exec(f"def {name}(typing, {names}):\n    return signature, generate\n", namespace)
+    exec(f"def {name}({', '.join(['typing', *names])}):\n    return signature, generate\n", namespace)
     return intrinsic(namespace[name])
 
 
@@ -71,6 +79,7 @@ def _mover(width: int) -> Any:
 
 
 move_1, move_2, move_4, move_8, move_16, move_32, move_64 = (_mover(w) for w in (1, 2, 4, 8, 16, 32, 64))
+stream_64 = statement(lambda b, dst, src: store_streaming(b, load(b, src, vector(8, 64)), dst), 2, "stream_64")
 move_u8, move_u16, move_u32, move_u64, move_u128 = move_1, move_2, move_4, move_8, move_16
 
 
@@ -141,6 +150,38 @@ def _block_move(builder: Any, dst: Any, src: Any, count: Any) -> None:
 
 
 memcpy = statement(_block_move, 3, "memcpy")
+
+
+@intrinsic
+def settled(typing: Any, address: Any) -> Any:
+    """The same address, of which LLVM knows nothing: it then steps each loop on its own.
+
+    Without it, strength reduction carries a register for every loop and every access through the whole
+    nest, and spills them in the innermost one.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.asm(ir.FunctionType(I64, [I64]), "", "=r,0", [args[0]], False)
+
+    return types.int64(types.int64), generate
+
+
+def _prefetch(builder: Any, address: Any) -> None:
+    pointers = I8.as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [pointers, I32, I32, I32])
+    prefetch = builder.module.declare_intrinsic("llvm.prefetch", [pointers], kind)
+    read, locality, data = (ir.Constant(I32, k) for k in (0, 2, 1))
+    builder.call(prefetch, [pointer(builder, address, I8), read, locality, data])
+
+
+prefetch_line = statement(_prefetch, 1, "prefetch_line")
+
+
+def _fence(builder: Any) -> None:
+    builder.fence("seq_cst")
+
+
+stream_fence = statement(_fence, 0, "stream_fence")
 
 
 def _swap(bits: int) -> Any:

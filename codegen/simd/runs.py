@@ -13,6 +13,8 @@ from codegen.simd.memory import (
     move_16,
     move_32,
     move_64,
+    prefetch_line,
+    stream_64,
     store_u8,
     store_u16,
     store_u32,
@@ -47,6 +49,42 @@ def copy_run(dst, src, count):
         move_2(dst + count - 2, src + count - 2)
     elif count == 1:
         move_1(dst, src)
+
+
+@njit(error_model="numpy")
+def stream_middle(dst, src, count):
+    """Copy a long run whose ends lie inside lines: the lines between them past the cache."""
+    head = -dst & 63
+    if head:
+        copy_run(dst, src, head)
+    stop = head + ((count - head) & ~63)
+    for k in range(head, stop, 64):
+        stream_64(dst + k, src + k)
+    if stop < count:
+        copy_run(dst + stop, src + stop, count - stop)
+
+
+PREFETCH_BYTES = 256
+"""How far ahead of a short run its source is asked for: what follows it is read by a later run."""
+
+
+@njit(error_model="numpy")
+def stream_run(dst, src, count):
+    """Copy `count` bytes, whole lines of the destination past the cache."""
+    if count == 64:
+        prefetch_line(src + PREFETCH_BYTES)
+        if dst & 63:
+            move_64(dst, src)
+        else:
+            stream_64(dst, src)
+    elif (dst | count) & 63 == 0:
+        for k in range(0, count, 64):
+            prefetch_line(src + PREFETCH_BYTES + k)
+            stream_64(dst + k, src + k)
+    elif count < 256:
+        copy_run(dst, src, count)
+    else:
+        stream_middle(dst, src, count)
 
 
 @njit(error_model="numpy")
