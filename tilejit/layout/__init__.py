@@ -1,0 +1,50 @@
+"""Layouts: XLA's shapes and their text, sizes, helpers, named formats, and the one reader of them all."""
+
+from tilejit.layout.as_layout import as_layout
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, primitive_type
+from tilejit.layout.formats import describe_format, format_parameters, formats, named_format, register
+from tilejit.layout.helpers import (
+    axis_letters,
+    bump_indices,
+    byte_strides,
+    dimension_stride,
+    in_bounds,
+    is_dim_major,
+    is_dim_minor,
+    normalize_dimension,
+    reshape_is_bitcast,
+    validate_layout,
+)
+from tilejit.layout.layout import Layout
+from tilejit.layout.shape import AnyShape, BufferShape, Shape, TupleShape, make_shape
+from tilejit.layout.tiling import TileStep, tile_steps
+
+__all__ = [
+    "PRIMITIVE_TYPES",
+    "AnyShape",
+    "BufferShape",
+    "Layout",
+    "PrimitiveType",
+    "Shape",
+    "TileStep",
+    "TupleShape",
+    "as_layout",
+    "axis_letters",
+    "bump_indices",
+    "byte_strides",
+    "describe_format",
+    "dimension_stride",
+    "format_parameters",
+    "formats",
+    "in_bounds",
+    "is_dim_major",
+    "is_dim_minor",
+    "make_shape",
+    "named_format",
+    "normalize_dimension",
+    "primitive_type",
+    "register",
+    "reshape_is_bitcast",
+    "tile_steps",
+    "validate_layout",
+]

@@ -1,0 +1,122 @@
+"""Checks that shapes, layouts and the parser share: orders, tiles, split configs, element names."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+
+from codegen.errors import LayoutError
+from tilejit.layout.dtypes import lookup
+from tilejit.layout.tiling import MERGE
+from tilejit.layout.tokens import MAX_INT64, shown
+
+
+def int_tuple(numbers: Iterable[int], what: str) -> tuple[int, ...]:
+    """A tuple of Python ints from anything that yields integers.
+
+    Raises:
+        TypeError: it is not a sequence of integers.
+    """
+    if isinstance(numbers, str | bytes):
+        raise TypeError(f"{what}: a sequence of integers is wanted, not {type(numbers).__name__}")
+    try:
+        return tuple(operator.index(number) for number in numbers)
+    except TypeError:
+        raise TypeError(f"{what}: a sequence of integers is wanted") from None
+
+
+def check_order(order: Sequence[int], rank: int) -> None:
+    """Raise a LayoutError unless the order names each of `rank` dimensions once."""
+    fault = order_fault(order, rank)
+    if fault:
+        raise LayoutError(f"{fault[1]}\n  {order_mend(rank)}")
+
+
+def order_fault(order: Sequence[int], rank: int) -> tuple[int, str] | None:
+    """The first place where an order goes wrong, and how; None where it is right.
+
+    ((2, 0), 2) -> (0, "minor_to_major names dimension 2, but the shape has dimensions 0 and 1")
+    """
+    seen: set[int] = set()
+    for place, dim in enumerate(order):
+        if not 0 <= dim < rank:
+            return (
+                place,
+                f"minor_to_major names dimension {shown(dim)}, but the shape has {_dimensions(rank)}",
+            )
+        if dim in seen:
+            return place, f"minor_to_major names dimension {dim} twice"
+        seen.add(dim)
+    if len(seen) < rank:
+        return len(order), f"minor_to_major names {len(seen)} of the shape's {rank} dimensions"
+    return None
+
+
+def order_mend(rank: int) -> str:
+    """What to write for an order of that rank."""
+    if rank == 0:
+        return "leave the order empty"
+    example = ",".join(str(d) for d in reversed(range(min(rank, 8))))
+    return f"name each of {_dimensions(rank).removeprefix('dimensions ').removeprefix('dimension ')} once" + (
+        f", e.g. {{{example}}}" if rank <= 8 else ""
+    )
+
+
+def tile_fault(tile: Sequence[int]) -> tuple[int, str, str] | None:
+    """The place in a tile that is wrong, the cause and the mend; None where it is right."""
+    if not tile:
+        return 0, "a tile has no sizes", "write at least one, e.g. T(8,128)"
+    for place, size in enumerate(tile):
+        if size != MERGE and not 1 <= size <= MAX_INT64:
+            return (
+                place,
+                f"a tile size is {shown(size)}",
+                "write a size of 1 or more, or * to merge the dimension",
+            )
+    if tile[-1] == MERGE:
+        return (
+            len(tile) - 1,
+            "a tile ends with *, which has no more minor dimension to merge into",
+            "end it with a size",
+        )
+    return None
+
+
+def check_element_name(name: str, what: str) -> str:
+    """The lower-case name of a type that arrays can have, for `#(…)` and `*(…)`."""
+    if not isinstance(name, str):
+        raise TypeError(f"{what} is the name of a dtype, not {type(name).__name__}")
+    found = lookup(name)
+    if found.kind not in ("signed", "unsigned"):
+        raise LayoutError(f"{what} is {found.name}\n  write an integer type such as u32")
+    return found.name
+
+
+def _dimensions(rank: int) -> str:
+    """The dimensions of a rank in words: "no dimensions", "dimensions 0 and 1", "dimensions 0 to 4"."""
+    if rank <= 1:
+        return "dimension 0" if rank else "no dimensions"
+    return f"dimensions 0 and {rank - 1}" if rank == 2 else f"dimensions 0 to {rank - 1}"
+
+
+def check_tile(tile: Sequence[int]) -> None:
+    """Raise a LayoutError unless the tile has sizes of 1 or more, `*` anywhere but last."""
+    fault = tile_fault(tile)
+    if fault:
+        raise LayoutError(f"{fault[1]}\n  {fault[2]}")
+
+
+def checked_split(split: tuple[int, Sequence[int]], rank: int) -> tuple[int, tuple[int, ...]]:
+    """A dimension and its split indices, as ints; raises a LayoutError where either cannot be."""
+    dim, indices = operator.index(split[0]), int_tuple(split[1], "split indices")
+    if not 0 <= dim < rank:
+        raise LayoutError(f"the split config names dimension {shown(dim)}\n  {order_mend(rank)}")
+    if not indices or not all(0 <= index <= MAX_INT64 for index in indices):
+        raise LayoutError("a split config needs one or more indices from 0 to 2^63-1\n  write e.g. SC(1:200)")
+    return dim, indices
+
+
+def set_fields(value: object, **fields: object) -> None:
+    """Put checked fields into a frozen value that is being built."""
+    for name, content in fields.items():
+        object.__setattr__(value, name, content)

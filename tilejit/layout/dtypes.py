@@ -1,0 +1,167 @@
+"""The element types of XLA: their names, their widths, and the NumPy or ml_dtypes type that holds them."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from codegen.errors import LayoutError
+
+
+@dataclass(frozen=True, slots=True)
+class PrimitiveType:
+    """One element type: the bits it means, the bits it takes when not packed, and its NumPy type.
+
+    pred: bits 1, storage_bits 8, numpy bool    s4: bits 4, storage_bits 8, numpy int4    token: 0, 0, None
+    """
+
+    name: str
+    bits: int
+    storage_bits: int
+    numpy: np.dtype[Any] | None
+
+    @property
+    def is_array_element(self) -> bool:
+        """Whether arrays of it exist; not so for token and opaque."""
+        return self.numpy is not None
+
+    @property
+    def kind(self) -> str:
+        """What its values are: pred, signed, unsigned, float, complex or none.
+
+        s4 -> signed    bf16 -> float    token -> none
+        """
+        if self.name == "pred":
+            return "pred"
+        if self.numpy is None:
+            return "none"
+        return {"s": "signed", "u": "unsigned", "c": "complex"}.get(self.name[0], "float")
+
+
+def _numpy_type(name: str, fallback: str) -> np.dtype[Any]:
+    """The NumPy or ml_dtypes type of that name, or the fallback where the installed ml_dtypes has none."""
+    return np.dtype(getattr(ml_dtypes, name, None) or fallback)
+
+
+def _table() -> dict[str, PrimitiveType]:
+    """Every type of xla_data.proto that a text may name."""
+    rows: list[PrimitiveType] = [PrimitiveType("pred", 1, 8, np.dtype(np.bool_))]
+    for bits in (1, 2, 4):
+        rows.append(PrimitiveType(f"s{bits}", bits, 8, _numpy_type(f"int{bits}", "int8")))
+        rows.append(PrimitiveType(f"u{bits}", bits, 8, _numpy_type(f"uint{bits}", "uint8")))
+    for bits in (8, 16, 32, 64):
+        rows.append(PrimitiveType(f"s{bits}", bits, bits, np.dtype(f"int{bits}")))
+        rows.append(PrimitiveType(f"u{bits}", bits, bits, np.dtype(f"uint{bits}")))
+    for bits in (16, 32, 64):
+        rows.append(PrimitiveType(f"f{bits}", bits, bits, np.dtype(f"float{bits}")))
+    rows.append(PrimitiveType("bf16", 16, 16, np.dtype(ml_dtypes.bfloat16)))
+    small = ("e5m2", "e4m3", "e4m3fn", "e4m3b11fnuz", "e3m4", "e5m2fnuz", "e4m3fnuz", "e8m0fnu")
+    rows += [PrimitiveType(f"f8{s}", 8, 8, _numpy_type(f"float8_{s}", "uint8")) for s in small]
+    rows += [PrimitiveType(f"f6{s}", 6, 8, _numpy_type(f"float6_{s}", "uint8")) for s in ("e3m2fn", "e2m3fn")]
+    rows.append(PrimitiveType("f4e2m1fn", 4, 8, _numpy_type("float4_e2m1fn", "uint8")))
+    rows.append(PrimitiveType("c64", 64, 64, np.dtype(np.complex64)))
+    rows.append(PrimitiveType("c128", 128, 128, np.dtype(np.complex128)))
+    rows += [PrimitiveType("token", 0, 0, None), PrimitiveType("opaque", 0, 0, None)]
+    return {row.name: row for row in rows}
+
+
+PRIMITIVE_TYPES: MappingProxyType[str, PrimitiveType] = MappingProxyType(_table())
+
+# The last row of a NumPy type wins nothing: int8 means s8 even where an old ml_dtypes makes it s1's fallback.
+_BY_NUMPY: dict[np.dtype[Any], PrimitiveType] = {}
+for _row in sorted(PRIMITIVE_TYPES.values(), key=lambda row: row.bits != row.storage_bits):
+    if _row.numpy is not None:
+        _BY_NUMPY.setdefault(_row.numpy, _row)
+_BY_NUMPY_NAME: dict[str, PrimitiveType] = {dtype.name: row for dtype, row in _BY_NUMPY.items()}
+
+
+def lookup(name: str) -> PrimitiveType:
+    """The type that an XLA text calls so, in lower or in upper case.
+
+    "bf16" -> bf16    "F32" -> f32
+
+    Raises:
+        LayoutError: there is no such type; the message names the nearest.
+    """
+    found = PRIMITIVE_TYPES.get(name) or (PRIMITIVE_TYPES.get(name.lower()) if name.isupper() else None)
+    if found is None:
+        raise LayoutError(f"there is no dtype {_short(name)}\n  {nearest_dtype(name)}")
+    return found
+
+
+def nearest_dtype(name: str) -> str:
+    """What to write instead of a name that is no dtype, as a sentence.
+
+    "int4" -> "write s4"    "f33" -> "write f32"
+    """
+    lowered = name[:64].lower()
+    if lowered in PRIMITIVE_TYPES:
+        return f"write {lowered}"
+    if lowered in _BY_NUMPY_NAME:
+        return f"write {_BY_NUMPY_NAME[lowered].name}"
+    if lowered in ("tuple", "buffer"):
+        return "write a tuple in parentheses, e.g. (f32[2], s8[3]), and a buffer as b(f32[2])"
+    close = difflib.get_close_matches(lowered, PRIMITIVE_TYPES, n=1, cutoff=0.5)
+    return (
+        f"write {close[0]}"
+        if close
+        else "write one of pred, s8, u8, s32, f32, bf16, f8e4m3fn, c64 and the like"
+    )
+
+
+def primitive_type(dtype: object) -> PrimitiveType:
+    """The type meant by an XLA name, a NumPy type's full name, a np.dtype, a scalar type or a PrimitiveType.
+
+    "s4", np.float32, np.dtype(">i2"), ml_dtypes.bfloat16 -> s4, f32, s16, bf16.  Two-letter codes such as
+    "u1" and "f8" are read as XLA reads them: u1 is one bit, not NumPy's uint8.
+
+    Raises:
+        LayoutError: the type has no XLA counterpart (structured, object, string, date, long double).
+        TypeError: it is not a type at all.
+    """
+    if isinstance(dtype, PrimitiveType):
+        return dtype
+    if isinstance(dtype, str):
+        return _BY_NUMPY_NAME.get(dtype) or lookup(dtype)
+    if not isinstance(dtype, np.dtype | type):
+        raise TypeError(
+            f"a dtype is a name such as 'f32', a np.dtype or a scalar type, not {type(dtype).__name__}"
+        )
+    return from_numpy(np.dtype(dtype))
+
+
+def from_numpy(dtype: np.dtype[Any]) -> PrimitiveType:
+    """The XLA type of a NumPy dtype; the byte order does not matter.
+
+    Raises:
+        LayoutError: the dtype has no XLA counterpart.
+    """
+    native = dtype.newbyteorder("=") if dtype.names is None and dtype.subdtype is None else dtype
+    found = _BY_NUMPY.get(native)
+    if found is None:
+        raise LayoutError(
+            f"NumPy's dtype {_short(str(dtype))} has no XLA counterpart\n"
+            "  convert first, e.g. x.astype(np.float32), or view a structured array's fields one by one"
+        )
+    return found
+
+
+def primitive_type_of(dtype: np.dtype[Any]) -> str:
+    """The XLA name of a NumPy dtype.
+
+    np.dtype("int8") -> "s8"    np.dtype(">f4") -> "f32"
+
+    Raises:
+        LayoutError: the dtype has no XLA counterpart.
+    """
+    return from_numpy(dtype).name
+
+
+def _short(name: str) -> str:
+    """A name as a message shows it: quoted, and cut when long."""
+    return repr(name if len(name) <= 40 else name[:40] + "…")

@@ -1,0 +1,104 @@
+"""Shapes in JSON's own types, padding included; strict on the way back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from typing import Any, cast
+
+from codegen.errors import LayoutError
+from tilejit.layout.layout import MAX_DEPTH, Layout
+from tilejit.layout.padding import PaddingValue
+from tilejit.layout.shape import Shape
+
+_SHAPE_FIELDS = ("primitive_type", "dimensions", "layout", "dynamic", "padded_dimensions", "padding_value")
+_LAYOUT_FIELDS = tuple(field.name for field in fields(Layout))
+
+
+def shape_to_json(shape: Shape) -> dict[str, Any]:
+    """A dict that json.dumps takes as it is; infinities and NaN are spelled as strings.
+
+    {"primitive_type": "f32", "dimensions": [2, 3], "layout": {"minor_to_major": [0, 1], …}, …}
+    """
+    return {
+        "primitive_type": shape.primitive_type,
+        "dimensions": list(shape.dimensions),
+        "layout": None if shape.layout is None else _layout_to_json(shape.layout),
+        "dynamic": list(shape.dynamic),
+        "padded_dimensions": None if shape.padded_dimensions is None else list(shape.padded_dimensions),
+        "padding_value": _value_to_json(shape.padding_value),
+    }
+
+
+def shape_from_json(data: dict[str, Any], depth: int = 0) -> Shape:
+    """The shape of a dict that `shape_to_json` made; fields left out take their defaults.
+
+    Raises:
+        LayoutError: a field is unknown, missing or wrong.
+        TypeError: not a dict.
+    """
+    if not isinstance(data, dict):
+        raise TypeError(f"a shape's JSON form is a dict, not {type(data).__name__}")
+    if depth > MAX_DEPTH:
+        raise LayoutError(f"physical shapes nest more than {MAX_DEPTH} deep\n  nest them less")
+    _check_fields(data, _SHAPE_FIELDS, ("primitive_type", "dimensions"))
+    layout = data.get("layout")
+    try:
+        return Shape(
+            primitive_type=data["primitive_type"],
+            dimensions=data["dimensions"],
+            layout=None if layout is None else _layout_from_json(layout, depth),
+            dynamic=tuple(data.get("dynamic", ())),
+            padded_dimensions=data.get("padded_dimensions"),
+            padding_value=_value_from_json(data.get("padding_value")),
+        )
+    except (TypeError, AttributeError, KeyError, IndexError) as error:
+        raise LayoutError(
+            f"the JSON form of a shape has a field of a wrong type: {error}\n  see Shape.to_json()"
+        ) from error
+
+
+def _layout_to_json(layout: Layout) -> dict[str, Any]:
+    form: dict[str, Any] = {name: getattr(layout, name) for name in _LAYOUT_FIELDS}
+    form["minor_to_major"] = list(layout.minor_to_major)
+    form["tiles"] = [list(tile) for tile in layout.tiles]
+    form["split_configs"] = [[dim, list(indices)] for dim, indices in layout.split_configs]
+    form["physical_shape"] = None if layout.physical_shape is None else shape_to_json(layout.physical_shape)
+    return form
+
+
+def _layout_from_json(form: dict[str, Any], depth: int) -> Layout:
+    _check_fields(form, _LAYOUT_FIELDS, ("minor_to_major",))
+    inner = form.get("physical_shape")
+    return Layout(**{**form, "physical_shape": None if inner is None else shape_from_json(inner, depth + 1)})
+
+
+def _check_fields(form: dict[str, Any], known: tuple[str, ...], needed: tuple[str, ...]) -> None:
+    if not isinstance(form, dict):
+        raise LayoutError(
+            f"a dict with {known[0]} is wanted, found {type(form).__name__}\n  see Shape.to_json()"
+        )
+    for name in form:
+        if name not in known:
+            raise LayoutError(f"there is no field {str(name)[:40]!r}\n  the fields are {', '.join(known)}")
+    for name in needed:
+        if name not in form:
+            raise LayoutError(f"the field {name!r} is missing\n  see Shape.to_json()")
+
+
+def _value_to_json(value: PaddingValue | None) -> Any:
+    if isinstance(value, complex):
+        return [_value_to_json(value.real), _value_to_json(value.imag)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    return value
+
+
+def _value_from_json(form: Any) -> PaddingValue | None:
+    if isinstance(form, list | tuple) and len(form) == 2:
+        return complex(_real_from_json(form[0]), _real_from_json(form[1]))
+    return cast("PaddingValue | None", _real_from_json(form))
+
+
+def _real_from_json(form: Any) -> Any:
+    return float(form) if form in ("inf", "-inf", "nan") else form

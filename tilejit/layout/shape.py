@@ -1,0 +1,373 @@
+"""`Shape`: where each element of a logical array lives in its buffer, in XLA's terms."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from codegen.errors import LayoutError
+from tilejit.layout import tiling, xla_print
+from tilejit.layout.checks import check_order, int_tuple, set_fields
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup, primitive_type
+from tilejit.layout.layout import MAX_DEPTH, Layout
+from tilejit.layout.padding import PaddingValue, checked_padding_value
+from tilejit.layout.strides import keeps_order
+from tilejit.layout.tokens import MAX_INT64, shown
+
+UNBOUNDED = -1
+__all__ = [
+    "UNBOUNDED",
+    "AnyShape",
+    "BufferShape",
+    "Layout",
+    "Shape",
+    "TupleShape",
+    "make_shape",
+    "tile_steps_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """An array's element type, its dimensions and its layout; `str` prints XLA's text.
+
+    Shape.parse("F32[3,5]{1,0:T(2,2)}") -> f32[3,5]{1,0:T(2,2)}, 24 element slots, 96 bytes
+
+    Attributes:
+        primitive_type: lower-case name, such as "bf16".
+        dimensions: logical sizes in elements; -1 (UNBOUNDED) is `?`.
+        layout: None where nothing is said about memory; sizes then count as row-major.
+        dynamic: for each dimension, whether its size is only a bound (`<=n`, `?`).
+        padded_dimensions: the size each dimension is padded to before tiling, or None.
+        padding_value: what padding holds, or None where that is left open.
+
+    Raises:
+        LayoutError: at construction, for anything that describes no array, and beyond 2^63 bits.
+        TypeError: at construction, for a field of a wrong type.
+    """
+
+    primitive_type: str
+    dimensions: tuple[int, ...]
+    layout: Layout | None = None
+    dynamic: tuple[bool, ...] = ()
+    padded_dimensions: tuple[int, ...] | None = None
+    padding_value: PaddingValue | None = field(default=None, compare=False)
+    # 0.0, -0.0 and False are equal in Python but not in memory: shapes are compared by this instead.
+    _padding_text: str = field(init=False, repr=False, default="")
+
+    def __post_init__(self) -> None:
+        """Check every field, and turn lists and NumPy integers into tuples and ints."""
+        dims = int_tuple(self.dimensions, "dimensions")
+        set_fields(self, primitive_type=lookup(self.primitive_type).name, dimensions=dims)
+        for size in dims:
+            if not UNBOUNDED <= size <= MAX_INT64:
+                raise LayoutError(f"a dimension is {shown(size)}\n  give a size from 0 to 2^63-1")
+        flags = tuple(bool(flag) for flag in self.dynamic) or (False,) * len(dims)
+        if len(flags) != len(dims):
+            raise LayoutError(
+                f"dynamic has {len(flags)} flags for {len(dims)} dimensions\n  give one for each, or none"
+            )
+        set_fields(
+            self, dynamic=tuple(flag or size == UNBOUNDED for flag, size in zip(flags, dims, strict=True))
+        )
+        self._check_layout()
+        self._check_padding()
+        if self.element.is_array_element:
+            self._checked_size()
+
+    def _check_layout(self) -> None:
+        if self.layout is None:
+            return
+        if not isinstance(self.layout, Layout):
+            raise TypeError(f"layout is a Layout or None, not {type(self.layout).__name__}")
+        check_order(self.layout.minor_to_major, self.rank)
+
+    def _check_padding(self) -> None:
+        if not self.element.is_array_element and (
+            self.dimensions or self.layout or self.padded_dimensions is not None
+        ):
+            raise LayoutError(
+                f"{self.primitive_type} takes no dimensions and no layout\n  write {self.primitive_type}[]"
+            )
+        value = checked_padding_value(self.padding_value, self.element)
+        set_fields(self, padding_value=value, _padding_text=repr(value))
+        if self.padded_dimensions is None:
+            return
+        padded = int_tuple(self.padded_dimensions, "padded_dimensions")
+        set_fields(self, padded_dimensions=padded)
+        if len(padded) != self.rank:
+            raise LayoutError(
+                f"padded_dimensions has {len(padded)} sizes for {self.rank} dimensions\n  give one for each"
+            )
+        for size, wide in zip(self.dimensions, padded, strict=True):
+            if size == UNBOUNDED or not size <= wide <= MAX_INT64:
+                raise LayoutError(
+                    f"a dimension of {'?' if size == UNBOUNDED else size} cannot be padded to {shown(wide)}\n"
+                    "  give a size no smaller than the dimension, and no '?'"
+                )
+
+    def _checked_size(self) -> int:
+        """Element slots of the buffer, `?` counted as 1; raises beyond 2^63 bits."""
+        known = tuple(max(size, 1) if size == UNBOUNDED else size for size in tiling.physical_extents(self))
+        if self.layout is None:
+            return tiling.physical_size(known, 1, self.bits)
+        _, extents = tiling.expand(known, self.layout.tiles)
+        return tiling.physical_size(extents[-1], self.layout.tail_padding_alignment_in_elements, self.bits)
+
+    @staticmethod
+    def parse(text: str) -> Shape | TupleShape | BufferShape:
+        """Read XLA's text of a shape, a tuple or a buffer, dtypes in lower or upper case.
+
+        "bf16[1000,300]{1,0:T(8,128)(2,1)}"    "(f32[2]{0}, token[])"    "b(f32[2]{0})"
+
+        Raises:
+            LayoutError: a mistake in the text; the message shows where and what to write instead.
+            TypeError: not a str.
+        """
+        from tilejit.layout.xla_text import parse_shape
+
+        return parse_shape(text)
+
+    @property
+    def element(self) -> PrimitiveType:
+        """The row of the table of types: name, widths, NumPy type."""
+        return PRIMITIVE_TYPES[self.primitive_type]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy or ml_dtypes type of the elements.
+
+        Raises:
+            LayoutError: a token or opaque.
+        """
+        dtype = self.element.numpy
+        if dtype is None:
+            raise LayoutError(f"{self.primitive_type}[] has no elements, so no dtype\n  use an array's shape")
+        return dtype
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.dimensions)
+
+    @property
+    def true_rank(self) -> int:
+        """The number of dimensions whose size is not 0 or 1; `?` counts."""
+        return sum(size > 1 or size == UNBOUNDED for size in self.dimensions)
+
+    @property
+    def bits(self) -> int:
+        """Width of one element in the buffer, in bits: E where given, else the storage width."""
+        return (self.layout.element_size_in_bits if self.layout else 0) or self.element.storage_bits
+
+    @property
+    def packed(self) -> bool:
+        """Whether several elements share a byte: E is given and below 8."""
+        return self.layout is not None and 0 < self.layout.element_size_in_bits < 8
+
+    @property
+    def minor_to_major(self) -> tuple[int, ...]:
+        """The order of the layout, or the descending one where there is no layout."""
+        return self.layout.minor_to_major if self.layout else tuple(reversed(range(self.rank)))
+
+    @property
+    def tiles(self) -> tuple[tuple[int, ...], ...]:
+        """The tiles of the layout, outermost first; none where there is no layout."""
+        return self.layout.tiles if self.layout else ()
+
+    @property
+    def descending(self) -> bool:
+        """Whether the order is row-major, tiles aside."""
+        return self.layout is None or self.layout.descending
+
+    @property
+    def untiled(self) -> bool:
+        """Whether the tiles change nothing: no padding, and the order of the untiled layout.
+
+        [24,128] with T(8,128) -> True    [2,3,4] with T(8,128) -> False
+        """
+        return not self.tiles or keeps_order(*tile_steps_of(self))
+
+    @property
+    def physical_size(self) -> int:
+        """Element slots in the buffer, every level's padding and L counted.
+
+        f32[3,5]{1,0:T(2,2)} -> 24
+
+        Raises:
+            LayoutError: a `?` dimension, M, P, a token or opaque.
+        """
+        tiling.refuse_unsized(self)
+        return self._checked_size()
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Bytes of the buffer: its slots times the bits of one, rounded up.
+
+        f32[3,5]{1,0:T(2,2)} -> 96    s4[3]{0:E(4)} -> 2
+
+        Raises:
+            LayoutError: as `physical_size`.
+        """
+        return -(-self.physical_size * self.bits // 8)
+
+    @property
+    def padding_fraction(self) -> float:
+        """The share of the buffer that is padding, from 0 to 1; 0 where the buffer is empty.
+
+        f32[3,5]{1,0:T(2,2)} -> 0.375
+        """
+        size = self.physical_size
+        return (size - math.prod(self.dimensions)) / size if size else 0.0
+
+    @property
+    def xla_array_size(self) -> int:
+        """Bytes as XLA's ArraySize counts them: the padding of the first tile only, then L and E.
+
+        f32[3,5]{1,0:T(3,5)(4,1)} -> 60, where size_in_bytes is 80
+        """
+        _, extents = tile_steps_of(self)
+        tail = self.layout.tail_padding_alignment_in_elements if self.layout else 1
+        return -(-tiling.physical_size(extents[min(1, len(extents) - 1)], tail, self.bits) * self.bits // 8)
+
+    def without_layout(self) -> Shape:
+        """The same array with nothing said about memory: no layout, no padding."""
+        return replace(self, layout=None, padded_dimensions=None, padding_value=None)
+
+    def recipe(self) -> str:
+        """The layout as NumPy code: a function `pack(x)` that pads, reshapes, transposes x to the buffer.
+
+        Raises:
+            LayoutError: the shape has no size, or NumPy's 64 dimensions do not suffice.
+        """
+        from tilejit.layout.recipe import recipe
+
+        return recipe(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything about the shape in JSON's own types, padding included; `from_json` reads it back."""
+        from tilejit.layout.json_form import shape_to_json
+
+        return shape_to_json(self)
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Shape:
+        """The shape that `to_json` described.
+
+        Raises:
+            LayoutError: a field is missing, unknown or wrong.
+            TypeError: not a dict.
+        """
+        from tilejit.layout.json_form import shape_from_json
+
+        return shape_from_json(data)
+
+    def __str__(self) -> str:
+        """XLA's text.
+
+        Raises:
+            LayoutError: padded_dimensions or padding_value, which XLA's text has no place for.
+        """
+        return xla_print.print_shape(self)
+
+
+@dataclass(frozen=True, slots=True)
+class TupleShape:
+    """A tuple of shapes: "(f32[2]{0}, token[])"."""
+
+    shapes: tuple[Shape | TupleShape | BufferShape, ...]
+    depth: int = field(init=False, repr=False, compare=False, default=1)
+
+    def __post_init__(self) -> None:
+        """Check the members and how deep they nest."""
+        set_fields(self, shapes=tuple(self.shapes))
+        for shape in self.shapes:
+            if not isinstance(shape, Shape | TupleShape | BufferShape):
+                raise TypeError(f"a tuple shape holds shapes, not {type(shape).__name__}")
+        depth = 1 + max((s.depth for s in self.shapes if isinstance(s, TupleShape)), default=0)
+        if depth > MAX_DEPTH:
+            raise LayoutError(f"tuples nest {depth} deep\n  nest at most {MAX_DEPTH} deep")
+        set_fields(self, depth=depth)
+
+    def __str__(self) -> str:
+        """XLA's text, a comment with the index before every fifth member."""
+        return xla_print.print_tuple([str(shape) for shape in self.shapes])
+
+
+@dataclass(frozen=True, slots=True)
+class BufferShape:
+    """A buffer that holds an array: "b(f32[2]{0})"."""
+
+    shape: Shape
+
+    def __post_init__(self) -> None:
+        """Check that it holds an array."""
+        if not isinstance(self.shape, Shape):
+            raise TypeError(f"a buffer holds an array's Shape, not {type(self.shape).__name__}")
+        if not self.shape.element.is_array_element:
+            raise LayoutError(
+                f"a buffer holds an array, not {self.shape.primitive_type}[]\n  write b(f32[2]) or the like"
+            )
+
+    def __str__(self) -> str:
+        """XLA's text."""
+        return f"b({self.shape})"
+
+
+AnyShape = Shape | TupleShape | BufferShape
+
+
+@functools.lru_cache(maxsize=256)
+def tile_steps_of(shape: Shape) -> tuple[tuple[tiling.TileStep, ...], tuple[tuple[int, ...], ...]]:
+    """`tile_steps`, remembered for the shapes in use."""
+    return tiling.tile_steps(shape)
+
+
+def make_shape(
+    dtype: object,
+    dims: Iterable[int],
+    minor_to_major: Iterable[int] | None = None,
+    tiles: Iterable[Iterable[int]] = (),
+    *,
+    padded_dimensions: Iterable[int] | None = None,
+    padding_value: PaddingValue | None = None,
+    element_size_in_bits: int = 0,
+    tail_padding_alignment_in_elements: int = 1,
+    memory_space: int = 0,
+) -> Shape:
+    """A shape from its parts; dimensions in minor_to_major may count from the end.
+
+    make_shape("f32", (2, 3), (0, 1), padded_dimensions=(3, 5), padding_value=0) -> 15 slots, column-major
+
+    Raises:
+        LayoutError: the parts do not describe an array.
+        TypeError: a part of a wrong type.
+    """
+    sizes = int_tuple(dims, "dims")
+    rank = len(sizes)
+    order = (
+        tuple(reversed(range(rank)))
+        if minor_to_major is None
+        else int_tuple(minor_to_major, "minor_to_major")
+    )
+    layout = Layout(
+        minor_to_major=tuple(d + rank if -rank <= d < 0 else d for d in order),
+        tiles=tuple(int_tuple(tile, "a tile") for tile in tiles),
+        element_size_in_bits=element_size_in_bits,
+        tail_padding_alignment_in_elements=tail_padding_alignment_in_elements,
+        memory_space=memory_space,
+    )
+    return Shape(
+        primitive_type=primitive_type(dtype).name,
+        dimensions=sizes,
+        layout=layout,
+        padded_dimensions=None
+        if padded_dimensions is None
+        else int_tuple(padded_dimensions, "padded_dimensions"),
+        padding_value=padding_value,
+    )

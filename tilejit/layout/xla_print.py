@@ -1,0 +1,89 @@
+"""Shapes and layouts as XLA's text: lower-case dtypes, defaults left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from codegen.errors import LayoutError
+from tilejit.layout.tiling import MERGE
+
+if TYPE_CHECKING:
+    from tilejit.layout.layout import Layout
+    from tilejit.layout.shape import Shape
+
+
+def print_shape(shape: Shape) -> str:
+    """The text of an array's shape; `Shape.parse` reads it back.
+
+    f32[3,<=5]{1,0:T(2,2)}    f32[]    f32[]{:T(256)}    token[]
+
+    Raises:
+        LayoutError: the shape has padded_dimensions or a padding_value, for which there is no text.
+    """
+    if shape.padded_dimensions is not None or shape.padding_value is not None:
+        raise LayoutError(
+            "padded_dimensions and padding_value have no place in XLA's text\n"
+            "  use repr(shape) to look at the shape, shape.to_json() to keep it"
+        )
+    return array_text(shape)
+
+
+def array_text(shape: Shape) -> str:
+    """The text of an array's shape with any padding left out."""
+    dims = ",".join(
+        _dimension(size, dynamic) for size, dynamic in zip(shape.dimensions, shape.dynamic, strict=True)
+    )
+    layout = "" if shape.layout is None else print_layout(shape.layout)
+    return f"{shape.primitive_type}[{dims}]{'' if layout == '{}' else layout}"
+
+
+def print_layout(layout: Layout) -> str:
+    """The text of a layout, braces included.
+
+    {1,0:T(8,128)(2,1)E(16)S(1)}    {}    {:T(256)}
+    """
+    order = ",".join(map(str, layout.minor_to_major))
+    properties = _properties(layout)
+    return f"{{{order}:{properties}}}" if properties else f"{{{order}}}"
+
+
+def print_tuple(members: Sequence[str]) -> str:
+    """The text of a tuple of shapes; before every fifth stands its index as a comment."""
+    parts = [f"/*index={i}*/{text}" if i and i % 5 == 0 else text for i, text in enumerate(members)]
+    return f"({', '.join(parts)})"
+
+
+def _dimension(size: int, dynamic: bool) -> str:
+    if size < 0:
+        return "?"
+    return f"<={size}" if dynamic else str(size)
+
+
+def _properties(layout: Layout) -> str:
+    """What stands after the colon, in XLA's order."""
+    parts: list[str] = []
+    if layout.tiles:
+        parts.append("T" + "".join(f"({_tile(tile)})" for tile in layout.tiles))
+    if layout.tail_padding_alignment_in_elements != 1:
+        parts.append(f"L({layout.tail_padding_alignment_in_elements})")
+    if layout.index_type is not None:
+        parts.append(f"#({layout.index_type})")
+    if layout.pointer_type is not None:
+        parts.append(f"*({layout.pointer_type})")
+    if layout.element_size_in_bits:
+        parts.append(f"E({layout.element_size_in_bits})")
+    if layout.memory_space:
+        parts.append(f"S({layout.memory_space})")
+    if layout.split_configs:
+        splits = (f"({dim}:{','.join(map(str, indices))})" for dim, indices in layout.split_configs)
+        parts.append("SC" + "".join(splits))
+    if layout.physical_shape is not None:
+        parts.append(f"P({layout.physical_shape})")
+    if layout.dynamic_shape_metadata_prefix_bytes:
+        parts.append(f"M({layout.dynamic_shape_metadata_prefix_bytes})")
+    return "".join(parts)
+
+
+def _tile(tile: Sequence[int]) -> str:
+    return ",".join("*" if size == MERGE else str(size) for size in tile)

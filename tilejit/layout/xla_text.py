@@ -1,0 +1,376 @@
+"""XLA's text of shapes and layouts, read strictly: a mistake is one LayoutError with the place and the mend.
+
+shape  := dtype '[' dims ']' layout? | '(' (shape (',' shape)*)? ')' | 'b(' shape ')'
+dim    := INT | '<=' INT | '?'
+layout := '{' (INT (',' INT)*)? (':' D? T? L? #? *? E? S? SC? P? M?)? '}'
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+from codegen.errors import LayoutError
+from tilejit.layout.checks import order_fault, order_mend, tile_fault
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, nearest_dtype
+from tilejit.layout.layout import MAX_DEPTH, Layout, SplitConfig
+from tilejit.layout.shape import UNBOUNDED, AnyShape, BufferShape, Shape, TupleShape
+from tilejit.layout.tiling import MAX_TILES, MERGE
+from tilejit.layout.tokens import Token, mistake, small_int, tokenize
+
+Item = TypeVar("Item")
+_PARTS = "D T L # * E S SC P M"
+
+
+def parse_shape(text: str) -> AnyShape:
+    """Read a shape, a tuple or a buffer; see `Shape.parse`."""
+    if not isinstance(text, str):
+        raise TypeError(f"a shape's text is a str, not {type(text).__name__}")
+    return _parse_shape(str(text))
+
+
+@functools.lru_cache(maxsize=256)
+def _parse_shape(text: str) -> AnyShape:
+    reader = _Reader(text)
+    shape = reader.shape(0)
+    reader.expect_end()
+    return shape
+
+
+def parse_layout(text: str, rank: int | None = None) -> Layout:
+    """Read a layout alone, such as "{1,0:T(8,128)}"; see `Layout.parse`."""
+    reader = _Reader(text)
+    if reader.now.text != "{":
+        reader.fail("a layout begins with {", "write e.g. {1,0:T(8,128)}")
+    layout = reader.layout(rank, 0)
+    reader.expect_end()
+    return layout
+
+
+class _Reader:
+    """A position in the tokens of one text, and a method for each rule of the grammar."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = tokenize(text)
+        self.place = 0
+
+    # --- tokens ---
+
+    @property
+    def now(self) -> Token:
+        return self.tokens[self.place]
+
+    @property
+    def ahead(self) -> Token:
+        return self.tokens[min(self.place + 1, len(self.tokens) - 1)]
+
+    def take(self) -> Token:
+        token = self.now
+        self.place = min(self.place + 1, len(self.tokens) - 1)
+        return token
+
+    def fail(self, cause: str, mend: str, token: Token | None = None) -> NoReturn:
+        raise mistake(self.text, (token or self.now).at, cause, mend)
+
+    def found(self) -> str:
+        """The current token for a message."""
+        token = self.now
+        if token.kind == "end":
+            return "the text ends"
+        return f"found {token.text!r}" if len(token.text) <= 24 else f"found {token.text[:24] + '…'!r}"
+
+    def expect(self, sign: str, where: str) -> None:
+        if self.now.text != sign or self.now.kind != "sign":
+            more = ", or a comma between numbers" if sign in ")]" else ""
+            self.fail(f"{sign!r} is missing {where}: {self.found()}", f"put {sign!r} here{more}")
+        self.take()
+
+    def accept(self, sign: str) -> bool:
+        if self.now.kind != "sign" or self.now.text != sign:
+            return False
+        self.take()
+        return True
+
+    def expect_end(self) -> None:
+        if self.now.kind == "end":
+            return
+        if self.now.text == "{" and self.ahead.text == "}":
+            self.fail("the layout is empty", "leave {} out, or name the dimensions, e.g. {1,0}")
+        if self.now.text == "{":
+            self.fail(
+                "no layout can stand here",
+                "a layout begins with a dimension or a colon, e.g. {1,0} or {:T(256)}",
+            )
+        self.fail(f"the text goes on after its end: {self.found()}", "take the rest out")
+
+    def number(self, what: str, least: int = 0, mend: str = "") -> int:
+        token = self.now
+        if token.kind != "int":
+            self.fail(f"{what} is missing: {self.found()}", "write a whole number")
+        value = small_int(token.text)
+        mend = mend or f"write {least} or more"
+        if token.text.startswith("-") and (value is None or value < least):
+            self.fail(f"{what} is negative", mend)
+        if value is None:
+            self.fail(f"{what} passes 2^63-1", "write a smaller number")
+        if value < least:
+            self.fail(f"{what} is {value}", mend)
+        self.take()
+        return value
+
+    def list_of(self, item: Callable[[], Item]) -> list[Item]:
+        """One or more items with commas between."""
+        items = [item()]
+        while self.accept(","):
+            items.append(item())
+        return items
+
+    def in_parentheses(self, item: Callable[[], Item], what: str) -> Item:
+        self.expect("(", f"before {what}")
+        value = item()
+        self.expect(")", f"after {what}")
+        return value
+
+    # --- shapes ---
+
+    def shape(self, depth: int) -> AnyShape:
+        if depth > MAX_DEPTH:
+            self.fail(f"shapes nest more than {MAX_DEPTH} deep", "nest them less")
+        if self.accept("("):
+            return self.tuple_members(depth)
+        if self.now.kind == "name" and self.now.text == "b" and self.ahead.text == "(":
+            return self.buffer(depth)
+        return self.array(depth)
+
+    def tuple_members(self, depth: int) -> TupleShape:
+        if self.accept(")"):
+            return TupleShape(())
+        members = self.list_of(lambda: self.shape(depth + 1))
+        self.expect(")", "after a tuple's shapes")
+        return TupleShape(tuple(members))
+
+    def buffer(self, depth: int) -> BufferShape:
+        self.take()
+        self.expect("(", "after b")
+        start = self.now
+        shape = self.shape(depth + 1)
+        if not isinstance(shape, Shape) or not shape.element.is_array_element:
+            self.fail("a buffer holds an array", "write b(f32[2]) or the like", start)
+        self.expect(")", "after a buffer's shape")
+        return BufferShape(shape)
+
+    def array(self, depth: int) -> Shape:
+        start = self.now
+        name = self.element_name()
+        if self.now.text != "[":
+            self.fail(
+                f"'[' is missing after {name}: {self.found()}",
+                f"write the dimensions, e.g. {name}[2,3]; {name}[] is a scalar",
+            )
+        self.take()
+        dims = [] if self.now.text == "]" else self.list_of(self.dimension)
+        self.expect("]", "after the dimensions")
+        sizes = tuple(size for size, _ in dims)
+        if PRIMITIVE_TYPES[name].numpy is None and (sizes or self.layout_follows()):
+            self.fail(f"{name} takes no dimensions and no layout", f"write {name}[]", start)
+        layout = None
+        if PRIMITIVE_TYPES[name].numpy is not None:
+            layout = self.layout(len(sizes), depth) if self.layout_follows() else _row_major(len(sizes))
+        return self.build(start, lambda: Shape(name, sizes, layout, tuple(dynamic for _, dynamic in dims)))
+
+    def element_name(self) -> str:
+        """A dtype in lower or upper case; given back in lower."""
+        token = self.now
+        if token.kind != "name":
+            self.fail(
+                f"a dtype is missing: {self.found()}",
+                "write a shape such as f32[2,3], a tuple (…) or a buffer b(…)",
+            )
+        name = token.text.lower() if token.text.isupper() else token.text
+        if name not in PRIMITIVE_TYPES:
+            mend = "write a buffer as b(f32[2])" if token.text == "B" else nearest_dtype(token.text)
+            self.fail("there is no such dtype", mend)
+        self.take()
+        return name
+
+    def dimension(self) -> tuple[int, bool]:
+        """A size and whether it is dynamic."""
+        if self.accept("?"):
+            return UNBOUNDED, True
+        dynamic = self.accept("<=")
+        return self.number("a dimension"), dynamic
+
+    def build(self, start: Token, make: Callable[[], Item]) -> Item:
+        """What `make` builds; a refusal of the whole gets the text and a caret at its start."""
+        try:
+            return make()
+        except LayoutError as error:
+            cause, _, mend = str(error).partition("\n")
+            self.fail(cause, mend.strip() or "change it", start)
+
+    # --- layouts ---
+
+    def layout_follows(self) -> bool:
+        return self.now.text == "{" and (self.ahead.kind == "int" or self.ahead.text == ":")
+
+    def layout(self, rank: int | None, depth: int) -> Layout:
+        start = self.now
+        self.expect("{", "before a layout")
+        order = self.minor_to_major(rank)
+        fields: dict[str, Any] = {}
+        if self.accept(":"):
+            fields = self.properties(len(order), depth)
+        if self.now.text != "}":
+            self.fail(
+                f"'}}' is missing after the layout: {self.found()}",
+                f"close the layout; its parts stand in the order {_PARTS}",
+            )
+        self.take()
+        return self.build(start, lambda: Layout(order, **fields))
+
+    def minor_to_major(self, rank: int | None) -> tuple[int, ...]:
+        places: list[Token] = []
+
+        def dimension() -> int:
+            places.append(self.now)
+            return self.number("a dimension of minor_to_major", least=-(2**63))
+
+        order = self.list_of(dimension) if self.now.text not in (":", "}") else []
+        rank = len(order) if rank is None else rank
+        fault = order_fault(order, rank)
+        if fault:
+            place, cause = fault
+            self.fail(cause, order_mend(rank), places[place] if place < len(places) else self.now)
+        return tuple(order)
+
+    def properties(self, rank: int, depth: int) -> dict[str, Any]:
+        """The parts after the colon, each at most once and in XLA's order."""
+        readers: tuple[tuple[str, str, Callable[[], Any]], ...] = (
+            ("D", "", lambda: self.level_types(rank)),
+            ("T", "tiles", self.tiles),
+            (
+                "L",
+                "tail_padding_alignment_in_elements",
+                lambda: self.in_parentheses(lambda: self.number("L", 1), "L's number"),
+            ),
+            ("#", "index_type", self.integer_type),
+            ("*", "pointer_type", self.integer_type),
+            (
+                "E",
+                "element_size_in_bits",
+                lambda: self.in_parentheses(lambda: self.number("E"), "E's number"),
+            ),
+            ("S", "memory_space", lambda: self.in_parentheses(lambda: self.number("S"), "S's number")),
+            ("SC", "split_configs", lambda: self.split_configs(rank)),
+            (
+                "P",
+                "physical_shape",
+                lambda: self.in_parentheses(lambda: self.physical_shape(depth), "P's shape"),
+            ),
+            (
+                "M",
+                "dynamic_shape_metadata_prefix_bytes",
+                lambda: self.in_parentheses(lambda: self.number("M"), "M's number"),
+            ),
+        )
+        fields: dict[str, Any] = {}
+        for letter, name, read in readers:
+            if self.now.text == letter:
+                self.take()
+                fields[name] = read()
+        fields.pop("", None)
+        return fields
+
+    def tiles(self) -> tuple[tuple[int, ...], ...]:
+        if self.now.text != "(":
+            self.fail(f"T has no tile: {self.found()}", "write e.g. T(8,128)")
+        tiles: list[tuple[int, ...]] = []
+        while self.now.text == "(":
+            if len(tiles) == MAX_TILES:
+                self.fail(f"the layout has more than {MAX_TILES} tiles", f"use at most {MAX_TILES}")
+            tiles.append(self.tile())
+        return tuple(tiles)
+
+    def tile(self) -> tuple[int, ...]:
+        start = self.take()
+        places: list[Token] = []
+
+        def size() -> int:
+            places.append(self.now)
+            if self.accept("*"):
+                return MERGE
+            return self.number("a tile size", 1, "write a size of 1 or more, or * to merge the dimension")
+
+        if self.now.text == ")":
+            self.fail("a tile has no sizes", "write at least one, e.g. T(8,128)", start)
+        sizes = tuple(self.list_of(size))
+        fault = tile_fault(sizes)
+        if fault:
+            self.fail(fault[1], fault[2], places[fault[0]])
+        self.expect(")", "after a tile")
+        return sizes
+
+    def level_types(self, rank: int) -> None:
+        """D(D,C+,…): read, checked for form and dropped; every dimension here is dense."""
+        start = self.now
+
+        def level() -> str:
+            if self.now.kind != "name" or self.now.text not in ("D", "C", "S", "H"):
+                self.fail(
+                    f"a dim level type is missing: {self.found()}", "write one of D, C, S, H, e.g. D(D,D)"
+                )
+            name = self.take().text
+            while self.now.text in ("+", "~"):
+                self.take()
+            return name
+
+        levels = self.in_parentheses(lambda: self.list_of(level), "the dim level types")
+        if len(levels) != rank:
+            self.fail(
+                f"{len(levels)} dim level types for {rank} dimensions",
+                "write one for each, or leave D out",
+                start,
+            )
+
+    def integer_type(self) -> str:
+        def name() -> str:
+            start = self.now
+            found = self.element_name()
+            if PRIMITIVE_TYPES[found].kind not in ("signed", "unsigned"):
+                self.fail(f"{found} is no integer type", "write one such as u32", start)
+            return found
+
+        return self.in_parentheses(name, "the type")
+
+    def split_configs(self, rank: int) -> tuple[SplitConfig, ...]:
+        def one() -> SplitConfig:
+            token = self.now
+            dim = self.number("a split dimension")
+            if dim >= rank:
+                self.fail(f"the split config names dimension {dim}", order_mend(rank), token)
+            if dim in seen:
+                self.fail(
+                    f"the split config names dimension {dim} twice", "give its indices in one place", token
+                )
+            seen.add(dim)
+            self.expect(":", "after a split dimension")
+            return dim, tuple(self.list_of(lambda: self.number("a split index")))
+
+        seen: set[int] = set()
+        configs = [self.in_parentheses(one, "a split")]
+        while self.now.text == "(":
+            configs.append(self.in_parentheses(one, "a split"))
+        return tuple(configs)
+
+    def physical_shape(self, depth: int) -> Shape:
+        start = self.now
+        shape = self.shape(depth + 1)
+        if not isinstance(shape, Shape) or not shape.element.is_array_element:
+            self.fail("a physical shape is an array's", "write e.g. P(s32[10,20]{1,0})", start)
+        return shape
+
+
+def _row_major(rank: int) -> Layout:
+    return Layout(tuple(reversed(range(rank))))
