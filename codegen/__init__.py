@@ -1,1 +1,4 @@
-"""The compiler: access maps to loop nests to Python source to native kernels; knows no XLA, no NumPy routine."""
+"""The compiler: access maps, loop nests, Python source, native kernels. It knows no XLA."""
+
+TILEJIT = True
+"""Tells this package from others of its name."""

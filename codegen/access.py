@@ -353,7 +353,11 @@ def window_map(
 
 
 def _merged_window(
-    root: Root, dims: tuple[int, ...], starts: tuple[int, ...], steps: tuple[int, ...], extents: tuple[int, ...]
+    root: Root,
+    dims: tuple[int, ...],
+    starts: tuple[int, ...],
+    steps: tuple[int, ...],
+    extents: tuple[int, ...],
 ) -> Root:
     def outer_index(index: Offsets) -> Offsets:
         merged = np.zeros_like(index)

@@ -53,7 +53,9 @@ def build(name: str, source: str, level: CpuLevel) -> BuiltKernel:
         object_code = machine.emit_object(module)
     foreign = undefined_symbols(object_code) - ALLOWED_SYMBOLS
     if foreign:
-        raise KernelError(f"the kernel {name} would call {sorted(foreign)}, which no process without numba has")
+        raise KernelError(
+            f"the kernel {name} would call {sorted(foreign)}, which no process without numba has"
+        )
     return BuiltKernel(object_code, ir)
 
 

@@ -111,7 +111,7 @@ def _transfer(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:
 def _packed_transfer(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:
     """Whole bytes of packed elements where every other stride is whole bytes, else bit by bit."""
     store = scalar(nest)
-    src, dst = refs(store)
+    src, _ = refs(store)
     dst_bits = nest.buffer("dst").element.bits
     row = _unit(nest, "dst", dst_bits)
     whole = nest.table_loop is None

@@ -77,17 +77,17 @@ class _Run:
     def read(self, buffer: str, offset: int, bits: int) -> int:
         """The element's bits as an unsigned number."""
         start = offset * self.nest.buffer(buffer).unit_bits
-        data = self.bytes(buffer, start, bits)
+        data = self.region(buffer, start, bits)
         return int.from_bytes(bytes(data), "little") >> (start % 8) & ((1 << bits) - 1)
 
     def write(self, buffer: str, offset: int, bits: int, value: int) -> None:
         start = offset * self.nest.buffer(buffer).unit_bits
-        data = self.bytes(buffer, start, bits)
+        data = self.region(buffer, start, bits)
         shift, mask = start % 8, (1 << bits) - 1
         whole = int.from_bytes(bytes(data), "little") & ~(mask << shift) | (value & mask) << shift
         data[:] = np.frombuffer(whole.to_bytes(len(data), "little"), np.uint8)
 
-    def bytes(self, buffer: str, start: int, bits: int) -> Bytes:
+    def region(self, buffer: str, start: int, bits: int) -> Bytes:
         first, stop = start // 8, -(-(start + bits) // 8)
         if first < 0 or stop > len(self.buffers[buffer]):
             raise KernelError(f"interpret: {buffer} has no bytes {first} to {stop - 1}")
@@ -122,13 +122,13 @@ class _Run:
             case PackBits(dst, src, bits, count, step):
                 to, at = self.place(dst, env) * 8, self.place(src, env)
                 for k in range(self.size(count) * 8 // bits):
-                    value = self.read("src", at + k * self.size(step), 8)
-                    self.write_bits(to + k * bits, bits, int(value != 0) if bits == 1 else value)
+                    byte = self.read("src", at + k * self.size(step), 8)
+                    self.write_bits(to + k * bits, bits, int(byte != 0) if bits == 1 else byte)
             case UnpackBits(dst, src, bits, count, step):
                 to, at = self.place(dst, env), self.place(src, env) * 8
                 for k in range(self.size(count) * 8 // bits):
-                    value = self.bytes("src", at + k * bits, bits)[0] >> ((at + k * bits) % 8)
-                    self.write("dst", to + k * self.size(step), 8, int(value) & ((1 << bits) - 1))
+                    byte = int(self.region("src", at + k * bits, bits)[0]) >> ((at + k * bits) % 8)
+                    self.write("dst", to + k * self.size(step), 8, byte & ((1 << bits) - 1))
 
     def element(
         self, dst: int, value: object, dst_bits: int, env: dict[str, int], src_bits: int, src_step: int
@@ -154,7 +154,7 @@ class _Run:
             self.move(dst, src, 8 * width, 8 * width)
 
     def write_bits(self, start: int, bits: int, value: int) -> None:
-        data = self.bytes("dst", start, bits)
+        data = self.region("dst", start, bits)
         shift, mask = start % 8, (1 << bits) - 1
         data[0] = (int(data[0]) & ~(mask << shift) | (value & mask) << shift) & 0xFF
 

@@ -212,12 +212,10 @@ class LoopNest:
     @property
     def innermost(self) -> Transfer:
         """The statement inside all loops."""
-        last: Stmt = self.body
-        for last in _chain(self.body):
-            pass
-        if isinstance(last, For | ForEach):
-            raise AssertionError("a loop nest ends in a statement, not in a loop")
-        return last
+        stmt: Stmt = self.body
+        while isinstance(stmt, For | ForEach):
+            stmt = stmt.body
+        return stmt
 
 
 def _chain(stmt: Stmt) -> Iterator[Stmt]:

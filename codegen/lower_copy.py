@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 from math import prod
 
 import numpy as np
@@ -128,7 +128,7 @@ def _common_order(dims: list[int], parts: tuple[list[Root], ...]) -> tuple[int, 
         orders = permutations(dims)
     for order in orders:
         place = {d: i for i, d in enumerate(order)}
-        if all(place[b] == place[a] + 1 for r in merged for a, b in zip(r, r[1:], strict=False)):
+        if all(place[b] == place[a] + 1 for r in merged for a, b in pairwise(r)):
             return order
     return None
 
@@ -169,9 +169,9 @@ def box_nest(
     """
     axes = [f"d{k}" for k in range(len(box.digits))]
     tables = (("src_offsets", "entry"),) if box.tables else ()
-    src = Ref("src", 0, tuple((a, d[1]) for a, d in zip(axes, box.digits, strict=True)), tables)
+    src = Ref("src", box.src_base, tuple((a, d[1]) for a, d in zip(axes, box.digits, strict=True)), tables)
     tables = (("dst_offsets", "entry"),) if box.tables else ()
-    dst = Ref("dst", 0, tuple((a, d[2]) for a, d in zip(axes, box.digits, strict=True)), tables)
+    dst = Ref("dst", box.dst_base, tuple((a, d[2]) for a, d in zip(axes, box.digits, strict=True)), tables)
     load = Load(src)
     converts = swap or source.name != target.name
     value = Convert(load, ("swap " if swap else "") + source.name, target.name) if converts else load
@@ -184,11 +184,12 @@ def box_nest(
     return LoopNest(buffers, wrap(loops, table, Store(dst, value)), box.digits)
 
 
-def pad_nest(copy: LoweredCopy, pad: PadBox, target: Element) -> LoopNest:
-    """The scalar nest that writes the padding value over one box of slots."""
-    axes = [f"d{k}" for k in range(len(pad.digits))]
-    dst = Ref("dst", 0, tuple((a, d[1]) for a, d in zip(axes, pad.digits, strict=True)))
-    loops = tuple(For(a, d[0], Store(dst, Fill())) for a, d in zip(axes, pad.digits, strict=True))
-    buffers = (Buffer("dst", target, copy.dst.unit_bits),)
-    digits = tuple((n, 0, stride) for n, stride in pad.digits)
-    return LoopNest(buffers, wrap(loops, None, Store(dst, Fill())), digits)
+def pad_nest(copy: LoweredCopy, box: Box, target: Element) -> LoopNest:
+    """The scalar nest that writes the padding value over one box of slots; its source side is zero."""
+    axes = [f"d{k}" for k in range(len(box.digits))]
+    tables = (("dst_offsets", "entry"),) if box.tables else ()
+    dst = Ref("dst", box.dst_base, tuple((a, d[2]) for a, d in zip(axes, box.digits, strict=True)), tables)
+    store = Store(dst, Fill())
+    loops = tuple(For(a, d[0], store) for a, d in zip(axes, box.digits, strict=True))
+    table = ForEach("entry", prod(t.extent for t in box.tables), store) if box.tables else None
+    return LoopNest((Buffer("dst", target, copy.dst.unit_bits),), wrap(loops, table, store), box.digits)

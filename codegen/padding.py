@@ -29,7 +29,6 @@ class PadBox:
         return prod(d[0] for d in self.digits)
 
 
-
 def lower_padding(dst: AccessMap) -> tuple[tuple[PadBox, ...], bool]:
     """Disjoint boxes of the slots that hold no element, or (tail only, True) where they are not known.
 

@@ -220,18 +220,17 @@ class _Maker:
         folded = self._fold(nest, box)
         if folded is not box:
             nest = self._normal(box_nest(self.lowered, folded, self.source, self.target, swap=self.swap))
-        return [self._launch(part, folded.src_base, folded.dst_base, folded.tables) for part in self._parts(nest)]
+        return [self._launch(part, folded.tables) for part in self._parts(nest)]
 
     def pad(self, pad: PadBox) -> list[Launch]:
         if pad.volume == 0:
             return []
-        nest = self._normal(pad_nest(self.lowered, pad, self.target))
-        box = Box(0, pad.dst_base, nest.digits)
+        box = Box(0, pad.dst_base, tuple((n, 0, stride) for n, stride in pad.digits))
+        nest = self._normal(pad_nest(self.lowered, box, self.target))
         folded = self._fold(nest, box)
         if folded is not box:
-            digits = tuple((n, d) for n, _, d in folded.digits)
-            nest = self._normal(pad_nest(self.lowered, PadBox(folded.dst_base, digits), self.target))
-        return [self._launch(part, 0, folded.dst_base, folded.tables) for part in self._parts(nest)]
+            nest = self._normal(pad_nest(self.lowered, folded, self.target))
+        return [self._launch(part, folded.tables) for part in self._parts(nest)]
 
     def _normal(self, nest: LoopNest) -> LoopNest:
         self.observe("box", nest)
@@ -258,13 +257,12 @@ class _Maker:
         run = width // self.lowered.dst.width
         if run > 1:
             kept.append((run, self.lowered.src.width, self.lowered.dst.width))
-        src_base = box.src_base + (int_size(src.const) if src else 0)
-        return Box(src_base, box.dst_base + int_size(dst.const), tuple(kept), box.tables + tables)
+        return Box(int_size(src.const) if src else 0, int_size(dst.const), tuple(kept), box.tables + tables)
 
     def _parts(self, nest: LoopNest) -> tuple[LoopNest, ...]:
         return split_run(nest) if self.threads > 1 else (nest,)
 
-    def _launch(self, nest: LoopNest, src_base: int, dst_base: int, tables: tuple[PairTable, ...]) -> Launch:
+    def _launch(self, nest: LoopNest, tables: tuple[PairTable, ...]) -> Launch:
         schedule = choose(nest, threads=self.threads, footprint=self.footprint)
         vectorised = nest
         for run in SCHEDULED:
@@ -277,10 +275,10 @@ class _Maker:
         names = tuple(name for name, _ in sizes)
         front = ("src_offsets", "dst_offsets") if tables else ()
         kernel = kernel_for(lifted, (*front, *(("fill_low", "fill_high") if fills else ()), *names))
-        reach = self._prove(nest, src_base, dst_base, affine=not tables)
+        reach = self._prove(nest, affine=not tables)
         src_ref, dst_ref = refs(nest.innermost)
-        src_at = src_base + (int_size(src_ref.const) if src_ref else 0)
-        dst_at = dst_base + int_size(dst_ref.const)
+        src_at = int_size(src_ref.const) if src_ref else 0
+        dst_at = int_size(dst_ref.const)
         in_bytes = self.lowered.dst.unit_bits == 1 and vectorised.buffer("dst").unit_bits == 8
         src_at, dst_at = (src_at // 8, dst_at // 8) if in_bytes else (src_at, dst_at)
         return Launch(
@@ -296,19 +294,19 @@ class _Maker:
             serial=vectorised.buffer("dst").unit_bits == 1,
         )
 
-    def _prove(self, nest: LoopNest, src_base: int, dst_base: int, *, affine: bool) -> tuple[int, int, int, int]:
+    def _prove(self, nest: LoopNest, *, affine: bool) -> tuple[int, int, int, int]:
         """The reach of a nest's loops on both sides; within the bounds, unless tables are still to come."""
         src, dst = refs(nest.innermost)
         reach: list[int] = []
-        for ref, base, access, side in (
-            (src, src_base, self.lowered.src, "source"),
-            (dst, dst_base, self.lowered.dst, "destination"),
+        for ref, access, side in (
+            (src, self.lowered.src, "source"),
+            (dst, self.lowered.dst, "destination"),
         ):
             if ref is None:
                 reach += [0, 0]
                 continue
             digits = [(int_size(x.extent), int_size(ref.stride(x.axis))) for x in nest.loops]
-            low, high = affine_range(base + int_size(ref.const), digits)
+            low, high = affine_range(int_size(ref.const), digits)
             buffer = nest.buffer(ref.buffer)
             stop = high + buffer.element.bits // buffer.unit_bits
             if affine:

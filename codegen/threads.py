@@ -73,7 +73,10 @@ def _quota() -> int | None:
 
 def in_dask_worker() -> bool:
     """Whether this thread belongs to a dask worker, which has its own parallelism."""
-    return "dask" in threading.current_thread().name.lower() and "worker" in threading.current_thread().name.lower()
+    return (
+        "dask" in threading.current_thread().name.lower()
+        and "worker" in threading.current_thread().name.lower()
+    )
 
 
 def _pool() -> ThreadPoolExecutor:

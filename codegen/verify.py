@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from codegen.access import AccessMap, Leaf, Opaque, Split, Tree, Window, ceil_div, map_offset
+from codegen.access import Leaf, Opaque, Split, Tree, Window, ceil_div, map_offset
 from codegen.errors import KernelError
 from codegen.ir import For, LoopNest, Store, refs
 from codegen.lower_copy import LoweredCopy
@@ -185,9 +185,7 @@ def check_probes(copy: LoweredCopy) -> None:
         return
     wanted = set()
     for corner in range(PROBES):
-        index = tuple(
-            int(rng.integers(n)) if corner > 3 else (0, n - 1, n // 2, n - 1)[corner] for n in dims
-        )
+        index = tuple(int(rng.integers(n)) if corner > 3 else (0, n - 1, n // 2, n - 1)[corner] for n in dims)
         wanted.add((int(map_offset(copy.src, index)), int(map_offset(copy.dst, index))))
     for src, dst in wanted:
         if not any(_holds(box, src, dst) for box in copy.boxes):

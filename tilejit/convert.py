@@ -15,7 +15,7 @@ from codegen.ir import Element
 from codegen.pipeline import CopyProgram, compile_copy
 from codegen.threads import thread_count
 from tilejit.layout.as_layout import as_layout
-from tilejit.layout.dtypes import primitive_type_of
+from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
 from tilejit.memory import Array, address, array_map, empty, halved, value_bytes
@@ -58,7 +58,7 @@ def pack(
     keep = isinstance(padding, str)
     if keep and out is None:
         raise LayoutError('padding="keep" keeps what out= holds\n  give out=, or a value')
-    fill = None if keep else value_bytes(_padding_value(padding, spec), spec)
+    fill = None if keep else _padding_bytes(padding, spec)
     target = _output(out, spec, array)
     count = thread_count(threads, array.nbytes + spec.size_in_bytes)
     if source is None:
@@ -167,7 +167,9 @@ def _source_element(array: Array, spec: Shape, casting: str) -> Element | None:
     bits = 8 * array.itemsize
     if have == want:
         return Element(spec.primitive_type, bits)
-    if narrow_integer(spec.primitive_type) and have == np.dtype(f"{spec.primitive_type[0].replace('s', 'i')}1"):
+    if narrow_integer(spec.primitive_type) and have == np.dtype(
+        f"{spec.primitive_type[0].replace('s', 'i')}1"
+    ):
         _check_range(array, spec)
         return Element(spec.primitive_type, bits)
     if not np.can_cast(have, want, casting):  # type: ignore[arg-type]
@@ -175,7 +177,7 @@ def _source_element(array: Array, spec: Shape, casting: str) -> Element | None:
             f"the array is {have}, the layout {spec.primitive_type}, and casting={casting!r} forbids the "
             f"conversion\n  give the layout of the array's dtype, or casting='unsafe'"
         )
-    name = primitive_type_of(have)
+    name = from_numpy(have).name
     if array.dtype.isnative and can_convert(name, spec.primitive_type) and spec.bits >= 8:
         return Element(name, bits)
     return None
@@ -188,7 +190,9 @@ def narrow_integer(primitive_type: str) -> bool:
 
 def _check_range(array: Array, spec: Shape) -> None:
     bits = int(spec.primitive_type[1:])
-    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if spec.primitive_type[0] == "s" else (0, (1 << bits) - 1)
+    low, high = (
+        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if spec.primitive_type[0] == "s" else (0, (1 << bits) - 1)
+    )
     if array.size and not (low <= int(array.min()) and int(array.max()) <= high):
         raise LayoutError(
             f"the array holds {int(array.min())} to {int(array.max())}, but {spec.primitive_type} holds "
@@ -196,10 +200,10 @@ def _check_range(array: Array, spec: Shape) -> None:
         )
 
 
-def _padding_value(padding: Any, spec: Shape) -> Any:
-    if padding is not None:
-        return padding
-    return 0 if spec.padding_value is None else spec.padding_value
+def _padding_bytes(padding: Any, spec: Shape) -> bytes:
+    """One element of padding: what was asked for, else the shape's own value, else zero bits."""
+    value = spec.padding_value if padding is None else padding
+    return bytes(spec.dtype.itemsize) if value is None else value_bytes(value, spec)
 
 
 def _output(out: Any, spec: Shape, array: Array) -> TiledArray:
@@ -232,7 +236,9 @@ def _unpack_output(out: Any, tiled: TiledArray) -> Array:
         raise TypeError(f"out is an array, not {type(out).__name__}")
     spec = tiled.spec
     if out.shape != spec.dimensions or out.dtype != spec.dtype:
-        raise LayoutError(f"out is {out.dtype}{list(out.shape)}, but the result is {spec.dtype}{list(spec.dimensions)}")
+        raise LayoutError(
+            f"out is {out.dtype}{list(out.shape)}, but the result is {spec.dtype}{list(spec.dimensions)}"
+        )
     if not out.flags.writeable:
         raise LayoutError("out is read-only")
     if _overlaps_itself(out):
@@ -244,7 +250,9 @@ def _unpack_output(out: Any, tiled: TiledArray) -> Array:
 
 def _overlaps_itself(array: Array) -> bool:
     reach = array.itemsize
-    for stride, extent in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
+    for stride, extent in sorted(
+        (abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1
+    ):
         if stride < reach:
             return array.size > 0
         reach += stride * (extent - 1)
@@ -279,7 +287,9 @@ def _padding_program(spec: Shape, fill: bytes, threaded: bool) -> CopyProgram:
     """Only the padding: a copy of the elements of nothing."""
     dst = access_map(spec)
     threads = 2 if threaded else 1
-    return compile_copy(dst, dst, buffer_element(spec), buffer_element(spec), padding=fill, threads=threads).pads_only()
+    return compile_copy(
+        dst, dst, buffer_element(spec), buffer_element(spec), padding=fill, threads=threads
+    ).pads_only()
 
 
 def _pieces(dims: tuple[int, ...], most: int) -> list[tuple[slice, ...]]:

@@ -79,7 +79,9 @@ def value_bytes(value: Any, shape: Shape) -> bytes:
     except (TypeError, ValueError, OverflowError) as error:
         raise LayoutError(f"padding {value!r} is no value of {shape.primitive_type}: {error}") from error
     if not _holds(element, number):
-        raise LayoutError(f"padding {value!r} does not fit {shape.primitive_type}\n  choose a value it can hold")
+        raise LayoutError(
+            f"padding {value!r} does not fit {shape.primitive_type}\n  choose a value it can hold"
+        )
     return element.tobytes()
 
 

@@ -72,7 +72,8 @@ class TiledArray:
 
     def numpy(self) -> Array:
         """The whole array, unpacked, in C order."""
-        return self[...] if self.ndim else self[...].reshape(())
+        whole: Array = self[...]
+        return whole
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
@@ -109,7 +110,7 @@ class TiledArray:
         return out.reshape(kept)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Write an element or a slice in place; the value broadcasts, and converts as NumPy's assignment does.
+        """Write an element or a slice in place; the value broadcasts and converts as NumPy assigns.
 
         Raises:
             LayoutIndexError: the key is out of bounds or has too many parts.
@@ -184,7 +185,10 @@ def box_of_key(
     missing = [slice(None)] * (len(shape) - given)
     at = ellipses[0] if ellipses else len(parts)
     parts = parts[:at] + missing + parts[at + 1 :]
-    starts, steps, extents, kept = [], [], [], []
+    starts: list[int] = []
+    steps: list[int] = []
+    extents: list[int] = []
+    kept: list[int] = []
     for part in parts:
         if part is None:
             kept.append(1)
@@ -244,12 +248,10 @@ def check_packable(spec: Shape) -> None:
         LayoutError: an unknown size, an element width that is not the dtype's, or no NumPy dtype.
     """
     _ = spec.dtype, spec.size_in_bytes
-    own, stored = spec.element_bits, 8 * spec.dtype.itemsize
+    own, stored = spec.element.bits, 8 * spec.dtype.itemsize
     if spec.bits not in (own, stored) or spec.bits not in (1, 2, 4, 8, 16, 32, 64, 128):
         raise LayoutError(
             f"E({spec.bits}) is not how {spec.primitive_type} is stored\n  write E({own}) or leave it out"
             if own in (1, 2, 4, 8, 16, 32, 64, 128)
             else f"elements of {spec.bits} bits cannot be packed; leave E out to store one a byte"
         )
-
-

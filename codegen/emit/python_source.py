@@ -21,7 +21,6 @@ from codegen.ir import (
     Load,
     LoopNest,
     PackBits,
-
     Size,
     Stmt,
     Transpose,
@@ -158,5 +157,3 @@ def _elementwise(stmt: Elementwise, out: Writer, nest: LoopNest, src: str, dst: 
 
 def _text(size: Size) -> str:
     return str(size) if isinstance(size, int) else size.name
-
-

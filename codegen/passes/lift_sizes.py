@@ -92,6 +92,7 @@ class _Lift:
                 return value
 
     def transfer(self, stmt: Transfer) -> Transfer:
+        lifted: Transfer
         match stmt:
             case CopyRun(dst, src, count, stream):
                 return CopyRun(self.ref(dst), self.ref(src), self.size("count", count), stream)
@@ -102,15 +103,19 @@ class _Lift:
             case Elementwise():
                 return self.elementwise(stmt)
             case PackBits(dst, src, _, count, step):
-                return self.changed(stmt, dst, src, count=count, src_step=step)
+                lifted = self.changed(stmt, dst, src, count=count, src_step=step)
+                return lifted
             case UnpackBits(dst, src, _, count, step):
-                return self.changed(stmt, dst, src, count=count, dst_step=step)
+                lifted = self.changed(stmt, dst, src, count=count, dst_step=step)
+                return lifted
             case _:
                 raise AssertionError(f"lift_sizes: no rule for {type(stmt).__name__}")
 
     def transpose(self, stmt: Transpose) -> Transpose:
         rows, columns = stmt.rows, stmt.columns
-        lifted = self.changed(stmt, stmt.dst, stmt.src, row_step=stmt.row_step, column_step=stmt.column_step)
+        lifted: Transpose = self.changed(
+            stmt, stmt.dst, stmt.src, row_step=stmt.row_step, column_step=stmt.column_step
+        )
         if stmt.interleave == "dst":
             return replace(lifted, rows=rows, columns=self.size("columns", columns))
         if stmt.interleave == "src":
@@ -129,8 +134,12 @@ class _Lift:
             count=self.size("count", stmt.count),
             dst_step=stmt.dst_step if unit else self.size("dst_step", stmt.dst_step),
             src_step=stmt.src_step if unit else self.size("src_step", stmt.src_step),
-            dst_element=Element(f"u{dst.bits}", dst.bits) if plain and dst.bits >= 8 and src.bits >= 8 else dst,
-            src_element=Element(f"u{src.bits}", src.bits) if plain and dst.bits >= 8 and src.bits >= 8 else src,
+            dst_element=Element(f"u{dst.bits}", dst.bits)
+            if plain and dst.bits >= 8 and src.bits >= 8
+            else dst,
+            src_element=Element(f"u{src.bits}", src.bits)
+            if plain and dst.bits >= 8 and src.bits >= 8
+            else src,
         )
 
     def changed(self, stmt: Any, dst: Ref, src: Ref, **sizes: Size) -> Any:

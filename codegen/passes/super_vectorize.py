@@ -135,5 +135,7 @@ def in_bytes(nest: LoopNest, unit_axis: str) -> LoopNest:
     value = Load(scaled(store.value.ref)) if isinstance(store.value, Load) else store.value
     buffers = tuple(Buffer(b.name, b.element, 8) for b in nest.buffers)
     return replace(
-        nest, buffers=buffers, body=wrap(nest.loops, nest.table_loop, replace(store, ref=scaled(store.ref), value=value))
+        nest,
+        buffers=buffers,
+        body=wrap(nest.loops, nest.table_loop, replace(store, ref=scaled(store.ref), value=value)),
     )

@@ -18,4 +18,17 @@ def routines() -> dict[str, Any]:
     return names
 
 
-PREFIXES = ("move_u", "load_", "store_u", "store_f", "int64_at", "settled", "swap_", "copy_run", "stream_", "fill_run", "f32_", "bf16_")
+PREFIXES = (
+    "move_u",
+    "load_",
+    "store_u",
+    "store_f",
+    "int64_at",
+    "settled",
+    "swap_",
+    "copy_run",
+    "stream_",
+    "fill_run",
+    "f32_",
+    "bf16_",
+)

@@ -76,7 +76,11 @@ def _interleave_block(rows: int, width: int, stream: bool) -> Any:
 
     def emit(builder: Any, dst: Any, src: Any, row_step: Any) -> None:
         loaded = [
-            load(builder, builder.add(src, builder.mul(row_step, ir.Constant(I64, r))), vector(8 * width, columns))
+            load(
+                builder,
+                builder.add(src, builder.mul(row_step, ir.Constant(I64, r))),
+                vector(8 * width, columns),
+            )
             for r in range(rows)
         ]
         zipped = zip_rows(builder, loaded)
@@ -113,7 +117,7 @@ def _interleave(rows: int, width: int, move: Any) -> Callable[..., None]:
             for r in range(rows):
                 move(dst + (c * rows + r) * width, src + r * row_step + c * width)
 
-    return interleave  # type: ignore[no-any-return]
+    return interleave
 
 
 def _stream_interleave(rows: int, width: int, plain: Any) -> Callable[..., None]:
@@ -128,7 +132,7 @@ def _stream_interleave(rows: int, width: int, plain: Any) -> Callable[..., None]
                 block(dst + c * (rows * width), src + c * width, row_step)
         plain(dst + whole * (rows * width), src + whole * width, columns - whole, row_step)
 
-    return stream_interleave  # type: ignore[no-any-return]
+    return stream_interleave
 
 
 def _deinterleave(columns: int, width: int, move: Any) -> Callable[..., None]:
@@ -143,7 +147,7 @@ def _deinterleave(columns: int, width: int, move: Any) -> Callable[..., None]:
             for c in range(columns):
                 move(dst + c * column_step + r * width, src + (r * columns + c) * width)
 
-    return deinterleave  # type: ignore[no-any-return]
+    return deinterleave
 
 
 def _stream_deinterleave(columns: int, width: int, plain: Any) -> Callable[..., None]:
@@ -158,7 +162,7 @@ def _stream_deinterleave(columns: int, width: int, plain: Any) -> Callable[..., 
                 block(dst + r * width, src + r * (columns * width), column_step)
         plain(dst + whole * width, src + whole * (columns * width), rows - whole, column_step)
 
-    return stream_deinterleave  # type: ignore[no-any-return]
+    return stream_deinterleave
 
 
 def _family() -> dict[str, Any]:

@@ -26,7 +26,10 @@ def tag(builder: Any, instruction: Any, side: str) -> None:
     """Say which side an access belongs to: it never aliases the other."""
     module = builder.module
     domain = module.add_metadata(["tilejit"])
-    scopes = {name: module.add_metadata([module.add_metadata([f"tilejit {name}", domain])]) for name in ("src", "dst")}
+    scopes = {
+        name: module.add_metadata([module.add_metadata([f"tilejit {name}", domain])])
+        for name in ("src", "dst")
+    }
     other = "dst" if side == "src" else "src"
     instruction.set_metadata("alias.scope", scopes[side])
     instruction.set_metadata("noalias", scopes[other])
@@ -79,7 +82,9 @@ def _mover(width: int) -> Any:
 
 
 move_1, move_2, move_4, move_8, move_16, move_32, move_64 = (_mover(w) for w in (1, 2, 4, 8, 16, 32, 64))
-stream_64 = statement(lambda b, dst, src: store_streaming(b, load(b, src, vector(8, 64)), dst), 2, "stream_64")
+stream_64 = statement(
+    lambda b, dst, src: store_streaming(b, load(b, src, vector(8, 64)), dst), 2, "stream_64"
+)
 move_u8, move_u16, move_u32, move_u64, move_u128 = move_1, move_2, move_4, move_8, move_16
 
 

@@ -14,11 +14,11 @@ from codegen.simd.memory import (
     move_32,
     move_64,
     prefetch_line,
-    stream_64,
     store_u8,
     store_u16,
     store_u32,
     store_u64,
+    stream_64,
 )
 
 

@@ -121,6 +121,7 @@ def _tree_roots(shape: Shape, steps: tuple[TileStep, ...], final: tuple[int, ...
         tiled: list[_Node] = []
         for group in step.groups:
             members = [axes[k] for k in group]
+            members = [m for m in members if m.extent != 1] or members[-1:]
             if len(members) == 1:
                 tiled.append(members[0])
                 continue

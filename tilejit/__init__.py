@@ -1,0 +1,44 @@
+"""NumPy arrays to and from tiled, blocked and swizzled memory layouts, at the speed of memory."""
+
+import codegen as _codegen
+
+if not hasattr(_codegen, "TILEJIT"):
+    raise ImportError(
+        f"another package named codegen ({_codegen.__file__}) hides TileJIT's compiler; "
+        "take it off the path or put TileJIT's site-packages before it"
+    )
+
+from codegen.errors import KernelError, LayoutError, LayoutIndexError, StoreError, TilejitError
+from tilejit.convert import pack, unpack
+from tilejit.explain import Explanation, explain
+from tilejit.layout.as_layout import as_layout
+from tilejit.layout.formats import formats, named_format
+from tilejit.layout.indexing import linear_index, multi_index
+from tilejit.layout.layout import Layout
+from tilejit.layout.shape import BufferShape, Shape, TupleShape, make_shape
+from tilejit.tiled_array import TiledArray
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BufferShape",
+    "Explanation",
+    "KernelError",
+    "Layout",
+    "LayoutError",
+    "LayoutIndexError",
+    "Shape",
+    "StoreError",
+    "TiledArray",
+    "TilejitError",
+    "TupleShape",
+    "as_layout",
+    "explain",
+    "formats",
+    "linear_index",
+    "make_shape",
+    "multi_index",
+    "named_format",
+    "pack",
+    "unpack",
+]
