@@ -37,7 +37,7 @@ def main(
 def _table(rows: list[dict[str, Any]]) -> Table:
     table = Table()
     for column in rows[0]:
-        table.add_column(column, justify="left" if column == "case" else "right")
+        table.add_column(column, justify="left" if column == "case" else "right", no_wrap=column == "case")
     for row in rows:
         table.add_row(*(f"{v:.2f}" if isinstance(v, float) else str(v) for v in row.values()))
     return table

@@ -31,7 +31,7 @@ def format_nest(nest: LoopNest) -> str:
         dst[4096*d0] = src[1200*d0]
     """
     lines = [
-        f"{b.name}: {b.element.name}, {b.element.bits} bits, offsets in {'bytes' if b.unit_bits == 8 else 'bits'}"
+        f"{b.name}: {b.element.name}, {b.element.bits} bits, counted in {'bytes' if b.unit_bits == 8 else 'bits'}"
         for b in nest.buffers
     ]
     _statement(nest.body, 0, lines)

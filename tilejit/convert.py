@@ -40,7 +40,7 @@ def pack(
     >>> t = tilejit.pack(x, "{1,0:T(8,128)(2,1)}")
 
     x: any NumPy array, whatever its strides, alignment and byte order. obj: whatever `as_layout` reads. out:
-    a flat array of the element dtype, a uint8 array or a TiledArray, of the right size; it must not overlap x.
+    a flat array of the element dtype, a uint8 array or a TiledArray, of the right size, apart from x.
     padding: None for the layout's own padding value, else 0; a number; or "keep" to leave what `out` holds.
     casting: as in np.copyto, where the layout's dtype is not the array's; the conversion is part of the copy.
     threads: a number, or None to let the size decide.

@@ -27,7 +27,7 @@ def face_forward(nest: LoopNest) -> LoopNest:
     for loop in nest.loops:
         _, dst = refs(store)
         if int_size(dst.stride(loop.axis)) < 0:
-            store = map_refs(store, lambda ref, loop=loop: _reversed(ref, loop))  # type: ignore[misc]
+            store = map_refs(store, lambda ref, loop=loop: _reversed(ref, loop))
     return rebuilt(nest, nest.loops, store)
 
 

@@ -1,4 +1,4 @@
-"""What generated kernels call: every name here may stand in a kernel's source. Imports numba: import lazily."""
+"""What generated kernels call. Imports numba: import lazily."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 from codegen.errors import LayoutError
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.dtypes import primitive_type
-from tilejit.layout.formats import named_format
+from tilejit.layout.formats import describe_format, named_format
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.layout import Layout
 from tilejit.layout.shape import UNBOUNDED, BufferShape, Shape, TupleShape
@@ -37,9 +37,9 @@ def as_layout(
     """
     sizes = None if dims is None else int_tuple(dims, "dims")
     if isinstance(obj, str) and _is_name(obj):
-        return named_format(
-            obj.strip(), *_needed(sizes, dtype, f"the format {obj.strip()[:40]!r}"), **parameters
-        )
+        name = obj.strip()
+        describe_format(name)
+        return named_format(name, *_needed(sizes, dtype, f"the format {name!r}"), **parameters)
     if parameters:
         raise TypeError(
             f"{next(iter(parameters))!r} is a parameter of named formats, not of {type(obj).__name__}"
@@ -70,7 +70,8 @@ def _is_name(text: str) -> bool:
 
 def _read(text: str, dims: tuple[int, ...] | None) -> object:
     """A Layout where the text opens with a brace, else a shape."""
-    if tokenize(text)[0].text == "{":
+    start = text.lstrip()[:1]
+    if start == "{" or (start == "/" and tokenize(text)[0].text == "{"):
         return parse_layout(text, None if dims is None else len(dims))
     return Shape.parse(text)
 
@@ -80,7 +81,8 @@ def _needed(dims: tuple[int, ...] | None, dtype: object, what: str) -> tuple[tup
     if dims is None or dtype is None:
         missing = " and ".join(name for name, value in (("dims", dims), ("dtype", dtype)) if value is None)
         raise LayoutError(
-            f"{what} does not say the array's {missing}\n  pass {missing}, or write a full shape such as f32[3,5]{{1,0}}"
+            f"{what} does not say the array's {missing}\n"
+            f"  pass {missing}, or write a full shape such as f32[3,5]{{1,0}}"
         )
     return dims, dtype
 

@@ -40,7 +40,7 @@ _FORMATS: dict[str, Format] = {}
 
 
 def register(name: str, description: str, build: Callable[..., Shape]) -> None:
-    """Add a format; `build(dims, primitive_type, **parameters)` returns its Shape, parameters by keyword only.
+    """Add a format; `build(dims, primitive_type, *, …)` returns its Shape, parameters by keyword only.
 
     Raises:
         LayoutError: the name is taken.
@@ -155,7 +155,7 @@ def _tile_height(size: int, packing: int) -> int:
 
 
 def _minor_pair(dims: tuple[int, ...], packing: int) -> tuple[int, int]:
-    """The dimensions to be minor and second-minor: the smallest padded size wins, then the descending order."""
+    """The dimensions to be minor and second-minor: least padding wins, then the descending order."""
     total = math.prod(dims)
     last = len(dims) - 1
     # Of dimensions of one size only the last two can win a tie; so the pairs stay few whatever the rank.

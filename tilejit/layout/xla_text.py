@@ -40,6 +40,13 @@ def _parse_shape(text: str) -> AnyShape:
 
 def parse_layout(text: str, rank: int | None = None) -> Layout:
     """Read a layout alone, such as "{1,0:T(8,128)}"; see `Layout.parse`."""
+    if not isinstance(text, str):
+        raise TypeError(f"a layout's text is a str, not {type(text).__name__}")
+    return _parse_layout(str(text), rank)
+
+
+@functools.lru_cache(maxsize=256)
+def _parse_layout(text: str, rank: int | None) -> Layout:
     reader = _Reader(text)
     if reader.now.text != "{":
         reader.fail("a layout begins with {", "write e.g. {1,0:T(8,128)}")
