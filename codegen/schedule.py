@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 Mode: TypeAlias = Literal["run", "fill", "transpose", "elements", "pack bits", "unpack bits"]
 
-OUTER_RANKS = (1, 2, 4, 6)
+OUTER_RANKS = (2, 4, 6)
 """Outer loops are padded with loops of one to one of these, so that few kernels serve all shapes."""
 
 

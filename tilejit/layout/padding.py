@@ -25,7 +25,7 @@ def checked_padding_value(value: object, dtype: PrimitiveType) -> PaddingValue |
         return None
     number = _python_number(value)
     if dtype.kind == "complex":
-        return complex(number)
+        return number if isinstance(number, complex) else complex(_as_float(number, dtype))
     if isinstance(number, complex):
         raise LayoutError(
             f"padding_value {number} is complex, but the elements are {dtype.name}\n  give a real number"
