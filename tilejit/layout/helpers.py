@@ -109,7 +109,7 @@ def dimension_stride(shape: Shape, dimension: int) -> int:
     """
     number = normalize_dimension(shape, dimension)
     axis = shape.rank - 1 - shape.minor_to_major.index(number)
-    stride = axis_stride(axis, *tile_steps_of(shape))
+    stride = axis_stride(axis, shape.dimensions[number], *tile_steps_of(shape))
     if stride is None:
         raise LayoutError(
             f"the tiles leave dimension {number} no single stride\n"

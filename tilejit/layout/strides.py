@@ -1,4 +1,4 @@
-"""Strides of a laid-out array: where its tiles leave each dimension one, and whether they move anything."""
+"""Strides of a laid-out array: where its tiles leave each dimension one, and if they move anything."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from tilejit.layout.tiling import TileStep
 
+GAP = -1
+
 
 @dataclass(frozen=True, slots=True)
 class Digit:
-    """A piece of an axis: it counts `extent` steps of `step` elements of the start axis numbered `axis`."""
+    """A piece of an axis: `extent` steps of `step` elements of a start axis; GAP is padding only."""
 
     axis: int
     step: int
@@ -30,21 +32,29 @@ def buffer_digits(
     None where a tile cuts an axis between its digits, so that no such list exists.
     """
     axes: list[Axis] = [(Digit(axis, 1, extent),) for axis, extent in enumerate(extents[0])]
-    for step in steps:
+    sizes = extents[-1]
+    for number, step in enumerate(steps):
         axes = [()] * step.lead + axes
         whole: list[Axis] = axes[: step.untouched]
         parts: list[Axis] = []
-        for group, size in zip(step.groups, step.tile, strict=True):
-            halves = _split(_joined([digit for axis in group for digit in axes[axis]]), size)
+        counts = extents[number + 1][step.untouched :]
+        for group, count, size in zip(step.groups, counts, step.tile, strict=False):
+            axis = _joined([digit for a in group for digit in axes[a]])
+            if len(step.groups) == 1 and number == len(steps) - 1:
+                # Quotient and remainder stay side by side: the merged axis, padded at its end.
+                whole.append(axis)
+                sizes = (*sizes[: step.untouched], count * size)
+                break
+            padded = _padded(axis, count * size, extents[0])
+            halves = None if padded is None else _split(padded, size)
             if halves is None:
                 return None
             whole.append(halves[0])
             parts.append(halves[1])
         axes = whole + parts
-    # An axis may be longer than its digits: what is left over is padding.
     found: list[tuple[Digit, int]] = []
     stride = 1
-    for axis, extent in zip(reversed(axes), reversed(extents[-1]), strict=True):
+    for axis, extent in zip(reversed(axes), reversed(sizes), strict=True):
         within = stride
         for digit in reversed(axis):
             found.append((digit, within))
@@ -66,17 +76,22 @@ def keeps_order(steps: tuple[TileStep, ...], extents: tuple[tuple[int, ...], ...
     return all(digit.extent == 1 or stride == plain[digit.axis] * digit.step for digit, stride in digits)
 
 
-def axis_stride(axis: int, steps: tuple[TileStep, ...], extents: tuple[tuple[int, ...], ...]) -> int | None:
-    """The stride in elements of a start axis, or None where the tiles leave it no single one."""
+def axis_stride(
+    axis: int, size: int, steps: tuple[TileStep, ...], extents: tuple[tuple[int, ...], ...]
+) -> int | None:
+    """The stride of a start axis of so many elements, or None where the tiles leave it no single one."""
+    if 0 in extents[0]:
+        return row_major_strides(extents[0])[axis]
     digits = buffer_digits(steps, extents)
     if digits is None:
         return None
-    mine = [(digit, stride) for digit, stride in digits if digit.axis == axis and digit.extent > 1]
+    mine = [(d, stride) for d, stride in digits if d.axis == axis and d.extent > 1 and d.step < size]
     if not mine:
         return row_major_strides(extents[0])[axis]
-    ratios = {stride / digit.step if stride % digit.step else stride // digit.step for digit, stride in mine}
-    ratio = ratios.pop()
-    return ratio if isinstance(ratio, int) and not ratios else None
+    last, ratio = mine[-1]
+    if last.step != 1 or any(stride != ratio * digit.step for digit, stride in mine):
+        return None
+    return ratio
 
 
 def row_major_strides(extents: tuple[int, ...]) -> list[int]:
@@ -102,6 +117,19 @@ def _joined(digits: list[Digit]) -> Axis:
     return tuple(joined)
 
 
+def _padded(axis: Axis, whole: int, start: tuple[int, ...]) -> Axis | None:
+    """An axis whose digits count `whole`, padding included; None where no digit can take the padding."""
+    have = math.prod(digit.extent for digit in axis)
+    if have == whole:
+        return axis
+    if axis and axis[0].axis != GAP:
+        top = axis[0]
+        rest = have // top.extent
+        if top.step * top.extent >= start[top.axis] and whole % rest == 0:
+            return (Digit(top.axis, top.step, whole // rest), *axis[1:])
+    return (Digit(GAP, 0, whole // have), *axis) if whole % have == 0 else None
+
+
 def _split(axis: Axis, size: int) -> tuple[Axis, Axis] | None:
     """An axis cut into quotient and remainder by a tile size; None where the cut falls inside a digit."""
     minor: list[Digit] = []
@@ -113,9 +141,9 @@ def _split(axis: Axis, size: int) -> tuple[Axis, Axis] | None:
         if left % digit.extent == 0:
             minor.append(digit)
             left //= digit.extent
-        elif digit.extent % left == 0 or place == 0:
-            high = Digit(digit.axis, digit.step * left, -(-digit.extent // left))
-            low = Digit(digit.axis, digit.step, min(left, digit.extent))
+        elif digit.extent % left == 0:
+            high = Digit(digit.axis, digit.step * left, digit.extent // left)
+            low = Digit(digit.axis, digit.step, left)
             return (*axis[:place], high), (low, *minor[::-1])
         else:
             return None

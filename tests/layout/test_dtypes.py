@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from codegen.errors import LayoutError
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, lookup, primitive_type, primitive_type_of
+
+ARRAYS = [row for row in PRIMITIVE_TYPES.values() if row.numpy is not None]
+
+
+@pytest.mark.parametrize("row", ARRAYS, ids=lambda row: row.name)
+def test_storage_is_that_of_numpy(row) -> None:
+    assert row.numpy.itemsize * 8 == row.storage_bits
+    assert row.bits <= row.storage_bits
+    assert (row.bits < 8) <= (row.storage_bits == 8)
+
+
+@pytest.mark.parametrize("row", ARRAYS, ids=lambda row: row.name)
+def test_there_and_back(row) -> None:
+    assert primitive_type(row.numpy) is row
+    assert primitive_type(row.numpy.type) is row
+    assert primitive_type(row.name) is row
+    assert lookup(row.name.upper()) is row
+    assert primitive_type_of(row.numpy) == row.name
+    assert primitive_type(row.numpy.newbyteorder(">")) is row
+
+
+def test_names_of_both_worlds() -> None:
+    assert primitive_type("float32").name == "f32"
+    assert primitive_type("bfloat16").name == "bf16"
+    assert primitive_type(ml_dtypes.int4).name == "s4"
+    assert primitive_type("u1").bits == 1
+    assert primitive_type(np.dtype("u1")).name == "u8"
+    assert primitive_type(bool).name == "pred"
+    assert primitive_type(np.longlong).name == "s64"
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [np.dtype("O"), np.dtype("U3"), np.dtype("f4,i4"), np.dtype("M8[s]"), np.dtype("(2,)f4"), np.longdouble],
+)
+def test_no_counterpart(dtype) -> None:
+    with pytest.raises(LayoutError, match="no XLA counterpart"):
+        primitive_type(dtype)
+
+
+@pytest.mark.parametrize(
+    ("name", "mend"), [("f33", "write f32"), ("Bf16", "write bf16"), ("int4", "write s4")]
+)
+def test_the_nearest_is_named(name: str, mend: str) -> None:
+    with pytest.raises(LayoutError, match=mend):
+        lookup(name)
+
+
+@pytest.mark.parametrize("value", [3, None, 1.5, ["f32"]])
+def test_wrong_types(value) -> None:
+    with pytest.raises(TypeError):
+        primitive_type(value)
