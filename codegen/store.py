@@ -21,6 +21,7 @@ from codegen.errors import StoreError
 
 FORMAT = 1
 MAX_ENTRY_BYTES = 16 << 20
+_NO_LINK_NO_WAIT = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class Store:
 
     def _read(self, key: StoreKey) -> bytes | None:
         try:
-            handle = os.open(self._path(key), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            handle = os.open(self._path(key), os.O_RDONLY | _NO_LINK_NO_WAIT)
         except OSError:
             return None
         try:

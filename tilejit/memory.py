@@ -71,8 +71,14 @@ def value_bytes(value: Any, shape: Shape) -> bytes:
     number = np.asarray(value)
     if number.ndim:
         raise LayoutError(f"padding is one value, not an array of shape {number.shape}")
+    if number.dtype.kind == "O" and isinstance(value, int):
+        raise LayoutError(f"padding of {value.bit_length()} bits does not fit {shape.primitive_type}")
     if number.dtype.kind not in "biufcV":
         raise TypeError(f"padding is a number, not {type(value).__name__}")
+    if number.dtype.kind == "c" and dtype.kind != "c" and not number.imag:
+        number = number.real
+    if number.dtype.kind == "c" and dtype.kind != "c":
+        raise LayoutError(f"padding {value!r} does not fit {shape.primitive_type}\n  choose a value it can hold")
     try:
         with np.errstate(all="ignore"):
             element = number.astype(dtype)
@@ -88,8 +94,9 @@ def value_bytes(value: Any, shape: Shape) -> bytes:
 def _holds(element: Array, number: Array) -> bool:
     """Whether the element is the number, or the nearest one to it."""
     wanted, got = number.item(), element.item()
-    if isinstance(wanted, complex) or isinstance(got, complex):
-        return wanted == got or complex(got) == complex(np.asarray(wanted).astype(element.dtype).item())
+    if isinstance(got, complex):
+        parts = ("real", "imag")
+        return all(_holds(getattr(element, p), np.asarray(getattr(complex(wanted), p))) for p in parts)
     try:
         if isnan(wanted):
             return isnan(got)
