@@ -1,0 +1,142 @@
+"""`tilejit demo`, `explain`, `cache`, help and errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tilejit
+from tests.cli.running import child, environment, fails, run
+from tilejit.cli import demo
+from tilejit.cli.errors import explained
+from tilejit.cli.output import human_bytes
+
+SHAPE = "bf16[100,300]{1,0:T(8,128)(2,1)}"
+
+
+def test_demo_shows_speeds_and_the_figure() -> None:
+    result = run("demo", "--mib", 1, "--threads", 1, columns=40)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.isascii()
+    for word in (
+        "bf16[64,8192]{1,0:T(8,128)(2,1)}",
+        "TileJIT pack",
+        "TileJIT unpack",
+        "NumPy",
+        "memcpy",
+        "GB/s",
+        "37.5%",
+    ):
+        assert word in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 40
+
+
+def test_demo_gives_json() -> None:
+    facts = json.loads(run("demo", "--mib", 1, "--json").stdout)
+    assert len(facts["timings"]) == 4
+    assert all(t["gb_per_second"] > 0 for t in facts["timings"])
+
+
+def test_demo_checks_before_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "numpy_pack", lambda x, out: out.fill(0))
+    assert "not NumPy's" in fails("demo", "--mib", 1)
+
+
+def test_the_demo_knows_the_layout() -> None:
+    x = np.arange(16 * 256, dtype=np.uint16).reshape(16, 256)
+    out = np.empty(x.size, np.uint16)
+    demo.numpy_pack(x, out)
+    assert np.array_equal(out, tilejit.pack(x, "{1,0:T(8,128)(2,1)}").buffer)
+
+
+@pytest.mark.parametrize("stage", ["nest", "schedule", "source", "llvm", "asm", "all"])
+def test_explain_prints_a_stage(stage: str) -> None:
+    result = run("explain", "C", SHAPE, "--stage", stage)
+    assert result.exit_code == 0, result.output
+    explanation = tilejit.explain(None, SHAPE)
+    texts = {"nest": explanation.nest, "schedule": explanation.schedule, "source": explanation.source}
+    for name, text in texts.items():
+        assert (text.strip() in result.stdout) == (stage in (name, "all"))
+    assert ("define " in result.stdout) == (stage in ("llvm", "all"))
+
+
+def test_explain_reports() -> None:
+    assert "def " in run("explain", SHAPE, "-").stdout
+    alone = run("explain", "{1,0:T(8,128)(2,1)}", "bf16[100,300]").stdout
+    assert alone == run("explain", SHAPE, "bf16[100,300]").stdout
+    stages = json.loads(run("explain", "C", SHAPE, "--stage", "nest", "--json").stdout)
+    assert list(stages) == ["nest"]
+
+
+def test_explain_needs_a_size() -> None:
+    assert "how large" in fails("explain", "C", "-")
+    assert "how large" in fails("explain", "C", "tpu")
+    fails("explain", SHAPE, "bf16[3,4]")
+    fails("explain", SHAPE, "C", "--stage", "none")
+
+
+def test_cache_is_told_and_cleared(tmp_path: Path) -> None:
+    store = {"TILEJIT_CACHE_DIR": str(tmp_path / "store")}
+    empty = json.loads(child("cache", "info", "--json", **store).stdout)
+    assert empty == {"directory": store["TILEJIT_CACHE_DIR"], "reason": None, "kernels": 0, "bytes": 0}
+    (tmp_path / "store" / ("0" * 64 + ".kernel")).write_bytes(b"abc")
+    text = child("cache", "info", **store).stdout
+    assert "kernels    1\n" in text
+    assert "3 bytes" in text
+    assert child("cache", "clear", **store).stdout.startswith("removed 1 ")
+    assert not list((tmp_path / "store").glob("*.kernel"))
+
+
+def test_no_cache_says_why() -> None:
+    assert "TILEJIT_NO_CACHE is set" in child("cache", "info", TILEJIT_NO_CACHE="1").stdout
+    result = child("cache", "clear", TILEJIT_NO_CACHE="1")
+    assert result.returncode == 2
+    assert "TILEJIT_NO_CACHE is set" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("cache",), ("--help",), ("pack", "-h"), ("cache", "info", "--help")], ids=str
+)
+def test_help(arguments: tuple[str, ...]) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 0
+    assert "Usage:" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [("foo",), ("--foo",), ("show",), ("cache", "foo"), ("demo", "--mib", "x")], ids=str
+)
+def test_usage_errors_are_one_line(arguments: tuple[str, ...]) -> None:
+    fails(*arguments)
+
+
+def test_nothing_heavy_is_imported() -> None:
+    heavy = "{'numba', 'llvmlite', 'safetensors', 'rich.console'}"
+    code = f"import sys, tilejit.cli; print(*({heavy} & set(sys.modules)))"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True
+    )
+    assert result.stdout == "\n"
+
+
+def test_what_errors_say() -> None:
+    assert explained(FileNotFoundError(2, os.strerror(2), "x.npy")) == "No such file or directory: 'x.npy'"
+    assert explained(MemoryError()) == "MemoryError"
+
+
+def test_sizes_for_readers() -> None:
+    sizes = {
+        0: "0 bytes",
+        1: "1 byte",
+        1023: "1023 bytes",
+        1024: "1.0 KiB",
+        64 << 20: "64.0 MiB",
+        1 << 60: "1024.0 PiB",
+    }
+    assert {size: human_bytes(size) for size in sizes} == sizes

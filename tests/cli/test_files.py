@@ -1,0 +1,123 @@
+"""`tilejit pack` and `tilejit unpack`."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tilejit
+from tests.cli.running import child, environment, fails, run
+from tests.interop.containers import save_model
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return save_model(tmp_path / "model.safetensors")
+
+
+@pytest.fixture
+def array(tmp_path: Path) -> Path:
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(33 * 300, dtype=np.float32).reshape(33, 300))
+    return path
+
+
+def test_a_npy_file_there_and_back(array: Path) -> None:
+    packed, back = array.with_name("packed.npy"), array.with_name("back.npy")
+    there = run("pack", array, packed, "--layout", "tpu")
+    assert there.stdout == "f32[33,300]{1,0:T(8,128)}\n"
+    assert run("unpack", packed, back, "--shape", there.stdout.strip()).exit_code == 0
+    assert back.read_bytes() == array.read_bytes()
+
+
+def test_a_checkpoint_there_and_back(model: Path) -> None:
+    packed, back = model.with_name("packed.safetensors"), model.with_name("back.safetensors")
+    there = run("pack", model, packed, "--layout", "tpu")
+    assert there.stdout.startswith("packed 10 of 10 tensors, ")
+    assert there.stderr == ""
+    assert run("unpack", packed, back).stdout.startswith("unpacked 10 of 10 tensors, ")
+    assert back.read_bytes() == model.read_bytes()
+
+
+def test_json_says_what_was_packed(model: Path, array: Path) -> None:
+    packed = model.with_name("packed.safetensors")
+    rows = json.loads(run("pack", model, packed, "--layout", "tpu", "--tensor", "ids", "--json").stdout)
+    spec = tilejit.as_layout("tpu", dims=(4, 4), dtype=np.int64)
+    assert [(row["tensor"], row["shape"], row["size_in_bytes"]) for row in rows] == [
+        ("ids", str(spec), spec.size_in_bytes)
+    ]
+    fact = json.loads(run("pack", array, array, "--layout", "tpu", "--json").stdout)
+    assert fact["shape"] == "f32[33,300]{1,0:T(8,128)}"
+    assert (
+        json.loads(run("unpack", array, array, "--shape", fact["shape"], "--json").stdout)["size_in_bytes"]
+        == 61440
+    )
+
+
+def test_errors_are_one_line(model: Path, array: Path) -> None:
+    out, other = model.with_name("out.safetensors"), array.with_name("out.npy")
+    assert "tensor 'bias'" in fails("pack", model, out, "--layout", "{1,0:T(8,128)}")
+    assert "one kind" in fails("pack", model, other, "--layout", "tpu")
+    assert "ends neither" in fails("pack", model, "out.bin", "--layout", "tpu")
+    assert "No such file" in fails("pack", "none.npy", other, "--layout", "tpu")
+    assert "No such file" in fails("pack", array, array.parent / "none" / "x.npy", "--layout", "tpu")
+    assert "--layout" in fails("pack", array, other)
+    assert "--shape" in fails("unpack", array, other)
+    assert "--shape is for .npy" in fails("unpack", model, out, "--shape", "f32[3]")
+    assert "--tensor is for" in fails("pack", array, other, "--layout", "tpu", "--tensor", "x")
+    assert "nothing to be unpacked" in fails("unpack", model, out)
+    assert "threads" in fails("pack", array, other, "--layout", "tpu", "--threads", "0")
+    assert not out.exists()
+    assert not other.exists()
+
+
+def test_strange_names_stay_on_one_line(tmp_path: Path) -> None:
+    assert "\\n" in fails("pack", "a\nb.npy", tmp_path / "x.npy", "--layout", "tpu")
+    assert "\\x1b" in fails("pack", "a\x1b[31m.npy", tmp_path / "x.npy", "--layout", "tpu")
+
+
+PAUSED = """
+import os, sys, time
+real = os.fsync
+def pause(handle):
+    real(handle)
+    print("written", flush=True)
+    time.sleep(60)
+os.fsync = pause
+from tilejit.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL], ids=str)
+def test_a_kill_leaves_the_old_file(model: Path, number: signal.Signals) -> None:
+    target = model.with_name("out.safetensors")
+    target.write_bytes(b"old")
+    command = [sys.executable, "-c", PAUSED, "pack", str(model), str(target), "--layout", "tpu"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment()) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "written\n"
+        process.send_signal(number)
+        code = process.wait(60)
+        assert process.stderr.read().strip() == ""
+    assert target.read_bytes() == b"old"
+    if number is signal.SIGKILL:
+        return
+    assert code == 128 + number
+    assert sorted(p.name for p in model.parent.iterdir()) == [model.name, target.name]
+
+
+def test_a_process_ends_with_2_and_one_line(array: Path) -> None:
+    result = child("pack", array, array.with_name("out.npy"), "--layout", "{1,1}")
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("tilejit: ")
+    assert result.stderr.count("\n") == 1

@@ -1,0 +1,172 @@
+"""Packing .npy files."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilejit
+from tilejit.interop import npy
+
+ARRAYS: dict[str, Any] = {
+    "matrix": np.arange(33 * 300, dtype=np.float32).reshape(33, 300),
+    "scalar": np.array(7, np.int16),
+    "empty": np.zeros((0, 5), np.int8),
+    "bool": np.arange(12).reshape(3, 4) % 3 == 0,
+    "complex": np.arange(12).reshape(3, 4) * 1j,
+    "fortran": np.asfortranarray(np.arange(35.0).reshape(5, 7)),
+    "big-endian": np.arange(35, dtype=">i4").reshape(5, 7),
+}
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> tuple[Path, Path, Path]:
+    return tmp_path / "x.npy", tmp_path / "packed.npy", tmp_path / "back.npy"
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_what_is_packed_comes_back(paths: tuple[Path, Path, Path], name: str) -> None:
+    source, packed, back = paths
+    np.save(source, ARRAYS[name])
+    spec = npy.pack_file(source, packed, "tpu")
+    assert np.array_equal(np.load(packed), tilejit.pack(ARRAYS[name], "tpu").buffer)
+    assert npy.unpack_file(packed, back, str(spec)) == spec
+    result = np.load(back)
+    assert result.dtype == ARRAYS[name].dtype.newbyteorder("=")
+    assert np.array_equal(result, ARRAYS[name])
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e8m0fnu"])
+def test_raw_elements_are_read_as_told_and_written_as_numpy_does(
+    paths: tuple[Path, Path, Path], name: str
+) -> None:
+    source, packed, back = paths
+    x = np.arange(1, 700, dtype=np.float32).reshape(1, 699).astype(getattr(ml_dtypes, name))
+    np.save(source, x)
+    with pytest.raises(tilejit.LayoutError, match="--dtype"):
+        npy.pack_file(source, packed, "tpu")
+    spec = npy.pack_file(source, packed, "tpu", dtype=name)
+    assert spec == tilejit.pack(x, "tpu").spec
+    npy.unpack_file(packed, back, str(spec))
+    assert back.read_bytes() == source.read_bytes()
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "f8e5m2", "f16", "s32"])
+def test_a_dtype_converts(paths: tuple[Path, Path, Path], dtype: str) -> None:
+    source, packed, back = paths
+    x = np.linspace(-9, 9, 35, dtype=np.float32).reshape(5, 7)
+    np.save(source, x)
+    spec = npy.pack_file(source, packed, "tpu", dtype=dtype)
+    npy.unpack_file(packed, back, str(spec))
+    assert spec.primitive_type == dtype
+    assert np.load(back).tobytes() == x.astype(spec.dtype).tobytes()
+
+
+def test_narrow_integers_share_bytes(paths: tuple[Path, Path, Path]) -> None:
+    source, packed, back = paths
+    x = np.arange(-8, 8, dtype=np.int8).reshape(2, 8)
+    np.save(source, x)
+    spec = npy.pack_file(source, packed, "{1,0:E(4)}", dtype="s4")
+    assert np.load(packed).dtype == np.uint8
+    assert np.load(packed).nbytes == 8
+    npy.unpack_file(packed, back, str(spec))
+    assert np.load(back).dtype == np.int8
+    assert np.array_equal(np.load(back), x)
+
+
+def test_a_file_may_replace_its_source(paths: tuple[Path, Path, Path]) -> None:
+    source, _, _ = paths
+    np.save(source, ARRAYS["matrix"])
+    before = source.read_bytes()
+    spec = npy.pack_file(source, source, "tpu")
+    npy.unpack_file(source, source, str(spec))
+    assert source.read_bytes() == before
+
+
+def _saved(value: Any, **options: Any) -> bytes:
+    file = io.BytesIO()
+    np.save(file, value, **options)
+    return file.getvalue()
+
+
+def _header(text: str) -> bytes:
+    head = text.encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + bytes(64)
+
+
+def _archive() -> bytes:
+    file = io.BytesIO()
+    np.savez(file, a=np.zeros(3))
+    return file.getvalue()
+
+
+BAD = {
+    "nothing": b"",
+    "text": b"hello, world, this is no array",
+    "objects": _saved(np.array([{}], object), allow_pickle=True),
+    "archive": _archive(),
+    "records": _saved(np.zeros(3, [("a", "i4"), ("b", "f4")])),
+    "strings": _saved(np.array(["a", "b"])),
+    "dates": _saved(np.zeros(3, "M8[s]")),
+    "cut": _saved(np.zeros(100))[:-8],
+    "no dict": _header("[1, 2]"),
+    "code": _header("__import__('os').abort()"),
+    "unfinished": _header("{'descr': ((((("),
+    "no descr": _header("{'fortran_order': False, 'shape': (3,)}"),
+    "descr": _header("{'descr': 'zz', 'fortran_order': False, 'shape': (3,), }"),
+    "negative": _header("{'descr': '<f4', 'fortran_order': False, 'shape': (-3,), }"),
+    "huge": _header("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8), }"),
+    "many": _header("{'descr': '<f4', 'fortran_order': False, 'shape': (" + "1," * 99 + "), }"),
+    "words": _header("{'descr': '<f4', 'fortran_order': False, 'shape': ('a',), }"),
+    "version": b"\x93NUMPY\x09\x00" + bytes(100),
+}
+
+
+@pytest.mark.parametrize("content", BAD.values(), ids=BAD)
+def test_a_bad_file_is_refused(paths: tuple[Path, Path, Path], content: bytes) -> None:
+    source, packed, _ = paths
+    source.write_bytes(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises((tilejit.TilejitError, TypeError)):
+            npy.pack_file(source, packed, "tpu")
+    assert not packed.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"layout": "f32[2,2]"}, "33"),
+        ({"layout": "bf16[33,300]"}, "bf16"),
+        ({"layout": "bf16[33,300]", "dtype": "f16"}, "f16"),
+        ({"layout": "tpuu"}, "tpu"),
+    ],
+    ids=str,
+)
+def test_a_wrong_layout_is_refused(
+    paths: tuple[Path, Path, Path], options: dict[str, Any], words: str
+) -> None:
+    source, packed, _ = paths
+    np.save(source, ARRAYS["matrix"])
+    with pytest.raises(tilejit.LayoutError, match=words):
+        npy.pack_file(source, packed, **options)
+
+
+def test_raw_elements_of_another_width_are_refused(paths: tuple[Path, Path, Path]) -> None:
+    source, packed, _ = paths
+    np.save(source, np.zeros(4, "V2"))
+    with pytest.raises(tilejit.LayoutError, match="2 bytes"):
+        npy.pack_file(source, packed, "tpu", dtype="f32")
+
+
+def test_a_buffer_of_another_size_is_refused(paths: tuple[Path, Path, Path]) -> None:
+    source, packed, _ = paths
+    np.save(source, np.zeros(4, np.float32))
+    with pytest.raises(tilejit.LayoutError, match="16 bytes"):
+        npy.unpack_file(source, packed, "f32[5]")

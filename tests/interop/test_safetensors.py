@@ -1,0 +1,299 @@
+"""Packing checkpoints: what comes back is what went in, bad files are refused, nothing is half written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tilejit
+from tests.interop.containers import BF16, entry, model, raw, save_model
+from tilejit.interop import container
+from tilejit.interop.safetensors import plan_pack, plan_unpack
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return save_model(tmp_path / "model.safetensors")
+
+
+@pytest.mark.parametrize("layout", ["tpu", "tpu-doc"])
+def test_a_model_of_mixed_ranks_comes_back_byte_for_byte(source: Path, layout: str) -> None:
+    packed, back = source.with_name("packed.safetensors"), source.with_name("back.safetensors")
+    plan_pack(source, layout).write(packed)
+    plan_unpack(packed).write(back)
+    assert back.read_bytes() == source.read_bytes()
+
+
+def test_the_packed_file_holds_the_buffers_and_their_shapes(source: Path) -> None:
+    from safetensors import safe_open
+
+    packed = source.with_name("packed.safetensors")
+    plan = plan_pack(source, "tpu")
+    plan.write(packed)
+    file = container.read(packed)
+    tensors = model()
+    assert {e.name for e in file.entries} == set(tensors)
+    for tensor in file.entries:
+        spec = tilejit.Shape.from_json(json.loads(file.metadata[f"tilejit.{tensor.name}"]))
+        want = tilejit.pack(tensors[tensor.name], "tpu")
+        assert spec == want.spec
+        assert len(tensor.shape) == 1
+        assert file.bytes_of(tensor).tobytes() == want.buffer.tobytes()
+    assert file.metadata["format"] == "pt"
+    with safe_open(packed, "np") as read:
+        assert set(read.keys()) == set(tensors)
+
+
+def test_tensors_are_aligned(source: Path) -> None:
+    packed = source.with_name("packed.safetensors")
+    plan_pack(source, "tpu-doc").write(packed)
+    start = 8 + int.from_bytes(packed.read_bytes()[:8], "little")
+    for tensor in container.read(packed).entries:
+        assert (start + tensor.begin) % (container.DTYPE_BITS[tensor.dtype] // 8) == 0
+
+
+def test_only_the_tensors_asked_for_are_packed(source: Path) -> None:
+    one, two, back = (source.with_name(f"{k}.safetensors") for k in ("one", "two", "back"))
+    plan_pack(source, "{1,0:T(8,128)}", tensors=["weight"]).write(one)
+    plan_pack(one, "tpu", tensors=["bias"]).write(two)
+    assert {c.name for c in plan_unpack(two).converted} == {"weight", "bias"}
+    plan_unpack(two, tensors=["weight"]).write(back)
+    assert [c.name for c in plan_unpack(back).converted] == ["bias"]
+    plan_unpack(back).write(back)
+    assert back.read_bytes() == source.read_bytes()
+
+
+def test_a_dtype_converts_on_the_way(source: Path) -> None:
+    packed, back = source.with_name("packed.safetensors"), source.with_name("back.safetensors")
+    plan_pack(source, "tpu", tensors=["weight"], dtype="bf16").write(packed)
+    plan_unpack(packed).write(back)
+    file = container.read(back)
+    weight = next(e for e in file.entries if e.name == "weight")
+    assert weight.dtype == "BF16"
+    assert file.bytes_of(weight).tobytes() == model()["weight"].astype(BF16).tobytes()
+
+
+@pytest.mark.parametrize(
+    "options", [{"dtype": "s4"}, {"layout": "s4[40,50]{1,0:T(64,128)(8,1)E(4)}"}], ids=str
+)
+def test_narrow_integers_share_bytes_and_come_back_as_bytes(source: Path, options: dict[str, str]) -> None:
+    packed, back = source.with_name("packed.safetensors"), source.with_name("back.safetensors")
+    plan = plan_pack(source, **{"layout": "tpu", "tensors": ["int"], **options})  # type: ignore[arg-type]
+    assert plan.converted[0].spec.packed
+    plan.write(packed)
+    assert next(e.dtype for e in container.read(packed).entries if e.name == "int") == "U8"
+    plan_unpack(packed).write(back)
+    assert back.read_bytes() == source.read_bytes()
+
+
+def test_f4_stays_two_to_a_byte(tmp_path: Path) -> None:
+    source, packed, back = (tmp_path / f"{k}.safetensors" for k in ("model", "packed", "back"))
+    data = np.random.default_rng(0).integers(0, 256, 12 * 10 // 2, np.uint8).tobytes()
+    source.write_bytes(raw({"q": entry("F4", [12, 10], 0, len(data))}, data))
+    plan_pack(source, "{1,0:T(8,128)(8,1)E(4)}").write(packed)
+    plan_unpack(packed).write(back)
+    file = container.read(back)
+    assert (file.entries[0].dtype, file.entries[0].shape) == ("F4", (12, 10))
+    assert file.data.tobytes() == data
+
+
+def test_a_value_that_does_not_fit_leaves_the_old_file(tmp_path: Path) -> None:
+    source, target = tmp_path / "model.safetensors", tmp_path / "out.safetensors"
+    source.write_bytes(raw({"a": entry("I8", [4], 0, 4)}, bytes([0, 1, 99, 2])))
+    target.write_bytes(b"old")
+    with pytest.raises(tilejit.LayoutError, match="tensor 'a'"):
+        plan_pack(source, "s4[4]{0:E(4)}").write(target)
+    assert target.read_bytes() == b"old"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model.safetensors", "out.safetensors"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, OSError])
+def test_an_interruption_leaves_the_old_file(source: Path, error: type[BaseException]) -> None:
+    def stop(_: int) -> None:
+        raise error
+
+    before = source.read_bytes()
+    with pytest.raises(error):
+        plan_pack(source, "tpu").write(source, stop)
+    assert source.read_bytes() == before
+    assert [p.name for p in source.parent.iterdir()] == [source.name]
+
+
+def test_the_file_may_replace_its_source(source: Path) -> None:
+    before = source.read_bytes()
+    plan_pack(source, "tpu").write(source)
+    assert source.read_bytes() != before
+    plan_unpack(source).write(source)
+    assert source.read_bytes() == before
+
+
+def test_links_are_followed_and_modes_kept(source: Path) -> None:
+    target, link = source.with_name("real.safetensors"), source.with_name("link.safetensors")
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    plan_pack(source, "tpu").write(link)
+    assert link.is_symlink()
+    assert target.stat().st_mode & 0o777 == 0o640
+    assert plan_unpack(target).converted
+
+
+def test_progress_counts_every_byte(source: Path) -> None:
+    plan, seen = plan_pack(source, "tpu"), []
+    plan.write(source.with_name("packed.safetensors"), seen.append)
+    assert sum(seen) == plan.nbytes
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"layout": "{1,0:T(8,128)}"}, "tensor 'bias'"),
+        ({"layout": "tpu", "tensors": ["none"]}, "there is no tensor 'none'"),
+        ({"layout": "bf16[40,300]", "tensors": ["weight"]}, "--dtype bf16"),
+        ({"layout": "bf16[40,300]", "tensors": ["weight"], "dtype": "f16"}, "becomes f16"),
+        ({"layout": "tpu", "dtype": "f128"}, "there is no dtype"),
+        ({"layout": "tpu", "dtype": "f6e2m3fn"}, "tensor 'wave'|f6e2m3fn"),
+        ({"layout": "tpu", "tensors": ["ids"], "dtype": "c128"}, "c128"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_packed_is_named(source: Path, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(tilejit.LayoutError, match=words):
+        plan_pack(source, **options)
+
+
+def test_a_tensor_is_packed_once(source: Path) -> None:
+    plan_pack(source, "tpu", tensors=["ids"]).write(source)
+    with pytest.raises(tilejit.LayoutError, match="'ids': it is packed already"):
+        plan_pack(source, "tpu")
+    with pytest.raises(tilejit.LayoutError, match="'weight': it is not packed"):
+        plan_unpack(source, tensors=["weight"])
+
+
+LIES = [
+    "",
+    "[",
+    "[" * 100_000,
+    "null",
+    "{}",
+    '{"primitive_type": "f32", "dimensions": [1e9]}',
+    '{"primitive_type": "f32", "dimensions": [4611686018427387904, 4611686018427387904]}',
+    '{"primitive_type": "f32", "dimensions": [5]}',
+    '{"primitive_type": "s8", "dimensions": [16]}',
+    '{"primitive_type": "token", "dimensions": []}',
+    '{"primitive_type": "f32", "dimensions": [-1], "dynamic": [true]}',
+    '{"primitive_type": "f32", "dimensions": [4], "layout": {"minor_to_major": [7]}}',
+    '{"primitive_type": ["f32"], "dimensions": {"a": 4}}',
+    '{"primitive_type": "f32", "dimensions": [' + "9" * 5000 + "]}",
+]
+
+
+@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie[:40] or "nothing")
+def test_a_layout_that_lies_is_refused(tmp_path: Path, lie: str) -> None:
+    source = tmp_path / "model.safetensors"
+    header = {"__metadata__": {"tilejit.a": lie}, "a": entry("F32", [4], 0, 16)}
+    source.write_bytes(raw(header, bytes(16)))
+    with pytest.raises(tilejit.LayoutError, match="tensor 'a'"):
+        plan_unpack(source)
+
+
+GOOD = entry("F32", [2, 2], 0, 16)
+DAMAGED = {
+    "nothing": b"",
+    "seven bytes": bytes(7),
+    "long header": raw({"a": GOOD}, bytes(16), length=2**63),
+    "beyond the file": raw({"a": GOOD}, b"", length=1 << 20),
+    "no brace": raw(b' {"a":1}'),
+    "no JSON": raw(b'{"a":'),
+    "not UTF-8": raw(b'{"\xff":1}'),
+    "deep": raw(b'{"a":' * 100_000),
+    "deep list": raw(b'{"a":' + b"[" * 100_000),
+    "NaN": raw(b'{"a":NaN}'),
+    "long number": raw(b'{"a":' + b"9" * 5000 + b"}"),
+    "surrogate": raw(b'{"\\ud800":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}}', bytes(16)),
+    "twice": raw(b'{"a":1,"a":1}'),
+    "metadata list": raw({"__metadata__": []}),
+    "metadata number": raw({"__metadata__": {"a": 1}}),
+    "entry number": raw({"a": 1}),
+    "no offsets": raw({"a": {"dtype": "F32", "shape": [2, 2]}}),
+    "more than the three": raw({"a": {**GOOD, "b": 1}}, bytes(16)),
+    "dtype unknown": raw({"a": entry("F5", [2, 2], 0, 16)}, bytes(16)),
+    "dtype list": raw({"a": {**GOOD, "dtype": ["F32"]}}, bytes(16)),
+    "negative size": raw({"a": entry("F32", [-2, -2], 0, 16)}, bytes(16)),
+    "fraction": raw({"a": entry("F32", [2.0, 2], 0, 16)}, bytes(16)),
+    "truth": raw({"a": entry("F32", [True, 4], 0, 16)}, bytes(16)),
+    "huge": raw({"a": entry("F32", [2**62, 2**62, 2**62], 0, 16)}, bytes(16)),
+    "huge times nothing": raw({"a": entry("F32", [2**62, 2**62, 0], 0, 0)}),
+    "too few bytes": raw({"a": entry("F32", [2, 3], 0, 16)}, bytes(16)),
+    "backwards": raw({"a": entry("F32", [2, 2], 16, 0)}, bytes(16)),
+    "hole": raw({"a": entry("F32", [2, 2], 4, 20)}, bytes(20)),
+    "overlap": raw({"a": GOOD, "b": entry("F32", [2, 2], 8, 24)}, bytes(24)),
+    "more data": raw({"a": GOOD}, bytes(17)),
+    "less data": raw({"a": GOOD}, bytes(15)),
+    "half a byte": raw({"a": entry("F4", [3], 0, 2)}, bytes(2)),
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    source = tmp_path / "model.safetensors"
+    source.write_bytes(content)
+    for plan in (lambda: plan_pack(source, "tpu"), lambda: plan_unpack(source)):
+        with pytest.raises(tilejit.LayoutError):
+            plan()
+
+
+def test_many_dimensions_are_a_refusal_that_names_the_tensor(tmp_path: Path) -> None:
+    source = tmp_path / "model.safetensors"
+    source.write_bytes(raw({"a": entry("U8", [1] * 200, 0, 1)}, b"x"))
+    with pytest.raises(tilejit.LayoutError, match="tensor 'a'"):
+        plan_pack(source, "tpu").write(tmp_path / "out.safetensors")
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OSError):
+        plan_pack(tmp_path, "tpu")
+    with pytest.raises(FileNotFoundError):
+        plan_pack(tmp_path / "none.safetensors", "tpu")
+
+
+def test_a_device_is_never_replaced(source: Path) -> None:
+    with pytest.raises(tilejit.TilejitError, match="no ordinary file"):
+        plan_pack(source, "tpu").write("/dev/null")
+    with pytest.raises(tilejit.TilejitError, match="no ordinary file"):
+        plan_pack(source, "tpu").write(source.parent)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_a_flipped_byte_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    content = bytearray(
+        raw({"__metadata__": {"a": "b"}, "a": GOOD, "b": entry("U8", [3], 16, 19)}, bytes(19))
+    )
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 20))] = data.draw(st.integers(0, 255))
+    source = tmp_path_factory.getbasetemp() / "flipped.safetensors"
+    source.write_bytes(content)
+    try:
+        plan_pack(source, "tpu")
+    except tilejit.LayoutError:
+        return
+    assert container.read(source).entries is not None
+
+
+def test_the_dtypes_are_those_of_ml_dtypes() -> None:
+    from tilejit.interop.safetensors import DTYPE_OF
+    from tilejit.layout.dtypes import lookup
+
+    for name, dtype in DTYPE_OF.items():
+        assert container.DTYPE_BITS[dtype] == 8 * np.dtype(lookup(name).numpy).itemsize
+    assert lookup("f8e4m3fn").numpy == np.dtype(ml_dtypes.float8_e4m3fn)

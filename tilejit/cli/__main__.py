@@ -1,0 +1,5 @@
+"""`python -m tilejit.cli`."""
+
+from tilejit.cli import main
+
+main()

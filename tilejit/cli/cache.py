@@ -1,0 +1,57 @@
+"""`tilejit cache info` and `tilejit cache clear`: the store of compiled kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from codegen.errors import StoreError
+from tilejit.cli.errors import help_if_alone
+from tilejit.cli.output import human_bytes, print_json
+
+app = typer.Typer(
+    help="The compiled kernels on disk.",
+    invoke_without_command=True,
+    callback=help_if_alone,
+    rich_markup_mode=None,
+)
+
+
+@app.command("info")
+def info(as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False) -> None:
+    """Say where the compiled kernels are, how many, and how large."""
+    from codegen.store import default_store
+
+    store = default_store()
+    entries = store.entries()
+    size = sum(_size(entry) for entry in entries)
+    where = None if store.directory is None else str(store.directory)
+    if as_json:
+        state = {"directory": where, "reason": store.reason or None}
+        print_json({**state, "kernels": len(entries), "bytes": size})
+        return
+    typer.echo(f"directory  {where or 'none'}")
+    typer.echo(f"state      {store.reason or 'in use'}")
+    typer.echo(f"kernels    {len(entries)}")
+    typer.echo(f"size       {human_bytes(size)}")
+
+
+@app.command("clear")
+def clear() -> None:
+    """Remove all compiled kernels; they are built again when needed."""
+    from codegen.store import default_store
+
+    store = default_store()
+    if store.directory is None:
+        raise StoreError(f"there is no cache to clear: {store.reason}")
+    typer.echo(f"removed {store.clear()} kernels from {store.directory}")
+
+
+def _size(entry: Path) -> int:
+    """Bytes of an entry; none where another process has just removed it."""
+    try:
+        return entry.stat().st_size
+    except OSError:
+        return 0

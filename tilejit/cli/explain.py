@@ -1,0 +1,93 @@
+"""`tilejit explain`: every stage between two layouts and machine code."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from codegen.errors import LayoutError
+from tilejit.cli.output import print_json
+
+if TYPE_CHECKING:
+    from tilejit.layout.shape import Shape
+
+
+class Stage(StrEnum):
+    """What to print."""
+
+    NEST = "nest"
+    SCHEDULE = "schedule"
+    SOURCE = "source"
+    LLVM = "llvm"
+    ASM = "asm"
+    ALL = "all"
+
+
+ATTRIBUTES = {
+    Stage.NEST: "nest",
+    Stage.SCHEDULE: "schedule",
+    Stage.SOURCE: "source",
+    Stage.LLVM: "llvm_ir",
+    Stage.ASM: "assembly",
+}
+
+Side = Annotated[
+    str,
+    typer.Argument(
+        help='A full shape, a layout such as "tpu" where the other side is full, or C for row-major.'
+    ),
+]
+
+
+def explain(
+    source: Side,
+    target: Side,
+    stage: Annotated[
+        Stage | None, typer.Option("--stage", help="Only this stage; a report if absent.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the stages as one JSON object.")] = False,
+) -> None:
+    """Show how a copy between two layouts is compiled.
+
+    Example: tilejit explain C "bf16[1000,300]{1,0:T(8,128)(2,1)}" --stage source
+    """
+    import tilejit
+
+    explained = tilejit.explain(*sides(source, target))
+    if stage is None and not as_json:
+        typer.echo(explained.report().rstrip("\n"))
+        return
+    stages = [s for s in ATTRIBUTES if stage in (s, Stage.ALL, None)]
+    texts = {s.value: str(getattr(explained, ATTRIBUTES[s])) for s in stages}
+    if as_json:
+        print_json(texts)
+    elif len(texts) == 1:
+        typer.echo("".join(texts.values()).rstrip("\n"))
+    else:
+        for name, text in texts.items():
+            typer.echo(f"==== {name}\n" + text.rstrip("\n") + "\n")
+
+
+def sides(source: str, target: str) -> tuple[Shape | None, Shape | None]:
+    """Both sides as shapes, None for row-major; a layout alone takes the rest from the other side.
+
+    Raises:
+        LayoutError: a text cannot be read, or neither side says how large the array is.
+    """
+    from tilejit.layout.as_layout import as_layout
+
+    texts = source, target
+    full = [as_layout(text) if "[" in text else None for text in texts]
+    known = full[0] or full[1]
+    if known is None:
+        raise LayoutError(
+            'neither side says how large the array is: write one in full, as "bf16[1000,300]{1,0:T(8,128)}"'
+        )
+    dims: dict[str, Any] = {"dims": known.dimensions, "dtype": known.primitive_type}
+    first, second = (
+        shape if shape is not None or text in ("C", "c", "-") else as_layout(text, **dims)
+        for shape, text in zip(full, texts, strict=True)
+    )
+    return first, second

@@ -1,0 +1,80 @@
+"""`tilejit show`: the picture of a layout in memory."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tilejit.cli.output import console, human_bytes, print_json, print_lines, style_of
+
+if TYPE_CHECKING:
+    from tilejit.layout.shape import Shape
+
+MAX_LISTED = 1 << 16
+"""Larger arrays come without their indices in JSON."""
+MAX_LISTED_RANK = 31
+"""NumPy before 2.0 holds 32 dimensions, and one goes to the index."""
+
+
+def show(
+    shape: Annotated[str, typer.Argument(metavar="SHAPE", help='For example "bf16[4,8]{1,0:T(2,4)(2,1)}".')],
+    layout: Annotated[
+        str | None, typer.Option("--layout", metavar="L", help='Another layout for SHAPE, such as "tpu".')
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the facts and the indices as JSON.")] = False,
+) -> None:
+    """Draw where each element of an array lives in memory: every cell shows its linear index."""
+    from tilejit.layout.as_layout import as_layout
+
+    spec = as_layout(shape)
+    if layout is not None:
+        spec = as_layout(layout, dims=spec.dimensions, dtype=spec.primitive_type)
+    if as_json:
+        print_json(_facts(spec))
+    else:
+        print_picture(spec)
+
+
+def print_picture(spec: Shape) -> None:
+    """The facts of a shape, its picture, and the buffer where it is small."""
+    from tilejit.view.text import memory_picture, picture
+
+    out = console()
+    style = style_of(out)
+    elements, slots = prod(spec.dimensions), spec.physical_size
+    board, memory = picture(spec, style), memory_picture(spec, style)
+    print_lines(out, str(spec))
+    print_lines(out, f"elements  {elements}")
+    print_lines(out, f"slots     {slots} of {spec.bits} bits")
+    print_lines(out, f"size      {human_bytes(spec.size_in_bytes)}")
+    print_lines(out, f"padding   {slots - elements} slots, {spec.padding_fraction:.1%}")
+    out.print()
+    print_lines(out, board)
+    if memory is not None:
+        out.print()
+        print_lines(out, "memory")
+        print_lines(out, memory)
+
+
+def _facts(spec: Shape) -> dict[str, Any]:
+    import numpy as np
+
+    from tilejit.layout.indexing import linear_index
+
+    elements = prod(spec.dimensions)
+    indices = None
+    if elements <= MAX_LISTED and spec.rank <= MAX_LISTED_RANK:
+        index = tuple(np.indices(spec.dimensions)) if spec.rank else ()
+        indices = np.asarray(linear_index(spec, index)).tolist()
+    return {
+        "shape": str(spec),
+        "dtype": spec.primitive_type,
+        "dimensions": list(spec.dimensions),
+        "physical_size": spec.physical_size,
+        "element_bits": spec.bits,
+        "size_in_bytes": spec.size_in_bytes,
+        "padding_fraction": spec.padding_fraction,
+        "linear_index": indices,
+    }

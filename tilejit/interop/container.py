@@ -1,0 +1,229 @@
+"""The safetensors container: eight bytes of length, a JSON header, then the tensors' bytes end to end.
+
+Reading checks everything that the format demands before a byte of data is touched; writing streams.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import IO, Any, NoReturn
+
+import numpy as np
+
+from codegen.errors import LayoutError
+from tilejit.interop.whole_file import replacing
+from tilejit.memory import Array
+
+MAX_HEADER_BYTES = 100_000_000
+"""The limit of the safetensors library."""
+MAX_SIZE = 2**63 - 1
+PIECE_BYTES = 8 << 20
+"""What is written at one time, so that a progress bar moves and Ctrl-C is heard."""
+
+DTYPE_BITS = {
+    **dict.fromkeys(("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"), 8),
+    **dict.fromkeys(("I16", "U16", "F16", "BF16"), 16),
+    **dict.fromkeys(("I32", "U32", "F32"), 32),
+    **dict.fromkeys(("I64", "U64", "F64", "C64"), 64),
+    **dict.fromkeys(("F6_E2M3", "F6_E3M2"), 6),
+    "F4": 4,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One tensor of a header; `begin` and `end` count bytes from the end of the header."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensor."""
+        return self.end - self.begin
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """An open file: its tensors in the order of their bytes, its metadata, and the mapped bytes."""
+
+    entries: tuple[Entry, ...]
+    metadata: dict[str, str]
+    data: Array
+
+    def bytes_of(self, entry: Entry) -> Array:
+        """The tensor's bytes, straight from the file."""
+        return self.data[entry.begin : entry.end]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One tensor to write; `make` is called when its turn comes, and what it gives is dropped after."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    nbytes: int
+    make: Callable[[], Array]
+
+
+def read(path: str | os.PathLike[str]) -> Container:
+    """Open a safetensors file; the data is mapped, not read.
+
+    Raises:
+        LayoutError: the file is not what the format allows; the message says where.
+        OSError: it cannot be opened.
+    """
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise LayoutError(f"{str(path)!r} is no ordinary file\n  give a .safetensors file")
+        try:
+            entries, metadata, start = _read_header(file, status.st_size)
+        except LayoutError as error:
+            raise LayoutError(f"{str(path)!r} is no safetensors file: {error}") from error
+        empty = start == status.st_size
+        data = np.empty(0, np.uint8) if empty else np.memmap(file, np.uint8, "r", offset=start)
+    return Container(entries, metadata, data)
+
+
+def write(
+    path: str | os.PathLike[str],
+    outputs: Iterable[Output],
+    metadata: dict[str, str],
+    advance: Callable[[int], None] | None = None,
+) -> None:
+    """Write a safetensors file: the header, then tensor by tensor, beside `path`, then renamed.
+
+    The widest elements come first, so that every tensor is aligned. advance: called with every so many
+    bytes written.
+
+    Raises:
+        LayoutError: the header would be longer than readers accept.
+        OSError: the disk refuses.
+    """
+    ordered = sorted(outputs, key=lambda o: -DTYPE_BITS[o.dtype])
+    head = _header_bytes(ordered, metadata)
+    with replacing(path) as file:
+        file.write(head)
+        for output in ordered:
+            data = output.make().reshape(-1).view(np.uint8)
+            if data.nbytes != output.nbytes:
+                raise AssertionError(f"{output.name}: announced {output.nbytes} bytes, made {data.nbytes}")
+            for at in range(0, data.nbytes, PIECE_BYTES):
+                done = file.write(data[at : at + PIECE_BYTES].data)
+                if advance:
+                    advance(done)
+            del data  # two tensors at a time would be twice the memory
+
+
+def _header_bytes(outputs: Sequence[Output], metadata: dict[str, str]) -> bytes:
+    """Length and JSON, padded with spaces to a multiple of eight bytes."""
+    header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
+    at = 0
+    for output in outputs:
+        offsets = [at, at := at + output.nbytes]
+        header[output.name] = {"dtype": output.dtype, "shape": list(output.shape), "data_offsets": offsets}
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    if len(text) > MAX_HEADER_BYTES:
+        raise LayoutError(f"the header would take {len(text)} bytes; readers accept {MAX_HEADER_BYTES}")
+    return len(text).to_bytes(8, "little") + text
+
+
+def _read_header(file: IO[bytes], file_size: int) -> tuple[tuple[Entry, ...], dict[str, str], int]:
+    """(entries, metadata, where the data starts)"""
+    prefix = file.read(8)
+    length = int.from_bytes(prefix, "little")
+    if len(prefix) < 8 or length > file_size - 8:
+        raise LayoutError(f"the header claims {length} bytes, but the file has {file_size}")
+    if length > MAX_HEADER_BYTES:
+        raise LayoutError(f"the header takes {length} bytes; at most {MAX_HEADER_BYTES} are accepted")
+    header = _parse(file.read(length))
+    metadata = header.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        raise LayoutError("__metadata__ is not a map from strings to strings")
+    entries = sorted((_entry(*item) for item in header.items()), key=lambda e: (e.begin, e.end))
+    at = 0
+    for entry in entries:
+        if entry.begin != at:
+            raise LayoutError(
+                f"tensor {_short(entry.name)} starts at byte {entry.begin} of the data, not at {at}"
+            )
+        at = entry.end
+    if at != file_size - 8 - length:
+        raise LayoutError(f"the tensors take {at} bytes, but {file_size - 8 - length} follow the header")
+    return tuple(entries), metadata, 8 + length
+
+
+def _parse(raw: bytes) -> dict[str, Any]:
+    if not raw.startswith(b"{"):
+        raise LayoutError("the header does not begin with {")
+    try:
+        text = raw.decode()
+        header = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
+        json.dumps(header, ensure_ascii=False).encode()  # lone surrogates could be read but never written
+    except LayoutError:
+        raise
+    except RecursionError as error:
+        raise LayoutError("the header is nested too deeply") from error
+    except ValueError as error:
+        raise LayoutError(f"the header is no JSON: {str(error)[:80]}") from error
+    if not isinstance(header, dict):
+        raise LayoutError("the header is no JSON object")
+    return header
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise LayoutError(f"the header names {_short(twice)} twice")
+    return table
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _entry(name: str, facts: Any) -> Entry:
+    """A tensor's line of the header, checked."""
+    if not isinstance(facts, dict) or set(facts) != {"dtype", "shape", "data_offsets"}:
+        raise LayoutError(f"tensor {_short(name)} has not just dtype, shape and data_offsets")
+    dtype, shape, offsets = facts["dtype"], facts["shape"], facts["data_offsets"]
+    if not isinstance(dtype, str) or dtype not in DTYPE_BITS:
+        raise LayoutError(f"tensor {_short(name)} has the unknown dtype {_short(dtype)}")
+    if not _sizes(shape):
+        raise LayoutError(f"tensor {_short(name)} has the shape {_short(shape)}, not a list of sizes")
+    if not _sizes(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
+        raise LayoutError(f"tensor {_short(name)} has the offsets {_short(offsets)}, not [begin, end]")
+    bits = DTYPE_BITS[dtype]
+    for size in shape:
+        if bits > 8 * MAX_SIZE:
+            break
+        bits *= size
+    if bits != 8 * (offsets[1] - offsets[0]):
+        taken = offsets[1] - offsets[0]
+        raise LayoutError(
+            f"tensor {_short(name)} of dtype {dtype} and shape {_short(shape)} has {taken} bytes"
+        )
+    return Entry(name, dtype, tuple(shape), offsets[0], offsets[1])
+
+
+def _sizes(value: Any) -> bool:
+    """Whether it is a list of integers from 0 to 2^63-1."""
+    return isinstance(value, list) and all(type(v) is int and 0 <= v <= MAX_SIZE for v in value)
+
+
+def _short(value: Any) -> str:
+    """A value as a message shows it: quoted, and cut when long."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,276 @@
+"""Pack and unpack the tensors of a safetensors file, one in memory at a time.
+
+A packed tensor stands under its own name as a flat tensor of its buffer's elements (U8 where elements share
+bytes or have no safetensors dtype); the metadata entry `tilejit.<name>` holds its shape and layout as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from codegen.errors import LayoutError
+from tilejit.convert import pack, unpack
+from tilejit.interop import container
+from tilejit.interop.container import Container, Entry, Output
+from tilejit.layout.as_layout import as_layout
+from tilejit.layout.dtypes import primitive_type
+from tilejit.layout.layout import Layout
+from tilejit.layout.shape import Shape
+from tilejit.memory import Array
+from tilejit.tiled_array import TiledArray, check_packable
+
+METADATA_PREFIX = "tilejit."
+DTYPE_OF = {
+    "pred": "BOOL",
+    "u8": "U8",
+    "s8": "I8",
+    "f8e5m2": "F8_E5M2",
+    "f8e4m3fn": "F8_E4M3",
+    "f8e8m0fnu": "F8_E8M0",
+    "f8e4m3fnuz": "F8_E4M3FNUZ",
+    "f8e5m2fnuz": "F8_E5M2FNUZ",
+    **{name: name.upper() for name in ("u16", "f16", "bf16", "u32", "f32", "u64", "f64", "c64")},
+    "s16": "I16",
+    "s32": "I32",
+    "s64": "I64",
+}
+"""The safetensors dtype of each of XLA's that has one with an element to itself."""
+PRIMITIVE_OF = {dtype: name for name, dtype in DTYPE_OF.items()} | {"F4": "f4e2m1fn"}
+WIDENED = {f"{sign}{bits}": wide for sign, wide in (("s", "I8"), ("u", "U8")) for bits in (1, 2, 4)}
+"""Narrow integers have no dtype there; unpacked they are bytes."""
+
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """One tensor that was packed or unpacked, and its bytes before and after."""
+
+    name: str
+    spec: Shape
+    source_bytes: int
+    target_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be written: checked as far as that goes without the data, nothing made yet."""
+
+    outputs: tuple[Output, ...]
+    metadata: dict[str, str]
+    converted: tuple[Converted, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all tensors to write."""
+        return sum(output.nbytes for output in self.outputs)
+
+    def write(self, path: str | os.PathLike[str], advance: Advance | None = None) -> None:
+        """Make and write tensor by tensor; `path` changes only when all is done.
+
+        Raises:
+            LayoutError: a value does not fit the packed dtype, named with its tensor.
+            OSError: the disk refuses.
+        """
+        container.write(path, self.outputs, self.metadata, advance)
+
+
+def plan_pack(
+    source: str | os.PathLike[str],
+    layout: Any,
+    *,
+    tensors: Collection[str] = (),
+    dtype: str | None = None,
+    threads: int | None = None,
+) -> Plan:
+    """What packing a safetensors file will write.
+
+    >>> plan_pack("model.safetensors", "tpu").write("model.tpu.safetensors")
+
+    layout: whatever `as_layout` reads for every tensor that is packed. tensors: their names; none means all.
+    The others are copied as they are. dtype: convert to it on the way, as a C cast does.
+
+    Raises:
+        LayoutError: the file is damaged, or a tensor cannot be packed so; the message names it.
+        OSError: the file cannot be read.
+    """
+    file = container.read(source)
+    chosen = _chosen(file, tensors)
+    metadata = dict(file.metadata)
+    outputs: list[Output] = []
+    converted: list[Converted] = []
+    for entry in file.entries:
+        if entry.name not in chosen:
+            outputs.append(_copied(file, entry))
+            continue
+        try:
+            spec = _packed_spec(file, entry, layout, dtype)
+            stored = _stored(spec)
+        except (LayoutError, TypeError) as error:
+            raise _named(entry, error) from error
+        make = partial(_packed, file, entry, spec, "no" if dtype is None else "unsafe", threads)
+        outputs.append(Output(entry.name, *stored, spec.size_in_bytes, make))
+        converted.append(Converted(entry.name, spec, entry.nbytes, spec.size_in_bytes))
+        metadata[METADATA_PREFIX + entry.name] = json.dumps(spec.to_json(), separators=(",", ":"))
+    return Plan(tuple(outputs), metadata, tuple(converted))
+
+
+def plan_unpack(
+    source: str | os.PathLike[str], *, tensors: Collection[str] = (), threads: int | None = None
+) -> Plan:
+    """What unpacking a safetensors file will write: every packed tensor as it was, its metadata entry gone.
+
+    >>> plan_unpack("model.tpu.safetensors").write("model.safetensors")
+
+    Narrow integers come back as I8 or U8, since safetensors has no narrower ones.
+
+    Raises:
+        LayoutError: the file is damaged, or a tensor asked for is not packed.
+        OSError: the file cannot be read.
+    """
+    file = container.read(source)
+    packed = [entry.name for entry in file.entries if METADATA_PREFIX + entry.name in file.metadata]
+    chosen = _chosen(file, tensors) if tensors else set(packed)
+    gone = {METADATA_PREFIX + name for name in chosen}
+    metadata = {key: text for key, text in file.metadata.items() if key not in gone}
+    outputs: list[Output] = []
+    converted: list[Converted] = []
+    for entry in file.entries:
+        if entry.name not in chosen:
+            outputs.append(_copied(file, entry))
+            continue
+        try:
+            spec = _kept_spec(file, entry)
+            restored = _restored(spec)
+        except (LayoutError, TypeError) as error:
+            raise _named(entry, error) from error
+        size = prod(spec.dimensions) * container.DTYPE_BITS[restored] // 8
+        make = partial(_unpacked, file, entry, spec, restored, threads)
+        outputs.append(Output(entry.name, restored, spec.dimensions, size, make))
+        converted.append(Converted(entry.name, spec, entry.nbytes, size))
+    return Plan(tuple(outputs), metadata, tuple(converted))
+
+
+def _chosen(file: Container, tensors: Collection[str]) -> set[str]:
+    names = {entry.name for entry in file.entries}
+    unknown = [name for name in tensors if name not in names]
+    if unknown:
+        some = ", ".join(sorted(names)[:5]) + (", ..." if len(names) > 5 else "")
+        raise LayoutError(f"there is no tensor {unknown[0]!r}\n  the file has {some or 'none'}")
+    return set(tensors) or names
+
+
+def _named(entry: Entry, error: Exception) -> LayoutError:
+    name = entry.name if len(entry.name) <= 120 else entry.name[:117] + "..."
+    return LayoutError(f"tensor {name!r}: {error}")
+
+
+def _copied(file: Container, entry: Entry) -> Output:
+    return Output(entry.name, entry.dtype, entry.shape, entry.nbytes, partial(file.bytes_of, entry))
+
+
+def _packed_spec(file: Container, entry: Entry, layout: Any, dtype: str | None) -> Shape:
+    """The tensor's shape in the layout, with the dtype it will have there."""
+    if METADATA_PREFIX + entry.name in file.metadata:
+        raise LayoutError("it is packed already\n  unpack it first, or name others with --tensor")
+    own = PRIMITIVE_OF.get(entry.dtype)
+    if own is None:
+        raise LayoutError(f"its dtype {entry.dtype} cannot be packed\n  name the others with --tensor")
+    wanted = own if dtype is None else primitive_type(dtype).name
+    spec = as_layout(layout, dims=entry.shape, dtype=wanted)
+    check_packable(spec)
+    _restored(spec)
+    narrowed = dtype is None and WIDENED.get(spec.primitive_type) == entry.dtype
+    if spec.primitive_type != wanted and not narrowed:
+        fate = (
+            f"is {own}\n  convert with --dtype {spec.primitive_type}"
+            if dtype is None
+            else f"becomes {wanted}"
+        )
+        raise LayoutError(f"the layout is for {spec.primitive_type}, the tensor {fate}")
+    return spec
+
+
+def _stored(spec: Shape) -> tuple[str, tuple[int, ...]]:
+    """The dtype and the shape under which the packed buffer is stored."""
+    dtype = None if spec.packed else DTYPE_OF.get(spec.primitive_type)
+    if dtype is None:
+        return "U8", (spec.size_in_bytes,)
+    return dtype, (spec.size_in_bytes // spec.dtype.itemsize,)
+
+
+def _restored(spec: Shape) -> str:
+    """The dtype under which the tensor is stored when it is not packed."""
+    name = spec.primitive_type
+    if name == "f4e2m1fn" and prod(spec.dimensions) % 2 == 0:
+        return "F4"
+    dtype = DTYPE_OF.get(name) or WIDENED.get(name)
+    if dtype is None:
+        raise LayoutError(f"safetensors cannot hold its {prod(spec.dimensions)} elements of {name}")
+    return dtype
+
+
+def _kept_spec(file: Container, entry: Entry) -> Shape:
+    """The shape that the metadata keeps for a packed tensor, checked against what is stored."""
+    text = file.metadata.get(METADATA_PREFIX + entry.name)
+    if text is None:
+        raise LayoutError("it is not packed: the metadata has no layout for it")
+    try:
+        spec = Shape.from_json(json.loads(text))
+    except RecursionError as error:
+        raise LayoutError("the layout in the metadata is nested too deeply") from error
+    except (ValueError, TypeError) as error:
+        raise LayoutError(f"the layout in the metadata cannot be read: {error}") from error
+    check_packable(spec)
+    if (entry.dtype, entry.shape) != _stored(spec):
+        stored, (length,) = _stored(spec)
+        raise LayoutError(
+            f"{entry.dtype}{list(entry.shape)} is stored, but its layout takes {stored}[{length}]\n"
+            "  the metadata belongs to another tensor, or the file was changed"
+        )
+    return spec
+
+
+def _array(file: Container, entry: Entry) -> Array:
+    """The tensor as an array; straight from the file, unless elements share bytes."""
+    data = file.bytes_of(entry)
+    spec = Shape(PRIMITIVE_OF[entry.dtype], entry.shape, _linear(entry.dtype, len(entry.shape)))
+    if spec.packed:
+        return unpack(data, spec)
+    try:
+        return data.view(spec.dtype).reshape(entry.shape)
+    except ValueError as error:
+        raise LayoutError(f"NumPy holds no array of {len(entry.shape)} dimensions: {error}") from error
+
+
+def _linear(dtype: str, rank: int) -> Layout:
+    """How safetensors itself lays out a tensor: row-major, F4 two to a byte."""
+    return Layout(tuple(reversed(range(rank))), element_size_in_bits=4 if dtype == "F4" else 0)
+
+
+def _packed(file: Container, entry: Entry, spec: Shape, casting: str, threads: int | None) -> Array:
+    try:
+        return pack(_array(file, entry), spec, casting=casting, threads=threads).buffer
+    except (LayoutError, TypeError) as error:
+        raise _named(entry, error) from error
+
+
+def _unpacked(file: Container, entry: Entry, spec: Shape, restored: str, threads: int | None) -> Array:
+    try:
+        array = unpack(TiledArray.from_buffer(file.bytes_of(entry), spec), threads=threads)
+        if restored == "F4":
+            linear = Shape("f4e2m1fn", spec.dimensions, _linear("F4", spec.rank))
+            return pack(array, linear, threads=threads).buffer
+    except (LayoutError, TypeError) as error:
+        raise _named(entry, error) from error
+    if spec.primitive_type in WIDENED:
+        return array.astype(np.int8 if restored == "I8" else np.uint8)
+    return array
