@@ -297,3 +297,15 @@ def test_the_dtypes_are_those_of_ml_dtypes() -> None:
     for name, dtype in DTYPE_OF.items():
         assert container.DTYPE_BITS[dtype] == 8 * np.dtype(lookup(name).numpy).itemsize
     assert lookup("f8e4m3fn").numpy == np.dtype(ml_dtypes.float8_e4m3fn)
+
+
+def test_a_float_dtype_for_all_tensors_leaves_integers_alone(tmp_path: Path) -> None:
+    """A model's position ids do not survive in bf16; a tensor that is named is converted all the same."""
+    source, packed = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
+    save_file({"ids": np.arange(300), "w": np.ones((3, 5), np.float32)}, source)
+    plan = plan_pack(source, "tpu", dtype="bf16")
+    plan.write(packed)
+    assert plan.kept == ("ids",)
+    assert {c.name: c.spec.primitive_type for c in plan.converted} == {"ids": "s64", "w": "bf16"}
+    named = plan_pack(source, "tpu", dtype="bf16", tensors=["ids"])
+    assert [c.spec.primitive_type for c in named.converted] == ["bf16"]

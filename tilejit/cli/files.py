@@ -68,6 +68,9 @@ def pack(
     from tilejit.interop import safetensors
 
     plan = safetensors.plan_pack(source, layout, tensors=tensor or (), dtype=dtype, threads=threads)
+    if plan.kept:
+        names = ", ".join(plan.kept[:3]) + (", …" if len(plan.kept) > 3 else "")
+        typer.echo(f"not converted to {dtype}, since they hold no fractions: {names}", err=True)
     _write(plan, target, "packed", as_json)
 
 

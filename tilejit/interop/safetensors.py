@@ -67,6 +67,8 @@ class Plan:
     outputs: tuple[Output, ...]
     metadata: dict[str, str]
     converted: tuple[Converted, ...]
+    kept: tuple[str, ...] = ()
+    """Tensors that a conversion of all tensors to a floating-point type left alone: they hold no such numbers."""
 
     @property
     def nbytes(self) -> int:
@@ -96,7 +98,9 @@ def plan_pack(
     >>> plan_pack("model.safetensors", "tpu").write("model.tpu.safetensors")
 
     layout: whatever `as_layout` reads for every tensor that is packed. tensors: their names; none means all.
-    The others are copied as they are. dtype: convert to it on the way, as a C cast does.
+    The others are copied as they are. dtype: convert to it on the way, as a C cast does; without `tensors`, a
+    floating-point dtype is for floating-point tensors, and integers and booleans keep their own, since a model's
+    indices do not survive in bf16.
 
     Raises:
         LayoutError: the file is damaged, or a tensor cannot be packed so; the message names it.
@@ -107,20 +111,25 @@ def plan_pack(
     metadata = dict(file.metadata)
     outputs: list[Output] = []
     converted: list[Converted] = []
+    kept: list[str] = []
     for entry in file.entries:
         if entry.name not in chosen:
             outputs.append(_copied(file, entry))
             continue
         try:
-            spec = _packed_spec(file, entry, layout, dtype)
+            own = dtype
+            if dtype is not None and not tensors and _keeps_its_dtype(entry, dtype):
+                kept.append(entry.name)
+                own = None
+            spec = _packed_spec(file, entry, layout, own)
             stored = _stored(spec)
         except (LayoutError, TypeError) as error:
             raise _named(entry, error) from error
-        make = partial(_packed, file, entry, spec, "no" if dtype is None else "unsafe", threads)
+        make = partial(_packed, file, entry, spec, "no" if own is None else "unsafe", threads)
         outputs.append(Output(entry.name, *stored, spec.size_in_bytes, make))
         converted.append(Converted(entry.name, spec, entry.nbytes, spec.size_in_bytes))
         metadata[METADATA_PREFIX + entry.name] = json.dumps(spec.to_json(), separators=(",", ":"))
-    return Plan(tuple(outputs), metadata, tuple(converted))
+    return Plan(tuple(outputs), metadata, tuple(converted), tuple(kept))
 
 
 def plan_unpack(
@@ -175,6 +184,15 @@ def _named(entry: Entry, error: Exception) -> LayoutError:
 
 def _copied(file: Container, entry: Entry) -> Output:
     return Output(entry.name, entry.dtype, entry.shape, entry.nbytes, partial(file.bytes_of, entry))
+
+
+def _keeps_its_dtype(entry: Entry, dtype: str) -> bool:
+    """Whether a tensor of indices or flags would become floating-point numbers."""
+    name = PRIMITIVE_OF.get(entry.dtype)
+    integers = ("pred", "signed", "unsigned")
+    return (
+        name is not None and primitive_type(name).kind in integers and primitive_type(dtype).kind == "float"
+    )
 
 
 def _packed_spec(file: Container, entry: Entry, layout: Any, dtype: str | None) -> Shape:
