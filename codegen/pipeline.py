@@ -35,7 +35,7 @@ from codegen.verify import affine_range, check_bounds, check_disjoint, verify_co
 SCHEDULED = (super_vectorize, pad_rank)
 """The passes that obey a schedule, in this order."""
 
-TABLE_CHUNK = 1 << 14
+TABLE_CHUNK = 1 << 12
 """Entries of an offset table that exist at one time: the memory of a copy stays flat."""
 
 SMALL_TABLE = 1 << 12

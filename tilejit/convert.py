@@ -16,7 +16,7 @@ from codegen.pipeline import CopyProgram, compile_copy
 from codegen.threads import thread_count
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.dtypes import from_numpy
-from tilejit.layout.indexing import access_map
+from tilejit.layout.indexing import access_map, shape_name
 from tilejit.layout.shape import Shape
 from tilejit.memory import Array, address, array_map, empty, halved, value_bytes
 from tilejit.tiled_array import TiledArray, check_packable, flat_bytes
@@ -216,14 +216,14 @@ def _output(out: Any, spec: Shape, array: Array) -> TiledArray:
     if not isinstance(buffer, np.ndarray):
         raise TypeError(f"out is an array or a TiledArray, not {type(out).__name__}")
     if isinstance(out, TiledArray) and out.spec != spec:
-        raise LayoutError(f"out holds {out.spec}, but the result is {spec}")
+        raise LayoutError(f"out holds {shape_name(out.spec)}, but the result is {shape_name(spec)}")
     if buffer.ndim != 1 or not buffer.flags.c_contiguous:
         raise LayoutError(f"out is a flat, contiguous array; this one has shape {buffer.shape}")
     if buffer.dtype != np.uint8 and (spec.packed or buffer.dtype != spec.dtype):
         wanted = "uint8" if spec.packed else f"{spec.dtype} or uint8"
         raise LayoutError(f"out is {buffer.dtype}; this layout wants {wanted}")
     if buffer.nbytes != spec.size_in_bytes:
-        raise LayoutError(f"out has {buffer.nbytes} bytes, but {spec} takes {spec.size_in_bytes}")
+        raise LayoutError(f"out has {buffer.nbytes} bytes, but {shape_name(spec)} takes {spec.size_in_bytes}")
     if not buffer.flags.writeable:
         raise LayoutError("out is read-only")
     if np.may_share_memory(buffer, array):
@@ -264,7 +264,9 @@ def _as_tiled(t: Any, obj: Any) -> TiledArray:
         if obj is not None:
             spec = as_layout(obj, dims=t.shape, dtype=t.dtype)
             if spec != t.spec:
-                raise LayoutError(f"the tiled array is {t.spec}, not {spec}\n  leave the layout out")
+                raise LayoutError(
+                    f"the tiled array is {shape_name(t.spec)}, not {shape_name(spec)}\n  leave the layout out"
+                )
         return t
     if obj is None:
         raise TypeError("a buffer says nothing of its shape: unpack(buffer, 'bf16[…]{…}')")

@@ -78,7 +78,9 @@ def value_bytes(value: Any, shape: Shape) -> bytes:
     if number.dtype.kind == "c" and dtype.kind != "c" and not number.imag:
         number = number.real
     if number.dtype.kind == "c" and dtype.kind != "c":
-        raise LayoutError(f"padding {value!r} does not fit {shape.primitive_type}\n  choose a value it can hold")
+        raise LayoutError(
+            f"padding {value!r} does not fit {shape.primitive_type}\n  choose a value it can hold"
+        )
     try:
         with np.errstate(all="ignore"):
             element = number.astype(dtype)

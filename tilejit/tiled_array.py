@@ -12,7 +12,7 @@ from codegen.ir import Element
 from codegen.pipeline import compile_copy
 from codegen.threads import thread_count
 from tilejit.layout.as_layout import as_layout
-from tilejit.layout.indexing import access_map, linear_index
+from tilejit.layout.indexing import access_map, linear_index, shape_name
 from tilejit.layout.shape import Shape
 from tilejit.memory import Array, address, array_map, empty
 
@@ -47,7 +47,9 @@ class TiledArray:
         check_packable(spec)
         data = flat_bytes(buffer)
         if data.nbytes != spec.size_in_bytes:
-            raise LayoutError(f"the buffer has {data.nbytes} bytes, but {spec} takes {spec.size_in_bytes}")
+            raise LayoutError(
+                f"the buffer has {data.nbytes} bytes, but {shape_name(spec)} takes {spec.size_in_bytes}"
+            )
         return cls(data if spec.packed else data.view(spec.dtype), spec)
 
     @property
@@ -87,8 +89,7 @@ class TiledArray:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        spec = repr(self.spec) if self.spec.padded_dimensions else str(self.spec)
-        return f"TiledArray({spec}, {self.nbytes} bytes)"
+        return f"TiledArray({shape_name(self.spec)}, {self.nbytes} bytes)"
 
     def __getitem__(self, key: Any) -> Any:
         """An element as a scalar, or a slice as a new array in C order.

@@ -53,9 +53,9 @@ def multi_index(shape: Shape, slot: Any) -> Any:
     if low < 0 or high >= size:
         wrong = low if low < 0 else high
         raise LayoutIndexError(
-            f"slot {wrong} lies outside the buffer\n  {_name(shape)} has slots 0 to {size - 1}"
+            f"slot {wrong} lies outside the buffer\n  {shape_name(shape)} has slots 0 to {size - 1}"
             if size
-            else f"slot {wrong} lies outside the buffer\n  {_name(shape)} has no slots"
+            else f"slot {wrong} lies outside the buffer\n  {shape_name(shape)} has no slots"
         )
     index, valid = _backward(shape, slots)
     if isinstance(slots, int):
@@ -218,7 +218,7 @@ def _checked_index(shape: Shape, index: tuple[Any, ...]) -> tuple[Index, ...]:
     if not isinstance(index, tuple | list):
         raise TypeError(f"an index is a tuple of integers or arrays, not {type(index).__name__}")
     if len(index) != shape.rank:
-        raise LayoutIndexError(f"{_name(shape)} takes {shape.rank} indices, not {len(index)}")
+        raise LayoutIndexError(f"{shape_name(shape)} takes {shape.rank} indices, not {len(index)}")
     out: list[Index] = []
     for d, (value, extent) in enumerate(zip(index, shape.dimensions, strict=True)):
         checked = _integer(value, f"the index of dimension {d}")
@@ -226,7 +226,7 @@ def _checked_index(shape: Shape, index: tuple[Any, ...]) -> tuple[Index, ...]:
         if low < 0 or high >= extent:
             wrong = low if low < 0 else high
             raise LayoutIndexError(
-                f"index {wrong} lies outside dimension {d}\n  {_name(shape)} has {extent} there; "
+                f"index {wrong} lies outside dimension {d}\n  {shape_name(shape)} has {extent} there; "
                 + (f"write 0 to {extent - 1}" if extent else "there are no elements")
             )
         out.append(checked)
@@ -253,5 +253,7 @@ def _span(array: NDArray[np.int64]) -> tuple[int, int]:
     return (int(array.min()), int(array.max())) if array.size else (0, -1)
 
 
-def _name(shape: Shape) -> str:
-    return str(shape) if shape.padded_dimensions is None else repr(shape)
+def shape_name(shape: Shape) -> str:
+    """A shape for a message: XLA's text, or the repr where that has no place for the padding."""
+    plain = shape.padded_dimensions is None and shape.padding_value is None
+    return str(shape) if plain else repr(shape)
