@@ -1,0 +1,73 @@
+"""Whole nests and kernels on file: the compiler's changes show as diffs. `--rewrite-goldens` writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from codegen.pipeline import CopyProgram
+from codegen.printer import format_nest
+from tilejit.convert import buffer_element, pack_program, unpack_program
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+
+CASES = {
+    "pack_f32_8x128": "f32[20,300]{1,0:T(8,128)}",
+    "pack_f32_transposed_8x128": "f32[300,20]{0,1:T(8,128)}",
+    "pack_bf16_8x128_2x1": "bf16[33,300]{1,0:T(8,128)(2,1)}",
+    "pack_s4_in_nibbles": "s4[64,256]{1,0:T(64,128)(8,1)E(4)}",
+    "pack_with_a_table": "f32[10,24,6]{2,0,1:T(*,7,2)}",
+    "unpack_bf16_8x128_2x1": "bf16[33,300]{1,0:T(8,128)(2,1)}",
+    "unpack_pred_in_bits": "pred[32,128]{1,0:T(32,128)(32,1)E(1)}",
+}
+
+
+def program_of(name: str) -> CopyProgram:
+    shape = tj.Shape.parse(CASES[name])
+    width = shape.dtype.itemsize
+    strides = np.empty(shape.dimensions, shape.dtype).strides
+    if name.startswith("unpack"):
+        return unpack_program(shape, strides)
+    source = buffer_element(shape)
+    source = type(source)(source.name, 8 * width)
+    return pack_program(shape, strides, itemsize=width, source=source, fill=bytes(width))
+
+
+def text_of(name: str) -> str:
+    """Every box of the copy: schedule, nests before and after, and each kernel's source once."""
+    program = program_of(name)
+    parts = [f"{name}: {CASES[name]}\n"]
+    for k, step in enumerate(program.steps):
+        parts.append(f"--- box {k}: {step.schedule}, kernel {step.kernel.name}\n{format_nest(step.scalar)}")
+        parts.append(format_nest(step.vectorised))
+    parts += [f"--- kernel\n{kernel.source}" for kernel in program.kernels]
+    return "\n".join(parts)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden(name: str, request: pytest.FixtureRequest) -> None:
+    path = GOLDEN / f"{name}.txt"
+    text = text_of(name)
+    if request.config.getoption("--rewrite-goldens"):
+        GOLDEN.mkdir(exist_ok=True)
+        path.write_text(text)
+        pytest.skip(f"{path.name} written anew")
+    assert path.exists(), f"{path.name} is not there: look at the output, then pytest --rewrite-goldens"
+    assert text == path.read_text(), "the compiler changed: look at the diff, then pytest --rewrite-goldens"
+
+
+def test_no_golden_without_a_case() -> None:
+    assert {path.stem for path in GOLDEN.glob("*.txt")} == set(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sources_are_python(name: str) -> None:
+    """Each source compiles and defines the function that carries its name."""
+    for kernel in program_of(name).kernels:
+        namespace: dict[str, object] = {}
+        exec(compile(kernel.source, kernel.name, "exec"), namespace)
+        assert callable(namespace[kernel.name])
+        assert kernel.name in (namespace["__doc__"] or "")  # type: ignore[operator]

@@ -1,0 +1,209 @@
+"""Passes keep meaning: the same bytes move, says the interpreter; and each does what its docstring shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codegen.choose import choose, padded_rank
+from codegen.errors import KernelError
+from codegen.interpret import interpret
+from codegen.ir import Buffer, Convert, Element, Fill, For, Load, LoopNest, Ref, Store, refs, wrap
+from codegen.passes.lift_sizes import lift_sizes
+from codegen.passes.normalise import (
+    NORMALISE,
+    coalesce,
+    drop_units,
+    face_forward,
+    int_size,
+    order_by_destination,
+)
+from codegen.passes.pad_rank import pad_rank
+from codegen.passes.split_tails import split_run
+from codegen.passes.super_vectorize import super_vectorize
+from codegen.passes.widen import widen
+from codegen.printer import format_nest
+from codegen.schedule import OUTER_RANKS
+from tests.strategies import Pick, one_of, permutation
+
+SIZE = 1 << 14
+
+
+def nest_of(
+    digits: list[tuple[int, int, int]], width: int = 1, src: int = 0, dst: int = 0, value: Any = None
+) -> LoopNest:
+    """loops over (extent, source stride, destination stride) in bytes, around one store."""
+    axes = [f"d{k}" for k in range(len(digits))]
+    element = Element(f"u{8 * width}", 8 * width)
+    load = Load(Ref("src", src, tuple((a, d[1]) for a, d in zip(axes, digits, strict=True))))
+    to = Ref("dst", dst, tuple((a, d[2]) for a, d in zip(axes, digits, strict=True)))
+    store = Store(to, load if value is None else value)
+    loops = tuple(For(a, d[0], store) for a, d in zip(axes, digits, strict=True))
+    buffers = (Buffer("src", element, 8), Buffer("dst", element, 8))
+    return LoopNest(buffers, wrap(loops, None, store), tuple(digits))
+
+
+@st.composite
+def nests(draw: Any, *, fills: bool = False) -> LoopNest:
+    """Injective nests whose every byte lies within SIZE on both sides."""
+    pick: Pick = lambda low, high: draw(st.integers(low, high))  # noqa: E731
+    width = one_of(pick, (1, 1, 2, 4, 8, 16))
+    extents = [one_of(pick, (1, 2, 2, 3, 4, 5, 8)) for _ in range(pick(0, 4))]
+    sides = []
+    for side in range(2):
+        strides, step = [0] * len(extents), width
+        for k in permutation(pick, len(extents)):
+            strides[k] = step if pick(0, 5) else -step
+            step = step * extents[k] + (one_of(pick, (0, 0, 0, width, 5)))
+            if side == 0 and pick(0, 9) == 0:
+                strides[k] = 0
+        sides.append(strides)
+    bases = [
+        -sum(min(0, (n - 1) * s) for n, s in zip(extents, side, strict=True)) + pick(0, 3) for side in sides
+    ]
+    value = Fill() if fills and pick(0, 2) == 0 else None
+    return nest_of(list(zip(extents, *sides, strict=True)), width, *bases, value)
+
+
+def visited(nest: LoopNest) -> list[tuple[int, int]]:
+    """Every (source, destination) offset of a scalar nest."""
+    src, dst = refs(nest.innermost)
+    out = []
+    for values in product(*(range(int_size(loop.extent)) for loop in nest.loops)):
+        env = {loop.axis: v for loop, v in zip(nest.loops, values, strict=True)}
+
+        def at(ref: Ref | None, env: dict[str, int] = env) -> int:
+            return 0 if ref is None else int_size(ref.const) + sum(int_size(s) * env[a] for a, s in ref.terms)
+
+        out.append((at(src), at(dst)))
+    return sorted(out)
+
+
+def moved(nest: LoopNest, **given_: Any) -> bytes:
+    """The destination after the nest ran on numbered bytes."""
+    src = np.random.default_rng(7).integers(0, 256, SIZE, np.uint8)
+    dst = np.zeros(SIZE, np.uint8)
+    interpret(
+        nest,
+        {"src": src, "dst": dst},
+        fill=bytes(range(1, 17))[: max(1, nest.buffer("dst").element.bits // 8)],
+        **given_,
+    )
+    return dst.tobytes()
+
+
+@pytest.mark.parametrize("run", NORMALISE, ids=lambda p: p.__name__)
+@given(nest=nests(fills=True))
+def test_normalising_keeps_meaning(run: Any, nest: LoopNest) -> None:
+    assert visited(run(nest)) == visited(nest)
+
+
+@given(nests())
+def test_widening_keeps_meaning(nest: LoopNest) -> None:
+    assert moved(widen(normal(nest))) == moved(nest)
+
+
+def normal(nest: LoopNest) -> LoopNest:
+    for run in NORMALISE:
+        nest = run(nest)
+    return nest
+
+
+@given(nests(fills=True), st.integers(1, 3), st.sampled_from((0, 1 << 30)))
+def test_scheduled_and_lifted_nests_keep_meaning(nest: LoopNest, threads: int, footprint: int) -> None:
+    want = moved(nest)
+    scalar = normal(nest) if isinstance(nest.innermost.value, Fill) else widen(normal(nest))  # type: ignore[union-attr]
+    schedule = choose(scalar, threads=threads, footprint=footprint)
+    vectorised = super_vectorize(scalar, schedule)
+    fill = bytes(range(1, 17))[: nest.buffer("dst").element.bits // 8]
+    assert len(fill) in (1, 2, 4, 8, 16)
+    assert moved(vectorised) == want
+    padded = pad_rank(vectorised, schedule)
+    assert len(padded.loops) == schedule.rank
+    assert moved(padded) == want
+    lifted, sizes = lift_sizes(padded)
+    consts = {ref.buffer: int_size(ref.const) for ref in refs(padded.innermost) if ref}
+    assert moved(_rebased(lifted, padded, consts), sizes=dict(sizes)) == want
+
+
+def _rebased(lifted: LoopNest, padded: LoopNest, consts: dict[str, int]) -> LoopNest:
+    """Lifting leaves bases to the addresses a kernel is called with: put them back for the interpreter."""
+    inner: Any = lifted.innermost
+
+    def moved_ref(ref: Ref) -> Ref:
+        return replace(ref, const=consts.get(ref.buffer, 0))
+
+    if hasattr(inner, "src"):
+        inner = replace(inner, src=moved_ref(inner.src))
+    elif isinstance(getattr(inner, "value", None), Load):
+        inner = replace(inner, value=Load(moved_ref(inner.value.ref)))
+    inner = replace(inner, dst=moved_ref(inner.dst))
+    buffers = tuple(replace(b, element=padded.buffer(b.name).element) for b in lifted.buffers)
+    return replace(lifted, buffers=buffers, body=wrap(lifted.loops, lifted.table_loop, inner))
+
+
+def body(nest: LoopNest) -> str:
+    """The loops as text, without the lines about buffers."""
+    return "".join(f"{line}\n" for line in format_nest(nest).splitlines() if " bits, " not in line)
+
+
+def test_drop_units() -> None:
+    assert body(drop_units(nest_of([(1, 7, 9), (5, 1, 1)]))) == "for d1 in 5:\n    dst[1*d1] = src[1*d1]\n"
+
+
+def test_face_forward() -> None:
+    assert (
+        body(face_forward(nest_of([(5, 1, -2)], dst=8))) == "for d0 in 5:\n    dst[2*d0] = src[4 + -1*d0]\n"
+    )
+
+
+def test_order_by_destination() -> None:
+    nest = order_by_destination(nest_of([(3, 5, 1), (5, 1, 3)]))
+    assert [loop.axis for loop in nest.loops] == ["d1", "d0"]
+
+
+def test_coalesce() -> None:
+    assert body(coalesce(nest_of([(4, 5, 5), (5, 1, 1)]))) == "for d1 in 20:\n    dst[1*d1] = src[1*d1]\n"
+    holes = nest_of([(4, 6, 5), (5, 1, 1)])
+    assert len(coalesce(holes).loops) == 2
+
+
+def test_widen_takes_a_shared_run_into_the_element() -> None:
+    nest = widen(nest_of([(9, 4, 40), (2, 2, 2)], width=2))
+    assert [loop.extent for loop in nest.loops] == [9]
+    assert nest.buffer("dst").element == Element("u32", 32)
+
+
+@given(st.integers(0, 60), st.integers(1, 5))
+def test_split_run_keeps_meaning(extra: int, width: int) -> None:
+    width = 1 << (width - 1)
+    nest = nest_of([(8 * 16 // width * 4 + extra, width, width)], width)
+    parts = split_run(nest, block_bytes=16 * 8)
+    assert sorted(pair for part in parts for pair in visited(part)) == visited(nest)
+
+
+def test_ranks() -> None:
+    most = OUTER_RANKS[-1]
+    for loops in range(most + 1):
+        assert padded_rank(loops) == min(rank for rank in OUTER_RANKS if rank >= loops)
+    with pytest.raises(KernelError, match="outer loops"):
+        padded_rank(most + 1)
+
+
+def test_choose_says_what_it_sees() -> None:
+    def mode(*digits: tuple[int, int, int], value: Any = None, width: int = 4) -> str:
+        return choose(normal(nest_of(list(digits), width, value=value))).mode
+
+    assert mode((9, 4, 4)) == "run"
+    assert mode((9, 80, 64), (16, 4, 4)) == "run"
+    assert mode((16, 4, 64), (16, 64, 4)) == "transpose"
+    assert mode((9, 8, 4)) == "elements"
+    assert mode((9, 0, 4), value=Fill()) == "fill"
+    swapped = Convert(Load(Ref("src", 0, (("d0", 4),))), "swap u32", "u32")
+    assert mode((9, 4, 4), value=swapped) == "elements"

@@ -1,0 +1,81 @@
+"""Common digits of two trees, and the boxes: the same pairs of offsets, each once."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from hypothesis import given
+
+from codegen.access import Leaf, Split, Tree, evaluate
+from codegen.refine import (
+    Box,
+    PairLeaf,
+    PairTable,
+    PairTree,
+    coalesce_pair,
+    count_boxes,
+    pair_offsets,
+    refine,
+    tabulate,
+    tree_boxes,
+)
+from tests.codegen.trees import tree_pairs
+
+
+def pairs_of_box(box: Box) -> list[tuple[int, int]]:
+    """Every (source, destination) pair that a box stands for."""
+    out = []
+    tables = [(t.src(np.arange(t.extent)), t.dst(np.arange(t.extent))) for t in box.tables]
+    for entry in product(*(range(t.extent) for t in box.tables)):
+        src = box.src_base + sum(int(t[0][k]) for t, k in zip(tables, entry, strict=True))
+        dst = box.dst_base + sum(int(t[1][k]) for t, k in zip(tables, entry, strict=True))
+        for digits in product(*(range(d[0]) for d in box.digits)):
+            out.append(
+                (
+                    src + sum(k * d[1] for k, d in zip(digits, box.digits, strict=True)),
+                    dst + sum(k * d[2] for k, d in zip(digits, box.digits, strict=True)),
+                )
+            )
+    return out
+
+
+def wanted(a: Tree, b: Tree) -> list[tuple[int, int]]:
+    return [(int(evaluate(a, m)), int(evaluate(b, m))) for m in range(a.extent)]
+
+
+@given(tree_pairs())
+def test_refining_keeps_both_sides(pair: tuple[Tree, Tree]) -> None:
+    tree = refine(*pair)
+    for same in (tree, coalesce_pair(tree), tabulate(tree)):
+        assert [pair_offsets(same, m) for m in range(pair[0].extent)] == wanted(*pair)
+
+
+@given(tree_pairs())
+def test_boxes_hold_every_index_once(pair: tuple[Tree, Tree]) -> None:
+    tree = coalesce_pair(refine(*pair))
+    boxes = tree_boxes(tree)
+    assert sorted(p for box in boxes for p in pairs_of_box(box)) == sorted(wanted(*pair))
+    assert sum(box.volume for box in boxes) == pair[0].extent
+    assert count_boxes(tree) == len(boxes)
+
+
+def _has_table(tree: PairTree) -> bool:
+    if isinstance(tree, PairLeaf | PairTable):
+        return isinstance(tree, PairTable)
+    return _has_table(tree.high) or _has_table(tree.low)
+
+
+def test_tiles_that_divide_need_no_table() -> None:
+    eight = Split(64, 8, Leaf(8, 64), Leaf(8, 1))
+    two = Split(64, 2, Leaf(32, 2), Leaf(2, 100))
+    assert not _has_table(refine(eight, two))
+
+
+def test_tiles_of_three_and_four_need_one_period_of_twelve() -> None:
+    three = Split(48, 3, Leaf(16, 5), Leaf(3, 1))
+    four = Split(48, 4, Leaf(12, 7), Leaf(4, 1))
+    tree = refine(three, four)
+    assert sorted(p for box in tree_boxes(tree) for p in pairs_of_box(box)) == sorted(wanted(three, four))
+    tables = [t for box in tree_boxes(tree) for t in box.tables]
+    assert [t.extent for t in tables] == [12]

@@ -1,0 +1,184 @@
+"""The store: what it keeps it gives back, what is odd is a miss, and nothing about it stops a copy."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codegen.errors import StoreError
+from codegen.object_symbols import undefined_symbols
+from codegen.store import Store, StoreKey, store_key
+
+CODE = b"\x7fELF and some machine code" * 40
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path)
+
+
+@pytest.fixture
+def key() -> StoreKey:
+    return store_key("def kernel(): pass", "x86-64-v3", "+avx2")
+
+
+def entry(store: Store) -> Path:
+    (path,) = store.entries()
+    return path
+
+
+def test_what_was_put_is_there(store: Store, key: StoreKey) -> None:
+    assert store.get(key) is None
+    store.put(key, CODE)
+    assert store.get(key) == CODE
+    assert Store(store.directory).get(key) == CODE
+    assert (store.hits, store.misses) == (1, 1)
+    assert entry(store).name == f"{key.digest}.kernel"
+    assert list(store.directory.iterdir()) == [entry(store)]  # type: ignore[union-attr]
+
+
+def test_every_input_of_the_compiler_is_in_the_key(store: Store, key: StoreKey) -> None:
+    store.put(key, CODE)
+    for change in ("source_digest", "compiler_digest", "numba", "llvmlite", "cpu", "features"):
+        other = replace(key, **{change: "other"})
+        assert other.digest != key.digest
+        assert store.get(other) is None
+    assert replace(key, format=key.format + 1).digest != key.digest
+    assert store_key("def kernel(): pass\n", "x86-64-v3", "+avx2") != key
+
+
+@pytest.mark.parametrize("at", ["first byte", "head", "last byte"])
+def test_a_changed_byte_is_a_miss(store: Store, key: StoreKey, at: str) -> None:
+    store.put(key, CODE)
+    data = bytearray(entry(store).read_bytes())
+    place = {"first byte": 0, "head": 30, "last byte": len(data) - 1}[at]
+    data[place] ^= 1
+    entry(store).write_bytes(data)
+    assert store.get(key) is None
+    store.put(key, CODE)
+    assert store.get(key) == CODE
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\n", b"{}\n", b"[1]\n" + CODE, b"\xff\xfe\n", b"[" * 100_000, b"null\n", b'{"a":NaN}\nx'],
+)
+def test_foreign_content_is_a_miss(store: Store, key: StoreKey, content: bytes) -> None:
+    store.put(key, CODE)
+    entry(store).write_bytes(content)
+    assert store.get(key) is None
+
+
+def test_truncation_is_a_miss(store: Store, key: StoreKey) -> None:
+    store.put(key, CODE)
+    data = entry(store).read_bytes()
+    for length in (0, 10, data.index(b"\n"), data.index(b"\n") + 1, len(data) - 1):
+        entry(store).write_bytes(data[:length])
+        assert store.get(key) is None
+    entry(store).write_bytes(data + b"\0")
+    assert store.get(key) is None
+
+
+def test_an_entry_under_another_name_is_a_miss(store: Store, key: StoreKey) -> None:
+    other = replace(key, cpu="x86-64")
+    store.put(key, CODE)
+    os.replace(entry(store), entry(store).with_name(f"{other.digest}.kernel"))
+    assert store.get(other) is None
+
+
+def test_links_and_directories_are_misses(store: Store, key: StoreKey, tmp_path: Path) -> None:
+    store.put(key, CODE)
+    path = entry(store)
+    moved = tmp_path / "elsewhere"
+    path.rename(moved)
+    path.symlink_to(moved)
+    assert store.get(key) is None
+    path.unlink()
+    path.mkdir()
+    assert store.get(key) is None
+    store.put(key, CODE)
+    assert store.get(key) is None
+    assert "not all kernels could be kept" in store.reason
+    assert not list(tmp_path.glob(".new-*"))
+
+
+def test_a_pipe_is_a_miss_and_does_not_wait(store: Store, key: StoreKey) -> None:
+    store.put(key, CODE)
+    path = entry(store)
+    path.unlink()
+    os.mkfifo(path)
+    assert store.get(key) is None
+
+
+def test_clear(store: Store, key: StoreKey, tmp_path: Path) -> None:
+    store.put(key, CODE)
+    store.put(replace(key, cpu="x86-64"), CODE)
+    (tmp_path / "notes.txt").write_text("mine")
+    assert store.clear() == 2
+    assert store.entries() == []
+    assert (tmp_path / "notes.txt").exists()
+    assert store.clear() == 0
+    store.put(key, CODE)
+    path = entry(store)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(StoreError, match="cannot remove"):
+        store.clear()
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "open to others", "no parent", "switched off"])
+def test_directories_that_cannot_be_trusted(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "store"
+    monkeypatch.setenv("TILEJIT_CACHE_DIR", str(directory))
+    match kind:
+        case "file":
+            directory.write_text("")
+        case "link":
+            (tmp_path / "real").mkdir()
+            directory.symlink_to(tmp_path / "real")
+        case "open to others":
+            directory.mkdir()
+            directory.chmod(0o777)
+        case "no parent":
+            (tmp_path / "file").write_text("")
+            monkeypatch.setenv("TILEJIT_CACHE_DIR", str(tmp_path / "file" / "store"))
+        case "switched off":
+            monkeypatch.setenv("TILEJIT_NO_CACHE", "1")
+    store = Store.open()
+    assert store.directory is None
+    assert store.reason
+    key = store_key("source", "cpu", "")
+    store.put(key, CODE)
+    assert store.get(key) is None
+    assert store.entries() == []
+
+
+def test_the_directory_is_made_for_the_user_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEJIT_CACHE_DIR", str(tmp_path / "a" / "store"))
+    store = Store.open()
+    assert store.directory == tmp_path / "a" / "store"
+    assert store.directory.stat().st_mode & 0o777 == 0o700
+    monkeypatch.delenv("TILEJIT_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert Store.open().directory == tmp_path / "xdg" / "tilejit"
+
+
+def test_the_head_is_one_line_of_json(store: Store, key: StoreKey) -> None:
+    store.put(key, CODE)
+    head, code = entry(store).read_bytes().split(b"\n", 1)
+    facts = json.loads(head)
+    assert facts["source_digest"] == key.source_digest
+    assert code == CODE
+
+
+@pytest.mark.parametrize(
+    "code", [b"", b"\x7fELF", b"\x7fELF\x01", b"\xcf\xfa\xed\xfe" * 20, b"not an object"]
+)
+def test_other_object_formats_have_no_known_symbols(code: bytes) -> None:
+    assert undefined_symbols(code) == frozenset()

@@ -1,0 +1,54 @@
+"""Fixed seeds, a store of kernels of the tests' own, and the option that rewrites goldens."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+OWN_STORE = "TILEJIT_TEST_STORE"
+SEED = 20_250_801
+"""The seed of every test that draws at random."""
+
+settings.register_profile(
+    "fixed",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    max_examples=100,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+settings.load_profile("fixed")
+
+# xdist's workers inherit the environment: they and the children of tests share one store.
+_made = None
+if OWN_STORE not in os.environ:
+    _made = tempfile.mkdtemp(prefix="tilejit-tests-")
+    os.environ[OWN_STORE] = _made
+os.environ["TILEJIT_CACHE_DIR"] = os.environ[OWN_STORE]
+os.environ.pop("TILEJIT_NO_CACHE", None)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--rewrite-goldens", action="store_true", help="write tests/golden anew instead of comparing"
+    )
+
+
+def pytest_report_header() -> list[str]:
+    return [f"tilejit: seed {SEED}, Hypothesis derandomised, kernels in {os.environ[OWN_STORE]}"]
+
+
+def pytest_unconfigure() -> None:
+    if _made:
+        shutil.rmtree(_made, ignore_errors=True)
+        os.environ.pop(OWN_STORE, None)
+
+
+@pytest.fixture
+def seed() -> int:
+    """The seed of tests that draw at random."""
+    return SEED

@@ -1,0 +1,157 @@
+"""What a tiled buffer must hold, by XLA's definition: pad, reshape, transpose. No code of TileJIT's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+PADDING = -1
+MERGE = -1
+
+
+def slots_by_definition(
+    dims: Sequence[int],
+    minor_to_major: Sequence[int],
+    tiles: Sequence[Sequence[int]] = (),
+    padded: Sequence[int] | None = None,
+    tail: int = 1,
+) -> NDArray[np.int64]:
+    """For every slot of the buffer the C-order number of its element, or -1 for padding.
+
+    [2,3] column-major, padded to [3,3] -> 0 3 -1 1 4 -1 2 5 -1
+    """
+    a = _padded(np.arange(prod(dims)).reshape(dims), padded or dims).transpose(*reversed(minor_to_major))
+    for tile in tiles:
+        a = a.reshape((1,) * (len(tile) - a.ndim) + a.shape)
+        lead = a.shape[: a.ndim - len(tile)]
+        sizes = [t for t in tile if t != MERGE]
+        a = a.reshape(lead + _merged(a.shape[len(lead) :], tile))
+        counts = [-(-n // t) for n, t in zip(a.shape[len(lead) :], sizes, strict=True)]
+        a = _padded(a, [*lead, *(c * t for c, t in zip(counts, sizes, strict=True))])
+        a = a.reshape([*lead, *(n for pair in zip(counts, sizes, strict=True) for n in pair)])
+        k, r = len(lead), a.ndim
+        a = a.transpose([*range(k), *range(k, r, 2), *range(k + 1, r, 2)])
+    return _padded(a.reshape(-1), [-(-a.size // tail) * tail])
+
+
+def _padded(a: Array, extents: Sequence[int]) -> Array:
+    out = np.full(extents, PADDING, np.int64)
+    out[tuple(map(slice, a.shape))] = a
+    return out
+
+
+def _merged(extents: Sequence[int], tile: Sequence[int]) -> tuple[int, ...]:
+    """`*` joins a dimension to the next more minor one."""
+    out, carry = [], 1
+    for n, t in zip(extents, tile, strict=True):
+        carry *= n
+        if t != MERGE:
+            out.append(carry)
+            carry = 1
+    return tuple(out)
+
+
+def slots_of(shape: Any) -> NDArray[np.int64]:
+    """`slots_by_definition` for a Shape; slots that fill the last byte of a packed buffer are padding too."""
+    layout = shape.layout
+    order = layout.minor_to_major if layout else tuple(reversed(range(len(shape.dimensions))))
+    tiles = layout.tiles if layout else ()
+    tail = layout.tail_padding_alignment_in_elements if layout else 1
+    slots = slots_by_definition(shape.dimensions, order, tiles, shape.padded_dimensions, tail)
+    group = 8 // shape.bits if shape.bits < 8 else 1
+    return _padded(slots, [-(-slots.size // group) * group])
+
+
+def element_bytes(array: Array) -> NDArray[np.uint8]:
+    """[elements, bytes an element], native byte order, C order of the elements."""
+    native = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("="), copy=False)
+    return native.reshape(-1).view(np.uint8).reshape(native.size, native.itemsize)
+
+
+def packed_bits(values: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
+    """Bytes of 8/bits elements each, the first in the low bits."""
+    group = values.reshape(-1, 8 // bits).astype(np.uint32) & ((1 << bits) - 1)
+    return (group << (np.arange(8 // bits, dtype=np.uint32) * bits)).sum(axis=1).astype(np.uint8)
+
+
+def unpacked_bits(data: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
+    """One element a byte, zeros above it."""
+    return (
+        ((data[:, None] >> np.arange(0, 8, bits, dtype=np.uint8)) & ((1 << bits) - 1))
+        .astype(np.uint8)
+        .reshape(-1)
+    )
+
+
+def packed_by_definition(
+    array: Array, shape: Any, fill: Array | None, before: NDArray[np.uint8]
+) -> NDArray[np.uint8]:
+    """The buffer's bytes after packing: elements (of the shape's dtype) at their slots, padding filled.
+
+    `fill` is an array of the one padding element, or None to keep what `before` holds there.
+    """
+    slots, bits = slots_of(shape), shape.bits
+    valid = slots >= 0
+    if bits >= 8:
+        out = before.reshape(-1, bits // 8).copy()
+        if fill is not None:
+            out[~valid] = element_bytes(fill)
+        out[valid] = element_bytes(array)[slots[valid]]
+        return out.reshape(-1)
+    values = unpacked_bits(before, bits)
+    mask = (1 << bits) - 1
+    if fill is not None:
+        values[~valid] = element_bytes(fill)[0, 0] & mask
+    flat = element_bytes(array)[:, 0]
+    values[valid] = flat[slots[valid]] & mask
+    return packed_bits(values, bits)
+
+
+def unpacked_by_definition(data: NDArray[np.uint8], shape: Any) -> Array:
+    """The logical array of a buffer's bytes; elements narrower than a byte have zeros above them."""
+    slots, bits = slots_of(shape), shape.bits
+    values = unpacked_bits(data, bits)[:, None] if bits < 8 else data.reshape(-1, bits // 8)
+    place = np.empty(prod(shape.dimensions), np.int64)
+    place[slots[slots >= 0]] = np.flatnonzero(slots >= 0)
+    return np.ascontiguousarray(values[place]).reshape(-1).view(shape.dtype).reshape(shape.dimensions)
+
+
+def same_elements(a: Array, b: Array, shape: Any) -> bool:
+    """Bit for bit equal; bits above an element narrower than its byte do not count."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    x, y = element_bytes(a), element_bytes(b)
+    mask = value_mask(shape) if not shape.packed else np.uint8((1 << shape.bits) - 1)
+    return bool(((x & mask) == (y & mask)).all())
+
+
+def value_mask(shape: Any) -> np.uint8:
+    """The bits of each buffer byte that count: where a narrow element has a byte of its own, its low ones."""
+    bits = shape.element.bits
+    return np.uint8(255 if shape.packed or shape.primitive_type == "pred" else (1 << min(bits, 8)) - 1)
+
+
+def random_elements(rng: np.random.Generator, dtype: np.dtype[Any], count: int) -> Array:
+    """Elements of any bit pattern the dtype has: NaNs and subnormals too, but no third truth value."""
+    if dtype.kind == "b":
+        return rng.integers(0, 2, count, np.uint8).view(np.bool_)
+    raw = np.frombuffer(rng.bytes(count * dtype.itemsize), np.uint8)
+    name = dtype.name
+    widths = {"int1": 1, "uint1": 1, "int2": 2, "uint2": 2, "int4": 4, "uint4": 4}
+    widths |= {"float4_e2m1fn": 4, "float6_e2m3fn": 6, "float6_e3m2fn": 6}
+    if name in widths:
+        raw = raw & np.uint8((1 << widths[name]) - 1)
+    return raw.view(dtype).copy()
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """This process's environment for a child that must import the same sources."""
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    path = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)
+    return {**os.environ, "PYTHONPATH": path, **changes}

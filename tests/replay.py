@@ -1,0 +1,134 @@
+"""Watch the copies that TileJIT runs, and run their nests again with the slow interpreter."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.errors import KernelError
+from codegen.interpret import interpret
+from codegen.ir import Convert, Elementwise, Fill, FillRun, Load, LoopNest, Ref, Store, wrap
+from codegen.pipeline import CopyProgram, Launch
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """One run of a program: what its two storages held before, and the destination afterwards."""
+
+    program: CopyProgram
+    src: Bytes
+    before: Bytes
+    after: Bytes
+
+
+@contextmanager
+def watching(*, snapshots: bool = True) -> Iterator[list[Watched]]:
+    """Collect every program that runs inside the block; without `snapshots` only which ones."""
+    seen: list[Watched] = []
+    original = CopyProgram.run
+    none = np.empty(0, np.uint8)
+
+    def run(self: CopyProgram, src: int, dst: int, threads: int = 1) -> None:
+        if not snapshots:
+            seen.append(Watched(self, none, none, none))
+            original(self, src, dst, threads)
+            return
+        source = _bytes_of(self.lowered.src, src) if self.lowered.boxes else none
+        before = _bytes_of(self.lowered.dst, dst) if self.steps else none
+        original(self, src, dst, threads)
+        seen.append(Watched(self, source, before, _bytes_of(self.lowered.dst, dst) if self.steps else none))
+
+    CopyProgram.run = run  # type: ignore[method-assign]
+    try:
+        yield seen
+    finally:
+        CopyProgram.run = original  # type: ignore[method-assign]
+
+
+def interpreted(watched: Watched, *, vectorised: bool) -> Bytes | None:
+    """The destination as the interpreter leaves it, or None where a nest converts."""
+    program, out = watched.program, watched.before.copy()
+    for launch in (*program.first, *program.launches):
+        nest = launch.step.vectorised if vectorised else launch.step.scalar
+        try:
+            run_nest(nest, launch, program, {"src": watched.src, "dst": out})
+        except KernelError as error:
+            if "judged against NumPy" in str(error):
+                return None
+            raise
+    return out
+
+
+def run_nest(nest: LoopNest, launch: Launch, program: CopyProgram, buffers: dict[str, Bytes]) -> None:
+    """Interpret one nest of a launch on buffers that begin at the lowest byte of each side's bounds."""
+    lowered = program.lowered
+    shift = {
+        name: -(access.bounds[0] * access.unit_bits // 8 * 8) // nest.buffer(name).unit_bits
+        for name, access in (("src", lowered.src), ("dst", lowered.dst))
+        if any(b.name == name for b in nest.buffers)
+    }
+    tables = None
+    if launch.tables:
+        chunks = list(launch._chunks(0, prod(t.extent for t in launch.tables)))
+        tables = {
+            "src_offsets": np.concatenate([c[0] for c in chunks]),
+            "dst_offsets": np.concatenate([c[1] for c in chunks]),
+        }
+    fill = b"" if launch.fill is None else _padding(launch, nest)
+    interpret(_shifted(nest, shift), buffers, tables=tables, fill=fill)
+
+
+def _padding(launch: Launch, nest: LoopNest) -> bytes:
+    """One element of padding from the 16 bytes that the launch repeats.
+
+    Complex numbers whose halves are swapped have a pattern of two elements, which no scalar store can write.
+    """
+    whole = b"".join((v & (1 << 64) - 1).to_bytes(8, "little") for v in launch.fill or ())
+    width = max(1, nest.buffer("dst").element.bits // 8)
+    if launch.step.scalar.buffer("dst").element.bits < 8 or whole == whole[:width] * (16 // width):
+        return whole[:width]
+    if isinstance(nest.innermost, FillRun):
+        return whole
+    raise KernelError("padding of two elements is judged against NumPy")
+
+
+def _shifted(nest: LoopNest, shift: dict[str, int]) -> LoopNest:
+    def moved(ref: Ref) -> Ref:
+        assert isinstance(ref.const, int)
+        return replace(ref, const=ref.const + shift[ref.buffer])
+
+    def value(expr: Any) -> Any:
+        match expr:
+            case Load(ref):
+                return Load(moved(ref))
+            case Convert(Load(ref), source, target):
+                return Convert(Load(moved(ref)), source, target)
+            case Fill():
+                return expr
+
+    inner: Any = nest.innermost
+    match inner:
+        case Store(ref, expr):
+            inner = Store(moved(ref), value(expr))
+        case Elementwise():
+            inner = replace(inner, dst=moved(inner.dst), value=value(inner.value))
+        case _:
+            changes = {side: moved(getattr(inner, side)) for side in ("dst", "src") if hasattr(inner, side)}
+            inner = replace(inner, **changes)
+    return replace(nest, body=wrap(nest.loops, nest.table_loop, inner))
+
+
+def _bytes_of(access: Any, address: int) -> Bytes:
+    """A copy of the storage's bytes, the part that may be touched."""
+    low = access.bounds[0] * access.unit_bits // 8
+    stop = -(-access.bounds[1] * access.unit_bits // 8)
+    return np.frombuffer(ctypes.string_at(address + low, stop - low), np.uint8).copy()

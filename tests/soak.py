@@ -1,0 +1,103 @@
+"""Random copies between guard pages against two oracles: `python -m tests.soak --cases 100000 --seed 1`.
+
+A wrong byte fails the case, a byte out of bounds ends the process that runs it; either way the case is named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import mmap
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.oracle import environment
+
+FAILURES_SHOWN = 20
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run cases in child processes; 0 when all hold."""
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument(
+        "--keep-going", action="store_true", help="show up to 20 failures, not the first alone"
+    )
+    parser.add_argument("--worker", nargs=2, type=int, metavar=("STEP", "FILE"), help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.worker:
+        return _work(options)
+    print(f"seed {options.seed}, cases {options.first} to {options.first + options.cases - 1}", flush=True)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as directory:
+        reports = [_start(options, job, Path(directory)) for job in range(options.jobs)]
+        outcomes = [_finish(options, *report) for report in reports]
+    counts: Counter[str] = Counter()
+    kernels: set[str] = set()
+    for _, summary in outcomes:
+        counts.update(summary.get("counts", {}))
+        kernels |= set(summary.get("kernels", []))
+    done = sum(summary.get("done", 0) for _, summary in outcomes)
+    seconds = time.monotonic() - began
+    print(f"{done} cases in {seconds:.0f} s ({done / seconds:.0f} a second), {len(kernels)} kernels")
+    print("  " + ", ".join(f"{name} {count}" for name, count in sorted(counts.items())))
+    kinds = Counter(name.rsplit("_", 1)[0] for name in kernels)
+    print("  kernels: " + ", ".join(f"{name} {count}" for name, count in sorted(kinds.items())))
+    return 0 if all(good for good, _ in outcomes) else 1
+
+
+def _start(options: argparse.Namespace, job: int, directory: Path) -> tuple[subprocess.Popen[str], Path]:
+    """A worker that takes every jobs-th case; the file says which one it is at."""
+    progress = directory / f"progress{job}"
+    progress.write_bytes(bytes(8))
+    handle = os.open(progress, os.O_RDWR)
+    command = [sys.executable, "-X", "faulthandler", "-m", "tests.soak", "--seed", str(options.seed)]
+    command += ["--first", str(options.first + job), "--cases", str(options.cases - job)]
+    command += ["--worker", str(options.jobs), str(handle)] + ["--keep-going"] * options.keep_going
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, pass_fds=[handle], env=environment())
+    os.close(handle)
+    return child, progress
+
+
+def _finish(options: argparse.Namespace, child: subprocess.Popen[str], progress: Path) -> tuple[bool, dict]:  # type: ignore[type-arg]
+    output, _ = child.communicate()
+    lines = output.splitlines()
+    summary = json.loads(lines.pop()) if lines and lines[-1].startswith("{") else {}
+    print("\n".join(lines), end="\n" if lines else "", flush=True)
+    if child.returncode not in (0, 1):
+        number = int.from_bytes(progress.read_bytes(), "little")
+        print(f"case {number} of seed {options.seed} ended the process: {child.returncode}")
+        print(f"  python -m tests.soak --seed {options.seed} --first {number} --cases 1")
+    return child.returncode == 0, summary
+
+
+def _work(options: argparse.Namespace) -> int:
+    from tests.soak_cases import Bench, SoakError, run_case
+
+    step, handle = options.worker
+    at = mmap.mmap(handle, 8)
+    bench, failures, done = Bench(), 0, 0
+    for number in range(options.first, options.first + options.cases, step):
+        at[:] = number.to_bytes(8, "little")
+        try:
+            run_case(bench, options.seed, number)
+        except SoakError as error:
+            print(error, flush=True)
+            failures += 1
+            if not options.keep_going or failures >= FAILURES_SHOWN:
+                break
+        done += 1
+    print(json.dumps({"done": done, "counts": bench.counts, "kernels": sorted(bench.kernels)}))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

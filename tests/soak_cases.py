@@ -1,0 +1,360 @@
+"""One random case of the soak: pack, unpack, or a slice read or written, between guard pages."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import tests.strategies as random_of
+from codegen.emit.expressions import can_convert
+from tests.guard import Guarded, span_bytes, strided_view
+from tests.oracle import (
+    packed_by_definition,
+    random_elements,
+    same_elements,
+    slots_of,
+    unpacked_by_definition,
+    value_mask,
+)
+from tests.replay import Watched, interpreted, watching
+from tilejit.convert import pack, unpack
+from tilejit.layout.dtypes import PRIMITIVE_TYPES
+from tilejit.layout.shape import Shape
+from tilejit.tiled_array import TiledArray
+
+Array = NDArray[Any]
+ARENA_BYTES = 24 << 20
+KINDS = ("pack", "pack", "pack", "cast", "unpack", "unpack", "read", "write")
+INTERPRETED_BYTES = 1500
+CAST_TYPES = (
+    "s8",
+    "u8",
+    "s16",
+    "u16",
+    "s32",
+    "u32",
+    "s64",
+    "u64",
+    "f16",
+    "bf16",
+    "f32",
+    "f64",
+    "pred",
+    "s4",
+    "c64",
+)
+
+
+class SoakError(AssertionError):
+    """A case went wrong."""
+
+
+@dataclass
+class Bench:
+    """What all cases of a process share: guarded memory, and counts of what was met."""
+
+    source: Guarded = field(default_factory=lambda: Guarded(ARENA_BYTES))
+    target: Guarded = field(default_factory=lambda: Guarded(ARENA_BYTES))
+    counts: Counter[str] = field(default_factory=Counter)
+    kernels: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Case:
+    """A case while it is carried out; `facts` say what it was, in words that reproduce it."""
+
+    bench: Bench
+    rng: np.random.Generator
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.pick = random_of.picker(self.rng)
+
+    def note(self, **facts: Any) -> None:
+        self.facts |= facts
+
+    def check(self, holds: bool, what: str) -> None:
+        if not holds:
+            raise SoakError(what)
+
+    def chance(self, one_in: int) -> bool:
+        return random_of.chance(self.pick, one_in)
+
+    def one_of(self, *options: Any) -> Any:
+        return random_of.one_of(self.pick, options)
+
+    def random_bytes(self, size: int) -> NDArray[np.uint8]:
+        return np.frombuffer(self.rng.bytes(size), np.uint8)
+
+
+def run_case(bench: Bench, seed: int, number: int) -> None:
+    """Case `number` of a seed.
+
+    Raises:
+        SoakError: a byte is wrong; the text holds what reproduces it.
+    """
+    case = Case(bench, np.random.default_rng((seed, number)))
+    kind = case.one_of(*KINDS)
+    try:
+        shape = _shape(case, kind)
+        case.note(kind=kind, shape=name_of(shape))
+        sampled = shape.size_in_bytes <= INTERPRETED_BYTES and case.chance(3)
+        with watching(snapshots=sampled) as seen:
+            {"pack": _pack, "cast": _pack, "unpack": _unpack, "read": _read, "write": _write}[kind](
+                case, shape
+            )
+        _judge(case, seen, sampled)
+    except Exception as error:
+        text = ", ".join(f"{k}={v}" for k, v in case.facts.items())
+        again = f"python -m tests.soak --seed {seed} --first {number} --cases 1"
+        raise SoakError(
+            f"case {number} of seed {seed}: {type(error).__name__}: {error}\n  {text}\n  {again}"
+        ) from error
+    bench.counts[kind] += 1
+
+
+def name_of(shape: Shape) -> str:
+    """XLA's text, or the repr where that has no place for the padding."""
+    plain = shape.padded_dimensions is None and shape.padding_value is None
+    return str(shape) if plain else repr(shape)
+
+
+def _judge(case: Case, seen: list[Watched], sampled: bool) -> None:
+    """Count what ran; for a sample, the nests themselves must give the same bytes."""
+    for watched in seen:
+        program = watched.program
+        case.bench.kernels |= {kernel.name for kernel in program.kernels}
+        case.bench.counts["boxes"] += len(program.steps)
+        case.bench.counts["tables"] += any(launch.tables for launch in program.launches)
+        if not sampled:
+            continue
+        for vectorised in (False, True):
+            out = interpreted(watched, vectorised=vectorised)
+            if out is not None:
+                case.bench.counts["interpreted"] += not vectorised
+                name = "vectorised" if vectorised else "scalar"
+                case.check(bool((out == watched.after).all()), f"kernels and the {name} nests disagree")
+
+
+def _shape(case: Case, kind: str) -> Shape:
+    big = case.chance(400)
+    most = 400_000 if big else case.one_of(30, 200, 600, 2000)
+    name = case.one_of(*CAST_TYPES) if kind == "cast" else None
+    return random_of.shape(case.pick, dtype=name, most=most)
+
+
+def _source(case: Case, dtype: np.dtype[Any], values: Array, dims: tuple[int, ...]) -> Array:
+    """An array of those values (or some of them, where it broadcasts) in guarded memory, any strides."""
+    if dtype.itemsize > 1 and dtype.kind != "V" and case.chance(6):
+        dtype = dtype.newbyteorder(">")
+    steps = random_of.strides(case.pick, dims, dtype.itemsize, broadcast=case.chance(2))
+    size = span_bytes(dtype.itemsize, dims, steps)
+    if size > ARENA_BYTES - 64:
+        steps = np.empty(dims, dtype).strides if 0 not in dims else steps
+        size = span_bytes(dtype.itemsize, dims, steps)
+    gap = case.one_of(1, 2, 3, 8) if case.chance(5) else 0
+    at_end = case.chance(2)
+    data = case.bench.source.place(size, at_end=at_end, gap=gap)
+    array = strided_view(data, dtype, dims, steps)
+    array[...] = values.reshape(dims)
+    if case.chance(6):
+        array.flags.writeable = False
+    case.note(array=f"{array.dtype.str} {array.dtype.name} strides {steps} gap {gap} at_end {at_end}")
+    return array
+
+
+def _buffer(case: Case, shape: Shape) -> NDArray[np.uint8]:
+    """Guarded memory for a tiled buffer, full of noise."""
+    gap = case.one_of(1, 2, 3, 8) if case.chance(5) else 0
+    data = case.bench.target.place(shape.size_in_bytes, at_end=case.chance(2), gap=gap)
+    data[:] = case.random_bytes(len(data))
+    if shape.primitive_type == "pred" and not shape.packed:
+        data &= 1
+    if not shape.packed:
+        own = PRIMITIVE_TYPES[shape.primitive_type]
+        if own.bits < 8:
+            data &= (1 << own.bits) - 1
+    case.note(buffer_gap=gap)
+    return data
+
+
+def _typed(case: Case, data: NDArray[np.uint8], shape: Shape) -> Array:
+    """The same memory as a flat array of elements, or as bytes."""
+    if shape.packed or case.chance(3):
+        return data
+    return np.ndarray((len(data) // shape.dtype.itemsize,), shape.dtype, data.data)
+
+
+def _pack(case: Case, shape: Shape) -> None:
+    array, casting = _array_to_pack(case, shape)
+    data = _buffer(case, shape)
+    before = data.copy()
+    out = _typed(case, data, shape) if not case.chance(8) else None
+    if out is not None and case.chance(4):
+        out = TiledArray.from_buffer(out, shape)
+    padding, fill = _padding(case, shape, keep=out is not None)
+    threads = case.one_of(1, 1, 2, 3, None)
+    case.note(out=type(out).__name__, padding=padding, threads=threads, casting=casting)
+    kept = array.copy()
+    with warnings.catch_warnings(action="ignore"):
+        tiled = pack(array, shape, out=out, padding=padding, casting=casting, threads=threads)
+    got = tiled.buffer.view(np.uint8)
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+        elements = kept.astype(shape.dtype)
+    want = packed_by_definition(elements, shape, fill, before)
+    got, want = _comparable(case, got, shape), _comparable(case, want, shape)
+    case.check(bool((got == want).all()), _difference(got, want, shape))
+    if out is not None:
+        case.check(np.may_share_memory(data, tiled.buffer) or not len(data), "the result is not in out")
+    case.check(
+        case.bench.target.untouched() and case.bench.source.untouched(), "bytes beside the arrays changed"
+    )
+    case.check(kept.tobytes() == array.tobytes(), "the source changed")
+
+
+def _comparable(case: Case, data: NDArray[np.uint8], shape: Shape) -> NDArray[np.uint8]:
+    """The bytes without what no definition settles: bits above narrow elements, payloads of cast NaNs."""
+    data = data & value_mask(shape)
+    if case.facts.get("casts", "").startswith("f16 to") and shape.primitive_type in ("f32", "f64"):
+        numbers = data.view(shape.dtype).copy()
+        numbers[np.isnan(numbers)] = np.nan
+        data = numbers.view(np.uint8)
+    return data
+
+
+def _array_to_pack(case: Case, shape: Shape) -> tuple[Array, str]:
+    dtype, name, casting = shape.dtype, shape.primitive_type, "no"
+    count = int(np.prod(shape.dimensions))
+    values = random_elements(case.rng, dtype, count)
+    if name in ("s2", "s4", "u2", "u4", "s1", "u1") and case.chance(2):
+        dtype = np.dtype(np.int8 if name[0] == "s" else np.uint8)
+        values = values.astype(dtype)
+    if case.facts["kind"] == "cast":
+        source = case.one_of(*(t for t in CAST_TYPES if t != name))
+        dtype, casting = PRIMITIVE_TYPES[source].numpy, "unsafe"
+        assert dtype is not None
+        if can_convert(source, name):
+            values = random_elements(case.rng, dtype, count)
+        else:
+            low = 0 if "u" in (source[0], name[0]) or "pred" in (source, name) else -2
+            values = case.rng.integers(low, 2, count).astype(dtype)
+        case.note(casts=f"{source} to {name}")
+    return _source(case, dtype, values, shape.dimensions), casting
+
+
+def _padding(case: Case, shape: Shape, *, keep: bool) -> tuple[Any, Array | None]:
+    """What to give as padding, and the element that must then stand in padding slots; None where it stays."""
+    choice = case.one_of("none", "value", "keep") if keep else case.one_of("none", "value")
+    if choice == "keep":
+        return "keep", None
+    if choice == "none":
+        value = shape.padding_value
+        if value is None:
+            return None, np.zeros(shape.dtype.itemsize, np.uint8).view(shape.dtype)
+        return None, np.asarray(value).astype(shape.dtype).reshape(1)
+    element = random_elements(case.rng, shape.dtype, 1)
+    return element[0], element
+
+
+def _unpack(case: Case, shape: Shape) -> None:
+    data = _buffer(case, shape)
+    typed = _typed(case, data, shape)
+    before = data.copy()
+    want = unpacked_by_definition(before, shape)
+    out = holes = None
+    if not case.chance(6):
+        steps = random_of.strides(case.pick, shape.dimensions, shape.dtype.itemsize, broadcast=False)
+        size = span_bytes(shape.dtype.itemsize, shape.dimensions, steps)
+        if size <= ARENA_BYTES - 64:
+            room = case.bench.source.place(size, at_end=case.chance(2), gap=case.one_of(0, 0, 0, 1, 3))
+            room[:] = case.random_bytes(len(room))
+            holes = room.copy()
+            out = strided_view(room, shape.dtype, shape.dimensions, steps)
+            case.note(out_strides=steps)
+    threads = case.one_of(1, 1, 2, 3, None)
+    case.note(threads=threads)
+    if case.chance(2):
+        got = unpack(TiledArray.from_buffer(typed, shape), out=out, threads=threads)
+    else:
+        got = unpack(bytes(data) if case.chance(4) else typed, shape, out=out, threads=threads)
+    case.check(same_elements(got, want, shape), "unpack gives other elements than the definition")
+    case.check(bool((data == before).all()), "the buffer changed")
+    if out is not None and holes is not None:
+        case.check(got is out, "the result is not out")
+        expected = strided_view(holes, shape.dtype, shape.dimensions, out.strides)
+        expected[...] = out
+        case.check(bool((holes == room).all()), "bytes between the elements of out changed")
+    case.check(
+        case.bench.target.untouched() and case.bench.source.untouched(), "bytes beside the arrays changed"
+    )
+
+
+def _key(case: Case, shape: Shape) -> Any:
+    """A basic index: integers, slices of any step, an ellipsis, new axes."""
+    parts: list[Any] = []
+    for n in shape.dimensions:
+        if n and case.chance(4):
+            parts.append(case.pick(-n, n - 1))
+        elif case.chance(3):
+            parts.append(slice(None))
+        else:
+            ends = [None if case.chance(3) else case.pick(-n - 1, n + 1) for _ in range(2)]
+            parts.append(slice(ends[0], ends[1], case.one_of(None, 1, 2, 3, 7, -1, -2)))
+    if case.chance(3):
+        k = case.pick(0, len(parts))
+        parts[k : k + case.pick(0, 2)] = [Ellipsis]
+    if case.chance(6):
+        parts.insert(case.pick(0, len(parts)), None)
+    key = parts[0] if len(parts) == 1 and case.chance(2) else tuple(parts)
+    case.note(key=key)
+    return key
+
+
+def _read(case: Case, shape: Shape) -> None:
+    data = _buffer(case, shape)
+    before = data.copy()
+    whole = unpacked_by_definition(before, shape)
+    tiled = TiledArray.from_buffer(_typed(case, data, shape), shape)
+    key = _key(case, shape)
+    got, want = tiled[key], whole[key]
+    case.check(
+        isinstance(got, np.ndarray) == isinstance(want, np.ndarray),
+        "a scalar where NumPy gives an array, or back",
+    )
+    case.check(
+        same_elements(np.asarray(got), np.asarray(want), shape), "a slice differs from the definition's"
+    )
+    case.check(bool((data == before).all()) and case.bench.target.untouched(), "reading changed bytes")
+
+
+def _write(case: Case, shape: Shape) -> None:
+    data = _buffer(case, shape)
+    before = data.copy()
+    whole = unpacked_by_definition(before, shape)
+    tiled = TiledArray.from_buffer(_typed(case, data, shape), shape)
+    key = _key(case, shape)
+    target = np.asarray(whole[key])
+    drop = case.pick(0, target.ndim)
+    dims = tuple(1 if case.chance(8) else n for n in target.shape[drop:])
+    values = _source(case, shape.dtype, random_elements(case.rng, shape.dtype, int(np.prod(dims))), dims)
+    whole[key] = values
+    tiled[key] = values
+    want = packed_by_definition(whole, shape, None, before)
+    got = data
+    case.check(bool((got == want).all()), _difference(got, want, shape))
+    case.check(
+        case.bench.target.untouched() and case.bench.source.untouched(), "bytes beside the arrays changed"
+    )
+
+
+def _difference(got: Array, want: Array, shape: Shape) -> str:
+    at = int(np.flatnonzero(got != want)[0]) if got.shape == want.shape and (got != want).any() else -1
+    slots = slots_of(shape)
+    slot = at * 8 // shape.bits
+    what = "padding" if at >= 0 and slots[slot] < 0 else "an element"
+    return f"{int((got != want).sum())} wrong bytes, the first at {at}, slot {slot}, {what}"

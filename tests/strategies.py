@@ -1,0 +1,162 @@
+"""Random shapes, layouts and strides, from any source of small integers: Hypothesis or a random generator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, TypeVar
+
+import numpy as np
+from hypothesis import strategies as st
+
+from tilejit.layout.dtypes import PRIMITIVE_TYPES
+from tilejit.layout.shape import Shape, make_shape
+
+Pick = Callable[[int, int], int]
+"""pick(low, high) -> an integer of [low, high]."""
+
+T = TypeVar("T")
+MERGE = -1
+TYPES = tuple(name for name, row in PRIMITIVE_TYPES.items() if row.numpy is not None)
+PACKED = ("pred", "s1", "u1", "s2", "u2", "s4", "u4", "f4e2m1fn")
+SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 15, 16, 17, 24, 31, 32, 33, 40, 64, 65, 100, 128, 130)
+TILE_SIZES = (1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8, 12, 16, 32, 128)
+KNOWN_TILES: tuple[tuple[tuple[int, ...], ...], ...] = (
+    ((8, 128),),
+    ((8, 128), (2, 1)),
+    ((8, 128), (4, 1)),
+    ((16, 128), (2, 1)),
+    ((32, 128), (4, 1)),
+    ((32, 128), (32, 1)),
+    ((2, 128),),
+    ((1024,), (128,), (2, 1)),
+    ((64, 128), (8, 1)),
+    ((16,),),
+    ((4, 16), (16,), (4, 1)),
+)
+
+
+def one_of(pick: Pick, options: Sequence[T]) -> T:
+    return options[pick(0, len(options) - 1)]
+
+
+def chance(pick: Pick, one_in: int) -> bool:
+    return pick(1, one_in) == 1
+
+
+def permutation(pick: Pick, count: int) -> tuple[int, ...]:
+    rest, out = list(range(count)), []
+    while rest:
+        out.append(rest.pop(pick(0, len(rest) - 1)))
+    return tuple(out)
+
+
+def extents(pick: Pick, most: int) -> tuple[int, ...]:
+    """Dimensions whose product stays within `most`; sometimes none, sometimes an empty one."""
+    out: list[int] = []
+    for _ in range(one_of(pick, (0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6))):
+        limit = max(1, most // max(1, prod(out)))
+        out.append(one_of(pick, [n for n in SIZES if n <= limit]))
+    if out and chance(pick, 40):
+        out[pick(0, len(out) - 1)] = 0
+    return tuple(out[k] for k in permutation(pick, len(out)))
+
+
+def tiles_for(pick: Pick, axes: Sequence[int], most: int) -> tuple[tuple[int, ...], ...]:
+    """Up to three levels of tiles that keep the buffer within `most` slots."""
+    if chance(pick, 4):
+        known = one_of(pick, KNOWN_TILES)
+        return known if _slots(axes, known) <= most else ()
+    out: tuple[tuple[int, ...], ...] = ()
+    for _ in range(one_of(pick, (0, 1, 1, 1, 2, 2, 3))):
+        rank = len(axes)
+        for tile in out:
+            sizes = sum(t != MERGE for t in tile)
+            rank = max(rank, len(tile)) - len(tile) + 2 * sizes
+        length = pick(1, max(1, min(rank + 1, 5)))
+        tile = [one_of(pick, TILE_SIZES) for _ in range(length)]
+        if chance(pick, 4):
+            tile = [MERGE if k < length - 1 and chance(pick, 3) else t for k, t in enumerate(tile)]
+        if _slots(axes, (*out, tuple(tile))) <= most:
+            out = (*out, tuple(tile))
+    return out
+
+
+def _slots(axes: Sequence[int], tiles: Sequence[Sequence[int]]) -> int:
+    """Slots of the buffer, by the definition."""
+    sizes = list(axes)
+    for tile in tiles:
+        sizes = [1] * (len(tile) - len(sizes)) + sizes
+        lead, rest = sizes[: len(sizes) - len(tile)], sizes[len(sizes) - len(tile) :]
+        counts, carry = [], 1
+        for n, t in zip(rest, tile, strict=True):
+            carry *= n
+            if t != MERGE:
+                counts.append(-(-carry // t))
+                carry = 1
+        sizes = lead + counts + [t for t in tile if t != MERGE]
+    return prod(sizes)
+
+
+def shape(pick: Pick, *, dtype: str | None = None, most: int = 2000) -> Shape:
+    """A shape of at most `most` elements, with every feature that pack understands now and then."""
+    name = dtype or (one_of(pick, PACKED) if chance(pick, 4) else one_of(pick, TYPES))
+    dims = extents(pick, most)
+    order = permutation(pick, len(dims)) if chance(pick, 2) else tuple(reversed(range(len(dims))))
+    padded = dims
+    if dims and chance(pick, 6):
+        padded = tuple(n + (pick(0, 5) if chance(pick, 2) else 0) for n in dims)
+        padded = padded if prod(padded) <= 4 * most else dims
+    tiles = tiles_for(pick, [padded[d] for d in reversed(order)], 8 * most)
+    bits = PRIMITIVE_TYPES[name].bits
+    packed = name in PACKED and not chance(pick, 4)
+    return make_shape(
+        name,
+        dims,
+        order,
+        tiles,
+        padded_dimensions=padded if padded != dims else None,
+        padding_value=pick(0, 1) if chance(pick, 8) and name not in ("f8e8m0fnu", "s1") else None,
+        element_size_in_bits=bits if packed else 0,
+        tail_padding_alignment_in_elements=one_of(pick, (2, 3, 8, 64, 100)) if chance(pick, 8) else 1,
+    )
+
+
+def strides(
+    pick: Pick, dims: tuple[int, ...], itemsize: int, *, broadcast: bool, reach: int = 1 << 20
+) -> tuple[int, ...]:
+    """Byte strides of an array: any order, holes, odd gaps, backwards; zero where `broadcast` allows it."""
+    out = [0] * len(dims)
+    step = itemsize * one_of(pick, (1, 1, 1, 1, 2, 3)) + (
+        one_of(pick, (1, 2, 3, 5)) if chance(pick, 12) else 0
+    )
+    order = tuple(reversed(range(len(dims)))) if chance(pick, 2) else permutation(pick, len(dims))
+    for d in order:
+        if broadcast and chance(pick, 10):
+            continue
+        out[d] = -step if chance(pick, 8) else step
+        room = step * max(1, dims[d])
+        step = room + (one_of(pick, (0, 0, itemsize, 3 * itemsize, 64, 1)) if chance(pick, 3) else 0)
+        step = room if step > reach else step
+    return tuple(out)
+
+
+def picker(rng: np.random.Generator) -> Pick:
+    """A Pick over a random generator."""
+    return lambda low, high: int(rng.integers(low, high + 1))
+
+
+@st.composite
+def shapes(draw: Any, *, dtype: str | None = None, most: int = 300) -> Shape:
+    """Hypothesis' shapes."""
+    return shape(lambda low, high: draw(st.integers(low, high)), dtype=dtype, most=most)
+
+
+@st.composite
+def shapes_and_strides(
+    draw: Any, *, broadcast: bool = True, most: int = 300
+) -> tuple[Shape, tuple[int, ...]]:
+    """A shape, and the strides of an array to pack into it."""
+    pick: Pick = lambda low, high: draw(st.integers(low, high))  # noqa: E731
+    made = shape(pick, most=most)
+    return made, strides(pick, made.dimensions, made.dtype.itemsize, broadcast=broadcast)

@@ -1,0 +1,75 @@
+"""Two thousand cases of the soak, in four processes that guard pages may end without ending the tests."""
+
+from __future__ import annotations
+
+from subprocess import run
+from sys import executable
+
+import pytest
+
+from tests.guard import Guarded
+from tests.oracle import environment
+
+CHUNKS = 4
+CASES = 2000
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_soak(chunk: int, seed: int) -> None:
+    size = CASES // CHUNKS
+    command = [
+        executable,
+        "-m",
+        "tests.soak",
+        "--seed",
+        str(seed),
+        "--first",
+        str(chunk * size),
+        "--cases",
+        str(size),
+    ]
+    done = run([*command, "--keep-going"], env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{size} cases" in done.stdout
+
+
+def test_the_soak_names_the_case_that_ends_the_process() -> None:
+    """A touched guard page is a crash, and the parent says where."""
+    code = (
+        "import sys, tests.soak_cases as cases, tests.soak as soak\n"
+        "def touch(bench, seed, number):\n"
+        "    if number == 7:\n"
+        "        bench.source.bytes.ctypes.data\n"
+        "        import ctypes; ctypes.string_at(bench.source.bytes.ctypes.data - 1, 1)\n"
+        "cases.run_case = touch\n"
+        "sys.exit(soak.main(sys.argv[1:]))\n"
+    )
+    command = [executable, "-c", code, "--seed", "1", "--first", "3", "--cases", "20"]
+    import os
+
+    handle = os.memfd_create("progress")
+    os.write(handle, bytes(8))
+    done = run(
+        [*command, "--worker", "1", str(handle)],
+        env=environment(),
+        capture_output=True,
+        pass_fds=[handle],
+        check=False,
+    )
+    number = int.from_bytes(os.pread(handle, 8, 0), "little")
+    os.close(handle)
+    assert done.returncode < 0
+    assert number == 7
+
+
+def test_canaries() -> None:
+    arena = Guarded(5000)
+    data = arena.place(100, at_end=True)
+    data[:] = 1
+    assert arena.untouched()
+    arena.bytes[-101] = 0
+    assert not arena.untouched()
+    data = arena.place(100, at_end=False, gap=3)
+    assert arena.untouched()
+    arena.bytes[2] = 0
+    assert not arena.untouched()

@@ -1,0 +1,282 @@
+"""TiledArray: reading and writing in place must be NumPy's basic indexing of the unpacked array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tilejit as tj
+from tests.oracle import packed_by_definition, random_elements, same_elements, slots_of
+from tests.strategies import Pick, chance, one_of, shapes
+
+TILED = "f32[3,5]{1,0:T(2,2)}"
+
+
+def filled(shape: tj.Shape, seed: int = 3) -> tuple[np.ndarray[Any, Any], tj.TiledArray]:
+    """An array, and the same one tiled, noise in the padding."""
+    rng = np.random.default_rng(seed)
+    x = random_elements(rng, shape.dtype, int(np.prod(shape.dimensions))).reshape(shape.dimensions)
+    noise = np.frombuffer(rng.bytes(shape.size_in_bytes), np.uint8).copy()
+    return x, tj.pack(x, shape, out=noise, padding="keep")
+
+
+@st.composite
+def keys(draw: Any, dims: tuple[int, ...]) -> Any:
+    pick: Pick = lambda low, high: draw(st.integers(low, high))  # noqa: E731
+    parts: list[Any] = []
+    for n in dims:
+        if n and chance(pick, 3):
+            parts.append(pick(-n, n - 1))
+        else:
+            ends = [None if chance(pick, 3) else pick(-n - 2, n + 2) for _ in range(2)]
+            parts.append(slice(*ends, one_of(pick, (None, 1, 2, 3, -1, -2, 100))))
+    parts = parts[: len(parts) - pick(0, 1)] if parts else parts
+    if chance(pick, 3):
+        k = pick(0, len(parts))
+        parts[k:k] = [Ellipsis]
+    if chance(pick, 4):
+        parts.insert(pick(0, len(parts)), None)
+    return tuple(parts)
+
+
+@given(shapes(most=120), st.data())
+def test_slices_read_are_numpys(shape: tj.Shape, data: st.DataObject) -> None:
+    x, t = filled(shape)
+    key = data.draw(keys(shape.dimensions))
+    got, want = t[key], x[key]
+    assert isinstance(got, np.ndarray) == isinstance(want, np.ndarray)
+    assert same_elements(np.asarray(got), np.asarray(want), shape)
+    if isinstance(got, np.ndarray):
+        assert not np.shares_memory(got, t.buffer)
+
+
+@given(shapes(most=120), st.data())
+def test_slices_written_are_numpys(shape: tj.Shape, data: st.DataObject) -> None:
+    x, t = filled(shape)
+    before = t.buffer.view(np.uint8).copy()
+    key = data.draw(keys(shape.dimensions))
+    target = np.asarray(x[key])
+    dims = target.shape[data.draw(st.integers(0, target.ndim)) :]
+    values = random_elements(np.random.default_rng(9), shape.dtype, int(np.prod(dims))).reshape(dims)
+    x[key] = values
+    t[key] = values
+    assert t.buffer.view(np.uint8).tolist() == packed_by_definition(x, shape, None, before).tolist()
+
+
+@given(shapes(most=60))
+def test_single_elements(shape: tj.Shape) -> None:
+    x, t = filled(shape)
+    for index in list(np.ndindex(*shape.dimensions))[:20]:
+        assert same_elements(np.asarray(t[index]), np.asarray(x[index]), shape)
+        assert type(t[index]) is type(x[index])
+
+
+def test_what_it_shows() -> None:
+    x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    t = tj.pack(x, TILED)
+    assert (t.shape, t.dtype, t.ndim, t.nbytes, len(t)) == ((3, 5), np.float32, 2, 96, 3)
+    assert repr(t) == "TiledArray(f32[3,5]{1,0:T(2,2)}, 96 bytes)"
+    assert (t.numpy() == x).all()
+    assert (np.asarray(t) == x).all()
+    assert np.asarray(t, np.float64).dtype == np.float64
+    assert (np.array(t) == x).all()
+    with pytest.raises(ValueError, match="copy"):
+        np.asarray(t, copy=False)
+    assert t[2, 3] == 13
+    assert t[-1, -2] == 13
+    assert t[np.int64(2), np.uint8(3)] == 13
+    assert t[2].tolist() == x[2].tolist()
+
+
+def test_no_dimensions() -> None:
+    t = tj.pack(np.float32(2.5), "f32[]{:T(128)}")
+    assert t[()] == 2.5
+    assert t.numpy().shape == ()
+    assert np.asarray(t) == 2.5
+    assert t[...].shape == ()
+    assert t[None].shape == (1,)
+    t[()] = 3
+    assert t[()] == 3
+    t[...] = 4
+    assert t.buffer[0] == 4
+    with pytest.raises(TypeError):
+        len(t)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        tj.make_shape("f32", (2, 3), padded_dimensions=(3, 5)),
+        tj.make_shape("f32", (2, 3), tiles=((4, 4),), padding_value=1),
+    ],
+    ids=["padded", "value"],
+)
+def test_repr_of_shapes_without_a_text(shape: tj.Shape) -> None:
+    t = tj.pack(np.ones((2, 3), np.float32), shape)
+    assert "TiledArray(" in repr(t)
+    with pytest.raises(tj.LayoutError, match="bytes"):
+        tj.pack(np.ones((2, 3), np.float32), shape, out=np.zeros(1, np.uint8))
+    with pytest.raises(tj.LayoutError, match="bytes"):
+        tj.TiledArray.from_buffer(b"", shape)
+    with pytest.raises(tj.LayoutIndexError):
+        t[5, 0]
+    with pytest.raises(tj.LayoutIndexError):
+        tj.linear_index(shape, (5, 0))
+    with pytest.raises(tj.LayoutError, match="tiled array is"):
+        tj.unpack(t, "f32[2,3]{0,1}")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        3,
+        -4,
+        (0, 5),
+        (0, -6),
+        (0, 0, 0),
+        (..., ...),
+        (slice(None, None, 0), 0),
+        2**70,
+        (0, slice(0, 1), slice(0, 1)),
+    ],
+)
+def test_keys_outside(key: Any) -> None:
+    t = tj.pack(np.zeros((3, 5), np.float32), TILED)
+    before = t.buffer.copy()
+    with pytest.raises(tj.LayoutIndexError):
+        t[key]
+    with pytest.raises(tj.LayoutIndexError):
+        t[key] = 1
+    assert (t.buffer == before).all()
+
+
+@pytest.mark.parametrize(
+    "key", [1.0, "a", [0, 1], np.array([0, 1]), np.zeros((3, 5), bool), True, (0, 2.5), object()], ids=str
+)
+def test_keys_of_a_wrong_type(key: Any) -> None:
+    t = tj.pack(np.zeros((3, 5), np.float32), TILED)
+    with pytest.raises(TypeError):
+        t[key]
+    with pytest.raises(TypeError):
+        t[key] = 1
+
+
+@pytest.mark.parametrize("value", [np.zeros((2, 5)), np.zeros(4), [[1, 2], [3]], np.zeros((1, 3, 5, 1))])
+def test_values_that_do_not_fit(value: Any) -> None:
+    t = tj.pack(np.zeros((3, 5), np.float32), TILED)
+    with pytest.raises(tj.LayoutError):
+        t[...] = value
+    assert (t.buffer == 0).all()
+
+
+@pytest.mark.parametrize("value", ["a", object(), {}])
+def test_values_of_a_wrong_type(value: Any) -> None:
+    t = tj.pack(np.zeros((3, 5), np.float32), TILED)
+    with pytest.raises((TypeError, tj.LayoutError)):
+        t[0, 0] = value
+
+
+def test_values_convert_as_numpys_do() -> None:
+    t = tj.pack(np.zeros((3, 5), np.float32), TILED)
+    t[0] = [1, 2, 3, 4, 5]
+    t[1, ::2] = np.array([1.5, 2.5, 3.5])
+    t[2] = np.arange(5, dtype=">i2")
+    assert t.numpy().tolist() == [[1, 2, 3, 4, 5], [1.5, 0, 2.5, 0, 3.5], [0, 1, 2, 3, 4]]
+    t[...] = True
+    assert (t.numpy() == 1).all()
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [("s4", -8, 7), ("u4", 0, 15), ("s2", -2, 1), ("u2", 0, 3)])
+def test_narrow_integers_are_checked(name: str, low: int, high: int) -> None:
+    t = tj.pack(np.zeros((3, 5), np.int8 if low else np.uint8), f"{name}[3,5]{{1,0:T(2,2)E({name[1]})}}")
+    t[1] = [low, high, 0, low, high]
+    assert t[1].astype(int).tolist() == [low, high, 0, low, high]
+    for wrong in (low - 1, high + 1):
+        with pytest.raises(tj.LayoutError, match=name):
+            t[0, 0] = wrong
+        with pytest.raises(tj.LayoutError, match=name):
+            t[0] = np.full(5, wrong)
+    assert t[0].astype(int).tolist() == [0] * 5
+
+
+def test_a_value_from_the_same_buffer() -> None:
+    x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    t = tj.pack(x, "f32[3,5]{1,0}")
+    view = t.buffer.reshape(3, 5)
+    t[:, ::-1] = view
+    assert (t.numpy() == x[:, ::-1]).all()
+
+
+def test_read_only_buffers() -> None:
+    x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    data = tj.pack(x, TILED).buffer.tobytes()
+    t = tj.TiledArray.from_buffer(data, TILED)
+    assert t[2, 3] == 13
+    assert (t.numpy() == x).all()
+    with pytest.raises(tj.LayoutError, match="read-only"):
+        t[0, 0] = 1
+    with pytest.raises(tj.LayoutError, match="read-only"):
+        tj.pack(x, TILED, out=t)
+
+
+def test_from_buffer_shares_memory() -> None:
+    data = bytearray(96)
+    t = tj.TiledArray.from_buffer(data, TILED)
+    t[2, 3] = 1
+    assert np.frombuffer(data, np.float32)[17] == 1
+    misaligned = np.zeros(97, np.uint8)[1:]
+    t = tj.TiledArray.from_buffer(misaligned, TILED)
+    t[...] = np.arange(15).reshape(3, 5)
+    assert t.numpy().tolist() == np.arange(15).reshape(3, 5).tolist()
+
+
+@pytest.mark.parametrize("size", [0, 95, 97, 192])
+def test_buffers_of_a_wrong_size(size: int) -> None:
+    with pytest.raises(tj.LayoutError, match=f"{size} bytes"):
+        tj.TiledArray.from_buffer(bytes(size), TILED)
+
+
+@pytest.mark.parametrize("buffer", ["text", 3, None, [0] * 96, object()])
+def test_buffers_of_a_wrong_type(buffer: Any) -> None:
+    with pytest.raises(TypeError):
+        tj.TiledArray.from_buffer(buffer, TILED)
+
+
+@pytest.mark.parametrize("obj", ["{1,0}", "tpu", "(f32[3])", "token[]", "f32[?]", None, 3])
+def test_layouts_that_are_no_full_shape(obj: Any) -> None:
+    with pytest.raises((tj.LayoutError, TypeError)):
+        tj.TiledArray.from_buffer(bytes(96), obj)
+
+
+def test_object_buffers_are_refused() -> None:
+    with pytest.raises((tj.LayoutError, TypeError)):
+        tj.TiledArray.from_buffer(np.array([None] * 12), TILED)
+    with pytest.raises((tj.LayoutError, TypeError)):
+        tj.unpack(np.array([None] * 12), TILED)
+
+
+def test_deep_stars_are_read_and_written() -> None:
+    """`*` in a second tile merges digits, so every offset comes from a table."""
+    shape = tj.Shape.parse("bf16[9,14]{1,0:T(4,3)(*,*,2,2)}")
+    x = np.arange(126, dtype=np.float32).astype(ml_dtypes.bfloat16).reshape(9, 14)
+    t = tj.pack(x, shape)
+    assert (t[2:8:2, ::-3] == x[2:8:2, ::-3]).all()
+    t[1:4, 5] = 7
+    x[1:4, 5] = 7
+    assert (t.numpy() == x).all()
+    slots = slots_of(shape)
+    assert (t.buffer[slots >= 0] == x.reshape(-1)[slots[slots >= 0]]).all()
+
+
+def test_big_arrays_in_threads() -> None:
+    x = np.arange(1200 * 1300, dtype=np.int32).reshape(1200, 1300)
+    t = tj.pack(x, "{1,0:T(8,128)}", threads=3)
+    assert (tj.unpack(t, threads=2) == x).all()
+    assert (t[7:1100:3, 100:] == x[7:1100:3, 100:]).all()
+    t[:, 5:] = x[:, :-5]
+    assert (t.numpy()[:, 5:] == x[:, :-5]).all()
