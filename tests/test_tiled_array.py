@@ -35,10 +35,11 @@ def keys(draw: Any, dims: tuple[int, ...]) -> Any:
         else:
             ends = [None if chance(pick, 3) else pick(-n - 2, n + 2) for _ in range(2)]
             parts.append(slice(*ends, one_of(pick, (None, 1, 2, 3, -1, -2, 100))))
-    parts = parts[: len(parts) - pick(0, 1)] if parts else parts
     if chance(pick, 3):
+        parts = parts[: len(parts) - pick(0, 1)] if parts else parts
+    elif chance(pick, 3):
         k = pick(0, len(parts))
-        parts[k:k] = [Ellipsis]
+        parts[k : k + pick(0, 2)] = [Ellipsis]
     if chance(pick, 4):
         parts.insert(pick(0, len(parts)), None)
     return tuple(parts)
@@ -156,7 +157,9 @@ def test_keys_outside(key: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", [1.0, "a", [0, 1], np.array([0, 1]), np.zeros((3, 5), bool), True, (0, 2.5), object()], ids=str
+    "key",
+    [1.0, "a", [0, 1], np.array([0, 1]), np.zeros((3, 5), bool), True, (0, 2.5), object()],
+    ids=["float", "str", "list", "array", "mask", "bool", "float inside", "object"],
 )
 def test_keys_of_a_wrong_type(key: Any) -> None:
     t = tj.pack(np.zeros((3, 5), np.float32), TILED)
