@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codegen.ir import (
+    Buffer,
     Convert,
     CopyRun,
     Elementwise,
@@ -30,12 +31,14 @@ def format_nest(nest: LoopNest) -> str:
     for d0 in 125:
         dst[4096*d0] = src[1200*d0]
     """
-    lines = [
-        f"{b.name}: {b.element.name}, {b.element.bits} bits, counted in {'bytes' if b.unit_bits == 8 else 'bits'}"
-        for b in nest.buffers
-    ]
+    lines = [_buffer(b) for b in nest.buffers]
     _statement(nest.body, 0, lines)
     return "\n".join(lines) + "\n"
+
+
+def _buffer(buffer: Buffer) -> str:
+    unit = "bytes" if buffer.unit_bits == 8 else "bits"
+    return f"{buffer.name}: {buffer.element.name}, {buffer.element.bits} bits, counted in {unit}"
 
 
 def _statement(stmt: Stmt, depth: int, lines: list[str]) -> None:

@@ -68,7 +68,7 @@ class Plan:
     metadata: dict[str, str]
     converted: tuple[Converted, ...]
     kept: tuple[str, ...] = ()
-    """Tensors that a conversion of all tensors to a floating-point type left alone: they hold no such numbers."""
+    """Tensors of integers that a conversion of all tensors to a floating-point type left alone."""
 
     @property
     def nbytes(self) -> int:
@@ -99,8 +99,8 @@ def plan_pack(
 
     layout: whatever `as_layout` reads for every tensor that is packed. tensors: their names; none means all.
     The others are copied as they are. dtype: convert to it on the way, as a C cast does; without `tensors`, a
-    floating-point dtype is for floating-point tensors, and integers and booleans keep their own, since a model's
-    indices do not survive in bf16.
+    floating-point dtype is for floating-point tensors, and integers and booleans keep their own, since a
+    model's indices do not survive in bf16.
 
     Raises:
         LayoutError: the file is damaged, or a tensor cannot be packed so; the message names it.
