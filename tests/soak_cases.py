@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import tests.strategies as random_of
+from codegen import choose, lower_copy, padding, pipeline
 from codegen.emit.expressions import can_convert
+from codegen.passes.split_tails import split_run
 from tests.guard import Guarded, span_bytes, strided_view
 from tests.oracle import (
     packed_by_definition,
@@ -22,6 +27,7 @@ from tests.oracle import (
     value_mask,
 )
 from tests.replay import Watched, interpreted, watching
+from tilejit import convert
 from tilejit.convert import pack, unpack
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape
@@ -48,6 +54,19 @@ CAST_TYPES = (
     "s4",
     "c64",
 )
+
+
+THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
+    (choose, "STREAM_BYTES", (0, 1000)),
+    (lower_copy, "MAX_BOXES", (1, 2)),
+    (padding, "MAX_PAD_BOXES", (0, 1, 3)),
+    (pipeline, "TABLE_CHUNK", (1, 7, 64)),
+    (pipeline, "SMALL_TABLE", (0, 5)),
+    (pipeline, "OUTER_RANKS", ((2,), (3,))),
+    (pipeline, "split_run", (partial(split_run, block_bytes=32), partial(split_run, block_bytes=160))),
+    (convert, "CHUNK_BYTES", (1, 64, 1000)),
+)
+"""What decides by size or by number, and the values to try instead."""
 
 
 class SoakError(AssertionError):
@@ -104,7 +123,7 @@ def run_case(bench: Bench, seed: int, number: int) -> None:
         shape = _shape(case, kind)
         case.note(kind=kind, shape=name_of(shape))
         sampled = shape.size_in_bytes <= INTERPRETED_BYTES and case.chance(3)
-        with watching(snapshots=sampled) as seen:
+        with _thresholds(case), watching(snapshots=sampled) as seen:
             {"pack": _pack, "cast": _pack, "unpack": _unpack, "read": _read, "write": _write}[kind](
                 case, shape
             )
@@ -116,6 +135,23 @@ def run_case(bench: Bench, seed: int, number: int) -> None:
             f"case {number} of seed {seed}: {type(error).__name__}: {error}\n  {text}\n  {again}"
         ) from error
     bench.counts[kind] += 1
+
+
+@contextmanager
+def _thresholds(case: Case) -> Iterator[None]:
+    """Now and then the compiler's thresholds, so low that small arrays meet what only large ones do."""
+    changed = [(*knob, case.one_of(*values)) for *knob, values in THRESHOLDS if case.chance(4)]
+    before = [(module, name, getattr(module, name)) for module, name, _ in changed]
+    case.note(thresholds=[f"{name}={value}" for _, name, value in changed])
+    for module, name, value in changed:
+        setattr(module, name, value)
+    for cached in (convert._pack_program, convert._unpack_program, convert._padding_program):
+        cached.cache_clear()
+    try:
+        yield
+    finally:
+        for module, name, value in before:
+            setattr(module, name, value)
 
 
 def name_of(shape: Shape) -> str:
@@ -197,12 +233,12 @@ def _pack(case: Case, shape: Shape) -> None:
     out = _typed(case, data, shape) if not case.chance(8) else None
     if out is not None and case.chance(4):
         out = TiledArray.from_buffer(out, shape)
-    padding, fill = _padding(case, shape, keep=out is not None)
+    value, fill = _padding(case, shape, keep=out is not None)
     threads = case.one_of(1, 1, 2, 3, None)
-    case.note(out=type(out).__name__, padding=padding, threads=threads, casting=casting)
+    case.note(out=type(out).__name__, padding=value, threads=threads, casting=casting)
     kept = array.copy()
     with warnings.catch_warnings(action="ignore"):
-        tiled = pack(array, shape, out=out, padding=padding, casting=casting, threads=threads)
+        tiled = pack(array, shape, out=out, padding=value, casting=casting, threads=threads)
     got = tiled.buffer.view(np.uint8)
     with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
         elements = kept.astype(shape.dtype)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from subprocess import run
+from sys import executable
 from typing import Any
 
 import ml_dtypes
@@ -11,7 +13,13 @@ from hypothesis import given
 
 import tilejit as tj
 from tests.guard import span_bytes, strided_view
-from tests.oracle import packed_by_definition, random_elements, same_elements, unpacked_by_definition
+from tests.oracle import (
+    environment,
+    packed_by_definition,
+    random_elements,
+    same_elements,
+    unpacked_by_definition,
+)
 from tests.strategies import TYPES, shapes, shapes_and_strides
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 
@@ -448,3 +456,22 @@ def test_too_big_for_memory() -> None:
     x = np.broadcast_to(np.float32(1), (1 << 20, 1 << 20, 1 << 10))
     with pytest.raises(tj.TilejitError, match="memory"):
         tj.pack(x, "{2,1,0:T(8,128)}")
+
+
+@pytest.mark.parametrize("level", ["", "sse2", "avx2"])
+def test_every_half_as_a_float(level: str) -> None:
+    """All 65,536 bit patterns, at CPU levels with and without an instruction for it."""
+    code = (
+        "import numpy as np, tilejit as tj\n"
+        "x = np.arange(65536, dtype=np.uint16).view(np.float16).reshape(256, 256)\n"
+        "y = tj.unpack(tj.pack(x, 'f32[256,256]{0,1}', casting='safe'))\n"
+        "assert np.array_equal(y.view(np.uint32) & 0xFF800000, x.astype('f4').view(np.uint32) & 0xFF800000)\n"
+        "assert np.array_equal(y, x.astype(np.float32), equal_nan=True)\n"
+    )
+    changes = {"TILEJIT_CPU": level} if level else {}
+    done = run(
+        [executable, "-c", code], env=environment(**changes), capture_output=True, text=True, check=False
+    )
+    if "but this CPU has only" in done.stderr:
+        pytest.skip(f"no {level} here")
+    assert done.returncode == 0, done.stderr

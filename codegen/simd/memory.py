@@ -13,6 +13,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from codegen.cpu import cpu_level
+
 I8, I16, I32, I64 = (ir.IntType(n) for n in (8, 16, 32, 64))
 F16, F32, F64 = ir.HalfType(), ir.FloatType(), ir.DoubleType()
 
@@ -230,6 +232,28 @@ def f32_of_half_bits(typing: Any, value: Any) -> Any:
     """The binary16 number in the low bits as a float32; exact."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if cpu_level().name == "sse2":
+            return _widened_half(builder, builder.trunc(args[0], I32))
         return builder.fpext(builder.bitcast(builder.trunc(args[0], I16), F16), F32)
 
     return types.float32(types.int64), generate
+
+
+def _widened_half(builder: Any, half: Any) -> Any:
+    """binary16 to binary32 in integer arithmetic: SSE2 has no instruction, and LLVM would call a library."""
+
+    def const(number: int) -> Any:
+        return ir.Constant(I32, number)
+
+    rebias = const((127 - 15) << 23)
+    shifted = builder.shl(builder.and_(half, const(0x7FFF)), const(13))
+    exponent = builder.and_(shifted, const(0x1F << 23))
+    normal = builder.add(shifted, rebias)
+    least = const((127 - 14) << 23)
+    above = builder.bitcast(builder.add(normal, const(1 << 23)), F32)
+    subnormal = builder.bitcast(builder.fsub(above, builder.bitcast(least, F32)), I32)
+    special = builder.add(normal, rebias)
+    wide = builder.select(builder.icmp_unsigned("==", exponent, const(0x1F << 23)), special, normal)
+    wide = builder.select(builder.icmp_unsigned("==", exponent, const(0)), subnormal, wide)
+    sign = builder.shl(builder.and_(half, const(0x8000)), const(16))
+    return builder.bitcast(builder.or_(wide, sign), F32)
