@@ -10,18 +10,21 @@ if not hasattr(_codegen, "TILEJIT"):
 
 from codegen.errors import KernelError, LayoutError, LayoutIndexError, StoreError, TilejitError
 from tilejit.convert import pack, unpack
+from tilejit.copies import copyto
 from tilejit.explain import Explanation, explain
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.formats import formats, named_format
 from tilejit.layout.indexing import linear_index, multi_index
 from tilejit.layout.layout import Layout
 from tilejit.layout.shape import BufferShape, Shape, TupleShape, make_shape
+from tilejit.plan import CopyPlan, plan_copy
 from tilejit.tiled_array import TiledArray
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BufferShape",
+    "CopyPlan",
     "Explanation",
     "KernelError",
     "Layout",
@@ -33,6 +36,7 @@ __all__ = [
     "TilejitError",
     "TupleShape",
     "as_layout",
+    "copyto",
     "explain",
     "formats",
     "linear_index",
@@ -40,5 +44,6 @@ __all__ = [
     "multi_index",
     "named_format",
     "pack",
+    "plan_copy",
     "unpack",
 ]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
+import sys
+import sysconfig
+from contextlib import suppress
 from math import isnan, prod
 from typing import Any
 
@@ -11,16 +16,15 @@ from numpy.typing import NDArray
 from codegen.access import AccessMap, Leaf, Root, strided_map
 from codegen.errors import LayoutError, TilejitError
 from tilejit.layout.shape import Shape
+from tilejit.strided import span
 
 Array = NDArray[Any]
 
 
 def array_map(array: Array) -> AccessMap:
     """The access map of an array, in bytes from its first element."""
-    bits = 8 * array.itemsize
-    low = sum(min(0, (n - 1) * s) for n, s in zip(array.shape, array.strides, strict=True) if n)
-    high = sum(max(0, (n - 1) * s) for n, s in zip(array.shape, array.strides, strict=True) if n)
-    return strided_map(array.shape, array.strides, (low, high + array.itemsize), element_bits=bits)
+    bounds = span(array.shape, array.strides, array.itemsize)
+    return strided_map(array.shape, array.strides, bounds, element_bits=8 * array.itemsize)
 
 
 def halved(access: AccessMap) -> AccessMap:
@@ -40,22 +44,77 @@ def halved(access: AccessMap) -> AccessMap:
     )
 
 
-def address(array: Array) -> int:
-    """The address of an array's first element."""
+def _address_by_interface(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
+_DATA_FIELD = object.__basicsize__
+"""Where CPython's array object holds the address of its data: right behind the head of every object."""
+
+_word_at = ctypes.c_size_t.from_address
+
+
+def _address_by_header(array: Array) -> int:
+    return _word_at(id(array) + _DATA_FIELD).value
+
+
+def _header_is_as_expected() -> bool:
+    """Whether reading the array object gives what the array interface says, for arrays of every sort."""
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return False
+    if np.ndarray.__basicsize__ < _DATA_FIELD + ctypes.sizeof(ctypes.c_size_t):
+        return False
+    base = np.zeros((5, 7, 3), np.int16)
+    views = (
+        base,
+        base[1:, ::2],
+        base[::-1, :, 2],
+        base[0, 0, 0, ...],
+        base[5:],
+        base.T,
+        base.view(np.recarray),
+    )
+    return all(_address_by_header(v) == _address_by_interface(v) for v in views)
+
+
+_by_header = _header_is_as_expected()
+
+
+def address(array: Array) -> int:
+    """The address of an array's first element; the argument must be an array, nothing that looks like one."""
+    return _word_at(id(array) + _DATA_FIELD).value if _by_header else _address_by_interface(array)
+
+
+LINE_BYTES = 64
+HUGE_BYTES = 4 << 20
+"""From this size on a fresh array lies on memory of its own that asks for huge pages."""
+
+
 def empty(shape: tuple[int, ...], dtype: Any) -> Array:
-    """A fresh array.
+    """A fresh array in C order whose first element starts a cache line; its pages are not touched yet.
 
     Raises:
         TilejitError: there is no memory for it.
     """
-    try:
+    dtype = np.dtype(dtype)
+    size = prod(shape) * dtype.itemsize
+    if dtype.hasobject:
         return np.empty(shape, dtype)
-    except (MemoryError, ValueError) as error:
-        size = prod(shape) * np.dtype(dtype).itemsize
+    try:
+        if size >= HUGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
+            return np.ndarray(shape, dtype, _huge_pages(size))
+        memory = np.empty(size + LINE_BYTES - 1, np.uint8)
+        return np.ndarray(shape, dtype, memory, -address(memory) % LINE_BYTES)
+    except (MemoryError, ValueError, OverflowError, OSError) as error:
         raise TilejitError(f"no memory for an array of {size} bytes: {error}") from error
+
+
+def _huge_pages(size: int) -> mmap.mmap:
+    """Zeroed memory that is the caller's alone; the system may lay it on huge pages when it is touched."""
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return memory
 
 
 def value_bytes(value: Any, shape: Shape) -> bytes:

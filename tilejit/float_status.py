@@ -1,0 +1,57 @@
+"""What NumPy says after a cast that overflowed: the processor's flags, read around a kernel."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from typing import Any
+
+import numpy as np
+
+_FLAGS = {
+    "x86_64": {"invalid": 1, "over": 8, "under": 16},
+    "amd64": {"invalid": 1, "over": 8, "under": 16},
+    "aarch64": {"invalid": 1, "over": 4, "under": 8},
+    "arm64": {"invalid": 1, "over": 4, "under": 8},
+}.get(platform.machine().lower(), {})
+
+_WITNESSES = {
+    "invalid": np.array([0x7FF0_0000_0000_0001], np.uint64).view(np.float64),
+    "over": np.array([1e300]),
+    "under": np.array([1e-300]),
+}
+"""Numbers whose cast to float32 sets one flag each: a NaN that signals, one too large, one too small."""
+
+
+def _functions() -> tuple[Any, Any] | None:
+    try:
+        library = ctypes.PyDLL(None)
+        return library.feclearexcept, library.fetestexcept
+    except (OSError, AttributeError, TypeError):
+        return None
+
+
+_ALL = sum(_FLAGS.values())
+_clear, _test = _functions() or (None, None)
+SUPPORTED = bool(_FLAGS) and _clear is not None
+"""Whether the flags can be read here; where not, casts that set them are NumPy's to make."""
+
+
+def clear() -> None:
+    """Forget what this thread's arithmetic has done so far."""
+    if _clear:
+        _clear(_ALL)
+
+
+def raised() -> int:
+    """The flags that this thread's arithmetic has set since `clear`."""
+    return int(_test(_ALL)) if _test else 0
+
+
+def warn(flags: int) -> None:
+    """Let NumPy say what it says after a cast with these flags: nothing, a warning or an exception."""
+    if not flags:
+        return
+    for name, flag in _FLAGS.items():
+        if flags & flag:
+            np.copyto(np.empty(1, np.float32), _WITNESSES[name])

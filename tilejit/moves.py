@@ -1,0 +1,111 @@
+"""How elements of one dtype become those of another: bytes moved, bytes swapped, or a conversion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from codegen.emit.expressions import can_convert
+from codegen.errors import LayoutError
+from codegen.ir import Element
+from tilejit.float_status import SUPPORTED
+from tilejit.layout.dtypes import from_numpy
+
+WIDTHS = (16, 8, 4, 2, 1)
+SETS_FLAGS = (("f64", "f32"), ("f32", "f64"))
+"""Conversions after which NumPy may warn. (NaNs that signal in f32 -> bf16 too: no flag tells.)"""
+
+_OBJECT = np.dtype(object).num
+_LAST_BUILTIN = np.dtype(np.float16).num
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One element's way: `units` pieces of `source`, each moved, swapped or converted to `target`.
+
+    f4 -> f4: 1 piece u32    V12 -> V12: 3 pieces u32    >c16 -> c16: 2 pieces u64, swapped
+    """
+
+    source: Element
+    target: Element
+    units: int = 1
+    swap: bool = False
+    sets_flags: bool = False
+
+
+@lru_cache(maxsize=1024)
+def move_for(source: np.dtype[Any], target: np.dtype[Any]) -> Move | None:
+    """The move that a kernel makes, or None where only NumPy knows how.
+
+    Whether a `casting` allows it is not asked here.
+    """
+    if not (_is_plain(source) and _is_plain(target)):
+        return None
+    if source == target:
+        return None if _has_holes(source) else _moved(source.itemsize)
+    if source.newbyteorder("=") == target.newbyteorder("="):
+        return _swapped(source)
+    return _converted(source, target)
+
+
+def _is_plain(dtype: np.dtype[Any]) -> bool:
+    """Whether an element is nothing but its bytes."""
+    if dtype.hasobject or dtype.itemsize == 0:
+        return False
+    return (0 <= dtype.num <= _LAST_BUILTIN and dtype.num != _OBJECT) or _xla_name(dtype) != ""
+
+
+def _has_holes(dtype: np.dtype[Any]) -> bool:
+    """Whether some bytes of a structured element belong to no field: NumPy leaves those as they are."""
+    return bool(np.count_nonzero(_field_bytes(dtype)) < dtype.itemsize)
+
+
+def _field_bytes(dtype: np.dtype[Any]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """For each byte of an element, whether some field owns it."""
+    if dtype.subdtype:
+        item, shape = dtype.subdtype
+        return np.tile(_field_bytes(item), int(np.prod(shape)))
+    owned = np.full(dtype.itemsize, dtype.names is None)
+    for name in dtype.names or ():
+        field, offset = dtype.fields[name][:2]  # type: ignore[index]
+        owned[offset : offset + field.itemsize] |= _field_bytes(field)
+    return owned
+
+
+def _moved(itemsize: int) -> Move:
+    width = next(w for w in WIDTHS if itemsize % w == 0)
+    element = Element(f"u{8 * width}", 8 * width)
+    return Move(element, element, itemsize // width)
+
+
+def _swapped(dtype: np.dtype[Any]) -> Move | None:
+    """The same type in the other byte order, the parts of complex numbers and strings one by one."""
+    if dtype.names is not None or dtype.subdtype is not None:
+        return None
+    parts = {"c": 2, "U": dtype.itemsize // 4}.get(dtype.kind, 1)
+    width = dtype.itemsize // parts
+    if width not in (2, 4, 8):
+        return None
+    element = Element(f"u{8 * width}", 8 * width)
+    return Move(element, element, parts, swap=True)
+
+
+def _converted(source: np.dtype[Any], target: np.dtype[Any]) -> Move | None:
+    names = _xla_name(source), _xla_name(target)
+    if not (source.isnative and target.isnative and can_convert(*names)):
+        return None
+    sets_flags = names in SETS_FLAGS
+    if sets_flags and not SUPPORTED:
+        return None
+    elements = [Element(n, 8 * d.itemsize) for n, d in zip(names, (source, target), strict=True)]
+    return Move(elements[0], elements[1], sets_flags=sets_flags)
+
+
+def _xla_name(dtype: np.dtype[Any]) -> str:
+    try:
+        return from_numpy(dtype).name
+    except LayoutError:
+        return ""

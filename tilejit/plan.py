@@ -1,0 +1,293 @@
+"""A copy between two arrays of fixed layouts: checked, lowered and compiled once, then run many times."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from codegen.access import strided_map
+from codegen.errors import LayoutError
+from codegen.kernel import Kernel
+from codegen.pipeline import CopyProgram, compile_copy
+from codegen.threads import in_dask_worker, run_parts, thread_count
+from tilejit import float_status
+from tilejit.memory import Array, address
+from tilejit.moves import Move, move_for
+from tilejit.strided import ArrayLayout, apart, broadcast_strides, overlaps_itself, share_memory, span
+from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
+
+PLAIN_ARRAYS = (np.ndarray, np.memmap)
+"""Types whose elements are where their strides say, with no rules of their own for assignment."""
+
+SMALL_ELEMENTS = 1 << 12
+"""Below this NumPy has copied before we have looked up what to do."""
+
+HOLD_GIL_BYTES = 1 << 15
+"""Copies up to this size keep Python's lock: giving it away costs more than the copy."""
+
+_CALLERS = {
+    hold: make(None, *[ctypes.c_void_p] * 5)
+    for hold, make in ((True, ctypes.PYFUNCTYPE), (False, ctypes.CFUNCTYPE))
+}
+"""Prototypes of a kernel; ctypes converts an int to c_void_p faster than to c_int64."""
+
+
+class CopyPlan:
+    """A copy from one layout to another, ready to run again and again.
+
+    >>> plan = tilejit.plan_copy(dst, src)
+    >>> plan(dst, src)
+
+    It keeps no array alive, and any number of threads may call it.
+    """
+
+    __slots__ = (
+        "_calls",
+        "_dst",
+        "_dst_dtype",
+        "_dst_shape",
+        "_dst_strides",
+        "_far",
+        "_in_dask",
+        "_near",
+        "_program",
+        "_sets_flags",
+        "_src",
+        "_src_dtype",
+        "_src_shape",
+        "_src_strides",
+        "_threads",
+        "reason",
+    )
+
+    def __init__(
+        self, dst: ArrayLayout, src: ArrayLayout, tuning: Tuning, threads: int, *, in_dask: bool
+    ) -> None:
+        self._dst, self._src = dst, src
+        self._dst_shape, self._dst_strides, self._dst_dtype = dst.shape, dst.strides, dst.dtype
+        self._src_shape, self._src_strides, self._src_dtype = src.shape, src.strides, src.dtype
+        self._near, self._far = src.low - dst.stop, src.stop - dst.low
+        self._threads, self._in_dask = threads, in_dask
+        self._calls: tuple[tuple[Any, int, int, int, int], ...] = ()
+        self._program: CopyProgram | None = None
+        move, strides = move_for(src.dtype, dst.dtype), broadcast_strides(src.shape, src.strides, dst.shape)
+        self._sets_flags = move is not None and move.sets_flags
+        self.reason = _why_numpy(dst, move)
+        if move is None or self.reason or strides is None:
+            return
+        self._program = program(dst.shape, dst.strides, strides, move, threads > 1, tuning)
+        for kernel in self._program.kernels:
+            _ = kernel.call
+        if threads == 1:
+            hold = 2 * prod(dst.shape) * dst.dtype.itemsize <= HOLD_GIL_BYTES
+            self._calls = _calls(self._program, hold_gil=hold)
+
+    def __call__(self, dst: Array, src: Array) -> None:
+        """Copy src to dst, as numpy.copyto(dst, src) would.
+
+        Raises:
+            LayoutError: an array differs from those of the plan, or dst is read-only; nothing is written.
+            TypeError: an argument is no array.
+        """
+        if not (
+            type(dst) is np.ndarray
+            and type(src) is np.ndarray
+            and dst.shape == self._dst_shape
+            and dst.strides == self._dst_strides
+            and dst.dtype is self._dst_dtype
+            and src.shape == self._src_shape
+            and src.strides == self._src_strides
+            and src.dtype is self._src_dtype
+            and dst.flags.writeable
+        ):
+            self._check(dst, src)
+            if type(dst) not in PLAIN_ARRAYS or type(src) not in PLAIN_ARRAYS:
+                np.copyto(dst, apart(dst, src))
+                return
+        self.run(dst, src)
+
+    def _check(self, dst: Any, src: Any) -> None:
+        """Raise what is wrong with arrays that are not at first sight those of the plan."""
+        for name, array, layout in (("dst", dst, self._dst), ("src", src, self._src)):
+            if not isinstance(array, np.ndarray):
+                raise TypeError(f"{name} is a NumPy array, not {type(array).__name__}")
+            difference = layout.difference(array)
+            if difference:
+                raise LayoutError(
+                    f"{name} {difference}, for which this plan was made\n  make a plan of its own for it"
+                )
+        if not dst.flags.writeable:
+            raise LayoutError("dst is read-only")
+
+    def run(self, dst: Array, src: Array) -> None:
+        """The copy between arrays known to fit, `dst` writeable."""
+        to, at = address(dst), address(src)
+        if self._near < to - at < self._far:
+            self._run_close(dst, src)
+        elif self._calls:
+            if self._sets_flags:
+                float_status.clear()
+            for call, src_at, dst_at, sizes, trips in self._calls:
+                call(at + src_at, to + dst_at, sizes, 0, trips)
+            if self._sets_flags:
+                float_status.warn(float_status.raised())
+        else:
+            self._run_program(dst, src)
+
+    def _run_close(self, dst: Array, src: Array) -> None:
+        """The copy where one array reaches into the other: a kernel must not see them share a byte."""
+        if dst.size < SMALL_ELEMENTS or dst is src:
+            np.copyto(dst, apart(dst, src), "unsafe")
+        elif self._program is not None and share_memory(dst, src):
+            _through_temporary(dst, src)
+        else:
+            self._run_program(dst, src)
+
+    def _run_program(self, dst: Array, src: Array) -> None:
+        """The copy launch by launch, on threads; by NumPy where there is no program."""
+        program = self._program
+        if program is None:
+            np.copyto(dst, apart(dst, src), "unsafe")
+            return
+        at, to, flags = address(src), address(dst), [0]
+
+        def part(k: int, parts: int, alive: object = (dst, src)) -> None:
+            """One thread's share; `alive` holds the arrays until the last thread is done."""
+            if self._sets_flags:
+                float_status.clear()
+            for launch in program.launches:
+                launch.run(at, to, k, parts)
+            if self._sets_flags:
+                flags.append(float_status.raised())
+
+        run_parts(part, 1 if self._in_dask and in_dask_worker() else self._threads)
+        float_status.warn(int(np.bitwise_or.reduce(flags)))
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that the copy calls, each once; none where NumPy makes the copy."""
+        return self._program.kernels if self._program else ()
+
+    def report(self) -> str:
+        """What is copied, and every step of it: schedule, nest before and after."""
+        head = f"copy {self._src}\n  to {self._dst}"
+        if self._program is None:
+            return f"{head}\nnumpy.copyto: {self.reason}\n"
+        steps = "\n".join(step.report() for step in self._program.steps)
+        return f"{head}\nthreads   {self._threads}\n\n{steps or 'no elements'}\n"
+
+    def __repr__(self) -> str:
+        return f"<CopyPlan {self._dst} from {self._src}>"
+
+
+def plan_copy(
+    dst: Any,
+    src: Any,
+    *,
+    threads: int | None = None,
+    virtual_vector_size: Any = AUTO,
+    specialize: str = STRUCTURE,
+    tune: bool = False,
+) -> CopyPlan:
+    """Check and compile a copy once, to run it many times; nothing is copied yet.
+
+    >>> plan = tilejit.plan_copy(dst, src)
+    >>> plan(dst, src)
+
+    dst, src: NumPy arrays; src is broadcast, converted and swapped as in `copyto`. threads: a number, or None
+    to let the size decide. The other keywords are those of `copyto`.
+
+    Raises:
+        LayoutError: src cannot be broadcast to dst, dst is read-only, or a keyword has no such value.
+        TypeError: an argument is no array, or the dtypes do not convert by the rule "same_kind".
+    """
+    tuning = read_tuning(virtual_vector_size, specialize, tune)
+    for name, array in (("dst", dst), ("src", src)):
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"{name} is a NumPy array, not {type(array).__name__}")
+    if not dst.flags.writeable:
+        raise LayoutError("dst is read-only")
+    if not np.can_cast(src.dtype, dst.dtype, "same_kind"):
+        raise TypeError(f"{src.dtype} does not become {dst.dtype} by the rule 'same_kind'")
+    if broadcast_strides(src.shape, src.strides, dst.shape) is None:
+        raise LayoutError(f"src of shape {src.shape} cannot be broadcast to dst of shape {dst.shape}")
+    target = ArrayLayout(dst.shape, dst.strides, dst.dtype)
+    source = ArrayLayout(src.shape, src.strides, src.dtype)
+    count = thread_count(threads, dst.nbytes + src.nbytes)
+    return CopyPlan(target, source, tuning, count, in_dask=threads is None)
+
+
+@lru_cache(maxsize=1024)
+def program(
+    shape: tuple[int, ...],
+    dst_strides: tuple[int, ...],
+    src_strides: tuple[int, ...],
+    move: Move,
+    threaded: bool,
+    tuning: Tuning,
+) -> CopyProgram:
+    """The copy of an array of that shape, its elements' pieces as one more dimension."""
+    dims = shape if move.units == 1 else (*shape, move.units)
+    maps = []
+    for strides, element in ((src_strides, move.source), (dst_strides, move.target)):
+        width = element.bits // 8
+        strides = strides if move.units == 1 else (*strides, width)
+        maps.append(strided_map(dims, strides, span(dims, strides, width), element_bits=element.bits))
+    threads = 2 if threaded else 1
+    return compile_copy(maps[0], maps[1], move.source, move.target, swap=move.swap, threads=threads)
+
+
+@lru_cache(maxsize=1024)
+def cached_plan(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dtype: np.dtype[Any],
+    src_shape: tuple[int, ...],
+    src_strides: tuple[int, ...],
+    src_dtype: np.dtype[Any],
+    threads: int,
+    tuning: Tuning = DEFAULT,
+) -> CopyPlan | None:
+    """The plan for arrays of those layouts, or None where NumPy makes the copy."""
+    dst, src = ArrayLayout(shape, strides, dtype), ArrayLayout(src_shape, src_strides, src_dtype)
+    plan = CopyPlan(dst, src, tuning, threads, in_dask=False)
+    return None if plan.reason else plan
+
+
+def _why_numpy(dst: ArrayLayout, move: Move | None) -> str:
+    """Why no kernel makes the copy, or ""."""
+    if move is None:
+        return "these elements are more than their bytes, or no kernel converts them"
+    if overlaps_itself(dst.shape, dst.strides, dst.dtype.itemsize):
+        return "elements of the destination share memory"
+    return ""
+
+
+def _calls(program: CopyProgram, *, hold_gil: bool) -> tuple[tuple[Any, int, int, int, int], ...]:
+    """The program as native calls: function, offsets of source and destination, sizes, trips.
+
+    Empty where a launch needs more than one call. The sizes live as long as the program's launches.
+    """
+    calls = []
+    for launch in program.launches:
+        code = ctypes.cast(launch.step.kernel.call, ctypes.c_void_p).value  # type: ignore[arg-type]
+        if program.first or launch.tables or launch.fill is not None or code is None:
+            return ()
+        function = _CALLERS[hold_gil](code)
+        calls.append((function, launch.src_offset, launch.dst_offset, address(launch.sizes), launch.trips))
+    return tuple(calls)
+
+
+def _through_temporary(dst: Array, src: Array) -> None:
+    """Copy as if src had been copied first: which it is."""
+    copied = src.copy(order="K")
+    count = thread_count(None, dst.nbytes + copied.nbytes)
+    layout = copied.shape, copied.strides, copied.dtype
+    plan = cached_plan(dst.shape, dst.strides, dst.dtype, *layout, count)
+    if plan is None:
+        raise AssertionError("the same elements, and the same destination, as in a plan of their own")
+    plan.run(dst, copied)

@@ -1,0 +1,101 @@
+"""Strided arrays by their numbers alone: what they reach, what shares memory, how they broadcast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+OVERLAP_WORK = 1000
+"""Candidates that the exact test for shared memory looks at before it gives up."""
+
+
+def span(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
+    """The bytes that an array may touch, [low, stop) from its first element; (0, 0) without elements.
+
+    (3, 5), (20, 4), 4 -> (0, 60)    (5,), (-4,), 4 -> (-16, 4)
+    """
+    if 0 in shape:
+        return 0, 0
+    reaches = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
+    return sum(r for r in reaches if r < 0), sum(r for r in reaches if r > 0) + itemsize
+
+
+class ArrayLayout:
+    """Shape, strides and dtype of an array, and the bytes from its first element that it may touch."""
+
+    __slots__ = ("dtype", "low", "shape", "stop", "strides")
+
+    def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.shape = shape
+        self.strides = strides
+        self.dtype = dtype
+        self.low, self.stop = span(shape, strides, dtype.itemsize)
+
+    def __str__(self) -> str:
+        return f"{self.dtype}{list(self.shape)} with strides {self.strides}"
+
+    def difference(self, array: NDArray[Any]) -> str:
+        """What tells the array from this layout, or "" where nothing does that matters."""
+        if array.shape != self.shape:
+            return f"has shape {array.shape}, not {self.shape}"
+        if array.dtype != self.dtype:
+            return f"is {array.dtype}, not {self.dtype}"
+        walked = zip(array.shape, array.strides, self.strides, strict=True)
+        if array.size and any(a != b for n, a, b in walked if n > 1):
+            return f"has strides {array.strides}, not {self.strides}"
+        return ""
+
+
+def broadcast_strides(
+    have: tuple[int, ...], strides: tuple[int, ...], want: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Strides of an array seen in another shape as NumPy's assignment does, or None where it refuses.
+
+    (5, 1), (4, 4), (3, 5, 2) -> (0, 4, 0)    (1, 5), (20, 4), (5,) -> (4,)
+    """
+    surplus = max(0, len(have) - len(want))
+    if any(n != 1 for n in have[:surplus]):
+        return None
+    have, strides = have[surplus:], strides[surplus:]
+    missing = len(want) - len(have)
+    if any(n not in (1, wanted) for n, wanted in zip(have, want[missing:], strict=True)):
+        return None
+    return (0,) * missing + tuple(s if n != 1 else 0 for n, s in zip(have, strides, strict=True))
+
+
+def overlaps_itself(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    """Whether elements of such an array may share bytes; never False when they do.
+
+    (3, 5), (20, 4), 4 -> False    (3, 5), (0, 4), 4 -> True    (3, 5), (4, 4), 4 -> True
+    """
+    if 0 in shape:
+        return False
+    reach = itemsize
+    for stride, extent in sorted((abs(s), n) for s, n in zip(strides, shape, strict=True) if n > 1):
+        if stride < reach:
+            return True
+        reach += stride * (extent - 1)
+    return False
+
+
+def share_memory(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    """Whether some byte belongs to both; True as well where that is too hard to find out."""
+    try:
+        return np.shares_memory(first, second, OVERLAP_WORK)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
+
+
+def apart(dst: Any, src: Any) -> Any:
+    """The source, or a copy of it where NumPy's assignment would read what it has written.
+
+    NumPy copies an overlapping source first, but not for a destination of one dimension: there it looks
+    only for a direction that is safe, and with two different strides there may be none.
+    """
+    if not (isinstance(dst, np.ndarray) and dst.ndim == 1 and isinstance(src, np.ndarray)):
+        return src
+    if src.strides == dst.strides and src.dtype is dst.dtype:
+        return src
+    return src.copy() if np.may_share_memory(dst, src) else src
