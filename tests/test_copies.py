@@ -133,7 +133,7 @@ def test_the_same_bytes_as_numpy(case: Case) -> None:
     dst, src, rooms = case.arrays()
     wanted_dst, wanted_src, wanted = case.arrays()
     if overlaps_itself(wanted_dst.shape, wanted_dst.strides, wanted_dst.itemsize):
-        assume(not np.may_share_memory(wanted_dst, wanted_src))
+        assume(not case.together)
     # A source copied first: with two strides in one dimension NumPy reads what it has written.
     expected = outcome(np.copyto, wanted_dst, wanted_src.copy(), case.casting)
     assert outcome(tj.copyto, dst, src, case.casting, threads=case.threads) == expected

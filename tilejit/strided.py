@@ -91,11 +91,11 @@ def share_memory(first: NDArray[Any], second: NDArray[Any]) -> bool:
 def apart(dst: Any, src: Any) -> Any:
     """The source, or a copy of it where NumPy's assignment would read what it has written.
 
-    NumPy copies an overlapping source first, but not for a destination of one dimension: there it looks
-    only for a direction that is safe, and with two different strides there may be none.
+    NumPy copies an overlapping source first, but for two: a single element, and a destination of one
+    dimension. There it looks for a direction that is safe; with two different strides there may be none.
     """
-    if not (isinstance(dst, np.ndarray) and dst.ndim == 1 and isinstance(src, np.ndarray)):
+    if not (isinstance(dst, np.ndarray) and isinstance(src, np.ndarray)):
         return src
-    if src.strides == dst.strides and src.dtype is dst.dtype:
+    if src.size != 1 and (dst.ndim != 1 or (src.strides == dst.strides and src.dtype is dst.dtype)):
         return src
-    return src.copy() if np.may_share_memory(dst, src) else src
+    return src.copy() if dst is not src and np.may_share_memory(dst, src) else src
