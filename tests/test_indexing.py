@@ -75,6 +75,27 @@ def test_slots_outside(slot: object) -> None:
         tj.multi_index(tj.Shape.parse("f32[3,5]{1,0:T(2,2)}"), slot)
 
 
+@pytest.mark.parametrize(
+    "index", [([0, 1], [0, 1, 2]), ([[0], [0, 1]], 0), (np.zeros((2, 3), int), np.zeros((3, 2), int))]
+)
+def test_indices_that_do_not_go_together(index: tuple[object, ...]) -> None:
+    with pytest.raises(tj.LayoutIndexError):
+        tj.linear_index(tj.Shape.parse("f32[3,5]{1,0:T(2,2)}"), index)
+
+
+def test_ragged_slots() -> None:
+    with pytest.raises(tj.LayoutIndexError, match="slot"):
+        tj.multi_index(tj.Shape.parse("f32[3,5]{1,0:T(2,2)}"), [[0], [1, 2]])
+
+
+@pytest.mark.parametrize("shape", ["f32[3]", None, tj.Shape.parse("(f32[3])"), tj.Shape.parse("b(f32[3])")])
+def test_what_is_no_shape(shape: object) -> None:
+    with pytest.raises(TypeError, match="Shape"):
+        tj.linear_index(shape, (1,))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="Shape"):
+        tj.multi_index(shape, 1)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("index", [(1.0, 2), ("1", 2), (True, 1), (None, 0), 3, "ab", (np.array([0.5]), 0)])
 def test_indices_of_a_wrong_type(index: object) -> None:
     with pytest.raises(TypeError):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from codegen.errors import LayoutError
-from tilejit.layout.dtypes import PRIMITIVE_TYPES, lookup, primitive_type, primitive_type_of
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, lookup, primitive_type
 
 ARRAYS = [row for row in PRIMITIVE_TYPES.values() if row.numpy is not None]
 
@@ -23,7 +23,6 @@ def test_there_and_back(row) -> None:
     assert primitive_type(row.numpy.type) is row
     assert primitive_type(row.name) is row
     assert lookup(row.name.upper()) is row
-    assert primitive_type_of(row.numpy) == row.name
     assert primitive_type(row.numpy.newbyteorder(">")) is row
 
 
@@ -54,7 +53,32 @@ def test_the_nearest_is_named(name: str, mend: str) -> None:
         lookup(name)
 
 
+@pytest.mark.parametrize("name", ["nope", "opaqe1234", "tokn", "opaq"])
+def test_only_near_misses_of_types_without_elements_are_taken_for_them(name: str) -> None:
+    with pytest.raises(LayoutError) as caught:
+        lookup(name)
+    near = name in ("tokn", "opaq")
+    assert any(word in str(caught.value) for word in ("token", "opaque")) == near
+
+
 @pytest.mark.parametrize("value", [3, None, 1.5, ["f32"]])
 def test_wrong_types(value) -> None:
     with pytest.raises(TypeError):
         primitive_type(value)
+    with pytest.raises(TypeError):
+        lookup(value)
+
+
+@pytest.mark.parametrize("row", ARRAYS, ids=lambda row: row.name)
+def test_ranges(row) -> None:
+    if row.kind not in ("pred", "signed", "unsigned"):
+        assert row.integer_range is None
+        assert row.byte_dtype is None
+        return
+    low, high = row.integer_range
+    assert high - low + 1 == 2**row.bits
+    assert (low < 0) == (row.kind == "signed")
+    if row.byte_dtype is not None:
+        values = np.arange(low, high + 1).astype(row.byte_dtype)
+        assert (values.astype(row.numpy).astype(np.int64) == values).all()
+    assert (row.byte_dtype is not None) == (row.bits < 8 and row.kind != "pred")

@@ -14,7 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codegen.errors import LayoutError
+from tilejit.convert import pack
+from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.layout import Layout
+from tilejit.layout.padding import checked_padding_value, padding_bytes
 from tilejit.layout.shape import BufferShape, Shape, TupleShape, make_shape
 from tilejit.layout.tiling import TileStep, tile_steps
 
@@ -214,6 +217,31 @@ def test_recipe_packs_bits() -> None:
         parsed("f32[4]{0:E(4)}").recipe()
 
 
+@pytest.mark.parametrize(
+    ("dtype", "tile", "bits", "value"),
+    [
+        ("f8e8m0fnu", 4, 0, None),
+        ("f8e8m0fnu", 4, 0, 2.0),
+        ("pred", 0, 1, True),
+        ("pred", 0, 1, None),
+        ("pred", 4, 1, True),
+        ("s4", 0, 4, -3),
+        ("u2", 5, 2, 3),
+        ("f4e2m1fn", 0, 4, -6.0),
+        ("f4e2m1fn", 2, 4, None),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("size", [0, 1, 3, 9, 16])
+def test_recipe_pads_as_pack_does(dtype: str, tile: int, bits: int, value: Any, size: int) -> None:
+    shape = make_shape(
+        dtype, (size,), tiles=((tile,),) if tile else (), element_size_in_bits=bits, padding_value=value
+    )
+    x = np.ones(size, shape.dtype)
+    buffer = run(shape.recipe(), x)
+    assert buffer.view(np.uint8).tolist() == pack(x, shape).buffer.view(np.uint8).tolist()
+
+
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, -0.0, 1.5])
 def test_recipe_fills_with_the_value(value: float) -> None:
     shape = make_shape("f32", (1,), padded_dimensions=(3,), padding_value=value)
@@ -256,12 +284,42 @@ def test_padding_value_takes_the_elements_kind(dtype: str, value: Any, kept: Any
             ("s32", math.inf),
         ),
         *(("f32", 1j), ("f32", 10**5000), ("s64", 10**5000), ("c64", 10**5000)),
+        *(("f32", 1e300), ("f32", -(10**39)), ("bf16", 3.4e38), ("f16", 65520), ("c64", 1e39j)),
+        *(("f8e4m3fn", 1e9), ("f8e4m3fn", math.inf), ("f8e5m2fnuz", -math.inf), ("f8e8m0fnu", 0)),
+        *(("f8e8m0fnu", -1), ("f4e2m1fn", 7), ("f4e2m1fn", 1e9), ("f4e2m1fn", math.inf)),
+        *(("f4e2m1fn", math.nan), ("f6e2m3fn", 7.75), ("f6e3m2fn", -30), ("f6e3m2fn", math.nan)),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_padding_value_that_does_not_fit(dtype: str, value: Any) -> None:
     with pytest.raises(LayoutError, match="padding_value"):
         make_shape(dtype, (2,), padding_value=value)
+
+
+FLOATS = [row.name for row in PRIMITIVE_TYPES.values() if row.kind == "float"]
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_every_float_holds_its_own_values_and_what_rounds_to_them(name: str) -> None:
+    row = PRIMITIVE_TYPES[name]
+    finest = np.array(range(1 << min(row.bits, 16)), np.uint16 if row.bits >= 16 else np.uint8)
+    values = finest.view(row.numpy) if row.bits <= 16 else finest.astype(row.numpy)
+    for value in values[:: max(1, len(values) // 300)]:
+        number = float(value)
+        assert repr(checked_padding_value(value, row)) == repr(number)
+        assert math.isnan(number) or padding_bytes(value, row) == value.tobytes()
+    largest = float(ml_dtypes.finfo(row.numpy).max)
+    # Halfway to the next value, which is the first one that would not round to the largest.
+    for factor in (1.0001, 1.01) if row.bits < 8 else (1.0,):
+        assert np.frombuffer(padding_bytes(largest * factor, row), row.numpy)[0] == largest
+    if largest < 1e300:
+        with pytest.raises(LayoutError, match="does not fit"):
+            padding_bytes(2.5 * largest, row)
+
+
+def test_wide_integers_are_floats_to_nearest() -> None:
+    assert make_shape("f32", (3,), padding_value=-(10**30)).padding_value == -1e30
+    assert padding_bytes(-(10**30), PRIMITIVE_TYPES["f32"]) == np.float32(-1e30).tobytes()
 
 
 def test_zeros_that_differ_make_shapes_that_differ() -> None:
@@ -325,6 +383,8 @@ WRONG = {
     "object array": lambda: make_shape(np.dtype("O"), (2,)),
     "float index type": lambda: Layout((0,), index_type="f32"),
     "empty split": lambda: Layout((0,), split_configs=((0, ()),)),
+    "empty split config": lambda: Layout((0,), split_configs=((),)),
+    "split config of three": lambda: Layout((0,), split_configs=((0, (1,), 2),)),
     "buffer of a token": lambda: BufferShape(Shape("token", ())),
 }
 
@@ -344,6 +404,13 @@ WRONG_TYPES = {
     "float tile": lambda: make_shape("f32", (2,), tiles=((2.5,),)),
     "str padding": lambda: make_shape("f32", (2,), padding_value="0"),
     "float S": lambda: make_shape("f32", (2,), memory_space=1.5),
+    "int dtype": lambda: Shape(5, ()),
+    "None dtype": lambda: Shape(None, ()),
+    "list dtype": lambda: Shape(["f32"], ()),
+    "number split": lambda: Layout((0,), split_configs=(3,)),
+    "dict split": lambda: Layout((0,), split_configs=({},)),
+    "list padding": lambda: make_shape("f32", (2,), padding_value=[[1], [2, 3]]),
+    "array padding": lambda: make_shape("f32", (2,), padding_value=np.array([1.0])),
     "members": lambda: TupleShape(("f32[]",)),
     "buffer": lambda: BufferShape("f32[]"),
     "physical": lambda: Layout((0,), physical_shape="f32[]"),

@@ -108,6 +108,12 @@ def check_tile(tile: Sequence[int]) -> None:
 
 def checked_split(split: tuple[int, Sequence[int]], rank: int) -> tuple[int, tuple[int, ...]]:
     """A dimension and its split indices, as ints; raises a LayoutError where either cannot be."""
+    if not isinstance(split, tuple | list):
+        raise TypeError(f"a split config is a dimension and its indices, not {type(split).__name__}")
+    if len(split) != 2:
+        raise LayoutError(
+            f"a split config has {len(split)} parts\n  give the dimension and its indices, e.g. (1, (200,))"
+        )
     dim, indices = operator.index(split[0]), int_tuple(split[1], "split indices")
     if not 0 <= dim < rank:
         raise LayoutError(f"the split config names dimension {shown(dim)}\n  {order_mend(rank)}")

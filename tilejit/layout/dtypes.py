@@ -42,6 +42,26 @@ class PrimitiveType:
             return "none"
         return {"s": "signed", "u": "unsigned", "c": "complex"}.get(self.name[0], "float")
 
+    @property
+    def integer_range(self) -> tuple[int, int] | None:
+        """The least and the greatest value of pred and the integer types; None for the others.
+
+        s4 -> (-8, 7)    u2 -> (0, 3)    pred -> (0, 1)    f32 -> None
+        """
+        if self.kind == "signed":
+            return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
+        return (0, (1 << self.bits) - 1) if self.kind in ("unsigned", "pred") else None
+
+    @property
+    def byte_dtype(self) -> np.dtype[Any] | None:
+        """int8 or uint8, which also hold integers narrower than a byte; None for every other type.
+
+        s4 -> int8    u2 -> uint8    s8 -> None    f4e2m1fn -> None
+        """
+        if self.kind not in ("signed", "unsigned") or self.bits >= 8:
+            return None
+        return np.dtype(np.int8 if self.kind == "signed" else np.uint8)
+
 
 def _numpy_type(name: str, fallback: str) -> np.dtype[Any]:
     """The NumPy or ml_dtypes type of that name, or the fallback where the installed ml_dtypes has none."""
@@ -87,7 +107,10 @@ def lookup(name: str) -> PrimitiveType:
 
     Raises:
         LayoutError: there is no such type; the message names the nearest.
+        TypeError: the name is no text.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a dtype is a str such as 'f32', not {type(name).__name__}")
     found = PRIMITIVE_TYPES.get(name) or (PRIMITIVE_TYPES.get(name.lower()) if name.isupper() else None)
     if found is None:
         raise LayoutError(f"there is no dtype {_short(name)}\n  {nearest_dtype(name)}")
@@ -106,7 +129,10 @@ def nearest_dtype(name: str) -> str:
         return f"write {_BY_NUMPY_NAME[lowered].name}"
     if lowered in ("tuple", "buffer"):
         return "write a tuple in parentheses, e.g. (f32[2], s8[3]), and a buffer as b(f32[2])"
-    close = difflib.get_close_matches(lowered, PRIMITIVE_TYPES, n=1, cutoff=0.5)
+    elements = [row.name for row in PRIMITIVE_TYPES.values() if row.is_array_element]
+    others = [name for name in PRIMITIVE_TYPES if name not in elements]
+    close = difflib.get_close_matches(lowered, others, n=1, cutoff=0.8)
+    close = close or difflib.get_close_matches(lowered, elements, n=1, cutoff=0.5)
     return (
         f"write {close[0]}"
         if close
@@ -149,17 +175,6 @@ def from_numpy(dtype: np.dtype[Any]) -> PrimitiveType:
             "  convert first, e.g. x.astype(np.float32), or view a structured array's fields one by one"
         )
     return found
-
-
-def primitive_type_of(dtype: np.dtype[Any]) -> str:
-    """The XLA name of a NumPy dtype.
-
-    np.dtype("int8") -> "s8"    np.dtype(">f4") -> "f32"
-
-    Raises:
-        LayoutError: the dtype has no XLA counterpart.
-    """
-    return from_numpy(dtype).name
 
 
 def _short(name: str) -> str:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from codegen.access import AccessMap, Leaf, Offsets, Opaque, Root, Split, Tree
 from codegen.errors import LayoutIndexError
-from tilejit.layout.shape import Shape
-from tilejit.layout.tiling import TileStep, tile_steps
+from tilejit.layout.shape import Shape, tile_steps_of
+from tilejit.layout.tiling import TileStep
 
 Index: TypeAlias = int | NDArray[np.int64]
 
@@ -28,9 +28,11 @@ def linear_index(shape: Shape, index: tuple[Any, ...]) -> Any:
     linear_index(Shape.parse("f32[3,5]{1,0:T(2,2)}"), (2, 3)) -> 17
 
     Raises:
-        LayoutIndexError: an index lies outside its dimension, or there are too few or too many.
-        TypeError: an index is not an integer.
+        LayoutIndexError: an index lies outside its dimension, there are too few or too many, or arrays of
+            indices do not broadcast.
+        TypeError: an index is not an integer, or the shape no Shape.
     """
+    _check_shape(shape)
     checked = _checked_index(shape, index)
     slot = _forward(shape, checked)
     return slot if isinstance(slot, int) else np.asarray(slot, np.int64)
@@ -45,8 +47,9 @@ def multi_index(shape: Shape, slot: Any) -> Any:
 
     Raises:
         LayoutIndexError: a slot lies outside the buffer.
-        TypeError: a slot is not an integer.
+        TypeError: a slot is not an integer, or the shape no Shape.
     """
+    _check_shape(shape)
     slots = _integer(slot, "a slot")
     size = shape.physical_size
     low, high = (slots, slots) if isinstance(slots, int) else _span(slots)
@@ -71,7 +74,7 @@ def access_map(shape: Shape) -> AccessMap:
     Raises:
         LayoutError: the shape's size is not known (`?` and the like).
     """
-    steps, extents = tile_steps(shape)
+    steps, extents = tile_steps_of(shape)
     final, bits = extents[-1], shape.bits
     size = shape.physical_size
     if bits < 8:
@@ -155,7 +158,7 @@ def _physical_order(shape: Shape) -> tuple[int, ...]:
 
 
 def _forward(shape: Shape, index: tuple[Index, ...]) -> Any:
-    steps, extents = tile_steps(shape)
+    steps, extents = tile_steps_of(shape)
     values: list[Any] = [index[d] for d in _physical_order(shape)]
     for step, before in zip(steps, extents, strict=False):
         values = [0] * step.lead + values
@@ -175,7 +178,7 @@ def _forward(shape: Shape, index: tuple[Index, ...]) -> Any:
 
 
 def _backward(shape: Shape, slot: Any) -> tuple[list[Any], Any]:
-    steps, extents = tile_steps(shape)
+    steps, extents = tile_steps_of(shape)
     values: list[Any] = []
     rest = slot
     for extent in reversed(extents[-1]):
@@ -230,7 +233,18 @@ def _checked_index(shape: Shape, index: tuple[Any, ...]) -> tuple[Index, ...]:
                 + (f"write 0 to {extent - 1}" if extent else "there are no elements")
             )
         out.append(checked)
+    try:
+        np.broadcast_shapes(*(value.shape for value in out if not isinstance(value, int)))
+    except ValueError as error:
+        raise LayoutIndexError(f"the arrays of indices do not broadcast: {error}") from error
     return tuple(out)
+
+
+def _check_shape(shape: Shape) -> None:
+    if not isinstance(shape, Shape):
+        raise TypeError(
+            f"the shape is a Shape, not {type(shape).__name__}\n  read a text with tilejit.as_layout(...)"
+        )
 
 
 def _integer(value: Any, what: str) -> Index:
@@ -238,7 +252,10 @@ def _integer(value: Any, what: str) -> Index:
         raise TypeError(f"{what} is a truth value, not an integer")
     if isinstance(value, int | np.integer):
         return int(value)
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise LayoutIndexError(f"{what} is no array: {error}") from error
     if array.dtype.kind not in "iu":
         if array.size == 0:
             return array.astype(np.int64)

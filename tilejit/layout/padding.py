@@ -1,21 +1,30 @@
-"""The padding value of a shape: checked against the element type, and kept in one form."""
+"""Padding values: checked against the element type, kept as one kind of number, written as one element."""
 
 from __future__ import annotations
 
+import math
 import operator
-from typing import SupportsFloat, SupportsIndex
+from typing import Any, SupportsFloat, SupportsIndex
+
+import ml_dtypes
+import numpy as np
 
 from codegen.errors import LayoutError
-from tilejit.layout.dtypes import PrimitiveType
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
 from tilejit.layout.tokens import shown
 
 PaddingValue = int | float | complex | bool
 
 
-def checked_padding_value(value: object, dtype: PrimitiveType) -> PaddingValue | None:
+def checked_padding_value(
+    value: object, dtype: PrimitiveType, what: str = "padding_value"
+) -> PaddingValue | None:
     """A padding value as the Python number of the element type's kind; None stays None.
 
     (0.0, s32) -> 0    (1, pred) -> True    (np.float32(2), bf16) -> 2.0    (-1, c64) -> (-1+0j)
+
+    A floating-point type takes what it holds or rounds to; what becomes an infinity, NaN or the largest value
+    only because it lies beyond the range is refused. what: how messages call the value.
 
     Raises:
         LayoutError: elements of that type cannot hold it.
@@ -23,59 +32,111 @@ def checked_padding_value(value: object, dtype: PrimitiveType) -> PaddingValue |
     """
     if value is None:
         return None
-    number = _python_number(value)
+    number = _python_number(value, what)
+    if not dtype.is_array_element:
+        raise LayoutError(f"{dtype.name}[] has no elements to pad\n  leave {what} out")
     if dtype.kind == "complex":
-        return number if isinstance(number, complex) else complex(_as_float(number, dtype))
+        number = number if isinstance(number, complex) else complex(_as_float(number, dtype, what))
+        part = PRIMITIVE_TYPES[f"f{dtype.bits // 2}"]
+        if not (_float_holds(number.real, part) and _float_holds(number.imag, part)):
+            raise _unfit(number, dtype, what)
+        return number
     if isinstance(number, complex):
-        raise LayoutError(
-            f"padding_value {number} is complex, but the elements are {dtype.name}\n  give a real number"
-        )
-    if dtype.kind == "float":
-        return _as_float(number, dtype)
-    return _as_integer(number, dtype)
+        if number.imag or math.isnan(number.imag):
+            raise LayoutError(
+                f"{what} {number} is complex and does not fit {dtype.name}\n  give a real number"
+            )
+        number = number.real
+    if dtype.kind != "float":
+        return _as_integer(number, dtype, what)
+    number = _as_float(number, dtype, what)
+    if not _float_holds(number, dtype):
+        raise _unfit(number, dtype, what)
+    return number
 
 
-def _python_number(value: object) -> int | float | complex:
+def padding_bytes(value: object, dtype: PrimitiveType, what: str = "padding") -> bytes:
+    """One element of padding as bytes, zero bits for None; a packed element sits in the low bits.
+
+    (1, s16) -> b"\\x01\\x00"    (-1, s4) -> b"\\xff"    (None, f8e8m0fnu) -> b"\\x00"
+
+    Raises:
+        LayoutError: elements of that type cannot hold the value.
+        TypeError: it is no number.
+    """
+    number = checked_padding_value(value, dtype, what)
+    if dtype.numpy is None:
+        raise LayoutError(f"{dtype.name}[] has no elements to pad\n  leave {what} out")
+    if number is None:
+        return bytes(dtype.numpy.itemsize)
+    return _element(number, dtype.numpy).tobytes()
+
+
+def _element(number: PaddingValue, dtype: np.dtype[Any]) -> np.ndarray[Any, np.dtype[Any]]:
+    with np.errstate(all="ignore"):
+        return np.asarray(number).astype(dtype)
+
+
+def _python_number(value: object, what: str) -> int | float | complex:
     """The bool, int, float or complex that a Python, NumPy or ml_dtypes scalar stands for."""
     if isinstance(value, bool | int | float | complex):
         return value
+    if isinstance(value, np.ndarray) and value.ndim:
+        raise TypeError(f"{what} is one number, not an array of shape {value.shape}")
     item = getattr(value, "item", None)
-    if callable(item) and getattr(value, "ndim", 0) == 0:
+    if callable(item):
         value = item()
-        if isinstance(value, bool | int | float | complex):
-            return value
-    if isinstance(value, SupportsIndex):
-        return operator.index(value)
-    if isinstance(value, SupportsFloat):
-        return float(value)
-    raise TypeError(f"a padding_value is a number, not {type(value).__name__}")
+    if isinstance(value, bool | int | float | complex):
+        return value
+    if isinstance(value, np.complexfloating):
+        return complex(value)
+    try:
+        if isinstance(value, SupportsIndex):
+            return operator.index(value)
+        if isinstance(value, SupportsFloat):
+            return float(value)
+    except (ValueError, ArithmeticError) as error:
+        raise LayoutError(f"{what} is no number that fits: {error}\n  give a Python number") from error
+    raise TypeError(f"{what} is a number, not {type(value).__name__}")
 
 
-def _as_float(number: float, dtype: PrimitiveType) -> float:
+def _as_float(number: float, dtype: PrimitiveType, what: str) -> float:
     try:
         return float(number)
     except OverflowError:
-        raise LayoutError(
-            f"padding_value {_digits(number)} is too large for {dtype.name}\n  give a smaller one"
-        ) from None
+        raise _unfit(number, dtype, what) from None
 
 
-def _as_integer(number: float, dtype: PrimitiveType) -> int | bool:
+def _float_holds(number: float, dtype: PrimitiveType) -> bool:
+    """Whether the number is one of a floating-point type, or rounds to one within its range."""
+    if dtype.numpy is None:
+        raise AssertionError(f"{dtype.name} is no floating-point type")
+    element = float(_element(number, dtype.numpy))
+    if math.isnan(number) or math.isnan(element):
+        return math.isnan(number) and math.isnan(element)
+    if math.isinf(element):
+        return element == number
+    if dtype.bits >= 8:
+        return math.isfinite(number)
+    # Types without infinity and NaN turn everything beyond their range into the largest value.
+    largest = np.array(ml_dtypes.finfo(dtype.numpy).max, dtype.numpy)  # type: ignore[no-untyped-call]
+    before = (largest.view(np.uint8) - np.uint8(1)).view(dtype.numpy)
+    return abs(number) < float(largest) + (float(largest) - float(before)) / 2
+
+
+def _as_integer(number: float, dtype: PrimitiveType, what: str) -> int | bool:
     """The integer of a number, within the range of pred, signed and unsigned types."""
-    low, high = {
-        "pred": (0, 1),
-        "unsigned": (0, 2**dtype.bits - 1),
-        "signed": (-(2 ** max(dtype.bits - 1, 0)), 2 ** max(dtype.bits - 1, 0) - 1),
-    }.get(dtype.kind, (1, 0))
-    if low > high:
-        raise LayoutError(f"{dtype.name}[] has no elements to pad\n  leave padding_value out")
+    low, high = dtype.integer_range or (0, 0)
     if not low <= number <= high or number != int(number):
         raise LayoutError(
-            f"padding_value {_digits(number)} does not fit {dtype.name}\n"
-            f"  give a whole number from {low} to {high}"
+            f"{what} {_digits(number)} does not fit {dtype.name}\n  give a whole number from {low} to {high}"
         )
     return bool(number) if dtype.kind == "pred" else int(number)
 
 
-def _digits(number: float) -> str:
+def _unfit(number: PaddingValue, dtype: PrimitiveType, what: str) -> LayoutError:
+    return LayoutError(f"{what} {_digits(number)} does not fit {dtype.name}\n  give a value that it holds")
+
+
+def _digits(number: PaddingValue) -> str:
     return shown(number) if isinstance(number, int) else repr(number)

@@ -93,9 +93,10 @@ def _packing_lines(shape: Shape) -> list[str]:
             f"  leave E out, or write E({shape.element.bits}) where that is 1, 2 or 4"
         )
     group = 8 // bits
+    rest = -shape.physical_size % group
     return [
-        f"x = x.view(np.uint8) & {2**bits - 1}",
-        f"x = np.pad(x, (0, -x.size % {group})).reshape(-1, {group})",
+        *([f"x = np.pad(x, (0, {rest}){_fill(shape)})"] if rest else []),
+        f"x = (x.view(np.uint8) & {2**bits - 1}).reshape(-1, {group})",
         f"x = np.bitwise_or.reduce(x << np.arange(0, 8, {bits}, dtype=np.uint8), axis=1)",
     ]
 
@@ -108,6 +109,8 @@ def _pad_line(now: tuple[int, ...], wanted: tuple[int, ...], fill: str) -> str:
 def _fill(shape: Shape) -> str:
     """The argument of np.pad that gives the padding value, if it is not NumPy's own zero."""
     value = shape.padding_value
+    if value is None and shape.primitive_type == "f8e8m0fnu":
+        value = 2.0**-127  # its zero bits: the type has no zero
     if value is None or repr(value) in ("0", "0.0", "False"):
         return ""
     text = repr(value)
