@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import tilejit
 from tests.cli.running import child, environment, fails, run
 from tests.interop.containers import save_model
+from tilejit.interop import container, safetensors
 
 
 @pytest.fixture
@@ -60,13 +62,36 @@ def test_json_says_what_was_packed(model: Path, array: Path) -> None:
     )
 
 
+def test_json_of_shapes_without_a_text(tmp_path: Path) -> None:
+    """Padding beyond XLA's text stands in the metadata; no report may fail after the file is written."""
+    shape = tilejit.make_shape("f32", (2, 3), padded_dimensions=(4, 4), padding_value=7)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    packed, back = tmp_path / "packed.safetensors", tmp_path / "back.safetensors"
+    safetensors.plan_pack(saved(tmp_path, x), shape).write(packed)
+    result = run("unpack", packed, back, "--json")
+    assert result.exit_code == 0, result.output
+    (row,) = json.loads(result.stdout)
+    assert row["size_in_bytes"] == 64
+    assert "padded_dimensions=(4, 4)" in row["shape"]
+
+
+def saved(directory: Path, x: np.ndarray[Any, Any]) -> Path:
+    path = directory / "x.safetensors"
+    output = container.Output("x", "F32", x.shape, x.nbytes, lambda: x)
+    container.write(path, [output], {})
+    return path
+
+
 def test_errors_are_one_line(model: Path, array: Path) -> None:
     out, other = model.with_name("out.safetensors"), array.with_name("out.npy")
     assert "tensor 'bias'" in fails("pack", model, out, "--layout", "{1,0:T(8,128)}")
     assert "one kind" in fails("pack", model, other, "--layout", "tpu")
     assert "ends neither" in fails("pack", model, "out.bin", "--layout", "tpu")
     assert "No such file" in fails("pack", "none.npy", other, "--layout", "tpu")
-    assert "No such file" in fails("pack", array, array.parent / "none" / "x.npy", "--layout", "tpu")
+    missing = array.parent / "none" / "x.npy"
+    assert f"No such file or directory: '{missing}'" in fails("pack", array, missing, "--layout", "tpu")
+    assert "--dtype bf16" in fails("pack", array, other, "--layout", "bf16[33,300]")
+    assert "opaque" not in fails("pack", array, other, "--layout", "tpu", "--dtype", "nope")
     assert "--layout" in fails("pack", array, other)
     assert "--shape" in fails("unpack", array, other)
     assert "--shape is for .npy" in fails("unpack", model, out, "--shape", "f32[3]")

@@ -111,6 +111,12 @@ def test_show_prints_the_facts(text: str) -> None:
     assert f"{shape(text).padding_fraction:.1%}" in result.stdout
 
 
+def test_a_terminal_without_columns_counts_as_80() -> None:
+    text = run("show", "f32[3,5]{1,0:T(2,2)}", columns=0).stdout
+    assert text == run("show", "f32[3,5]{1,0:T(2,2)}", columns=80).stdout
+    assert "elements  15" in text
+
+
 def test_show_takes_a_layout() -> None:
     assert run("show", "bf16[33,300]", "--layout", "tpu").stdout.startswith(
         "bf16[33,300]{1,0:T(8,128)(2,1)}\n"

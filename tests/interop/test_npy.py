@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,12 @@ BAD = {
     "many": _header("{'descr': '<f4', 'fortran_order': False, 'shape': (" + "1," * 99 + "), }"),
     "words": _header("{'descr': '<f4', 'fortran_order': False, 'shape': ('a',), }"),
     "version": b"\x93NUMPY\x09\x00" + bytes(100),
+    "zip": b"PK\x03\x04" + bytes(100),
+    "overflow": _header("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }"),
+    "empty and huge": _header(
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4611686018427387904, 8), }"
+    ),
+    "truth": _header("{'descr': '<f4', 'fortran_order': False, 'shape': (True, 3), }"),
 }
 
 
@@ -133,8 +140,8 @@ def test_a_bad_file_is_refused(paths: tuple[Path, Path, Path], content: bytes) -
     source, packed, _ = paths
     source.write_bytes(content)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with pytest.raises((tilejit.TilejitError, TypeError)):
+        warnings.simplefilter("error")
+        with pytest.raises(tilejit.TilejitError):
             npy.pack_file(source, packed, "tpu")
     assert not packed.exists()
 
@@ -143,7 +150,7 @@ def test_a_bad_file_is_refused(paths: tuple[Path, Path, Path], content: bytes) -
     ("options", "words"),
     [
         ({"layout": "f32[2,2]"}, "33"),
-        ({"layout": "bf16[33,300]"}, "bf16"),
+        ({"layout": "bf16[33,300]"}, "--dtype bf16"),
         ({"layout": "bf16[33,300]", "dtype": "f16"}, "f16"),
         ({"layout": "tpuu"}, "tpu"),
     ],
@@ -156,6 +163,35 @@ def test_a_wrong_layout_is_refused(
     np.save(source, ARRAYS["matrix"])
     with pytest.raises(tilejit.LayoutError, match=words):
         npy.pack_file(source, packed, **options)
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+def test_every_version_is_read(paths: tuple[Path, Path, Path], version: tuple[int, int]) -> None:
+    source, packed, _ = paths
+    with open(source, "wb") as file:
+        np.lib.format.write_array(file, ARRAYS["fortran"], version)
+    assert np.array_equal(npy.read(source), ARRAYS["fortran"])
+    npy.pack_file(source, packed, "tpu")
+    assert np.array_equal(np.load(packed), tilejit.pack(ARRAYS["fortran"], "tpu").buffer)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+@pytest.mark.timeout(20)
+def test_a_pipe_is_refused_at_once(paths: tuple[Path, Path, Path]) -> None:
+    source, packed, _ = paths
+    os.mkfifo(source)
+    with pytest.raises(tilejit.LayoutError, match="no ordinary file"):
+        npy.pack_file(source, packed, "tpu")
+    with pytest.raises(tilejit.LayoutError, match="no ordinary file"):
+        npy.unpack_file(source, packed, "f32[3]")
+
+
+def test_int8_files_for_narrow_integers_need_no_dtype(paths: tuple[Path, Path, Path]) -> None:
+    source, packed, _ = paths
+    np.save(source, np.arange(-8, 8, dtype=np.int8).reshape(2, 8))
+    assert npy.pack_file(source, packed, "s4[2,8]{1,0:E(4)}").packed
+    with pytest.raises(tilejit.LayoutError, match="--dtype u4"):
+        npy.pack_file(source, packed, "u4[2,8]{1,0:E(4)}")
 
 
 def test_raw_elements_of_another_width_are_refused(paths: tuple[Path, Path, Path]) -> None:

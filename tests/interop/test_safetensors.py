@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -259,10 +260,25 @@ def test_many_dimensions_are_a_refusal_that_names_the_tensor(tmp_path: Path) -> 
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(OSError):
+    with pytest.raises(tilejit.LayoutError, match="no ordinary file"):
         plan_pack(tmp_path, "tpu")
     with pytest.raises(FileNotFoundError):
         plan_pack(tmp_path / "none.safetensors", "tpu")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+@pytest.mark.timeout(20)
+def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.safetensors")
+    with pytest.raises(tilejit.LayoutError, match="no ordinary file"):
+        plan_pack(tmp_path / "pipe.safetensors", "tpu")
+
+
+def test_errors_name_the_file_that_was_asked_for(source: Path) -> None:
+    target = source.parent / "none" / "out.safetensors"
+    with pytest.raises(FileNotFoundError) as caught:
+        plan_pack(source, "tpu").write(target)
+    assert caught.value.filename == str(target)
 
 
 def test_a_device_is_never_replaced(source: Path) -> None:

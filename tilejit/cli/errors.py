@@ -30,7 +30,7 @@ class OneLineErrors(TyperGroup):
             code = _fail(error.format_message())
         except BrokenPipeError:
             code = _leave_pipe()
-        except (TilejitError, OSError, TypeError, MemoryError) as error:
+        except (TilejitError, OSError, MemoryError) as error:
             code = _fail(explained(error))
         sys.exit(code if isinstance(code, int) else 0)
 

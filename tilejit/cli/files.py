@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from codegen.errors import TilejitError
-from tilejit.cli.output import human_bytes, print_json
+from tilejit.cli.output import console, human_bytes, print_json
 
 if TYPE_CHECKING:
     from tilejit.interop.safetensors import Plan
@@ -126,10 +126,11 @@ def _refuse(value: Any, why: str) -> None:
 def _write(plan: Plan, target: Path, done: str, as_json: bool) -> None:
     if not plan.converted:
         raise TilejitError(f"there is nothing to be {done} in this file")
+    rows = [{"tensor": c.name, **_facts(c.spec)} for c in plan.converted]
     with _progress(plan.nbytes, target.name) as advance:
         plan.write(target, advance)
     if as_json:
-        print_json([{"tensor": c.name, **_facts(c.spec)} for c in plan.converted])
+        print_json(rows)
         return
     before = sum(c.source_bytes for c in plan.converted)
     after = sum(c.target_bytes for c in plan.converted)
@@ -138,8 +139,10 @@ def _write(plan: Plan, target: Path, done: str, as_json: bool) -> None:
 
 
 def _facts(spec: Shape) -> dict[str, Any]:
+    from tilejit.layout.indexing import shape_name
+
     return {
-        "shape": str(spec),
+        "shape": shape_name(spec),
         "size_in_bytes": spec.size_in_bytes,
         "padding_fraction": spec.padding_fraction,
     }
@@ -148,7 +151,6 @@ def _facts(spec: Shape) -> dict[str, Any]:
 @contextmanager
 def _progress(total: int, name: str) -> Iterator[Callable[[int], None]]:
     """A bar on stderr while a terminal is there to show it."""
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         DownloadColumn,
@@ -158,7 +160,7 @@ def _progress(total: int, name: str) -> Iterator[Callable[[int], None]]:
         TransferSpeedColumn,
     )
 
-    stderr = Console(stderr=True)
+    stderr = console(stderr=True)
     columns: list[ProgressColumn] = [BarColumn(None), DownloadColumn(True)]
     if stderr.width >= 70:
         columns = [TextColumn("{task.description}", markup=False), *columns, TransferSpeedColumn()]

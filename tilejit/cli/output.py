@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from tilejit.view.text import Style
 
 
-def console() -> Console:
-    """Standard output as wide as the terminal, or 80 columns."""
+def console(*, stderr: bool = False) -> Console:
+    """Standard output, or error, as wide as the terminal; 80 columns where its width is unknown or 0."""
     from rich.console import Console
 
-    return Console(highlight=False, markup=False, emoji=False, safe_box=True)
+    out = Console(highlight=False, markup=False, emoji=False, safe_box=True, stderr=stderr)
+    if out.width < 1:
+        out.width = 80
+    return out
 
 
 def style_of(out: Console) -> Style:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, NoReturn
@@ -15,7 +14,7 @@ from typing import IO, Any, NoReturn
 import numpy as np
 
 from codegen.errors import LayoutError
-from tilejit.interop.whole_file import replacing
+from tilejit.interop.whole_file import open_ordinary, replacing
 from tilejit.memory import Array
 
 MAX_HEADER_BYTES = 100_000_000
@@ -81,16 +80,13 @@ def read(path: str | os.PathLike[str]) -> Container:
         LayoutError: the file is not what the format allows; the message says where.
         OSError: it cannot be opened.
     """
-    with open(path, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise LayoutError(f"{str(path)!r} is no ordinary file\n  give a .safetensors file")
+    with open_ordinary(path) as file:
+        size = os.fstat(file.fileno()).st_size
         try:
-            entries, metadata, start = _read_header(file, status.st_size)
+            entries, metadata, start = _read_header(file, size)
         except LayoutError as error:
             raise LayoutError(f"{str(path)!r} is no safetensors file: {error}") from error
-        empty = start == status.st_size
-        data = np.empty(0, np.uint8) if empty else np.memmap(file, np.uint8, "r", offset=start)
+        data = np.empty(0, np.uint8) if start == size else np.memmap(file, np.uint8, "r", offset=start)
     return Container(entries, metadata, data)
 
 

@@ -8,16 +8,17 @@ bytes are stored as uint8, narrow integers that do not share one as int8 or uint
 from __future__ import annotations
 
 import os
+from math import prod
 from tokenize import TokenError
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
-from codegen.errors import LayoutError, TilejitError
-from tilejit.convert import narrow_integer, pack, unpack
-from tilejit.interop.whole_file import replacing
+from codegen.errors import LayoutError
+from tilejit.convert import pack, unpack
+from tilejit.interop.whole_file import open_ordinary, replacing
 from tilejit.layout.as_layout import as_layout
-from tilejit.layout.dtypes import lookup, primitive_type
+from tilejit.layout.dtypes import from_numpy, lookup, primitive_type
 from tilejit.layout.shape import Shape
 from tilejit.memory import Array
 
@@ -44,11 +45,18 @@ def pack_file(
     array = read(source)
     if array.dtype.kind == "V":
         array = _as_elements(array, dtype)
-    wanted = primitive_type(array.dtype if dtype is None else dtype)
+    own = from_numpy(array.dtype)
+    wanted = own if dtype is None else primitive_type(dtype)
     spec = as_layout(layout, dims=array.shape, dtype=wanted.name)
     if dtype is not None and spec.primitive_type != wanted.name:
         raise LayoutError(
             f"the layout is for {spec.primitive_type}, but the dtype asked for is {wanted.name}"
+        )
+    as_bytes = spec.element.byte_dtype is not None and own.numpy == spec.element.byte_dtype
+    if spec.primitive_type != wanted.name and not as_bytes:
+        raise LayoutError(
+            f"the layout is for {spec.primitive_type}, but the array is {own.name}\n"
+            f"  convert with --dtype {spec.primitive_type}"
         )
     tiled = pack(array, spec, casting="no" if dtype is None else "unsafe", threads=threads)
     write(target, tiled.buffer)
@@ -68,8 +76,8 @@ def unpack_file(
     """
     spec = as_layout(shape)
     array = unpack(read(source), spec, threads=threads)
-    if narrow_integer(spec.primitive_type):
-        array = array.astype(np.int8 if spec.primitive_type[0] == "s" else np.uint8)
+    if spec.element.byte_dtype is not None:
+        array = array.astype(spec.element.byte_dtype)
     write(target, array)
     return spec
 
@@ -78,20 +86,45 @@ def read(path: str | os.PathLike[str]) -> Array:
     """The array of a .npy file, mapped rather than read.
 
     Raises:
-        LayoutError: it is no .npy file, or holds Python objects.
+        LayoutError: it is no .npy file, is damaged, or holds Python objects.
         OSError: it cannot be opened.
     """
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, TypeError, OverflowError, EOFError, SyntaxError, TokenError, RecursionError) as error:
-        reason = str(error).splitlines() or [type(error).__name__]
-        raise LayoutError(f"{str(path)!r} is no .npy file of plain elements: {reason[0][:120]}") from error
-    except MemoryError as error:
-        raise TilejitError(f"no memory to open {str(path)!r}") from error
-    if not isinstance(array, np.ndarray):
-        array.close()
-        raise LayoutError(f"{str(path)!r} holds several arrays\n  give a file with one, as np.save writes it")
-    return array
+    with open_ordinary(path) as file:
+        try:
+            return _mapped(file, os.fstat(file.fileno()).st_size)
+        except (ValueError, TypeError, OverflowError, EOFError) as error:
+            reason = str(error)
+        except (SyntaxError, TokenError, RecursionError, MemoryError) as error:
+            reason = f"its header cannot be read: {error}"
+    raise LayoutError(
+        f"{str(path)!r} is no .npy file of plain elements: {(reason.splitlines() or ['?'])[0][:120]}"
+    )
+
+
+def _mapped(file: IO[bytes], file_size: int) -> Array:
+    """The array of an open file, everything checked that the header claims."""
+    if file.read(4) == b"PK\x03\x04":
+        raise ValueError("it is an archive of several arrays; give a file of one, as np.save writes it")
+    file.seek(0)
+    version = np.lib.format.read_magic(file)
+    if version not in ((1, 0), (2, 0), (3, 0)):
+        raise ValueError(f"its version {version} is unknown")
+    # Version 3 differs from 2 in the names of fields only, and records are refused in any case.
+    read_header = (
+        np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    )
+    shape, by_columns, dtype = read_header(file)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects")
+    if any(type(n) is not int or n < 0 for n in shape):
+        raise ValueError(f"its shape is {str(shape)[:60]}")
+    start, size = file.tell(), prod(shape) * dtype.itemsize
+    if start + size > file_size:
+        raise ValueError(f"its elements take {size} bytes, but {file_size - start} follow the header")
+    order: Any = "F" if by_columns else "C"
+    if not size:
+        return np.empty(shape, dtype, order)
+    return np.memmap(file, dtype, "r", start, shape, order)
 
 
 def write(path: str | os.PathLike[str], array: Array) -> None:

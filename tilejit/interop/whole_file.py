@@ -1,4 +1,4 @@
-"""Write a file whole or not at all: beside its place, then renamed into it."""
+"""Ordinary files: opened without waiting, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from codegen.errors import TilejitError
+from codegen.errors import LayoutError, TilejitError
+
+
+def open_ordinary(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a file to read; a pipe or a device is refused at once, where `open` would wait for its other end.
+
+    Raises:
+        LayoutError: it is no ordinary file.
+        OSError: it cannot be opened.
+    """
+    flags = (getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+    handle = os.open(path, os.O_RDONLY | sum(flags))
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    raise LayoutError(f"{str(path)!r} is no ordinary file\n  copy what it gives to a file first")
 
 
 @contextmanager
@@ -39,9 +54,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
     _sync_directory(target.parent)
 
