@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import linecache
-import os
-import sys
-import threading
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -15,13 +11,12 @@ import numba
 
 from codegen.cpu import CpuLevel
 from codegen.errors import KernelError
+from codegen.locks import compiler_lock
 from codegen.object_symbols import undefined_symbols
 from codegen.simd import routines
 
 ALLOWED_SYMBOLS = frozenset({"memcpy", "memmove", "memset"})
 """What an object may leave to the process that loads it; anything else would need numba there."""
-
-_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +33,7 @@ def build(name: str, source: str, level: CpuLevel) -> BuiltKernel:
     Raises:
         KernelError: Numba or LLVM refuses, or the code would call something that is not there at run time.
     """
-    with _lock:
+    with compiler_lock:
         function = _function(name, source)
         signature = numba.void(*[numba.int64] * 5)
         try:
@@ -103,16 +98,8 @@ def optimise(module: Any, symbol: str, machine: Any) -> None:
 
 
 def _function(name: str, source: str) -> Any:
-    """Define the kernel; its source stays readable in tracebacks, and on disk under TILEJIT_DUMP."""
+    """Define the kernel; its source stays readable in tracebacks."""
     file = f"<tilejit {name}>"
-    dump = os.environ.get("TILEJIT_DUMP")
-    if dump:
-        path = Path(dump) / f"{name}.py"
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(source)
-        except OSError as error:
-            print(f"TILEJIT_DUMP={dump}: {error}", file=sys.stderr)
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     namespace: dict[str, Any] = dict(routines())
     exec(compile(source, file, "exec"), namespace)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from dataclasses import dataclass
 from functools import cache
 
 from codegen.errors import KernelError
+from codegen.settings import settings
 
 _NEEDED = {
     "avx512": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "fma", "bmi2"),
@@ -46,7 +46,7 @@ def cpu_level() -> CpuLevel:
 
     flags = binding.get_host_cpu_features()
     levels = [name for name, needed in _NEEDED.items() if all(flags.get(f) for f in needed)]
-    wanted = os.environ.get("TILEJIT_CPU", "")
+    wanted = settings().cpu
     if not wanted:
         return CpuLevel(levels[0], *_LLVM[levels[0]])
     if wanted not in _NEEDED:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import ctypes
-import threading
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from codegen.cpu import cpu_level
 from codegen.emit.python_source import emit, kernel_name
 from codegen.errors import KernelError
 from codegen.ir import LoopNest
+from codegen.locks import compiler_lock
 from codegen.printer import format_nest
 from codegen.schedule import Schedule
+from codegen.settings import settings
 from codegen.store import default_store, store_key
 
 _PROTOTYPE = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)
-_lock = threading.RLock()
+_natives: dict[str, Callable[[int, int, int, int, int], None]] = {}
 _kernels: dict[tuple[LoopNest, tuple[str, ...]], Kernel] = {}
 
 
@@ -44,15 +47,24 @@ class Kernel:
         """The Python source that Numba compiles."""
         return emit(self.nest, self.arguments)
 
-    @cached_property
+    @property
     def call(self) -> Callable[[int, int, int, int, int], None]:
         """The native function: (source, destination, sizes, begin, end), addresses as integers.
+
+        Not a `cached_property`, whose lock a forked child would inherit taken.
 
         Raises:
             KernelError: it could not be built.
         """
-        with _lock:
-            return _PROTOTYPE(_load(self.name, self._object_code()))
+        native = _natives.get(self.name)
+        return native or self._native()
+
+    def _native(self) -> Callable[[int, int, int, int, int], None]:
+        with compiler_lock:
+            if self.name not in _natives:
+                _dump(self.name, self.source)
+                _natives[self.name] = _PROTOTYPE(_load(self.name, self._object_code()))
+            return _natives[self.name]
 
     def _object_code(self) -> bytes:
         level, store = cpu_level(), default_store()
@@ -86,9 +98,22 @@ class Kernel:
         return sha256(self.source.encode()).hexdigest()
 
 
+def _dump(name: str, source: str) -> None:
+    """Write the source where TILEJIT_DUMP says, whether it is compiled now or was before."""
+    directory = settings().dump_directory
+    if not directory:
+        return
+    try:
+        path = Path(directory)
+        path.mkdir(parents=True, exist_ok=True)
+        (path / f"{name}.py").write_text(source)
+    except OSError as error:
+        print(f"TILEJIT_DUMP={directory}: {error}", file=sys.stderr)
+
+
 def kernel_for(nest: LoopNest, arguments: tuple[str, ...]) -> Kernel:
     """The kernel of a structure, the same object each time."""
-    with _lock:
+    with compiler_lock:
         key = nest, arguments
         if key not in _kernels:
             _kernels[key] = Kernel(nest, arguments)
@@ -97,7 +122,7 @@ def kernel_for(nest: LoopNest, arguments: tuple[str, ...]) -> Kernel:
 
 def kernels_in_use() -> tuple[Kernel, ...]:
     """All kernels that this process has asked for."""
-    with _lock:
+    with compiler_lock:
         return tuple(_kernels.values())
 
 

@@ -1,15 +1,15 @@
 """From a lowered copy to kernels, and from kernels to bytes moved.
 
-The passes stand in NORMALISE (nest in, nest out) and SCHEDULED (nest and schedule in, nest out); an
-observer sees every stage. A `CopyProgram` is a copy ready to run on two addresses.
+The passes stand in NORMALISE (nest in, nest out), then `split_run` may cut a nest in two, and in SCHEDULED
+(nest and schedule in, nest out), behind which `lift_sizes` parts code from numbers. An observer sees the nest
+after each. A `CopyProgram` is a copy ready to run on two addresses.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from math import prod
 
 import numpy as np
@@ -24,11 +24,12 @@ from codegen.padding import PadBox
 from codegen.passes.lift_sizes import lift_sizes
 from codegen.passes.normalise import NORMALISE, int_size
 from codegen.passes.pad_rank import pad_rank
-from codegen.passes.split_tails import split_run
+from codegen.passes.split_run import split_run
 from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.widen import widen
 from codegen.refine import Box, PairTable
 from codegen.schedule import OUTER_RANKS
+from codegen.settings import settings
 from codegen.threads import run_parts
 from codegen.verify import affine_range, check_bounds, check_disjoint, verify_copy, verify_nest
 
@@ -123,24 +124,18 @@ class CopyProgram:
     lowered: LoweredCopy
     first: tuple[Launch, ...]
     launches: tuple[Launch, ...]
-    stages: list[tuple[str, LoopNest]] = field(default_factory=list)
 
-    def run(self, src: int, dst: int, threads: int = 1) -> None:
-        """Copy between two addresses; the caller keeps both storages alive.
+    def run(self, src: int, dst: int, threads: int = 1, *, alive: object = None) -> None:
+        """Copy between two addresses; `alive` is held until the last thread is done with them.
 
         Raises:
             KernelError: the storages overlap, or a table leaves them. Nothing has been written then, except
                 by the boxes before the one whose table is wrong.
         """
         _disjoint(self.lowered, src, dst)
-        for launch in self.first:
-            run_parts(lambda k, n, launch=launch: launch.run(src, dst, k, n), threads)  # type: ignore[misc]
-        if self.launches:
-            run_parts(lambda k, n: self._run_part(src, dst, k, n), threads)
-
-    def _run_part(self, src: int, dst: int, part: int, parts: int) -> None:
-        for launch in self.launches:
-            launch.run(src, dst, part, parts)
+        for launches in (self.first, self.launches):
+            if launches:
+                run_parts(partial(_run_part, launches, src, dst, alive), threads)
 
     def pads_only(self) -> CopyProgram:
         """The same without the elements; `src` of its `run` is not touched."""
@@ -156,6 +151,12 @@ class CopyProgram:
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels that the copy calls, each once."""
         return tuple(dict.fromkeys(step.kernel for step in self.steps))
+
+
+def _run_part(launches: tuple[Launch, ...], src: int, dst: int, alive: object, part: int, parts: int) -> None:
+    """One thread's share of every box; `alive` is not looked at, only held."""
+    for launch in launches:
+        launch.run(src, dst, part, parts)
 
 
 def compile_copy(
@@ -178,7 +179,7 @@ def compile_copy(
     unit = 1 if min(src.element_bits, dst.element_bits) < 8 else 8
     src, dst = src.in_units(unit), dst.in_units(unit)
     lowered = lower_copy(src, dst)
-    if os.environ.get("TILEJIT_VERIFY"):
+    if settings().verify:
         verify_copy(lowered)
     make = _Maker(lowered, source, target, swap, padding, threads, observe or (lambda name, nest: None))
     first: list[Launch] = []
@@ -237,9 +238,11 @@ class _Maker:
         for run in NORMALISE:
             nest = run(nest)
             self.observe(run.__name__, nest)
-        if os.environ.get("TILEJIT_VERIFY"):
+        if settings().verify:
             verify_nest(nest)
-        return widen(nest)
+        nest = widen(nest)
+        self.observe("widen", nest)
+        return nest
 
     def _fold(self, nest: LoopNest, box: Box) -> Box:
         """Outer loops beyond what any kernel has become a table."""

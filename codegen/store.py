@@ -18,6 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from codegen.errors import StoreError
+from codegen.settings import settings
 
 FORMAT = 1
 MAX_ENTRY_BYTES = 16 << 20
@@ -80,7 +81,7 @@ class Store:
     @classmethod
     def open(cls) -> Store:
         """The user's store, or one that keeps nothing where that cannot be had."""
-        if os.environ.get("TILEJIT_NO_CACHE"):
+        if settings().no_cache:
             return cls(None, "TILEJIT_NO_CACHE is set")
         try:
             directory = _default_directory()
@@ -134,16 +135,17 @@ class Store:
 
     def entries(self) -> list[Path]:
         """The files of the store."""
-        return sorted(self.directory.glob("*.kernel")) if self.directory else []
+        return sorted(f for f in self.directory.glob("*.kernel") if not f.is_dir()) if self.directory else []
 
     def clear(self) -> int:
-        """Remove all entries; how many there were.
+        """Remove all entries, and what unfinished writes left; how many entries there were.
 
         Raises:
             StoreError: an entry cannot be removed.
         """
         entries = self.entries()
-        for entry in entries:
+        leftovers = list(self.directory.glob(".new-*")) if self.directory else []
+        for entry in [*entries, *leftovers]:
             try:
                 entry.unlink(missing_ok=True)
             except OSError as error:
@@ -164,7 +166,7 @@ def _remove(path: Path) -> None:
 
 
 def _default_directory() -> Path:
-    wanted = os.environ.get("TILEJIT_CACHE_DIR")
+    wanted = settings().cache_directory
     if wanted:
         return Path(wanted)
     base = os.environ.get("XDG_CACHE_HOME")

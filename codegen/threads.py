@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from pathlib import Path
 
 from codegen.errors import KernelError
+from codegen.settings import settings
 
 PARALLEL_BYTES = 1 << 20
 """Below this a copy stays on the thread that asked for it."""
@@ -19,18 +20,39 @@ _pools: dict[int, ThreadPoolExecutor] = {}
 
 
 def run_parts(work: Callable[[int, int], None], parts: int) -> None:
-    """work(k, parts) for every k, part 0 on the calling thread; the first error is raised at the end."""
+    """work(k, parts) for every k, part 0 on the calling thread; the first error is raised at the end.
+
+    Nothing returns before every part is done: kernels write to memory that the caller may free. A part
+    that no thread can be had for runs here. A signal handler that raises meanwhile is heard at the end; one
+    that raises between two steps of this function may still get out early, so `work` must hold on to the
+    memory itself.
+    """
     if parts <= 1:
         work(0, 1)
         return
-    futures = [_pool().submit(work, k, parts) for k in range(1, parts)]
+    futures: list[Future[None]] = []
+    errors: list[BaseException] = []
+    here = [0]
     try:
-        work(0, parts)
-    finally:
-        errors = [f.exception() for f in futures]
-    for error in errors:
-        if error is not None:
-            raise error
+        pool = _pool()
+        for k in range(1, parts):
+            futures.append(pool.submit(work, k, parts))
+    except RuntimeError:  # no more threads, or the interpreter is on its way out
+        here += range(1 + len(futures), parts)
+    for k in here:
+        try:
+            work(k, parts)
+        except BaseException as error:
+            errors.append(error)
+    while True:
+        try:
+            wait(futures)
+            break
+        except BaseException as error:
+            errors.append(error)
+    errors += [failed for f in futures if (failed := f.exception()) is not None]
+    if errors:
+        raise errors[0]
 
 
 def thread_count(threads: int | None, size_bytes: int) -> int:
@@ -53,9 +75,9 @@ def thread_count(threads: int | None, size_bytes: int) -> int:
 @cache
 def default_threads() -> int:
     """TILEJIT_THREADS, else the CPUs this process may use and its quota pays for."""
-    wanted = os.environ.get("TILEJIT_THREADS", "")
+    wanted = settings().threads
     if wanted:
-        if not wanted.isdigit() or int(wanted) < 1:
+        if not (wanted.isascii() and wanted.isdecimal()) or len(wanted) > 9 or int(wanted) < 1:
             raise KernelError(f"TILEJIT_THREADS={wanted} is no number of threads; set it to 1 or more")
         return min(int(wanted), 64)
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from codegen.access import Leaf, Opaque, Split, Tree, Window, ceil_div, map_offset
+from codegen.access import Leaf, Offsets, Opaque, Split, Tree, Window, ceil_div, map_offset
 from codegen.errors import KernelError
 from codegen.ir import For, LoopNest, Store, refs
 from codegen.lower_copy import LoweredCopy
@@ -34,7 +34,7 @@ def verify_copy(copy: LoweredCopy) -> None:
     check_volumes(copy)
     for box in copy.boxes:
         check_box_bounds(box, copy)
-        check_injective(box)
+        check_injective(box, copy.dst.width)
     check_probes(copy)
 
 
@@ -109,29 +109,31 @@ def check_bounds(side: str, low: int, stop: int, bounds: tuple[int, int]) -> Non
         )
 
 
-def check_injective(box: Box) -> None:
-    """Invariant 4: no destination slot is written twice.
+def check_injective(box: Box, width: int = 1) -> None:
+    """Invariant 4: no unit of the destination is written twice; `width` is an element's, in units.
 
-    Each |stride| must pass the reach of all smaller ones together; tables are compared value by value.
+    Each |stride| must pass the reach of all smaller ones together; tables are compared value by value as
+    far as they have at most a million entries.
     """
     if box.tables:
         offsets = _table_values(box)
-        if len(np.unique(offsets)) != len(offsets):
-            values, counts = np.unique(offsets, return_counts=True)
+        values, counts = np.unique(offsets, return_counts=True)
+        if len(values) != len(offsets):
             raise KernelError(f"verify: destination offset {int(values[counts > 1][0])} is written twice")
-    reach = 0
+    reach = width - 1
     for extent, stride in sorted(((d[0], abs(d[2])) for d in box.digits if d[0] > 1), key=lambda d: d[1]):
         if stride <= reach:
             raise KernelError(f"verify: a destination stride of {stride} falls back into a reach of {reach}")
         reach += (extent - 1) * stride
 
 
-def _table_values(box: Box) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _table_values(box: Box, side: int = 1) -> Offsets:
+    """The offsets that the tables of a box give together on one side; those of the first ones, if many."""
     offsets = np.zeros(1, np.int64)
     for table in box.tables:
         if table.extent * len(offsets) > 1 << 20:
-            return np.arange(1)
-        own = table.dst(np.arange(table.extent))
+            break
+        own = (table.dst if side else table.src)(np.arange(table.extent))
         offsets = (offsets[:, None] + own[None, :]).ravel()
     return offsets
 
@@ -193,10 +195,13 @@ def check_probes(copy: LoweredCopy) -> None:
 
 
 def _holds(box: Box, src: int, dst: int) -> bool:
-    if box.tables:
-        return True
+    """Whether the box moves that pair; tables of more than a thousand entries are taken at their word."""
     digits = sorted((d for d in box.digits if d[0] > 1), key=lambda d: -abs(d[2]))
-    return _reaches(digits, src - box.src_base, dst - box.dst_base)
+    entries = prod(t.extent for t in box.tables)
+    if entries > 1 << 10:
+        return True
+    offsets = zip(_table_values(box, 0), _table_values(box, 1), strict=True)
+    return any(_reaches(digits, src - box.src_base - int(s), dst - box.dst_base - int(d)) for s, d in offsets)
 
 
 def _reaches(digits: list[tuple[int, int, int]], src: int, dst: int) -> bool:

@@ -37,14 +37,14 @@ def watching(*, snapshots: bool = True) -> Iterator[list[Watched]]:
     original = CopyProgram.run
     none = np.empty(0, np.uint8)
 
-    def run(self: CopyProgram, src: int, dst: int, threads: int = 1) -> None:
+    def run(self: CopyProgram, src: int, dst: int, threads: int = 1, *, alive: object = None) -> None:
         if not snapshots:
             seen.append(Watched(self, none, none, none))
-            original(self, src, dst, threads)
+            original(self, src, dst, threads, alive=alive)
             return
         source = _bytes_of(self.lowered.src, src) if self.lowered.boxes else none
         before = _bytes_of(self.lowered.dst, dst) if self.steps else none
-        original(self, src, dst, threads)
+        original(self, src, dst, threads, alive=alive)
         seen.append(Watched(self, source, before, _bytes_of(self.lowered.dst, dst) if self.steps else none))
 
     CopyProgram.run = run  # type: ignore[method-assign]

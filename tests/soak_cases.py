@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import tests.strategies as random_of
 from codegen import choose, lower_copy, padding, pipeline
 from codegen.emit.expressions import can_convert
-from codegen.passes.split_tails import split_run
+from codegen.passes.split_run import split_run
 from tests.guard import Guarded, span_bytes, strided_view
 from tests.oracle import (
     packed_by_definition,

@@ -22,7 +22,7 @@ def _conversions() -> dict[tuple[str, str], str]:
 
 
 CONVERSIONS = _conversions()
-"""(source, target) -> the expression around the loaded element; each is bit-equal to NumPy or ml_dtypes."""
+"""(source, target) -> the expression around the loaded element; bit-equal to NumPy and ml_dtypes."""
 
 
 def can_convert(source: str, target: str) -> bool:

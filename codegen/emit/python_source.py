@@ -7,6 +7,7 @@ arguments, and the part [begin, end) of its first loop. Addresses of a packed si
 from __future__ import annotations
 
 from hashlib import sha256
+from re import findall
 
 from codegen.emit.expressions import CONVERSIONS, load_call, store_call
 from codegen.emit.writer import Writer
@@ -28,13 +29,13 @@ from codegen.ir import (
 )
 from codegen.printer import format_transfer
 
-TABLE_ARGUMENTS = ("src_offsets", "dst_offsets")
-FILL_ARGUMENTS = ("fill_low", "fill_high")
-
 
 def kernel_name(nest: LoopNest, arguments: tuple[str, ...]) -> str:
     """A name that says what the kernel does and tells it from all others."""
     digest = sha256(repr((nest, arguments)).encode()).hexdigest()[:12]
+    inner = nest.innermost
+    if isinstance(inner, Transpose) and inner.interleave:
+        return f"{'interleave' if inner.interleave == 'dst' else 'deinterleave'}_{digest}"
     kind = {
         CopyRun: "copy_runs",
         FillRun: "fill_runs",
@@ -42,7 +43,7 @@ def kernel_name(nest: LoopNest, arguments: tuple[str, ...]) -> str:
         Elementwise: "copy_elements",
         PackBits: "pack_bits",
         UnpackBits: "unpack_bits",
-    }[type(nest.innermost)]
+    }[type(inner)]
     return f"{kind}_{digest}"
 
 
@@ -58,20 +59,17 @@ def emit(nest: LoopNest, arguments: tuple[str, ...]) -> str:
     out.line(format_transfer(nest.innermost))
     out.line('"""')
     out.line()
+    body = Writer()
+    _statement(nest.body, body, nest, ("src", "dst"), first=True)
+    if getattr(nest.innermost, "stream", False):
+        body.line("stream_fence()")
+    used = set(findall(r"\w+", body.text()))
     with out.block(f"def {name}(src, dst, sizes, begin, end):"):
         for k, argument in enumerate(arguments):
-            if argument not in _shared_extents(nest):
+            if argument in used:
                 out.line(f"{argument} = int64_at(sizes, {k})")
-        _statement(nest.body, out, nest, ("src", "dst"), first=True)
-        if getattr(nest.innermost, "stream", False):
-            out.line("stream_fence()")
+        out.lines(body)
     return out.text()
-
-
-def _shared_extents(nest: LoopNest) -> set[str]:
-    """Extents that the kernel is told as [begin, end) instead."""
-    first = nest.table_loop.count if nest.table_loop else nest.loops[0].extent
-    return {_text(first)}
 
 
 def _statement(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str], *, first: bool) -> None:

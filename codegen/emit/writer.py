@@ -17,6 +17,11 @@ class Writer:
         """One line at the present depth."""
         self._lines.append("    " * self._depth + text if text else "")
 
+    def lines(self, other: Writer) -> None:
+        """All lines of another writer, at the present depth."""
+        for line in other._lines:
+            self.line(line)
+
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
         """A head, and everything inside the `with` one step deeper."""

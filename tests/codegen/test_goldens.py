@@ -10,7 +10,7 @@ import pytest
 import tilejit as tj
 from codegen.pipeline import CopyProgram
 from codegen.printer import format_nest
-from tilejit.convert import buffer_element, pack_program, unpack_program
+from tilejit.convert import pack_program, unpack_program
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 
@@ -27,13 +27,10 @@ CASES = {
 
 def program_of(name: str) -> CopyProgram:
     shape = tj.Shape.parse(CASES[name])
-    width = shape.dtype.itemsize
-    strides = np.empty(shape.dimensions, shape.dtype).strides
+    array = np.empty(shape.dimensions, shape.dtype)
     if name.startswith("unpack"):
-        return unpack_program(shape, strides)
-    source = buffer_element(shape)
-    source = type(source)(source.name, 8 * width)
-    return pack_program(shape, strides, itemsize=width, source=source, fill=bytes(width))
+        return unpack_program(shape, array.strides)
+    return pack_program(array, shape)
 
 
 def text_of(name: str) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 import tilejit as tj
 from codegen.kernel import Kernel
-from tilejit.convert import buffer_element, pack_program, unpack_program
+from tilejit.convert import pack_program, unpack_program
 
 SHAPES = 300
 MOST_KERNELS = 80
@@ -37,11 +37,10 @@ LAYOUTS = (
 def kernels_of(dims: tuple[int, int], layout: str) -> set[Kernel]:
     name, text = layout.split(" ", 1)
     shape = tj.Shape.parse(f"{name}[{dims[0]},{dims[1]}]{text}")
-    width = shape.dtype.itemsize
-    strides = (dims[1] * width, width)
-    fill = bytes(width)
-    packing = pack_program(shape, strides, itemsize=width, source=buffer_element(shape), fill=fill)
-    return {*packing.kernels, *unpack_program(shape, strides).kernels}
+    array = np.lib.stride_tricks.as_strided(
+        np.empty(1, shape.dtype), dims, (dims[1] * shape.dtype.itemsize, shape.dtype.itemsize)
+    )
+    return {*pack_program(array, shape).kernels, *unpack_program(shape, array.strides).kernels}
 
 
 def test_300_shapes_in_20_layouts(seed: int) -> None:

@@ -25,7 +25,7 @@ from codegen.passes.normalise import (
     order_by_destination,
 )
 from codegen.passes.pad_rank import pad_rank
-from codegen.passes.split_tails import split_run
+from codegen.passes.split_run import split_run
 from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.widen import widen
 from codegen.printer import format_nest

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from codegen import store as store_module
 from codegen.errors import StoreError
 from codegen.object_symbols import undefined_symbols
+from codegen.settings import settings
 from codegen.store import Store, StoreKey, store_key
 
 CODE = b"\x7fELF and some machine code" * 40
+
+
+@pytest.fixture(autouse=True)
+def fresh_settings() -> Iterator[None]:
+    """Settings are read once; here each test has its own."""
+    read, store_module.settings = store_module.settings, settings.__wrapped__
+    yield
+    store_module.settings = read
 
 
 @pytest.fixture
@@ -122,10 +133,20 @@ def test_clear(store: Store, key: StoreKey, tmp_path: Path) -> None:
     assert store.entries() == []
     assert (tmp_path / "notes.txt").exists()
     assert store.clear() == 0
+    (tmp_path / ".new-left").write_bytes(CODE)
+    (tmp_path / "odd.kernel").mkdir()
+    assert store.clear() == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["notes.txt", "odd.kernel"]
+
+
+def test_clear_says_what_it_cannot_remove(
+    store: Store, key: StoreKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(13, "Permission denied")
+
     store.put(key, CODE)
-    path = entry(store)
-    path.unlink()
-    path.mkdir()
+    monkeypatch.setattr(Path, "unlink", refuse)
     with pytest.raises(StoreError, match="cannot remove"):
         store.clear()
 

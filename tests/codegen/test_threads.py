@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from subprocess import run
 from sys import executable
 
 import pytest
 
+from codegen import threads
 from codegen.errors import KernelError
 from codegen.threads import PARALLEL_BYTES, default_threads, in_dask_worker, run_parts, thread_count
 from tests.oracle import environment
@@ -105,3 +109,36 @@ def test_a_child_has_a_pool_of_its_own(tmp_path: Path) -> None:
         run([executable, "-W", "ignore", "-c", code], env=environment(), timeout=60, check=False).returncode
         == 0
     )
+
+
+def test_parts_that_no_thread_can_be_had_for_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        def __init__(self, room: int) -> None:
+            self.room = room
+            self.pool = ThreadPoolExecutor(1)
+
+        def submit(self, work: Callable[..., None], *arguments: int) -> Future[None]:
+            if not self.room:
+                raise RuntimeError("can't start new thread")
+            self.room -= 1
+            return self.pool.submit(work, *arguments)
+
+    for room in range(4):
+        monkeypatch.setattr(threads, "_pool", lambda room=room: Full(room))
+        done: list[tuple[int, int]] = []
+        threads.run_parts(lambda *part, done=done: done.append(part), 4)
+        assert sorted(done) == [(0, 4), (1, 4), (2, 4), (3, 4)]
+
+
+def test_a_signal_that_raises_waits_for_every_part() -> None:
+    done: list[int] = []
+
+    def work(part: int, parts: int) -> None:
+        if part == 0:
+            raise KeyboardInterrupt
+        time.sleep(0.2)
+        done.append(part)
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.run_parts(work, 3)
+    assert sorted(done) == [1, 2]

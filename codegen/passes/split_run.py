@@ -35,6 +35,7 @@ def split_run(nest: LoopNest, block_bytes: int = RUN_BLOCK_BYTES) -> tuple[LoopN
     def behind(ref: Ref) -> Ref:
         return replace(ref, const=int_size(ref.const) + int_size(ref.stride(loop.axis)) * whole * block)
 
+    # The parts are no product of the box's digits any more, so there is nothing to hold them against.
     loops = (For("block", whole, store), replace(loop, extent=block))
     out = [replace(rebuilt(nest, loops, map_refs(store, blocked)), digits=())]
     if rest:

@@ -1,0 +1,38 @@
+"""A fork while a kernel is being compiled: the child has a whole compiler."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.oracle import environment
+
+PROGRAM = """
+import os, signal, threading, time
+import numpy as np
+import tilejit as tj
+
+signal.alarm(60)
+x = np.arange(40 * 50, dtype=np.float32).reshape(40, 50)
+compiling = threading.Thread(target=tj.pack, args=(x, "{0,1:T(8,16)(2,1)}"))
+compiling.start()
+time.sleep(0.05)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    t = tj.pack(x.astype(np.int16), "{1,0:T(4,8)(4,1)}")
+    os._exit(0 if (t.numpy() == x).all() else 1)
+compiling.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_child_can_compile() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=environment(TILEJIT_NO_CACHE="1"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.stdout.strip() == "0", result.stderr
