@@ -27,7 +27,7 @@ def choose(nest: LoopNest, *, threads: int = 1, footprint: int = 0) -> Schedule:
     the whole copy reads and writes, in bytes.
     """
     mode, inner, interleave = _transfer(nest)
-    stream = footprint >= STREAM_BYTES and (mode == "run" or bool(interleave))
+    stream = footprint >= STREAM_BYTES and mode in ("run", "transpose")
     outer = [loop for loop in nest.loops if loop.axis not in inner]
     if stream:
         outer = _best_order(nest, outer, inner)

@@ -128,7 +128,7 @@ def _transpose_call(stmt: Transpose, src: str, dst: str) -> str:
     if stmt.interleave == "src":
         return f"{stream}deinterleave_{columns}_{kind}({dst}, {src}, {rows}, {_text(stmt.column_step)})"
     steps = f"{_text(stmt.row_step)}, {_text(stmt.column_step)}"
-    return f"transpose_{kind}({dst}, {src}, {rows}, {columns}, {steps})"
+    return f"{stream}transpose_{kind}({dst}, {src}, {rows}, {columns}, {steps})"
 
 
 def _elementwise(stmt: Elementwise, out: Writer, nest: LoopNest, src: str, dst: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.simd import bits, blocks, casts, memory, runs
+from codegen.simd import bits, blocks, casts, memory, runs, transposes
 
 
 def routines() -> dict[str, Any]:
@@ -12,8 +12,7 @@ def routines() -> dict[str, Any]:
     names: dict[str, Any] = {}
     for module in (memory, runs, casts):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
-    names |= {f"transpose_u{n}": getattr(blocks, f"transpose_u{n}") for n in (8, 16, 32, 64, 128)}
-    names |= blocks.INTERLEAVES
+    names |= transposes.TRANSPOSES | blocks.INTERLEAVES
     names |= bits.PACKERS | bits.UNPACKERS | bits.BIT_LOADS | bits.BIT_STORES
     return names
 

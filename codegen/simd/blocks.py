@@ -1,4 +1,4 @@
-"""Two-dimensional transfers: the source is contiguous along columns, the destination along rows."""
+"""Interleaves: a few rows packed together element by element, and taken apart."""
 
 from __future__ import annotations
 
@@ -9,50 +9,20 @@ from llvmlite import ir
 from numba import njit
 
 from codegen.simd.memory import (
-    I32,
     I64,
     load,
     move_u8,
     move_u16,
     move_u32,
     move_u64,
-    move_u128,
     statement,
     store,
     store_streaming,
     vector,
 )
+from codegen.simd.shuffles import shuffle
 
 LINE_BYTES = 64
-
-
-def _transpose(move: Any, width: int) -> Any:
-    """Row after row of a tile that stays in cache: 64 bytes of each source row, 64 rows."""
-    tile_columns = max(64 // width, 4)
-
-    @njit(error_model="numpy")
-    def transpose(dst, src, rows, columns, row_step, column_step):
-        for c0 in range(0, columns, tile_columns):
-            c1 = min(c0 + tile_columns, columns)
-            for r0 in range(0, rows, 64):
-                r1 = min(r0 + 64, rows)
-                for c in range(c0, c1):
-                    out = dst + c * column_step
-                    row = src + c * width
-                    for r in range(r0, r1):
-                        move(out + r * width, row + r * row_step)
-
-    return transpose
-
-
-transpose_u8, transpose_u16 = _transpose(move_u8, 1), _transpose(move_u16, 2)
-transpose_u32, transpose_u64 = _transpose(move_u32, 4), _transpose(move_u64, 8)
-transpose_u128 = _transpose(move_u128, 16)
-
-
-def shuffle(builder: Any, a: Any, b: Any, mask: list[int]) -> Any:
-    """Lanes of two vectors, b's counted on behind a's."""
-    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(I32, len(mask)), mask))
 
 
 def zip_rows(builder: Any, rows: list[Any]) -> Any:

@@ -171,15 +171,16 @@ def settled(typing: Any, address: Any) -> Any:
     return types.int64(types.int64), generate
 
 
-def _prefetch(builder: Any, address: Any) -> None:
+def prefetch(builder: Any, address: Any) -> None:
+    """Ask for the line at an address, into the second-level cache; any address will do."""
     pointers = I8.as_pointer()
     kind = ir.FunctionType(ir.VoidType(), [pointers, I32, I32, I32])
-    prefetch = builder.module.declare_intrinsic("llvm.prefetch", [pointers], kind)
+    function = builder.module.declare_intrinsic("llvm.prefetch", [pointers], kind)
     read, locality, data = (ir.Constant(I32, k) for k in (0, 2, 1))
-    builder.call(prefetch, [pointer(builder, address, I8), read, locality, data])
+    builder.call(function, [pointer(builder, address, I8), read, locality, data])
 
 
-prefetch_line = statement(_prefetch, 1, "prefetch_line")
+prefetch_line = statement(prefetch, 1, "prefetch_line")
 
 
 def _fence(builder: Any) -> None:
