@@ -2,58 +2,135 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import platform
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise, repeat
 from pathlib import Path
 
 import numpy as np
 
+from bench.arrays import Array
+
+BLOCK_SECONDS = 1e-3
+"""Shorter calls are repeated until they take as long, after one that fills the caches."""
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of one way: the least and the median of all rounds."""
+    """Seconds of one call: the least and the median of all rounds."""
 
     least: float
     median: float
 
 
 def interleaved(ways: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, Timing]:
-    """Run every way once to warm up, then `rounds` times in turn."""
-    for run in ways.values():
-        run()
+    """Run every way `rounds` times in turn; each must have run before, so that nothing is compiled now."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(rounds):
-        for name, run in ways.items():
-            start = time.perf_counter()
-            run()
-            seconds[name].append(time.perf_counter() - start)
+    counts = {name: repeats(once(run)) for name, run in ways.items()}
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for _ in range(rounds):
+            for name, run in ways.items():
+                seconds[name].append(_block(run, counts[name]))
+    finally:
+        if collecting:
+            gc.enable()
     return {name: Timing(min(s), statistics.median(s)) for name, s in seconds.items()}
 
 
-def aligned(shape: tuple[int, ...], dtype: np.dtype, line: int = 64) -> np.ndarray:
-    """An array of zeros that starts on a cache line, its pages touched."""
-    dtype = np.dtype(dtype)
-    size = int(np.prod(shape)) * dtype.itemsize
-    raw = np.zeros(size + line, np.uint8)
-    raw[:] = 0
-    start = -raw.ctypes.data % line
-    return raw[start : start + size].view(dtype).reshape(shape)
+def once(run: Callable[[], object]) -> float:
+    """Seconds of one call."""
+    return max(1e-9, _block(run, 1))
+
+
+def repeats(seconds: float) -> int:
+    """How many calls of that length are long enough for the clock."""
+    return max(1, round(BLOCK_SECONDS / seconds))
+
+
+def _block(run: Callable[[], object], count: int) -> float:
+    if count > 1:
+        run()
+    start = time.perf_counter()
+    for _ in repeat(None, count):
+        run()
+    return (time.perf_counter() - start) / count
+
+
+def memcpy(size_bytes: int, threads: int = 1) -> Callable[[], None]:
+    """numpy.copyto between two arrays of that size, on lines; one piece a thread."""
+    source, target = np.empty(size_bytes + 64, np.uint8), np.empty(size_bytes + 64, np.uint8)
+    source[:], target[:] = 1, 0
+    s, t = (a[-a.ctypes.data % 64 :][:size_bytes] for a in (source, target))
+    if threads == 1:
+        return lambda: np.copyto(t, s)
+    cuts = [size_bytes * k // threads // 64 * 64 for k in range(threads)] + [size_bytes]
+    pieces: list[tuple[Array, Array]] = [(t[a:b], s[a:b]) for a, b in pairwise(cuts)]
+
+    def run() -> None:
+        others = [_pool(threads - 1).submit(np.copyto, *piece) for piece in pieces[1:]]
+        np.copyto(*pieces[0])
+        for other in others:
+            other.result()
+
+    return run
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads)
 
 
 def machine() -> dict[str, str]:
     """What the figures were measured on."""
-    facts = {"cpu": _cpu(), "python": platform.python_version()}
-    for package in ("numpy", "numba", "llvmlite", "ml_dtypes"):
+    facts = {"cpu": _cpu(), "caches": caches_text(), "python": platform.python_version()}
+    for package in ("numba", "llvmlite", "ml_dtypes"):
         try:
             facts[package] = version(package)
         except PackageNotFoundError:
             facts[package] = "not installed"
+    facts["huge pages"] = _huge_pages()
+    facts["load"] = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     facts["date"] = time.strftime("%Y-%m-%d")
     return facts
+
+
+def caches() -> dict[str, int]:
+    """Bytes of each cache that data goes through, as far as the system tells: L1, L2, L3."""
+    found = {}
+    for cache_path in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        try:
+            kind, level, size = (
+                (cache_path / name).read_text().strip() for name in ("type", "level", "size")
+            )
+        except OSError:
+            continue
+        if kind != "Instruction" and size.endswith("K"):
+            found[f"L{level}"] = int(size[:-1]) << 10
+    return found
+
+
+def caches_text() -> str:
+    """L1 48 KiB, L2 …"""
+    return " ".join(f"{name} {size >> 10} KiB" for name, size in caches().items()) or "unknown"
+
+
+def _huge_pages() -> str:
+    """When the system gives them: the word that Linux puts in brackets."""
+    try:
+        text = Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text()
+    except OSError:
+        return "unknown"
+    return text.partition("[")[2].partition("]")[0]
 
 
 def _cpu() -> str:
@@ -64,4 +141,5 @@ def _cpu() -> str:
         return platform.processor() or platform.machine()
     fields = dict(line.split(":", 1) for line in lines if ":" in line)
     facts = {key.strip(): value.strip() for key, value in fields.items()}
-    return f"{facts.get('model name')} family {facts.get('cpu family')} model {facts.get('model')}"
+    name, family, model = (facts.get(key, "unknown") for key in ("model name", "cpu family", "model"))
+    return f"{os.cpu_count()} x {name} family {family} model {model}"

@@ -1,0 +1,115 @@
+"""Transposes and changes of image order, in cache and out; fresh outputs; two threads."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bench.arrays import short_name, shrunk
+from bench.jobs import Case, fresh, permutation
+
+U8, U16, U32, U64 = (np.dtype(f"u{n}") for n in (1, 2, 4, 8))
+F32 = np.dtype(np.float32)
+BY_SIZE = (U8, U16, U32, U64)
+
+IN_CACHE = dict(zip(BY_SIZE, (0.25, 0.45, 0.65, 0.65), strict=True))
+EVEN = dict(zip(BY_SIZE, (0.85, 0.85, 1.0, 1.0), strict=True))
+ODD = dict(zip(BY_SIZE, (0.62, 0.75, 0.88, 0.88), strict=True))
+
+LARGE_EVEN = ((U8, (8192, 8192)), (U16, (8192, 8192)), (U32, (8192, 4096)), (U64, (4096, 4096)))
+LARGE_ODD = ((U8, (8191, 8193)), (U16, (8191, 8193)), (U32, (8191, 4097)), (U64, (4097, 4095)))
+HUGE_EVEN = ((U32, (8192, 8192)), (U64, (8192, 4096)))
+HUGE_ODD = ((U32, (8191, 8193)), (U64, (8191, 4097)))
+
+IMAGES = (
+    (U8, (128, 512, 512, 3)),
+    (U8, (64, 128, 128, 64)),
+    (F32, (24, 512, 512, 3)),
+    (F32, (16, 128, 128, 64)),
+    (F32, (16, 112, 112, 67)),
+)
+"""NHWC."""
+
+FRESH = (
+    (U32, (4096, 4096), (0, 1)),
+    (U32, (16384, 8192), (0, 1)),
+    (U32, (8192, 4096), (1, 0)),
+    (U8, (8192, 8192), (1, 0)),
+)
+
+THREADED = (
+    (U32, (256, 256), (1, 0)),
+    (U32, (1000, 1000), (1, 0)),
+    (U8, (8192, 8192), (1, 0)),
+    (U16, (8192, 8192), (1, 0)),
+    (U32, (8192, 4096), (1, 0)),
+    (U32, (8191, 4097), (1, 0)),
+    (U64, (4096, 4096), (1, 0)),
+    (F32, (8192, 4096), (0, 1)),
+    (F32, (16, 128, 128, 64), (0, 3, 1, 2)),
+)
+
+
+def cases(quick: bool) -> list[Case]:
+    """The transposes, the changes of image order, and fresh outputs beside given ones."""
+    return [
+        *(_transpose("in cache, 256²", d, (256, 256), quick, IN_CACHE[d]) for d in BY_SIZE),
+        *(_transpose("1000²", d, (1000, 1000), quick) for d in BY_SIZE),
+        *(_transpose("64-128 MB, even pitch", d, dims, quick, EVEN[d]) for d, dims in LARGE_EVEN),
+        *(_transpose("64-128 MB, odd pitch", d, dims, quick, ODD[d]) for d, dims in LARGE_ODD),
+        *(_transpose("256 MB, even pitch", d, dims, quick, 0.75) for d, dims in HUGE_EVEN),
+        *(_transpose("256 MB, odd pitch", d, dims, quick, 0.6) for d, dims in HUGE_ODD),
+        *(case for dtype, dims in IMAGES for case in _images(dtype, shrunk(dims, dtype, quick))),
+        *(case for dtype, dims, order in FRESH for case in _fresh(dtype, shrunk(dims, dtype, quick), order)),
+    ]
+
+
+def threaded(quick: bool) -> list[Case]:
+    """What one thread and two are compared on; `make` gets the number of threads."""
+    found = []
+    for dtype, full, order in THREADED:
+        dims = shrunk(full, dtype, quick)
+        name = f"{short_name(dtype)} {'x'.join(map(str, dims))} to {','.join(map(str, order))}"
+        found.append(Case("two threads against one", "", name, partial(permutation, dims, order, dtype)))
+    return found
+
+
+def _transpose(
+    group: str, dtype: Any, dims: tuple[int, ...], quick: bool, target: float | None = None
+) -> Case:
+    dims = shrunk(dims, dtype, quick)
+    name = f"{short_name(dtype)} {dims[0]}x{dims[1]}"
+    return Case("transposes", group, name, partial(permutation, dims, (1, 0), dtype), target)
+
+
+def _images(dtype: Any, nhwc: tuple[int, ...]) -> list[Case]:
+    """Both ways."""
+    n, h, w, c = nhwc
+    return [
+        Case(
+            "image orders",
+            way,
+            f"{short_name(dtype)} {way} {n}x{h}x{w}x{c}",
+            partial(permutation, dims, order, dtype),
+        )
+        for way, dims, order in (
+            ("NHWC to NCHW", nhwc, (0, 3, 1, 2)),
+            ("NCHW to NHWC", (n, c, h, w), (0, 2, 3, 1)),
+        )
+    ]
+
+
+def _fresh(dtype: Any, dims: tuple[int, ...], order: tuple[int, ...]) -> list[Case]:
+    """With `out=` and without."""
+    what = "flat" if order == (0, 1) else "transposed"
+    name = f"{short_name(dtype)} {dims[0]}x{dims[1]} {what}"
+
+    def make(given: bool, threads: int) -> Any:
+        return fresh(dims, order, dtype, threads, given=given)
+
+    return [
+        Case("fresh outputs", label, f"{name}, {label}", partial(make, given))
+        for label, given in (("out= given", True), ("fresh", False))
+    ]

@@ -1,0 +1,181 @@
+"""A case of the bench, and the jobs that most cases are made of: a permutation, a pack, an unpack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import tilejit as tj
+from bench import peers
+from bench.arrays import Array, aligned, bits, filled, flat_bytes
+from bench.narrow import expand, squeeze
+from bench.peers import Way
+from bench.recipe import Recipe, Steps
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Arrays, the right answer, and how TileJIT and its peers get there.
+
+    Ways are made when their turn comes, so that compiling is timed apart and memory stays small. A way
+    writes to `out`, or returns an array of its own.
+    """
+
+    moved_bytes: int
+    out: Array
+    expected: Array
+    ours: Callable[[], Way]
+    peers: Mapping[str, Callable[[], Way]]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One row: the table it stands in, the group it is averaged with, the share of memcpy that is wanted.
+
+    `make` gets the number of threads.
+    """
+
+    table: str
+    group: str
+    name: str
+    make: Callable[[int], Job]
+    target: float | None = None
+
+
+def permutation(shape: tuple[int, ...], order: tuple[int, ...], dtype: Any, threads: int) -> Job:
+    """numpy.transpose into an array that is there."""
+    x = filled(shape, dtype)
+    recipe = Recipe.permutation(shape, order)
+    out = aligned(recipe.packed, dtype)
+    matrix = order == (1, 0) and x.itemsize in (4, 8)
+    others = {"mkl": lambda: peers.by_mkl(out, x, threads)} if matrix else {}
+    return Job(
+        moved_bytes=x.nbytes + out.nbytes,
+        out=out,
+        expected=_answer(peers.by_numpy(((bits(out), bits(x).transpose(order)),)), out),
+        ours=lambda: _planned(out, x.transpose(order), threads),
+        peers={
+            **_movers(((bits(out), bits(x).transpose(order)),), threads),
+            "jax": lambda: peers.by_jax(lambda jnp: lambda a: jnp.transpose(a, order), x, threads),
+            **others,
+        },
+    )
+
+
+def conversion(shape: tuple[int, ...], order: tuple[int, ...], dtype: Any, to: Any, threads: int) -> Job:
+    """A permutation whose elements become another type on the way."""
+    x = filled(shape, dtype)
+    view = x.transpose(order)
+    out = aligned(view.shape, to)
+    return Job(
+        moved_bytes=x.nbytes + out.nbytes,
+        out=out,
+        expected=_answer(peers.by_numpy(((out, view),)), out),
+        ours=lambda: _planned(out, view, threads),
+        peers={
+            **_movers(((out, view),), threads),
+            "jax": lambda: peers.by_jax(lambda jnp: lambda a: a.transpose(order).astype(to), x, threads),
+        },
+    )
+
+
+def packing(layout: str, recipe: Recipe, dtype: Any, threads: int, width: int = 0) -> Job:
+    """An array into a tiled buffer; `width` is that of packed elements, in bits."""
+    x, spec, buffer = _tiled(layout, recipe, dtype, width)
+    if width:
+        by_numpy = squeeze(recipe, x, buffer, width)
+        others = {"numpy": lambda: by_numpy}
+    else:
+        steps = recipe.pack(bits(x), bits(buffer))
+        by_numpy = peers.by_numpy(steps)
+        others = {
+            **_movers(steps, threads),
+            "jax": lambda: peers.by_jax(recipe.traced_pack, x, threads),
+        }
+    return Job(
+        moved_bytes=x.nbytes + buffer.nbytes,
+        out=buffer,
+        expected=_answer(by_numpy, buffer),
+        ours=lambda: lambda: tj.pack(x, spec, out=buffer, threads=threads),
+        peers=others,
+    )
+
+
+def unpacking(layout: str, recipe: Recipe, dtype: Any, threads: int, width: int = 0) -> Job:
+    """A tiled buffer back into an array."""
+    x, spec, buffer = _tiled(layout, recipe, dtype, width)
+    if width:
+        squeeze(recipe, x, buffer, width)()
+        out = aligned(x.shape, dtype)
+        others = {"numpy": lambda: expand(recipe, buffer, out, width)}
+    else:
+        peers.by_numpy(recipe.pack(bits(x), bits(buffer)))()
+        out = aligned(x.shape, dtype)
+        others = {
+            **_movers(recipe.unpack(bits(buffer), bits(out)), threads),
+            "jax": lambda: peers.by_jax(recipe.traced_unpack, buffer, threads),
+        }
+    tiled = tj.TiledArray.from_buffer(buffer, spec)
+    return Job(
+        moved_bytes=buffer.nbytes + out.nbytes,
+        out=out,
+        expected=flat_bytes(x),
+        ours=lambda: lambda: tj.unpack(tiled, out=out, threads=threads),
+        peers=others,
+    )
+
+
+def fresh(shape: tuple[int, ...], order: tuple[int, ...], dtype: Any, threads: int, *, given: bool) -> Job:
+    """A permutation by `pack`, whose layout is an order of dimensions, with `out=` given or not."""
+    x = filled(shape, dtype)
+    layout = "{" + ",".join(str(k) for k in reversed(order)) + "}"
+    out = aligned((x.size,), dtype)
+    view = bits(x).transpose(order)
+    steps = ((bits(out).reshape(view.shape), view),)
+    expected = _answer(peers.by_numpy(steps), out)
+    if given:
+        return Job(
+            moved_bytes=2 * x.nbytes,
+            out=out,
+            expected=expected,
+            ours=lambda: lambda: tj.pack(x, layout, out=out, threads=threads),
+            peers=_movers(steps, threads),
+        )
+    return Job(
+        moved_bytes=2 * x.nbytes,
+        out=out,
+        expected=expected,
+        ours=lambda: lambda: tj.pack(x, layout, threads=threads),
+        peers={
+            "numpy": lambda: lambda: view.copy("C"),
+            "torch": lambda: peers.by_torch_fresh(view, threads),
+            "jax": lambda: peers.by_jax(lambda jnp: lambda a: jnp.transpose(a, order), x, threads),
+        },
+    )
+
+
+def _planned(out: Array, source: Array, threads: int) -> Way:
+    plan = tj.plan_copy(out, source, threads=threads)
+    return lambda: plan(out, source)
+
+
+def _movers(steps: Steps, threads: int) -> dict[str, Callable[[], Way]]:
+    """The peers that copy between strided views."""
+    return {"numpy": lambda: peers.by_numpy(steps), "torch": lambda: peers.by_torch(steps, threads)}
+
+
+def _tiled(layout: str, recipe: Recipe, dtype: Any, width: int) -> tuple[Array, tj.Shape, Array]:
+    """An array, its layout, and a buffer of the size that the recipe says."""
+    x = filled(recipe.shape, dtype)
+    spec = tj.as_layout(layout, dims=x.shape, dtype=x.dtype)
+    buffer = aligned((recipe.slots * width // 8,), np.uint8) if width else aligned((recipe.slots,), dtype)
+    return x, spec, buffer
+
+
+def _answer(way: Way, out: Array) -> Array:
+    """What the oracle writes, kept apart."""
+    way()
+    return flat_bytes(out).copy()

@@ -1,0 +1,154 @@
+"""One case, from its arrays to its figures: the answer first, then two passes of the clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import tilejit as tj
+from bench.arrays import Array, flat_bytes
+from bench.jobs import Case, Job
+from bench.peers import Way
+from bench.timing import Timing, interleaved, memcpy, once
+
+FEWEST_ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """How to measure: rounds of ours and memcpy, threads of all, peers, seconds that one of them may take."""
+
+    rounds: int
+    threads: int
+    peers: Collection[str]
+    peer_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class PeerFigure:
+    """A peer in one case; `share` is of the memcpy that took turns with it. Or why there is no figure."""
+
+    seconds: Timing | None = None
+    share: float = 0.0
+    ratio: float = 0.0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The figures of one case; `first_seconds` is the first call: planned, compiled or loaded, run once."""
+
+    table: str
+    group: str
+    case: str
+    moved_bytes: int
+    first_seconds: float
+    ours: Timing
+    memcpy: Timing
+    target: float | None
+    peers: dict[str, PeerFigure] = field(default_factory=dict)
+    problem: str = ""
+
+    @property
+    def rate(self) -> float:
+        """GB/s, read and written, by the median."""
+        return self.moved_bytes / self.ours.median / 1e9
+
+    @property
+    def best_rate(self) -> float:
+        """GB/s of the fastest round."""
+        return self.moved_bytes / self.ours.least / 1e9
+
+    @property
+    def memcpy_rate(self) -> float:
+        """GB/s of memcpy by the median."""
+        return self.moved_bytes / self.memcpy.median / 1e9
+
+    @property
+    def share(self) -> float:
+        """Of memcpy, median by median."""
+        return self.memcpy.median / self.ours.median
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether the target is; None without one."""
+        return None if self.target is None else self.share >= self.target
+
+
+class WrongAnswer(Exception):
+    """A way of copying has not written what NumPy wrote."""
+
+
+def measure(case: Case, method: Method) -> Row:
+    """The row of a case; what fails or is wrong is said in the row."""
+    started = time.perf_counter()
+    try:
+        job = case.make(method.threads)
+        started = time.perf_counter()
+        run = job.ours()
+        first = checked(run, job) - started
+    except Exception as error:  # a bug in one kernel must not cost the figures of all others
+        nothing = Timing(float("nan"), float("nan"))
+        text = described(error)
+        return Row(case.table, case.group, case.name, 0, 0.0, nothing, nothing, case.target, problem=text)
+    size = job.moved_bytes // 2
+    copy = memcpy(size, method.threads)
+    times = interleaved({"memcpy": copy, "tilejit": run}, method.rounds)
+    row = Row(
+        case.table,
+        case.group,
+        case.name,
+        job.moved_bytes,
+        first,
+        times["tilejit"],
+        times["memcpy"],
+        case.target,
+    )
+    for name in method.peers:
+        if name in job.peers:
+            row.peers[name] = _peer(name, job, row.share, copy, method)
+    return row
+
+
+def checked(run: Way, job: Job) -> float:
+    """When the first call was over; its answer is compared byte by byte afterwards.
+
+    Raises:
+        WrongAnswer: it differs from NumPy's.
+    """
+    flat_bytes(job.out)[:] = 0xA5
+    answer = run()
+    done = time.perf_counter()
+    if not np.array_equal(_bytes_of(answer, job.out), job.expected):
+        raise WrongAnswer("the answer differs from NumPy's")
+    return done
+
+
+def described(error: Exception) -> str:
+    """What went wrong, on one line."""
+    first, _, _ = str(error).partition("\n")
+    return f"{type(error).__name__}: {first}"
+
+
+def _bytes_of(answer: object, out: Array) -> Array:
+    """The memory of what a way returned; of `out` where it returned nothing."""
+    if answer is None:
+        return flat_bytes(out)
+    return flat_bytes(answer.buffer if isinstance(answer, tj.TiledArray) else np.asarray(answer))
+
+
+def _peer(name: str, job: Job, our_share: float, copy: Way, method: Method) -> PeerFigure:
+    """The second pass: one peer and memcpy in turn; a slow one gets fewer rounds."""
+    try:
+        run = job.peers[name]()
+        checked(run, job)
+    except Exception as error:  # a peer may lack a type, or memory
+        return PeerFigure(problem=described(error))
+    affordable = int(method.peer_seconds / once(run))
+    rounds = max(min(FEWEST_ROUNDS, method.rounds), min(method.rounds, affordable))
+    times = interleaved({"memcpy": copy, name: run}, rounds)
+    share = times["memcpy"].median / times[name].median
+    return PeerFigure(times[name], share, our_share / share)

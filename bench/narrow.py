@@ -1,0 +1,55 @@
+"""Elements narrower than a byte by NumPy: low bits first, as ml_dtypes keeps them one a byte."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bench import peers
+from bench.arrays import Array, aligned
+from bench.peers import Way
+from bench.recipe import Recipe, Steps
+
+
+def squeeze(recipe: Recipe, x: Array, buffer: Array, width: int) -> Way:
+    """Into the order of the buffer, one byte an element, then `width` bits an element."""
+    loose = x.view(np.uint8).reshape(-1)
+    steps: Steps = ()
+    if not _in_order(recipe):
+        loose = aligned((recipe.slots,), np.uint8)
+        steps = recipe.pack(x.view(np.uint8), loose)
+    move = peers.by_numpy(steps)
+
+    def run() -> None:
+        move()
+        if width == 4:
+            np.left_shift(loose[1::2], 4, out=buffer)
+            np.bitwise_or(buffer, loose[0::2], out=buffer)
+        else:
+            buffer[:] = np.packbits(loose, bitorder="little")
+
+    return run
+
+
+def expand(recipe: Recipe, buffer: Array, y: Array, width: int) -> Way:
+    """The same backwards."""
+    loose = y.view(np.uint8).reshape(-1)
+    steps: Steps = ()
+    if not _in_order(recipe):
+        loose = aligned((recipe.slots,), np.uint8)
+        steps = recipe.unpack(loose, y.view(np.uint8))
+    move = peers.by_numpy(steps)
+
+    def run() -> None:
+        if width == 4:
+            np.bitwise_and(buffer, 15, out=loose[0::2])
+            np.right_shift(buffer, 4, out=loose[1::2])
+        else:
+            loose[:] = np.unpackbits(buffer, bitorder="little")
+        move()
+
+    return run
+
+
+def _in_order(recipe: Recipe) -> bool:
+    """Whether the array already has its elements in the order of the buffer."""
+    return recipe.padded == recipe.shape and recipe.order == tuple(sorted(recipe.order))

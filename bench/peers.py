@@ -1,0 +1,129 @@
+"""What others make of the same copies. A peer that is not installed is told so, never hidden.
+
+All get as many threads as TileJIT, NumPy excepted, which has one, and write where they are told to; jax
+cannot: each of its calls allocates the result, page faults included (donating the argument does not help,
+since a transposed result cannot share its memory), but its source is on the device beforehand.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, files, version
+from typing import Any
+
+import numpy as np
+
+from bench.arrays import BF16, Array
+from bench.recipe import Steps
+
+NAMES = ("numpy", "torch", "jax", "mkl")
+NOT_INSTALLED = "not installed"
+Way = Callable[[], object]
+
+
+def versions() -> dict[str, str]:
+    """Each peer's version, or "not installed"."""
+    found = {}
+    for name in NAMES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = NOT_INSTALLED
+    return found
+
+
+def by_numpy(steps: Steps) -> Way:
+    """numpy.copyto, step by step."""
+
+    def run() -> None:
+        for to, source in steps:
+            np.copyto(to, source, casting="unsafe")
+
+    return run
+
+
+def by_torch(steps: Steps, threads: int) -> Way:
+    """Tensor.copy_ between tensors on the same memory."""
+    torch = _torch(threads)
+    pairs = [(_tensor(torch, to), _tensor(torch, source)) for to, source in steps]
+
+    def run() -> None:
+        for to, source in pairs:
+            to.copy_(source)
+
+    return run
+
+
+def by_torch_fresh(view: Array, threads: int) -> Way:
+    """Tensor.contiguous: into memory that torch allocates."""
+    tensor = _tensor(_torch(threads), view)
+    return lambda: tensor.contiguous() if not tensor.is_contiguous() else tensor.clone()
+
+
+def by_jax(trace: Callable[[Any], Callable[[Any], Any]], source: Array, threads: int) -> Way:
+    """A jitted function of the source; `trace` gets jax.numpy and gives the function."""
+    jax = _jax(threads)
+    function = jax.jit(trace(jax.numpy))
+    argument = jax.device_put(source)
+    return lambda: function(argument).block_until_ready()
+
+
+def by_mkl(out: Array, source: Array, threads: int) -> Way:
+    """mkl_?omatcopy: the transpose of a C-contiguous matrix of 4- or 8-byte elements."""
+    rows, columns = source.shape
+    suffix, number = {4: ("somatcopy", ctypes.c_float), 8: ("domatcopy", ctypes.c_double)}[source.itemsize]
+    function = getattr(_mkl(threads), f"MKL_{suffix.capitalize()}")
+    function.restype = None
+    size, pointer = ctypes.c_size_t, ctypes.c_void_p
+    function.argtypes = (ctypes.c_char, ctypes.c_char, size, size, number, pointer, size, pointer, size)
+    arguments = (b"R", b"T", rows, columns, 1.0, source.ctypes.data, columns, out.ctypes.data, rows)
+    return lambda: function(*arguments)
+
+
+@cache
+def _torch(threads: int) -> Any:
+    import torch
+
+    torch.set_num_threads(threads)
+    return torch
+
+
+def _tensor(torch: Any, array: Array) -> Any:
+    """A tensor on the array's memory; torch copies signed integers of every width."""
+    if array.dtype == BF16:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array.view(f"i{array.itemsize}") if array.dtype.kind == "u" else array)
+
+
+@cache
+def _jax(threads: int) -> Any:
+    """jax with as many threads as asked for: XLA counts the processors that the process may use when the
+    client is made, and its pool keeps to them; the flags that once set this have no effect any more."""
+    restricts = hasattr(os, "sched_setaffinity")
+    allowed = os.sched_getaffinity(0) if restricts else set()
+    if restricts:
+        os.sched_setaffinity(0, set(sorted(allowed)[:threads]))
+    try:
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        jax.devices()
+    finally:
+        if restricts:
+            os.sched_setaffinity(0, allowed)
+    return jax
+
+
+@cache
+def _mkl(threads: int) -> Any:
+    """MKL from its wheel, whose library lies outside of the package."""
+    if threads == 1:
+        os.environ["MKL_THREADING_LAYER"] = "SEQUENTIAL"
+    path = next(f.locate() for f in files("mkl") or () if "mkl_rt" in f.name)
+    library = ctypes.CDLL(os.path.realpath(str(path)))
+    library.MKL_Set_Num_Threads(threads)
+    return library

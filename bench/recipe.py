@@ -1,0 +1,94 @@
+"""A layout as pad, reshape and transpose: what one writes without TileJIT, and the oracle of the bench."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bench.arrays import Array, aligned
+
+Steps = tuple[tuple[Array, Array], ...]
+"""Copies one after the other, each (destination, source), as strided views."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Pad each dimension to a multiple of its factors, split it by them, put the parts in `order`.
+
+    bf16[M,N] T(8,128)(2,1): split ((4, 2), (128,)), order (0, 3, 1, 4, 2)
+    """
+
+    shape: tuple[int, ...]
+    split: tuple[tuple[int, ...], ...]
+    order: tuple[int, ...]
+
+    @classmethod
+    def permutation(cls, shape: tuple[int, ...], order: tuple[int, ...]) -> Recipe:
+        """numpy.transpose, nothing padded or split."""
+        return cls(shape, ((),) * len(shape), order)
+
+    @property
+    def padded(self) -> tuple[int, ...]:
+        """The dimensions with their padding."""
+        blocks = [math.prod(factors) for factors in self.split]
+        return tuple(-(-n // block) * block for n, block in zip(self.shape, blocks, strict=True))
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """The padded dimensions, split."""
+        pairs = zip(self.padded, self.split, strict=True)
+        return tuple(part for n, factors in pairs for part in (n // math.prod(factors), *factors))
+
+    @property
+    def packed(self) -> tuple[int, ...]:
+        """The parts in the order of memory."""
+        return tuple(self.blocks[k] for k in self.order)
+
+    @property
+    def back(self) -> tuple[int, ...]:
+        """The order that undoes `order`."""
+        return tuple(int(k) for k in np.argsort(self.order))
+
+    @property
+    def slots(self) -> int:
+        """Elements of the buffer, padding included."""
+        return math.prod(self.packed)
+
+    def pack(self, x: Array, buffer: Array) -> Steps:
+        """From the array to the buffer; by way of a padded array where the shape is uneven."""
+        target = buffer.reshape(self.packed)
+        if self.padded == self.shape:
+            return ((target, x.reshape(self.blocks).transpose(self.order)),)
+        scratch = aligned(self.padded, x.dtype)
+        inside = scratch[self._inside]
+        return ((inside, x), (target, scratch.reshape(self.blocks).transpose(self.order)))
+
+    def unpack(self, buffer: Array, y: Array) -> Steps:
+        """From the buffer to the array."""
+        source = buffer.reshape(self.packed).transpose(self.back)
+        if self.padded == self.shape:
+            return ((y.reshape(self.blocks), source),)
+        scratch = aligned(self.padded, y.dtype)
+        return ((scratch.reshape(self.blocks), source), (y, scratch[self._inside]))
+
+    def traced_pack(self, jnp: Any) -> Callable[[Any], Any]:
+        """The same for jax to trace."""
+        after = [(0, p - n) for p, n in zip(self.padded, self.shape, strict=True)]
+        return lambda x: jnp.pad(x, after).reshape(self.blocks).transpose(self.order)
+
+    def traced_unpack(self, jnp: Any) -> Callable[[Any], Any]:
+        """The same for jax to trace."""
+
+        def unpack(buffer: Any) -> Any:
+            split = buffer.reshape(self.packed).transpose(self.back)
+            return split.reshape(self.padded)[self._inside]
+
+        return unpack
+
+    @property
+    def _inside(self) -> tuple[slice, ...]:
+        return tuple(slice(0, n) for n in self.shape)
