@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 
 _FLAGS = {
-    "x86_64": {"invalid": 1, "over": 8, "under": 16},
-    "amd64": {"invalid": 1, "over": 8, "under": 16},
-    "aarch64": {"invalid": 1, "over": 4, "under": 8},
-    "arm64": {"invalid": 1, "over": 4, "under": 8},
+    "x86_64": {"over": 8, "under": 16, "invalid": 1},
+    "amd64": {"over": 8, "under": 16, "invalid": 1},
+    "aarch64": {"over": 4, "under": 8, "invalid": 1},
+    "arm64": {"over": 4, "under": 8, "invalid": 1},
 }.get(platform.machine().lower(), {})
+"""The bits of fenv.h, in the order in which NumPy speaks of them."""
 
 _WITNESSES = {
-    "invalid": np.array([0x7FF0_0000_0000_0001], np.uint64).view(np.float64),
     "over": np.array([1e300]),
     "under": np.array([1e-300]),
+    "invalid": np.array([0x7FF0_0000_0000_0001], np.uint64).view(np.float64),
 }
-"""Numbers whose cast to float32 sets one flag each: a NaN that signals, one too large, one too small."""
+"""Numbers whose cast to float32 sets one flag each: too large, too small, a NaN that signals."""
 
 
 def _functions() -> tuple[Any, Any] | None:
