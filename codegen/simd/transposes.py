@@ -117,13 +117,13 @@ def _transpose(width: int, elements: Any) -> Any:
                         row_step,
                         column_step,
                     )
-        if whole_columns < columns:
-            at = dst + whole_columns * column_step
-            rest = columns - whole_columns
-            elements(at, src + whole_columns * width, rows, rest, row_step, column_step)
-        if whole_rows < rows:
-            at = dst + whole_rows * width
-            elements(at, src + whole_rows * row_step, rows - whole_rows, whole_columns, row_step, column_step)
+        # Last columns, then last rows: one call in the code, or it would be compiled twice.
+        for part in range(2):
+            r = whole_rows if part else 0
+            c = 0 if part else whole_columns
+            c1 = whole_columns if part else columns
+            at = dst + c * column_step + r * width
+            elements(at, src + r * row_step + c * width, rows - r, c1 - c, row_step, column_step)
 
     return transpose
 
@@ -134,17 +134,11 @@ def _stream_transpose(width: int, plain: Any) -> Any:
     @njit(error_model="numpy")
     def stream_transpose(dst, src, rows, columns, row_step, column_step):
         """Whole lines past the cache where result rows start on lines alike, all others the plain way."""
-        head = ((-dst) & 63) // width
-        if (dst % width) | (column_step & 63) or head + side > rows:
-            plain(dst, src, rows, columns, row_step, column_step)
-            return
-        if head:
-            plain(dst, src, head, columns, row_step, column_step)
-        dst += head * width
-        src += head * row_step
-        rows -= head
-        whole_rows, whole_columns = rows // side * side, columns // side * side
-        for r0 in range(0, whole_rows, 2 * side):
+        head = min((-dst & 63) // width, rows)
+        if (dst % width) | (column_step & 63):
+            head = rows
+        whole_rows, whole_columns = head + (rows - head) // side * side, columns // side * side
+        for r0 in range(head, whole_rows, 2 * side):
             r1 = min(r0 + 2 * side, whole_rows)
             for c in range(0, whole_columns, side):
                 for r in range(r0, r1, side):
@@ -154,11 +148,13 @@ def _stream_transpose(width: int, plain: Any) -> Any:
                         row_step,
                         column_step,
                     )
-        rest = columns - whole_columns
-        at = dst + whole_columns * column_step
-        plain(at, src + whole_columns * width, rows, rest, row_step, column_step)
-        at = dst + whole_rows * width
-        plain(at, src + whole_rows * row_step, rows - whole_rows, whole_columns, row_step, column_step)
+        # First rows, last rows, last columns: one call in the code, or it would be compiled three times.
+        for part in range(3):
+            r = whole_rows if part == 1 else head if part == 2 else 0
+            r1 = head if part == 0 else whole_rows if part == 2 else rows
+            c = whole_columns if part == 2 else 0
+            at = dst + c * column_step + r * width
+            plain(at, src + r * row_step + c * width, r1 - r, columns - c, row_step, column_step)
 
     return stream_transpose
 
