@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import tracemalloc
+from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
@@ -177,11 +181,77 @@ def test_values_that_do_not_fit(value: Any) -> None:
     assert (t.buffer == 0).all()
 
 
-@pytest.mark.parametrize("value", ["a", object(), {}])
-def test_values_of_a_wrong_type(value: Any) -> None:
-    t = tj.pack(np.zeros((3, 5), np.float32), TILED)
-    with pytest.raises((TypeError, tj.LayoutError)):
-        t[0, 0] = value
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("a", "1", b"1", object(), {}, None, [None], 1j, np.array([1j]), np.datetime64(0, "s")),
+        *(np.zeros(1, "i4,f4"), np.ma.masked, np.ma.masked_array([1.0], mask=[True])),
+    ],
+)
+@pytest.mark.parametrize("name", ["f32", "bf16", "u8", "s4", "f4e2m1fn"])
+def test_values_of_a_wrong_type(name: str, value: Any) -> None:
+    shape = tj.Shape.parse(f"{name}[3,5]")
+    t = tj.TiledArray.from_buffer(bytearray(shape.size_in_bytes), shape)
+    for key in ((0, 0), 0, ...):
+        with pytest.raises(TypeError):
+            t[key] = value
+    assert not t.buffer.view(np.uint8).any()
+
+
+BEYOND = [
+    *(("u8", 300), ("u8", -1), ("u8", [1, 256]), ("u8", np.int64(300)), ("u8", 2**70), ("s32", 2**31)),
+    *(("u8", float("nan")), ("s32", float("nan")), ("s32", np.array([np.nan])), ("s64", 1e30)),
+    *(("u8", 256.0), ("u8", np.array([-1.0])), ("s64", 2.0**63), ("u64", np.array([2.0**64]))),
+    *(("s4", 100.0), ("s4", 8), ("s4", np.array([-9.0])), ("s4", float("nan")), ("s4", [2**70])),
+    *(("u4", 16), ("u4", np.array([2**64 - 1], np.uint64)), ("s1", True), ("u2", ml_dtypes.bfloat16(4))),
+    *(("s4", np.array([2**64 - 1], np.uint64)), ("f4e2m1fn", float("nan")), ("f6e2m3fn", np.array([np.nan]))),
+    *(("f32", 10**400), ("s32", Fraction(10**20, 3))),
+]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("name", "value"), BEYOND, ids=repr)
+def test_values_beyond_the_elements(name: str, value: Any) -> None:
+    shape = tj.Shape.parse(f"{name}[3,5]{{1,0:T(2,2)}}")
+    t = tj.TiledArray.from_buffer(bytearray(shape.size_in_bytes), shape)
+    for key in ((0, 0), 0, ...):
+        with pytest.raises(tj.LayoutError):
+            t[key] = value
+    assert not t.buffer.view(np.uint8).any()
+
+
+HELD = [
+    *(
+        ("u8", 2.7, 2),
+        ("u8", 255.9, 255),
+        ("u8", True, 1),
+        ("u8", np.array([300]), 44),
+        ("s32", Fraction(7, 2), 3),
+    ),
+    *(("s64", [2**62 + 1, 0.5, 0, 0, 0], None), ("f32", 2**70, 2.0**70), ("bf16", 2**70, 2.0**70)),
+    *(("s4", -8.0, -8), ("s4", 2.5, 2), ("s4", True, 1), ("s4", ml_dtypes.uint4(7), 7), ("s1", -1, -1)),
+    *(
+        ("f32", 1e300, np.inf),
+        ("f32", np.array(2 + 0j), 2),
+        ("c64", 1j, 1j),
+        ("pred", 1j, True),
+        ("pred", 0.5, True),
+    ),
+    *(("f32", np.longdouble(3), 3), ("s8", ml_dtypes.bfloat16(-2), -2), ("f4e2m1fn", 1.4, 1.5)),
+]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("name", "value", "held"), HELD, ids=repr)
+def test_values_that_elements_hold(name: str, value: Any, held: Any) -> None:
+    shape = tj.Shape.parse(f"{name}[3,5]{{1,0:T(2,2)}}")
+    t = tj.TiledArray.from_buffer(bytearray(shape.size_in_bytes), shape)
+    t[0] = value
+    assert t[0].tolist() == ([2**62 + 1, 0, 0, 0, 0] if held is None else [held] * 5)
+    if held is not None:
+        t[2, 3] = value
+        assert t[2, 3] == held
+    assert (t[1] == 0).all()
 
 
 def test_values_convert_as_numpys_do() -> None:
@@ -207,12 +277,139 @@ def test_narrow_integers_are_checked(name: str, low: int, high: int) -> None:
     assert t[0].astype(int).tolist() == [0] * 5
 
 
+@given(shapes(most=60), st.data())
+def test_elements_are_written_one_by_one(shape: tj.Shape, data: st.DataObject) -> None:
+    x, t = filled(shape)
+    if not x.size:
+        return
+    before = t.buffer.view(np.uint8).copy()
+    for value in random_elements(np.random.default_rng(4), shape.dtype, 5):
+        index = tuple(data.draw(st.integers(-n, n - 1)) for n in shape.dimensions)
+        x[index] = value
+        t[index] = value
+    assert t.buffer.view(np.uint8).tolist() == packed_by_definition(x, shape, None, before).tolist()
+
+
+def test_writes_may_drop_ones_in_front() -> None:
+    t = tj.pack(np.zeros((3, 5), np.float32), TILED)
+    t[0] = np.ones((1, 1, 5))
+    assert t[0].tolist() == [1] * 5
+
+
+def test_a_view_of_the_buffer_is_copied_before_it_is_repeated() -> None:
+    rows = 1 << 20
+    t = tj.pack(np.broadcast_to(np.arange(5, dtype=np.int8), (rows, 5)), "s8[1048576,5]{1,0}")
+    tracemalloc.start()
+    t[...] = t.buffer[:5]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < rows
+    assert (t.numpy() == np.arange(5)).all()
+
+
 def test_a_value_from_the_same_buffer() -> None:
     x = np.arange(15, dtype=np.float32).reshape(3, 5)
     t = tj.pack(x, "f32[3,5]{1,0}")
     view = t.buffer.reshape(3, 5)
     t[:, ::-1] = view
     assert (t.numpy() == x[:, ::-1]).all()
+
+
+def test_copies_and_pickles() -> None:
+    x = np.arange(15, dtype=ml_dtypes.bfloat16).reshape(3, 5)
+    t = tj.pack(x, "bf16[3,5]{0,1:T(2,2)(2,1)}")
+    for twin in (copy.copy(t), copy.deepcopy(t), *(pickle.loads(pickle.dumps(t, k)) for k in range(6))):
+        assert type(twin) is tj.TiledArray
+        assert twin.spec == t.spec
+        assert (twin.numpy() == x).all()
+    assert copy.copy(t).buffer is t.buffer
+    assert not np.shares_memory(copy.deepcopy(t).buffer, t.buffer)
+
+
+@pytest.mark.parametrize(
+    ("buffer", "kind", "words"),
+    [
+        (np.zeros(23, np.float32), tj.LayoutError, "92 bytes"),
+        (np.zeros(24, np.int32), tj.LayoutError, "int32"),
+        (np.zeros(24, ">f4"), tj.LayoutError, "f4"),
+        (np.zeros((4, 6), np.float32), tj.LayoutError, "flat"),
+        (np.zeros(48, np.float32)[::2], tj.LayoutError, "flat"),
+        (np.zeros(24, object), tj.LayoutError, "object"),
+        ([0.0] * 24, TypeError, "array"),
+        (bytes(96), TypeError, "array"),
+        (None, TypeError, "array"),
+    ],
+)
+def test_buffers_that_hold_no_such_array(buffer: Any, kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind, match=words):
+        tj.TiledArray(buffer, tj.as_layout(TILED))
+
+
+def test_the_constructor_wants_a_shape() -> None:
+    with pytest.raises(TypeError, match="Shape"):
+        tj.TiledArray(np.zeros(24, np.float32), TILED)  # type: ignore[arg-type]
+    with pytest.raises(tj.LayoutError):
+        tj.TiledArray(np.zeros(24, np.float32), tj.as_layout("f32[?]"))
+    assert tj.TiledArray(np.zeros(96, np.uint8), tj.as_layout(TILED))[2, 3] == 0
+
+
+def test_buffer_and_spec_stay() -> None:
+    t = tj.pack(np.zeros((3, 5), np.float32), TILED)
+    with pytest.raises(AttributeError):
+        t.buffer = np.zeros(3)  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        t.spec = tj.as_layout("f32[300]")  # type: ignore[misc]
+
+
+def test_a_resized_buffer_is_noticed() -> None:
+    x = np.ones((3, 5), np.float32)
+    buffer = np.zeros(24, np.float32)
+    t = tj.TiledArray(buffer, tj.as_layout(TILED))
+    buffer.resize(3, refcheck=False)
+    uses: list[Any] = [
+        *(lambda: t[2, 3], lambda: t[...], lambda: t.numpy(), lambda: t.__setitem__((0, 0), 1)),
+        *(lambda: t.__setitem__(..., x), lambda: tj.unpack(t), lambda: tj.pack(x, TILED, out=t)),
+    ]
+    for use in uses:
+        with pytest.raises(tj.LayoutError, match="12 bytes"):
+            use()
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_subclasses_of_arrays_are_plain_memory() -> None:
+    x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    data = tj.pack(x, TILED).buffer
+    for buffer in (np.matrix(data), np.ma.masked_array(data, mask=False), data.view(np.recarray)):
+        t = tj.TiledArray.from_buffer(buffer, TILED)
+        assert type(t.buffer) is np.ndarray
+        assert t[1, 2] == 7
+
+
+def test_memoryviews() -> None:
+    for view in (memoryview(np.zeros(24, ">f4")), memoryview(np.zeros((4, 6), np.float32))):
+        assert tj.TiledArray.from_buffer(view, TILED)[1, 2] == 0
+    with pytest.raises(TypeError, match="objects"):
+        tj.TiledArray.from_buffer(memoryview(np.array([None] * 12)), TILED)
+    released = memoryview(bytearray(96))
+    released.release()
+    with pytest.raises(tj.LayoutError, match="released"):
+        tj.TiledArray.from_buffer(released, TILED)
+
+
+def test_iteration() -> None:
+    x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    assert [row.tolist() for row in tj.pack(x, TILED)] == x.tolist()
+    with pytest.raises(TypeError):
+        list(tj.pack(np.float32(1), "f32[]"))
+
+
+def test_too_many_dimensions() -> None:
+    t = tj.pack(np.zeros((3, 5), np.float32), TILED)
+    with pytest.raises(tj.LayoutIndexError, match="72 dimensions"):
+        t[(None,) * 70]
+    with pytest.raises(tj.LayoutIndexError, match="72 dimensions"):
+        t[(None,) * 70] = 1
+    assert t[(None,) * 20].ndim == 22
 
 
 def test_read_only_buffers() -> None:

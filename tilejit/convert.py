@@ -6,9 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from codegen.access import AccessMap, strided_map
 from codegen.emit.expressions import can_convert
 from codegen.errors import LayoutError
 from codegen.ir import Element
@@ -17,9 +15,11 @@ from codegen.threads import thread_count
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.indexing import access_map, shape_name
+from tilejit.layout.padding import padding_bytes
 from tilejit.layout.shape import Shape
-from tilejit.memory import Array, address, array_map, empty, halved, value_bytes
-from tilejit.tiled_array import TiledArray, check_packable, flat_bytes
+from tilejit.memory import Array, address, bytes_map, empty, halved
+from tilejit.tiled_array import TiledArray, address_of, check_packable, checked_buffer
+from tilejit.values import check_range, refuse_masked
 
 CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 CHUNK_BYTES = 1 << 19
@@ -58,7 +58,7 @@ def pack(
     keep = isinstance(padding, str)
     if keep and out is None:
         raise LayoutError('padding="keep" keeps what out= holds\n  give out=, or a value')
-    fill = None if keep else _padding_bytes(padding, spec)
+    fill = None if keep else padding_bytes(spec.padding_value if padding is None else padding, spec.element)
     target = _output(out, spec, array)
     count = thread_count(threads, array.nbytes + spec.size_in_bytes)
     if source is None:
@@ -66,7 +66,7 @@ def pack(
     else:
         swap = not array.dtype.isnative
         program = _pack_program(spec, array.strides, array.itemsize, source, fill, swap, count > 1)
-        program.run(address(array), address(target.buffer), count)
+        program.run(address(array), address_of(target), count, alive=(array, target))
     return target
 
 
@@ -88,20 +88,27 @@ def unpack(t: Any, obj: Any = None, *, out: Any = None, threads: int | None = No
     result = empty(spec.dimensions, spec.dtype) if out is None else _unpack_output(out, tiled)
     count = thread_count(threads, result.nbytes + spec.size_in_bytes)
     program = _unpack_program(spec, result.strides, count > 1)
-    program.run(address(tiled.buffer), address(result), count)
+    program.run(address_of(tiled), address(result), count, alive=(tiled, result))
     return result
 
 
-def pack_program(
-    spec: Shape, array_strides: tuple[int, ...], *, itemsize: int, source: Element, fill: bytes | None
-) -> CopyProgram:
-    """The copy behind `pack`, for those who want to look at it."""
-    return _pack_program(spec, array_strides, itemsize, source, fill, False, False)
+def pack_program(array: Array, spec: Shape, *, casting: str = "no", threads: int = 1) -> CopyProgram:
+    """The copy that `pack` makes of an array, padding zero; for those who want to look at it.
+
+    Raises:
+        LayoutError: `casting` forbids the conversion, or it goes through NumPy piece by piece.
+    """
+    source = _source_element(array, spec, casting)
+    if source is None:
+        raise LayoutError(f"{array.dtype} to {spec.primitive_type} goes through NumPy, piece by piece")
+    swap = not array.dtype.isnative
+    fill = bytes(spec.dtype.itemsize)
+    return _pack_program(spec, array.strides, array.itemsize, source, fill, swap, threads > 1)
 
 
-def unpack_program(spec: Shape, array_strides: tuple[int, ...]) -> CopyProgram:
-    """The copy behind `unpack`, for those who want to look at it."""
-    return _unpack_program(spec, array_strides, False)
+def unpack_program(spec: Shape, strides: tuple[int, ...], *, threads: int = 1) -> CopyProgram:
+    """The copy that `unpack` makes into an array of those strides, in bytes; for those who want to look."""
+    return _unpack_program(spec, strides, threads > 1)
 
 
 @lru_cache(maxsize=512)
@@ -114,7 +121,7 @@ def _pack_program(
     swap: bool,
     threaded: bool,
 ) -> CopyProgram:
-    src, dst = _strided(spec.dimensions, strides, itemsize), access_map(spec)
+    src, dst = bytes_map(spec.dimensions, strides, itemsize), access_map(spec)
     target = buffer_element(spec)
     if swap and spec.dtype.kind == "c":
         src, dst = halved(src), halved(dst)
@@ -126,7 +133,7 @@ def _pack_program(
 
 @lru_cache(maxsize=512)
 def _unpack_program(spec: Shape, strides: tuple[int, ...], threaded: bool) -> CopyProgram:
-    dst = _strided(spec.dimensions, strides, spec.dtype.itemsize)
+    dst = bytes_map(spec.dimensions, strides, spec.dtype.itemsize)
     source = buffer_element(spec)
     target = Element(spec.primitive_type, 8 * spec.dtype.itemsize)
     return compile_copy(access_map(spec), dst, source, target, threads=2 if threaded else 1)
@@ -137,21 +144,18 @@ def buffer_element(spec: Shape) -> Element:
     return Element(spec.primitive_type, spec.bits)
 
 
-def _strided(dims: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> AccessMap:
-    low = sum(min(0, (n - 1) * s) for n, s in zip(dims, strides, strict=True) if n)
-    high = sum(max(0, (n - 1) * s) for n, s in zip(dims, strides, strict=True) if n)
-    return strided_map(dims, strides, (low, high + itemsize), element_bits=8 * itemsize)
-
-
 def _as_array(x: Any) -> Array:
     if isinstance(x, TiledArray):
         raise TypeError("pack takes an array; this is packed already\n  unpack it first")
+    refuse_masked(x)
     try:
         array = np.asarray(x)
     except (ValueError, OverflowError) as error:
         raise LayoutError(f"this is no array: {error}") from error
-    if array.dtype.kind in "OSUMmT":
-        raise TypeError(f"an array of dtype {array.dtype} has no elements that a layout knows")
+    try:
+        from_numpy(array.dtype)
+    except LayoutError as error:
+        raise TypeError(str(error)) from error
     return array
 
 
@@ -161,16 +165,16 @@ def _source_element(array: Array, spec: Shape, casting: str) -> Element | None:
     Raises:
         LayoutError: `casting` does not allow the conversion, or a value does not fit a narrow integer.
     """
+    if not isinstance(casting, str):
+        raise TypeError(f"casting is one of {', '.join(CASTINGS)}, not {type(casting).__name__}")
     if casting not in CASTINGS:
         raise LayoutError(f"casting={casting!r}: write one of {', '.join(CASTINGS)}")
     have, want = array.dtype.newbyteorder("="), spec.dtype
     bits = 8 * array.itemsize
     if have == want:
         return Element(spec.primitive_type, bits)
-    if narrow_integer(spec.primitive_type) and have == np.dtype(
-        f"{spec.primitive_type[0].replace('s', 'i')}1"
-    ):
-        _check_range(array, spec)
+    if spec.element.byte_dtype is not None and have == spec.element.byte_dtype:
+        check_range(array, spec.element)
         return Element(spec.primitive_type, bits)
     if not np.can_cast(have, want, casting):  # type: ignore[arg-type]
         raise LayoutError(
@@ -183,47 +187,15 @@ def _source_element(array: Array, spec: Shape, casting: str) -> Element | None:
     return None
 
 
-def narrow_integer(primitive_type: str) -> bool:
-    """Whether the type is an integer narrower than a byte, for which int8 or uint8 arrays are taken."""
-    return primitive_type in ("s1", "s2", "s4", "u1", "u2", "u4")
-
-
-def _check_range(array: Array, spec: Shape) -> None:
-    bits = int(spec.primitive_type[1:])
-    low, high = (
-        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if spec.primitive_type[0] == "s" else (0, (1 << bits) - 1)
-    )
-    if array.size and not (low <= int(array.min()) and int(array.max()) <= high):
-        raise LayoutError(
-            f"the array holds {int(array.min())} to {int(array.max())}, but {spec.primitive_type} holds "
-            f"{low} to {high}\n  clip or mask the values first"
-        )
-
-
-def _padding_bytes(padding: Any, spec: Shape) -> bytes:
-    """One element of padding: what was asked for, else the shape's own value, else zero bits."""
-    value = spec.padding_value if padding is None else padding
-    return bytes(spec.dtype.itemsize) if value is None else value_bytes(value, spec)
-
-
 def _output(out: Any, spec: Shape, array: Array) -> TiledArray:
     """A TiledArray over `out`, or over fresh memory."""
     if out is None:
         dtype = np.dtype(np.uint8) if spec.packed else spec.dtype
         length = spec.size_in_bytes // dtype.itemsize
         return TiledArray(empty((length,), dtype), spec)
-    buffer = out.buffer if isinstance(out, TiledArray) else out
-    if not isinstance(buffer, np.ndarray):
-        raise TypeError(f"out is an array or a TiledArray, not {type(out).__name__}")
     if isinstance(out, TiledArray) and out.spec != spec:
         raise LayoutError(f"out holds {shape_name(out.spec)}, but the result is {shape_name(spec)}")
-    if buffer.ndim != 1 or not buffer.flags.c_contiguous:
-        raise LayoutError(f"out is a flat, contiguous array; this one has shape {buffer.shape}")
-    if buffer.dtype != np.uint8 and (spec.packed or buffer.dtype != spec.dtype):
-        wanted = "uint8" if spec.packed else f"{spec.dtype} or uint8"
-        raise LayoutError(f"out is {buffer.dtype}; this layout wants {wanted}")
-    if buffer.nbytes != spec.size_in_bytes:
-        raise LayoutError(f"out has {buffer.nbytes} bytes, but {shape_name(spec)} takes {spec.size_in_bytes}")
+    buffer = checked_buffer(out.buffer if isinstance(out, TiledArray) else out, spec, "out")
     if not buffer.flags.writeable:
         raise LayoutError("out is read-only")
     if np.may_share_memory(buffer, array):
@@ -278,10 +250,13 @@ def _pack_through_numpy(array: Array, target: TiledArray, fill: bytes | None, th
     spec = target.spec
     if fill is not None:
         pad = _padding_program(spec, fill, threads > 1)
-        pad.run(0, address(target.buffer), threads)
+        pad.run(0, address_of(target), threads, alive=target)
     for box in _pieces(array.shape, max(1, CHUNK_BYTES // max(array.itemsize, 1))):
+        piece = array[box]
+        if piece.dtype.kind == "c" and spec.element.kind not in ("complex", "pred"):
+            piece = piece.real  # NumPy's own conversion does the same, with a warning
         with np.errstate(all="ignore"):
-            target[box] = array[box].astype(spec.dtype)
+            target[box] = piece.astype(spec.dtype)
 
 
 @lru_cache(maxsize=64)
@@ -309,6 +284,3 @@ def _pieces(dims: tuple[int, ...], most: int) -> list[tuple[slice, ...]]:
         for prefix in outer
         for start in range(0, dims[k - 1], step)
     ]
-
-
-__all__ = ["NDArray", "array_map", "flat_bytes", "pack", "pack_program", "unpack", "unpack_program"]

@@ -1,4 +1,4 @@
-"""NumPy arrays as the compiler sees them: access maps, addresses, fresh outputs, one element's bytes."""
+"""NumPy arrays as the compiler sees them: access maps, addresses, fresh outputs."""
 
 from __future__ import annotations
 
@@ -7,24 +7,29 @@ import mmap
 import sys
 import sysconfig
 from contextlib import suppress
-from math import isnan, prod
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen.access import AccessMap, Leaf, Root, strided_map
-from codegen.errors import LayoutError, TilejitError
-from tilejit.layout.shape import Shape
+from codegen.errors import TilejitError
 from tilejit.strided import span
 
 Array = NDArray[Any]
+MAX_RANK = 64 if int(np.__version__.partition(".")[0]) >= 2 else 32
+"""The most dimensions that an array of NumPy has."""
 
 
 def array_map(array: Array) -> AccessMap:
     """The access map of an array, in bytes from its first element."""
-    bounds = span(array.shape, array.strides, array.itemsize)
-    return strided_map(array.shape, array.strides, bounds, element_bits=8 * array.itemsize)
+    return bytes_map(array.shape, array.strides, array.itemsize)
+
+
+def bytes_map(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> AccessMap:
+    """The access map of an array known by its numbers alone, in bytes from its first element."""
+    return strided_map(shape, strides, span(shape, strides, itemsize), element_bits=8 * itemsize)
 
 
 def halved(access: AccessMap) -> AccessMap:
@@ -86,8 +91,12 @@ def address(array: Array) -> int:
 
 
 LINE_BYTES = 64
-HUGE_BYTES = 4 << 20
-"""From this size on a fresh array lies on memory of its own that asks for huge pages."""
+HUGE_BYTES = 32 << 20
+"""From this size on a fresh array is mapped on whole huge pages.
+
+Below it malloc hands out what was freed just now, without a page fault, which is worth more; and NumPy
+itself asks for huge pages from 4 MiB on. At 32 MiB glibc stops keeping what is freed.
+"""
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> Array:
@@ -115,64 +124,3 @@ def _huge_pages(size: int) -> mmap.mmap:
     with suppress(OSError):
         memory.madvise(mmap.MADV_HUGEPAGE)
     return memory
-
-
-def value_bytes(value: Any, shape: Shape) -> bytes:
-    """One element of the shape's dtype that holds `value`, as bytes; a packed one sits in the low bits.
-
-    Floating-point values round to nearest, as an assignment does.
-
-    Raises:
-        LayoutError: the dtype cannot hold the value.
-        TypeError: the value is no number.
-    """
-    dtype = shape.dtype
-    number = np.asarray(value)
-    if number.ndim:
-        raise LayoutError(f"padding is one value, not an array of shape {number.shape}")
-    if number.dtype.kind == "O" and isinstance(value, int):
-        raise LayoutError(f"padding of {value.bit_length()} bits does not fit {shape.primitive_type}")
-    if number.dtype.kind not in "biufcV":
-        raise TypeError(f"padding is a number, not {type(value).__name__}")
-    if number.dtype.kind == "c" and dtype.kind != "c" and not number.imag:
-        number = number.real
-    if number.dtype.kind == "c" and dtype.kind != "c":
-        raise LayoutError(
-            f"padding {value!r} does not fit {shape.primitive_type}\n  choose a value it can hold"
-        )
-    try:
-        with np.errstate(all="ignore"):
-            element = number.astype(dtype)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise LayoutError(f"padding {value!r} is no value of {shape.primitive_type}: {error}") from error
-    if not _holds(element, number):
-        raise LayoutError(
-            f"padding {value!r} does not fit {shape.primitive_type}\n  choose a value it can hold"
-        )
-    return element.tobytes()
-
-
-def _holds(element: Array, number: Array) -> bool:
-    """Whether the element is the number, or the nearest one to it."""
-    wanted, got = number.item(), element.item()
-    if isinstance(got, complex):
-        parts = ("real", "imag")
-        return all(_holds(getattr(element, p), np.asarray(getattr(complex(wanted), p))) for p in parts)
-    try:
-        if isnan(wanted):
-            return isnan(got)
-        if float(got) in (float("inf"), float("-inf")) or isnan(got):
-            return float(wanted) == float(got)
-        exact = element.dtype.kind in "biu" or not _is_float(element.dtype)
-        return bool(wanted == got) if exact else True
-    except (TypeError, OverflowError):
-        return False
-
-
-def _is_float(dtype: np.dtype[Any]) -> bool:
-    if dtype.kind == "f":
-        return True
-    try:
-        return float(np.array(0.5).astype(dtype).item()) == 0.5
-    except (TypeError, ValueError):
-        return False

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from codegen.access import window_map
-from codegen.errors import LayoutError, LayoutIndexError
+from codegen.errors import LayoutError
 from codegen.ir import Element
-from codegen.pipeline import compile_copy
+from codegen.pipeline import CopyProgram, compile_copy
 from codegen.threads import thread_count
+from tilejit.basic_index import box_of_key, is_element
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.indexing import access_map, linear_index, shape_name
 from tilejit.layout.shape import Shape
-from tilejit.memory import Array, address, array_map, empty
+from tilejit.memory import MAX_RANK, Array, address, bytes_map, empty
+from tilejit.values import broadcast, elements
 
 
 class TiledArray:
@@ -25,13 +31,24 @@ class TiledArray:
 
     `buffer` is 1-D: of the element dtype, or uint8 when elements are packed into bytes. Indexing reads and
     writes in place, element by element or slice by slice, without unpacking the rest; slices are copies.
+
+    Raises:
+        LayoutError: at construction, where the buffer does not hold the shape, or the shape cannot be packed.
+        TypeError: at construction, where the buffer is no array or the shape no Shape.
     """
 
-    __slots__ = ("buffer", "spec")
+    __slots__ = ("_buffer", "_spec")
 
     def __init__(self, buffer: Array, spec: Shape) -> None:
-        self.buffer = buffer
-        self.spec = spec
+        if not isinstance(spec, Shape):
+            raise TypeError(
+                f"spec is a Shape, not {type(spec).__name__}\n  TiledArray.from_buffer reads texts, too"
+            )
+        self._buffer = checked_buffer(buffer, spec, "the buffer")
+        self._spec = spec
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._buffer, self._spec)
 
     @classmethod
     def from_buffer(cls, buffer: Any, obj: Any) -> TiledArray:
@@ -44,13 +61,18 @@ class TiledArray:
             TypeError: the buffer is not bytes-like.
         """
         spec = as_layout(obj)
-        check_packable(spec)
-        data = flat_bytes(buffer)
-        if data.nbytes != spec.size_in_bytes:
-            raise LayoutError(
-                f"the buffer has {data.nbytes} bytes, but {shape_name(spec)} takes {spec.size_in_bytes}"
-            )
+        data = checked_buffer(flat_bytes(buffer), spec, "the buffer")
         return cls(data if spec.packed else data.view(spec.dtype), spec)
+
+    @property
+    def buffer(self) -> Array:
+        """The flat memory: of the element dtype, or uint8."""
+        return self._buffer
+
+    @property
+    def spec(self) -> Shape:
+        """The shape and its layout."""
+        return self._spec
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -88,6 +110,9 @@ class TiledArray:
             raise TypeError("a tiled array without dimensions has no length")
         return self.shape[0]
 
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
     def __repr__(self) -> str:
         return f"TiledArray({shape_name(self.spec)}, {self.nbytes} bytes)"
 
@@ -96,18 +121,18 @@ class TiledArray:
 
         Raises:
             LayoutIndexError: the key is out of bounds or has too many parts.
+            LayoutError: the buffer has been resized.
             TypeError: the key holds anything but integers, slices, `...` and None.
         """
         starts, steps, extents, kept = box_of_key(key, self.shape)
-        if _is_element(key, self.shape):
+        memory = address_of(self)
+        if is_element(key, self.shape):
             return self._element(starts)
         out = empty(extents, self.dtype)
         if out.size:
-            source = window_map(access_map(self.spec), starts, steps, extents)
-            target = Element(self.spec.primitive_type, 8 * self.dtype.itemsize)
             threads = thread_count(None, 2 * out.nbytes)
-            program = compile_copy(source, array_map(out), self._stored(), target, threads=threads)
-            program.run(address(self.buffer), address(out), threads)
+            program = _window_program(self._spec, starts, steps, extents, out.strides, False, threads > 1)
+            program.run(memory, address(out), threads, alive=(self, out))
         return out.reshape(kept)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -115,111 +140,102 @@ class TiledArray:
 
         Raises:
             LayoutIndexError: the key is out of bounds or has too many parts.
-            LayoutError: the value does not broadcast or convert, or the buffer is read-only.
-            TypeError: the key holds anything but integers, slices, `...` and None.
+            LayoutError: the value does not broadcast, an element cannot hold it, or the buffer is read-only.
+            TypeError: the key holds anything but integers, slices, `...` and None, or the value no numbers.
         """
         starts, steps, extents, kept = box_of_key(key, self.shape)
-        if not self.buffer.flags.writeable:
+        memory = address_of(self)
+        if not self._buffer.flags.writeable:
             raise LayoutError("the buffer of this tiled array is read-only\n  copy it first")
-        values = self._values(value, kept).reshape(extents)
-        if not values.size:
-            return
-        if np.may_share_memory(values, self.buffer):
-            values = values.copy()
-        target = window_map(access_map(self.spec), starts, steps, extents)
-        source = Element(self.spec.primitive_type, 8 * self.dtype.itemsize)
-        threads = thread_count(None, 2 * values.nbytes)
-        program = compile_copy(array_map(values), target, source, self._stored(), threads=threads)
-        program.run(address(values), address(self.buffer), threads)
-
-    def _stored(self) -> Element:
-        return Element(self.spec.primitive_type, self.spec.bits)
+        own = elements(value, self._spec.element)
+        if np.may_share_memory(own, self._buffer):
+            own = own.copy()
+        values = broadcast(own, kept).reshape(extents)
+        if is_element(key, self.shape):
+            self._write_element(starts, values)
+        elif values.size:
+            threads = thread_count(None, 2 * values.nbytes)
+            program = _window_program(self._spec, starts, steps, extents, values.strides, True, threads > 1)
+            program.run(address(values), memory, threads, alive=(self, values))
 
     def _element(self, index: tuple[int, ...]) -> Any:
-        slot = linear_index(self.spec, index)
-        bits = self.spec.bits
-        if not self.spec.packed:
-            return self.buffer.view(self.dtype)[slot]
-        value = int(self.buffer[slot * bits // 8]) >> (slot * bits % 8) & ((1 << bits) - 1)
+        slot = linear_index(self._spec, index)
+        if not self._spec.packed:
+            return self._buffer.view(self.dtype)[slot]
+        bits = self._spec.bits
+        at, shift = divmod(slot * bits, 8)
+        value = int(self._buffer[at]) >> shift & ((1 << bits) - 1)
         return np.array([value], np.uint8).view(self.dtype)[0]
 
-    def _values(self, value: Any, shape: tuple[int, ...]) -> Array:
-        try:
-            array = np.asarray(value)
-            if array.dtype != self.dtype:
-                check = self.spec.primitive_type
-                array = _narrowed(array, check, self.dtype)
-            return np.broadcast_to(array, shape)
-        except (ValueError, OverflowError, TypeError) as error:
-            if isinstance(error, TypeError) and not isinstance(error, LayoutError):
-                raise TypeError(f"no value for {self.spec.primitive_type}: {error}") from error
-            raise LayoutError(f"the value does not fit here: {error}") from error
+    def _write_element(self, index: tuple[int, ...], value: Array) -> None:
+        slot = linear_index(self._spec, index)
+        data, raw = self._buffer.view(np.uint8), value.reshape(1).view(np.uint8)
+        if not self._spec.packed:
+            data[slot * raw.size : (slot + 1) * raw.size] = raw
+            return
+        bits = self._spec.bits
+        at, shift = divmod(slot * bits, 8)
+        mask = (1 << bits) - 1
+        data[at] = int(data[at]) & ~(mask << shift) | (int(raw[0]) & mask) << shift
 
 
-def _narrowed(array: Array, primitive_type: str, dtype: np.dtype[Any]) -> Array:
-    """The values as the stored dtype; integers must fit where elements are narrower than a byte."""
-    if primitive_type in ("s1", "s2", "s4", "u1", "u2", "u4") and array.dtype.kind in "iu" and array.size:
-        bits, signed = int(primitive_type[1:]), primitive_type[0] == "s"
-        low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
-        if int(array.min()) < low or int(array.max()) > high:
-            raise ValueError(f"{int(array.min())} to {int(array.max())} is beyond {primitive_type}")
-    with np.errstate(all="ignore"):
-        return array.astype(dtype)
+def address_of(tiled: TiledArray) -> int:
+    """The address of a tiled array's buffer.
+
+    Raises:
+        LayoutError: the buffer has been resized since.
+    """
+    _check_size(tiled.buffer, tiled.spec, "the buffer")
+    return address(tiled.buffer)
 
 
-def _is_element(key: Any, shape: tuple[int, ...]) -> bool:
-    parts = key if isinstance(key, tuple) else (key,)
-    return len(parts) == len(shape) and all(hasattr(p, "__index__") for p in parts)
+@lru_cache(maxsize=256)
+def _window_program(
+    spec: Shape,
+    starts: tuple[int, ...],
+    steps: tuple[int, ...],
+    extents: tuple[int, ...],
+    strides: tuple[int, ...],
+    writes: bool,
+    threaded: bool,
+) -> CopyProgram:
+    """The copy between a box of the tiled array and an array of those strides, in bytes."""
+    window = window_map(access_map(spec), starts, steps, extents)
+    array = bytes_map(extents, strides, spec.dtype.itemsize)
+    stored = Element(spec.primitive_type, spec.bits)
+    loose = Element(spec.primitive_type, 8 * spec.dtype.itemsize)
+    threads = 2 if threaded else 1
+    if writes:
+        return compile_copy(array, window, loose, stored, threads=threads)
+    return compile_copy(window, array, stored, loose, threads=threads)
 
 
-def box_of_key(
-    key: Any, shape: tuple[int, ...]
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """(starts, steps, extents, shape of the result) of a NumPy basic index."""
-    parts = list(key) if isinstance(key, tuple) else [key]
-    ellipses = [k for k, p in enumerate(parts) if p is Ellipsis]
-    given = sum(p is not None and p is not Ellipsis for p in parts)
-    if len(ellipses) > 1:
-        raise LayoutIndexError("an index has at most one ellipsis")
-    if given > len(shape):
-        raise LayoutIndexError(f"{given} indices for an array of {len(shape)} dimensions")
-    missing = [slice(None)] * (len(shape) - given)
-    at = ellipses[0] if ellipses else len(parts)
-    parts = parts[:at] + missing + parts[at + 1 :]
-    starts: list[int] = []
-    steps: list[int] = []
-    extents: list[int] = []
-    kept: list[int] = []
-    for part in parts:
-        if part is None:
-            kept.append(1)
-            continue
-        size = shape[len(starts)]
-        if isinstance(part, slice):
-            try:
-                start, stop, step = part.indices(size)
-            except ValueError as error:
-                raise LayoutIndexError(f"the slice {part}: {error}") from error
-            count = len(range(start, stop, step))
-            kept.append(count)
-        else:
-            start, step, count = _whole_number(part, size, len(starts)), 1, 1
-        starts.append(start if count else 0)
-        steps.append(step)
-        extents.append(count)
-    return tuple(starts), tuple(steps), tuple(extents), tuple(kept)
+def checked_buffer(buffer: Any, spec: Shape, what: str) -> Array:
+    """A buffer of the shape as a plain array, if it is flat and of the right dtype and size.
+
+    what: how messages call it.
+
+    Raises:
+        LayoutError: it does not hold the shape, or the shape cannot be packed.
+        TypeError: it is no array.
+    """
+    check_packable(spec)
+    if not isinstance(buffer, np.ndarray):
+        raise TypeError(f"{what} is an array, not {type(buffer).__name__}")
+    flat: Array = np.asarray(buffer)
+    if flat.ndim != 1 or not flat.flags.c_contiguous:
+        raise LayoutError(f"{what} is not a flat, contiguous array: its shape is {flat.shape}")
+    if flat.dtype != np.uint8 and (spec.packed or flat.dtype != spec.dtype):
+        wanted = "uint8" if spec.packed else f"{spec.dtype} or uint8"
+        raise LayoutError(f"{what} is {flat.dtype}, but {shape_name(spec)} wants {wanted}")
+    _check_size(flat, spec, what)
+    return flat
 
 
-def _whole_number(part: Any, size: int, dimension: int) -> int:
-    if isinstance(part, bool | np.bool_) or not hasattr(part, "__index__"):
-        raise TypeError(f"a tiled array is indexed with integers and slices, not {type(part).__name__}")
-    try:
-        index = int(part.__index__())
-    except TypeError as error:
-        raise TypeError(f"a tiled array is indexed with integers and slices: {error}") from error
-    if not -size <= index < size:
-        raise LayoutIndexError(f"index {index} lies outside dimension {dimension}, which has {size} elements")
-    return index % size
+def _check_size(buffer: Array, spec: Shape, what: str) -> None:
+    size = check_packable(spec)
+    if buffer.nbytes != size:
+        raise LayoutError(f"{what} has {buffer.nbytes} bytes, but {shape_name(spec)} takes {size}")
 
 
 def flat_bytes(buffer: Any) -> Array:
@@ -229,30 +245,48 @@ def flat_bytes(buffer: Any) -> Array:
         TypeError: it has no bytes to show.
         LayoutError: they do not lie side by side.
     """
-    if isinstance(buffer, np.ndarray):
-        if not buffer.flags.c_contiguous:
-            raise LayoutError(f"the buffer is not contiguous: strides {buffer.strides}")
-        return buffer.reshape(-1).view(np.uint8)
     try:
+        if isinstance(buffer, np.ndarray):
+            if not buffer.flags.c_contiguous:
+                raise LayoutError(f"the buffer is not contiguous: its strides are {buffer.strides}")
+            data: Array = np.asarray(buffer)
+            return data.reshape(-1).view(np.uint8)
         view = memoryview(buffer)
     except TypeError as error:
-        raise TypeError(f"a buffer is bytes-like, not {type(buffer).__name__}") from error
+        raise TypeError(f"a buffer is bytes-like, not {type(buffer).__name__}: {error}") from error
+    except (ValueError, BufferError) as error:
+        raise LayoutError(f"the buffer cannot be used: {error}") from error
     if not view.c_contiguous:
         raise LayoutError("the buffer is not contiguous")
-    return np.frombuffer(view.cast("B"), np.uint8) if view.nbytes else np.empty(0, np.uint8)
+    if "O" in view.format:
+        raise TypeError("a buffer is bytes-like; this one holds Python objects")
+    return np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
 
 
-def check_packable(spec: Shape) -> None:
-    """Refuse shapes that have no buffer of elements that NumPy knows.
+@lru_cache(maxsize=1024)
+def check_packable(spec: Shape) -> int:
+    """The bytes of a shape's buffer, if it is one of elements that NumPy knows.
 
     Raises:
-        LayoutError: an unknown size, an element width that is not the dtype's, or no NumPy dtype.
+        LayoutError: an unknown size, an element width that is not the dtype's, no NumPy dtype, or dimensions
+            that no array of NumPy has.
     """
-    _ = spec.dtype, spec.size_in_bytes
-    own, stored = spec.element.bits, 8 * spec.dtype.itemsize
+    size, itemsize = spec.size_in_bytes, spec.dtype.itemsize
+    own, stored = spec.element.bits, 8 * itemsize
     if spec.bits not in (own, stored) or spec.bits not in (1, 2, 4, 8, 16, 32, 64, 128):
         raise LayoutError(
             f"E({spec.bits}) is not how {spec.primitive_type} is stored\n  write E({own}) or leave it out"
             if own in (1, 2, 4, 8, 16, 32, 64, 128)
             else f"elements of {spec.bits} bits cannot be packed; leave E out to store one a byte"
         )
+    if spec.rank > MAX_RANK:
+        raise LayoutError(
+            f"the shape has {spec.rank} dimensions, but NumPy's arrays have at most {MAX_RANK}\n"
+            "  leave out dimensions of size 1, or merge some"
+        )
+    if itemsize * prod(n for n in spec.dimensions if n) > sys.maxsize:
+        raise LayoutError(
+            f"NumPy has no array of dimensions {list(spec.dimensions)}, not even without elements\n"
+            "  make the dimensions beside the 0 smaller"
+        )
+    return size
