@@ -18,6 +18,7 @@ from tilejit.layout.indexing import access_map, shape_name
 from tilejit.layout.padding import padding_bytes
 from tilejit.layout.shape import Shape
 from tilejit.memory import Array, address, bytes_map, empty, halved
+from tilejit.strided import overlaps_itself
 from tilejit.tiled_array import TiledArray, address_of, check_packable, checked_buffer
 from tilejit.values import check_range, refuse_masked
 
@@ -213,22 +214,11 @@ def _unpack_output(out: Any, tiled: TiledArray) -> Array:
         )
     if not out.flags.writeable:
         raise LayoutError("out is read-only")
-    if _overlaps_itself(out):
+    if overlaps_itself(out.shape, out.strides, out.itemsize):
         raise LayoutError(f"out has elements that share memory: strides {out.strides} for shape {out.shape}")
     if np.may_share_memory(out, tiled.buffer):
         raise LayoutError("out overlaps the buffer that is unpacked\n  give out= memory of its own")
     return out
-
-
-def _overlaps_itself(array: Array) -> bool:
-    reach = array.itemsize
-    for stride, extent in sorted(
-        (abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1
-    ):
-        if stride < reach:
-            return array.size > 0
-        reach += stride * (extent - 1)
-    return False
 
 
 def _as_tiled(t: Any, obj: Any) -> TiledArray:

@@ -245,10 +245,10 @@ def flat_bytes(buffer: Any) -> Array:
         TypeError: it has no bytes to show.
         LayoutError: they do not lie side by side.
     """
+    if isinstance(buffer, np.ndarray) and not buffer.flags.c_contiguous:
+        raise LayoutError(f"the buffer is not contiguous: its strides are {buffer.strides}")
     try:
         if isinstance(buffer, np.ndarray):
-            if not buffer.flags.c_contiguous:
-                raise LayoutError(f"the buffer is not contiguous: its strides are {buffer.strides}")
             data: Array = np.asarray(buffer)
             return data.reshape(-1).view(np.uint8)
         view = memoryview(buffer)
