@@ -52,7 +52,7 @@ def copyto(
         tuning = read_tuning(virtual_vector_size, specialize, tune)
     if threads is not None:
         thread_count(threads, 0)
-    if type(dst) is np.ndarray and dst.size < SMALL_ELEMENTS and tuning is DEFAULT:
+    if tuning is DEFAULT and type(dst) is np.ndarray and (dst.size < SMALL_ELEMENTS or _short_run(dst, src)):
         if casting is SAME_KIND and where is True:
             np.copyto(dst, apart(dst, src))  # NumPy takes 0.1 us to read two more arguments.
         else:
@@ -66,7 +66,6 @@ def copyto(
         and dst.flags.writeable
         and casting in CASTINGS
         and (source.dtype is dst.dtype or np.can_cast(source.dtype, dst.dtype, casting))
-        and not (tuning is DEFAULT and dst.nbytes < SMALL_RUN_BYTES and _one_run(dst, source))
     ):
         np.copyto(dst, src if source is None else apart(dst, source), casting, where)
         return
@@ -79,9 +78,15 @@ def copyto(
         plan.run(dst, source)
 
 
-def _one_run(dst: Array, src: Array) -> bool:
-    """Whether both sides are one stretch of memory in the same order."""
-    return dst.dtype is src.dtype and dst.strides == src.strides and dst.flags.forc
+def _short_run(dst: Array, src: Any) -> bool:
+    """Whether both sides are one short stretch of memory in the same order."""
+    return (
+        dst.nbytes < SMALL_RUN_BYTES
+        and type(src) is np.ndarray
+        and dst.dtype is src.dtype
+        and dst.strides == src.strides
+        and dst.flags.forc
+    )
 
 
 def _as_array(src: Any) -> Array | None:

@@ -23,7 +23,7 @@ from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
 PLAIN_ARRAYS = (np.ndarray, np.memmap)
 """Types whose elements are where their strides say, with no rules of their own for assignment."""
 
-SMALL_ELEMENTS = 1 << 12
+SMALL_ELEMENTS = 1 << 13
 """Below this NumPy has copied before we have looked up what to do."""
 
 HOLD_GIL_BYTES = 1 << 15
