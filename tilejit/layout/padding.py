@@ -64,6 +64,8 @@ def padding_bytes(value: object, dtype: PrimitiveType, what: str = "padding") ->
         LayoutError: elements of that type cannot hold the value.
         TypeError: it is no number.
     """
+    if isinstance(value, np.generic) and value.dtype == dtype.numpy:
+        return value.tobytes()  # its very bits: a NaN keeps its sign and payload
     number = checked_padding_value(value, dtype, what)
     if dtype.numpy is None:
         raise LayoutError(f"{dtype.name}[] has no elements to pad\n  leave {what} out")
