@@ -515,5 +515,5 @@ def test_every_half_as_a_float(level: str) -> None:
 def test_padding_of_the_element_type_keeps_its_bits() -> None:
     """A NaN's sign and payload are bits like any other."""
     nan = np.array([0xF9], np.uint8).view(ml_dtypes.float8_e3m4)[0]
-    t = pack(np.zeros(3, ml_dtypes.float8_e3m4), "{0:T(8)}", padding=nan)
+    t = tj.pack(np.zeros(3, ml_dtypes.float8_e3m4), "{0:T(8)}", padding=nan)
     assert t.buffer.view(np.uint8)[3:].tolist() == [0xF9] * 5
