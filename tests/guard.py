@@ -33,6 +33,7 @@ class Guarded:
 
     def place(self, size: int, *, at_end: bool, gap: int = 0) -> NDArray[np.uint8]:
         """`size` bytes flush against a guard page, `gap` bytes from it; canaries on the open side."""
+        assert size + gap <= len(self.bytes), f"{size} bytes and a gap of {gap} in {len(self.bytes)}"
         start = len(self.bytes) - size - gap if at_end else gap
         low, high = max(0, start - OPEN_SIDE), min(len(self.bytes), start + size + OPEN_SIDE)
         self.bytes[low:high] = CANARY

@@ -181,7 +181,10 @@ def _shape(case: Case, kind: str) -> Shape:
     big = case.chance(400)
     most = 400_000 if big else case.one_of(30, 200, 600, 2000)
     name = case.one_of(*CAST_TYPES) if kind == "cast" else None
-    return random_of.shape(case.pick, dtype=name, most=most)
+    shape = random_of.shape(case.pick, dtype=name, most=most)
+    while shape.size_in_bytes > ARENA_BYTES - 64:  # padding multiplies; what fits no arena is drawn again
+        shape = random_of.shape(case.pick, dtype=name, most=most)
+    return shape
 
 
 def _source(case: Case, dtype: np.dtype[Any], values: Array, dims: tuple[int, ...]) -> Array:
