@@ -30,16 +30,17 @@ def can_convert(source: str, target: str) -> bool:
     return (source, target) in CONVERSIONS
 
 
-def load_call(element: Element, address: str) -> str:
-    """The element at an address as an integer, or as a float where it is one."""
-    return f"load_{_stored_name(element)}({address})"
+def load_call(element: Element, address: str, *, at: str = "") -> str:
+    """The element at an address as an integer, or as a float where it is one; `at` is an offset in bytes."""
+    name = _stored_name(element)
+    return f"load_{name}_at({address}, {at})" if at else f"load_{name}({address})"
 
 
-def store_call(element: Element, address: str, value: str) -> str:
-    """Write a value as such an element."""
+def store_call(element: Element, address: str, value: str, *, at: str = "") -> str:
+    """Write a value as such an element; `at` is an offset in bytes behind the address."""
     name = _stored_name(element)
     name = name if name.startswith("f") else f"u{element.bits}"
-    return f"store_{name}({address}, {value})"
+    return f"store_{name}_at({address}, {at}, {value})" if at else f"store_{name}({address}, {value})"
 
 
 def _stored_name(element: Element) -> str:

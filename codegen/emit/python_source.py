@@ -132,25 +132,41 @@ def _transpose_call(stmt: Transpose, src: str, dst: str) -> str:
 
 
 def _elementwise(stmt: Elementwise, out: Writer, nest: LoopNest, src: str, dst: str) -> None:
-    source, target = stmt.src_element, stmt.dst_element
     in_bits = nest.buffer("dst").unit_bits == 1
     with out.block(f"for k in range({_text(stmt.count)}):"):
-        to = f"{dst} + k * {_text(stmt.dst_step)}"
-        at = f"{src} + k * {_text(stmt.src_step)}"
-        to = f"({to}) >> 3" if in_bits and target.bits >= 8 else to
-        at = f"({at}) >> 3" if in_bits and source.bits >= 8 else at
-        match stmt.value:
-            case Fill() if target.bits >= 8:
-                out.line(f"fill_run({to}, {target.bits // 8}, fill_low, fill_high)")
-            case Fill():
-                out.line(store_call(target, to, "fill_low"))
-            case Convert(_, kind, result):
-                value = CONVERSIONS[kind, result].format(load_call(source, at))
-                out.line(store_call(target, to, value))
-            case Load() if source.bits == target.bits and not in_bits:
-                out.line(f"move_u{source.bits}({to}, {at})")
-            case Load():
-                out.line(store_call(target, to, load_call(source, at)))
+        out.line(_bit_element(stmt, src, dst) if in_bits else _byte_element(stmt, src, dst))
+
+
+def _byte_element(stmt: Elementwise, src: str, dst: str) -> str:
+    """One element between addresses that count bytes."""
+    source, target = stmt.src_element, stmt.dst_element
+    to, at = f"k * {_text(stmt.dst_step)}", f"k * {_text(stmt.src_step)}"
+    match stmt.value:
+        case Fill():
+            return f"fill_run({dst} + {to}, {target.bits // 8}, fill_low, fill_high)"
+        case Convert(_, kind, result):
+            value = CONVERSIONS[kind, result].format(load_call(source, src, at=at))
+            return store_call(target, dst, value, at=to)
+        case Load():
+            return f"move_u{source.bits}_at({dst}, {to}, {src}, {at})"
+
+
+def _bit_element(stmt: Elementwise, src: str, dst: str) -> str:
+    """One element between addresses that count bits, where one side is packed."""
+    source, target = stmt.src_element, stmt.dst_element
+    to = f"{dst} + k * {_text(stmt.dst_step)}"
+    at = f"{src} + k * {_text(stmt.src_step)}"
+    to = f"({to}) >> 3" if target.bits >= 8 else to
+    at = f"({at}) >> 3" if source.bits >= 8 else at
+    match stmt.value:
+        case Fill() if target.bits >= 8:
+            return f"fill_run({to}, {target.bits // 8}, fill_low, fill_high)"
+        case Fill():
+            return store_call(target, to, "fill_low")
+        case Convert():
+            raise AssertionError("emit: packed elements are not converted")
+        case Load():
+            return store_call(target, to, load_call(source, at))
 
 
 def _text(size: Size) -> str:

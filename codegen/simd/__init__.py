@@ -12,7 +12,7 @@ def routines() -> dict[str, Any]:
     names: dict[str, Any] = {}
     for module in (memory, runs, casts):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
-    names |= transposes.TRANSPOSES | blocks.INTERLEAVES
+    names |= memory.ELEMENTS | transposes.TRANSPOSES | blocks.INTERLEAVES
     names |= bits.PACKERS | bits.UNPACKERS | bits.BIT_LOADS | bits.BIT_STORES
     return names
 

@@ -58,6 +58,15 @@ def store_streaming(builder: Any, value: Any, address: Any) -> None:
     done.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(I32, 1)]))
 
 
+def element_pointer(builder: Any, base: Any, offset: Any, kind: Any) -> Any:
+    """The place `offset` bytes behind a base, in a form that tells LLVM which places follow each other.
+
+    A sum made into a pointer hides that: contiguous loops then become gathers and scatters.
+    """
+    place = builder.gep(pointer(builder, base, I8), [offset], source_etype=I8)
+    return builder.bitcast(place, kind.as_pointer())
+
+
 def vector(bits: int, lanes: int) -> Any:
     """The LLVM type of `lanes` integers of `bits` bits."""
     return ir.VectorType(ir.IntType(bits), lanes)
@@ -188,6 +197,63 @@ def _fence(builder: Any) -> None:
 
 
 stream_fence = statement(_fence, 0, "stream_fence")
+
+
+def _element_loader(name: str, kind: Any, result: Any, extend: str) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = builder.load(element_pointer(builder, args[0], args[1], kind))
+        value.align = 1
+        tag(builder, value, "src")
+        return getattr(builder, extend)(value, I64) if extend else value
+
+    namespace = {"signature": result(types.int64, types.int64), "generate": generate}
+    exec(f"def load_{name}_at(typing, base, offset):\n    return signature, generate\n", namespace)
+    return intrinsic(namespace[f"load_{name}_at"])
+
+
+def _element_storer(name: str, kind: Any, argument: Any, narrow: bool) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = builder.trunc(args[2], kind) if narrow else args[2]
+        done = builder.store(value, element_pointer(builder, args[0], args[1], value.type))
+        done.align = 1
+        tag(builder, done, "dst")
+        return context.get_dummy_value()
+
+    namespace = {"signature": types.void(types.int64, types.int64, argument), "generate": generate}
+    exec(f"def store_{name}_at(typing, base, offset, value):\n    return signature, generate\n", namespace)
+    return intrinsic(namespace[f"store_{name}_at"])
+
+
+def _element_mover(width: int) -> Any:
+    kind = vector(8, width) if width > 8 else ir.IntType(8 * width)
+
+    def emit(builder: Any, dst: Any, dst_offset: Any, src: Any, src_offset: Any) -> None:
+        value = builder.load(element_pointer(builder, src, src_offset, kind))
+        value.align = 1
+        tag(builder, value, "src")
+        done = builder.store(value, element_pointer(builder, dst, dst_offset, kind))
+        done.align = 1
+        tag(builder, done, "dst")
+
+    return statement(emit, 4, f"move_u{8 * width}_at")
+
+
+def _element_family() -> dict[str, Any]:
+    """Loads, stores and moves of the elements of a loop, by the names they have in kernels."""
+    out: dict[str, Any] = {f"move_u{8 * w}_at": _element_mover(w) for w in (1, 2, 4, 8, 16)}
+    for bits in (8, 16, 32, 64):
+        kind, narrow = ir.IntType(bits), bits < 64
+        for sign, extend in (("u", "zext"), ("s", "sext")):
+            name = f"{sign}{bits}"
+            out[f"load_{name}_at"] = _element_loader(name, kind, types.int64, extend if narrow else "")
+        out[f"store_u{bits}_at"] = _element_storer(f"u{bits}", kind, types.int64, narrow)
+    for name, kind, numba_type in (("f32", F32, types.float32), ("f64", F64, types.float64)):
+        out[f"load_{name}_at"] = _element_loader(name, kind, numba_type, "")
+        out[f"store_{name}_at"] = _element_storer(name, kind, numba_type, False)
+    return out
+
+
+ELEMENTS = _element_family()
 
 
 def _swap(bits: int) -> Any:
