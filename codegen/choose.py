@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from codegen.choose_transpose import transpose_schedule
 from codegen.errors import KernelError
 from codegen.ir import Convert, Fill, For, LoopNest, Ref, refs
 from codegen.passes.normalise import int_size, scalar
@@ -27,7 +28,12 @@ def choose(nest: LoopNest, *, threads: int = 1, footprint: int = 0) -> Schedule:
     the whole copy reads and writes, in bytes.
     """
     mode, inner, interleave = _transfer(nest)
-    stream = footprint >= STREAM_BYTES and mode in ("run", "transpose")
+    if mode == "transpose":
+        found = transpose_schedule(nest, stream=footprint >= STREAM_BYTES, threads=threads)
+        if found is not None:
+            return found
+        mode = "interleave"
+    stream = footprint >= STREAM_BYTES and mode in ("run", "interleave") and (mode == "run" or interleave != "")
     outer = [loop for loop in nest.loops if loop.axis not in inner]
     if stream:
         outer = _best_order(nest, outer, inner)
@@ -105,7 +111,7 @@ def _transfer(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:
         interleave = "dst"
     elif columns in INTERLEAVES and src.stride(row.axis) == columns * width and width < 16:
         interleave = "src"
-    return "transpose", (column.axis, row.axis), interleave
+    return "interleave" if interleave else "transpose", (column.axis, row.axis), interleave
 
 
 def _packed_transfer(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:

@@ -19,6 +19,7 @@ from codegen.ir import (
     Elementwise,
     Fill,
     FillRun,
+    Interleave,
     LoopNest,
     PackBits,
     Param,
@@ -29,6 +30,8 @@ from codegen.ir import (
     Transpose,
     UnpackBits,
 )
+
+from codegen.tiles import COLUMN, COLUMNS, DST, FIELDS, GRID_TABLES, ROW, ROWS, SRC, grid_tables
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Tables: TypeAlias = Mapping[str, NDArray[np.int64]]
@@ -112,6 +115,8 @@ class _Run:
                 to, pattern = self.place(dst, env), self.pattern()
                 for k in range(self.size(count)):
                     self.write("dst", to + k, 8, pattern[k % len(pattern)])
+            case Interleave():
+                self.interleave(stmt, env)
             case Transpose():
                 self.transpose(stmt, env)
             case Elementwise():
@@ -146,12 +151,27 @@ class _Run:
                 at = self.place(value.ref, env) + src_step  # type: ignore[attr-defined]
                 self.move(dst, at, dst_bits, src_bits)
 
-    def transpose(self, stmt: Transpose, env: dict[str, int]) -> None:
+    def interleave(self, stmt: Interleave, env: dict[str, int]) -> None:
         to, at, width = self.place(stmt.dst, env), self.place(stmt.src, env), stmt.width
         for r, c in product(range(self.size(stmt.rows)), range(self.size(stmt.columns))):
             dst = to + c * self.size(stmt.column_step) + r * width
             src = at + r * self.size(stmt.row_step) + c * width
             self.move(dst, src, 8 * width, 8 * width)
+
+    def transpose(self, stmt: Transpose, env: dict[str, int]) -> None:
+        """Tile by tile, so that the tables are judged with the rest."""
+        to, at, width = self.place(stmt.dst, env), self.place(stmt.src, env), stmt.width
+        if stmt.grid is None:
+            tiles, row_offsets, column_offsets = (self.tables[name] for name in GRID_TABLES)
+        else:
+            tiles, row_offsets, column_offsets = grid_tables(stmt.grid)
+        for tile in tiles.reshape(-1, FIELDS).tolist():
+            rows = range(tile[ROW], tile[ROW] + tile[ROWS])
+            columns = range(tile[COLUMN], tile[COLUMN] + tile[COLUMNS])
+            for (r, row), (c, column) in product(enumerate(rows), enumerate(columns)):
+                dst = to + tile[DST] + int(column_offsets[column]) + r * width
+                src = at + tile[SRC] + int(row_offsets[row]) + c * width
+                self.move(dst, src, 8 * width, 8 * width)
 
     def write_bits(self, start: int, bits: int, value: int) -> None:
         data = self.region("dst", start, bits)

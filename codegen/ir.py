@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from codegen.tiles import TileGrid
+
 
 @dataclass(frozen=True, slots=True)
 class Param:
@@ -107,13 +109,12 @@ class FillRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Transpose:
-    """Move rows x columns elements of `width` bytes: the source is contiguous along columns, the
-    destination along rows.
+class Interleave:
+    """Move rows x columns elements of `width` bytes where one side is a short digit that its other digit
+    follows without a hole: side "dst" packs 2, 4 or 8 rows together, side "src" takes as many columns apart.
+    Side "" is any other pair of digits, too short for registers.
 
     `column_step` is the destination's stride along columns, `row_step` the source's along rows, in bytes.
-    `interleave` is the side whose short digit is a constant of 2, 4 or 8 that its other digit follows
-    without a hole: "dst" packs rows together, "src" takes them apart, "" is any other pair of sizes.
     """
 
     dst: Ref
@@ -123,8 +124,28 @@ class Transpose:
     columns: Size
     row_step: Size
     column_step: Size
-    interleave: str = ""
+    side: str
     stream: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Transpose:
+    """Move a box whose sides are contiguous along different digits, tile by tile, blocks in registers.
+
+    `grid` says which rows, columns and tiles; None once sizes are lifted, when tables at run time say it.
+    `stage` is "" where blocks are stored at their places; else a panel is transposed into a buffer in cache
+    first: "rows", long result rows, each by itself, or "dense", short ones that follow each other. `stream`
+    sends whole aligned lines past the cache. `block` is what moves at one time: "line", 64 bytes each way; "lane", 16 bytes of each source row; or
+    "element".
+    """
+
+    dst: Ref
+    src: Ref
+    width: int
+    grid: TileGrid | None
+    stage: str = ""
+    stream: bool = False
+    block: str = "line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +201,7 @@ class ForEach:
     body: Stmt
 
 
-Transfer: TypeAlias = Store | CopyRun | FillRun | Transpose | Elementwise | PackBits | UnpackBits
+Transfer: TypeAlias = Store | CopyRun | FillRun | Interleave | Transpose | Elementwise | PackBits | UnpackBits
 Stmt: TypeAlias = For | ForEach | Transfer
 
 
@@ -240,7 +261,9 @@ def refs(stmt: Transfer) -> tuple[Ref | None, Ref]:
             return (None if isinstance(value, Fill) else _load(value).ref), ref
         case FillRun(dst):
             return None, dst
-        case CopyRun(dst, src) | Transpose(dst, src) | PackBits(dst, src) | UnpackBits(dst, src):
+        case CopyRun(dst, src) | Interleave(dst, src) | Transpose(dst, src):
+            return src, dst
+        case PackBits(dst, src) | UnpackBits(dst, src):
             return src, dst
 
 

@@ -7,18 +7,17 @@ after each. A `CopyProgram` is a copy ready to run on two addresses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from math import prod
-
-import numpy as np
-from numpy.typing import NDArray
 
 from codegen.access import AccessMap
 from codegen.choose import choose
-from codegen.ir import Element, Elementwise, LoopNest, refs
+from codegen.choose_transpose import misaligned
+from codegen.ir import Element, Elementwise, LoopNest, Transpose, refs
 from codegen.kernel import Kernel, Step, kernel_for
+from codegen.launch import GRID_ARGUMENTS, OFFSET_ARGUMENTS, Launch
 from codegen.lower_copy import LoweredCopy, box_nest, lower_copy, pad_nest
 from codegen.padding import PadBox
 from codegen.passes.lift_sizes import lift_sizes
@@ -28,7 +27,7 @@ from codegen.passes.split_run import split_run
 from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.widen import widen
 from codegen.refine import Box, PairTable
-from codegen.schedule import OUTER_RANKS
+from codegen.schedule import OUTER_RANKS, Schedule
 from codegen.settings import settings
 from codegen.threads import run_parts
 from codegen.verify import affine_range, check_bounds, check_disjoint, verify_copy, verify_nest
@@ -36,85 +35,7 @@ from codegen.verify import affine_range, check_bounds, check_disjoint, verify_co
 SCHEDULED = (super_vectorize, pad_rank)
 """The passes that obey a schedule, in this order."""
 
-TABLE_CHUNK = 1 << 12
-"""Entries of an offset table that exist at one time: the memory of a copy stays flat."""
-
-SMALL_TABLE = 1 << 12
-"""Tables up to this extent are worked out once, not chunk by chunk."""
-
 Observer = Callable[[str, LoopNest], None]
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One box ready to run: a kernel, its arguments, and its table of offsets where it has one."""
-
-    step: Step
-    src_offset: int
-    dst_offset: int
-    trips: int
-    tables: tuple[PairTable, ...] = ()
-    fill: tuple[int, int] | None = None
-    src_bounds: tuple[int, int] = (0, 0)
-    dst_bounds: tuple[int, int] = (0, 0)
-    reach: tuple[int, int, int, int] = (0, 0, 0, 0)
-    serial: bool = False
-
-    @cached_property
-    def sizes(self) -> NDArray[np.int64]:
-        """The table of arguments; the offset tables' addresses come in front when it has them."""
-        front = [0, 0] if self.tables else []
-        values = [*front, *(self.fill or ()), *(value for _, value in self.step.sizes)]
-        return np.array([v - (1 << 64) if v >= 1 << 63 else v for v in values], np.int64)
-
-    @cached_property
-    def _units(self) -> tuple[int, int]:
-        """Units an address counts on either side: 1 for bytes, 8 for bits."""
-        by_name = {b.name: 8 // b.unit_bits for b in self.step.vectorised.buffers}
-        return by_name.get("src", 1), by_name["dst"]
-
-    def run(self, src: int, dst: int, part: int, parts: int) -> None:
-        """Do one part of `parts` of the box."""
-        if self.serial and parts > 1:
-            if part:
-                return
-            part, parts = 0, 1
-        begin, end = self.trips * part // parts, self.trips * (part + 1) // parts
-        if begin == end:
-            return
-        src, dst = src * self._units[0] + self.src_offset, dst * self._units[1] + self.dst_offset
-        if not self.tables:
-            self.step.kernel.call(src, dst, self.sizes.ctypes.data, begin, end)
-            return
-        sizes = self.sizes.copy()
-        for src_table, dst_table in self._chunks(begin, end):
-            self._check_tables(src_table, dst_table)
-            sizes[0], sizes[1] = src_table.ctypes.data, dst_table.ctypes.data
-            self.step.kernel.call(src, dst, sizes.ctypes.data, 0, len(src_table))
-
-    def _chunks(self, begin: int, end: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        small = {
-            id(t): (t.src(np.arange(t.extent)), t.dst(np.arange(t.extent)))
-            for t in self.tables
-            if t.extent <= SMALL_TABLE
-        }
-        for start in range(begin, end, TABLE_CHUNK):
-            entry = np.arange(start, min(start + TABLE_CHUNK, end))
-            src, dst = np.zeros_like(entry), np.zeros_like(entry)
-            for table in reversed(self.tables):
-                index, entry = entry % table.extent, entry // table.extent
-                if id(table) in small:
-                    src += small[id(table)][0][index]
-                    dst += small[id(table)][1][index]
-                else:
-                    src += table.src(index)
-                    dst += table.dst(index)
-            yield src, dst
-
-    def _check_tables(self, src: NDArray[np.int64], dst: NDArray[np.int64]) -> None:
-        low, high, dst_low, dst_high = self.reach
-        check_bounds("source", int(src.min()) + low, int(src.max()) + high, self.src_bounds)
-        check_bounds("destination", int(dst.min()) + dst_low, int(dst.max()) + dst_high, self.dst_bounds)
 
 
 @dataclass(frozen=True)
@@ -265,8 +186,10 @@ class _Maker:
     def _parts(self, nest: LoopNest) -> tuple[LoopNest, ...]:
         return split_run(nest) if self.threads > 1 else (nest,)
 
-    def _launch(self, nest: LoopNest, tables: tuple[PairTable, ...]) -> Launch:
-        schedule = choose(nest, threads=self.threads, footprint=self.footprint)
+    def _launch(
+        self, nest: LoopNest, tables: tuple[PairTable, ...], schedule: Schedule | None = None
+    ) -> Launch:
+        schedule = schedule or choose(nest, threads=self.threads, footprint=self.footprint)
         vectorised = nest
         for run in SCHEDULED:
             vectorised = run(vectorised, schedule)
@@ -275,20 +198,23 @@ class _Maker:
         self.observe("lift_sizes", lifted)
         inner = vectorised.innermost
         fills = refs(inner)[0] is None
-        names = tuple(name for name, _ in sizes)
-        front = ("src_offsets", "dst_offsets") if tables else ()
-        kernel = kernel_for(lifted, (*front, *(("fill_low", "fill_high") if fills else ()), *names))
+        front = OFFSET_ARGUMENTS if tables else ()
+        if isinstance(inner, Transpose):
+            front += GRID_ARGUMENTS
+        if fills:
+            front += ("fill_low", "fill_high")
+        kernel = kernel_for(lifted, (*front, *(name for name, _ in sizes)))
         reach = self._prove(nest, affine=not tables)
         src_ref, dst_ref = refs(nest.innermost)
         src_at = int_size(src_ref.const) if src_ref else 0
         dst_at = int_size(dst_ref.const)
         in_bytes = self.lowered.dst.unit_bits == 1 and vectorised.buffer("dst").unit_bits == 8
         src_at, dst_at = (src_at // 8, dst_at // 8) if in_bytes else (src_at, dst_at)
-        return Launch(
+        launch = Launch(
             Step(nest, schedule, vectorised, kernel, sizes),
             src_at,
             dst_at,
-            prod(t.extent for t in tables) if tables else int_size(vectorised.loops[0].extent),
+            _trips(vectorised, tables),
             tables,
             self._pattern(inner) if fills else None,
             self.lowered.src.bounds,
@@ -296,6 +222,8 @@ class _Maker:
             reach,
             serial=vectorised.buffer("dst").unit_bits == 1,
         )
+        otherwise = misaligned(schedule, nest)
+        return replace(launch, misaligned=self._launch(nest, tables, otherwise)) if otherwise else launch
 
     def _prove(self, nest: LoopNest, *, affine: bool) -> tuple[int, int, int, int]:
         """The reach of a nest's loops on both sides; within the bounds, unless tables are still to come."""
@@ -330,6 +258,16 @@ class _Maker:
             element = bytes([sum(value << k for k in range(0, 8, bits))])
         whole = (element * (16 // len(element)))[:16]
         return int.from_bytes(whole[:8], "little"), int.from_bytes(whole[8:], "little")
+
+
+def _trips(nest: LoopNest, tables: tuple[PairTable, ...]) -> int:
+    """What is shared among threads: entries of tables, tiles, or the first loop."""
+    if tables:
+        return prod(t.extent for t in tables)
+    inner = nest.innermost
+    if isinstance(inner, Transpose) and inner.grid:
+        return inner.grid.count
+    return int_size(nest.loops[0].extent)
 
 
 def _strided_table(extent: int, src: int, dst: int) -> PairTable:

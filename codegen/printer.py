@@ -12,6 +12,7 @@ from codegen.ir import (
     FillRun,
     For,
     ForEach,
+    Interleave,
     Load,
     LoopNest,
     PackBits,
@@ -23,6 +24,7 @@ from codegen.ir import (
     Transpose,
     UnpackBits,
 )
+from codegen.tiles import TileGrid
 
 
 def format_nest(nest: LoopNest) -> str:
@@ -64,13 +66,18 @@ def format_transfer(stmt: Transfer) -> str:
             return f"{format_ref(dst)} <- {format_ref(src)}, {format_size(count)} bytes{how}"
         case FillRun(dst, count):
             return f"{format_ref(dst)} <- padding, {format_size(count)} bytes"
-        case Transpose(dst, src, width, rows, columns, row_step, column_step, interleave, stream):
-            how = {"dst": "interleave", "src": "deinterleave", "": "transpose"}[interleave]
+        case Interleave(dst, src, width, rows, columns, row_step, column_step, side, stream):
+            how = {"dst": "interleave", "src": "deinterleave", "": "transpose"}[side]
             how = f"streamed {how}" if stream else how
             return (
                 f"{format_ref(dst)} <- {how} {format_ref(src)}, {format_size(rows)} rows of "
                 f"{format_size(columns)} u{8 * width}, rows {format_size(row_step)} apart, "
                 f"columns {format_size(column_step)} apart"
+            )
+        case Transpose(dst, src, width, grid, stage, stream, block):
+            how = f"{'streamed ' if stream else ''}{f'{stage} staged ' if stage else ''}transpose"
+            return (
+                f"{format_ref(dst)} <- {how} {format_ref(src)}, u{8 * width} by {block}s{_format_grid(grid)}"
             )
         case Elementwise(dst, value, count, dst_step, src_step):
             return (
@@ -87,6 +94,19 @@ def format_transfer(stmt: Transfer) -> str:
                 f"{format_ref(dst)} <- {format_size(count)} bytes of {8 // bits} elements each, "
                 f"unpacked from {format_ref(src)} to places {format_size(step)} apart"
             )
+
+
+def _format_grid(grid: TileGrid | None) -> str:
+    """Rows, columns and tiles, where they are not left to tables at run time."""
+    if grid is None:
+        return ", tile by tile"
+
+    def digits(of: tuple[tuple[int, int, int], ...], side: int) -> str:
+        return " x ".join(f"{digit[0]} at {digit[side]}" for digit in of)
+
+    text = f", rows {digits(grid.rows, 1)}, columns {digits(grid.columns, 2)}"
+    others = "".join(f", {n} times {src} and {dst}" for n, src, dst in grid.others)
+    return f"{text}{others}, {grid.count} tiles of {grid.tile[0]}x{grid.tile[1]}"
 
 
 def format_expr(value: Expr) -> str:

@@ -5,10 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Mode: TypeAlias = Literal["run", "fill", "transpose", "elements", "pack bits", "unpack bits"]
+Mode: TypeAlias = Literal["run", "fill", "interleave", "transpose", "elements", "pack bits", "unpack bits"]
 
 OUTER_RANKS = (2, 4, 6)
 """Outer loops are padded with loops of one to one of these, so that few kernels serve all shapes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransposeSchedule:
+    """How a transposed copy is carried out; axes are the most minor first.
+
+    rows, columns  axes joined along the destination's, and along the source's, contiguous direction
+    tile           rows and columns of one tile
+    stage, stream, block  as in `ir.Transpose`
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    tile: tuple[int, int]
+    stage: str
+    stream: bool
+    block: str
+
+    def __str__(self) -> str:
+        rows, columns = " ".join(self.rows), " ".join(self.columns)
+        text = f"rows {rows} | columns {columns} | tiles {self.tile[0]}x{self.tile[1]} by {self.block}s"
+        text += f" | staged {self.stage}" if self.stage else ""
+        return text + (" | streaming stores" if self.stream else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +40,9 @@ class Schedule:
 
     mode         what the innermost loops become
     outer        the loops that stay loops, outermost first; the first one is shared among threads
-    inner        the loops that the transfer takes in: () | (run,) | (columns, rows)
-    interleave   for a transpose: the side ("dst" or "src") whose short digit is a constant, else ""
+    inner        the loops that the transfer takes in: () | (run,) | (columns, rows) of an interleave
+    interleave   the side ("dst" or "src") whose short digit is a constant, for that mode
+    transpose    how a transposed copy is cut and written, for that mode
     rank         outer loops after padding with loops of one
     stream       whole aligned lines go past the cache
     """
@@ -29,10 +53,13 @@ class Schedule:
     interleave: str = ""
     rank: int = 1
     stream: bool = False
+    transpose: TransposeSchedule | None = None
 
     def __str__(self) -> str:
         order = " ".join(self.outer) or "none"
         taken = " ".join(self.inner) or "none"
+        if self.transpose:
+            return f"{self.mode} | {self.transpose} | others {order}"
         packed = f" | interleave {self.interleave}" if self.interleave else ""
         parallel = f" | parallel {self.outer[0]}" if self.outer else ""
         stream = " | streaming stores" if self.stream else ""

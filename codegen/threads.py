@@ -9,6 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from codegen.errors import KernelError
 from codegen.settings import settings
 
@@ -109,6 +111,18 @@ def _pool() -> ThreadPoolExecutor:
             pool = ThreadPoolExecutor(max_workers=64, thread_name_prefix="tilejit")
             _pools[os.getpid()] = pool
         return pool
+
+
+_local = threading.local()
+
+
+def scratch(size_bytes: int) -> int:
+    """The address of a buffer of this thread's own, on a line's start, that lives until it asks for a larger."""
+    held = getattr(_local, "buffer", None)
+    if held is None or len(held) < size_bytes + 64:
+        held = _local.buffer = np.empty(size_bytes + 64, np.uint8)
+    address: int = held.ctypes.data
+    return (address + 63) & ~63
 
 
 def _after_fork() -> None:

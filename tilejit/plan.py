@@ -274,8 +274,10 @@ def _calls(program: CopyProgram, *, hold_gil: bool) -> tuple[tuple[Any, int, int
     """
     calls = []
     for launch in program.launches:
+        if not launch.is_one_call:
+            return ()
         code = ctypes.cast(launch.step.kernel.call, ctypes.c_void_p).value  # type: ignore[arg-type]
-        if program.first or launch.tables or launch.fill is not None or code is None:
+        if program.first or launch.fill is not None or code is None:
             return ()
         function = _CALLERS[hold_gil](code)
         calls.append((function, launch.src_offset, launch.dst_offset, address(launch.sizes), launch.trips))

@@ -19,23 +19,26 @@ from codegen.ir import (
     FillRun,
     For,
     ForEach,
+    Interleave,
     Load,
     LoopNest,
     PackBits,
     Size,
     Stmt,
+    Transfer,
     Transpose,
     UnpackBits,
 )
 from codegen.printer import format_transfer
+from codegen.tiles import COLUMN, COLUMNS, DST, FIELDS, NEXT_ROW, NEXT_SRC, ROW, ROWS, SRC
 
 
 def kernel_name(nest: LoopNest, arguments: tuple[str, ...]) -> str:
     """A name that says what the kernel does and tells it from all others."""
     digest = sha256(repr((nest, arguments)).encode()).hexdigest()[:12]
     inner = nest.innermost
-    if isinstance(inner, Transpose) and inner.interleave:
-        return f"{'interleave' if inner.interleave == 'dst' else 'deinterleave'}_{digest}"
+    if isinstance(inner, Interleave):
+        return f"{_interleave_name(inner)}_{digest}"
     kind = {
         CopyRun: "copy_runs",
         FillRun: "fill_runs",
@@ -55,13 +58,14 @@ def emit(nest: LoopNest, arguments: tuple[str, ...]) -> str:
     out.line()
     loops = " ".join(loop.axis for loop in nest.loops)
     each = "for each table entry, " if nest.table_loop else ""
-    out.line(f"{each}loops {loops}, the first over [begin, end), around:")
+    what = "tiles" if isinstance(nest.innermost, Transpose) else f"loops {loops}"
+    out.line(f"{each}{what}, the first over [begin, end), around:")
     out.line(format_transfer(nest.innermost))
     out.line('"""')
     out.line()
     body = Writer()
     _statement(nest.body, body, nest, ("src", "dst"), first=True)
-    if getattr(nest.innermost, "stream", False):
+    if _streams(nest.innermost):
         body.line("stream_fence()")
     used = set(findall(r"\w+", body.text()))
     with out.block(f"def {name}(src, dst, sizes, begin, end):"):
@@ -107,8 +111,10 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
             out.line(f"{'stream' if stream else 'copy'}_run({dst}, {src}, {_text(count)})")
         case FillRun(_, count):
             out.line(f"fill_run({dst}, {_text(count)}, fill_low, fill_high)")
+        case Interleave():
+            out.line(_interleave_call(stmt, src, dst))
         case Transpose():
-            out.line(_transpose_call(stmt, src, dst))
+            _tiles(stmt, out, src, dst, first=nest.table_loop is None)
         case PackBits(_, _, bits, count, step):
             out.line(f"pack_bits_{bits}({dst}, {src}, {_text(count)}, {_text(step)})")
         case UnpackBits(_, _, bits, count, step):
@@ -119,16 +125,46 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
             raise AssertionError(f"emit: no rule for {type(stmt).__name__}")
 
 
-def _transpose_call(stmt: Transpose, src: str, dst: str) -> str:
+def _streams(stmt: Transfer) -> bool:
+    """Whether lines go past the cache, which other threads must be kept from seeing too late."""
+    return isinstance(stmt, CopyRun | Interleave | Transpose) and stmt.stream
+
+
+def _interleave_name(stmt: Interleave) -> str:
+    return {"dst": "interleave", "src": "deinterleave", "": "transpose_small"}[stmt.side]
+
+
+def _interleave_call(stmt: Interleave, src: str, dst: str) -> str:
     kind = f"u{8 * stmt.width}"
-    rows, columns = _text(stmt.rows), _text(stmt.columns)
+    if not stmt.side:
+        shape = f"{_text(stmt.rows)}, {_text(stmt.columns)}, {_text(stmt.row_step)}, {_text(stmt.column_step)}"
+        return f"transpose_small_{kind}({dst}, {src}, {shape})"
+    name = f"{'stream_' if stmt.stream else ''}{_interleave_name(stmt)}"
+    if stmt.side == "dst":
+        return f"{name}_{_text(stmt.rows)}_{kind}({dst}, {src}, {_text(stmt.columns)}, {_text(stmt.row_step)})"
+    return f"{name}_{_text(stmt.columns)}_{kind}({dst}, {src}, {_text(stmt.rows)}, {_text(stmt.column_step)})"
+
+
+def _tiles(stmt: Transpose, out: Writer, src: str, dst: str, *, first: bool) -> None:
+    """The loop over tiles; the fields of an entry are those of `tiles.py`."""
+    kind = f"{stmt.block}s_u{8 * stmt.width}"
     stream = "stream_" if stmt.stream else ""
-    if stmt.interleave == "dst":
-        return f"{stream}interleave_{rows}_{kind}({dst}, {src}, {columns}, {_text(stmt.row_step)})"
-    if stmt.interleave == "src":
-        return f"{stream}deinterleave_{columns}_{kind}({dst}, {src}, {rows}, {_text(stmt.column_step)})"
-    steps = f"{_text(stmt.row_step)}, {_text(stmt.column_step)}"
-    return f"{stream}transpose_{kind}({dst}, {src}, {rows}, {columns}, {steps})"
+    dense = stmt.stage == "dense"
+    with out.block(f"for k in range({'begin, end' if first else 'tile_count'}):"):
+        out.line(f"tile = tiles + {8 * FIELDS} * k")
+        out.line(f"src_tile = {src} + int64_at(tile, {SRC})")
+        out.line(f"dst_tile = {dst} + int64_at(tile, {DST})")
+        out.line(f"rows = row_offsets + 8 * int64_at(tile, {ROW})")
+        out.line(f"columns = column_offsets + 8 * int64_at(tile, {COLUMN})")
+        shape = ["dst_tile", "src_tile", "rows", f"int64_at(tile, {ROWS})", "columns", f"int64_at(tile, {COLUMNS})"]
+        following = [f"{src} + int64_at(tile, {NEXT_SRC})", f"row_offsets + 8 * int64_at(tile, {NEXT_ROW})"]
+        if stmt.stage:
+            panel = ["scratch", "places", *(["segments", "segment_count"] if dense else [])]
+            name, arguments = f"{stream}staged_{stmt.stage}_by_{kind}", [*shape, *panel, *following]
+        else:
+            name = f"{stream}transpose_{kind}"
+            arguments = [*shape, *following] if stmt.stream else shape
+        out.line(f"{name}({', '.join(arguments)})")
 
 
 def _elementwise(stmt: Elementwise, out: Writer, nest: LoopNest, src: str, dst: str) -> None:

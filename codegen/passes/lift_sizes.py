@@ -14,6 +14,7 @@ from codegen.ir import (
     Fill,
     FillRun,
     For,
+    Interleave,
     Load,
     LoopNest,
     PackBits,
@@ -54,7 +55,7 @@ def _moved(element: Element, inner: Transfer) -> Element:
     match inner:
         case CopyRun() | FillRun():
             return Element("u8", 8)
-        case Transpose() | PackBits() | UnpackBits():
+        case Interleave() | Transpose() | PackBits() | UnpackBits():
             return Element(f"u{element.bits}", element.bits)
         case Elementwise(_, value) if not isinstance(value, Convert):
             return Element(f"u{element.bits}", element.bits)
@@ -98,8 +99,10 @@ class _Lift:
                 return CopyRun(self.ref(dst), self.ref(src), self.size("count", count), stream)
             case FillRun(dst, count):
                 return FillRun(self.ref(dst), self.size("count", count))
+            case Interleave():
+                return self.interleave(stmt)
             case Transpose():
-                return self.transpose(stmt)
+                return replace(stmt, dst=self.ref(stmt.dst), src=self.ref(stmt.src), grid=None)
             case Elementwise():
                 return self.elementwise(stmt)
             case PackBits(dst, src, _, count, step):
@@ -111,14 +114,14 @@ class _Lift:
             case _:
                 raise AssertionError(f"lift_sizes: no rule for {type(stmt).__name__}")
 
-    def transpose(self, stmt: Transpose) -> Transpose:
+    def interleave(self, stmt: Interleave) -> Interleave:
         rows, columns = stmt.rows, stmt.columns
-        lifted: Transpose = self.changed(
+        lifted: Interleave = self.changed(
             stmt, stmt.dst, stmt.src, row_step=stmt.row_step, column_step=stmt.column_step
         )
-        if stmt.interleave == "dst":
+        if stmt.side == "dst":
             return replace(lifted, rows=rows, columns=self.size("columns", columns))
-        if stmt.interleave == "src":
+        if stmt.side == "src":
             return replace(lifted, rows=self.size("rows", rows), columns=columns)
         return replace(lifted, rows=self.size("rows", rows), columns=self.size("columns", columns))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir import For, LoopNest, wrap
+from codegen.ir import For, LoopNest, Transpose, wrap
 from codegen.schedule import Schedule
 
 
@@ -15,6 +15,8 @@ def pad_rank(nest: LoopNest, schedule: Schedule) -> LoopNest:
     after:   for i in 9: for pad1 in 1:           copy_run …
     """
     loops = nest.loops
+    if isinstance(nest.innermost, Transpose):
+        return nest
     missing = schedule.rank - len(loops)
     ones = tuple(For(f"one{k}", 1, nest.innermost) for k in range(missing))
     padded = (*loops[:1], *ones, *loops[1:]) if loops else ones

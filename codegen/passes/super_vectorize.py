@@ -10,6 +10,7 @@ from codegen.ir import (
     Elementwise,
     FillRun,
     For,
+    Interleave,
     Load,
     LoopNest,
     PackBits,
@@ -22,6 +23,7 @@ from codegen.ir import (
 )
 from codegen.passes.normalise import int_size, keep_only, scalar
 from codegen.schedule import Schedule
+from codegen.tiles import LINE_BYTES, Digit, TileGrid
 
 
 def super_vectorize(nest: LoopNest, schedule: Schedule) -> LoopNest:
@@ -38,8 +40,10 @@ def super_vectorize(nest: LoopNest, schedule: Schedule) -> LoopNest:
             transfer: Transfer = _run(nest, outer, inner[0], schedule)
         case "fill":
             nest, transfer = _fill(nest, outer, inner[0])
+        case "interleave":
+            transfer = _interleave(nest, outer, inner[0], inner[1], schedule)
         case "transpose":
-            transfer = _transpose(nest, outer, inner[0], inner[1], schedule)
+            outer, transfer = (), _transpose(nest, schedule)
         case "elements":
             transfer = _elements(nest, outer, inner[0] if inner else None)
         case "pack bits" | "unpack bits":
@@ -71,14 +75,14 @@ def _fill(nest: LoopNest, outer: tuple[For, ...], loop: For) -> tuple[LoopNest, 
     return nest, FillRun(_outside(nest, outer)[1], count)
 
 
-def _transpose(
+def _interleave(
     nest: LoopNest, outer: tuple[For, ...], columns: For, rows: For, schedule: Schedule
-) -> Transpose:
+) -> Interleave:
     src, dst = _places(nest, outer)
     whole_src, whole_dst = refs(scalar(nest))
     if whole_src is None:
-        raise AssertionError("a transpose has a source")
-    return Transpose(
+        raise AssertionError("an interleave has a source")
+    return Interleave(
         dst,
         src,
         nest.buffer("dst").element.bits // 8,
@@ -89,6 +93,28 @@ def _transpose(
         schedule.interleave,
         schedule.stream,
     )
+
+
+def _transpose(nest: LoopNest, schedule: Schedule) -> Transpose:
+    """All loops go into the transfer, which has an order of its own for its tiles."""
+    cut = schedule.transpose
+    src, dst = _places(nest, ())
+    whole_src, whole_dst = refs(scalar(nest))
+    if whole_src is None or cut is None:
+        raise AssertionError("a transpose has a source, and a schedule of its own")
+    extents = {loop.axis: int_size(loop.extent) for loop in nest.loops}
+
+    def digits(axes: tuple[str, ...]) -> tuple[Digit, ...]:
+        return tuple((extents[a], int_size(whole_src.stride(a)), int_size(whole_dst.stride(a))) for a in axes)
+
+    width = nest.buffer("dst").element.bits // 8
+    source_width = nest.buffer("src").element.bits // 8
+    side = LINE_BYTES // width
+    block = {"line": (side, side), "lane": (side, max(side // 4, 1)), "element": (1, 1)}[cut.block]
+    grid = TileGrid(
+        digits(cut.rows), digits(cut.columns), digits(schedule.outer), source_width, width, cut.tile, block
+    )
+    return Transpose(dst, src, width, grid, cut.stage, cut.stream, cut.block)
 
 
 def _elements(nest: LoopNest, outer: tuple[For, ...], loop: For | None) -> Elementwise:

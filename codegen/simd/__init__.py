@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.simd import bits, blocks, casts, memory, runs, transposes
+from codegen.simd import bits, blocks, casts, memory, runs, staging, transposes
 
 
 def routines() -> dict[str, Any]:
@@ -12,7 +12,7 @@ def routines() -> dict[str, Any]:
     names: dict[str, Any] = {}
     for module in (memory, runs, casts):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
-    names |= memory.ELEMENTS | transposes.TRANSPOSES | blocks.INTERLEAVES
+    names |= memory.ELEMENTS | transposes.TRANSPOSES | staging.STAGED | blocks.INTERLEAVES
     names |= bits.PACKERS | bits.UNPACKERS | bits.BIT_LOADS | bits.BIT_STORES
     return names
 

@@ -97,6 +97,23 @@ stream_64 = statement(
 move_u8, move_u16, move_u32, move_u64, move_u128 = move_1, move_2, move_4, move_8, move_16
 
 
+def _drainer(width: int, *, stream: bool = False) -> Any:
+    """A move out of a buffer that this kernel has filled: its load belongs to neither side of the copy."""
+
+    def emit(builder: Any, dst: Any, buffer: Any) -> None:
+        value = builder.load(pointer(builder, buffer, vector(8, width)))
+        value.align = 1
+        (store_streaming if stream else store)(builder, value, dst)
+
+    return statement(emit, 2, f"{'stream' if stream else 'drain'}_{width}")
+
+
+drain_1, drain_2, drain_4, drain_8, drain_16, drain_32, drain_64 = (
+    _drainer(w) for w in (1, 2, 4, 8, 16, 32, 64)
+)
+drain_line = _drainer(64, stream=True)
+
+
 def _loader(name: str, kind: Any, result: Any, extend: str = "") -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         value = load(builder, args[0], kind)

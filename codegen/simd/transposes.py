@@ -1,9 +1,9 @@
-"""Register transposes: blocks of one line each way, 64 bytes of 64/width rows.
+"""Transposes of tiles by tables of row and column offsets, blocks of one line each way in registers.
 
-A block loads whole lines, exchanges their 16-byte lanes so that lane l of register r holds row r + n*l
-(n = 16/width), and then unpacks within lanes log2(n) times; register k is then result row k, one full line.
-In-lane unpacks are one shuffle a cycle everywhere; permutes across lanes are not. A line is loaded once: at
-pitches that are powers of two all rows of a block share one set of the cache and push each other out.
+A block is 64/width source rows by 64/width columns ("line"), or by 16/width columns ("lane") where source
+runs are shorter than a line. Row r of a tile begins at src + row_offsets[r], column c of the result at
+dst + column_offsets[c]; a last block that would reach over an edge begins earlier and writes some elements
+again. Tiles with fewer rows than a block have are staged: see `staging`.
 """
 
 from __future__ import annotations
@@ -21,152 +21,139 @@ from codegen.simd.memory import (
     move_u32,
     move_u64,
     move_u128,
+    pointer,
     prefetch,
     statement,
     store,
     store_streaming,
     vector,
 )
-from codegen.simd.shuffles import shuffle, unpack
+from codegen.simd.networks import (
+    LANE_BYTES,
+    LANES,
+    LINE_BYTES,
+    join_lanes,
+    transposed_lanes,
+    transposed_lines,
+)
 
-LINE_BYTES = 64
-LANE_BYTES = 16
-LANES = LINE_BYTES // LANE_BYTES
-AHEAD_BYTES = 2 * LINE_BYTES
-"""How far ahead along its rows a streaming block asks for the source."""
+MOVES = {1: move_u8, 2: move_u16, 4: move_u32, 8: move_u64, 16: move_u128}
+"""Bytes of an element -> the routine that moves one."""
 
-
-def exchange_lanes(builder: Any, lines: list[Any]) -> list[Any]:
-    """Four lines to four: lane l of the q-th is lane q of the l-th."""
-    words = [builder.bitcast(line, vector(64, 8)) for line in lines]
-
-    def pick(a: Any, b: Any, lanes: tuple[int, int, int, int]) -> Any:
-        return shuffle(builder, a, b, [2 * lane + half for lane in lanes for half in (0, 1)])
-
-    low = pick(words[0], words[1], (0, 1, 4, 5)), pick(words[2], words[3], (0, 1, 4, 5))
-    high = pick(words[0], words[1], (2, 3, 6, 7)), pick(words[2], words[3], (2, 3, 6, 7))
-    pairs = ((*low, (0, 2, 4, 6)), (*low, (1, 3, 5, 7)), (*high, (0, 2, 4, 6)), (*high, (1, 3, 5, 7)))
-    return [builder.bitcast(pick(a, b, lanes), vector(8, LINE_BYTES)) for a, b, lanes in pairs]
+BLOCKS = ("line", "lane")
 
 
-def transposed(builder: Any, lines: list[Any], width: int) -> list[Any]:
-    """The result lines of a block, in order, from its source lines."""
+def _entry(builder: Any, table: Any, k: int) -> Any:
+    place = builder.add(table, ir.Constant(I64, 8 * k))
+    return builder.load(pointer(builder, place, I64))
+
+
+def block_columns(width: int, block: str) -> int:
+    """Columns that one block takes."""
+    return (LINE_BYTES if block == "line" else LANE_BYTES) // width
+
+
+def _result_lines(builder: Any, places: list[Any], width: int, block: str) -> list[Any]:
+    if block == "line":
+        return transposed_lines(builder, [load(builder, p, vector(8, LINE_BYTES)) for p in places], width)
     n = LANE_BYTES // width
-    groups = [exchange_lanes(builder, [lines[r + n * lane] for lane in range(LANES)]) for r in range(n)]
-    out: list[Any] = []
-    for q in range(LANES):
-        registers = [group[q] for group in groups]
-        for _ in range(n.bit_length() - 1):
-            registers = [
-                unpack(builder, registers[k // 2], registers[k // 2 + n // 2], k & 1, width) for k in range(n)
-            ]
-        out += registers
-    return out
+    lanes = [load(builder, p, vector(8, LANE_BYTES)) for p in places]
+    joined = [join_lanes(builder, [lanes[r + n * lane] for lane in range(LANES)]) for r in range(n)]
+    return transposed_lanes(builder, joined, width)
 
 
-def _block(width: int, *, stream: bool) -> Any:
+def _block(width: int, block: str, *, stream: bool) -> Any:
+    """block(dst, src, row_offsets, column_offsets, next_src, next_rows); the last two say what to prefetch."""
     rows = LINE_BYTES // width
 
-    def emit(builder: Any, dst: Any, src: Any, row_step: Any, column_step: Any) -> None:
-        lines = []
-        for r in range(rows):
-            at = builder.add(src, builder.mul(row_step, ir.Constant(I64, r)))
-            if stream:
-                prefetch(builder, builder.add(at, ir.Constant(I64, AHEAD_BYTES)))
-            lines.append(load(builder, at, vector(8, LINE_BYTES)))
-        for c, line in enumerate(transposed(builder, lines, width)):
-            at = builder.add(dst, builder.mul(column_step, ir.Constant(I64, c)))
+    def emit(builder: Any, dst: Any, src: Any, row_table: Any, column_table: Any, *following: Any) -> None:
+        places = [builder.add(src, _entry(builder, row_table, r)) for r in range(rows)]
+        for r in range(rows if following else 0):
+            prefetch(builder, builder.add(following[0], _entry(builder, following[1], r)))
+        for c, line in enumerate(_result_lines(builder, places, width, block)):
+            at = builder.add(dst, _entry(builder, column_table, c))
             whole = builder.bitcast(line, vector(8, LINE_BYTES))
             (store_streaming if stream else store)(builder, whole, at)
 
-    return statement(emit, 4, f"transpose_block_{width}_{'stream' if stream else 'plain'}")
+    return statement(emit, 6 if stream else 4, f"transpose_{block}_{width}_{'stream' if stream else 'plain'}")
 
 
-def _element_by_element(move: Any, width: int) -> Any:
-    """What no block covers: 64 bytes of each source row, 64 rows, so that lines stay in cache."""
-    tile_columns = max(LINE_BYTES // width, 4)
+PLAIN_BLOCKS = {(w, b): _block(w, b, stream=False) for w in MOVES for b in BLOCKS}
+
+
+def _small(width: int) -> Any:
+    """Digits too short for any block: 64 bytes of each source row, 64 rows, so that lines stay in cache."""
+    move, wide = MOVES[width], max(LINE_BYTES // width, 4)
 
     @njit(error_model="numpy")
-    def transpose_elements(dst, src, rows, columns, row_step, column_step):
-        for c0 in range(0, columns, tile_columns):
-            c1 = min(c0 + tile_columns, columns)
+    def transpose_small(dst, src, rows, columns, row_step, column_step):
+        for c0 in range(0, columns, wide):
             for r0 in range(0, rows, 64):
-                r1 = min(r0 + 64, rows)
-                for c in range(c0, c1):
-                    out = dst + c * column_step
-                    row = src + c * width
-                    for r in range(r0, r1):
+                for c in range(c0, min(c0 + wide, columns)):
+                    out, row = dst + c * column_step, src + c * width
+                    for r in range(r0, min(r0 + 64, rows)):
                         move(out + r * width, row + r * row_step)
 
-    return transpose_elements
+    return transpose_small
 
 
-def _transpose(width: int, elements: Any) -> Any:
-    block, side = _block(width, stream=False), LINE_BYTES // width
+def _plain(width: int, kind: str) -> Any:
+    block, rows_step, columns_step = (
+        PLAIN_BLOCKS[width, kind],
+        LINE_BYTES // width,
+        block_columns(width, kind),
+    )
 
     @njit(error_model="numpy")
-    def transpose(dst, src, rows, columns, row_step, column_step):
-        whole_rows, whole_columns = rows // side * side, columns // side * side
-        for r0 in range(0, whole_rows, 2 * side):
-            r1 = min(r0 + 2 * side, whole_rows)
-            for c in range(0, whole_columns, side):
-                for r in range(r0, r1, side):
-                    block(
-                        dst + c * column_step + r * width,
-                        src + r * row_step + c * width,
-                        row_step,
-                        column_step,
-                    )
-        # Last columns, then last rows: one call in the code, or it would be compiled twice.
-        for part in range(2):
-            r = whole_rows if part else 0
-            c = 0 if part else whole_columns
-            c1 = whole_columns if part else columns
-            at = dst + c * column_step + r * width
-            elements(at, src + r * row_step + c * width, rows - r, c1 - c, row_step, column_step)
+    def transpose(dst, src, row_offsets, rows, column_offsets, columns):
+        r = 0
+        while r < rows:
+            r = min(r, rows - rows_step)
+            c = 0
+            while c < columns:
+                c = min(c, columns - columns_step)
+                block(dst + r * width, src + c * width, row_offsets + 8 * r, column_offsets + 8 * c)
+                c += columns_step
+            r += rows_step
 
     return transpose
 
 
-def _stream_transpose(width: int, plain: Any) -> Any:
-    block, side = _block(width, stream=True), LINE_BYTES // width
+def _stream(width: int, kind: str) -> Any:
+    block, rows_step, columns_step = (
+        _block(width, kind, stream=True),
+        LINE_BYTES // width,
+        block_columns(width, kind),
+    )
 
     @njit(error_model="numpy")
-    def stream_transpose(dst, src, rows, columns, row_step, column_step):
-        """Whole lines past the cache where result rows start on lines alike, all others the plain way."""
-        head = min((-dst & 63) // width, rows)
-        if (dst % width) | (column_step & 63):
-            head = rows
-        whole_rows, whole_columns = head + (rows - head) // side * side, columns // side * side
-        for r0 in range(head, whole_rows, 2 * side):
-            r1 = min(r0 + 2 * side, whole_rows)
-            for c in range(0, whole_columns, side):
-                for r in range(r0, r1, side):
-                    block(
-                        dst + c * column_step + r * width,
-                        src + r * row_step + c * width,
-                        row_step,
-                        column_step,
-                    )
-        # First rows, last rows, last columns: one call in the code, or it would be compiled three times.
-        for part in range(3):
-            r = whole_rows if part == 1 else head if part == 2 else 0
-            r1 = head if part == 0 else whole_rows if part == 2 else rows
-            c = whole_columns if part == 2 else 0
-            at = dst + c * column_step + r * width
-            plain(at, src + r * row_step + c * width, r1 - r, columns - c, row_step, column_step)
+    def stream_transpose(dst, src, row_offsets, rows, column_offsets, columns, next_src, next_rows):
+        """Result columns begin on lines and rows are whole lines; asks for the next tile meanwhile."""
+        c = 0
+        while c < columns:
+            c = min(c, columns - columns_step)
+            for r in range(0, rows, rows_step):
+                block(
+                    dst + r * width,
+                    src + c * width,
+                    row_offsets + 8 * r,
+                    column_offsets + 8 * c,
+                    next_src + c * width,
+                    next_rows + 8 * r,
+                )
+            c += columns_step
 
     return stream_transpose
 
 
 def _family() -> dict[str, Any]:
-    """Every width, plain and streaming, by the name it has in kernels."""
-    moves = {1: move_u8, 2: move_u16, 4: move_u32, 8: move_u64, 16: move_u128}
+    """Every width and block, plain and streaming, by the name it has in kernels."""
     out: dict[str, Any] = {}
-    for width, move in moves.items():
-        name = f"transpose_u{8 * width}"
-        out[name] = _transpose(width, _element_by_element(move, width))
-        out[f"stream_{name}"] = _stream_transpose(width, out[name])
+    for width in MOVES:
+        out[f"transpose_small_u{8 * width}"] = _small(width)
+        for kind in BLOCKS:
+            out[f"transpose_{kind}s_u{8 * width}"] = _plain(width, kind)
+            out[f"stream_transpose_{kind}s_u{8 * width}"] = _stream(width, kind)
     return out
 
 

@@ -1,0 +1,178 @@
+"""One box of a copy ready to run: a kernel, the table of its arguments, and the tables that those point to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.ir import Transpose
+from codegen.kernel import Step
+from codegen.refine import PairTable
+from codegen.threads import scratch
+from codegen.tiles import LINE_BYTES, Panel, TileGrid
+from codegen.verify import check_bounds
+
+TABLE_CHUNK = 1 << 12
+"""Entries of a table that exist at one time: the memory of a copy stays flat."""
+
+SMALL_TABLE = 1 << 12
+"""Tables up to this extent are worked out once, not chunk by chunk."""
+
+OFFSET_ARGUMENTS = ("src_offsets", "dst_offsets")
+"""What a kernel gets in front of all else where it loops over the entries of offset tables."""
+
+GRID_ARGUMENTS = (
+    "tiles",
+    "tile_count",
+    "row_offsets",
+    "column_offsets",
+    "places",
+    "segments",
+    "segment_count",
+    "scratch",
+)
+"""What a transpose gets behind those."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One box ready to run.
+
+    tables     offset tables that the kernel loops over, or none
+    fill       the padding pattern as two numbers, where the box is padding
+    bounds     what may be touched of either side, in units; `reach` what one entry of the tables touches
+    misaligned what runs instead where the destination does not begin on a line, if that matters
+    """
+
+    step: Step
+    src_offset: int
+    dst_offset: int
+    trips: int
+    tables: tuple[PairTable, ...] = ()
+    fill: tuple[int, int] | None = None
+    src_bounds: tuple[int, int] = (0, 0)
+    dst_bounds: tuple[int, int] = (0, 0)
+    reach: tuple[int, int, int, int] = (0, 0, 0, 0)
+    serial: bool = False
+    misaligned: Launch | None = None
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """The table of arguments; addresses of tables that are made for each call are still 0."""
+        front: list[int] = [0, 0] if self.tables else []
+        if self.grid:
+            front += self._grid_arguments(self.grid)
+        values = [*front, *(self.fill or ()), *(value for _, value in self.step.sizes)]
+        return np.array([v - (1 << 64) if v >= 1 << 63 else v for v in values], np.int64)
+
+    @cached_property
+    def grid(self) -> TileGrid | None:
+        """The tiles of a transpose."""
+        inner = self.step.vectorised.innermost
+        return inner.grid if isinstance(inner, Transpose) else None
+
+    @cached_property
+    def _panel(self) -> Panel | None:
+        inner = self.step.vectorised.innermost
+        if not isinstance(inner, Transpose) or inner.grid is None:
+            return None
+        match inner.stage:
+            case "rows":
+                return inner.grid.panel
+            case "dense":
+                return inner.grid.dense_panel
+            case _:
+                return None
+
+    @cached_property
+    def _all_tiles(self) -> NDArray[np.int64] | None:
+        """The whole table of tiles where it is small, or where another loop goes round it."""
+        grid = self.grid
+        if grid is None or (grid.count > TABLE_CHUNK and not self.tables):
+            return None
+        return grid.entries(0, grid.count)
+
+    def _grid_arguments(self, grid: TileGrid) -> list[int]:
+        tiles, panel = self._all_tiles, self._panel
+        return [
+            0 if tiles is None else tiles.ctypes.data,
+            grid.count,
+            grid.row_offsets.ctypes.data,
+            grid.column_offsets.ctypes.data,
+            panel.places.ctypes.data if panel else 0,
+            panel.segments.ctypes.data if panel else 0,
+            len(panel.segments) if panel else 0,
+            0,
+        ]
+
+    @property
+    def is_one_call(self) -> bool:
+        """Whether the kernel is called once, with the same arguments each time."""
+        made = self.tables or self._panel or (self.grid and self._all_tiles is None)
+        return not made and self.misaligned is None
+
+    @cached_property
+    def _units(self) -> tuple[int, int]:
+        """Units an address counts on either side: 1 for bytes, 8 for bits."""
+        by_name = {b.name: 8 // b.unit_bits for b in self.step.vectorised.buffers}
+        return by_name.get("src", 1), by_name["dst"]
+
+    def run(self, src: int, dst: int, part: int, parts: int) -> None:
+        """Do one part of `parts` of the box."""
+        if self.serial and parts > 1:
+            if part:
+                return
+            part, parts = 0, 1
+        if self.misaligned and (dst + self.dst_offset) % LINE_BYTES:
+            self.misaligned.run(src, dst, part, parts)
+            return
+        begin, end = self.trips * part // parts, self.trips * (part + 1) // parts
+        if begin == end:
+            return
+        src, dst = src * self._units[0] + self.src_offset, dst * self._units[1] + self.dst_offset
+        if self.is_one_call:
+            self.step.kernel.call(src, dst, self.sizes.ctypes.data, begin, end)
+            return
+        sizes, call = self.sizes.copy(), self.step.kernel.call
+        if self._panel:
+            sizes[len(self.tables and OFFSET_ARGUMENTS) + len(GRID_ARGUMENTS) - 1] = scratch(self._panel.size_bytes)
+        if self.tables:
+            for src_table, dst_table in self._chunks(begin, end):
+                self._check_tables(src_table, dst_table)
+                sizes[0], sizes[1] = src_table.ctypes.data, dst_table.ctypes.data
+                call(src, dst, sizes.ctypes.data, 0, len(src_table))
+        elif self.grid and self._all_tiles is None:
+            for start in range(begin, end, TABLE_CHUNK):
+                tiles = self.grid.entries(start, min(start + TABLE_CHUNK, end))
+                sizes[0] = tiles.ctypes.data
+                call(src, dst, sizes.ctypes.data, 0, len(tiles))
+        else:
+            call(src, dst, sizes.ctypes.data, begin, end)
+
+    def _chunks(self, begin: int, end: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        small = {
+            id(t): (t.src(np.arange(t.extent)), t.dst(np.arange(t.extent)))
+            for t in self.tables
+            if t.extent <= SMALL_TABLE
+        }
+        for start in range(begin, end, TABLE_CHUNK):
+            entry = np.arange(start, min(start + TABLE_CHUNK, end))
+            src, dst = np.zeros_like(entry), np.zeros_like(entry)
+            for table in reversed(self.tables):
+                index, entry = entry % table.extent, entry // table.extent
+                if id(table) in small:
+                    src += small[id(table)][0][index]
+                    dst += small[id(table)][1][index]
+                else:
+                    src += table.src(index)
+                    dst += table.dst(index)
+            yield src, dst
+
+    def _check_tables(self, src: NDArray[np.int64], dst: NDArray[np.int64]) -> None:
+        low, high, dst_low, dst_high = self.reach
+        check_bounds("source", int(src.min()) + low, int(src.max()) + high, self.src_bounds)
+        check_bounds("destination", int(dst.min()) + dst_low, int(dst.max()) + dst_high, self.dst_bounds)

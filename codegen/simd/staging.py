@@ -1,0 +1,176 @@
+"""Staged transposes: a panel goes into a buffer in cache, and from there out in whole aligned lines.
+
+For result rows that do not begin on lines, and for those shorter than a line. The source lines of the next
+panel are asked for while this one goes out, one for each line written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from codegen.simd.memory import (
+    drain_1,
+    drain_2,
+    drain_4,
+    drain_8,
+    drain_16,
+    drain_32,
+    drain_64,
+    drain_line,
+    int64_at,
+    prefetch_line,
+)
+from codegen.simd.networks import LINE_BYTES
+from codegen.simd.transposes import BLOCKS, MOVES, PLAIN_BLOCKS, block_columns
+
+
+@njit(error_model="numpy")
+def drain_part(dst, buffer, count):
+    """Less than a line out of the buffer: its bytes in at most two moves."""
+    if count >= 32:
+        drain_32(dst, buffer)
+        drain_32(dst + count - 32, buffer + count - 32)
+    elif count >= 16:
+        drain_16(dst, buffer)
+        drain_16(dst + count - 16, buffer + count - 16)
+    elif count >= 8:
+        drain_8(dst, buffer)
+        drain_8(dst + count - 8, buffer + count - 8)
+    elif count >= 4:
+        drain_4(dst, buffer)
+        drain_4(dst + count - 4, buffer + count - 4)
+    elif count >= 2:
+        drain_2(dst, buffer)
+        drain_2(dst + count - 2, buffer + count - 2)
+    elif count == 1:
+        drain_1(dst, buffer)
+
+
+def _fill_panel(width: int, kind: str) -> Any:
+    block, rows_step, columns_step = (
+        PLAIN_BLOCKS[width, kind],
+        LINE_BYTES // width,
+        block_columns(width, kind),
+    )
+
+    @njit(error_model="numpy")
+    def fill_panel(buffer, src, row_offsets, rows, places, columns):
+        """Rows are read on to whole blocks: the table of their offsets repeats the last.
+
+        The last rows go first: what their blocks write behind the last row, the first rows' overwrite.
+        """
+        c = 0
+        while c < columns:
+            c = min(c, columns - columns_step)
+            r = (rows - 1) // rows_step * rows_step
+            while r >= 0:
+                block(buffer + r * width, src + c * width, row_offsets + 8 * r, places + 8 * c)
+                r -= rows_step
+            c += columns_step
+
+    return fill_panel
+
+
+def _rows(width: int, kind: str) -> Any:
+    fill_panel = _fill_panel(width, kind)
+    chunk = 2 * LINE_BYTES // width
+
+    @njit(error_model="numpy")
+    def staged_rows(
+        dst, src, row_offsets, rows, column_offsets, columns, buffer, places, next_src, next_rows
+    ):
+        """Long result rows that begin anywhere, two lines of each at a time.
+
+        The bytes behind the last whole line wait in front of the buffer's row for the next two lines.
+        """
+        for r0 in range(0, rows, chunk):
+            r1 = min(r0 + chunk, rows)
+            fill_panel(buffer + 64, src, row_offsets + 8 * r0, r1 - r0, places, columns)
+            ahead_src, ahead_rows, ahead, ahead_row = src, row_offsets + 8 * r1, 0, 0
+            if r1 == rows:
+                ahead_src, ahead_rows = next_src, next_rows
+            asked = ahead_src + int64_at(ahead_rows, 0)
+            for c in range(columns):
+                begin = dst + int64_at(column_offsets, c) + r0 * width
+                end = begin + (r1 - r0) * width
+                here = buffer + 64 + int64_at(places, c) - begin
+                first = begin & ~63
+                if r0 == 0:
+                    first = min((begin + 63) & ~63, end)
+                    drain_part(begin, begin + here, first - begin)
+                last = end & ~63
+                for at in range(first, last, 64):
+                    drain_line(at, at + here)
+                    prefetch_line(asked + ahead)
+                    ahead += 64
+                    if ahead >= columns * width + 63:
+                        ahead = 0
+                        ahead_row = min(ahead_row + 1, chunk - 1)
+                        asked = ahead_src + int64_at(ahead_rows, ahead_row)
+                if r1 < rows:
+                    drain_64(begin + here - 64, end + here - 64)
+                elif max(first, last) < end:
+                    last = max(first, last)
+                    drain_part(last, last + here, end - last)
+
+    return staged_rows
+
+
+def _dense(width: int, kind: str, *, stream: bool) -> Any:
+    fill_panel, drain = _fill_panel(width, kind), drain_line if stream else drain_64
+
+    @njit(error_model="numpy")
+    def staged_dense(
+        dst,
+        src,
+        row_offsets,
+        rows,
+        column_offsets,
+        columns,
+        buffer,
+        places,
+        segments,
+        count,
+        next_src,
+        next_rows,
+    ):
+        """Short result rows that follow each other: the panel is `count` runs of the destination."""
+        fill_panel(buffer, src, row_offsets, rows, places, columns)
+        dst += int64_at(column_offsets, 0)
+        run = rows * columns * width // count
+        ahead, ahead_row = 0, 0
+        asked = next_src + int64_at(next_rows, 0)
+        for segment in range(count):
+            begin = dst + int64_at(segments, 2 * segment)
+            here = buffer + int64_at(segments, 2 * segment + 1) - begin
+            end = begin + run
+            first = min((begin + 63) & ~63, end)
+            last = max(end & ~63, first)
+            drain_part(begin, begin + here, first - begin)
+            for at in range(first, last, 64):
+                drain(at, at + here)
+                prefetch_line(asked + ahead)
+                ahead += 64
+                if ahead >= columns * width + 63:
+                    ahead = 0
+                    ahead_row = min(ahead_row + 1, rows - 1)
+                    asked = next_src + int64_at(next_rows, ahead_row)
+            drain_part(last, last + here, end - last)
+
+    return staged_dense
+
+
+def _family() -> dict[str, Any]:
+    """Both ways of staging, every width and block, by the name it has in kernels."""
+    out: dict[str, Any] = {}
+    for width in MOVES:
+        for kind in BLOCKS:
+            out[f"stream_staged_rows_by_{kind}s_u{8 * width}"] = _rows(width, kind)
+            out[f"staged_dense_by_{kind}s_u{8 * width}"] = _dense(width, kind, stream=False)
+            out[f"stream_staged_dense_by_{kind}s_u{8 * width}"] = _dense(width, kind, stream=True)
+    return out
+
+
+STAGED = _family()

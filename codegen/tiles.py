@@ -1,0 +1,199 @@
+"""The tiles of a transposed copy as tables of offsets: which rows, which columns, in which order.
+
+A transposed copy has row digits, along which the destination is contiguous, column digits, along which the
+source is, and others. Rows and columns are joined: row r starts `row_offsets[r]` bytes into the source, and
+column c `column_offsets[c]` bytes into the destination, so that short digits fill long registers. A tile is
+a range of rows by a range of columns at one place of the other digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Digit: TypeAlias = tuple[int, int, int]
+"""(extent, source stride, destination stride), strides in bytes."""
+
+Table: TypeAlias = NDArray[np.int64]
+
+FIELDS = 8
+"""Numbers in one entry of the table of tiles."""
+SRC, DST, ROW, ROWS, COLUMN, COLUMNS, NEXT_SRC, NEXT_ROW = range(FIELDS)
+
+
+LINE_BYTES = 64
+STAGED_LINES = 2
+"""Lines of each result row that a panel of long rows holds at one time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A buffer for staging: where each column of a tile begins in it, and the runs it goes out in."""
+
+    places: Table
+    segments: Table
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class TileGrid:
+    """How a box is cut into tiles.
+
+    rows, columns  digits, most minor first
+    others         digits in any order
+    tile           rows and columns of one tile; the last of a row or column of tiles may be smaller
+    block          tiles are whole blocks of that many rows and columns, as far as there are so many
+    """
+
+    rows: tuple[Digit, ...]
+    columns: tuple[Digit, ...]
+    others: tuple[Digit, ...]
+    source_width: int
+    width: int
+    tile: tuple[int, int]
+    block: tuple[int, int]
+
+    @property
+    def row_count(self) -> int:
+        """All rows, joined."""
+        return prod(d[0] for d in self.rows)
+
+    @property
+    def column_count(self) -> int:
+        """All columns, joined."""
+        return prod(d[0] for d in self.columns)
+
+    @cached_property
+    def row_offsets(self) -> Table:
+        """Where rows start in the source; the last one repeated, so that whole blocks may read on."""
+        return _repeated(_joined([(n, s) for n, s, _ in self.rows]), self.tile[0] + self.block[0])
+
+    @cached_property
+    def column_offsets(self) -> Table:
+        """Where columns start in the destination, with repetitions at the end."""
+        return _repeated(_joined([(n, d) for n, _, d in self.columns]), self.block[1])
+
+    @cached_property
+    def _pieces(self) -> tuple[Table, Table]:
+        """(start, count) of the ranges of rows, and of columns."""
+        return (
+            _cut(self.row_count, self.tile[0], self.block[0]),
+            _cut(self.column_count, self.tile[1], self.block[1]),
+        )
+
+    @cached_property
+    def panel(self) -> Panel:
+        """The buffer that a tile is staged in when its result rows are long: each row by itself."""
+        pitch = STAGED_LINES * LINE_BYTES + LINE_BYTES
+        columns = min(self.tile[1], self.column_count)
+        return Panel(np.arange(columns) * pitch, np.zeros((0, 2), np.int64), (columns + 1) * pitch)
+
+    @cached_property
+    def dense_panel(self) -> Panel:
+        """The buffer of short result rows: runs of it are runs of the destination."""
+        digits = [(n, d) for n, _, d in self.columns]
+        if self.tile[1] < self.column_count:
+            digits = [(self.tile[1], digits[0][1])]
+        run, inside = self.row_count * self.width, set()
+        for k, (n, d) in sorted(enumerate(digits), key=lambda x: x[1][1]):
+            if d == run:
+                run, inside = run * n, inside | {k}
+        size = -(-run // LINE_BYTES) * LINE_BYTES + LINE_BYTES
+        placed, segments = [], []
+        for k, (n, d) in enumerate(digits):
+            placed.append((n, d if k in inside else size))
+            if k not in inside:
+                segments.append((n, d, size))
+                size *= n
+        table = np.stack([_joined([(n, x[k]) for n, *x in segments]) for k in (0, 1)], axis=1)
+        return Panel(_joined(placed), table, size + 2 * LINE_BYTES)
+
+    @property
+    def count(self) -> int:
+        """Tiles."""
+        return prod(len(p) for p in self._pieces) * prod(d[0] for d in self.others)
+
+    @cached_property
+    def _axes(self) -> tuple[tuple[int, int | str], ...]:
+        """(extent, which) of the loops over tiles, outermost first: by the source's strides.
+
+        Reading in order, the next tile is mostly what follows this one in memory.
+        """
+        row_pieces, column_pieces = self._pieces
+        loops: list[tuple[int, int, int | str]] = [
+            (abs(src), n, k) for k, (n, src, _) in enumerate(self.others)
+        ]
+        loops.append((self._row_step, len(row_pieces), "rows"))
+        loops.append((self.tile[1] * self.source_width, len(column_pieces), "columns"))
+        return tuple((n, which) for _, n, which in sorted(loops, key=lambda x: -x[0]))
+
+    @property
+    def _row_step(self) -> int:
+        """The source's stride of the digit in which tiles of rows follow each other."""
+        joined = 1
+        for extent, src, _ in self.rows:
+            joined *= extent
+            if joined > self.tile[0]:
+                return abs(src) * self.tile[0] * extent // joined
+        return max(abs(src) for _, src, _ in self.rows)
+
+    def entries(self, begin: int, end: int) -> Table:
+        """The tiles [begin, end) of the table, each with where the one behind it reads."""
+        index = np.arange(begin, min(end + 1, self.count))
+        out = np.zeros((len(index), FIELDS), np.int64)
+        pieces = dict(zip(("rows", "columns"), self._pieces, strict=True))
+        for extent, which in reversed(self._axes):
+            index, k = index // extent, index % extent
+            if isinstance(which, int):
+                _, src, dst = self.others[which]
+                out[:, SRC] += k * src
+                out[:, DST] += k * dst
+                continue
+            at = ROW if which == "rows" else COLUMN
+            out[:, at : at + 2] = pieces[which][k]
+        out[:, SRC] += out[:, COLUMN] * self.source_width
+        out[:, DST] += out[:, ROW] * self.width
+        out[:-1, NEXT_SRC], out[:-1, NEXT_ROW] = out[1:, SRC], out[1:, ROW]
+        out[-1, NEXT_SRC], out[-1, NEXT_ROW] = out[-1, SRC], out[-1, ROW]
+        return out[: end - begin]
+
+
+def _joined(digits: list[tuple[int, int]]) -> Table:
+    offsets = np.zeros(1, np.int64)
+    for extent, stride in digits:
+        offsets = (np.arange(extent)[:, None] * stride + offsets[None, :]).ravel()
+    return offsets
+
+
+def _repeated(offsets: Table, more: int) -> Table:
+    return np.concatenate([offsets, np.full(more, offsets[-1])])
+
+
+def _cut(count: int, most: int, block: int) -> Table:
+    """Ranges of at most `most`, about equally long, whole blocks but for the last.
+
+    The last one starts earlier where it would be shorter than a block: it moves some elements again.
+    """
+    if count <= most:
+        return np.array([[0, count]], np.int64)
+    pieces = -(-count // most)
+    size = -(-(-(-count // pieces)) // block) * block
+    start = np.arange(0, count, size)
+    out = np.stack([start, np.minimum(size, count - start)], axis=1)
+    if out[-1, 1] < block:
+        out[-1] = max(0, count - block), min(block, count)
+    return out
+
+
+GRID_TABLES = ("tiles", "row_offsets", "column_offsets")
+"""What a kernel gets of a grid, by the names of its arguments."""
+
+
+def grid_tables(grid: TileGrid) -> tuple[Table, Table, Table]:
+    """The tables of a grid whose tiles are few."""
+    return grid.entries(0, grid.count), grid.row_offsets, grid.column_offsets
