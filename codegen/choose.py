@@ -33,7 +33,9 @@ def choose(nest: LoopNest, *, threads: int = 1, footprint: int = 0) -> Schedule:
         if found is not None:
             return found
         mode = "interleave"
-    stream = footprint >= STREAM_BYTES and mode in ("run", "interleave") and (mode == "run" or interleave != "")
+    stream = (
+        footprint >= STREAM_BYTES and mode in ("run", "interleave") and (mode == "run" or interleave != "")
+    )
     outer = [loop for loop in nest.loops if loop.axis not in inner]
     if stream:
         outer = _best_order(nest, outer, inner)

@@ -19,14 +19,28 @@ MOST_JOINED = 1 << 14
 TILE_LINES = 6
 """Lines each way of a tile that is stored at its places."""
 
-PANEL_BYTES = 1 << 13
-"""Source bytes in a row of a panel that is staged by long result rows: long panels beat square ones."""
+SHARED_SETS = {1: (6, 6), 2: (2, 12), 4: (6, 6), 8: (2, 6), 16: (2, 6)}
+"""The same where source rows share sets of the cache, by the bytes of an element: rows, columns."""
 
-DENSE_BYTES = 1 << 16
+ALIAS_BYTES = 2048
+"""Rows whose distance is a multiple of this share sets of the first cache, which has few ways for them."""
+
+FAR_BYTES = 1 << 17
+"""From this distance on between source rows a tile has half as many: each row is a page of its own."""
+
+PANEL_COLUMNS = {1: 2048, 2: 4096, 4: 2048, 8: 1024, 16: 512}
+"""Columns of a panel that is staged by long result rows, by the bytes of an element: long panels beat square
+ones, as far as the buffer stays in the second cache."""
+
+DENSE_BYTES = 1 << 17
 """A panel that is staged by short result rows."""
 
 LONG_ROW_BYTES = 2048
 """Result rows from this length on are staged one by one: what they lose at both ends is a line in 32."""
+
+
+SHORT_SOURCE_BYTES = 512
+"""Source runs below this make too little of a panel of two lines a result row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +62,11 @@ def transpose_schedule(nest: LoopNest, *, stream: bool, threads: int) -> Schedul
     if stream:
         found = _direct(walks, row, column, width, source_width)
     if found is None:
-        found = _staged(walks, row, column, width, source_width) if stream else _plain(walks, row, column, width, source_width)
+        found = (
+            _staged(walks, row, column, width, source_width)
+            if stream
+            else _plain(walks, row, column, width, source_width)
+        )
     if found is None:
         return None
     taken = (*found.rows, *found.columns)
@@ -142,9 +160,12 @@ def _direct(
         score *= min(c, wide) / wide * _filled(c, side)
         key = score, -len(rows)
         if best is None or key > best[0]:
-            far = abs(row.src) >= 1 << 17
-            tile = (TILE_LINES // 2 if far else TILE_LINES) * side, wide
-            best = key, TransposeSchedule(_axes(rows), _axes(columns), tile, "", True, "line")
+            down, across = TILE_LINES // 2 if abs(row.src) >= FAR_BYTES else TILE_LINES, TILE_LINES
+            block = "lane"
+            if row.src % ALIAS_BYTES == 0:
+                (down, across), block = SHARED_SETS[width], "line"
+            tile = down * side, across * side
+            best = key, TransposeSchedule(_axes(rows), _axes(columns), tile, "", True, block)
     return best[1] if best else None
 
 
@@ -157,8 +178,8 @@ def _staged(
     block = _block(c, source_width)
     if block == "element":
         return None
-    if r * width >= LONG_ROW_BYTES:
-        tile = (r, max(PANEL_BYTES // source_width, LINE_BYTES // source_width))
+    if r * width >= LONG_ROW_BYTES and c * source_width >= SHORT_SOURCE_BYTES:
+        tile = (r, PANEL_COLUMNS[width])
         return TransposeSchedule(_axes(rows), _axes(columns), tile, "rows", True, block)
     return _dense(rows, columns, width, source_width, stream=True)
 
@@ -175,7 +196,12 @@ def _dense(
     side = LINE_BYTES // source_width
     wide = _size(columns) if kept > 1 else max(most // side * side, side)
     return TransposeSchedule(
-        _axes(rows), _axes(columns), (_size(rows), wide), "dense", stream, _block(_size(columns), source_width)
+        _axes(rows),
+        _axes(columns),
+        (_size(rows), wide),
+        "dense",
+        stream,
+        _block(_size(columns), source_width),
     )
 
 

@@ -30,7 +30,6 @@ from codegen.ir import (
     Transpose,
     UnpackBits,
 )
-
 from codegen.tiles import COLUMN, COLUMNS, DST, FIELDS, GRID_TABLES, ROW, ROWS, SRC, grid_tables
 
 Bytes: TypeAlias = NDArray[np.uint8]

@@ -135,8 +135,8 @@ class Transpose:
     `grid` says which rows, columns and tiles; None once sizes are lifted, when tables at run time say it.
     `stage` is "" where blocks are stored at their places; else a panel is transposed into a buffer in cache
     first: "rows", long result rows, each by itself, or "dense", short ones that follow each other. `stream`
-    sends whole aligned lines past the cache. `block` is what moves at one time: "line", 64 bytes each way; "lane", 16 bytes of each source row; or
-    "element".
+    sends whole aligned lines past the cache. `block` is what moves at one time: "line", 64 bytes each way,
+    or "lane", 16 bytes of each source row.
     """
 
     dst: Ref

@@ -1,4 +1,4 @@
-"""One box of a copy ready to run: a kernel, the table of its arguments, and the tables that those point to."""
+"""One box of a copy ready to run: a kernel, the table of its arguments, and tables that those point to."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GRID_ARGUMENTS = (
     "column_offsets",
     "places",
     "segments",
-    "segment_count",
+    "segment_columns",
     "scratch",
 )
 """What a transpose gets behind those."""
@@ -105,7 +105,7 @@ class Launch:
             grid.column_offsets.ctypes.data,
             panel.places.ctypes.data if panel else 0,
             panel.segments.ctypes.data if panel else 0,
-            len(panel.segments) if panel else 0,
+            panel.segment_columns if panel else 0,
             0,
         ]
 
@@ -114,6 +114,12 @@ class Launch:
         """Whether the kernel is called once, with the same arguments each time."""
         made = self.tables or self._panel or (self.grid and self._all_tiles is None)
         return not made and self.misaligned is None
+
+    def prepare(self) -> None:
+        """Make the tables that all threads share, before there are several."""
+        _ = self.sizes
+        if self.misaligned:
+            _ = self.misaligned.sizes
 
     @cached_property
     def _units(self) -> tuple[int, int]:
@@ -139,7 +145,9 @@ class Launch:
             return
         sizes, call = self.sizes.copy(), self.step.kernel.call
         if self._panel:
-            sizes[len(self.tables and OFFSET_ARGUMENTS) + len(GRID_ARGUMENTS) - 1] = scratch(self._panel.size_bytes)
+            sizes[len(self.tables and OFFSET_ARGUMENTS) + len(GRID_ARGUMENTS) - 1] = scratch(
+                self._panel.size_bytes
+            )
         if self.tables:
             for src_table, dst_table in self._chunks(begin, end):
                 self._check_tables(src_table, dst_table)

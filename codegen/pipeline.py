@@ -55,6 +55,8 @@ class CopyProgram:
         """
         _disjoint(self.lowered, src, dst)
         for launches in (self.first, self.launches):
+            for launch in launches:
+                launch.prepare()
             if launches:
                 run_parts(partial(_run_part, launches, src, dst, alive), threads)
 
@@ -198,7 +200,7 @@ class _Maker:
         self.observe("lift_sizes", lifted)
         inner = vectorised.innermost
         fills = refs(inner)[0] is None
-        front = OFFSET_ARGUMENTS if tables else ()
+        front: tuple[str, ...] = OFFSET_ARGUMENTS if tables else ()
         if isinstance(inner, Transpose):
             front += GRID_ARGUMENTS
         if fills:

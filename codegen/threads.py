@@ -117,7 +117,7 @@ _local = threading.local()
 
 
 def scratch(size_bytes: int) -> int:
-    """The address of a buffer of this thread's own, on a line's start, that lives until it asks for a larger."""
+    """The address of a buffer of this thread's own, aligned to lines; it lives until a larger is wanted."""
     held = getattr(_local, "buffer", None)
     if held is None or len(held) < size_bytes + 64:
         held = _local.buffer = np.empty(size_bytes + 64, np.uint8)

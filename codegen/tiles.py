@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
+from math import ceil, prod
 from typing import TypeAlias
 
 import numpy as np
@@ -33,10 +33,15 @@ STAGED_LINES = 2
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A buffer for staging: where each column of a tile begins in it, and the runs it goes out in."""
+    """A buffer for staging: where each column of a tile begins in it, and the runs it goes out in.
+
+    segments         (offset from the tile's place in the destination, offset in the buffer) of each run
+    segment_columns  columns of one run; 0 where the whole tile is one
+    """
 
     places: Table
     segments: Table
+    segment_columns: int
     size_bytes: int
 
 
@@ -91,7 +96,7 @@ class TileGrid:
         """The buffer that a tile is staged in when its result rows are long: each row by itself."""
         pitch = STAGED_LINES * LINE_BYTES + LINE_BYTES
         columns = min(self.tile[1], self.column_count)
-        return Panel(np.arange(columns) * pitch, np.zeros((0, 2), np.int64), (columns + 1) * pitch)
+        return Panel(np.arange(columns) * pitch, np.zeros((0, 2), np.int64), 0, (columns + 1) * pitch)
 
     @cached_property
     def dense_panel(self) -> Panel:
@@ -99,7 +104,8 @@ class TileGrid:
         digits = [(n, d) for n, _, d in self.columns]
         if self.tile[1] < self.column_count:
             digits = [(self.tile[1], digits[0][1])]
-        run, inside = self.row_count * self.width, set()
+        run = self.row_count * self.width
+        inside: set[int] = set()
         for k, (n, d) in sorted(enumerate(digits), key=lambda x: x[1][1]):
             if d == run:
                 run, inside = run * n, inside | {k}
@@ -111,7 +117,8 @@ class TileGrid:
                 segments.append((n, d, size))
                 size *= n
         table = np.stack([_joined([(n, x[k]) for n, *x in segments]) for k in (0, 1)], axis=1)
-        return Panel(_joined(placed), table, size + 2 * LINE_BYTES)
+        together = prod(digits[k][0] for k in inside) if segments else 0
+        return Panel(_joined(placed), table, together, size + 2 * LINE_BYTES)
 
     @property
     def count(self) -> int:
@@ -181,8 +188,8 @@ def _cut(count: int, most: int, block: int) -> Table:
     """
     if count <= most:
         return np.array([[0, count]], np.int64)
-    pieces = -(-count // most)
-    size = -(-(-(-count // pieces)) // block) * block
+    even = ceil(count / ceil(count / most))
+    size = ceil(even / block) * block
     start = np.arange(0, count, size)
     out = np.stack([start, np.minimum(size, count - start)], axis=1)
     if out[-1, 1] < block:

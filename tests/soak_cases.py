@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tests.strategies as random_of
-from codegen import choose, lower_copy, padding, pipeline
+from codegen import choose, choose_transpose, launch, lower_copy, padding, pipeline
 from codegen.emit.expressions import can_convert
 from codegen.passes.split_run import split_run
 from tests.guard import Guarded, span_bytes, strided_view
@@ -58,10 +58,15 @@ CAST_TYPES = (
 
 THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (choose, "STREAM_BYTES", (0, 1000)),
+    (choose_transpose, "LONG_ROW_BYTES", (0, 300)),
+    (choose_transpose, "SHORT_SOURCE_BYTES", (0,)),
+    (choose_transpose, "DENSE_BYTES", (1, 1000)),
+    (choose_transpose, "MOST_JOINED", (1, 8, 100)),
+    (choose_transpose, "TILE_LINES", (1, 2)),
     (lower_copy, "MAX_BOXES", (1, 2)),
     (padding, "MAX_PAD_BOXES", (0, 1, 3)),
-    (pipeline, "TABLE_CHUNK", (1, 7, 64)),
-    (pipeline, "SMALL_TABLE", (0, 5)),
+    (launch, "TABLE_CHUNK", (1, 7, 64)),
+    (launch, "SMALL_TABLE", (0, 5)),
     (pipeline, "OUTER_RANKS", ((2,), (3,))),
     (pipeline, "split_run", (partial(split_run, block_bytes=32), partial(split_run, block_bytes=160))),
     (convert, "CHUNK_BYTES", (1, 64, 1000)),

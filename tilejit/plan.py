@@ -82,6 +82,8 @@ class CopyPlan:
         self._program = program(dst.shape, dst.strides, strides, move, threads > 1, tuning)
         for kernel in self._program.kernels:
             _ = kernel.call
+        for launch in self._program.launches:
+            launch.prepare()
         if threads == 1:
             hold = 2 * prod(dst.shape) * dst.dtype.itemsize <= HOLD_GIL_BYTES
             self._calls = _calls(self._program, hold_gil=hold)

@@ -137,11 +137,15 @@ def _interleave_name(stmt: Interleave) -> str:
 def _interleave_call(stmt: Interleave, src: str, dst: str) -> str:
     kind = f"u{8 * stmt.width}"
     if not stmt.side:
-        shape = f"{_text(stmt.rows)}, {_text(stmt.columns)}, {_text(stmt.row_step)}, {_text(stmt.column_step)}"
+        shape = (
+            f"{_text(stmt.rows)}, {_text(stmt.columns)}, {_text(stmt.row_step)}, {_text(stmt.column_step)}"
+        )
         return f"transpose_small_{kind}({dst}, {src}, {shape})"
     name = f"{'stream_' if stmt.stream else ''}{_interleave_name(stmt)}"
     if stmt.side == "dst":
-        return f"{name}_{_text(stmt.rows)}_{kind}({dst}, {src}, {_text(stmt.columns)}, {_text(stmt.row_step)})"
+        return (
+            f"{name}_{_text(stmt.rows)}_{kind}({dst}, {src}, {_text(stmt.columns)}, {_text(stmt.row_step)})"
+        )
     return f"{name}_{_text(stmt.columns)}_{kind}({dst}, {src}, {_text(stmt.rows)}, {_text(stmt.column_step)})"
 
 
@@ -156,10 +160,17 @@ def _tiles(stmt: Transpose, out: Writer, src: str, dst: str, *, first: bool) -> 
         out.line(f"dst_tile = {dst} + int64_at(tile, {DST})")
         out.line(f"rows = row_offsets + 8 * int64_at(tile, {ROW})")
         out.line(f"columns = column_offsets + 8 * int64_at(tile, {COLUMN})")
-        shape = ["dst_tile", "src_tile", "rows", f"int64_at(tile, {ROWS})", "columns", f"int64_at(tile, {COLUMNS})"]
+        shape = [
+            "dst_tile",
+            "src_tile",
+            "rows",
+            f"int64_at(tile, {ROWS})",
+            "columns",
+            f"int64_at(tile, {COLUMNS})",
+        ]
         following = [f"{src} + int64_at(tile, {NEXT_SRC})", f"row_offsets + 8 * int64_at(tile, {NEXT_ROW})"]
         if stmt.stage:
-            panel = ["scratch", "places", *(["segments", "segment_count"] if dense else [])]
+            panel = ["scratch", "places", *(["segments", "segment_columns"] if dense else [])]
             name, arguments = f"{stream}staged_{stmt.stage}_by_{kind}", [*shape, *panel, *following]
         else:
             name = f"{stream}transpose_{kind}"

@@ -110,7 +110,7 @@ def _transpose(nest: LoopNest, schedule: Schedule) -> Transpose:
     width = nest.buffer("dst").element.bits // 8
     source_width = nest.buffer("src").element.bits // 8
     side = LINE_BYTES // width
-    block = {"line": (side, side), "lane": (side, max(side // 4, 1)), "element": (1, 1)}[cut.block]
+    block = {"line": (side, side), "lane": (side, max(side // 4, 1))}[cut.block]
     grid = TileGrid(
         digits(cut.rows), digits(cut.columns), digits(schedule.outer), source_width, width, cut.tile, block
     )

@@ -48,6 +48,13 @@ def drain_part(dst, buffer, count):
         drain_1(dst, buffer)
 
 
+@njit(error_model="numpy")
+def prefetches(row_bytes):
+    """Lines to ask for with each line written: short source rows touch more of them than they fill."""
+    touched = (row_bytes + 63) // 64 + 1
+    return (touched * 64 + row_bytes // 2) // row_bytes
+
+
 def _fill_panel(width: int, kind: str) -> Any:
     block, rows_step, columns_step = (
         PLAIN_BLOCKS[width, kind],
@@ -85,6 +92,8 @@ def _rows(width: int, kind: str) -> Any:
 
         The bytes behind the last whole line wait in front of the buffer's row for the next two lines.
         """
+        row_bytes = columns * width
+        asks = prefetches(row_bytes)
         for r0 in range(0, rows, chunk):
             r1 = min(r0 + chunk, rows)
             fill_panel(buffer + 64, src, row_offsets + 8 * r0, r1 - r0, places, columns)
@@ -103,12 +112,13 @@ def _rows(width: int, kind: str) -> Any:
                 last = end & ~63
                 for at in range(first, last, 64):
                     drain_line(at, at + here)
-                    prefetch_line(asked + ahead)
-                    ahead += 64
-                    if ahead >= columns * width + 63:
-                        ahead = 0
-                        ahead_row = min(ahead_row + 1, chunk - 1)
-                        asked = ahead_src + int64_at(ahead_rows, ahead_row)
+                    for _ in range(asks):
+                        prefetch_line(asked + min(ahead, row_bytes - 1))
+                        ahead += 64
+                        if ahead >= row_bytes + 63:
+                            ahead = 0
+                            ahead_row = min(ahead_row + 1, chunk - 1)
+                            asked = ahead_src + int64_at(ahead_rows, ahead_row)
                 if r1 < rows:
                     drain_64(begin + here - 64, end + here - 64)
                 elif max(first, last) < end:
@@ -132,17 +142,19 @@ def _dense(width: int, kind: str, *, stream: bool) -> Any:
         buffer,
         places,
         segments,
-        count,
+        segment_columns,
         next_src,
         next_rows,
     ):
-        """Short result rows that follow each other: the panel is `count` runs of the destination."""
+        """Short result rows that follow each other: the panel is one run of the destination, or several."""
         fill_panel(buffer, src, row_offsets, rows, places, columns)
         dst += int64_at(column_offsets, 0)
-        run = rows * columns * width // count
-        ahead, ahead_row = 0, 0
+        together = segment_columns if segment_columns else columns
+        run = rows * together * width
+        row_bytes = columns * width
+        asks, ahead, ahead_row = prefetches(row_bytes), 0, 0
         asked = next_src + int64_at(next_rows, 0)
-        for segment in range(count):
+        for segment in range(columns // together):
             begin = dst + int64_at(segments, 2 * segment)
             here = buffer + int64_at(segments, 2 * segment + 1) - begin
             end = begin + run
@@ -151,12 +163,13 @@ def _dense(width: int, kind: str, *, stream: bool) -> Any:
             drain_part(begin, begin + here, first - begin)
             for at in range(first, last, 64):
                 drain(at, at + here)
-                prefetch_line(asked + ahead)
-                ahead += 64
-                if ahead >= columns * width + 63:
-                    ahead = 0
-                    ahead_row = min(ahead_row + 1, rows - 1)
-                    asked = next_src + int64_at(next_rows, ahead_row)
+                for _ in range(asks):
+                    prefetch_line(asked + min(ahead, row_bytes - 1))
+                    ahead += 64
+                    if ahead >= row_bytes + 63:
+                        ahead = 0
+                        ahead_row = min(ahead_row + 1, rows - 1)
+                        asked = next_src + int64_at(next_rows, ahead_row)
             drain_part(last, last + here, end - last)
 
     return staged_dense

@@ -63,17 +63,19 @@ def _result_lines(builder: Any, places: list[Any], width: int, block: str) -> li
 
 
 def _block(width: int, block: str, *, stream: bool) -> Any:
-    """block(dst, src, row_offsets, column_offsets, next_src, next_rows); the last two say what to prefetch."""
+    """block(dst, src, row_offsets, column_offsets); streaming ones take (next_src, next_rows) to prefetch."""
     rows = LINE_BYTES // width
+    asks = rows // block_columns(width, block)
 
     def emit(builder: Any, dst: Any, src: Any, row_table: Any, column_table: Any, *following: Any) -> None:
         places = [builder.add(src, _entry(builder, row_table, r)) for r in range(rows)]
-        for r in range(rows if following else 0):
-            prefetch(builder, builder.add(following[0], _entry(builder, following[1], r)))
         for c, line in enumerate(_result_lines(builder, places, width, block)):
             at = builder.add(dst, _entry(builder, column_table, c))
             whole = builder.bitcast(line, vector(8, LINE_BYTES))
             (store_streaming if stream else store)(builder, whole, at)
+            if following:  # One after each store: a burst of them would hold up the loads behind it.
+                for r in range(c * asks, (c + 1) * asks):
+                    prefetch(builder, builder.add(following[0], _entry(builder, following[1], r)))
 
     return statement(emit, 6 if stream else 4, f"transpose_{block}_{width}_{'stream' if stream else 'plain'}")
 
@@ -105,7 +107,8 @@ def _plain(width: int, kind: str) -> Any:
     )
 
     @njit(error_model="numpy")
-    def transpose(dst, src, row_offsets, rows, column_offsets, columns):
+    def transpose_by_rows(dst, src, row_offsets, rows, column_offsets, columns):
+        """Blocks of bytes are so large that the lines of one are gone before the next, whatever the order."""
         r = 0
         while r < rows:
             r = min(r, rows - rows_step)
@@ -116,7 +119,20 @@ def _plain(width: int, kind: str) -> Any:
                 c += columns_step
             r += rows_step
 
-    return transpose
+    @njit(error_model="numpy")
+    def transpose_diagonally(dst, src, row_offsets, rows, column_offsets, columns):
+        """At many pitches the blocks of a row, and those of a column, share sets of the cache."""
+        across = (columns + columns_step - 1) // columns_step
+        for diagonal in range(across):
+            k, r = diagonal, 0
+            while r < rows:
+                r = min(r, rows - rows_step)
+                c = min(k * columns_step, columns - columns_step)
+                block(dst + r * width, src + c * width, row_offsets + 8 * r, column_offsets + 8 * c)
+                r += rows_step
+                k = 0 if k + 1 == across else k + 1
+
+    return transpose_by_rows if width == 1 else transpose_diagonally
 
 
 def _stream(width: int, kind: str) -> Any:

@@ -14,15 +14,16 @@ from tests.oracle import environment
 ROOT = Path(__file__).resolve().parents[2]
 
 ORDER = (
-    ("errors", "settings", "locks", "access", "ir", "object_symbols", "cpu"),
+    ("errors", "settings", "locks", "access", "tiles", "ir", "object_symbols", "cpu"),
     ("schedule",),
     ("refine", "padding"),
     ("lower_copy", "printer", "interpret", "passes"),
-    ("verify", "choose"),
+    ("verify", "choose_transpose", "choose"),
     ("emit",),
     ("simd",),
     ("build", "store"),
     ("kernel", "threads"),
+    ("launch",),
     ("pipeline",),
 )
 """Inside codegen each layer imports what stands in a row above, or in its own package or row."""

@@ -16,6 +16,7 @@ from codegen.ir import (
     FillRun,
     For,
     ForEach,
+    Interleave,
     Load,
     LoopNest,
     PackBits,
@@ -25,6 +26,7 @@ from codegen.ir import (
     Transpose,
     UnpackBits,
 )
+from codegen.tiles import TileGrid
 from tests.guard import span_bytes, strided_view
 from tests.oracle import random_elements, same_elements
 from tests.replay import interpreted, watching
@@ -93,7 +95,10 @@ def test_sizes_are_parameters() -> None:
 
 def test_transfers() -> None:
     assert run(FillRun(at("dst"), 5), [0], 5, fill=b"\x01\x02") == [1, 2, 1, 2, 1]
-    assert run(Transpose(at("dst"), at("src"), 1, 2, 3, 3, 2), [1, 2, 3, 4, 5, 6], 6) == [1, 4, 2, 5, 3, 6]
+    swapped = [1, 4, 2, 5, 3, 6]
+    assert run(Interleave(at("dst"), at("src"), 1, 2, 3, 3, 2, "dst"), [1, 2, 3, 4, 5, 6], 6) == swapped
+    grid = TileGrid(((2, 3, 1),), ((3, 1, 2),), (), 1, 1, (1, 2), (1, 1))
+    assert run(Transpose(at("dst"), at("src"), 1, grid), [1, 2, 3, 4, 5, 6], 6) == swapped
     assert run(PackBits(at("dst"), at("src"), 4, 2, 1), [1, 2, 3, 255], 2) == [0x21, 0xF3]
     assert run(PackBits(at("dst"), at("src"), 1, 1, 1), [2, 0, 1, 0, 0, 0, 0, 9], 1) == [0b10000101]
     assert run(UnpackBits(at("dst"), at("src"), 2, 1, 2), [0b11100100], 8) == [0, 0, 1, 0, 2, 0, 3, 0]
