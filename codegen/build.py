@@ -101,6 +101,6 @@ def _function(name: str, source: str) -> Any:
     """Define the kernel; its source stays readable in tracebacks."""
     file = f"<tilejit {name}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    namespace: dict[str, Any] = dict(routines())
+    namespace: dict[str, Any] = routines(source)
     exec(compile(source, file, "exec"), namespace)
     return namespace[name]

@@ -33,6 +33,8 @@ def choose(nest: LoopNest, *, threads: int = 1, footprint: int = 0) -> Schedule:
         if found is not None:
             return found
         mode = "interleave"
+        if isinstance(scalar(nest).value, Convert):
+            mode, inner = "elements", _minor_axis(nest)
     stream = (
         footprint >= STREAM_BYTES and mode in ("run", "interleave") and (mode == "run" or interleave != "")
     )
@@ -97,7 +99,7 @@ def _transfer(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:
     if packed:
         return _packed_transfer(nest)
     if isinstance(store.value, Convert):
-        return "elements", _minor_axis(nest), ""
+        return _converting(nest)
     width = nest.buffer("dst").element.bits // 8
     row = _unit(nest, "dst", width)
     if isinstance(store.value, Fill):
@@ -114,6 +116,15 @@ def _transfer(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:
     elif columns in INTERLEAVES and src.stride(row.axis) == columns * width and width < 16:
         interleave = "src"
     return "interleave" if interleave else "transpose", (column.axis, row.axis), interleave
+
+
+def _converting(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:
+    """Transposed where both sides are contiguous, along different loops; else a loop that LLVM vectorises."""
+    row = _unit(nest, "dst", nest.buffer("dst").element.bits // 8)
+    column = _unit(nest, "src", nest.buffer("src").element.bits // 8)
+    if row is None or column is None or row is column:
+        return "elements", _minor_axis(nest), ""
+    return "transpose", (column.axis, row.axis), ""
 
 
 def _packed_transfer(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:

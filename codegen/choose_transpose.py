@@ -128,10 +128,11 @@ def _size(walks: tuple[Walk, ...] | list[Walk]) -> int:
     return prod(w.extent for w in walks)
 
 
-def _block(columns: int, source_width: int) -> str:
-    if columns * source_width >= LINE_BYTES:
+def _block(columns: int, width: int) -> str:
+    """The block for so many columns, or "" where registers cannot be filled; widths are the result's."""
+    if columns * width >= LINE_BYTES:
         return "line"
-    return "lane" if columns * source_width >= LANE_BYTES else "element"
+    return "lane" if columns * width >= LANE_BYTES else ""
 
 
 def _filled(count: int, block: int) -> float:
@@ -154,7 +155,7 @@ def _direct(
                 columns = columns[: k + 1]
                 break
         c, wide = _size(columns), TILE_LINES * side
-        if c * source_width < LINE_BYTES or (len(rows) > 1 and c < 2 * side):
+        if c * width < LINE_BYTES or (len(rows) > 1 and c < 2 * side):
             continue
         score = min(r, 2 * side) / 2 / side * (0.8 + 0.2 * min(r, 3 * side) / 3 / side)
         score *= min(c, wide) / wide * _filled(c, side)
@@ -175,8 +176,8 @@ def _staged(
     rows = tuple(_chain(walks, row, "dst", width, (column,)))
     columns = tuple(_chain(walks, column, "src", source_width, rows))
     r, c = _size(rows), _size(columns)
-    block = _block(c, source_width)
-    if block == "element":
+    block = _block(c, width)
+    if not block:
         return None
     if r * width >= LONG_ROW_BYTES and c * source_width >= SHORT_SOURCE_BYTES:
         tile = (r, PANEL_COLUMNS[width])
@@ -188,12 +189,12 @@ def _dense(
     rows: tuple[Walk, ...], columns: tuple[Walk, ...], width: int, source_width: int, *, stream: bool
 ) -> TransposeSchedule:
     """Panels of whole column digits, as many as fit, or pieces of the first."""
-    most = max(DENSE_BYTES // (_size(rows) * width), LINE_BYTES // source_width)
+    most = max(DENSE_BYTES // (_size(rows) * width), LINE_BYTES // width)
     kept = 1
     while kept < len(columns) and _size(columns[: kept + 1]) <= most:
         kept += 1
     columns = columns[:kept]
-    side = LINE_BYTES // source_width
+    side = LINE_BYTES // width
     wide = _size(columns) if kept > 1 else max(most // side * side, side)
     return TransposeSchedule(
         _axes(rows),
@@ -201,7 +202,7 @@ def _dense(
         (_size(rows), wide),
         "dense",
         stream,
-        _block(_size(columns), source_width),
+        _block(_size(columns), width),
     )
 
 
@@ -219,8 +220,8 @@ def _plain(
     if best is None:
         return None
     _, rows, columns = best
-    r, block = _size(rows), _block(_size(columns), source_width)
-    if block == "element":
+    r, block = _size(rows), _block(_size(columns), width)
+    if not block:
         return None
     if r < side:
         return _dense(rows, columns, width, source_width, stream=False)

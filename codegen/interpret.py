@@ -141,9 +141,8 @@ class _Run:
             case Fill():
                 self.write("dst", dst, dst_bits, int.from_bytes(self.fill, "little"))
             case Convert(load, source, target) if source.startswith("swap "):
-                size = src_bits // 8
-                raw = self.read("src", self.place(load.ref, env) + src_step, src_bits)
-                self.write("dst", dst, dst_bits, int.from_bytes(raw.to_bytes(size, "big"), "little"))
+                at = self.place(load.ref, env) + src_step
+                self.write("dst", dst, dst_bits, self.swapped(at, src_bits // 8))
             case Convert(_, source, target):
                 raise KernelError(f"interpret: {source} to {target} is judged against NumPy")
             case _:
@@ -159,6 +158,8 @@ class _Run:
 
     def transpose(self, stmt: Transpose, env: dict[str, int]) -> None:
         """Tile by tile, so that the tables are judged with the rest."""
+        if stmt.convert and not stmt.convert.startswith("swap_"):
+            raise KernelError(f"interpret: {stmt.convert} is judged against NumPy")
         to, at, width = self.place(stmt.dst, env), self.place(stmt.src, env), stmt.width
         if stmt.grid is None:
             tiles, row_offsets, column_offsets = (self.tables[name] for name in GRID_TABLES)
@@ -169,8 +170,14 @@ class _Run:
             columns = range(tile[COLUMN], tile[COLUMN] + tile[COLUMNS])
             for (r, row), (c, column) in product(enumerate(rows), enumerate(columns)):
                 dst = to + tile[DST] + int(column_offsets[column]) + r * width
-                src = at + tile[SRC] + int(row_offsets[row]) + c * width
-                self.move(dst, src, 8 * width, 8 * width)
+                src = at + tile[SRC] + int(row_offsets[row]) + c * self.nest.buffers[0].element.bits // 8
+                if stmt.convert:
+                    self.write("dst", dst, 8 * width, self.swapped(src, width))
+                else:
+                    self.move(dst, src, 8 * width, 8 * width)
+
+    def swapped(self, at: int, width: int) -> int:
+        return int.from_bytes(self.read("src", at, 8 * width).to_bytes(width, "big"), "little")
 
     def write_bits(self, start: int, bits: int, value: int) -> None:
         data = self.region("dst", start, bits)

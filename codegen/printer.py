@@ -74,11 +74,10 @@ def format_transfer(stmt: Transfer) -> str:
                 f"{format_size(columns)} u{8 * width}, rows {format_size(row_step)} apart, "
                 f"columns {format_size(column_step)} apart"
             )
-        case Transpose(dst, src, width, grid, stage, stream, block):
+        case Transpose(dst, src, width, grid, stage, stream, block, convert):
             how = f"{'streamed ' if stream else ''}{f'{stage} staged ' if stage else ''}transpose"
-            return (
-                f"{format_ref(dst)} <- {how} {format_ref(src)}, u{8 * width} by {block}s{_format_grid(grid)}"
-            )
+            what = f"{convert or f'u{8 * width}'} by {block}s{_format_grid(grid)}"
+            return f"{format_ref(dst)} <- {how} {format_ref(src)}, {what}"
         case Elementwise(dst, value, count, dst_step, src_step):
             return (
                 f"{format_ref(dst)} <- {format_expr(value)}, {format_size(count)} elements, "

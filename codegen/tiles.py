@@ -100,14 +100,18 @@ class TileGrid:
 
     @cached_property
     def dense_panel(self) -> Panel:
-        """The buffer of short result rows: runs of it are runs of the destination."""
+        """The buffer of short result rows: runs of it are runs of the destination.
+
+        A block of rows too few for it writes on into the next column, which must then come later.
+        """
         digits = [(n, d) for n, _, d in self.columns]
         if self.tile[1] < self.column_count:
             digits = [(self.tile[1], digits[0][1])]
         run = self.row_count * self.width
         inside: set[int] = set()
+        spills = self.row_count < self.block[0]
         for k, (n, d) in sorted(enumerate(digits), key=lambda x: x[1][1]):
-            if d == run:
+            if d == run and (not spills or k == len(inside)):
                 run, inside = run * n, inside | {k}
         size = -(-run // LINE_BYTES) * LINE_BYTES + LINE_BYTES
         placed, segments = [], []

@@ -151,7 +151,8 @@ def _interleave_call(stmt: Interleave, src: str, dst: str) -> str:
 
 def _tiles(stmt: Transpose, out: Writer, src: str, dst: str, *, first: bool) -> None:
     """The loop over tiles; the fields of an entry are those of `tiles.py`."""
-    kind = f"{stmt.block}s_u{8 * stmt.width}"
+    element = stmt.convert or f"u{8 * stmt.width}"
+    kind = f"by_{stmt.block}s_{element}"
     stream = "stream_" if stmt.stream else ""
     dense = stmt.stage == "dense"
     with out.block(f"for k in range({'begin, end' if first else 'tile_count'}):"):
@@ -171,7 +172,7 @@ def _tiles(stmt: Transpose, out: Writer, src: str, dst: str, *, first: bool) -> 
         following = [f"{src} + int64_at(tile, {NEXT_SRC})", f"row_offsets + 8 * int64_at(tile, {NEXT_ROW})"]
         if stmt.stage:
             panel = ["scratch", "places", *(["segments", "segment_columns"] if dense else [])]
-            name, arguments = f"{stream}staged_{stmt.stage}_by_{kind}", [*shape, *panel, *following]
+            name, arguments = f"{stream}staged_{stmt.stage}_{kind}", [*shape, *panel, *following]
         else:
             name = f"{stream}transpose_{kind}"
             arguments = [*shape, *following] if stmt.stream else shape

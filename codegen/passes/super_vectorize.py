@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from codegen.ir import (
     Buffer,
+    Convert,
     CopyRun,
     Elementwise,
     FillRun,
@@ -114,7 +115,19 @@ def _transpose(nest: LoopNest, schedule: Schedule) -> Transpose:
     grid = TileGrid(
         digits(cut.rows), digits(cut.columns), digits(schedule.outer), source_width, width, cut.tile, block
     )
-    return Transpose(dst, src, width, grid, cut.stage, cut.stream, cut.block)
+    return Transpose(dst, src, width, grid, cut.stage, cut.stream, cut.block, _conversion(nest))
+
+
+def _conversion(nest: LoopNest) -> str:
+    """What a transpose does to each element, in the words of its routines."""
+    value = scalar(nest).value
+    if not isinstance(value, Convert):
+        return ""
+    return (
+        value.source.replace(" ", "_")
+        if value.source.startswith("swap ")
+        else f"{value.source}_to_{value.target}"
+    )
 
 
 def _elements(nest: LoopNest, outer: tuple[For, ...], loop: For | None) -> Elementwise:

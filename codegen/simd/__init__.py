@@ -2,17 +2,47 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import Any
 
-from codegen.simd import bits, blocks, casts, memory, runs, staging, transposes
+from codegen.simd import bits, blocks, casts, memory, runs, transposes
+from codegen.simd.staging import staged_dense, staged_rows
+from codegen.simd.transposes import moved, plain_transpose, stream_transpose
+
+_TRANSPOSE = re.compile(r"(stream_)?(transpose|staged_rows|staged_dense)_by_(line|lane)s_(\w+)")
 
 
-def routines() -> dict[str, Any]:
-    """The names a generated kernel may use."""
+def routines(source: str) -> dict[str, Any]:
+    """The routines that a generated kernel's source calls, by their names."""
+    names: dict[str, Any] = {}
+    for word in set(re.findall(r"[a-z]\w+", source)):
+        found = _TRANSPOSE.fullmatch(word)
+        if found:
+            names[word] = transpose_routine(*found.groups())
+        elif word in _listed():
+            names[word] = _listed()[word]
+    return names
+
+
+def transpose_routine(stream: str | None, how: str, kind: str, element: str) -> Any:
+    """One of the many transposes, made when it is first wanted."""
+    what = moved(element)
+    match how:
+        case "staged_rows":
+            return staged_rows(what, kind)
+        case "staged_dense":
+            return staged_dense(what, kind, stream=bool(stream))
+        case _:
+            return (stream_transpose if stream else plain_transpose)(what, kind)
+
+
+@cache
+def _listed() -> dict[str, Any]:
     names: dict[str, Any] = {}
     for module in (memory, runs, casts):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
-    names |= memory.ELEMENTS | transposes.TRANSPOSES | staging.STAGED | blocks.INTERLEAVES
+    names |= memory.ELEMENTS | transposes.SMALL_TRANSPOSES | blocks.INTERLEAVES
     names |= bits.PACKERS | bits.UNPACKERS | bits.BIT_LOADS | bits.BIT_STORES
     return names
 

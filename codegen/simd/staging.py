@@ -6,6 +6,7 @@ panel are asked for while this one goes out, one for each line written.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from numba import njit
@@ -23,7 +24,7 @@ from codegen.simd.memory import (
     prefetch_line,
 )
 from codegen.simd.networks import LINE_BYTES
-from codegen.simd.transposes import BLOCKS, MOVES, PLAIN_BLOCKS, block_columns
+from codegen.simd.transposes import Moved, block, block_columns
 
 
 @njit(error_model="numpy")
@@ -55,44 +56,39 @@ def prefetches(row_bytes):
     return (touched * 64 + row_bytes // 2) // row_bytes
 
 
-def _fill_panel(width: int, kind: str) -> Any:
-    block, rows_step, columns_step = (
-        PLAIN_BLOCKS[width, kind],
-        LINE_BYTES // width,
-        block_columns(width, kind),
-    )
+def _fill_panel(what: Moved, kind: str) -> Any:
+    width, source_width, move = what.width, what.source_width, block(what, kind, stream=False)
+    rows_step, columns_step = LINE_BYTES // width, block_columns(width, kind)
 
     @njit(error_model="numpy")
     def fill_panel(buffer, src, row_offsets, rows, places, columns):
-        """Rows are read on to whole blocks: the table of their offsets repeats the last.
-
-        The last rows go first: what their blocks write behind the last row, the first rows' overwrite.
-        """
+        """A last block begins earlier; fewer rows than a block are read on, the table repeats the last."""
         c = 0
         while c < columns:
             c = min(c, columns - columns_step)
-            r = (rows - 1) // rows_step * rows_step
-            while r >= 0:
-                block(buffer + r * width, src + c * width, row_offsets + 8 * r, places + 8 * c)
-                r -= rows_step
+            r = 0
+            while r < rows:
+                r = max(min(r, rows - rows_step), 0)
+                move(buffer + r * width, src + c * source_width, row_offsets + 8 * r, places + 8 * c)
+                r += rows_step
             c += columns_step
 
     return fill_panel
 
 
-def _rows(width: int, kind: str) -> Any:
-    fill_panel = _fill_panel(width, kind)
+@cache
+def staged_rows(what: Moved, kind: str) -> Any:
+    """Tiles of long result rows."""
+    width, source_width, fill_panel = what.width, what.source_width, _fill_panel(what, kind)
     chunk = 2 * LINE_BYTES // width
 
     @njit(error_model="numpy")
-    def staged_rows(
-        dst, src, row_offsets, rows, column_offsets, columns, buffer, places, next_src, next_rows
-    ):
+    def by_rows(dst, src, row_offsets, rows, column_offsets, columns, buffer, places, next_src, next_rows):
         """Long result rows that begin anywhere, two lines of each at a time.
 
         The bytes behind the last whole line wait in front of the buffer's row for the next two lines.
         """
-        row_bytes = columns * width
+        row_bytes = columns * source_width
         asks = prefetches(row_bytes)
         for r0 in range(0, rows, chunk):
             r1 = min(r0 + chunk, rows)
@@ -125,14 +121,17 @@ def _rows(width: int, kind: str) -> Any:
                     last = max(first, last)
                     drain_part(last, last + here, end - last)
 
-    return staged_rows
+    return by_rows
 
 
-def _dense(width: int, kind: str, *, stream: bool) -> Any:
-    fill_panel, drain = _fill_panel(width, kind), drain_line if stream else drain_64
+@cache
+def staged_dense(what: Moved, kind: str, *, stream: bool) -> Any:
+    """Tiles of short result rows."""
+    width, source_width, fill_panel = what.width, what.source_width, _fill_panel(what, kind)
+    drain = drain_line if stream else drain_64
 
     @njit(error_model="numpy")
-    def staged_dense(
+    def in_runs(
         dst,
         src,
         row_offsets,
@@ -151,7 +150,7 @@ def _dense(width: int, kind: str, *, stream: bool) -> Any:
         dst += int64_at(column_offsets, 0)
         together = segment_columns if segment_columns else columns
         run = rows * together * width
-        row_bytes = columns * width
+        row_bytes = columns * source_width
         asks, ahead, ahead_row = prefetches(row_bytes), 0, 0
         asked = next_src + int64_at(next_rows, 0)
         for segment in range(columns // together):
@@ -172,18 +171,4 @@ def _dense(width: int, kind: str, *, stream: bool) -> Any:
                         asked = next_src + int64_at(next_rows, ahead_row)
             drain_part(last, last + here, end - last)
 
-    return staged_dense
-
-
-def _family() -> dict[str, Any]:
-    """Both ways of staging, every width and block, by the name it has in kernels."""
-    out: dict[str, Any] = {}
-    for width in MOVES:
-        for kind in BLOCKS:
-            out[f"stream_staged_rows_by_{kind}s_u{8 * width}"] = _rows(width, kind)
-            out[f"staged_dense_by_{kind}s_u{8 * width}"] = _dense(width, kind, stream=False)
-            out[f"stream_staged_dense_by_{kind}s_u{8 * width}"] = _dense(width, kind, stream=True)
-    return out
-
-
-STAGED = _family()
+    return in_runs

@@ -8,11 +8,15 @@ again. Tiles with fewer rows than a block have are staged: see `staging`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from llvmlite import ir
 from numba import njit
 
+from codegen.simd.casts import lane_conversion
 from codegen.simd.memory import (
     I64,
     load,
@@ -43,9 +47,21 @@ MOVES = {1: move_u8, 2: move_u16, 4: move_u32, 8: move_u64, 16: move_u128}
 BLOCKS = ("line", "lane")
 
 
-def _entry(builder: Any, table: Any, k: int) -> Any:
-    place = builder.add(table, ir.Constant(I64, 8 * k))
-    return builder.load(pointer(builder, place, I64))
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What happens to an element on its way: its bytes before and after, and how vectors are converted."""
+
+    name: str
+    source_width: int
+    width: int
+    convert: Callable[[Any, Any], Any] | None = None
+
+
+def moved(name: str) -> Moved:
+    """`u32` moves four bytes; `f32_to_bf16` and `swap_u32` convert."""
+    if name.startswith("u") and "_" not in name:
+        return Moved(name, int(name[1:]) // 8, int(name[1:]) // 8)
+    return Moved(name, *lane_conversion(name))
 
 
 def block_columns(width: int, block: str) -> int:
@@ -53,23 +69,38 @@ def block_columns(width: int, block: str) -> int:
     return (LINE_BYTES if block == "line" else LANE_BYTES) // width
 
 
-def _result_lines(builder: Any, places: list[Any], width: int, block: str) -> list[Any]:
+def _entry(builder: Any, table: Any, k: int) -> Any:
+    place = builder.add(table, ir.Constant(I64, 8 * k))
+    return builder.load(pointer(builder, place, I64))
+
+
+def _load_row(builder: Any, place: Any, what: Moved, block: str) -> Any:
+    """A block's part of one source row, as bytes of the destination."""
+    columns = block_columns(what.width, block)
+    if what.convert is None:
+        return load(builder, place, vector(8, columns * what.width))
+    converted = what.convert(builder, load(builder, place, vector(8 * what.source_width, columns)))
+    return builder.bitcast(converted, vector(8, columns * what.width))
+
+
+def _result_lines(builder: Any, places: list[Any], what: Moved, block: str) -> list[Any]:
+    rows = [_load_row(builder, p, what, block) for p in places]
     if block == "line":
-        return transposed_lines(builder, [load(builder, p, vector(8, LINE_BYTES)) for p in places], width)
-    n = LANE_BYTES // width
-    lanes = [load(builder, p, vector(8, LANE_BYTES)) for p in places]
-    joined = [join_lanes(builder, [lanes[r + n * lane] for lane in range(LANES)]) for r in range(n)]
-    return transposed_lanes(builder, joined, width)
+        return transposed_lines(builder, rows, what.width)
+    n = LANE_BYTES // what.width
+    joined = [join_lanes(builder, [rows[r + n * lane] for lane in range(LANES)]) for r in range(n)]
+    return transposed_lanes(builder, joined, what.width)
 
 
-def _block(width: int, block: str, *, stream: bool) -> Any:
+@cache
+def block(what: Moved, kind: str, *, stream: bool) -> Any:
     """block(dst, src, row_offsets, column_offsets); streaming ones take (next_src, next_rows) to prefetch."""
-    rows = LINE_BYTES // width
-    asks = rows // block_columns(width, block)
+    rows = LINE_BYTES // what.width
+    asks = rows // block_columns(what.width, kind)
 
     def emit(builder: Any, dst: Any, src: Any, row_table: Any, column_table: Any, *following: Any) -> None:
         places = [builder.add(src, _entry(builder, row_table, r)) for r in range(rows)]
-        for c, line in enumerate(_result_lines(builder, places, width, block)):
+        for c, line in enumerate(_result_lines(builder, places, what, kind)):
             at = builder.add(dst, _entry(builder, column_table, c))
             whole = builder.bitcast(line, vector(8, LINE_BYTES))
             (store_streaming if stream else store)(builder, whole, at)
@@ -77,10 +108,7 @@ def _block(width: int, block: str, *, stream: bool) -> Any:
                 for r in range(c * asks, (c + 1) * asks):
                     prefetch(builder, builder.add(following[0], _entry(builder, following[1], r)))
 
-    return statement(emit, 6 if stream else 4, f"transpose_{block}_{width}_{'stream' if stream else 'plain'}")
-
-
-PLAIN_BLOCKS = {(w, b): _block(w, b, stream=False) for w in MOVES for b in BLOCKS}
+    return statement(emit, 6 if stream else 4, f"{'stream' if stream else 'store'}_{kind}_{what.name}")
 
 
 def _small(width: int) -> Any:
@@ -99,12 +127,11 @@ def _small(width: int) -> Any:
     return transpose_small
 
 
-def _plain(width: int, kind: str) -> Any:
-    block, rows_step, columns_step = (
-        PLAIN_BLOCKS[width, kind],
-        LINE_BYTES // width,
-        block_columns(width, kind),
-    )
+@cache
+def plain_transpose(what: Moved, kind: str) -> Any:
+    """Tiles whose blocks are stored at their places."""
+    width, source_width, move = what.width, what.source_width, block(what, kind, stream=False)
+    rows_step, columns_step = LINE_BYTES // width, block_columns(width, kind)
 
     @njit(error_model="numpy")
     def transpose_by_rows(dst, src, row_offsets, rows, column_offsets, columns):
@@ -115,7 +142,7 @@ def _plain(width: int, kind: str) -> Any:
             c = 0
             while c < columns:
                 c = min(c, columns - columns_step)
-                block(dst + r * width, src + c * width, row_offsets + 8 * r, column_offsets + 8 * c)
+                move(dst + r * width, src + c * source_width, row_offsets + 8 * r, column_offsets + 8 * c)
                 c += columns_step
             r += rows_step
 
@@ -128,49 +155,37 @@ def _plain(width: int, kind: str) -> Any:
             while r < rows:
                 r = min(r, rows - rows_step)
                 c = min(k * columns_step, columns - columns_step)
-                block(dst + r * width, src + c * width, row_offsets + 8 * r, column_offsets + 8 * c)
+                move(dst + r * width, src + c * source_width, row_offsets + 8 * r, column_offsets + 8 * c)
                 r += rows_step
                 k = 0 if k + 1 == across else k + 1
 
     return transpose_by_rows if width == 1 else transpose_diagonally
 
 
-def _stream(width: int, kind: str) -> Any:
-    block, rows_step, columns_step = (
-        _block(width, kind, stream=True),
-        LINE_BYTES // width,
-        block_columns(width, kind),
-    )
+@cache
+def stream_transpose(what: Moved, kind: str) -> Any:
+    """The same past the cache."""
+    width, source_width, move = what.width, what.source_width, block(what, kind, stream=True)
+    rows_step, columns_step = LINE_BYTES // width, block_columns(width, kind)
 
     @njit(error_model="numpy")
-    def stream_transpose(dst, src, row_offsets, rows, column_offsets, columns, next_src, next_rows):
+    def streamed(dst, src, row_offsets, rows, column_offsets, columns, next_src, next_rows):
         """Result columns begin on lines and rows are whole lines; asks for the next tile meanwhile."""
         c = 0
         while c < columns:
             c = min(c, columns - columns_step)
             for r in range(0, rows, rows_step):
-                block(
+                move(
                     dst + r * width,
-                    src + c * width,
+                    src + c * source_width,
                     row_offsets + 8 * r,
                     column_offsets + 8 * c,
-                    next_src + c * width,
+                    next_src + c * source_width,
                     next_rows + 8 * r,
                 )
             c += columns_step
 
-    return stream_transpose
+    return streamed
 
 
-def _family() -> dict[str, Any]:
-    """Every width and block, plain and streaming, by the name it has in kernels."""
-    out: dict[str, Any] = {}
-    for width in MOVES:
-        out[f"transpose_small_u{8 * width}"] = _small(width)
-        for kind in BLOCKS:
-            out[f"transpose_{kind}s_u{8 * width}"] = _plain(width, kind)
-            out[f"stream_transpose_{kind}s_u{8 * width}"] = _stream(width, kind)
-    return out
-
-
-TRANSPOSES = _family()
+SMALL_TRANSPOSES = {f"transpose_small_u{8 * width}": _small(width) for width in MOVES}
