@@ -10,6 +10,9 @@ Mode: TypeAlias = Literal["run", "fill", "transpose", "elements", "pack bits", "
 OUTER_RANKS = (2, 4, 6)
 """Outer loops are padded with loops of one to one of these, so that few kernels serve all shapes."""
 
+COLUMN_BYTES = (1, 2, 4, 8)
+"""Bytes of a column of packed elements that have a kernel with them as a constant."""
+
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
@@ -17,7 +20,7 @@ class Schedule:
 
     mode         what the innermost loops become
     outer        the loops that stay loops, outermost first; the first one is shared among threads
-    inner        the loops that the transfer takes in: () | (run,) | (columns, rows)
+    inner        the loops that the transfer takes in: () | (run,) | (columns, rows); the packed one is last
     interleave   for a transpose: the side ("dst" or "src") whose short digit is a constant, else ""
     rank         outer loops after padding with loops of one
     stream       whole aligned lines go past the cache

@@ -109,10 +109,10 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
             out.line(f"fill_run({dst}, {_text(count)}, fill_low, fill_high)")
         case Transpose():
             out.line(_transpose_call(stmt, src, dst))
-        case PackBits(_, _, bits, count, step):
-            out.line(f"pack_bits_{bits}({dst}, {src}, {_text(count)}, {_text(step)})")
-        case UnpackBits(_, _, bits, count, step):
-            out.line(f"unpack_bits_{bits}({dst}, {src}, {_text(count)}, {_text(step)})")
+        case PackBits(_, _, _, _, step):
+            out.line(_bits_call("pack", stmt, step, src, dst))
+        case UnpackBits(_, _, _, _, step):
+            out.line(_bits_call("unpack", stmt, step, src, dst))
         case Elementwise():
             _elementwise(stmt, out, nest, src, dst)
         case _:
@@ -129,6 +129,16 @@ def _transpose_call(stmt: Transpose, src: str, dst: str) -> str:
         return f"{stream}deinterleave_{columns}_{kind}({dst}, {src}, {rows}, {_text(stmt.column_step)})"
     steps = f"{_text(stmt.row_step)}, {_text(stmt.column_step)}"
     return f"{stream}transpose_{kind}({dst}, {src}, {rows}, {columns}, {steps})"
+
+
+def _bits_call(way: str, stmt: PackBits | UnpackBits, step: Size, src: str, dst: str) -> str:
+    stream = "stream_" if stmt.stream else ""
+    count, bits = _text(stmt.count), stmt.bits
+    if stmt.columns != 1:
+        return f"{stream}{way}_rows_{bits}_{count}({dst}, {src}, {_text(stmt.columns)}, {_text(step)})"
+    if step == 1:
+        return f"{stream}{way}_run_{bits}({dst}, {src}, {count})"
+    return f"{way}_bits_{bits}({dst}, {src}, {count}, {_text(step)})"
 
 
 def _elementwise(stmt: Elementwise, out: Writer, nest: LoopNest, src: str, dst: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.simd import bits, blocks, casts, memory, runs, transposes
+from codegen.simd import bit_rows, bit_runs, bits, blocks, casts, memory, runs, transposes
 
 
 def routines() -> dict[str, Any]:
@@ -13,6 +13,7 @@ def routines() -> dict[str, Any]:
     for module in (memory, runs, casts):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
     names |= memory.ELEMENTS | transposes.TRANSPOSES | blocks.INTERLEAVES
+    names |= bit_runs.BIT_RUNS | bit_rows.BIT_ROWS
     names |= bits.PACKERS | bits.UNPACKERS | bits.BIT_LOADS | bits.BIT_STORES
     return names
 
