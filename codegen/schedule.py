@@ -10,8 +10,8 @@ Mode: TypeAlias = Literal["run", "fill", "transpose", "elements", "pack bits", "
 OUTER_RANKS = (2, 4, 6)
 """Outer loops are padded with loops of one to one of these, so that few kernels serve all shapes."""
 
-COLUMN_BYTES = (1, 2, 4, 8)
-"""Bytes of a column of packed elements that have a kernel with them as a constant."""
+COLUMN_BYTES = (1, 2, 4)
+"""Bytes of a column of packed elements that have a kernel with them as a constant; a TPU's word has four."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,8 +70,7 @@ def _zipped(builder: Any, rows: list[Any]) -> list[Any]:
     Bytes stay within their 16-byte lanes until the lanes are put in order: an unpack within lanes is one
     instruction, a shuffle of whole lines is ten.
     """
-    turned = _turned(builder, rows, len(rows).bit_length() - 1)
-    return _in_order(builder, turned)
+    return _in_order(builder, _turned(builder, rows, len(rows).bit_length() - 1))
 
 
 def _unzipped(builder: Any, lines: list[Any]) -> list[Any]:
@@ -91,31 +90,20 @@ def _turned(builder: Any, registers: list[Any], stages: int) -> list[Any]:
 
 
 def _in_order(builder: Any, registers: list[Any]) -> list[Any]:
-    """Lines of which lane l of register q is the (q + registers * l)-th quarter."""
-    match len(registers):
-        case 1:
-            return registers
-        case 2:
-            return _lanes(builder, registers, ((0, 4, 1, 5), (2, 6, 3, 7)))
-        case 4:
-            return exchange_lanes(builder, registers)
-    groups = [exchange_lanes(builder, registers[k : k + 4]) for k in range(0, len(registers), 4)]
-    return [group[k] for k in range(4) for group in groups]
+    """Lines of which lane l of register q is the (q + registers * l)-th quarter; 1, 2 or 4 registers."""
+    if len(registers) == 2:
+        return _picked(builder, registers, ((0, 4, 1, 5), (2, 6, 3, 7)))
+    return exchange_lanes(builder, registers) if len(registers) == 4 else registers
 
 
 def _out_of_order(builder: Any, lines: list[Any]) -> list[Any]:
-    match len(lines):
-        case 1:
-            return lines
-        case 2:
-            return _lanes(builder, lines, ((0, 2, 4, 6), (1, 3, 5, 7)))
-        case 4:
-            return exchange_lanes(builder, lines)
-    half = len(lines) // 4
-    return [x for k in range(half) for x in exchange_lanes(builder, lines[k::half])]
+    """The registers that `_in_order` had."""
+    if len(lines) == 2:
+        return _picked(builder, lines, ((0, 2, 4, 6), (1, 3, 5, 7)))
+    return exchange_lanes(builder, lines) if len(lines) == 4 else lines
 
 
-def _lanes(builder: Any, lines: list[Any], picks: tuple[tuple[int, ...], ...]) -> list[Any]:
+def _picked(builder: Any, lines: list[Any], picks: tuple[tuple[int, ...], ...]) -> list[Any]:
     """Lines made of the eight lanes of two."""
     a, b = (builder.bitcast(line, vector(64, 8)) for line in lines)
     made = [shuffle(builder, a, b, [2 * lane + half for lane in pick for half in (0, 1)]) for pick in picks]
