@@ -23,6 +23,9 @@ from codegen.simd.shuffles import shuffle
 
 LINE_BYTES = 64
 WORD_BYTES = 8
+HALF_BYTES = 4
+"""The shortest run that is packed in registers: a TPU's word, where it is the source that lies in columns."""
+
 SHORT_BYTES = 256
 """Destinations shorter than this are not worth the two ends that streaming leaves over."""
 
@@ -52,11 +55,12 @@ def join(builder: Any, src: Any, count: int, bits: int) -> Any:
 
 
 def _join_flags(builder: Any, src: Any, count: int) -> Any:
-    flags, words = vector(8, 64), vector(64, count // 8)
+    step = min(count, WORD_BYTES)
+    flags, words = vector(8, 8 * step), vector(8 * step, count // step)
     joined = ir.Constant(words, ir.Undefined)
-    for k in range(count // 8):
-        value = load(builder, builder.add(src, ir.Constant(I64, 64 * k)), flags)
-        word = builder.bitcast(builder.icmp_unsigned("!=", value, splat(flags, 0)), I64)
+    for k in range(count // step):
+        value = load(builder, builder.add(src, ir.Constant(I64, 8 * step * k)), flags)
+        word = builder.bitcast(builder.icmp_unsigned("!=", value, splat(flags, 0)), words.element)
         joined = builder.insert_element(joined, word, ir.Constant(I32, k))
     return builder.bitcast(joined, vector(8, count))
 
@@ -104,14 +108,18 @@ def _parter(bits: int, count: int, stream: bool) -> Any:
 
 
 def _pack_run(bits: int) -> Callable[..., None]:
-    line, word = _joiner(bits, LINE_BYTES, False), _joiner(bits, WORD_BYTES, False)
+    line, word, half = (_joiner(bits, n, False) for n in (LINE_BYTES, WORD_BYTES, HALF_BYTES))
     group, scalar = 8 // bits, PACKERS[f"pack_bits_{bits}"]
 
     @njit(error_model="numpy")
     def pack_run(dst, src, count):
         """Whole lines, then words, then one more word that overlaps the last."""
-        if count < WORD_BYTES:
+        if count < HALF_BYTES:
             scalar(dst, src, count, 1)
+            return
+        if count < WORD_BYTES:
+            half(dst, src)
+            half(dst + count - HALF_BYTES, src + (count - HALF_BYTES) * group)
             return
         whole = count & -LINE_BYTES
         for k in range(0, whole, LINE_BYTES):
@@ -144,13 +152,17 @@ def _stream_pack_run(bits: int, plain: Any) -> Callable[..., None]:
 
 def _unpack_run(bits: int) -> Callable[..., None]:
     step, group, scalar = LINE_BYTES * bits // 8, 8 // bits, UNPACKERS[f"unpack_bits_{bits}"]
-    line, word = _parter(bits, step, False), _parter(bits, WORD_BYTES, False)
+    line, word, half = (_parter(bits, n, False) for n in (step, WORD_BYTES, HALF_BYTES))
 
     @njit(error_model="numpy")
     def unpack_run(dst, src, count):
         """Whole lines of the destination, then words, then one more word that overlaps the last."""
-        if count < WORD_BYTES:
+        if count < HALF_BYTES:
             scalar(dst, src, count, 1)
+            return
+        if count < WORD_BYTES:
+            half(dst, src)
+            half(dst + (count - HALF_BYTES) * group, src + count - HALF_BYTES)
             return
         whole = count & -step
         for k in range(0, whole, step):
