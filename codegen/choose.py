@@ -10,7 +10,7 @@ from codegen.choose_transpose import transpose_schedule
 from codegen.errors import KernelError
 from codegen.ir import Convert, Fill, For, LoopNest, Ref, refs
 from codegen.passes.normalise import int_size, scalar
-from codegen.schedule import OUTER_RANKS, Mode, Schedule
+from codegen.schedule import COLUMN_BYTES, OUTER_RANKS, Mode, Schedule
 
 INTERLEAVES = (2, 4, 8)
 """Short digits that are worth a kernel with the digit as a constant."""
@@ -35,9 +35,7 @@ def choose(nest: LoopNest, *, threads: int = 1, footprint: int = 0) -> Schedule:
         mode = "interleave"
         if isinstance(scalar(nest).value, Convert):
             mode, inner = "elements", _minor_axis(nest)
-    stream = (
-        footprint >= STREAM_BYTES and mode in ("run", "interleave") and (mode == "run" or interleave != "")
-    )
+    stream = footprint >= STREAM_BYTES and _streams(nest, mode, inner, interleave)
     outer = [loop for loop in nest.loops if loop.axis not in inner]
     if stream:
         outer = _best_order(nest, outer, inner)
@@ -47,6 +45,20 @@ def choose(nest: LoopNest, *, threads: int = 1, footprint: int = 0) -> Schedule:
             outer.remove(widest)
             outer.insert(0, widest)
     return Schedule(mode, tuple(x.axis for x in outer), inner, interleave, padded_rank(len(outer)), stream)
+
+
+def _streams(nest: LoopNest, mode: Mode, inner: tuple[str, ...], interleave: str) -> bool:
+    """Whether the transfer writes whole lines; packing element by element at any step does not."""
+    if mode in ("pack bits", "unpack bits"):
+        return len(inner) == 2 or _loose_step(nest, inner[0]) == 8
+    return mode == "run" or interleave != ""
+
+
+def _loose_step(nest: LoopNest, axis: str) -> int:
+    """The stride, in bits, of the side that has a byte an element."""
+    src, dst = refs(nest.innermost)
+    ref = src if nest.buffer("dst").element.bits < 8 else dst
+    return int_size(ref.stride(axis)) if ref else 0
 
 
 WINDOW_BYTES = 1 << 16
@@ -66,6 +78,9 @@ def _best_order(nest: LoopNest, outer: list[For], inner: tuple[str, ...]) -> lis
     taken = [loop for loop in nest.loops if loop.axis in inner]
     run = prod(int_size(loop.extent) for loop in taken) * width
     by_source = sorted(outer, key=lambda loop: -abs(int_size(src.stride(loop.axis))))
+    if nest.buffer("dst").unit_bits == 1:
+        # The side with a byte an element has nearly all the bytes.
+        return by_source if width == 0 else outer
 
     def pages(order: list[For]) -> int:
         return _pages_touched(order, src, run) + _pages_touched(order, dst, run)
@@ -142,11 +157,21 @@ def _packed_transfer(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:
         return "elements", _minor_axis(nest), ""
     src_bits = nest.buffer("src").element.bits
     if whole and dst_bits < 8 <= src_bits and row and _whole_bytes(nest, "dst", row, dst_bits):
-        return "pack bits", (row.axis,), ""
+        return "pack bits", (*_columns(nest, row, dst_bits), row.axis), ""
     column = _unit(nest, "src", src_bits)
     if whole and src_bits < 8 <= dst_bits and column and _whole_bytes(nest, "src", column, src_bits):
-        return "unpack bits", (column.axis,), ""
+        return "unpack bits", (*_columns(nest, column, src_bits), column.axis), ""
     return "elements", _minor_axis(nest), ""
+
+
+def _columns(nest: LoopNest, packed: For, bits: int) -> tuple[str, ...]:
+    """The loop that walks columns of `packed`, side by side on both sides; none where packing is along it."""
+    src, dst = refs(nest.innermost)
+    column = int_size(packed.extent) * bits
+    if src is None or _loose_step(nest, packed.axis) == 8 or column // 8 not in COLUMN_BYTES:
+        return ()
+    steps = (8, column) if nest.buffer("dst").element.bits == bits else (column, 8)
+    return tuple(x.axis for x in nest.loops if (src.stride(x.axis), dst.stride(x.axis)) == steps)[:1]
 
 
 def _whole_bytes(nest: LoopNest, side: str, unit: For, bits: int) -> bool:

@@ -123,16 +123,17 @@ class _Run:
                     to = self.place(stmt.dst, env) + k * self.size(stmt.dst_step)
                     step = k * self.size(stmt.src_step)
                     self.element(to, stmt.value, stmt.dst_element.bits, env, stmt.src_element.bits, step)
-            case PackBits(dst, src, bits, count, step):
-                to, at = self.place(dst, env) * 8, self.place(src, env)
-                for k in range(self.size(count) * 8 // bits):
-                    byte = self.read("src", at + k * self.size(step), 8)
-                    self.write_bits(to + k * bits, bits, int(byte != 0) if bits == 1 else byte)
-            case UnpackBits(dst, src, bits, count, step):
-                to, at = self.place(dst, env), self.place(src, env) * 8
-                for k in range(self.size(count) * 8 // bits):
-                    byte = int(self.region("src", at + k * bits, bits)[0]) >> ((at + k * bits) % 8)
-                    self.write("dst", to + k * self.size(step), 8, byte & ((1 << bits) - 1))
+            case PackBits(dst, src, bits, count, step, columns):
+                to, at, whole = self.place(dst, env) * 8, self.place(src, env), self.size(count) * 8
+                for c, k in product(range(self.size(columns)), range(whole // bits)):
+                    byte = self.read("src", at + c + k * self.size(step), 8)
+                    self.write_bits(to + c * whole + k * bits, bits, int(byte != 0) if bits == 1 else byte)
+            case UnpackBits(dst, src, bits, count, step, columns):
+                to, at, whole = self.place(dst, env), self.place(src, env) * 8, self.size(count) * 8
+                for c, k in product(range(self.size(columns)), range(whole // bits)):
+                    place = at + c * whole + k * bits
+                    byte = int(self.region("src", place, bits)[0]) >> place % 8
+                    self.write("dst", to + c + k * self.size(step), 8, byte & ((1 << bits) - 1))
 
     def element(
         self, dst: int, value: object, dst_bits: int, env: dict[str, int], src_bits: int, src_step: int

@@ -165,24 +165,34 @@ class Elementwise:
 
 @dataclass(frozen=True, slots=True)
 class PackBits:
-    """Join 8/bits elements of a byte each to one byte, low bits first, `count` bytes; src_step in bytes."""
+    """Join 8/bits elements of a byte each to one byte, low bits first, `count` bytes; src_step in bytes.
+
+    That for each of `columns` columns, a byte apart in the source and `count` bytes in the destination.
+    """
 
     dst: Ref
     src: Ref
     bits: int
     count: Size
     src_step: Size
+    columns: Size = 1
+    stream: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class UnpackBits:
-    """Take `count` bytes apart into 8/bits elements of a byte each; dst_step in bytes."""
+    """Take `count` bytes apart into 8/bits elements of a byte each; dst_step in bytes.
+
+    That for each of `columns` columns, `count` bytes apart in the source and a byte in the destination.
+    """
 
     dst: Ref
     src: Ref
     bits: int
     count: Size
     dst_step: Size
+    columns: Size = 1
+    stream: bool = False
 
 
 @dataclass(frozen=True, slots=True)

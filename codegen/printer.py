@@ -83,15 +83,16 @@ def format_transfer(stmt: Transfer) -> str:
                 f"{format_ref(dst)} <- {format_expr(value)}, {format_size(count)} elements, "
                 f"steps {format_size(dst_step)} and {format_size(src_step)}"
             )
-        case PackBits(dst, src, bits, count, step):
+        case PackBits(dst, src, bits, count, step, columns, stream):
             return (
-                f"{format_ref(dst)} <- {format_size(count)} bytes of {8 // bits} elements each, "
-                f"packed from {format_ref(src)}, {format_size(step)} apart"
+                f"{format_ref(dst)} <- {_columns(columns)}{format_size(count)} bytes of {8 // bits} elements "
+                f"each, packed from {format_ref(src)}, {format_size(step)} apart{', streamed' * stream}"
             )
-        case UnpackBits(dst, src, bits, count, step):
+        case UnpackBits(dst, src, bits, count, step, columns, stream):
             return (
-                f"{format_ref(dst)} <- {format_size(count)} bytes of {8 // bits} elements each, "
-                f"unpacked from {format_ref(src)} to places {format_size(step)} apart"
+                f"{format_ref(dst)} <- {_columns(columns)}{format_size(count)} bytes of {8 // bits} elements "
+                f"each, unpacked from {format_ref(src)} to places {format_size(step)} apart"
+                f"{', streamed' * stream}"
             )
 
 
@@ -106,6 +107,10 @@ def _format_grid(grid: TileGrid | None) -> str:
     text = f", rows {digits(grid.rows, 1)}, columns {digits(grid.columns, 2)}"
     others = "".join(f", {n} times {src} and {dst}" for n, src, dst in grid.others)
     return f"{text}{others}, {grid.count} tiles of {grid.tile[0]}x{grid.tile[1]}"
+
+
+def _columns(columns: Size) -> str:
+    return "" if columns == 1 else f"{format_size(columns)} columns of "
 
 
 def format_expr(value: Expr) -> str:

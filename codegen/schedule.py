@@ -10,6 +10,9 @@ Mode: TypeAlias = Literal["run", "fill", "interleave", "transpose", "elements", 
 OUTER_RANKS = (2, 4, 6)
 """Outer loops are padded with loops of one to one of these, so that few kernels serve all shapes."""
 
+COLUMN_BYTES = (1, 2, 4)
+"""Bytes of a column of packed elements that have a kernel with them as a constant; a TPU's word has four."""
+
 
 @dataclass(frozen=True, slots=True)
 class TransposeSchedule:
@@ -40,7 +43,7 @@ class Schedule:
 
     mode         what the innermost loops become
     outer        the loops that stay loops, outermost first; the first one is shared among threads
-    inner        the loops that the transfer takes in: () | (run,) | (columns, rows) of an interleave
+    inner        the loops that the transfer takes in: () | (run,) | (columns, rows); the packed one is last
     interleave   the side ("dst" or "src") whose short digit is a constant, for that mode
     transpose    how a transposed copy is cut and written, for that mode
     rank         outer loops after padding with loops of one

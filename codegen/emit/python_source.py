@@ -115,10 +115,10 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
             out.line(_interleave_call(stmt, src, dst))
         case Transpose():
             _tiles(stmt, out, src, dst, first=nest.table_loop is None)
-        case PackBits(_, _, bits, count, step):
-            out.line(f"pack_bits_{bits}({dst}, {src}, {_text(count)}, {_text(step)})")
-        case UnpackBits(_, _, bits, count, step):
-            out.line(f"unpack_bits_{bits}({dst}, {src}, {_text(count)}, {_text(step)})")
+        case PackBits(_, _, _, _, step):
+            out.line(_bits_call("pack", stmt, step, src, dst))
+        case UnpackBits(_, _, _, _, step):
+            out.line(_bits_call("unpack", stmt, step, src, dst))
         case Elementwise():
             _elementwise(stmt, out, nest, src, dst)
         case _:
@@ -127,7 +127,7 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
 
 def _streams(stmt: Transfer) -> bool:
     """Whether lines go past the cache, which other threads must be kept from seeing too late."""
-    return isinstance(stmt, CopyRun | Interleave | Transpose) and stmt.stream
+    return isinstance(stmt, CopyRun | Interleave | Transpose | PackBits | UnpackBits) and stmt.stream
 
 
 def _interleave_name(stmt: Interleave) -> str:
@@ -177,6 +177,16 @@ def _tiles(stmt: Transpose, out: Writer, src: str, dst: str, *, first: bool) -> 
             name = f"{stream}transpose_{kind}"
             arguments = [*shape, *following] if stmt.stream else shape
         out.line(f"{name}({', '.join(arguments)})")
+
+
+def _bits_call(way: str, stmt: PackBits | UnpackBits, step: Size, src: str, dst: str) -> str:
+    stream = "stream_" if stmt.stream else ""
+    count, bits = _text(stmt.count), stmt.bits
+    if stmt.columns != 1:
+        return f"{stream}{way}_rows_{bits}_{count}({dst}, {src}, {_text(stmt.columns)}, {_text(step)})"
+    if step == 1:
+        return f"{stream}{way}_run_{bits}({dst}, {src}, {count})"
+    return f"{way}_bits_{bits}({dst}, {src}, {count}, {_text(step)})"
 
 
 def _elementwise(stmt: Elementwise, out: Writer, nest: LoopNest, src: str, dst: str) -> None:

@@ -93,7 +93,6 @@ class _Lift:
                 return value
 
     def transfer(self, stmt: Transfer) -> Transfer:
-        lifted: Transfer
         match stmt:
             case CopyRun(dst, src, count, stream):
                 return CopyRun(self.ref(dst), self.ref(src), self.size("count", count), stream)
@@ -105,12 +104,10 @@ class _Lift:
                 return replace(stmt, dst=self.ref(stmt.dst), src=self.ref(stmt.src), grid=None)
             case Elementwise():
                 return self.elementwise(stmt)
-            case PackBits(dst, src, _, count, step):
-                lifted = self.changed(stmt, dst, src, count=count, src_step=step)
-                return lifted
-            case UnpackBits(dst, src, _, count, step):
-                lifted = self.changed(stmt, dst, src, count=count, dst_step=step)
-                return lifted
+            case PackBits(_, _, _, _, step):
+                return self.bits(stmt, "src_step", step)
+            case UnpackBits(_, _, _, _, step):
+                return self.bits(stmt, "dst_step", step)
             case _:
                 raise AssertionError(f"lift_sizes: no rule for {type(stmt).__name__}")
 
@@ -124,6 +121,17 @@ class _Lift:
         if stmt.side == "src":
             return replace(lifted, rows=self.size("rows", rows), columns=columns)
         return replace(lifted, rows=self.size("rows", rows), columns=self.size("columns", columns))
+
+    def bits(self, stmt: PackBits | UnpackBits, step_name: str, step: Size) -> Transfer:
+        """A column's bytes stay a constant of the code, and so does a step of one."""
+        lifted: Transfer
+        if stmt.columns != 1:
+            lifted = self.changed(stmt, stmt.dst, stmt.src, columns=stmt.columns, **{step_name: step})
+        elif step == 1:
+            lifted = self.changed(stmt, stmt.dst, stmt.src, count=stmt.count)
+        else:
+            lifted = self.changed(stmt, stmt.dst, stmt.src, count=stmt.count, **{step_name: step})
+        return lifted
 
     def elementwise(self, stmt: Elementwise) -> Elementwise:
         value = self.value(stmt.value)

@@ -48,7 +48,7 @@ def super_vectorize(nest: LoopNest, schedule: Schedule) -> LoopNest:
         case "elements":
             transfer = _elements(nest, outer, inner[0] if inner else None)
         case "pack bits" | "unpack bits":
-            nest, transfer = _bits(nest, outer, inner[0], schedule.mode)
+            nest, transfer = _bits(nest, outer, inner, schedule)
     return replace(nest, body=wrap(outer, nest.table_loop, transfer))
 
 
@@ -146,18 +146,24 @@ def _elements(nest: LoopNest, outer: tuple[For, ...], loop: For | None) -> Eleme
     )
 
 
-def _bits(nest: LoopNest, outer: tuple[For, ...], loop: For, mode: str) -> tuple[LoopNest, Transfer]:
+def _bits(
+    nest: LoopNest, outer: tuple[For, ...], inner: tuple[For, ...], schedule: Schedule
+) -> tuple[LoopNest, Transfer]:
+    """The packed loop stands last in `inner`; one in front of it walks the columns."""
+    loop, columns = inner[-1], inner[0].extent if len(inner) > 1 else 1
     source, target = nest.buffer("src").element, nest.buffer("dst").element
     nest = in_bytes(nest, loop.axis)
     src, dst = _places(nest, outer)
     whole_src, whole_dst = refs(scalar(nest))
     if whole_src is None:
         raise AssertionError("packing has a source")
-    if mode == "pack bits":
+    if schedule.mode == "pack bits":
         count = int_size(loop.extent) * target.bits // 8
-        return nest, PackBits(dst, src, target.bits, count, whole_src.stride(loop.axis))
+        step = whole_src.stride(loop.axis)
+        return nest, PackBits(dst, src, target.bits, count, step, columns, schedule.stream)
     count = int_size(loop.extent) * source.bits // 8
-    return nest, UnpackBits(dst, src, source.bits, count, whole_dst.stride(loop.axis))
+    step = whole_dst.stride(loop.axis)
+    return nest, UnpackBits(dst, src, source.bits, count, step, columns, schedule.stream)
 
 
 def in_bytes(nest: LoopNest, unit_axis: str) -> LoopNest:

@@ -1,4 +1,4 @@
-"""Elements narrower than a byte, packed low bits first; a byte that holds one has zeros above it."""
+"""Elements narrower than a byte, one at a time: low bits first; a byte that holds one has zeros above it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def _store(bits: int) -> Any:
     return store
 
 
-PACKERS = {f"pack_bits_{n}": _pack(n) for n in (1, 2, 4)}
-UNPACKERS = {f"unpack_bits_{n}": _unpack(n) for n in (1, 2, 4)}
-BIT_LOADS = {f"load_u{n}": _load(n) for n in (1, 2, 4)}
-BIT_STORES = {f"store_u{n}": _store(n) for n in (1, 2, 4)}
+WIDTHS = (1, 2, 4)
+PACKERS = {f"pack_bits_{n}": _pack(n) for n in WIDTHS}
+UNPACKERS = {f"unpack_bits_{n}": _unpack(n) for n in WIDTHS}
+BIT_LOADS = {f"load_u{n}": _load(n) for n in WIDTHS}
+BIT_STORES = {f"store_u{n}": _store(n) for n in WIDTHS}

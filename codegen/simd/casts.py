@@ -9,6 +9,7 @@ from llvmlite import ir
 from numba import njit
 
 from codegen.simd.memory import F32, F64, bits_of_f32, f32_of_bits, vector, widened_half
+from codegen.simd.shuffles import shuffle
 
 
 @njit(error_model="numpy")
@@ -94,5 +95,7 @@ def _to_bf16(builder: Any, bits: Any) -> Any:
 
 
 def _swapped(builder: Any, lanes: Any) -> Any:
-    swap = builder.module.declare_intrinsic("llvm.bswap", [lanes.type])
-    return builder.call(swap, [lanes])
+    count, width = lanes.type.count, lanes.type.element.width // 8
+    order = [lane * width + byte for lane in range(count) for byte in reversed(range(width))]
+    loose = builder.bitcast(lanes, vector(8, count * width))
+    return builder.bitcast(shuffle(builder, loose, loose, order), lanes.type)

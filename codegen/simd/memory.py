@@ -197,12 +197,12 @@ def settled(typing: Any, address: Any) -> Any:
     return types.int64(types.int64), generate
 
 
-def prefetch(builder: Any, address: Any) -> None:
-    """Ask for the line at an address, into the second-level cache; any address will do."""
+def prefetch(builder: Any, address: Any, level: int = 2) -> None:
+    """Ask for the line at an address, into the cache of that level; any address will do."""
     pointers = I8.as_pointer()
     kind = ir.FunctionType(ir.VoidType(), [pointers, I32, I32, I32])
     function = builder.module.declare_intrinsic("llvm.prefetch", [pointers], kind)
-    read, locality, data = (ir.Constant(I32, k) for k in (0, 2, 1))
+    read, locality, data = (ir.Constant(I32, k) for k in (0, 4 - level, 1))
     builder.call(function, [pointer(builder, address, I8), read, locality, data])
 
 

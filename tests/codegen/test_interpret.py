@@ -102,6 +102,8 @@ def test_transfers() -> None:
     assert run(PackBits(at("dst"), at("src"), 4, 2, 1), [1, 2, 3, 255], 2) == [0x21, 0xF3]
     assert run(PackBits(at("dst"), at("src"), 1, 1, 1), [2, 0, 1, 0, 0, 0, 0, 9], 1) == [0b10000101]
     assert run(UnpackBits(at("dst"), at("src"), 2, 1, 2), [0b11100100], 8) == [0, 0, 1, 0, 2, 0, 3, 0]
+    assert run(PackBits(at("dst"), at("src"), 4, 1, 3, 2), [1, 2, 9, 3, 4], 2) == [0x31, 0x42]
+    assert run(UnpackBits(at("dst"), at("src"), 4, 1, 3, 2), [0x31, 0x42], 6) == [1, 2, 0, 3, 4, 0]
 
 
 def test_packed_sides_count_bits() -> None:
