@@ -12,7 +12,7 @@ from codegen.ir import Convert, Fill, For, LoopNest, Ref, refs
 from codegen.passes.normalise import int_size, scalar
 from codegen.schedule import COLUMN_BYTES, OUTER_RANKS, Mode, Schedule
 
-INTERLEAVES = (2, 4, 8)
+INTERLEAVES = (2, 3, 4, 8)
 """Short digits that are worth a kernel with the digit as a constant."""
 
 

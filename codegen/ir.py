@@ -111,8 +111,8 @@ class FillRun:
 @dataclass(frozen=True, slots=True)
 class Interleave:
     """Move rows x columns elements of `width` bytes where one side is a short digit that its other digit
-    follows without a hole: side "dst" packs 2, 4 or 8 rows together, side "src" takes as many columns apart.
-    Side "" is any other pair of digits, too short for registers.
+    follows without a hole: side "dst" packs 2, 3, 4 or 8 rows together, side "src" takes as many columns
+    apart. Side "" is any other pair of digits, too short for registers.
 
     `column_step` is the destination's stride along columns, `row_step` the source's along rows, in bytes.
     """

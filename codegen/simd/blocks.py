@@ -20,9 +20,8 @@ from codegen.simd.memory import (
     store_streaming,
     vector,
 )
+from codegen.simd.networks import LANE_BYTES, LANES, LINE_BYTES
 from codegen.simd.shuffles import shuffle
-
-LINE_BYTES = 64
 
 
 def zip_rows(builder: Any, rows: list[Any]) -> Any:
@@ -34,10 +33,80 @@ def zip_rows(builder: Any, rows: list[Any]) -> Any:
     return shuffle(builder, even, odd, [k // 2 + (k % 2) * lanes for k in range(2 * lanes)])
 
 
+def zip_three(builder: Any, rows: list[Any], width: int) -> list[Any]:
+    """Three lines to the three that hold their elements in turn: r0[0] r1[0] r2[0] r0[1] …
+
+    Within lanes first, 16 bytes of each row to 48 in order; then lanes to their places.
+    """
+    n = LANE_BYTES // width
+    parts = [
+        _in_lanes(builder, rows, [((j * n + i) % 3, (j * n + i) // 3) for i in range(n)], width)
+        for j in range(3)
+    ]
+    order = [(j, lane) for lane in range(LANES) for j in range(3)]
+    return [_lanes_of(builder, parts, order[4 * k : 4 * k + 4]) for k in range(3)]
+
+
+def unzip_three(builder: Any, lines: list[Any], width: int) -> list[Any]:
+    """The rows that `zip_three` put together."""
+    n = LANE_BYTES // width
+    order = [(k, lane) for k in range(3) for lane in range(LANES)]
+    parts = [_lanes_of(builder, lines, order[j::3]) for j in range(3)]
+    return [
+        _in_lanes(builder, parts, [((3 * i + r) // n, (3 * i + r) % n) for i in range(n)], width)
+        for r in range(3)
+    ]
+
+
+def _in_lanes(builder: Any, three: list[Any], picks: list[tuple[int, int]], width: int) -> Any:
+    """Items of three lines by (line, place within the lane), the same in each of the four lanes."""
+    n, items = LANE_BYTES // width, vector(8 * width, LINE_BYTES // width)
+    a, b, c = (builder.bitcast(line, items) for line in three)
+    starts = range(0, items.count, n)
+    two = [lane + place + (items.count if which == 1 else 0) for lane in starts for which, place in picks]
+    all_ = [
+        items.count + lane + place if which == 2 else lane + i
+        for lane in starts
+        for i, (which, place) in enumerate(picks)
+    ]
+    return shuffle(builder, shuffle(builder, a, b, two), c, all_)
+
+
+def _lanes_of(builder: Any, three: list[Any], picks: list[tuple[int, int]]) -> Any:
+    """A line of four lanes of three lines, by (line, lane)."""
+    kind, words = three[0].type, vector(64, 8)
+    a, b, c = (builder.bitcast(line, words) for line in three)
+    two = [8 * (which == 1) + 2 * lane + half for which, lane in picks for half in (0, 1)]
+    all_ = [
+        8 + 2 * lane + half if which == 2 else 2 * i + half
+        for i, (which, lane) in enumerate(picks)
+        for half in (0, 1)
+    ]
+    return builder.bitcast(shuffle(builder, shuffle(builder, a, b, two), c, all_), kind)
+
+
 def unzip_rows(builder: Any, zipped: Any, count: int) -> list[Any]:
     """The rows that `zip_rows` put together."""
     lanes = zipped.type.count // count
     return [shuffle(builder, zipped, zipped, [r + count * c for c in range(lanes)]) for r in range(count)]
+
+
+def _zipped_lines(builder: Any, rows: list[Any], width: int) -> list[Any]:
+    if len(rows) == 3:
+        return zip_three(builder, rows, width)
+    zipped, lanes = zip_rows(builder, rows), LINE_BYTES // width
+    return [
+        shuffle(builder, zipped, zipped, list(range(k * lanes, (k + 1) * lanes))) for k in range(len(rows))
+    ]
+
+
+def _unzipped(builder: Any, src: Any, count: int, width: int) -> list[Any]:
+    if count != 3:
+        lanes = count * LINE_BYTES // width
+        return unzip_rows(builder, load(builder, src, vector(8 * width, lanes)), count)
+    line = vector(8 * width, LINE_BYTES // width)
+    places = [builder.add(src, ir.Constant(I64, LINE_BYTES * k)) for k in range(3)]
+    return unzip_three(builder, [load(builder, place, line) for place in places], width)
 
 
 def _interleave_block(rows: int, width: int, stream: bool) -> Any:
@@ -53,9 +122,7 @@ def _interleave_block(rows: int, width: int, stream: bool) -> Any:
             )
             for r in range(rows)
         ]
-        zipped = zip_rows(builder, loaded)
-        for k in range(rows):
-            line = shuffle(builder, zipped, zipped, list(range(k * columns, (k + 1) * columns)))
+        for k, line in enumerate(_zipped_lines(builder, loaded, width)):
             at = builder.add(dst, ir.Constant(I64, k * LINE_BYTES))
             (store_streaming if stream else store)(builder, line, at)
 
@@ -64,11 +131,9 @@ def _interleave_block(rows: int, width: int, stream: bool) -> Any:
 
 def _deinterleave_block(columns: int, width: int, stream: bool) -> Any:
     """One line of each of `columns` destination rows."""
-    rows = LINE_BYTES // width
 
     def emit(builder: Any, dst: Any, src: Any, column_step: Any) -> None:
-        zipped = load(builder, src, vector(8 * width, rows * columns))
-        for c, part in enumerate(unzip_rows(builder, zipped, columns)):
+        for c, part in enumerate(_unzipped(builder, src, columns, width)):
             at = builder.add(dst, builder.mul(column_step, ir.Constant(I64, c)))
             (store_streaming if stream else store)(builder, part, at)
 
@@ -139,7 +204,7 @@ def _family() -> dict[str, Any]:
     """Every interleave and its inverse, plain and streaming, by the name it has in kernels."""
     out: dict[str, Any] = {}
     for width, move in ((1, move_u8), (2, move_u16), (4, move_u32), (8, move_u64)):
-        for count in (2, 4, 8):
+        for count in (2, 3, 4, 8):
             name = f"interleave_{count}_u{8 * width}"
             out[name] = _interleave(count, width, move)
             out[f"stream_{name}"] = _stream_interleave(count, width, out[name])

@@ -95,8 +95,8 @@ def _result_lines(builder: Any, places: list[Any], what: Moved, block: str) -> l
 @cache
 def block(what: Moved, kind: str, *, stream: bool) -> Any:
     """block(dst, src, row_offsets, column_offsets); streaming ones take (next_src, next_rows) to prefetch."""
-    rows = LINE_BYTES // what.width
-    asks = rows // block_columns(what.width, kind)
+    rows, columns = LINE_BYTES // what.width, block_columns(what.width, kind)
+    asks, wide = rows // columns, max(columns * what.source_width, LINE_BYTES)
 
     def emit(builder: Any, dst: Any, src: Any, row_table: Any, column_table: Any, *following: Any) -> None:
         places = [builder.add(src, _entry(builder, row_table, r)) for r in range(rows)]
@@ -106,7 +106,9 @@ def block(what: Moved, kind: str, *, stream: bool) -> Any:
             (store_streaming if stream else store)(builder, whole, at)
             if following:  # One after each store: a burst of them would hold up the loads behind it.
                 for r in range(c * asks, (c + 1) * asks):
-                    prefetch(builder, builder.add(following[0], _entry(builder, following[1], r)))
+                    row = builder.add(following[0], _entry(builder, following[1], r))
+                    for k in range(0, wide, LINE_BYTES):
+                        prefetch(builder, builder.add(row, ir.Constant(I64, k)))
 
     return statement(emit, 6 if stream else 4, f"{'stream' if stream else 'store'}_{kind}_{what.name}")
 
