@@ -21,7 +21,7 @@ from codegen.cpu import CpuLevel
 from codegen.errors import StoreError
 from codegen.settings import settings
 
-FORMAT = 2
+FORMAT = 1
 MAX_ENTRY_BYTES = 16 << 20
 _NO_LINK_NO_WAIT = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
