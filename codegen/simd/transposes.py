@@ -163,13 +163,16 @@ def _stream(width: int, kind: str) -> Any:
 
 
 def _family() -> dict[str, Any]:
-    """Every width and block, plain and streaming, by the name it has in kernels."""
+    """Every width and block by the name it has in kernels: two elements of 8 bytes are a lane, and only lines
+    are streamed.
+    """
     out: dict[str, Any] = {}
     for width in MOVES:
-        out[f"transpose_small_u{8 * width}"] = _small(width)
+        if 2 * width < LANE_BYTES:
+            out[f"transpose_small_u{8 * width}"] = _small(width)
         for kind in BLOCKS:
             out[f"transpose_{kind}s_u{8 * width}"] = _plain(width, kind)
-            out[f"stream_transpose_{kind}s_u{8 * width}"] = _stream(width, kind)
+        out[f"stream_transpose_lines_u{8 * width}"] = _stream(width, "line")
     return out
 
 

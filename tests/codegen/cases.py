@@ -20,10 +20,13 @@ from numpy.typing import NDArray
 from codegen import choose
 from codegen.build import NumbaIr, numba_ir
 from codegen.choose import INTERLEAVES
+from codegen.choose_transpose import LONG_ROW_BYTES
 from codegen.emit.expressions import CONVERSIONS
 from codegen.ir import Element
 from codegen.kernel import Kernel
+from codegen.launch import GRID_ARGUMENTS, OFFSET_ARGUMENTS, Launch
 from codegen.pipeline import CopyProgram, compile_copy
+from codegen.tiles import FIELDS
 from tests.conftest import SEED
 from tests.guard import Guarded, span_bytes, strided_view
 from tests.oracle import packed_by_definition, random_elements, unpacked_by_definition
@@ -75,38 +78,73 @@ class Case:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a kernel; `src` and `dst` are addresses where both storages have theirs at 0."""
+    """One call of a kernel; `src` and `dst` are places in units from the base addresses of the storages.
+
+    tables     what the arguments of those numbers point to
+    scratch    the number of the argument that points to a buffer, and the buffer's bytes
+    """
 
     kernel: Kernel
     src: int
     dst: int
     sizes: tuple[int, ...]
-    tables: tuple[tuple[int, ...], tuple[int, ...]] | None
     begin: int
     end: int
+    tables: dict[int, tuple[int, ...]]
+    scratch: tuple[int, int] | None
 
 
-def calls_of(program: CopyProgram) -> list[Call]:
-    """What a program calls, in order, without running any of it."""
+def calls_of(program: CopyProgram, dst_base: int) -> list[Call]:
+    """What a program calls for a destination with that base address, in order, without running any of it."""
     calls: list[Call] = []
+    running: list[Launch] = []
 
     def record(kernel: Kernel, src: int, dst: int, sizes: int, begin: int, end: int) -> None:
         numbers = _int64s(sizes, len(kernel.arguments))
-        tables = None
-        if kernel.nest.table_loop:
-            tables = _int64s(numbers[0], end), _int64s(numbers[1], end)
-        calls.append(Call(kernel, src, dst, numbers, tables, begin, end))
+        dst -= dst_base * 8 // kernel.nest.buffer("dst").unit_bits
+        tables, scratch = {}, None
+        for k, (name, number) in enumerate(zip(kernel.arguments, numbers, strict=True)):
+            count = _table_length(running[-1], kernel, name, numbers, end)
+            if name == "scratch" and number:
+                scratch = k, count
+            elif count and number:
+                tables[k] = _int64s(number, count)
+        calls.append(Call(kernel, src, dst, numbers, begin, end, tables, scratch))
 
-    native = Kernel.call
+    def run(launch: Launch, *given: int) -> None:
+        running.append(launch)
+        launch_run(launch, *given)
+        running.pop()
+
+    native, launch_run = Kernel.call, Launch.run
     Kernel.call = property(lambda kernel: lambda *given: record(kernel, *given))  # type: ignore[assignment]
+    Launch.run = run  # type: ignore[method-assign, assignment]
     try:
         for launches in (program.first, program.launches):
             for part in range(PARTS):
                 for launch in launches:
-                    launch.run(0, 0, part, PARTS)
+                    launch.run(0, dst_base, part, PARTS)
     finally:
-        Kernel.call = native  # type: ignore[method-assign]
+        Kernel.call, Launch.run = native, launch_run  # type: ignore[method-assign]
     return calls
+
+
+def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int, ...], end: int) -> int:
+    """The numbers behind an argument that is an address, or the bytes of the buffer; 0 for any other."""
+    if name in OFFSET_ARGUMENTS:
+        return end
+    if name not in GRID_ARGUMENTS or launch.grid is None:
+        return 0
+    grid, panel = launch.grid, launch._panel
+    tiles = numbers[kernel.arguments.index("tile_count")] if kernel.nest.table_loop else end
+    return {
+        "tiles": tiles * FIELDS,
+        "row_offsets": grid.row_offsets.size,
+        "column_offsets": grid.column_offsets.size,
+        "places": panel.places.size if panel else 0,
+        "segments": panel.segments.size if panel else 0,
+        "scratch": panel.size_bytes if panel else 0,
+    }.get(name, 0)
 
 
 def _int64s(address: int, count: int) -> tuple[int, ...]:
@@ -153,15 +191,13 @@ def _streaming() -> Iterator[None]:
 
 
 def _transposes(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
-    """Whole blocks and tails of either, at pitches of whole lines and at odd ones."""
+    """Result rows short and long, source rows of a few bytes and of lines, at even pitches and odd ones."""
     for width in WIDTHS:
         side = LINE_BYTES // width
-        for rows, columns in (
-            (2 * side + 3, 3 * side + 5),
-            (side, 2 * side),
-            (3, 5 * side + 1),
-            (side + 1, 3),
-        ):
+        long = LONG_ROW_BYTES // width
+        some, few = 2 * side + 5, 32 // width
+        shapes = ((2 * side + 3, 3 * side + 5), (side, 2 * side), (3, some), (3, few), (some, few), (some, 3))
+        for rows, columns in (*shapes, (long + 5, some), (long + 3, few), (2 * side, 6 * side + 3)):
             for extra in (0, width):
                 src = columns * width + extra
                 dst = _whole_lines(rows * width) + extra

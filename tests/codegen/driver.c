@@ -2,12 +2,14 @@
 
    The one argument names a file of 64-bit words:
      cases, then for each case
-       bytes of the source, bytes of the destination, the lowest byte of either from its base address, calls,
+       bytes of the source, bytes of the destination, the lowest byte of either from its base address,
+       for either whether it lies at the end of its pages, and bytes of a gap there, calls,
        then for each call
-         kernel, bits of an address unit on either side (8 or 1), units from either base,
-         begin, end, entries of either offset table (or -1), sizes, the sizes themselves, both tables,
+         kernel, bits of an address unit on either side (8 or 1), units from either base, begin, end,
+         the number of the argument that points to a buffer (or -1), the buffer's bytes, arguments, tables,
+         the arguments, and for each table the number of its argument, its length, its words,
        then the source, the destination before and the destination after, each filled up to whole words.
-   Prints one line for a case that goes wrong, and at the end how many held. */
+   Prints one line for a case that goes wrong, and at the end how many did. */
 
 #include <signal.h>
 #include <stdint.h>
@@ -29,17 +31,8 @@ struct arena {
     size_t inside, used;
 };
 
-struct placement {
-    int src_at_end, src_gap, dst_at_end, dst_gap;
-};
-
-static const struct placement placements[] = {
-    {0, 0, 0, 0}, {1, 0, 1, 0}, {0, 3, 0, 16}, {1, 1, 0, 32}, {0, 0, 1, 1},
-};
-
 static int64_t case_number;
-static size_t placement_number;
-static struct arena src, dst;
+static struct arena src, dst, scratch;
 
 static void die(const char *why)
 {
@@ -51,9 +44,10 @@ static void outside(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)context;
     intptr_t at = (intptr_t)info->si_addr;
-    printf("case %ld, placement %zu: touched byte %ld of %zu of the source, %ld of %zu of the destination\n",
-           (long)case_number, placement_number, (long)(at - (intptr_t)src.data), src.used,
-           (long)(at - (intptr_t)dst.data), dst.used);
+    printf("case %ld: touched byte %ld of %zu of the source, %ld of %zu of the destination, "
+           "%ld of %zu of the buffer\n",
+           (long)case_number, (long)(at - (intptr_t)src.data), src.used, (long)(at - (intptr_t)dst.data),
+           dst.used, (long)(at - (intptr_t)scratch.data), scratch.used);
     fflush(stdout);
     _exit(2);
 }
@@ -89,17 +83,28 @@ static const int64_t *run_call(const int64_t *at, int64_t src_low, int64_t dst_l
     int64_t which = at[0], src_units = 8 / at[1], dst_units = 8 / at[2];
     int64_t src_address = ((int64_t)src.data - src_low) * src_units + at[3];
     int64_t dst_address = ((int64_t)dst.data - dst_low) * dst_units + at[4];
-    int64_t begin = at[5], end = at[6], entries = at[7], count = at[8], sizes[MOST_SIZES] = {0};
+    int64_t begin = at[5], end = at[6], buffer = at[7], bytes = at[8], count = at[9], tables = at[10];
+    int64_t sizes[MOST_SIZES] = {0};
     if (count > MOST_SIZES)
         die("too many sizes");
-    memcpy(sizes, at + 9, 8 * count);
-    at += 9 + count;
-    if (entries >= 0) {
-        sizes[0] = (int64_t)at;
-        sizes[1] = (int64_t)(at + entries);
-        at += 2 * entries;
+    memcpy(sizes, at + 11, 8 * count);
+    for (at += 11 + count; tables > 0; tables--, at += 2 + at[1])
+        sizes[at[0]] = (int64_t)(at + 2);
+    if (buffer >= 0) {
+        scratch = map((bytes + 63) / 64 * 64, 1, 0);
+        sizes[buffer] = (int64_t)scratch.data;
     }
     kernels[which](src_address, dst_address, (int64_t)sizes, begin, end);
+    if (buffer >= 0)
+        munmap(scratch.pages, scratch.inside + 2 * PAGE);
+    return at;
+}
+
+static const int64_t *behind_call(const int64_t *at)
+{
+    int64_t tables = at[10];
+    for (at += 11 + at[9]; tables > 0; tables--)
+        at += 2 + at[1];
     return at;
 }
 
@@ -116,33 +121,27 @@ static int judge(const uint8_t *source, const uint8_t *after)
     else if (!untouched(&src) || !untouched(&dst))
         what = "bytes beside an array changed";
     if (what)
-        printf("case %ld, placement %zu: %s, byte %zu of %zu\n", (long)case_number, placement_number, what, at,
-               dst.used);
+        printf("case %ld: %s, byte %zu of %zu\n", (long)case_number, what, at, dst.used);
     return what != NULL;
 }
 
 static const int64_t *run_case(const int64_t *at, int *failures)
 {
-    int64_t src_bytes = at[0], dst_bytes = at[1], src_low = at[2], dst_low = at[3], calls = at[4];
-    const int64_t *first = at + 5, *data = first, *stop = first;
+    int64_t src_bytes = at[0], dst_bytes = at[1], src_low = at[2], dst_low = at[3], calls = at[8];
+    src = map(src_bytes, at[4], at[5]);
+    dst = map(dst_bytes, at[6], at[7]);
+    const int64_t *call = at + 9, *data = call;
     for (int64_t k = 0; k < calls; k++)
-        data += 9 + data[8] + (data[7] >= 0 ? 2 * data[7] : 0);
+        data = behind_call(data);
     const int64_t *before = data + words(src_bytes), *after = before + words(dst_bytes);
-    stop = after + words(dst_bytes);
-    for (placement_number = 0; placement_number < sizeof placements / sizeof *placements; placement_number++) {
-        const struct placement *p = placements + placement_number;
-        src = map(src_bytes, p->src_at_end, p->src_gap);
-        dst = map(dst_bytes, p->dst_at_end, p->dst_gap);
-        memcpy(src.data, data, src_bytes);
-        memcpy(dst.data, before, dst_bytes);
-        const int64_t *call = first;
-        for (int64_t k = 0; k < calls; k++)
-            call = run_call(call, src_low, dst_low);
-        *failures += judge((const uint8_t *)data, (const uint8_t *)after);
-        munmap(src.pages, src.inside + 2 * PAGE);
-        munmap(dst.pages, dst.inside + 2 * PAGE);
-    }
-    return stop;
+    memcpy(src.data, data, src_bytes);
+    memcpy(dst.data, before, dst_bytes);
+    for (int64_t k = 0; k < calls; k++)
+        call = run_call(call, src_low, dst_low);
+    *failures += judge((const uint8_t *)data, (const uint8_t *)after);
+    munmap(src.pages, src.inside + 2 * PAGE);
+    munmap(dst.pages, dst.inside + 2 * PAGE);
+    return after + words(dst_bytes);
 }
 
 int main(int count, char **arguments)
