@@ -157,9 +157,15 @@ def called_names(source: str) -> set[str]:
     return {call.func.id for call in calls if isinstance(call.func, ast.Name)} - {"range"}
 
 
+GROUPS = ("plain", "stream")
+"""The cases in two parts, so that two processes may share the work."""
+
+
 @cache
-def cases() -> tuple[Case, ...]:
-    """All cases, the same ones each time."""
+def cases(group: str = "") -> tuple[Case, ...]:
+    """All cases, or those of a group; the same ones each time."""
+    if group:
+        return tuple(case for case in cases() if case.name.startswith("stream ") == (group == "stream"))
     rng = np.random.default_rng(SEED)
     made = [*_transposes(rng), *_interleaves(rng), *_runs(rng), *_elements(rng), *_conversions(rng)]
     made += [*_packs(rng), *_unpacks(rng)]
@@ -169,9 +175,10 @@ def cases() -> tuple[Case, ...]:
 
 
 @cache
-def kernels() -> tuple[Kernel, ...]:
-    """The kernels of all cases, each once."""
-    return tuple({kernel.name: kernel for case in cases() for kernel in case.program.kernels}.values())
+def kernels(group: str = "") -> tuple[Kernel, ...]:
+    """The kernels of all cases or of a group, each once."""
+    programs = [case.program for case in cases(group)]
+    return tuple({kernel.name: kernel for program in programs for kernel in program.kernels}.values())
 
 
 @cache
