@@ -25,6 +25,7 @@ from codegen.kernel import Kernel
 from tests.codegen.cases import GROUPS, WIDTHS, Bytes, Call, Case, calls_of, cases, in_numbas_ir, kernels
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
+PACKAGES = "qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 DRIVER = Path(__file__).with_name("driver.c")
 NEON_REGISTER = re.compile(r"\b(q\d+|v\d+\.\d+[bhsd])\b")
 PAGE = 4096
@@ -44,7 +45,7 @@ def tools() -> None:
     missing = [tool for tool in (COMPILER, EMULATOR) if which(tool) is None]
     if not missing:
         return
-    reason = f"no {' and no '.join(missing)}: apt-get install qemu-user {COMPILER[8:]} libc6-dev-arm64-cross"
+    reason = f"no {' and no '.join(missing)}: apt-get install {PACKAGES}"
     if os.environ.get("TILEJIT_REQUIRE_QEMU"):
         pytest.fail(reason)
     pytest.skip(reason)
