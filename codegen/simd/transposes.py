@@ -163,16 +163,14 @@ def _stream(width: int, kind: str) -> Any:
 
 
 def _family() -> dict[str, Any]:
-    """Every width and block by the name it has in kernels: two elements of 8 bytes are a lane, and only lines
-    are streamed.
-    """
+    """Every width and block, plain and streaming, by the name it has in kernels."""
     out: dict[str, Any] = {}
     for width in MOVES:
-        if 2 * width < LANE_BYTES:
+        if 2 * width < LANE_BYTES:  # two wider elements fill a lane
             out[f"transpose_small_u{8 * width}"] = _small(width)
         for kind in BLOCKS:
             out[f"transpose_{kind}s_u{8 * width}"] = _plain(width, kind)
-        out[f"stream_transpose_lines_u{8 * width}"] = _stream(width, "line")
+            out[f"stream_transpose_{kind}s_u{8 * width}"] = _stream(width, kind)
     return out
 
 

@@ -17,10 +17,10 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import choose
+from codegen import choose, choose_transpose
 from codegen.build import NumbaIr, numba_ir
 from codegen.choose import INTERLEAVES
-from codegen.choose_transpose import LONG_ROW_BYTES
+from codegen.choose_transpose import ALIAS_BYTES, LONG_ROW_BYTES
 from codegen.emit.expressions import CONVERSIONS
 from codegen.ir import Element
 from codegen.kernel import Kernel
@@ -189,12 +189,16 @@ def in_numbas_ir(kernel: Kernel) -> NumbaIr:
 
 @contextmanager
 def _streaming() -> Iterator[None]:
-    """Copies of any size are stored past the cache where their schedule can be."""
-    threshold, choose.STREAM_BYTES = choose.STREAM_BYTES, 0
+    """Copies of any size are stored past the cache where their schedule can be, and staged row by row."""
+    knobs = (choose, "STREAM_BYTES"), (choose_transpose, "SHORT_SOURCE_BYTES")
+    before = [getattr(module, name) for module, name in knobs]
+    for module, name in knobs:
+        setattr(module, name, 0)
     try:
         yield
     finally:
-        choose.STREAM_BYTES = threshold
+        for (module, name), value in zip(knobs, before, strict=True):
+            setattr(module, name, value)
 
 
 def _transposes(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
@@ -212,6 +216,10 @@ def _transposes(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
                     f"{kind}transpose of {rows}x{columns} elements of {width} bytes, pitches {src} and {dst}"
                 )
                 yield _moved(rng, name, width, (columns, rows), (dst, width), (width, src))
+        alias = f"{kind}transpose of elements of {width} bytes, rows that share sets of the cache"
+        yield _moved(
+            rng, alias, width, (6 * side + 3, 2 * side), (2 * LINE_BYTES, width), (width, ALIAS_BYTES)
+        )
 
 
 def _interleaves(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
