@@ -1,4 +1,8 @@
-"""Source to object code: Numba to LLVM IR, llvmlite to machine code. Imports numba: import lazily."""
+"""Source to object code: Numba to LLVM IR, llvmlite to machine code. Imports numba: import lazily.
+
+Numba makes its IR for this machine; only what llvmlite makes of it is for a CPU level, which may be another
+architecture's.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +31,30 @@ class BuiltKernel:
     llvm_ir: str
 
 
+@dataclass(frozen=True, slots=True)
+class NumbaIr:
+    """A kernel as Numba leaves it, with the symbol that it has there; the same for every level."""
+
+    name: str
+    symbol: str
+    text: str
+
+
 def build(name: str, source: str, level: CpuLevel) -> BuiltKernel:
     """Compile the kernel that `source` defines.
 
     Raises:
         KernelError: Numba or LLVM refuses, or the code would call something that is not there at run time.
+    """
+    with compiler_lock:
+        return machine_code(numba_ir(name, source), level)
+
+
+def numba_ir(name: str, source: str) -> NumbaIr:
+    """Numba's half of `build`.
+
+    Raises:
+        KernelError: Numba refuses.
     """
     with compiler_lock:
         function = _function(name, source)
@@ -40,16 +63,26 @@ def build(name: str, source: str, level: CpuLevel) -> BuiltKernel:
             compiled = numba.cfunc(signature, error_model="numpy")(function)
         except numba.core.errors.NumbaError as error:
             raise KernelError(f"numba refuses the kernel {name}\n{error}") from error
+        return NumbaIr(name, compiled.native_name, compiled.inspect_llvm())
+
+
+def machine_code(kernel: NumbaIr, level: CpuLevel) -> BuiltKernel:
+    """LLVM's half of `build`, for any level, this machine's or not.
+
+    Raises:
+        KernelError: the code would call something that is not there at run time.
+    """
+    with compiler_lock:
         machine = target_machine(level)
-        module = parse(compiled.inspect_llvm(), machine)
-        optimise(module, compiled.native_name, machine)
-        module.get_function(compiled.native_name).name = name
+        module = parse(kernel.text, machine)
+        optimise(module, kernel.symbol, machine)
+        module.get_function(kernel.symbol).name = kernel.name
         ir = str(module)
         object_code = machine.emit_object(module)
     foreign = undefined_symbols(object_code) - ALLOWED_SYMBOLS
     if foreign:
         raise KernelError(
-            f"the kernel {name} would call {sorted(foreign)}, which no process without numba has"
+            f"the kernel {kernel.name} would call {sorted(foreign)}, which no process without numba has"
         )
     return BuiltKernel(object_code, ir)
 
@@ -62,18 +95,22 @@ def assembly(llvm_ir: str, level: CpuLevel) -> str:
 
 def target_machine(level: CpuLevel) -> Any:
     """LLVM's target machine for a level; relocatable code, the small model the loader needs."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_triple(llvm.get_process_triple())
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    target = llvm.Target.from_triple(level.triple)
     return target.create_target_machine(
         cpu=level.llvm_cpu, features=level.llvm_features, opt=3, reloc="default", codemodel="jitdefault"
     )
 
 
 def parse(llvm_ir: str, machine: Any) -> Any:
-    """The IR as a verified module for that machine."""
+    """The IR as a verified module for that machine, whichever it was made for.
+
+    Nothing in it hangs on the layout of another one: kernels compute addresses from integers.
+    """
     module = llvm.parse_assembly(llvm_ir)
     module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
     module.verify()
     return module
 

@@ -15,11 +15,15 @@ _NEEDED = {
     "sse2": (),
 }
 _LLVM = {
-    "avx512": ("x86-64-v4", "-prefer-256-bit"),
-    "avx2": ("x86-64-v3", ""),
-    "sse2": ("x86-64", ""),
-    "generic": ("generic", ""),
+    "avx512": ("x86_64", "x86-64-v4", "-prefer-256-bit"),
+    "avx2": ("x86_64", "x86-64-v3", ""),
+    "sse2": ("x86_64", "x86-64", ""),
+    "neon": ("aarch64", "generic", "+neon"),
 }
+_ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+
+LEVELS = tuple(_LLVM)
+"""Every level by name, those of one architecture from the highest down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,30 +31,63 @@ class CpuLevel:
     """A level by name, and how LLVM spells it."""
 
     name: str
+    triple: str
     llvm_cpu: str
     llvm_features: str
+
+
+def level_named(name: str) -> CpuLevel:
+    """A level, whether or not this machine has it: code for others can be made and looked at here.
+
+    On this machine's architecture it is for this machine's system, on another for Linux.
+
+    >>> level_named("neon")
+    CpuLevel(name='neon', triple='aarch64-unknown-linux-gnu', llvm_cpu='generic', llvm_features='+neon')
+
+    Raises:
+        KernelError: there is no such level.
+    """
+    if name not in _LLVM:
+        raise KernelError(f"TILEJIT_CPU={name} names no CPU level\n  set it to one of {', '.join(LEVELS)}")
+    architecture, cpu, features = _LLVM[name]
+    own = architecture == _own_architecture()
+    return CpuLevel(name, _own_triple() if own else f"{architecture}-unknown-linux-gnu", cpu, features)
+
+
+def host_levels() -> tuple[str, ...]:
+    """The levels that this CPU has, the highest first; none where its architecture has none.
+
+    Flags decide, not the CPU's name: on virtual machines LLVM guesses a wrong name and half the vector width.
+    """
+    if _own_architecture() != "x86_64":
+        return tuple(name for name in LEVELS if _LLVM[name][0] == _own_architecture())
+    from llvmlite import binding
+
+    flags = binding.get_host_cpu_features()
+    return tuple(name for name, needed in _NEEDED.items() if all(flags.get(f) for f in needed))
 
 
 @cache
 def cpu_level() -> CpuLevel:
     """The level of this process: the host's highest, or TILEJIT_CPU (read once).
 
-    Flags decide, not the CPU's name: on virtual machines LLVM guesses a wrong name and half the vector width.
-
     Raises:
         KernelError: TILEJIT_CPU names no level, or one that this CPU does not have.
     """
-    if platform.machine().lower() not in ("x86_64", "amd64"):
-        return CpuLevel("generic", *_LLVM["generic"])
+    wanted, levels = settings().cpu, host_levels()
+    if not wanted:
+        return level_named(levels[0]) if levels else CpuLevel("generic", _own_triple(), "generic", "")
+    level = level_named(wanted)
+    if wanted not in levels:
+        raise KernelError(f"TILEJIT_CPU={wanted}, but this CPU has only {', '.join(levels) or 'generic'}")
+    return level
+
+
+def _own_architecture() -> str:
+    return _ARCHITECTURES.get(platform.machine().lower(), "")
+
+
+def _own_triple() -> str:
     from llvmlite import binding
 
-    flags = binding.get_host_cpu_features()
-    levels = [name for name, needed in _NEEDED.items() if all(flags.get(f) for f in needed)]
-    wanted = settings().cpu
-    if not wanted:
-        return CpuLevel(levels[0], *_LLVM[levels[0]])
-    if wanted not in _NEEDED:
-        raise KernelError(f"TILEJIT_CPU={wanted} names no CPU level\n  set it to one of {', '.join(_NEEDED)}")
-    if wanted not in levels:
-        raise KernelError(f"TILEJIT_CPU={wanted}, but this CPU has only {', '.join(levels)}")
-    return CpuLevel(wanted, *_LLVM[wanted])
+    return str(binding.get_process_triple())

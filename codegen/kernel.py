@@ -68,7 +68,7 @@ class Kernel:
 
     def _object_code(self) -> bytes:
         level, store = cpu_level(), default_store()
-        key = store_key(self.source, level.llvm_cpu, level.llvm_features)
+        key = store_key(self.source, level)
         code = store.get(key)
         if code is None:
             code = self._built().object_code

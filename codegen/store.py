@@ -17,6 +17,7 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from codegen.cpu import CpuLevel
 from codegen.errors import StoreError
 from codegen.settings import settings
 
@@ -33,6 +34,8 @@ class StoreKey:
     compiler_digest: str
     numba: str
     llvmlite: str
+    level: str
+    triple: str
     cpu: str
     features: str
     format: int = FORMAT
@@ -43,9 +46,10 @@ class StoreKey:
         return sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
-def store_key(source: str, cpu: str, features: str) -> StoreKey:
-    """The key of a kernel's source compiled for a CPU."""
-    return StoreKey(_digest(source.encode()), _compiler_digest(), *_versions(), cpu, features)
+def store_key(source: str, level: CpuLevel) -> StoreKey:
+    """The key of a kernel's source compiled for a CPU level."""
+    spelled = level.name, level.triple, level.llvm_cpu, level.llvm_features
+    return StoreKey(_digest(source.encode()), _compiler_digest(), *_versions(), *spelled)
 
 
 @cache

@@ -142,9 +142,10 @@ def check_regrouping(nest: LoopNest) -> None:
     """Invariant 5: what coalescing made of a box's digits is a product of those same digits.
 
     A loop may stand for several digits only if each digit's strides, on both sides, are those of the next
-    inner one times its extent; a digit that a bound cuts cannot pass, since the box holds it cut.
+    inner one times its extent; a digit that a bound cuts cannot pass, since the box holds it cut. Digits that
+    walk the destination backwards stand for what they are when turned round.
     """
-    digits = [d for d in nest.digits if d[0] != 1]
+    digits = [d if d[2] >= 0 else (d[0], -d[1], -d[2]) for d in nest.digits if d[0] != 1]
     loops = [(_int(loop.extent), *_strides(nest, loop)) for loop in nest.loops if loop.extent != 1]
     if prod(n for n, _, _ in loops) != prod(n for n, _, _ in digits):
         raise KernelError(

@@ -37,6 +37,19 @@ def transpose_routine(stream: str | None, how: str, kind: str, element: str) -> 
             return (stream_transpose if stream else plain_transpose)(what, kind)
 
 
+def every_routine() -> dict[str, Any]:
+    """All there are, conversions fused with transposes aside: those are as many as pairs of types."""
+    transposed = {
+        f"{stream}{how}_by_{kind}s_u{8 * width}": (stream, how, kind, f"u{8 * width}")
+        for width in (1, 2, 4, 8, 16)
+        for kind in transposes.BLOCKS
+        for stream in ("", "stream_")
+        for how in ("transpose", "staged_rows", "staged_dense")
+        if stream or how != "staged_rows"
+    }
+    return _listed() | {name: transpose_routine(*parts) for name, parts in transposed.items()}
+
+
 @cache
 def _listed() -> dict[str, Any]:
     names: dict[str, Any] = {}

@@ -114,40 +114,28 @@ drain_1, drain_2, drain_4, drain_8, drain_16, drain_32, drain_64 = (
 drain_line = _drainer(64, stream=True)
 
 
-def _loader(name: str, kind: Any, result: Any, extend: str = "") -> Any:
+def _load_byte(typing: Any, address: Any) -> Any:
+    """A byte of the source."""
+
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value = load(builder, args[0], kind)
-        return getattr(builder, extend)(value, I64) if extend else value
+        return builder.zext(load(builder, args[0], I8), I64)
 
-    namespace = {"signature": result(types.int64), "generate": generate}
-    exec(f"def load_{name}(typing, address):\n    return signature, generate\n", namespace)
-    return intrinsic(namespace[f"load_{name}"])
+    return types.int64(types.int64), generate
 
 
-load_u8, load_u16, load_u32, load_u64 = (
-    _loader(f"u{n}", ir.IntType(n), types.int64, "zext" if n < 64 else "") for n in (8, 16, 32, 64)
-)
-load_s8, load_s16, load_s32, load_s64 = (
-    _loader(f"s{n}", ir.IntType(n), types.int64, "sext" if n < 64 else "") for n in (8, 16, 32, 64)
-)
-load_f32, load_f64 = _loader("f32", F32, types.float32), _loader("f64", F64, types.float64)
+load_u8: Any = intrinsic(_load_byte)
 
 
-def _storer(name: str, kind: Any, argument: Any, narrow: bool) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value = builder.trunc(args[1], kind) if narrow else args[1]
-        store(builder, value, args[0])
-        return context.get_dummy_value()
+def _storer(bits: int) -> Any:
+    kind = ir.IntType(bits)
 
-    namespace = {"signature": types.void(types.int64, argument), "generate": generate}
-    exec(f"def store_{name}(typing, address, value):\n    return signature, generate\n", namespace)
-    return intrinsic(namespace[f"store_{name}"])
+    def emit(builder: Any, address: Any, value: Any) -> None:
+        store(builder, builder.trunc(value, kind) if bits < 64 else value, address)
+
+    return statement(emit, 2, f"store_u{bits}")
 
 
-store_u8, store_u16, store_u32, store_u64 = (
-    _storer(f"u{n}", ir.IntType(n), types.int64, n < 64) for n in (8, 16, 32, 64)
-)
-store_f32, store_f64 = _storer("f32", F32, types.float32, False), _storer("f64", F64, types.float64, False)
+store_u8, store_u16, store_u32, store_u64 = (_storer(n) for n in (8, 16, 32, 64))
 
 
 @intrinsic

@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from codegen import store as store_module
+from codegen.cpu import LEVELS, level_named
 from codegen.errors import StoreError
 from codegen.object_symbols import undefined_symbols
 from codegen.settings import settings
 from codegen.store import Store, StoreKey, store_key
 
+INPUTS = ("source_digest", "compiler_digest", "numba", "llvmlite", "level", "triple", "cpu", "features")
 CODE = b"\x7fELF and some machine code" * 40
 
 
@@ -34,7 +36,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def key() -> StoreKey:
-    return store_key("def kernel(): pass", "x86-64-v3", "+avx2")
+    return store_key("def kernel(): pass", level_named("avx2"))
 
 
 def entry(store: Store) -> Path:
@@ -54,12 +56,17 @@ def test_what_was_put_is_there(store: Store, key: StoreKey) -> None:
 
 def test_every_input_of_the_compiler_is_in_the_key(store: Store, key: StoreKey) -> None:
     store.put(key, CODE)
-    for change in ("source_digest", "compiler_digest", "numba", "llvmlite", "cpu", "features"):
+    for change in INPUTS:
         other = replace(key, **{change: "other"})
         assert other.digest != key.digest
         assert store.get(other) is None
     assert replace(key, format=key.format + 1).digest != key.digest
-    assert store_key("def kernel(): pass\n", "x86-64-v3", "+avx2") != key
+    assert store_key("def kernel(): pass\n", level_named("avx2")) != key
+
+
+def test_no_two_levels_share_a_key() -> None:
+    keys = [store_key("def kernel(): pass", level_named(name)) for name in LEVELS]
+    assert len({key.digest for key in keys}) == len(LEVELS)
 
 
 @pytest.mark.parametrize("at", ["first byte", "head", "last byte"])
@@ -174,7 +181,7 @@ def test_directories_that_cannot_be_trusted(
     store = Store.open()
     assert store.directory is None
     assert store.reason
-    key = store_key("source", "cpu", "")
+    key = store_key("source", level_named("sse2"))
     store.put(key, CODE)
     assert store.get(key) is None
     assert store.entries() == []

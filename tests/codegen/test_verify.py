@@ -158,6 +158,18 @@ def test_5_regrouping() -> None:
         check_regrouping(replace(nest, digits=((3, 16, 16), (5, 4, 4))))
 
 
+@pytest.mark.parametrize(("dst", "src"), [(-4, -8), (-4, 8), (4, -8)])
+def test_5_backwards(dst: int, src: int) -> None:
+    """Digits that walk a side backwards are turned round, both sides together."""
+    copy = copy_of("u32[3,4]{1,0}")
+    nest = box_nest(copy, Box(0, 0, ((3, 80, 64), (4, src, dst))), U32, U32)
+    for run in NORMALISE:
+        nest = run(nest)
+    check_regrouping(nest)
+    with pytest.raises(KernelError, match="stands for no digits"):
+        check_regrouping(replace(nest, digits=((3, 80, 64), (4, -src, dst))))
+
+
 def test_6_overlap() -> None:
     check_disjoint((0, 100), (100, 200))
     for dst in ((99, 200), (-50, 1), (10, 20), (-10, 300)):

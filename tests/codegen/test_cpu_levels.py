@@ -1,0 +1,137 @@
+"""The CPU levels: what their code may contain, who has them, and that the cases leave no routine out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from subprocess import run
+from sys import executable
+from typing import Any
+
+import pytest
+
+from codegen.build import assembly, machine_code
+from codegen.cpu import LEVELS, cpu_level, host_levels, level_named
+from codegen.errors import KernelError
+from codegen.ir import Transpose
+from codegen.kernel import Kernel
+from codegen.simd import every_routine, routines
+from codegen.store import Store, store_key
+from tests.codegen.cases import GROUPS, called_names, cases, in_numbas_ir, kernels
+from tests.conftest import OWN_STORE
+from tests.oracle import environment
+
+X86 = ("avx512", "avx2", "sse2")
+FORBIDDEN = {"avx512": (), "avx2": (r"%zmm", r"%k\d"), "sse2": (r"%zmm", r"%ymm", r"%k\d", r"\n\tv[a-z]")}
+"""What no kernel's code contains; at sse2 no instruction of AVX's encoding either."""
+
+
+def test_every_routine_has_a_case() -> None:
+    """A routine is called by some case's kernel, or by a routine that is."""
+    known = every_routine()
+    for kernel in kernels():
+        assert called_names(kernel.source) <= set(routines(kernel.source))
+        known |= routines(kernel.source)
+    called = set().union(*(called_names(kernel.source) for kernel in kernels()))
+    reached: list[Any] = []
+    todo = [known[name] for name in called]
+    while todo:
+        routine = todo.pop()
+        if not any(routine is other for other in reached):
+            reached.append(routine)
+            todo += _uses(routine)
+    left_out = [name for name, routine in known.items() if not any(routine is other for other in reached)]
+    assert not left_out, f"no case calls {left_out}"
+
+
+def _uses(routine: Any) -> Iterator[Any]:
+    """What a compiled routine's Python function refers to by a global name or in its closure."""
+    function = getattr(routine, "py_func", None)
+    if function is not None:
+        yield from (function.__globals__.get(name) for name in function.__code__.co_names)
+        yield from (cell.cell_contents for cell in function.__closure__ or ())
+
+
+def test_cases_have_names_of_their_own() -> None:
+    assert len({case.name for case in cases()}) == len(cases())
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_levels_of_x86(group: str, tmp_path: Path) -> None:
+    """No vector is wider than the level's, and every case is right at each level that this CPU has.
+
+    All levels in one test: what Numba makes of the kernels serves every one.
+    """
+    store = Store(tmp_path)
+    for kernel, level in product(kernels(group), map(level_named, X86)):
+        built = machine_code(in_numbas_ir(kernel), level)
+        assert_registers(kernel, level.name, assembly(built.llvm_ir, level))
+        store.put(store_key(kernel.source, level), built.object_code)
+    assert len(store.entries()) == len(X86) * len(kernels(group))
+    for name in set(X86) & set(host_levels()):
+        assert_right(name, group, tmp_path)
+
+
+def assert_registers(kernel: Kernel, level: str, text: str) -> None:
+    for pattern in FORBIDDEN[level]:
+        assert not re.search(pattern, text), f"{kernel.name} at {level} has {pattern}\n{kernel.source}"
+    inner = kernel.nest.innermost
+    if level == "avx512" and isinstance(inner, Transpose) and inner.block == "line":
+        assert "%zmm" in text, f"{kernel.name} has no register of a whole line\n{kernel.source}"
+
+
+RUN_ALL = """
+import sys
+from codegen.store import default_store
+from tests.codegen.cases import cases
+from tests.guard import Guarded
+chosen = cases(sys.argv[1])
+size = max(max(len(case.src), len(case.after)) for case in chosen) + 64
+source, target = Guarded(size), Guarded(size)
+for case in chosen:
+    print(case, flush=True)
+    case.run(source, target)
+print("all right,", default_store().misses, "kernels missing")
+"""
+
+
+def assert_right(level: str, group: str, store: Path) -> None:
+    """Every case between guard pages, in a process of that level that finds its kernels in the store."""
+    done = run(
+        [executable, "-c", RUN_ALL, group],
+        env=environment(TILEJIT_CPU=level, **{OWN_STORE: str(store)}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = done.stdout.splitlines()[-1:]
+    assert last == ["all right, 0 kernels missing"], f"{level}: {done.returncode} in {last}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("level", [*LEVELS, "avx", "generic", "NEON"])
+def test_the_setting(level: str) -> None:
+    """A level that this CPU has is taken; any other is an error that says what there is."""
+    code = "from codegen.cpu import cpu_level; print(cpu_level().name)"
+    done = run(
+        [executable, "-c", code],
+        env=environment(TILEJIT_CPU=level),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if level in host_levels():
+        assert done.stdout.strip() == level, done.stderr
+    else:
+        wanted = "but this CPU has only" if level in LEVELS else "names no CPU level"
+        assert f"KernelError: TILEJIT_CPU={level}" in done.stderr
+        assert wanted in done.stderr
+
+
+def test_levels() -> None:
+    assert {level_named(name).triple.split("-")[0] for name in X86} == {"x86_64"}
+    assert level_named("neon").triple.split("-")[0] in ("aarch64", "arm64")
+    assert cpu_level() == level_named(host_levels()[0])
+    with pytest.raises(KernelError, match="avx512, avx2, sse2, neon"):
+        level_named("avx9")
