@@ -3,40 +3,117 @@
 from __future__ import annotations
 
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 
 from codegen.errors import KernelError
 from codegen.ir import Convert, Fill, For, LoopNest, Ref, refs
 from codegen.passes.normalise import int_size, scalar
-from codegen.schedule import OUTER_RANKS, Mode, Schedule
+from codegen.schedule import DEFAULT_THRESHOLDS, OUTER_RANKS, STRIP, Mode, Schedule, Thresholds
 
 INTERLEAVES = (2, 4, 8)
 """Short digits that are worth a kernel with the digit as a constant."""
 
+STREAMED: tuple[Mode, ...] = ("run", "transpose")
+"""Transfers whose routines can store whole lines past the cache."""
 
-STREAM_BYTES = 16 << 20
-"""From this many bytes read and written on, whole lines are stored past the cache."""
+VectorSize: TypeAlias = int | tuple[int, int]
 
 
-def choose(nest: LoopNest, *, threads: int = 1, footprint: int = 0) -> Schedule:
+def choose(
+    nest: LoopNest,
+    *,
+    threads: int = 1,
+    footprint: int = 0,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    virtual_vector_size: VectorSize | None = None,
+) -> Schedule:
     """The schedule for one box.
 
     Runs where both sides are contiguous along the same loop, a 2-D transfer where they are contiguous along
     different ones, else element by element along the destination's most minor loop. `footprint` is what
-    the whole copy reads and writes, in bytes.
+    the whole copy reads and writes, in bytes; `virtual_vector_size` counts elements of the nest.
     """
-    mode, inner, interleave = _transfer(nest)
-    stream = footprint >= STREAM_BYTES and mode in ("run", "transpose")
+    transfer = _transfer(nest)
+    mode, inner, _ = transfer
+    stream = footprint >= thresholds.stream_bytes and mode in STREAMED
     outer = [loop for loop in nest.loops if loop.axis not in inner]
     if stream:
         outer = _best_order(nest, outer, inner)
+    return _scheduled(nest, transfer, outer, threads, virtual_vector_size, stream=stream)
+
+
+def candidates(
+    nest: LoopNest,
+    *,
+    threads: int = 1,
+    footprint: int = 0,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    virtual_vector_size: VectorSize | None = None,
+) -> tuple[Schedule, ...]:
+    """Schedules that are worth a measurement, all different; the first one is that of `choose`.
+
+    Fills and copies through tables have only that one.
+    """
+    first = choose(
+        nest,
+        threads=threads,
+        footprint=footprint,
+        thresholds=thresholds,
+        virtual_vector_size=virtual_vector_size,
+    )
+    src, _ = refs(nest.innermost)
+    if src is None or nest.table_loop:
+        return (first,)
+    transfer = _transfer(nest)
+    outer = [loop for loop in nest.loops if loop.axis not in transfer[1]]
+    streams = (False, True) if transfer[0] in STREAMED else (False,)
+    others = [
+        _scheduled(nest, transfer, order, threads, virtual_vector_size, stream=stream)
+        for order in (outer, _by_source(src, outer))
+        for stream in streams
+    ]
+    return tuple(dict.fromkeys([first, *others]))
+
+
+def _scheduled(
+    nest: LoopNest,
+    transfer: tuple[Mode, tuple[str, ...], str],
+    outer: list[For],
+    threads: int,
+    size: VectorSize | None,
+    *,
+    stream: bool,
+) -> Schedule:
+    mode, inner, interleave = transfer
+    strip = _strip(nest, mode, inner, size)
+    tile = None
+    if mode == "transpose" and size is not None:
+        tile = size if isinstance(size, tuple) else (size, size)
+    outer = list(outer)
+    if strip:
+        strips = int_size(next(x.extent for x in nest.loops if x.axis == inner[0])) // strip
+        outer.append(For(STRIP, strips, nest.innermost))
     if threads > 1 and outer and int_size(outer[0].extent) < 2 * threads:
         widest = max(outer, key=lambda loop: int_size(loop.extent))
         if int_size(widest.extent) > int_size(outer[0].extent):
             outer.remove(widest)
             outer.insert(0, widest)
-    return Schedule(mode, tuple(x.axis for x in outer), inner, interleave, padded_rank(len(outer)), stream)
+    axes = tuple(loop.axis for loop in outer)
+    return Schedule(mode, axes, inner, interleave, padded_rank(len(outer)), stream, strip, tile)
+
+
+def _strip(nest: LoopNest, mode: Mode, inner: tuple[str, ...], size: VectorSize | None) -> int | None:
+    """Elements of a strip, whole bytes where elements are packed; None where one transfer takes all."""
+    if size is None or mode in ("transpose", "fill") or not inner:
+        return None
+    strip = prod(size) if isinstance(size, tuple) else size
+    if mode in ("pack bits", "unpack bits"):
+        whole = 8 // min(b.element.bits for b in nest.buffers)
+        strip = -(-strip // whole) * whole
+    extent = int_size(next(loop.extent for loop in nest.loops if loop.axis == inner[0]))
+    return strip if strip < extent else None
 
 
 WINDOW_BYTES = 1 << 16
@@ -55,13 +132,17 @@ def _best_order(nest: LoopNest, outer: list[For], inner: tuple[str, ...]) -> lis
     width = nest.buffer("dst").element.bits // 8
     taken = [loop for loop in nest.loops if loop.axis in inner]
     run = prod(int_size(loop.extent) for loop in taken) * width
-    by_source = sorted(outer, key=lambda loop: -abs(int_size(src.stride(loop.axis))))
+    by_source = _by_source(src, outer)
 
     def pages(order: list[For]) -> int:
         return _pages_touched(order, src, run) + _pages_touched(order, dst, run)
 
     weight = 0.5 if run >= LONG_RUN_BYTES else 1.0
     return by_source if pages(by_source) * weight < pages(outer) else outer
+
+
+def _by_source(src: Ref, outer: list[For]) -> list[For]:
+    return sorted(outer, key=lambda loop: -abs(int_size(src.stride(loop.axis))))
 
 
 def _pages_touched(order: list[For], ref: Ref, run: int) -> int:

@@ -1,120 +1,47 @@
 """From a lowered copy to kernels, and from kernels to bytes moved.
 
 The passes stand in NORMALISE (nest in, nest out), then `split_run` may cut a nest in two, and in SCHEDULED
-(nest and schedule in, nest out), behind which `lift_sizes` parts code from numbers. An observer sees the nest
-after each. A `CopyProgram` is a copy ready to run on two addresses.
+(nest and schedule in, nest out), behind which `lift_sizes` parts code from numbers and `fix_sizes` puts
+those back that belong in the code. An observer sees the nest after each. A `CopyProgram` is a copy ready to
+run on two addresses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from math import prod
-
-import numpy as np
-from numpy.typing import NDArray
+from functools import partial
 
 from codegen.access import AccessMap
-from codegen.choose import choose
+from codegen.choose import VectorSize, candidates, choose
 from codegen.ir import Element, Elementwise, LoopNest, refs
 from codegen.kernel import Kernel, Step, kernel_for
+from codegen.launch import Launch, launch_of, reach_of, run_part
 from codegen.lower_copy import LoweredCopy, box_nest, lower_copy, pad_nest
 from codegen.padding import PadBox
+from codegen.passes.fix_sizes import fix_sizes
 from codegen.passes.lift_sizes import lift_sizes
 from codegen.passes.normalise import NORMALISE, int_size
 from codegen.passes.pad_rank import pad_rank
 from codegen.passes.split_run import split_run
+from codegen.passes.strip_mine import strip_mine
 from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.widen import widen
 from codegen.refine import Box, PairTable
-from codegen.schedule import OUTER_RANKS
+from codegen.schedule import DEFAULT_THRESHOLDS, OUTER_RANKS, Schedule, Thresholds
 from codegen.settings import settings
 from codegen.threads import run_parts
-from codegen.verify import affine_range, check_bounds, check_disjoint, verify_copy, verify_nest
+from codegen.verify import check_bounds, check_disjoint, verify_copy, verify_nest
 
 SCHEDULED = (super_vectorize, pad_rank)
 """The passes that obey a schedule, in this order."""
 
-TABLE_CHUNK = 1 << 12
-"""Entries of an offset table that exist at one time: the memory of a copy stays flat."""
-
-SMALL_TABLE = 1 << 12
-"""Tables up to this extent are worked out once, not chunk by chunk."""
+STRUCTURE, SIZES = "structure", "sizes"
+"""What a kernel is specialised by."""
 
 Observer = Callable[[str, LoopNest], None]
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One box ready to run: a kernel, its arguments, and its table of offsets where it has one."""
-
-    step: Step
-    src_offset: int
-    dst_offset: int
-    trips: int
-    tables: tuple[PairTable, ...] = ()
-    fill: tuple[int, int] | None = None
-    src_bounds: tuple[int, int] = (0, 0)
-    dst_bounds: tuple[int, int] = (0, 0)
-    reach: tuple[int, int, int, int] = (0, 0, 0, 0)
-    serial: bool = False
-
-    @cached_property
-    def sizes(self) -> NDArray[np.int64]:
-        """The table of arguments; the offset tables' addresses come in front when it has them."""
-        front = [0, 0] if self.tables else []
-        values = [*front, *(self.fill or ()), *(value for _, value in self.step.sizes)]
-        return np.array([v - (1 << 64) if v >= 1 << 63 else v for v in values], np.int64)
-
-    @cached_property
-    def _units(self) -> tuple[int, int]:
-        """Units an address counts on either side: 1 for bytes, 8 for bits."""
-        by_name = {b.name: 8 // b.unit_bits for b in self.step.vectorised.buffers}
-        return by_name.get("src", 1), by_name["dst"]
-
-    def run(self, src: int, dst: int, part: int, parts: int) -> None:
-        """Do one part of `parts` of the box."""
-        if self.serial and parts > 1:
-            if part:
-                return
-            part, parts = 0, 1
-        begin, end = self.trips * part // parts, self.trips * (part + 1) // parts
-        if begin == end:
-            return
-        src, dst = src * self._units[0] + self.src_offset, dst * self._units[1] + self.dst_offset
-        if not self.tables:
-            self.step.kernel.call(src, dst, self.sizes.ctypes.data, begin, end)
-            return
-        sizes = self.sizes.copy()
-        for src_table, dst_table in self._chunks(begin, end):
-            self._check_tables(src_table, dst_table)
-            sizes[0], sizes[1] = src_table.ctypes.data, dst_table.ctypes.data
-            self.step.kernel.call(src, dst, sizes.ctypes.data, 0, len(src_table))
-
-    def _chunks(self, begin: int, end: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        small = {
-            id(t): (t.src(np.arange(t.extent)), t.dst(np.arange(t.extent)))
-            for t in self.tables
-            if t.extent <= SMALL_TABLE
-        }
-        for start in range(begin, end, TABLE_CHUNK):
-            entry = np.arange(start, min(start + TABLE_CHUNK, end))
-            src, dst = np.zeros_like(entry), np.zeros_like(entry)
-            for table in reversed(self.tables):
-                index, entry = entry % table.extent, entry // table.extent
-                if id(table) in small:
-                    src += small[id(table)][0][index]
-                    dst += small[id(table)][1][index]
-                else:
-                    src += table.src(index)
-                    dst += table.dst(index)
-            yield src, dst
-
-    def _check_tables(self, src: NDArray[np.int64], dst: NDArray[np.int64]) -> None:
-        low, high, dst_low, dst_high = self.reach
-        check_bounds("source", int(src.min()) + low, int(src.max()) + high, self.src_bounds)
-        check_bounds("destination", int(dst.min()) + dst_low, int(dst.max()) + dst_high, self.dst_bounds)
+Pick = Callable[[LoopNest, tuple[Schedule, ...]], Schedule]
+"""Takes one of several schedules of a nest."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +62,7 @@ class CopyProgram:
         _disjoint(self.lowered, src, dst)
         for launches in (self.first, self.launches):
             if launches:
-                run_parts(partial(_run_part, launches, src, dst, alive), threads)
+                run_parts(partial(run_part, launches, src, dst, alive), threads)
 
     def pads_only(self) -> CopyProgram:
         """The same without the elements; `src` of its `run` is not touched."""
@@ -153,12 +80,6 @@ class CopyProgram:
         return tuple(dict.fromkeys(step.kernel for step in self.steps))
 
 
-def _run_part(launches: tuple[Launch, ...], src: int, dst: int, alive: object, part: int, parts: int) -> None:
-    """One thread's share of every box; `alive` is not looked at, only held."""
-    for launch in launches:
-        launch.run(src, dst, part, parts)
-
-
 def compile_copy(
     src: AccessMap,
     dst: AccessMap,
@@ -169,19 +90,28 @@ def compile_copy(
     padding: bytes | None = None,
     threads: int = 1,
     observe: Observer | None = None,
+    virtual_vector_size: VectorSize | None = None,
+    specialize: str = STRUCTURE,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    pick: Pick | None = None,
 ) -> CopyProgram:
     """Lower a copy and find its kernels; nothing is compiled before the program runs.
 
     `source` and `target` are what the two storages hold; `swap` reverses the bytes of source elements.
     `padding` is one element of the padding value in the destination's bytes (a packed one: its bits in one
-    byte), or None to leave padding as it is.
+    byte), or None to leave padding as it is. `virtual_vector_size`: elements that move at one time, one
+    number or rows and columns, or None. `specialize`: "structure" makes kernels that many shapes share,
+    "sizes" writes every extent and stride into them as a number. `pick` takes one of several schedules, by
+    measuring them; without it the choice is a guess.
     """
     unit = 1 if min(src.element_bits, dst.element_bits) < 8 else 8
     src, dst = src.in_units(unit), dst.in_units(unit)
     lowered = lower_copy(src, dst)
     if settings().verify:
         verify_copy(lowered)
-    make = _Maker(lowered, source, target, swap, padding, threads, observe or (lambda name, nest: None))
+    observe = observe or _nobody
+    wishes = virtual_vector_size, specialize, thresholds, pick
+    make = _Maker(lowered, source, target, swap, padding, threads, observe, *wishes)
     first: list[Launch] = []
     launches: list[Launch] = []
     if padding is not None:
@@ -195,6 +125,50 @@ def compile_copy(
     return CopyProgram(lowered, tuple(first), tuple(launches))
 
 
+def footprint_bytes(src: AccessMap, dst: AccessMap) -> int:
+    """Bytes that a copy between two maps reads and writes, padding included."""
+    written = (dst.slots or src.elements) * dst.element_bits
+    return (src.elements * src.element_bits + written) // 8
+
+
+def step_of(
+    nest: LoopNest,
+    schedule: Schedule,
+    *,
+    specialize: str = STRUCTURE,
+    tables: bool = False,
+    observe: Observer | None = None,
+) -> Step:
+    """A scalar nest, strip-mined already, on its way to the kernel of its schedule."""
+    observe = observe or _nobody
+    vectorised = nest
+    for run in SCHEDULED:
+        vectorised = run(vectorised, schedule)
+        observe(run.__name__, vectorised)
+    lifted, sizes = lift_sizes(vectorised)
+    observe("lift_sizes", lifted)
+    fixed = _numbers(nest, schedule, dict(sizes), specialize)
+    lifted = fix_sizes(lifted, fixed)
+    observe("fix_sizes", lifted)
+    sizes = tuple((name, value) for name, value in sizes if name not in fixed)
+    front = ("src_offsets", "dst_offsets") if tables else ()
+    fills = ("fill_low", "fill_high") if refs(vectorised.innermost)[0] is None else ()
+    kernel = kernel_for(lifted, (*front, *fills, *(name for name, _ in sizes)))
+    return Step(nest, schedule, vectorised, kernel, sizes)
+
+
+def _numbers(nest: LoopNest, schedule: Schedule, sizes: dict[str, int], specialize: str) -> dict[str, int]:
+    """The sizes that stand in the code: all of them, or the length of whole strips, or none."""
+    if specialize == SIZES:
+        return sizes
+    whole = any(x.axis in schedule.inner and x.extent == schedule.strip for x in nest.loops)
+    return {"count": sizes["count"]} if schedule.strip and whole else {}
+
+
+def _nobody(name: str, nest: LoopNest) -> None:
+    """Watch nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Maker:
     """Turns boxes into launches; holds what all boxes of a copy share."""
@@ -206,13 +180,15 @@ class _Maker:
     padding: bytes | None
     threads: int
     observe: Observer
+    virtual_vector_size: VectorSize | None
+    specialize: str
+    thresholds: Thresholds
+    pick: Pick | None
 
     @property
     def footprint(self) -> int:
         """Bytes that the whole copy reads and writes."""
-        src, dst = self.lowered.src, self.lowered.dst
-        written = (dst.slots or src.elements) * dst.element_bits
-        return (src.elements * src.element_bits + written) // 8
+        return footprint_bytes(self.lowered.src, self.lowered.dst)
 
     def box(self, box: Box) -> list[Launch]:
         if box.volume == 0:
@@ -221,7 +197,7 @@ class _Maker:
         folded = self._fold(nest, box)
         if folded is not box:
             nest = self._normal(box_nest(self.lowered, folded, self.source, self.target, swap=self.swap))
-        return [self._launch(part, folded.tables) for part in self._parts(nest)]
+        return [x for part in self._parts(nest) for x in self._launches(part, folded.tables)]
 
     def pad(self, pad: PadBox) -> list[Launch]:
         if pad.volume == 0:
@@ -231,7 +207,7 @@ class _Maker:
         folded = self._fold(nest, box)
         if folded is not box:
             nest = self._normal(pad_nest(self.lowered, folded, self.target))
-        return [self._launch(part, folded.tables) for part in self._parts(nest)]
+        return [x for part in self._parts(nest) for x in self._launches(part, folded.tables)]
 
     def _normal(self, nest: LoopNest) -> LoopNest:
         self.observe("box", nest)
@@ -265,57 +241,47 @@ class _Maker:
     def _parts(self, nest: LoopNest) -> tuple[LoopNest, ...]:
         return split_run(nest) if self.threads > 1 else (nest,)
 
-    def _launch(self, nest: LoopNest, tables: tuple[PairTable, ...]) -> Launch:
-        schedule = choose(nest, threads=self.threads, footprint=self.footprint)
-        vectorised = nest
-        for run in SCHEDULED:
-            vectorised = run(vectorised, schedule)
-            self.observe(run.__name__, vectorised)
-        lifted, sizes = lift_sizes(vectorised)
-        self.observe("lift_sizes", lifted)
-        inner = vectorised.innermost
-        fills = refs(inner)[0] is None
-        names = tuple(name for name, _ in sizes)
-        front = ("src_offsets", "dst_offsets") if tables else ()
-        kernel = kernel_for(lifted, (*front, *(("fill_low", "fill_high") if fills else ()), *names))
-        reach = self._prove(nest, affine=not tables)
-        src_ref, dst_ref = refs(nest.innermost)
-        src_at = int_size(src_ref.const) if src_ref else 0
-        dst_at = int_size(dst_ref.const)
-        in_bytes = self.lowered.dst.unit_bits == 1 and vectorised.buffer("dst").unit_bits == 8
-        src_at, dst_at = (src_at // 8, dst_at // 8) if in_bytes else (src_at, dst_at)
-        return Launch(
-            Step(nest, schedule, vectorised, kernel, sizes),
-            src_at,
-            dst_at,
-            prod(t.extent for t in tables) if tables else int_size(vectorised.loops[0].extent),
-            tables,
-            self._pattern(inner) if fills else None,
-            self.lowered.src.bounds,
-            self.lowered.dst.bounds,
-            reach,
-            serial=vectorised.buffer("dst").unit_bits == 1,
-        )
+    def _launches(self, nest: LoopNest, tables: tuple[PairTable, ...]) -> list[Launch]:
+        """The launches of a nest: one, or one for whole strips and one for the rest."""
+        schedule = self._schedule(nest)
+        return [self._launch(part, schedule, tables) for part in strip_mine(nest, schedule)]
 
-    def _prove(self, nest: LoopNest, *, affine: bool) -> tuple[int, int, int, int]:
-        """The reach of a nest's loops on both sides; within the bounds, unless tables are still to come."""
-        src, dst = refs(nest.innermost)
-        reach: list[int] = []
-        for ref, access, side in (
-            (src, self.lowered.src, "source"),
-            (dst, self.lowered.dst, "destination"),
-        ):
-            if ref is None:
-                reach += [0, 0]
-                continue
-            digits = [(int_size(x.extent), int_size(ref.stride(x.axis))) for x in nest.loops]
-            low, high = affine_range(int_size(ref.const), digits)
-            buffer = nest.buffer(ref.buffer)
-            stop = high + buffer.element.bits // buffer.unit_bits
-            if affine:
-                check_bounds(side, low, stop, access.bounds)
-            reach += [low, stop]
-        return reach[0], reach[1], reach[2], reach[3]
+    def _schedule(self, nest: LoopNest) -> Schedule:
+        ways = candidates if self.pick else choose
+        found = ways(
+            nest,
+            threads=self.threads,
+            footprint=self.footprint,
+            thresholds=self.thresholds,
+            virtual_vector_size=self._vector_size(nest),
+        )
+        if isinstance(found, Schedule):
+            return found
+        return self.pick(nest, found) if self.pick and len(found) > 1 else found[0]
+
+    def _vector_size(self, nest: LoopNest) -> VectorSize | None:
+        """The size asked for, in elements of a nest whose elements may be several of the copy's."""
+        grown = max(1, nest.buffer("dst").element.bits // self.target.bits)
+        match self.virtual_vector_size:
+            case (rows, columns):
+                return rows, -(-columns // grown)
+            case int(size):
+                return -(-size // grown)
+        return None
+
+    def _launch(self, nest: LoopNest, schedule: Schedule, tables: tuple[PairTable, ...]) -> Launch:
+        step = step_of(nest, schedule, specialize=self.specialize, tables=bool(tables), observe=self.observe)
+        inner = step.vectorised.innermost
+        fill = None if refs(inner)[0] else self._pattern(inner)
+        bounds = self.lowered.src.bounds, self.lowered.dst.bounds
+        reach = reach_of(nest)
+        if not tables:
+            for side, (low, stop), allowed in zip(
+                ("source", "destination"), (reach[:2], reach[2:]), bounds, strict=True
+            ):
+                if side == "destination" or fill is None:
+                    check_bounds(side, low, stop, allowed)
+        return launch_of(step, tables, fill, bounds, reach)
 
     def _pattern(self, inner: object) -> tuple[int, int]:
         """The padding as 16 bytes in two numbers; a packed value as it is, unless whole bytes are filled."""

@@ -23,7 +23,9 @@ ORDER = (
     ("simd",),
     ("build", "store"),
     ("kernel", "threads"),
+    ("launch",),
     ("pipeline",),
+    ("calibrate", "tune"),
 )
 """Inside codegen each layer imports what stands in a row above, or in its own package or row."""
 
