@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +30,13 @@ class CpuLevel:
     name: str
     llvm_cpu: str
     llvm_features: str
+
+
+def cpu_name() -> str:
+    """What LLVM takes this CPU for, and how many of them: good enough to tell machines apart, no more."""
+    from llvmlite import binding
+
+    return f"{binding.get_host_cpu_name()} x {os.cpu_count()}"
 
 
 @cache

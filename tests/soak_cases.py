@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tests.strategies as random_of
-from codegen import choose, lower_copy, padding, pipeline
+from codegen import calibrate, launch, lower_copy, padding, pipeline
 from codegen.emit.expressions import can_convert
 from codegen.passes.split_run import split_run
+from codegen.schedule import Thresholds
 from tests.guard import Guarded, span_bytes, strided_view
 from tests.oracle import (
     packed_by_definition,
@@ -57,11 +58,11 @@ CAST_TYPES = (
 
 
 THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
-    (choose, "STREAM_BYTES", (0, 1000)),
+    (calibrate, "DEFAULT_THRESHOLDS", (Thresholds(0), Thresholds(1000))),
     (lower_copy, "MAX_BOXES", (1, 2)),
     (padding, "MAX_PAD_BOXES", (0, 1, 3)),
-    (pipeline, "TABLE_CHUNK", (1, 7, 64)),
-    (pipeline, "SMALL_TABLE", (0, 5)),
+    (launch, "TABLE_CHUNK", (1, 7, 64)),
+    (launch, "SMALL_TABLE", (0, 5)),
     (pipeline, "OUTER_RANKS", ((2,), (3,))),
     (pipeline, "split_run", (partial(split_run, block_bytes=32), partial(split_run, block_bytes=160))),
     (convert, "CHUNK_BYTES", (1, 64, 1000)),
