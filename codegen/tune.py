@@ -1,0 +1,142 @@
+"""Tuning: the candidates of a nest measured once on scratch memory, the winner remembered in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+from time import perf_counter
+
+import numpy as np
+
+from codegen.cpu import cpu_level, cpu_name
+from codegen.ir import For, LoopNest, refs
+from codegen.launch import launch_of, reach_of, run_part
+from codegen.passes.normalise import int_size, rebuilt, scalar
+from codegen.passes.strip_mine import strip_mine
+from codegen.pipeline import STRUCTURE, Pick, step_of
+from codegen.schedule import Schedule
+from codegen.store import Store, compiler_digest, default_store
+from codegen.threads import run_parts
+
+MOST_BYTES = 64 << 20
+"""Scratch memory of a measurement, both sides together."""
+
+KEPT_EXTENT = 64
+"""Loops this long or shorter are left as they are while others can be shortened: transfers hang on them."""
+
+CONTENT = 0x3F
+"""The bytes of scratch memory: ordinary numbers of every type, so that conversions take no slow path."""
+
+REPEATS = 5
+
+Measure = Callable[[LoopNest, tuple[Schedule, ...]], tuple[float, ...]]
+"""Seconds that a nest takes by each of its schedules."""
+
+_winners: dict[str, str] = {}
+"""What was measured in this process, for those without a store."""
+
+
+def tuned(
+    threads: int = 1,
+    *,
+    specialize: str = STRUCTURE,
+    measure: Measure | None = None,
+    store: Store | None = None,
+) -> Pick:
+    """The choice among schedules by measuring them on `threads` threads, once for each nest and machine."""
+    by_clock = partial(timed, threads=threads, specialize=specialize)
+    facts = threads, specialize, cpu_name(), cpu_level().name, compiler_digest()
+    return partial(_pick, measure or by_clock, facts, store or default_store())
+
+
+def _pick(
+    measure: Measure, facts: tuple[object, ...], store: Store, nest: LoopNest, schedules: tuple[Schedule, ...]
+) -> Schedule:
+    """The winner by an earlier measurement, else by one made now; a note can only name one of `schedules`."""
+    by_text = {str(schedule): schedule for schedule in schedules}
+    name = f"schedule-{sha256(repr((nest, tuple(by_text), facts)).encode()).hexdigest()[:32]}"
+    known = _winners.get(name) or (store.get_note(name) or {}).get("winner")
+    if not isinstance(known, str) or known not in by_text:
+        small = shortened(nest, schedules)
+        if small is None:
+            return schedules[0]
+        times = measure(small, schedules)
+        known = str(schedules[times.index(min(times))])
+        store.put_note(name, {"winner": known})
+    _winners[name] = known
+    return by_text[known]
+
+
+def shortened(
+    nest: LoopNest, schedules: tuple[Schedule, ...], most_bytes: int = MOST_BYTES
+) -> LoopNest | None:
+    """The nest on so little memory that it can be tried out; None where that cannot be had.
+
+    before:  for i in 8192: for j in 8192:  dst[32768*j + 4*i] = src[32768*i + 4*j]
+    after:   for i in 1024: for j in 1024:  dst[32768*j + 4*i] = src[32768*i + 4*j]
+
+    Strides stay as they are. Of the side that reaches farther the loop that reaches farthest is halved, long
+    loops before short ones; the short ones that a transfer takes in stay whole.
+    """
+    taken = {axis for schedule in schedules for axis in schedule.inner}
+    store = scalar(nest)
+    src, dst = refs(store)
+    while True:
+        spans = [stop - low for low, stop in _spans_bytes(nest)]
+        if sum(spans) <= most_bytes:
+            return replace(nest, digits=())
+        ref = src if src and spans[0] > spans[1] else dst
+        reach = {x.axis: (int_size(x.extent) - 1) * abs(int_size(ref.stride(x.axis))) for x in nest.loops}
+        open_ = [x for x in nest.loops if int_size(x.extent) > KEPT_EXTENT or x.axis not in taken]
+        open_ = [x for x in open_ if reach[x.axis]]
+        if not open_:
+            return None
+        longest = max(open_, key=lambda x: (int_size(x.extent) > KEPT_EXTENT, reach[x.axis]))
+        loops = tuple(replace(x, extent=_half(x)) if x is longest else x for x in nest.loops)
+        nest = rebuilt(nest, loops, store)
+
+
+def _half(loop: For) -> int:
+    extent = int_size(loop.extent)
+    if extent <= KEPT_EXTENT:
+        return extent // 2
+    return max(KEPT_EXTENT, extent // 2 // KEPT_EXTENT * KEPT_EXTENT)
+
+
+def _spans_bytes(nest: LoopNest) -> tuple[tuple[int, int], tuple[int, int]]:
+    """What source and destination touch, [low, stop) in bytes from their addresses."""
+    low, stop, dst_low, dst_stop = reach_of(nest)
+    units = {b.name: 8 // b.unit_bits for b in nest.buffers}
+    src, dst = units.get("src", 1), units["dst"]
+    return (low // src, -(-stop // src)), (dst_low // dst, -(-dst_stop // dst))
+
+
+def timed(
+    nest: LoopNest,
+    schedules: tuple[Schedule, ...],
+    *,
+    threads: int = 1,
+    specialize: str = STRUCTURE,
+    clock: Callable[[], float] = perf_counter,
+) -> tuple[float, ...]:
+    """The best of several times that the nest takes by each schedule; the schedules take turns."""
+    spans = _spans_bytes(nest)
+    src, dst = (np.full(stop - low, CONTENT, np.uint8) for low, stop in spans)
+    at, to = src.ctypes.data - spans[0][0], dst.ctypes.data - spans[1][0]
+    ways = []
+    for schedule in schedules:
+        steps = [step_of(part, schedule, specialize=specialize) for part in strip_mine(nest, schedule)]
+        for step in steps:
+            _ = step.kernel.call  # built here, where no thread waits for another
+        launches = tuple(launch_of(step) for step in steps)
+        ways.append(partial(run_parts, partial(run_part, launches, at, to, (src, dst)), threads))
+    best = [float("inf")] * len(ways)
+    for turn in range(REPEATS + 1):
+        for k, run in enumerate(ways):
+            start = clock()
+            run()
+            if turn:
+                best[k] = min(best[k], clock() - start)
+    return tuple(best)
