@@ -30,6 +30,8 @@ CONTENT = 0x3F
 """The bytes of scratch memory: ordinary numbers of every type, so that conversions take no slow path."""
 
 REPEATS = 5
+BATCH_BYTES = 4 << 20
+"""What one measurement moves at least."""
 
 Measure = Callable[[LoopNest, tuple[Schedule, ...]], tuple[float, ...]]
 """Seconds that a nest takes by each of its schedules."""
@@ -121,10 +123,15 @@ def timed(
     specialize: str = STRUCTURE,
     clock: Callable[[], float] = perf_counter,
 ) -> tuple[float, ...]:
-    """The best of several times that the nest takes by each schedule; the schedules take turns."""
+    """The best of several times that the nest takes by each schedule; the schedules take turns.
+
+    In its turn a schedule runs once without the clock, so that what another left in the cache does not
+    count, and small nests so many times that the clock's own steps do not.
+    """
     spans = _spans_bytes(nest)
     src, dst = (np.full(stop - low, CONTENT, np.uint8) for low, stop in spans)
     at, to = src.ctypes.data - spans[0][0], dst.ctypes.data - spans[1][0]
+    runs = max(1, BATCH_BYTES // (sum(stop - low for low, stop in spans) or 1))
     ways = []
     for schedule in schedules:
         steps = [step_of(part, schedule, specialize=specialize) for part in strip_mine(nest, schedule)]
@@ -133,10 +140,11 @@ def timed(
         launches = tuple(launch_of(step) for step in steps)
         ways.append(partial(run_parts, partial(run_part, launches, at, to, (src, dst)), threads))
     best = [float("inf")] * len(ways)
-    for turn in range(REPEATS + 1):
+    for _ in range(REPEATS):
         for k, run in enumerate(ways):
-            start = clock()
             run()
-            if turn:
-                best[k] = min(best[k], clock() - start)
+            start = clock()
+            for _ in range(runs):
+                run()
+            best[k] = min(best[k], (clock() - start) / runs)
     return tuple(best)

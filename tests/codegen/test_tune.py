@@ -153,7 +153,8 @@ def test_times_are_those_of_the_clock(nest: LoopNest, threads: int) -> None:
     """Every schedule runs; a clock that only counts sees one tick a copy."""
     ticks = count()
     times = timed(nest, ways(nest), threads=threads, clock=lambda: float(next(ticks)))
-    assert times == (1.0,) * len(ways(nest))
+    assert len(set(times)) == 1
+    assert 0 < times[0] <= 1
 
 
 @pytest.mark.usefixtures("_another_process")
