@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import run
+from sys import executable
 
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ from codegen.cpu import cpu_level
 from codegen.errors import KernelError
 from codegen.schedule import DEFAULT_THRESHOLDS, Thresholds
 from codegen.store import Store
+from tests.oracle import environment
 
 MIB = 1 << 20
 FOUND = Thresholds(stream_bytes=8 * MIB)
@@ -159,3 +162,44 @@ def test_a_trial_times_both_ways_within_its_memory(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(calibrate, "FOOTPRINTS", (MIB, MIB // 2))
     measure = calibrate._trial()
     assert all(measure(stream, size) > 0 for stream in (False, True) for size in (MIB, MIB // 2))
+
+
+COPY = """
+import sys
+import numpy as np
+import tilejit as tj
+from codegen import calibrate
+from codegen.store import default_store
+
+elements, may_measure = int(sys.argv[1]), sys.argv[2] == "measure"
+trial, trials = calibrate._trial, []
+
+def counted():
+    trials.append(1)
+    if not may_measure:
+        raise AssertionError("measured")
+    return trial()
+
+calibrate._trial = counted
+src = np.arange(elements, dtype=np.int32).reshape(-1, 64)
+for dst in (np.zeros_like(src.T), np.zeros((64, elements // 64), np.int64)):
+    tj.copyto(dst, src.T)
+    assert (dst == src.T).all()
+    assert (tj.unpack(tj.pack(src, "{1,0:T(8,128)}")) == src).all()
+print(len(trials), [note.name[:10] for note in default_store().notes()])
+"""
+
+
+def child(elements: int, mode: str, **changes: str) -> str:
+    command = [executable, "-c", COPY, str(elements), mode]
+    done = run(command, env=environment(**changes), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_the_first_large_copy_measures_for_all_processes(tmp_path: Path) -> None:
+    store = {"TILEJIT_CACHE_DIR": str(tmp_path)}
+    assert child(1 << 14, "never", **store) == "0 []"
+    assert child(1 << 19, "measure", **store) == "1 ['thresholds']"
+    assert child(1 << 19, "never", **store) == "0 ['thresholds']"
+    assert child(1 << 19, "never", TILEJIT_NO_CACHE="1") == "0 []"
