@@ -18,6 +18,9 @@ INTERLEAVES = (2, 4, 8)
 STREAMED: tuple[Mode, ...] = ("run", "transpose")
 """Transfers whose routines can store whole lines past the cache."""
 
+TILES: tuple[tuple[int, int] | None, ...] = (None,)
+"""Tiles of a transpose that are worth a measurement where the caller names none."""
+
 VectorSize: TypeAlias = int | tuple[int, int]
 
 
@@ -69,10 +72,12 @@ def candidates(
     transfer = _transfer(nest)
     outer = [loop for loop in nest.loops if loop.axis not in transfer[1]]
     streams = (False, True) if transfer[0] in STREAMED else (False,)
+    tiled = transfer[0] == "transpose" and virtual_vector_size is None
     others = [
-        _scheduled(nest, transfer, order, threads, virtual_vector_size, stream=stream)
+        _scheduled(nest, transfer, order, threads, size, stream=stream)
         for order in (outer, _by_source(src, outer))
         for stream in streams
+        for size in (TILES if tiled else (virtual_vector_size,))
     ]
     return tuple(dict.fromkeys([first, *others]))
 

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
+from math import prod
 from time import perf_counter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codegen.cpu import cpu_level, cpu_name
-from codegen.ir import For, LoopNest, refs
+from codegen.ir import For, LoopNest, Ref, refs
 from codegen.launch import launch_of, reach_of, run_part
 from codegen.passes.normalise import int_size, rebuilt, scalar
 from codegen.passes.strip_mine import strip_mine
@@ -21,7 +23,13 @@ from codegen.store import Store, compiler_digest, default_store
 from codegen.threads import run_parts
 
 MOST_BYTES = 64 << 20
-"""Scratch memory of a measurement, both sides together."""
+"""Scratch memory that a measurement touches, both sides together."""
+
+MOST_SPAN_BYTES = 1 << 30
+"""Addresses that it may reserve for that."""
+
+PAGE_BYTES = 2 << 20
+"""What one touch may cost: the system may give huge pages."""
 
 KEPT_EXTENT = 64
 """Loops this long or shorter are left as they are while others can be shortened: transfers hang on them."""
@@ -64,7 +72,10 @@ def _pick(
         small = shortened(nest, schedules)
         if small is None:
             return schedules[0]
-        times = measure(small, schedules)
+        try:
+            times = measure(small, schedules)
+        except MemoryError:
+            return schedules[0]
         known = str(schedules[times.index(min(times))])
         store.put_note(name, {"winner": known})
     _winners[name] = known
@@ -87,9 +98,11 @@ def shortened(
     src, dst = refs(store)
     while True:
         spans = [stop - low for low, stop in _spans_bytes(nest)]
-        if sum(spans) <= most_bytes:
+        touched = [_touched_bytes(nest, src) if src else 0, _touched_bytes(nest, dst)]
+        if sum(touched) <= most_bytes and sum(spans) <= MOST_SPAN_BYTES:
             return replace(nest, digits=())
-        ref = src if src and spans[0] > spans[1] else dst
+        much = touched if sum(touched) > most_bytes else spans
+        ref = src if src and much[0] > much[1] else dst
         reach = {x.axis: (int_size(x.extent) - 1) * abs(int_size(ref.stride(x.axis))) for x in nest.loops}
         open_ = [x for x in nest.loops if int_size(x.extent) > KEPT_EXTENT or x.axis not in taken]
         open_ = [x for x in open_ if reach[x.axis]]
@@ -105,6 +118,20 @@ def _half(loop: For) -> int:
     if extent <= KEPT_EXTENT:
         return extent // 2
     return max(KEPT_EXTENT, extent // 2 // KEPT_EXTENT * KEPT_EXTENT)
+
+
+def _touched_bytes(nest: LoopNest, ref: Ref) -> int:
+    """At most so many bytes of memory a side takes: stretches without a hole of a page, and their ends."""
+    buffer = nest.buffer(ref.buffer)
+    unit = 8 // buffer.unit_bits
+    steps = sorted((abs(int_size(ref.stride(x.axis))) // unit, int_size(x.extent)) for x in nest.loops)
+    stretch, stretches = -(-buffer.element.bits // 8), 1
+    for stride, extent in steps:
+        if stride <= stretch + PAGE_BYTES:
+            stretch += (extent - 1) * stride
+        else:
+            stretches *= extent
+    return stretch if stretches == 1 else stretches * (stretch + 2 * PAGE_BYTES)
 
 
 def _spans_bytes(nest: LoopNest) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -129,9 +156,11 @@ def timed(
     count, and small nests so many times that the clock's own steps do not.
     """
     spans = _spans_bytes(nest)
-    src, dst = (np.full(stop - low, CONTENT, np.uint8) for low, stop in spans)
+    src, dst = (np.empty(stop - low, np.uint8) for low, stop in spans)
+    _write_source(nest, src, spans[0][0])
     at, to = src.ctypes.data - spans[0][0], dst.ctypes.data - spans[1][0]
-    runs = max(1, BATCH_BYTES // (sum(stop - low for low, stop in spans) or 1))
+    moved_bits = prod(int_size(x.extent) for x in nest.loops) * sum(b.element.bits for b in nest.buffers)
+    runs = max(1, BATCH_BYTES // max(1, moved_bits // 8))
     ways = []
     for schedule in schedules:
         steps = [step_of(part, schedule, specialize=specialize) for part in strip_mine(nest, schedule)]
@@ -148,3 +177,16 @@ def timed(
                 run()
             best[k] = min(best[k], (clock() - start) / runs)
     return tuple(best)
+
+
+def _write_source(nest: LoopNest, memory: NDArray[np.uint8], low: int) -> None:
+    """Put content where the nest reads: memory that nobody has written costs nothing to read."""
+    src, _ = refs(nest.innermost)
+    buffer = nest.buffer("src")
+    if src is None or buffer.unit_bits == 1:
+        memory[:] = CONTENT
+        return
+    extents = [int_size(x.extent) for x in nest.loops] + [buffer.element.bits // 8]
+    strides = [int_size(src.stride(x.axis)) for x in nest.loops] + [1]
+    view = np.ndarray(extents, np.uint8, memory.data, int_size(src.const) - low, strides)
+    view[...] = CONTENT

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen import choose as choose_module
 from codegen import tune
 from codegen.access import strided_map
 from codegen.choose import candidates, choose
 from codegen.errors import KernelError
-from codegen.ir import Element, Fill, LoopNest
+from codegen.ir import Element, Fill, LoopNest, Ref, refs
 from codegen.launch import reach_of
 from codegen.passes.normalise import int_size
 from codegen.pipeline import compile_copy
@@ -61,6 +62,15 @@ def test_candidates_begin_with_the_choice_and_differ() -> None:
     assert len({schedule.outer for schedule in ways(BLOCKS)}) == 2
 
 
+def test_tiles_of_a_transpose_are_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    tiles = (None, (16, 16), (32, 64))
+    monkeypatch.setattr(choose_module, "TILES", tiles)
+    assert {schedule.tile for schedule in ways(TRANSPOSED)} == set(tiles)
+    assert {schedule.tile for schedule in ways(BLOCKS)} == {None}
+    asked = candidates(TRANSPOSED, virtual_vector_size=(8, 8))
+    assert {schedule.tile for schedule in asked} == {(8, 8)}
+
+
 def test_fills_have_one_candidate() -> None:
     assert len(candidates(normal(nest_of([(9, 0, 4)], 4, value=Fill())))) == 1
 
@@ -75,6 +85,15 @@ def test_the_winner_is_measured_once(tmp_path: Path, best: int, monkeypatch: pyt
     monkeypatch.setattr(tune, "_winners", {})
     assert tuned(measure=clock, store=Store(tmp_path))(BLOCKS, ways()) == ways()[best]
     assert clock.asked == 1
+
+
+@pytest.mark.usefixtures("_another_process")
+def test_without_memory_there_is_no_measuring(tmp_path: Path) -> None:
+    def measure(nest: LoopNest, schedules: tuple[Schedule, ...]) -> tuple[float, ...]:
+        raise MemoryError
+
+    assert tuned(measure=measure, store=Store(tmp_path))(BLOCKS, ways()) == ways()[0]
+    assert Store(tmp_path).notes() == []
 
 
 @pytest.mark.usefixtures("_another_process")
@@ -111,6 +130,17 @@ def test_a_note_names_a_candidate_or_nothing(
     assert clock.asked == 2
 
 
+def touched(nest: LoopNest, ref: Ref | None) -> int:
+    """Bytes of the huge pages that a side touches, one by one; of small memory only what it spans."""
+    assert ref is not None
+    offsets = np.zeros(1, np.int64)
+    for loop in nest.loops:
+        steps = np.unique(np.arange(int_size(loop.extent)) * int_size(ref.stride(loop.axis)))
+        offsets = np.unique((offsets[:, None] + steps[None, :]) >> 12 << 12)
+    pages = len(np.unique(offsets >> 21)) * (2 << 20)
+    return min(pages, int(offsets.max() - offsets.min()) + 4096)
+
+
 @pytest.mark.parametrize(
     "digits",
     [
@@ -119,6 +149,7 @@ def test_a_note_names_a_candidate_or_nothing(
         [(100, 4, 1 << 22), (1000, 400, 4), (10, 400_000, 4000)],
         [(65, 65 << 20, 65 << 20), (65 << 20, 1, 1)],
         [(70, -(4 << 20), 4), (1 << 20, 4, 280)],
+        [(3, 4, 36 << 20), (9 << 20, 12, 4)],
     ],
     ids=str,
 )
@@ -128,7 +159,8 @@ def test_a_nest_is_shortened_to_fit(digits: list[tuple[int, int, int]]) -> None:
     small = shortened(nest, schedules)
     assert small is not None
     low, stop, dst_low, dst_stop = reach_of(small)
-    assert stop - low + dst_stop - dst_low <= tune.MOST_BYTES
+    assert stop - low + dst_stop - dst_low <= tune.MOST_SPAN_BYTES
+    assert sum(touched(small, ref) for ref in refs(small.innermost)) <= tune.MOST_BYTES
     taken = schedules[0].inner
     for loop, whole in zip(small.loops, nest.loops, strict=True):
         extent, all_of_it = int_size(loop.extent), int_size(whole.extent)
@@ -142,6 +174,7 @@ def test_a_nest_that_fits_stays_and_one_that_cannot_is_refused() -> None:
     assert shortened(BLOCKS, ways()) is not None
     assert [x.extent for x in shortened(BLOCKS, ways()).loops] == [x.extent for x in BLOCKS.loops]  # type: ignore[union-attr]
     far = nest_of([(3, 4, 1 << 30), (50, 12, 4)], 4)
+    assert shortened(nest_of([(30, 4, 1 << 23), (50, 120, 4)], 4), ways(far)) is None
     assert shortened(far, ways(far)) is None
     refused = tuned(measure=Clock(1), store=Store(None, "no place"))(far, ways(far))
     assert refused == ways(far)[0]
