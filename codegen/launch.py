@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir import LoopNest, refs
 from codegen.kernel import Step
-from codegen.passes.normalise import int_size
 from codegen.refine import PairTable
-from codegen.verify import affine_range, check_bounds
+from codegen.verify import check_bounds
 
 TABLE_CHUNK = 1 << 12
 """Entries of an offset table that exist at one time: the memory of a copy stays flat."""
@@ -93,41 +90,3 @@ class Launch:
         low, high, dst_low, dst_high = self.reach
         check_bounds("source", int(src.min()) + low, int(src.max()) + high, self.src_bounds)
         check_bounds("destination", int(dst.min()) + dst_low, int(dst.max()) + dst_high, self.dst_bounds)
-
-
-def launch_of(
-    step: Step,
-    tables: tuple[PairTable, ...] = (),
-    fill: tuple[int, int] | None = None,
-    bounds: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0)),
-    reach: tuple[int, int, int, int] = (0, 0, 0, 0),
-) -> Launch:
-    """The launch of a box whose nest has become a kernel; `bounds` are those of source and destination."""
-    src, dst = refs(step.scalar.innermost)
-    src_at, dst_at = int_size(src.const) if src else 0, int_size(dst.const)
-    unit_bits = step.vectorised.buffer("dst").unit_bits
-    if step.scalar.buffer("dst").unit_bits == 1 and unit_bits == 8:
-        src_at, dst_at = src_at // 8, dst_at // 8
-    trips = prod(t.extent for t in tables) if tables else int_size(step.vectorised.loops[0].extent)
-    serial = unit_bits == 1
-    return Launch(step, src_at, dst_at, trips, tables, fill, *bounds, reach, serial)
-
-
-def reach_of(nest: LoopNest) -> tuple[int, int, int, int]:
-    """What a scalar nest's loops touch on either side, [low, stop) in units; zeros without a source."""
-    out: list[int] = []
-    for ref in refs(nest.innermost):
-        if ref is None:
-            out += [0, 0]
-            continue
-        digits = [(int_size(x.extent), int_size(ref.stride(x.axis))) for x in nest.loops]
-        low, high = affine_range(int_size(ref.const), digits)
-        buffer = nest.buffer(ref.buffer)
-        out += [low, high + buffer.element.bits // buffer.unit_bits]
-    return out[0], out[1], out[2], out[3]
-
-
-def run_part(launches: tuple[Launch, ...], src: int, dst: int, alive: object, part: int, parts: int) -> None:
-    """One thread's share of every box; `alive` is not looked at, only held."""
-    for launch in launches:
-        launch.run(src, dst, part, parts)

@@ -1,9 +1,9 @@
 """From a lowered copy to kernels, and from kernels to bytes moved.
 
-The passes stand in NORMALISE (nest in, nest out), then `split_run` may cut a nest in two, and in SCHEDULED
-(nest and schedule in, nest out), behind which `lift_sizes` parts code from numbers and `fix_sizes` puts
-those back that belong in the code. An observer sees the nest after each. A `CopyProgram` is a copy ready to
-run on two addresses.
+The passes stand in NORMALISE (nest in, nest out); `split_run` and `strip_mine` may cut a nest in two; then
+come SCHEDULED of `steps.py` (nest and schedule in, nest out), `lift_sizes`, which parts code from numbers,
+and `fix_sizes`, which puts those back that belong in the code. An observer sees the nest after each. A
+`CopyProgram` is a copy ready to run on two addresses.
 """
 
 from __future__ import annotations
@@ -15,31 +15,21 @@ from functools import partial
 from codegen.access import AccessMap
 from codegen.choose import VectorSize, candidates, choose
 from codegen.ir import Element, Elementwise, LoopNest, refs
-from codegen.kernel import Kernel, Step, kernel_for
-from codegen.launch import Launch, launch_of, reach_of, run_part
+from codegen.kernel import Kernel, Step
+from codegen.launch import Launch
 from codegen.lower_copy import LoweredCopy, box_nest, lower_copy, pad_nest
 from codegen.padding import PadBox
-from codegen.passes.fix_sizes import fix_sizes
-from codegen.passes.lift_sizes import lift_sizes
 from codegen.passes.normalise import NORMALISE, int_size
-from codegen.passes.pad_rank import pad_rank
 from codegen.passes.split_run import split_run
 from codegen.passes.strip_mine import strip_mine
-from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.widen import widen
 from codegen.refine import Box, PairTable
 from codegen.schedule import DEFAULT_THRESHOLDS, OUTER_RANKS, Schedule, Thresholds
 from codegen.settings import settings
+from codegen.steps import STRUCTURE, Observer, launch_of, nobody, reach_of, run_part, step_of
 from codegen.threads import run_parts
 from codegen.verify import check_bounds, check_disjoint, verify_copy, verify_nest
 
-SCHEDULED = (super_vectorize, pad_rank)
-"""The passes that obey a schedule, in this order."""
-
-STRUCTURE, SIZES = "structure", "sizes"
-"""What a kernel is specialised by."""
-
-Observer = Callable[[str, LoopNest], None]
 Pick = Callable[[LoopNest, tuple[Schedule, ...]], Schedule]
 """Takes one of several schedules of a nest."""
 
@@ -109,7 +99,7 @@ def compile_copy(
     lowered = lower_copy(src, dst)
     if settings().verify:
         verify_copy(lowered)
-    observe = observe or _nobody
+    observe = observe or nobody
     wishes = virtual_vector_size, specialize, thresholds, pick
     make = _Maker(lowered, source, target, swap, padding, threads, observe, *wishes)
     first: list[Launch] = []
@@ -129,44 +119,6 @@ def footprint_bytes(src: AccessMap, dst: AccessMap) -> int:
     """Bytes that a copy between two maps reads and writes, padding included."""
     written = (dst.slots or src.elements) * dst.element_bits
     return (src.elements * src.element_bits + written) // 8
-
-
-def step_of(
-    nest: LoopNest,
-    schedule: Schedule,
-    *,
-    specialize: str = STRUCTURE,
-    tables: bool = False,
-    observe: Observer | None = None,
-) -> Step:
-    """A scalar nest, strip-mined already, on its way to the kernel of its schedule."""
-    observe = observe or _nobody
-    vectorised = nest
-    for run in SCHEDULED:
-        vectorised = run(vectorised, schedule)
-        observe(run.__name__, vectorised)
-    lifted, sizes = lift_sizes(vectorised)
-    observe("lift_sizes", lifted)
-    fixed = _numbers(nest, schedule, dict(sizes), specialize)
-    lifted = fix_sizes(lifted, fixed)
-    observe("fix_sizes", lifted)
-    sizes = tuple((name, value) for name, value in sizes if name not in fixed)
-    front = ("src_offsets", "dst_offsets") if tables else ()
-    fills = ("fill_low", "fill_high") if refs(vectorised.innermost)[0] is None else ()
-    kernel = kernel_for(lifted, (*front, *fills, *(name for name, _ in sizes)))
-    return Step(nest, schedule, vectorised, kernel, sizes)
-
-
-def _numbers(nest: LoopNest, schedule: Schedule, sizes: dict[str, int], specialize: str) -> dict[str, int]:
-    """The sizes that stand in the code: all of them, or the length of whole strips, or none."""
-    if specialize == SIZES:
-        return sizes
-    whole = any(x.axis in schedule.inner and x.extent == schedule.strip for x in nest.loops)
-    return {"count": sizes["count"]} if schedule.strip and whole else {}
-
-
-def _nobody(name: str, nest: LoopNest) -> None:
-    """Watch nothing."""
 
 
 @dataclass(frozen=True, slots=True)

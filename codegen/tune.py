@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from codegen.cpu import cpu_level, cpu_name
 from codegen.ir import For, LoopNest, Ref, refs
-from codegen.launch import launch_of, reach_of, run_part
 from codegen.passes.normalise import int_size, rebuilt, scalar
 from codegen.passes.strip_mine import strip_mine
-from codegen.pipeline import STRUCTURE, Pick, step_of
+from codegen.pipeline import Pick
 from codegen.schedule import Schedule
+from codegen.steps import STRUCTURE, launch_of, reach_of, run_part, step_of
 from codegen.store import Store, compiler_digest, default_store
 from codegen.threads import run_parts
 

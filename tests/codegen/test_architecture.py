@@ -24,6 +24,7 @@ ORDER = (
     ("build", "store"),
     ("kernel", "threads"),
     ("launch",),
+    ("steps",),
     ("pipeline",),
     ("calibrate", "tune"),
 )

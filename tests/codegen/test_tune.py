@@ -16,10 +16,10 @@ from codegen.access import strided_map
 from codegen.choose import candidates, choose
 from codegen.errors import KernelError
 from codegen.ir import Element, Fill, LoopNest, Ref, refs
-from codegen.launch import reach_of
 from codegen.passes.normalise import int_size
 from codegen.pipeline import compile_copy
 from codegen.schedule import Schedule
+from codegen.steps import reach_of
 from codegen.store import Store
 from codegen.tune import shortened, timed, tuned
 from tests.codegen.test_passes import nest_of, normal
