@@ -132,6 +132,12 @@ def optimise(module: Any, symbol: str, machine: Any) -> None:
     options.loop_interleaving = True
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
+    # A large kernel is not inlined into its wrapper; that it cannot fail comes out only now.
+    last = llvm.create_new_module_pass_manager()
+    last.add_ipsccp_pass()
+    last.add_simplify_cfg_pass()
+    last.add_global_dead_code_eliminate_pass()
+    last.run(module, builder)
 
 
 def _function(name: str, source: str) -> Any:

@@ -6,45 +6,131 @@ from math import prod
 
 import numpy as np
 
-from codegen.choose_transpose import transpose_schedule
+from codegen.choose_transpose import VectorSize, transpose_candidates, transpose_schedule
 from codegen.errors import KernelError
 from codegen.ir import Convert, Fill, For, LoopNest, Ref, refs
 from codegen.passes.normalise import int_size, scalar
-from codegen.schedule import COLUMN_BYTES, OUTER_RANKS, Mode, Schedule
+from codegen.schedule import (
+    COLUMN_BYTES,
+    DEFAULT_THRESHOLDS,
+    OUTER_RANKS,
+    STRIP,
+    Mode,
+    Schedule,
+    Thresholds,
+)
 
 INTERLEAVES = (2, 3, 4, 8)
 """Short digits that are worth a kernel with the digit as a constant."""
 
 
-STREAM_BYTES = 16 << 20
-"""From this many bytes read and written on, whole lines are stored past the cache."""
-
-
-def choose(nest: LoopNest, *, threads: int = 1, footprint: int = 0) -> Schedule:
+def choose(
+    nest: LoopNest,
+    *,
+    threads: int = 1,
+    footprint: int = 0,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    virtual_vector_size: VectorSize | None = None,
+) -> Schedule:
     """The schedule for one box.
 
     Runs where both sides are contiguous along the same loop, a 2-D transfer where they are contiguous along
     different ones, else element by element along the destination's most minor loop. `footprint` is what
-    the whole copy reads and writes, in bytes.
+    the whole copy reads and writes, in bytes; `virtual_vector_size` counts elements of the nest.
     """
-    mode, inner, interleave = _transfer(nest)
+    transfer = _transfer(nest)
+    mode, inner, interleave = transfer
+    past_cache = footprint >= thresholds.stream_bytes
     if mode == "transpose":
-        found = transpose_schedule(nest, stream=footprint >= STREAM_BYTES, threads=threads)
+        found = transpose_schedule(nest, stream=past_cache, threads=threads, size=virtual_vector_size)
         if found is not None:
             return found
-        mode = "interleave"
-        if isinstance(scalar(nest).value, Convert):
-            mode, inner = "elements", _minor_axis(nest)
-    stream = footprint >= STREAM_BYTES and _streams(nest, mode, inner, interleave)
+        transfer = mode, inner, interleave = _short(nest, inner)
+    stream = past_cache and _streams(nest, mode, inner, interleave)
     outer = [loop for loop in nest.loops if loop.axis not in inner]
     if stream:
         outer = _best_order(nest, outer, inner)
+    return _scheduled(nest, transfer, outer, threads, virtual_vector_size, stream=stream)
+
+
+def candidates(
+    nest: LoopNest,
+    *,
+    threads: int = 1,
+    footprint: int = 0,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    virtual_vector_size: VectorSize | None = None,
+) -> tuple[Schedule, ...]:
+    """Schedules that are worth a measurement, all different; the first one is that of `choose`.
+
+    Fills and copies through tables have only that one.
+    """
+    first = choose(
+        nest,
+        threads=threads,
+        footprint=footprint,
+        thresholds=thresholds,
+        virtual_vector_size=virtual_vector_size,
+    )
+    src, _ = refs(nest.innermost)
+    if src is None or nest.table_loop:
+        return (first,)
+    if first.transpose:
+        return transpose_candidates(nest, first, threads=threads, size=virtual_vector_size)
+    transfer = _transfer(nest)
+    if transfer[0] == "transpose":
+        transfer = _short(nest, transfer[1])
+    outer = [loop for loop in nest.loops if loop.axis not in transfer[1]]
+    streams = (False, True) if _streams(nest, *transfer) else (False,)
+    others = [
+        _scheduled(nest, transfer, order, threads, virtual_vector_size, stream=stream)
+        for order in (outer, _by_source(src, outer))
+        for stream in streams
+    ]
+    return tuple(dict.fromkeys([first, *others]))
+
+
+def _short(nest: LoopNest, inner: tuple[str, ...]) -> tuple[Mode, tuple[str, ...], str]:
+    """What a transpose becomes whose digits fill no register."""
+    if isinstance(scalar(nest).value, Convert):
+        return "elements", _minor_axis(nest), ""
+    return "interleave", inner, ""
+
+
+def _scheduled(
+    nest: LoopNest,
+    transfer: tuple[Mode, tuple[str, ...], str],
+    outer: list[For],
+    threads: int,
+    size: VectorSize | None,
+    *,
+    stream: bool,
+) -> Schedule:
+    mode, inner, interleave = transfer
+    strip = _strip(nest, mode, inner, size)
+    outer = list(outer)
+    if strip:
+        strips = int_size(next(x.extent for x in nest.loops if x.axis == inner[0])) // strip
+        outer.append(For(STRIP, strips, nest.innermost))
     if threads > 1 and outer and int_size(outer[0].extent) < 2 * threads:
         widest = max(outer, key=lambda loop: int_size(loop.extent))
         if int_size(widest.extent) > int_size(outer[0].extent):
             outer.remove(widest)
             outer.insert(0, widest)
-    return Schedule(mode, tuple(x.axis for x in outer), inner, interleave, padded_rank(len(outer)), stream)
+    axes = tuple(loop.axis for loop in outer)
+    return Schedule(mode, axes, inner, interleave, padded_rank(len(outer)), stream, strip=strip)
+
+
+def _strip(nest: LoopNest, mode: Mode, inner: tuple[str, ...], size: VectorSize | None) -> int | None:
+    """Elements of a strip, whole bytes where elements are packed; None where one transfer takes all."""
+    if size is None or mode in ("interleave", "fill") or len(inner) != 1:
+        return None
+    strip = prod(size) if isinstance(size, tuple) else size
+    if mode in ("pack bits", "unpack bits"):
+        whole = 8 // min(b.element.bits for b in nest.buffers)
+        strip = -(-strip // whole) * whole
+    extent = int_size(next(loop.extent for loop in nest.loops if loop.axis == inner[0]))
+    return strip if strip < extent else None
 
 
 def _streams(nest: LoopNest, mode: Mode, inner: tuple[str, ...], interleave: str) -> bool:
@@ -77,7 +163,7 @@ def _best_order(nest: LoopNest, outer: list[For], inner: tuple[str, ...]) -> lis
     width = nest.buffer("dst").element.bits // 8
     taken = [loop for loop in nest.loops if loop.axis in inner]
     run = prod(int_size(loop.extent) for loop in taken) * width
-    by_source = sorted(outer, key=lambda loop: -abs(int_size(src.stride(loop.axis))))
+    by_source = _by_source(src, outer)
     if nest.buffer("dst").unit_bits == 1:
         # The side with a byte an element has nearly all the bytes.
         return by_source if width == 0 else outer
@@ -87,6 +173,10 @@ def _best_order(nest: LoopNest, outer: list[For], inner: tuple[str, ...]) -> lis
 
     weight = 0.5 if run >= LONG_RUN_BYTES else 1.0
     return by_source if pages(by_source) * weight < pages(outer) else outer
+
+
+def _by_source(src: Ref, outer: list[For]) -> list[For]:
+    return sorted(outer, key=lambda loop: -abs(int_size(src.stride(loop.axis))))
 
 
 def _pages_touched(order: list[For], ref: Ref, run: int) -> int:

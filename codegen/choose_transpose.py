@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from math import prod
+from typing import TypeAlias
 
 from codegen.ir import LoopNest, refs
 from codegen.passes.normalise import int_size
 from codegen.schedule import Schedule, TransposeSchedule
 from codegen.tiles import LINE_BYTES
+
+VectorSize: TypeAlias = int | tuple[int, int]
 
 LANE_BYTES = 16
 
@@ -53,27 +55,36 @@ class Walk:
     dst: int
 
 
-def transpose_schedule(nest: LoopNest, *, stream: bool, threads: int) -> Schedule | None:
-    """The schedule where registers can be filled, or None where both contiguous digits are too short."""
-    walks, width, source_width = _walks(nest), *_widths(nest)
-    row = next(w for w in walks if w.dst == width)
-    column = next(w for w in walks if w.src == source_width)
-    found = None
-    if stream:
-        found = _direct(walks, row, column, width, source_width)
-    if found is None:
-        found = (
-            _staged(walks, row, column, width, source_width)
-            if stream
-            else _plain(walks, row, column, width, source_width)
-        )
-    if found is None:
-        return None
-    taken = (*found.rows, *found.columns)
-    others = sorted((w for w in walks if w.axis not in taken), key=lambda w: -abs(w.src))
-    if threads > 1:
-        found = _shared(found, walks, others, threads, LINE_BYTES // width)
-    return Schedule("transpose", tuple(w.axis for w in others), (), transpose=found)
+def transpose_schedule(
+    nest: LoopNest, *, stream: bool, threads: int = 1, size: VectorSize | None = None
+) -> Schedule | None:
+    """The schedule where registers can be filled, or None where both contiguous digits are too short.
+
+    `size` is what the caller wants of a tile, rows and columns, or both alike.
+    """
+    box = _Box.of(nest)
+    found = box.direct() if stream else box.plain()
+    if found is None and stream:
+        found = box.staged()
+    return None if found is None else box.schedule(found, threads, size)
+
+
+def transpose_candidates(
+    nest: LoopNest, first: Schedule, *, threads: int, size: VectorSize | None
+) -> tuple[Schedule, ...]:
+    """Schedules that are worth a measurement, all different, `first` in front: other stores, other tiles."""
+    box = _Box.of(nest)
+    ways = [way for way in (box.direct(), box.staged(), box.plain()) if way is not None]
+    cuts = [first.transpose, *ways] if first.transpose else ways
+    for cut in [first.transpose] if first.transpose and size is None else []:
+        rows, columns = cut.tile
+        shapes = [(rows, columns // 2), (rows, 2 * columns)]
+        if not cut.stage:
+            shapes += [(rows // 2, columns), (2 * rows, columns)]
+        if len(cut.columns) == 1 or not cut.stage:
+            cuts += [replace(cut, tile=tile) for tile in shapes if min(tile) > 0]
+    others = [box.schedule(cut, threads, size) for cut in cuts[1:]]
+    return tuple(dict.fromkeys([first, *others]))
 
 
 def misaligned(schedule: Schedule, nest: LoopNest) -> Schedule | None:
@@ -81,15 +92,146 @@ def misaligned(schedule: Schedule, nest: LoopNest) -> Schedule | None:
     cut = schedule.transpose
     if cut is None or cut.stage or not cut.stream:
         return None
-    walks, width, source_width = _walks(nest), *_widths(nest)
-    row = next(w for w in walks if w.dst == width)
-    column = next(w for w in walks if w.src == source_width)
-    found = _staged(walks, row, column, width, source_width)
-    if found is None:
-        return replace(schedule, transpose=replace(cut, stream=False))
-    taken = (*found.rows, *found.columns)
-    others = sorted((w for w in walks if w.axis not in taken), key=lambda w: -abs(w.src))
-    return replace(schedule, outer=tuple(w.axis for w in others), transpose=found)
+    box = _Box.of(nest)
+    return box.schedule(box.staged() or replace(cut, stream=False), 1, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """A nest as digits, and the two along which its sides are contiguous; widths in bytes."""
+
+    walks: tuple[Walk, ...]
+    row: Walk
+    column: Walk
+    width: int
+    source_width: int
+
+    @classmethod
+    def of(cls, nest: LoopNest) -> _Box:
+        walks, (width, source_width) = _walks(nest), _widths(nest)
+        row = next(w for w in walks if w.dst == width)
+        return cls(tuple(walks), row, next(w for w in walks if w.src == source_width), width, source_width)
+
+    @property
+    def side(self) -> int:
+        """Elements of a line."""
+        return LINE_BYTES // self.width
+
+    def schedule(self, cut: TransposeSchedule, threads: int, size: VectorSize | None) -> Schedule:
+        taken = (*cut.rows, *cut.columns)
+        others = sorted((w for w in self.walks if w.axis not in taken), key=lambda w: -abs(w.src))
+        if size is not None:
+            cut = self.resized(cut, size if isinstance(size, tuple) else (size, size))
+        elif threads > 1:
+            cut = self.shared(cut, _size(others), threads)
+        return Schedule("transpose", tuple(w.axis for w in others), (), transpose=cut)
+
+    def resized(self, cut: TransposeSchedule, size: tuple[int, int]) -> TransposeSchedule:
+        """Tiles of the caller's size, as far as a buffer for them stays in cache."""
+        rows, columns = size
+        if cut.stage == "rows":
+            return replace(cut, tile=(rows, min(columns, PANEL_COLUMNS[self.width])))
+        if cut.stage == "dense":
+            most = max(DENSE_BYTES // (cut.tile[0] * self.width), self.side)
+            return cut if len(cut.columns) > 1 else replace(cut, tile=(cut.tile[0], min(columns, most)))
+        return replace(cut, tile=(rows, columns))
+
+    def shared(self, cut: TransposeSchedule, others: int, threads: int) -> TransposeSchedule:
+        """Narrower tiles where there would be too few for all threads."""
+        extents = {w.axis: w.extent for w in self.walks}
+        rows, columns = (prod(extents[a] for a in axes) for axes in (cut.rows, cut.columns))
+        across = -(-columns // cut.tile[1])
+        tiles = others * -(-rows // cut.tile[0]) * across
+        if tiles >= 4 * threads or (cut.stage == "dense" and len(cut.columns) > 1):
+            return cut
+        wanted = -(-columns * tiles // (4 * threads * across))
+        return replace(cut, tile=(cut.tile[0], max(-(-wanted // self.side) * self.side, self.side)))
+
+    def chain(self, first: Walk, on: str, without: tuple[Walk, ...]) -> list[Walk]:
+        """The digits that follow each other without a hole on one side, most minor first."""
+        width = self.width if on == "dst" else self.source_width
+        chain, total = [first], first.extent
+        while total <= MOST_JOINED:
+            following = [
+                w
+                for w in self.walks
+                if getattr(w, on) == total * width and w not in without and w not in chain
+            ]
+            if not following or total * following[0].extent > MOST_JOINED:
+                break
+            chain.append(following[0])
+            total *= following[0].extent
+        return chain
+
+    def direct(self) -> TransposeSchedule | None:
+        """Lines stored past the cache at their places: result rows must be whole lines that begin on one."""
+        side, wide, best = self.side, TILE_LINES * self.side, None
+        for rows in _prefixes(self.chain(self.row, "dst", (self.column,))):
+            r = _size(rows)
+            if r % side or any(w.dst % LINE_BYTES for w in self.walks if w not in rows):
+                continue
+            columns = tuple(self.chain(self.column, "src", rows))
+            enough = next((p for p in _prefixes(list(columns)) if _size(p) >= wide), columns)
+            c = _size(enough)
+            if c < side or (len(rows) > 1 and c < 2 * side):
+                continue
+            score = min(r, 2 * side) / 2 / side * (0.8 + 0.2 * min(r, 3 * side) / 3 / side)
+            key = score * min(c, wide) / wide * _filled(c, side), -len(rows)
+            if best is None or key > best[0]:
+                best = key, rows, enough
+        if best is None:
+            return None
+        _, rows, columns = best
+        down, across = TILE_LINES // 2 if abs(self.row.src) >= FAR_BYTES else TILE_LINES, TILE_LINES
+        block = "lane"
+        if self.row.src % ALIAS_BYTES == 0:
+            (down, across), block = SHARED_SETS[self.width], "line"
+        tile = down * side, across * side
+        return TransposeSchedule(_axes(rows), _axes(columns), tile, "", True, block)
+
+    def staged(self) -> TransposeSchedule | None:
+        """Past the cache by way of a buffer, wherever result rows begin."""
+        rows = tuple(self.chain(self.row, "dst", (self.column,)))
+        columns = tuple(self.chain(self.column, "src", rows))
+        r, c = _size(rows), _size(columns)
+        block = _block(c, self.width)
+        if not block:
+            return None
+        if r * self.width >= LONG_ROW_BYTES and c * self.source_width >= SHORT_SOURCE_BYTES:
+            tile = r, PANEL_COLUMNS[self.width]
+            return TransposeSchedule(_axes(rows), _axes(columns), tile, "rows", True, block)
+        return self.dense(rows, columns, stream=True)
+
+    def dense(self, rows: tuple[Walk, ...], columns: tuple[Walk, ...], *, stream: bool) -> TransposeSchedule:
+        """Panels of whole column digits, as many as fit, or pieces of the first."""
+        most = max(DENSE_BYTES // (_size(rows) * self.width), self.side)
+        kept = 1
+        while kept < len(columns) and _size(columns[: kept + 1]) <= most:
+            kept += 1
+        columns = columns[:kept]
+        wide = _size(columns) if kept > 1 else max(most // self.side * self.side, self.side)
+        block = _block(_size(columns), self.width)
+        return TransposeSchedule(_axes(rows), _axes(columns), (_size(rows), wide), "dense", stream, block)
+
+    def plain(self) -> TransposeSchedule | None:
+        """Blocks stored at their places; rows shorter than a line are staged."""
+        side, best = self.side, None
+        for rows in _prefixes(self.chain(self.row, "dst", (self.column,))):
+            columns = tuple(self.chain(self.column, "src", rows))
+            r, c = _size(rows), _size(columns)
+            key = _filled(r, side) * _filled(c, side if c >= side else max(side // 4, 1)), -len(rows)
+            if best is None or key > best[0]:
+                best = key, rows, columns
+        if best is None:
+            return None
+        _, rows, columns = best
+        block = _block(_size(columns), self.width)
+        if not block:
+            return None
+        if _size(rows) < side:
+            return self.dense(rows, columns, stream=False)
+        tile = TILE_LINES * side, TILE_LINES * side
+        return TransposeSchedule(_axes(rows), _axes(columns), tile, "", False, block)
 
 
 def _walks(nest: LoopNest) -> list[Walk]:
@@ -104,20 +246,6 @@ def _walks(nest: LoopNest) -> list[Walk]:
 
 def _widths(nest: LoopNest) -> tuple[int, int]:
     return nest.buffer("dst").element.bits // 8, nest.buffer("src").element.bits // 8
-
-
-def _chain(walks: list[Walk], first: Walk, side: str, width: int, without: tuple[Walk, ...]) -> list[Walk]:
-    """The digits that follow each other without a hole on one side, most minor first."""
-    chain, total = [first], first.extent
-    while total <= MOST_JOINED:
-        following = [
-            w for w in walks if getattr(w, side) == total * width and w not in without and w not in chain
-        ]
-        if not following or total * following[0].extent > MOST_JOINED:
-            break
-        chain.append(following[0])
-        total *= following[0].extent
-    return chain
 
 
 def _prefixes(chain: list[Walk]) -> list[tuple[Walk, ...]]:
@@ -138,109 +266,6 @@ def _block(columns: int, width: int) -> str:
 def _filled(count: int, block: int) -> float:
     """The share of whole blocks that elements fill."""
     return count / (-(-count // block) * block)
-
-
-def _direct(
-    walks: list[Walk], row: Walk, column: Walk, width: int, source_width: int
-) -> TransposeSchedule | None:
-    """Lines stored past the cache at their places: all result rows must be whole lines that begin on one."""
-    side, best = LINE_BYTES // width, None
-    for rows in _prefixes(_chain(walks, row, "dst", width, (column,))):
-        r = _size(rows)
-        if r % side or any(w.dst % LINE_BYTES for w in walks if w not in rows):
-            continue
-        columns = tuple(_chain(walks, column, "src", source_width, rows))
-        for k, c in enumerate(accumulate((w.extent for w in columns), int.__mul__)):
-            if c >= TILE_LINES * side:
-                columns = columns[: k + 1]
-                break
-        c, wide = _size(columns), TILE_LINES * side
-        if c * width < LINE_BYTES or (len(rows) > 1 and c < 2 * side):
-            continue
-        score = min(r, 2 * side) / 2 / side * (0.8 + 0.2 * min(r, 3 * side) / 3 / side)
-        score *= min(c, wide) / wide * _filled(c, side)
-        key = score, -len(rows)
-        if best is None or key > best[0]:
-            down, across = TILE_LINES // 2 if abs(row.src) >= FAR_BYTES else TILE_LINES, TILE_LINES
-            block = "lane"
-            if row.src % ALIAS_BYTES == 0:
-                (down, across), block = SHARED_SETS[width], "line"
-            tile = down * side, across * side
-            best = key, TransposeSchedule(_axes(rows), _axes(columns), tile, "", True, block)
-    return best[1] if best else None
-
-
-def _staged(
-    walks: list[Walk], row: Walk, column: Walk, width: int, source_width: int
-) -> TransposeSchedule | None:
-    rows = tuple(_chain(walks, row, "dst", width, (column,)))
-    columns = tuple(_chain(walks, column, "src", source_width, rows))
-    r, c = _size(rows), _size(columns)
-    block = _block(c, width)
-    if not block:
-        return None
-    if r * width >= LONG_ROW_BYTES and c * source_width >= SHORT_SOURCE_BYTES:
-        tile = (r, PANEL_COLUMNS[width])
-        return TransposeSchedule(_axes(rows), _axes(columns), tile, "rows", True, block)
-    return _dense(rows, columns, width, source_width, stream=True)
-
-
-def _dense(
-    rows: tuple[Walk, ...], columns: tuple[Walk, ...], width: int, source_width: int, *, stream: bool
-) -> TransposeSchedule:
-    """Panels of whole column digits, as many as fit, or pieces of the first."""
-    most = max(DENSE_BYTES // (_size(rows) * width), LINE_BYTES // width)
-    kept = 1
-    while kept < len(columns) and _size(columns[: kept + 1]) <= most:
-        kept += 1
-    columns = columns[:kept]
-    side = LINE_BYTES // width
-    wide = _size(columns) if kept > 1 else max(most // side * side, side)
-    return TransposeSchedule(
-        _axes(rows),
-        _axes(columns),
-        (_size(rows), wide),
-        "dense",
-        stream,
-        _block(_size(columns), width),
-    )
-
-
-def _plain(
-    walks: list[Walk], row: Walk, column: Walk, width: int, source_width: int
-) -> TransposeSchedule | None:
-    """Blocks stored at their places; rows shorter than a line are staged."""
-    side, best = LINE_BYTES // width, None
-    for rows in _prefixes(_chain(walks, row, "dst", width, (column,))):
-        columns = tuple(_chain(walks, column, "src", source_width, rows))
-        r, c = _size(rows), _size(columns)
-        key = _filled(r, side) * _filled(c, side if c >= side else max(side // 4, 1)), -len(rows)
-        if best is None or key > best[0]:
-            best = key, rows, columns
-    if best is None:
-        return None
-    _, rows, columns = best
-    r, block = _size(rows), _block(_size(columns), width)
-    if not block:
-        return None
-    if r < side:
-        return _dense(rows, columns, width, source_width, stream=False)
-    return TransposeSchedule(
-        _axes(rows), _axes(columns), (TILE_LINES * side, TILE_LINES * side), "", False, block
-    )
-
-
-def _shared(
-    found: TransposeSchedule, walks: list[Walk], others: list[Walk], threads: int, side: int
-) -> TransposeSchedule:
-    """Narrower tiles where there would be too few for all threads."""
-    extents = {w.axis: w.extent for w in walks}
-    rows, columns = (prod(extents[a] for a in axes) for axes in (found.rows, found.columns))
-    tiles = _size(others) * -(-rows // found.tile[0]) * -(-columns // found.tile[1])
-    if tiles >= 4 * threads or len(found.columns) > 1:
-        return found
-    wanted = -(-columns * tiles // (4 * threads * -(-columns // found.tile[1])))
-    return replace(found, tile=(found.tile[0], max(-(-wanted // side) * side, side)))
 
 
 def _axes(walks: tuple[Walk, ...]) -> tuple[str, ...]:

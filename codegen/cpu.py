@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from dataclasses import dataclass
 from functools import cache
@@ -65,6 +66,13 @@ def host_levels() -> tuple[str, ...]:
 
     flags = binding.get_host_cpu_features()
     return tuple(name for name, needed in _NEEDED.items() if all(flags.get(f) for f in needed))
+
+
+def cpu_name() -> str:
+    """What LLVM takes this CPU for, and how many of them: good enough to tell machines apart, no more."""
+    from llvmlite import binding
+
+    return f"{binding.get_host_cpu_name()} x {os.cpu_count()}"
 
 
 @cache

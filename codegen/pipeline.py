@@ -1,8 +1,9 @@
 """From a lowered copy to kernels, and from kernels to bytes moved.
 
-The passes stand in NORMALISE (nest in, nest out), then `split_run` may cut a nest in two, and in SCHEDULED
-(nest and schedule in, nest out), behind which `lift_sizes` parts code from numbers. An observer sees the nest
-after each. A `CopyProgram` is a copy ready to run on two addresses.
+The passes stand in NORMALISE (nest in, nest out); `split_run` and `strip_mine` may cut a nest in two; then
+come SCHEDULED of `steps.py` (nest and schedule in, nest out), `lift_sizes`, which parts code from numbers,
+and `fix_sizes`, which puts those back that belong in the code. An observer sees the nest after each. A
+`CopyProgram` is a copy ready to run on two addresses.
 """
 
 from __future__ import annotations
@@ -10,32 +11,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from math import prod
 
 from codegen.access import AccessMap
-from codegen.choose import choose
-from codegen.choose_transpose import misaligned
-from codegen.ir import Element, Elementwise, LoopNest, Transpose, refs
-from codegen.kernel import Kernel, Step, kernel_for
-from codegen.launch import GRID_ARGUMENTS, OFFSET_ARGUMENTS, Launch
+from codegen.choose import candidates, choose
+from codegen.choose_transpose import VectorSize
+from codegen.ir import Element, Elementwise, LoopNest, refs
+from codegen.kernel import Kernel, Step
+from codegen.launch import Launch
 from codegen.lower_copy import LoweredCopy, box_nest, lower_copy, pad_nest
 from codegen.padding import PadBox
-from codegen.passes.lift_sizes import lift_sizes
 from codegen.passes.normalise import NORMALISE, int_size
-from codegen.passes.pad_rank import pad_rank
 from codegen.passes.split_run import split_run
-from codegen.passes.super_vectorize import super_vectorize
+from codegen.passes.strip_mine import strip_mine
 from codegen.passes.widen import widen
 from codegen.refine import Box, PairTable
-from codegen.schedule import OUTER_RANKS, Schedule
+from codegen.schedule import DEFAULT_THRESHOLDS, OUTER_RANKS, Schedule, Thresholds
 from codegen.settings import settings
+from codegen.steps import (
+    STRUCTURE,
+    Observer,
+    launch_of,
+    nobody,
+    reach_of,
+    run_part,
+    step_of,
+    with_alternative,
+)
 from codegen.threads import run_parts
-from codegen.verify import affine_range, check_bounds, check_disjoint, verify_copy, verify_nest
+from codegen.verify import check_bounds, check_disjoint, verify_copy, verify_nest
 
-SCHEDULED = (super_vectorize, pad_rank)
-"""The passes that obey a schedule, in this order."""
-
-Observer = Callable[[str, LoopNest], None]
+Pick = Callable[[LoopNest, tuple[Schedule, ...]], Schedule]
+"""Takes one of several schedules of a nest."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class CopyProgram:
             for launch in launches:
                 launch.prepare()
             if launches:
-                run_parts(partial(_run_part, launches, src, dst, alive), threads)
+                run_parts(partial(run_part, launches, src, dst, alive), threads)
 
     def pads_only(self) -> CopyProgram:
         """The same without the elements; `src` of its `run` is not touched."""
@@ -76,12 +82,6 @@ class CopyProgram:
         return tuple(dict.fromkeys(step.kernel for step in self.steps))
 
 
-def _run_part(launches: tuple[Launch, ...], src: int, dst: int, alive: object, part: int, parts: int) -> None:
-    """One thread's share of every box; `alive` is not looked at, only held."""
-    for launch in launches:
-        launch.run(src, dst, part, parts)
-
-
 def compile_copy(
     src: AccessMap,
     dst: AccessMap,
@@ -92,19 +92,28 @@ def compile_copy(
     padding: bytes | None = None,
     threads: int = 1,
     observe: Observer | None = None,
+    virtual_vector_size: VectorSize | None = None,
+    specialize: str = STRUCTURE,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    pick: Pick | None = None,
 ) -> CopyProgram:
     """Lower a copy and find its kernels; nothing is compiled before the program runs.
 
     `source` and `target` are what the two storages hold; `swap` reverses the bytes of source elements.
     `padding` is one element of the padding value in the destination's bytes (a packed one: its bits in one
-    byte), or None to leave padding as it is.
+    byte), or None to leave padding as it is. `virtual_vector_size`: elements that move at one time, one
+    number or rows and columns, or None. `specialize`: "structure" makes kernels that many shapes share,
+    "sizes" writes every extent and stride into them as a number. `pick` takes one of several schedules, by
+    measuring them; without it the choice is a guess.
     """
     unit = 1 if min(src.element_bits, dst.element_bits) < 8 else 8
     src, dst = src.in_units(unit), dst.in_units(unit)
     lowered = lower_copy(src, dst)
     if settings().verify:
         verify_copy(lowered)
-    make = _Maker(lowered, source, target, swap, padding, threads, observe or (lambda name, nest: None))
+    observe = observe or nobody
+    wishes = virtual_vector_size, specialize, thresholds, pick
+    make = _Maker(lowered, source, target, swap, padding, threads, observe, *wishes)
     first: list[Launch] = []
     launches: list[Launch] = []
     if padding is not None:
@@ -118,6 +127,12 @@ def compile_copy(
     return CopyProgram(lowered, tuple(first), tuple(launches))
 
 
+def footprint_bytes(src: AccessMap, dst: AccessMap) -> int:
+    """Bytes that a copy between two maps reads and writes, padding included."""
+    written = (dst.slots or src.elements) * dst.element_bits
+    return (src.elements * src.element_bits + written) // 8
+
+
 @dataclass(frozen=True, slots=True)
 class _Maker:
     """Turns boxes into launches; holds what all boxes of a copy share."""
@@ -129,13 +144,15 @@ class _Maker:
     padding: bytes | None
     threads: int
     observe: Observer
+    virtual_vector_size: VectorSize | None
+    specialize: str
+    thresholds: Thresholds
+    pick: Pick | None
 
     @property
     def footprint(self) -> int:
         """Bytes that the whole copy reads and writes."""
-        src, dst = self.lowered.src, self.lowered.dst
-        written = (dst.slots or src.elements) * dst.element_bits
-        return (src.elements * src.element_bits + written) // 8
+        return footprint_bytes(self.lowered.src, self.lowered.dst)
 
     def box(self, box: Box) -> list[Launch]:
         if box.volume == 0:
@@ -144,7 +161,7 @@ class _Maker:
         folded = self._fold(nest, box)
         if folded is not box:
             nest = self._normal(box_nest(self.lowered, folded, self.source, self.target, swap=self.swap))
-        return [self._launch(part, folded.tables) for part in self._parts(nest)]
+        return [x for part in self._parts(nest) for x in self._launches(part, folded.tables)]
 
     def pad(self, pad: PadBox) -> list[Launch]:
         if pad.volume == 0:
@@ -154,7 +171,7 @@ class _Maker:
         folded = self._fold(nest, box)
         if folded is not box:
             nest = self._normal(pad_nest(self.lowered, folded, self.target))
-        return [self._launch(part, folded.tables) for part in self._parts(nest)]
+        return [x for part in self._parts(nest) for x in self._launches(part, folded.tables)]
 
     def _normal(self, nest: LoopNest) -> LoopNest:
         self.observe("box", nest)
@@ -188,64 +205,48 @@ class _Maker:
     def _parts(self, nest: LoopNest) -> tuple[LoopNest, ...]:
         return split_run(nest) if self.threads > 1 else (nest,)
 
-    def _launch(
-        self, nest: LoopNest, tables: tuple[PairTable, ...], schedule: Schedule | None = None
-    ) -> Launch:
-        schedule = schedule or choose(nest, threads=self.threads, footprint=self.footprint)
-        vectorised = nest
-        for run in SCHEDULED:
-            vectorised = run(vectorised, schedule)
-            self.observe(run.__name__, vectorised)
-        lifted, sizes = lift_sizes(vectorised)
-        self.observe("lift_sizes", lifted)
-        inner = vectorised.innermost
-        fills = refs(inner)[0] is None
-        front: tuple[str, ...] = OFFSET_ARGUMENTS if tables else ()
-        if isinstance(inner, Transpose):
-            front += GRID_ARGUMENTS
-        if fills:
-            front += ("fill_low", "fill_high")
-        kernel = kernel_for(lifted, (*front, *(name for name, _ in sizes)))
-        reach = self._prove(nest, affine=not tables)
-        src_ref, dst_ref = refs(nest.innermost)
-        src_at = int_size(src_ref.const) if src_ref else 0
-        dst_at = int_size(dst_ref.const)
-        in_bytes = self.lowered.dst.unit_bits == 1 and vectorised.buffer("dst").unit_bits == 8
-        src_at, dst_at = (src_at // 8, dst_at // 8) if in_bytes else (src_at, dst_at)
-        launch = Launch(
-            Step(nest, schedule, vectorised, kernel, sizes),
-            src_at,
-            dst_at,
-            _trips(vectorised, tables),
-            tables,
-            self._pattern(inner) if fills else None,
-            self.lowered.src.bounds,
-            self.lowered.dst.bounds,
-            reach,
-            serial=vectorised.buffer("dst").unit_bits == 1,
-        )
-        otherwise = misaligned(schedule, nest)
-        return replace(launch, misaligned=self._launch(nest, tables, otherwise)) if otherwise else launch
+    def _launches(self, nest: LoopNest, tables: tuple[PairTable, ...]) -> list[Launch]:
+        """The launches of a nest: one, or one for whole strips and one for the rest."""
+        schedule = self._schedule(nest)
+        return [self._launch(part, schedule, tables) for part in strip_mine(nest, schedule)]
 
-    def _prove(self, nest: LoopNest, *, affine: bool) -> tuple[int, int, int, int]:
-        """The reach of a nest's loops on both sides; within the bounds, unless tables are still to come."""
-        src, dst = refs(nest.innermost)
-        reach: list[int] = []
-        for ref, access, side in (
-            (src, self.lowered.src, "source"),
-            (dst, self.lowered.dst, "destination"),
-        ):
-            if ref is None:
-                reach += [0, 0]
-                continue
-            digits = [(int_size(x.extent), int_size(ref.stride(x.axis))) for x in nest.loops]
-            low, high = affine_range(int_size(ref.const), digits)
-            buffer = nest.buffer(ref.buffer)
-            stop = high + buffer.element.bits // buffer.unit_bits
-            if affine:
-                check_bounds(side, low, stop, access.bounds)
-            reach += [low, stop]
-        return reach[0], reach[1], reach[2], reach[3]
+    def _schedule(self, nest: LoopNest) -> Schedule:
+        ways = candidates if self.pick else choose
+        found = ways(
+            nest,
+            threads=self.threads,
+            footprint=self.footprint,
+            thresholds=self.thresholds,
+            virtual_vector_size=self._vector_size(nest),
+        )
+        if isinstance(found, Schedule):
+            return found
+        return self.pick(nest, found) if self.pick and len(found) > 1 else found[0]
+
+    def _vector_size(self, nest: LoopNest) -> VectorSize | None:
+        """The size asked for, in elements of a nest whose elements may be several of the copy's."""
+        grown = max(1, nest.buffer("dst").element.bits // self.target.bits)
+        match self.virtual_vector_size:
+            case (rows, columns):
+                return rows, -(-columns // grown)
+            case int(size):
+                return -(-size // grown)
+        return None
+
+    def _launch(self, nest: LoopNest, schedule: Schedule, tables: tuple[PairTable, ...]) -> Launch:
+        step = step_of(nest, schedule, specialize=self.specialize, tables=bool(tables), observe=self.observe)
+        inner = step.vectorised.innermost
+        fill = None if refs(inner)[0] else self._pattern(inner)
+        bounds = self.lowered.src.bounds, self.lowered.dst.bounds
+        reach = reach_of(nest)
+        if not tables:
+            for side, (low, stop), allowed in zip(
+                ("source", "destination"), (reach[:2], reach[2:]), bounds, strict=True
+            ):
+                if side == "destination" or fill is None:
+                    check_bounds(side, low, stop, allowed)
+        launch = launch_of(step, tables, fill, bounds, reach)
+        return with_alternative(launch, lambda other: self._launch(nest, other, tables))
 
     def _pattern(self, inner: object) -> tuple[int, int]:
         """The padding as 16 bytes in two numbers; a packed value as it is, unless whole bytes are filled."""
@@ -260,16 +261,6 @@ class _Maker:
             element = bytes([sum(value << k for k in range(0, 8, bits))])
         whole = (element * (16 // len(element)))[:16]
         return int.from_bytes(whole[:8], "little"), int.from_bytes(whole[8:], "little")
-
-
-def _trips(nest: LoopNest, tables: tuple[PairTable, ...]) -> int:
-    """What is shared among threads: entries of tables, tiles, or the first loop."""
-    if tables:
-        return prod(t.extent for t in tables)
-    inner = nest.innermost
-    if isinstance(inner, Transpose) and inner.grid:
-        return inner.grid.count
-    return int_size(nest.loops[0].extent)
 
 
 def _strided_table(extent: int, src: int, dst: int) -> PairTable:

@@ -37,6 +37,23 @@ class TransposeSchedule:
         return text + (" | streaming stores" if self.stream else "")
 
 
+STRIP = "strip"
+"""The axis that counts the strips of a 1-D transfer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Sizes from which another way of copying is the faster one; the defaults fit no machine in particular.
+
+    stream_bytes   from this many bytes read and written on, whole lines are stored past the cache
+    """
+
+    stream_bytes: int = 16 << 20
+
+
+DEFAULT_THRESHOLDS = Thresholds()
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """How one nest is carried out.
@@ -48,6 +65,7 @@ class Schedule:
     transpose    how a transposed copy is cut and written, for that mode
     rank         outer loops after padding with loops of one
     stream       whole aligned lines go past the cache
+    strip        elements that a 1-D transfer takes at one time, counted by the axis STRIP; None: all
     """
 
     mode: Mode
@@ -57,6 +75,7 @@ class Schedule:
     rank: int = 1
     stream: bool = False
     transpose: TransposeSchedule | None = None
+    strip: int | None = None
 
     def __str__(self) -> str:
         order = " ".join(self.outer) or "none"
@@ -66,4 +85,6 @@ class Schedule:
         packed = f" | interleave {self.interleave}" if self.interleave else ""
         parallel = f" | parallel {self.outer[0]}" if self.outer else ""
         stream = " | streaming stores" if self.stream else ""
-        return f"{self.mode} | outer {order} | inner {taken}{packed} | rank {self.rank}{parallel}{stream}"
+        strip = f" | strips of {self.strip}" if self.strip else ""
+        shape = f"{self.mode} | outer {order} | inner {taken}{packed} | rank {self.rank}"
+        return f"{shape}{parallel}{stream}{strip}"

@@ -1,7 +1,8 @@
 """Object code on disk: content-addressed, checked before use, never trusted, never in the way.
 
 An entry is one file: a line of JSON (its key, the digest of the kernel's source, the checksum of the code),
-then the object code. Anything odd is a miss. A directory that cannot be used means no store, and `info`
+then the object code. A note is one too: a line with its name and checksum, then JSON, what was measured once
+and is worth remembering. Anything odd is a miss. A directory that cannot be used means no store, and `info`
 says why.
 """
 
@@ -11,11 +12,13 @@ import json
 import os
 import stat
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from codegen.cpu import CpuLevel
 from codegen.errors import StoreError
@@ -23,6 +26,7 @@ from codegen.settings import settings
 
 FORMAT = 1
 MAX_ENTRY_BYTES = 16 << 20
+MAX_NOTE_BYTES = 1 << 14
 _NO_LINK_NO_WAIT = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -49,7 +53,7 @@ class StoreKey:
 def store_key(source: str, level: CpuLevel) -> StoreKey:
     """The key of a kernel's source compiled for a CPU level."""
     spelled = level.name, level.triple, level.llvm_cpu, level.llvm_features
-    return StoreKey(_digest(source.encode()), _compiler_digest(), *_versions(), *spelled)
+    return StoreKey(_digest(source.encode()), compiler_digest(), *_versions(), *spelled)
 
 
 @cache
@@ -64,7 +68,7 @@ def _versions() -> tuple[str, str]:
 
 
 @cache
-def _compiler_digest() -> str:
+def compiler_digest() -> str:
     """Digest of the code that turns sources into machine code: the build and the routines kernels call."""
     here = Path(__file__).parent
     files = [here / "build.py", *sorted((here / "simd").glob("*.py"))]
@@ -105,61 +109,98 @@ class Store:
         return code
 
     def _read(self, key: StoreKey) -> bytes | None:
-        try:
-            handle = os.open(self._path(key), os.O_RDONLY | _NO_LINK_NO_WAIT)
-        except OSError:
-            return None
-        try:
-            with os.fdopen(handle, "rb") as file:
-                status = os.fstat(file.fileno())
-                if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_ENTRY_BYTES or not _own(status):
-                    return None
-                head, code = file.readline(1 << 16), file.read(MAX_ENTRY_BYTES)
-            facts = json.loads(head)
-            wanted = {**asdict(key), "checksum": _digest(code)}
-            return code if facts == wanted else None
-        except (OSError, ValueError, RecursionError):
-            return None
+        return _checked(self._path(key.digest, "kernel"), asdict(key), MAX_ENTRY_BYTES)
 
     def put(self, key: StoreKey, code: bytes) -> None:
         """Keep object code; a full or read-only disk is no error."""
+        if self.directory:
+            self._write(self._path(key.digest, "kernel"), asdict(key), code)
+
+    def get_note(self, name: str) -> dict[str, Any] | None:
+        """The facts noted under a name, or None: absent, damaged or foreign. Whether they make sense is
+        the reader's to ask.
+        """
         if self.directory is None:
-            return
-        head = json.dumps({**asdict(key), "checksum": _digest(code)}, sort_keys=True).encode()
+            return None
+        body = _checked(self._path(name, "note"), _note_head(name), MAX_NOTE_BYTES)
+        try:
+            facts = json.loads(body or b"null")
+        except (ValueError, RecursionError):
+            return None
+        return facts if isinstance(facts, dict) else None
+
+    def put_note(self, name: str, facts: Mapping[str, Any]) -> None:
+        """Remember facts under a name of letters, digits and hyphens; a full disk is no error."""
+        if self.directory:
+            body = json.dumps(dict(facts), sort_keys=True).encode()
+            self._write(self._path(name, "note"), _note_head(name), body)
+
+    def _write(self, path: Path, head: dict[str, Any], body: bytes) -> None:
+        line = json.dumps({**head, "checksum": _digest(body)}, sort_keys=True).encode()
         temporary = None
         try:
             handle, temporary = tempfile.mkstemp(dir=self.directory, prefix=".new-")
             with os.fdopen(handle, "wb") as file:
-                file.write(head + b"\n" + code)
-            os.replace(temporary, self._path(key))
+                file.write(line + b"\n" + body)
+            os.replace(temporary, path)
         except OSError as error:
             self.reason = f"not all kernels could be kept: {error}"
             if temporary:
                 _remove(Path(temporary))
 
     def entries(self) -> list[Path]:
-        """The files of the store."""
-        return sorted(f for f in self.directory.glob("*.kernel") if not f.is_dir()) if self.directory else []
+        """The files of the store that hold kernels."""
+        return self._files("*.kernel")
+
+    def notes(self) -> list[Path]:
+        """The files of the store that hold notes."""
+        return self._files("*.note")
+
+    def _files(self, pattern: str) -> list[Path]:
+        return sorted(f for f in self.directory.glob(pattern) if not f.is_dir()) if self.directory else []
 
     def clear(self) -> int:
-        """Remove all entries, and what unfinished writes left; how many entries there were.
+        """Remove all entries and notes, and what unfinished writes left; how many entries there were.
 
         Raises:
             StoreError: an entry cannot be removed.
         """
         entries = self.entries()
         leftovers = list(self.directory.glob(".new-*")) if self.directory else []
-        for entry in [*entries, *leftovers]:
+        for entry in [*entries, *self.notes(), *leftovers]:
             try:
                 entry.unlink(missing_ok=True)
             except OSError as error:
                 raise StoreError(f"cannot remove {entry}: {error.strerror}") from error
         return len(entries)
 
-    def _path(self, key: StoreKey) -> Path:
+    def _path(self, name: str, kind: str) -> Path:
         if self.directory is None:
             raise AssertionError("a store without a directory has no paths")
-        return self.directory / f"{key.digest}.kernel"
+        if not name.replace("-", "").isalnum():
+            raise AssertionError(f"{name!r} is no name for a file of the store")
+        return self.directory / f"{name}.{kind}"
+
+
+def _note_head(name: str) -> dict[str, Any]:
+    return {"note": name, "format": FORMAT}
+
+
+def _checked(path: Path, head: dict[str, Any], most_bytes: int) -> bytes | None:
+    """What stands behind the first line of a file of ours, or None if that is not the head and checksum."""
+    try:
+        handle = os.open(path, os.O_RDONLY | _NO_LINK_NO_WAIT)
+    except OSError:
+        return None
+    try:
+        with os.fdopen(handle, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size > most_bytes or not _own(status):
+                return None
+            line, body = file.readline(1 << 16), file.read(most_bytes)
+        return body if json.loads(line) == {**head, "checksum": _digest(body)} else None
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def _remove(path: Path) -> None:

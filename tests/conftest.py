@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from codegen.calibrate import remember
+from codegen.schedule import DEFAULT_THRESHOLDS
+from codegen.store import Store
+
 OWN_STORE = "TILEJIT_TEST_STORE"
+CPU_LEVELS = ("avx512", "avx2", "sse2", "generic")
 SEED = 20_250_801
 """The seed of every test that draws at random."""
 
@@ -30,6 +36,16 @@ if OWN_STORE not in os.environ:
     os.environ[OWN_STORE] = _made
 os.environ["TILEJIT_CACHE_DIR"] = os.environ[OWN_STORE]
 os.environ.pop("TILEJIT_NO_CACHE", None)
+
+
+def _note_default_thresholds(directory: Path) -> None:
+    """Thresholds that no test need measure: schedules must not hang on how busy the machine is."""
+    for level in CPU_LEVELS:
+        remember(Store(directory), DEFAULT_THRESHOLDS, level)
+
+
+if _made:
+    _note_default_thresholds(Path(_made))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from codegen.errors import KernelError
 from codegen.interpret import interpret
 from codegen.ir import Convert, Elementwise, Fill, FillRun, Load, LoopNest, Ref, Store, wrap
-from codegen.pipeline import CopyProgram, Launch
+from codegen.launch import Launch
+from codegen.pipeline import CopyProgram
 
 Bytes = NDArray[np.uint8]
 

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tests.strategies as random_of
-from codegen import choose, choose_transpose, launch, lower_copy, padding, pipeline
+from codegen import calibrate, choose_transpose, launch, lower_copy, padding, pipeline
 from codegen.emit.expressions import can_convert
 from codegen.passes.split_run import split_run
+from codegen.schedule import Thresholds
 from tests.guard import Guarded, span_bytes, strided_view
 from tests.oracle import (
     packed_by_definition,
@@ -57,7 +58,7 @@ CAST_TYPES = (
 
 
 THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
-    (choose, "STREAM_BYTES", (0, 1000)),
+    (calibrate, "DEFAULT_THRESHOLDS", (Thresholds(0), Thresholds(1000))),
     (choose_transpose, "LONG_ROW_BYTES", (0, 300)),
     (choose_transpose, "SHORT_SOURCE_BYTES", (0,)),
     (choose_transpose, "DENSE_BYTES", (1, 1000)),

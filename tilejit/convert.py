@@ -10,7 +10,7 @@ import numpy as np
 from codegen.emit.expressions import can_convert
 from codegen.errors import LayoutError
 from codegen.ir import Element
-from codegen.pipeline import CopyProgram, compile_copy
+from codegen.pipeline import CopyProgram
 from codegen.threads import thread_count
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.dtypes import from_numpy
@@ -18,8 +18,10 @@ from tilejit.layout.indexing import access_map, shape_name
 from tilejit.layout.padding import padding_bytes
 from tilejit.layout.shape import Shape
 from tilejit.memory import Array, address, bytes_map, empty, halved
+from tilejit.programs import compiled
 from tilejit.strided import overlaps_itself
 from tilejit.tiled_array import TiledArray, address_of, check_packable, checked_buffer
+from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
 from tilejit.values import check_range, refuse_masked
 
 CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
@@ -35,6 +37,9 @@ def pack(
     padding: Any = None,
     casting: str = "no",
     threads: int | None = None,
+    virtual_vector_size: Any = AUTO,
+    specialize: str = STRUCTURE,
+    tune: bool = False,
 ) -> TiledArray:
     """Put an array into a tiled buffer.
 
@@ -44,12 +49,13 @@ def pack(
     a flat array of the element dtype, a uint8 array or a TiledArray, of the right size, apart from x.
     padding: None for the layout's own padding value, else 0; a number; or "keep" to leave what `out` holds.
     casting: as in np.copyto, where the layout's dtype is not the array's; the conversion is part of the copy.
-    threads: a number, or None to let the size decide.
+    threads: a number, or None to let the size decide. virtual_vector_size, specialize, tune: as in `copyto`.
 
     Raises:
-        LayoutError: layout, dtype, padding or `out` are wrong; nothing has been written.
+        LayoutError: layout, dtype, padding, `out` or a keyword are wrong; nothing has been written.
         TypeError: an argument is of a wrong type.
     """
+    tuning = read_tuning(virtual_vector_size, specialize, tune)
     array = _as_array(x)
     spec = as_layout(obj, dims=array.shape, dtype=array.dtype)
     check_packable(spec)
@@ -66,29 +72,40 @@ def pack(
         _pack_through_numpy(array, target, fill, count)
     else:
         swap = not array.dtype.isnative
-        program = _pack_program(spec, array.strides, array.itemsize, source, fill, swap, count > 1)
+        program = _pack_program(spec, array.strides, array.itemsize, source, fill, swap, count > 1, tuning)
         program.run(address(array), address_of(target), count, alive=(array, target))
     return target
 
 
-def unpack(t: Any, obj: Any = None, *, out: Any = None, threads: int | None = None) -> Array:
+def unpack(
+    t: Any,
+    obj: Any = None,
+    *,
+    out: Any = None,
+    threads: int | None = None,
+    virtual_vector_size: Any = AUTO,
+    specialize: str = STRUCTURE,
+    tune: bool = False,
+) -> Array:
     """Get the array back from a tiled buffer.
 
     >>> y = tilejit.unpack(t)
     >>> y = tilejit.unpack(buffer, "bf16[1000,300]{1,0:T(8,128)(2,1)}")
 
     t: a TiledArray, or any bytes-like buffer of the right size together with obj, its full shape. out: an
-    array of the logical shape and dtype, whatever its strides; it must not overlap the buffer.
+    array of the logical shape and dtype, whatever its strides; it must not overlap the buffer. The other
+    keywords are those of `copyto`.
 
     Raises:
-        LayoutError: shape, buffer or `out` are wrong; nothing has been written.
+        LayoutError: shape, buffer, `out` or a keyword are wrong; nothing has been written.
         TypeError: an argument is of a wrong type.
     """
+    tuning = read_tuning(virtual_vector_size, specialize, tune)
     tiled = _as_tiled(t, obj)
     spec = tiled.spec
     result = empty(spec.dimensions, spec.dtype) if out is None else _unpack_output(out, tiled)
     count = thread_count(threads, result.nbytes + spec.size_in_bytes)
-    program = _unpack_program(spec, result.strides, count > 1)
+    program = _unpack_program(spec, result.strides, count > 1, tuning)
     program.run(address_of(tiled), address(result), count, alive=(tiled, result))
     return result
 
@@ -121,6 +138,7 @@ def _pack_program(
     fill: bytes | None,
     swap: bool,
     threaded: bool,
+    tuning: Tuning = DEFAULT,
 ) -> CopyProgram:
     src, dst = bytes_map(spec.dimensions, strides, itemsize), access_map(spec)
     target = buffer_element(spec)
@@ -129,15 +147,17 @@ def _pack_program(
         source = target = Element(f"u{dst.element_bits}", dst.element_bits)
     elif swap:
         source = target = Element(f"u{source.bits}", source.bits)
-    return compile_copy(src, dst, source, target, swap=swap, padding=fill, threads=2 if threaded else 1)
+    return compiled(src, dst, source, target, threaded=threaded, tuning=tuning, swap=swap, padding=fill)
 
 
 @lru_cache(maxsize=512)
-def _unpack_program(spec: Shape, strides: tuple[int, ...], threaded: bool) -> CopyProgram:
+def _unpack_program(
+    spec: Shape, strides: tuple[int, ...], threaded: bool, tuning: Tuning = DEFAULT
+) -> CopyProgram:
     dst = bytes_map(spec.dimensions, strides, spec.dtype.itemsize)
     source = buffer_element(spec)
     target = Element(spec.primitive_type, 8 * spec.dtype.itemsize)
-    return compile_copy(access_map(spec), dst, source, target, threads=2 if threaded else 1)
+    return compiled(access_map(spec), dst, source, target, threaded=threaded, tuning=tuning)
 
 
 def buffer_element(spec: Shape) -> Element:
@@ -252,11 +272,8 @@ def _pack_through_numpy(array: Array, target: TiledArray, fill: bytes | None, th
 @lru_cache(maxsize=64)
 def _padding_program(spec: Shape, fill: bytes, threaded: bool) -> CopyProgram:
     """Only the padding: a copy of the elements of nothing."""
-    dst = access_map(spec)
-    threads = 2 if threaded else 1
-    return compile_copy(
-        dst, dst, buffer_element(spec), buffer_element(spec), padding=fill, threads=threads
-    ).pads_only()
+    dst, element = access_map(spec), buffer_element(spec)
+    return compiled(dst, dst, element, element, padding=fill, threaded=threaded).pads_only()
 
 
 def _pieces(dims: tuple[int, ...], most: int) -> list[tuple[slice, ...]]:

@@ -12,7 +12,7 @@ from codegen.access import AccessMap
 from codegen.errors import LayoutError
 from codegen.ir import Element, refs
 from codegen.kernel import Kernel, Step
-from codegen.pipeline import CopyProgram, compile_copy
+from codegen.pipeline import CopyProgram
 from codegen.printer import format_nest
 from codegen.threads import thread_count
 from tilejit.convert import pack_program, unpack_program
@@ -21,6 +21,7 @@ from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
 from tilejit.memory import Array, array_map
+from tilejit.programs import compiled
 from tilejit.tiled_array import TiledArray, check_packable
 
 
@@ -111,7 +112,7 @@ def explain(src: Any, dst: Any, *, casting: str = "no", threads: int = 1) -> Exp
         raise LayoutError(f"the source holds {src_element.name}, the destination {dst_element.name}")
     padding = bytes(max(1, dst_element.bits // 8)) if target is not None else None
     return Explanation(
-        compile_copy(src_map, dst_map, src_element, dst_element, padding=padding, threads=count)
+        compiled(src_map, dst_map, src_element, dst_element, threaded=count > 1, padding=padding)
     )
 
 

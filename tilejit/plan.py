@@ -12,11 +12,12 @@ import numpy as np
 from codegen.access import strided_map
 from codegen.errors import LayoutError
 from codegen.kernel import Kernel
-from codegen.pipeline import CopyProgram, compile_copy
+from codegen.pipeline import CopyProgram
 from codegen.threads import in_dask_worker, run_parts, thread_count
 from tilejit import float_status
 from tilejit.memory import Array, address
 from tilejit.moves import Move, move_for
+from tilejit.programs import compiled
 from tilejit.strided import ArrayLayout, apart, broadcast_strides, overlaps_itself, share_memory, span
 from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
 
@@ -239,8 +240,9 @@ def program(
         width = element.bits // 8
         strides = strides if move.units == 1 else (*strides, width)
         maps.append(strided_map(dims, strides, span(dims, strides, width), element_bits=element.bits))
-    threads = 2 if threaded else 1
-    return compile_copy(maps[0], maps[1], move.source, move.target, swap=move.swap, threads=threads)
+    return compiled(
+        maps[0], maps[1], move.source, move.target, threaded=threaded, tuning=tuning, swap=move.swap
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -13,13 +13,14 @@ import numpy as np
 from codegen.access import window_map
 from codegen.errors import LayoutError
 from codegen.ir import Element
-from codegen.pipeline import CopyProgram, compile_copy
+from codegen.pipeline import CopyProgram
 from codegen.threads import thread_count
 from tilejit.basic_index import box_of_key, is_element
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.indexing import access_map, linear_index, shape_name
 from tilejit.layout.shape import Shape
 from tilejit.memory import MAX_RANK, Array, address, bytes_map, empty
+from tilejit.programs import compiled
 from tilejit.values import broadcast, elements
 
 
@@ -204,10 +205,9 @@ def _window_program(
     array = bytes_map(extents, strides, spec.dtype.itemsize)
     stored = Element(spec.primitive_type, spec.bits)
     loose = Element(spec.primitive_type, 8 * spec.dtype.itemsize)
-    threads = 2 if threaded else 1
     if writes:
-        return compile_copy(array, window, loose, stored, threads=threads)
-    return compile_copy(window, array, stored, loose, threads=threads)
+        return compiled(array, window, loose, stored, threaded=threaded)
+    return compiled(window, array, stored, loose, threaded=threaded)
 
 
 def checked_buffer(buffer: Any, spec: Shape, what: str) -> Array:

@@ -28,6 +28,7 @@ from codegen.ir import (
     Transfer,
     Transpose,
     UnpackBits,
+    refs,
 )
 from codegen.printer import format_transfer
 from codegen.tiles import COLUMN, COLUMNS, DST, FIELDS, NEXT_ROW, NEXT_SRC, ROW, ROWS, SRC
@@ -93,14 +94,14 @@ def _statement(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str], *, 
 
 def _advanced(axis: str, nest: LoopNest, out: Writer, at: tuple[str, str]) -> tuple[str, str]:
     """Lines that step both addresses along an axis; the names to go on with."""
-    inner = nest.innermost
     src, dst = at
+    src_ref, dst_ref = refs(nest.innermost)
     last = axis == nest.loops[-1].axis
-    step = "{0} + {1} * {1}_{2}" if last else "settled({0} + {1} * {1}_{2})"
-    out.line(f"dst_{axis} = {step.format(dst, axis, 'dst')}")
-    if isinstance(inner, FillRun) or (isinstance(inner, Elementwise) and isinstance(inner.value, Fill)):
+    step = "{} + {} * {}" if last else "settled({} + {} * {})"
+    out.line(f"dst_{axis} = {step.format(dst, axis, _text(dst_ref.stride(axis)))}")
+    if src_ref is None:
         return src, f"dst_{axis}"
-    out.line(f"src_{axis} = {step.format(src, axis, 'src')}")
+    out.line(f"src_{axis} = {step.format(src, axis, _text(src_ref.stride(axis)))}")
     return f"src_{axis}", f"dst_{axis}"
 
 

@@ -84,10 +84,12 @@ def test_explain_needs_a_size() -> None:
 def test_cache_is_told_and_cleared(tmp_path: Path) -> None:
     store = {"TILEJIT_CACHE_DIR": str(tmp_path / "store")}
     empty = json.loads(child("cache", "info", "--json", **store).stdout)
-    assert empty == {"directory": store["TILEJIT_CACHE_DIR"], "reason": None, "kernels": 0, "bytes": 0}
+    counts = {"kernels": 0, "bytes": 0, "tuned": 0, "stream_bytes": None}
+    assert empty == {"directory": store["TILEJIT_CACHE_DIR"], "reason": None, **counts}
     (tmp_path / "store" / ("0" * 64 + ".kernel")).write_bytes(b"abc")
     text = child("cache", "info", **store).stdout
     assert "kernels    1\n" in text
+    assert "streaming  not measured yet\n" in text
     assert "3 bytes" in text
     assert child("cache", "clear", **store).stdout.startswith("removed 1 ")
     assert not list((tmp_path / "store").glob("*.kernel"))

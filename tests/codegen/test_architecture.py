@@ -24,7 +24,9 @@ ORDER = (
     ("build", "store"),
     ("kernel", "threads"),
     ("launch",),
+    ("steps",),
     ("pipeline",),
+    ("calibrate", "tune"),
 )
 """Inside codegen each layer imports what stands in a row above, or in its own package or row."""
 

@@ -15,6 +15,7 @@ from codegen.choose import choose, padded_rank
 from codegen.errors import KernelError
 from codegen.interpret import interpret
 from codegen.ir import Buffer, Convert, Element, Fill, For, Load, LoopNest, Ref, Store, Transpose, refs, wrap
+from codegen.passes.fix_sizes import fix_sizes
 from codegen.passes.lift_sizes import lift_sizes
 from codegen.passes.normalise import (
     NORMALISE,
@@ -26,6 +27,7 @@ from codegen.passes.normalise import (
 )
 from codegen.passes.pad_rank import pad_rank
 from codegen.passes.split_run import split_run
+from codegen.passes.strip_mine import strip_mine
 from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.widen import widen
 from codegen.printer import format_nest
@@ -136,6 +138,36 @@ def test_scheduled_and_lifted_nests_keep_meaning(nest: LoopNest, threads: int, f
     lifted, sizes = lift_sizes(padded)
     consts = {ref.buffer: int_size(ref.const) for ref in refs(padded.innermost) if ref}
     assert moved(_rebased(lifted, padded, consts), sizes=dict(sizes), tables=tables) == want
+    fixed = fix_sizes(lifted, dict(sizes))
+    assert "Param" not in repr(fixed)
+    assert moved(_rebased(fixed, padded, consts), tables=tables) == want
+    half = dict(sizes[::2])
+    rest = {name: value for name, value in sizes if name not in half}
+    assert moved(_rebased(fix_sizes(lifted, half), padded, consts), sizes=rest, tables=tables) == want
+
+
+@given(
+    nests(),
+    st.one_of(st.integers(1, 9), st.tuples(st.integers(1, 3), st.integers(1, 3))),
+    st.integers(1, 3),
+)
+def test_strips_keep_meaning(nest: LoopNest, size: Any, threads: int) -> None:
+    want, scalar = moved(nest), widen(normal(nest))
+    schedule = choose(scalar, threads=threads, virtual_vector_size=size)
+    strips = size[0] * size[1] if isinstance(size, tuple) else size
+    assert schedule.strip in (None, strips)
+    tile = size if isinstance(size, tuple) else (size, size)
+    assert schedule.transpose is None or schedule.transpose.stage or schedule.transpose.tile == tile
+    parts = strip_mine(scalar, schedule)
+    got = np.zeros(SIZE, np.uint8)
+    for part in parts:
+        inner = [int_size(loop.extent) for loop in part.loops if loop.axis in schedule.inner]
+        assert schedule.strip is None or inner[0] <= schedule.strip
+        made = pad_rank(super_vectorize(part, schedule), schedule)
+        assert schedule.transpose or len(made.loops) == schedule.rank
+        got |= np.frombuffer(moved(made), np.uint8)
+    assert got.tobytes() == want
+    assert sorted(pair for part in parts for pair in visited(part)) == visited(scalar)
 
 
 def _rebased(lifted: LoopNest, padded: LoopNest, consts: dict[str, int]) -> LoopNest:
@@ -192,6 +224,19 @@ def test_split_run_keeps_meaning(extra: int, width: int) -> None:
     nest = nest_of([(8 * 16 // width * 4 + extra, width, width)], width)
     parts = split_run(nest, block_bytes=16 * 8)
     assert sorted(pair for part in parts for pair in visited(part)) == visited(nest)
+
+
+def test_strip_mine() -> None:
+    nest = nest_of([(9, 1200, 512), (100, 4, 4)], 4)
+    whole, rest = strip_mine(nest, choose(nest, virtual_vector_size=32))
+    assert body(whole) == (
+        "for d0 in 9:\n    for strip in 3:\n        for d1 in 32:\n"
+        "            dst[128*strip + 512*d0 + 4*d1] = src[128*strip + 1200*d0 + 4*d1]\n"
+    )
+    assert [loop.extent for loop in rest.loops] == [9, 1, 4]
+    assert refs(rest.innermost)[1].const == 384
+    assert len(strip_mine(nest, choose(nest, virtual_vector_size=25))) == 1
+    assert strip_mine(nest, choose(nest, virtual_vector_size=100)) == (nest,)
 
 
 def test_ranks() -> None:

@@ -108,6 +108,76 @@ def test_an_entry_under_another_name_is_a_miss(store: Store, key: StoreKey) -> N
     assert store.get(other) is None
 
 
+NOTE = {"stream_bytes": 1 << 23, "why": "measured"}
+
+
+def note_file(store: Store) -> Path:
+    (path,) = store.notes()
+    return path
+
+
+def test_notes_are_kept_beside_kernels(store: Store, key: StoreKey) -> None:
+    assert store.get_note("thresholds-1") is None
+    store.put_note("thresholds-1", NOTE)
+    store.put(key, CODE)
+    assert Store(store.directory).get_note("thresholds-1") == NOTE
+    assert store.get_note("thresholds-2") is None
+    store.put_note("thresholds-1", {})
+    assert store.get_note("thresholds-1") == {}
+    assert note_file(store).name == "thresholds-1.note"
+    assert store.clear() == 1
+    assert store.notes() == []
+
+
+@pytest.mark.parametrize("change", ["byte", "end", "name", "size", "link", "pipe", "no facts", "junk"])
+def test_a_damaged_note_is_a_miss(store: Store, change: str, tmp_path: Path) -> None:
+    store.put_note("tiles", NOTE)
+    path, data = note_file(store), bytearray(note_file(store).read_bytes())
+    match change:
+        case "byte":
+            data[-5] ^= 1
+            path.write_bytes(data)
+        case "end":
+            path.write_bytes(data[:-1])
+        case "name":
+            path = path.rename(path.with_name("other.note"))
+        case "size":
+            store.put_note("tiles", {"text": "x" * store_module.MAX_NOTE_BYTES})
+        case "link":
+            path.symlink_to(path.rename(tmp_path / "elsewhere"))
+        case "pipe":
+            path.unlink()
+            os.mkfifo(path)
+        case "no facts":
+            store._write(path, {"note": "tiles", "format": store_module.FORMAT}, b"[1]")
+        case "junk":
+            store._write(path, {"note": "tiles", "format": store_module.FORMAT}, b"[" * 9000)
+    assert store.get_note("tiles") is None
+    assert store.get_note("other") is None
+
+
+def test_notes_without_a_store_and_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nowhere = Store(None, "no place")
+    nowhere.put_note("tiles", NOTE)
+    assert nowhere.get_note("tiles") is None
+    assert nowhere.notes() == []
+
+    def full(*paths: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    store = Store(tmp_path)
+    monkeypatch.setattr(os, "replace", full)
+    store.put_note("tiles", NOTE)
+    assert "No space" in store.reason
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a/b", ".", "a b"])
+def test_a_note_has_a_plain_name(store: Store, name: str) -> None:
+    with pytest.raises(AssertionError, match="no name"):
+        store.put_note(name, NOTE)
+
+
 def test_links_and_directories_are_misses(store: Store, key: StoreKey, tmp_path: Path) -> None:
     store.put(key, CODE)
     path = entry(store)

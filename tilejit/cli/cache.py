@@ -21,21 +21,28 @@ app = typer.Typer(
 
 @app.command("info")
 def info(as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False) -> None:
-    """Say where the compiled kernels are, how many, and how large."""
+    """Say where the compiled kernels are, how many, how large, and what was measured."""
+    from codegen.calibrate import remembered
     from codegen.store import default_store
 
     store = default_store()
     entries = store.entries()
     size = sum(_size(entry) for entry in entries)
+    known = remembered(store)
+    stream = known.stream_bytes if known else None
+    tuned = sum(note.name.startswith("schedule-") for note in store.notes())
     where = None if store.directory is None else str(store.directory)
     if as_json:
         state = {"directory": where, "reason": store.reason or None}
-        print_json({**state, "kernels": len(entries), "bytes": size})
+        kept = {"kernels": len(entries), "bytes": size, "tuned": tuned}
+        print_json({**state, **kept, "stream_bytes": stream})
         return
     typer.echo(f"directory  {where or 'none'}")
     typer.echo(f"state      {store.reason or 'in use'}")
     typer.echo(f"kernels    {len(entries)}")
     typer.echo(f"size       {human_bytes(size)}")
+    typer.echo(f"tuned      {tuned}")
+    typer.echo(f"streaming  {f'from {human_bytes(stream)}, measured' if stream else 'not measured yet'}")
 
 
 @app.command("clear")

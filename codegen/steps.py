@@ -1,0 +1,122 @@
+"""From a scalar nest and its schedule to a kernel, and from there to a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import prod
+
+from codegen.choose_transpose import misaligned
+from codegen.ir import LoopNest, Transpose, refs
+from codegen.kernel import Step, kernel_for
+from codegen.launch import GRID_ARGUMENTS, OFFSET_ARGUMENTS, Launch
+from codegen.passes.fix_sizes import fix_sizes
+from codegen.passes.lift_sizes import lift_sizes
+from codegen.passes.normalise import int_size
+from codegen.passes.pad_rank import pad_rank
+from codegen.passes.super_vectorize import super_vectorize
+from codegen.refine import PairTable
+from codegen.schedule import Schedule
+from codegen.verify import affine_range
+
+SCHEDULED = (super_vectorize, pad_rank)
+"""The passes that obey a schedule, in this order."""
+
+STRUCTURE, SIZES = "structure", "sizes"
+"""What a kernel is specialised by."""
+
+Observer = Callable[[str, LoopNest], None]
+
+
+def step_of(
+    nest: LoopNest,
+    schedule: Schedule,
+    *,
+    specialize: str = STRUCTURE,
+    tables: bool = False,
+    observe: Observer | None = None,
+) -> Step:
+    """A scalar nest, strip-mined already, on its way to the kernel of its schedule."""
+    observe = observe or nobody
+    vectorised = nest
+    for run in SCHEDULED:
+        vectorised = run(vectorised, schedule)
+        observe(run.__name__, vectorised)
+    lifted, sizes = lift_sizes(vectorised)
+    observe("lift_sizes", lifted)
+    fixed = _numbers(nest, schedule, dict(sizes), specialize)
+    lifted = fix_sizes(lifted, fixed)
+    observe("fix_sizes", lifted)
+    sizes = tuple((name, value) for name, value in sizes if name not in fixed)
+    inner = vectorised.innermost
+    front = OFFSET_ARGUMENTS if tables else ()
+    grid = GRID_ARGUMENTS if isinstance(inner, Transpose) else ()
+    fills = ("fill_low", "fill_high") if refs(inner)[0] is None else ()
+    kernel = kernel_for(lifted, (*front, *grid, *fills, *(name for name, _ in sizes)))
+    return Step(nest, schedule, vectorised, kernel, sizes)
+
+
+def _numbers(nest: LoopNest, schedule: Schedule, sizes: dict[str, int], specialize: str) -> dict[str, int]:
+    """The sizes that stand in the code: all of them, or the length of whole strips, or none."""
+    if specialize == SIZES:
+        return sizes
+    whole = any(x.axis in schedule.inner and x.extent == schedule.strip for x in nest.loops)
+    return {"count": sizes["count"]} if schedule.strip and whole else {}
+
+
+def nobody(name: str, nest: LoopNest) -> None:
+    """Watch nothing."""
+
+
+def launch_of(
+    step: Step,
+    tables: tuple[PairTable, ...] = (),
+    fill: tuple[int, int] | None = None,
+    bounds: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0)),
+    reach: tuple[int, int, int, int] = (0, 0, 0, 0),
+) -> Launch:
+    """The launch of a box whose nest has become a kernel; `bounds` are those of source and destination."""
+    src, dst = refs(step.scalar.innermost)
+    src_at, dst_at = int_size(src.const) if src else 0, int_size(dst.const)
+    unit_bits = step.vectorised.buffer("dst").unit_bits
+    if step.scalar.buffer("dst").unit_bits == 1 and unit_bits == 8:
+        src_at, dst_at = src_at // 8, dst_at // 8
+    serial = unit_bits == 1
+    trips = _trips(step.vectorised, tables)
+    return Launch(step, src_at, dst_at, trips, tables, fill, *bounds, reach, serial)
+
+
+def _trips(nest: LoopNest, tables: tuple[PairTable, ...]) -> int:
+    """What is shared among threads: entries of tables, tiles, or the first loop."""
+    if tables:
+        return prod(t.extent for t in tables)
+    inner = nest.innermost
+    if isinstance(inner, Transpose) and inner.grid:
+        return inner.grid.count
+    return int_size(nest.loops[0].extent)
+
+
+def with_alternative(launch: Launch, make: Callable[[Schedule], Launch]) -> Launch:
+    """The launch together with what runs in its place where the destination does not begin on a line."""
+    otherwise = misaligned(launch.step.schedule, launch.step.scalar)
+    return replace(launch, misaligned=make(otherwise)) if otherwise else launch
+
+
+def reach_of(nest: LoopNest) -> tuple[int, int, int, int]:
+    """What a scalar nest's loops touch on either side, [low, stop) in units; zeros without a source."""
+    out: list[int] = []
+    for ref in refs(nest.innermost):
+        if ref is None:
+            out += [0, 0]
+            continue
+        digits = [(int_size(x.extent), int_size(ref.stride(x.axis))) for x in nest.loops]
+        low, high = affine_range(int_size(ref.const), digits)
+        buffer = nest.buffer(ref.buffer)
+        out += [low, high + buffer.element.bits // buffer.unit_bits]
+    return out[0], out[1], out[2], out[3]
+
+
+def run_part(launches: tuple[Launch, ...], src: int, dst: int, alive: object, part: int, parts: int) -> None:
+    """One thread's share of every box; `alive` is not looked at, only held."""
+    for launch in launches:
+        launch.run(src, dst, part, parts)

@@ -1,0 +1,207 @@
+"""`virtual_vector_size`, `specialize`, `tune`: other kernels, the same bytes, nothing else touched."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from subprocess import run
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from codegen.ir import CopyRun, Elementwise, PackBits
+from tests.guard import Guarded, span_bytes, strided_view
+from tests.oracle import environment
+from tilejit.convert import _pack_program, _unpack_program
+from tilejit.layout.padding import padding_bytes
+from tilejit.plan import CopyPlan, plan_copy
+from tilejit.tuning import Tuning
+
+Array = np.ndarray[Any, Any]
+
+LEVELS = ("", "avx2", "sse2")
+LAYOUTS = (
+    "f32[20,300]{1,0:T(8,128)}",
+    "bf16[33,300]{1,0:T(8,128)(2,1)}",
+    "u8[70,130]{0,1:T(8,128)(4,1)}",
+    "s4[70,260]{1,0:T(64,128)(8,1)E(4)}",
+    "s4[8,260]{1,0:T(128)E(4)}",
+    "pred[33,300]{1,0:T(32,128)(32,1)E(1)}",
+    "f32[10,24,6]{2,0,1:T(*,7,2)}",
+)
+COPIES: tuple[tuple[str, str, tuple[int, ...], Callable[[Array], Array], Callable[[Array], Array]], ...] = (
+    ("u4", "u4", (9, 90), lambda a: a[:, :77], lambda a: a[:, 3:80]),
+    ("u1", "u1", (3, 1000), lambda a: a[:, 1:990], lambda a: a[:, :989]),
+    ("u2", "u2", (5, 300), lambda a: a[:, ::3], lambda a: a[:, 100:200]),
+    ("f4", "f8", (4, 131), lambda a: a, lambda a: a),
+    (">u4", "<u4", (4, 131), lambda a: a[::-1], lambda a: a),
+    ("c16", "c16", (4, 67), lambda a: a, lambda a: a[::-1, ::-1]),
+    ("u1", "u1", (65, 67), lambda a: a, lambda a: a.reshape(67, 65).T),
+    ("u4", "u4", (40, 35), lambda a: a, lambda a: a.reshape(35, 40).T),
+)
+
+
+def check_guarded_copies(size: Any, specialize: str) -> None:
+    """Each of COPIES between pages that nobody may touch, flush with either end."""
+    rng = np.random.default_rng(3)
+    guarded = [Guarded(1 << 14) for _ in range(2)]
+    for from_type, to_type, dims, of_dst, of_src in COPIES:
+        for at_end in (False, True):
+            sides = []
+            for guard, dtype in zip(guarded, (to_type, from_type), strict=True):
+                kind = np.dtype(dtype)
+                strides = np.empty(dims, kind).strides
+                room = guard.place(span_bytes(kind.itemsize, dims, strides), at_end=at_end)
+                room[:] = rng.integers(0, 0x3F, len(room), np.uint8)
+                sides.append(strided_view(room, kind, dims, strides))
+            dst, src = of_dst(sides[0]), of_src(sides[1])
+            whole = sides[0].copy()
+            wanted = of_dst(whole)
+            np.copyto(wanted, src)
+            tuning = {"virtual_vector_size": size, "specialize": specialize}
+            plan_copy(dst, src, threads=1 + at_end, **tuning)(dst, src)  # type: ignore[arg-type]
+            assert sides[0].tobytes() == whole.tobytes(), (from_type, to_type, dims)
+            assert all(guard.untouched() for guard in guarded)
+
+
+GUARDED = [(1, "structure"), (64, "structure"), ("auto", "sizes"), ((5, 7), "sizes")]
+
+
+@pytest.mark.parametrize(("size", "specialize"), GUARDED)
+def test_nothing_outside_is_touched(size: Any, specialize: str) -> None:
+    check_guarded_copies(size, specialize)
+
+
+@pytest.mark.parametrize("level", LEVELS[1:])
+def test_nothing_outside_is_touched_at_lower_levels(level: str) -> None:
+    code = "from tests.test_tuning import check_guarded_copies\ncheck_guarded_copies(10, 'sizes')\n"
+    child = environment(TILEJIT_CPU=level)
+    done = run([sys.executable, "-c", code], env=child, capture_output=True, text=True, check=False)
+    if "but this CPU has only" in done.stderr:
+        pytest.skip(f"no {level} here")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("text", LAYOUTS)
+@pytest.mark.parametrize(("size", "specialize"), [(6, "structure"), ((3, 30), "sizes")])
+def test_packs_are_the_same_packs(text: str, size: Any, specialize: str) -> None:
+    shape = tj.Shape.parse(text)
+    x = np.arange(np.prod(shape.dimensions)).reshape(shape.dimensions).astype(shape.dtype)
+    wanted = tj.pack(x, shape)
+    out = np.full_like(wanted.buffer, 0x55)
+    keywords = {"virtual_vector_size": size, "specialize": specialize, "threads": 2}
+    packed = tj.pack(x, shape, out=out, **keywords)
+    assert packed.buffer.tobytes() == wanted.buffer.tobytes()
+    assert tj.unpack(packed, **keywords).tobytes() == x.tobytes()
+
+
+def plan_of(shape: tuple[int, ...], dtype: str = "u4", **keywords: Any) -> CopyPlan:
+    """The plan of a transposition."""
+    return plan_copy(np.empty(shape[::-1], dtype), np.empty(shape, dtype).T, threads=1, **keywords)
+
+
+def test_sizes_stand_in_the_source() -> None:
+    (kernel,) = plan_of((123, 77), specialize="sizes").kernels
+    assert "int64_at" not in kernel.source
+    assert "transpose_u32(" in kernel.source
+    assert " 123, 77, " in kernel.source or " 77, 123, " in kernel.source
+    assert kernel.arguments == ()
+
+
+def test_kernels_of_sizes_are_not_shared_and_those_of_structure_are() -> None:
+    def kernels(specialize: str) -> set[str]:
+        shapes = ((123, 77), (124, 77), (123, 99))
+        return {k.name for shape in shapes for k in plan_of(shape, specialize=specialize).kernels}
+
+    assert len(kernels("sizes")) == 3
+    assert len(kernels("structure")) == 1
+    assert not kernels("sizes") & kernels("structure")
+
+
+def test_float_and_integer_share_kernels_of_sizes() -> None:
+    assert (
+        plan_of((90, 70), "f4", specialize="sizes").kernels == plan_of((90, 70), specialize="sizes").kernels
+    )
+
+
+def test_tables_and_padding_stay_arguments() -> None:
+    shape = tj.Shape.parse("f32[10,24,6]{2,0,1:T(*,7,2)}")
+    tuning = Tuning(specialize="sizes")
+    x = np.arange(1440, dtype=np.float32).reshape(shape.dimensions)
+    fill = padding_bytes(0, shape.element)
+    source = shape.element
+    element = tj.explain(x, shape).program.steps[0].scalar.buffer("dst").element
+    program = _pack_program(shape, x.strides, 4, type(element)(source.name, 32), fill, False, False, tuning)
+    tabled = [launch.step.kernel for launch in program.launches if launch.tables]
+    padded = [launch.step.kernel for launch in program.launches if launch.fill is not None]
+    assert tabled
+    assert padded
+    for kernel in tabled:
+        assert kernel.arguments[:2] == ("src_offsets", "dst_offsets")
+    for kernel in {*tabled, *padded}:
+        assert set(kernel.arguments) <= {"src_offsets", "dst_offsets", "fill_low", "fill_high"}
+
+
+@pytest.mark.parametrize(
+    ("dst", "src", "node"),
+    [
+        (np.zeros((30, 200), "u4")[:, :150], np.zeros((30, 150), "u4"), CopyRun),
+        (np.zeros((30, 200), "f8")[:, :150], np.zeros((30, 150), "f4"), Elementwise),
+    ],
+    ids=["runs", "elements"],
+)
+@pytest.mark.parametrize("size", [40, (8, 5)], ids=str)
+def test_a_strip_is_a_number_in_the_source_and_the_tail_is_not(
+    dst: Array, src: Array, node: type, size: Any
+) -> None:
+    program = plan_copy(dst, src, virtual_vector_size=size, threads=1)._program
+    assert program is not None
+    whole, tail = program.steps
+    assert {type(step.vectorised.innermost) for step in program.steps} == {node}
+    per_element = 4 if node is CopyRun else 1
+    assert (whole.kernel.nest.innermost.count, tail.vectorised.innermost.count) == (  # type: ignore[union-attr]
+        40 * per_element,
+        30 * per_element,
+    )
+    assert "count" not in whole.kernel.arguments
+    assert "count" in tail.kernel.arguments
+    assert whole.vectorised.loops[-1].extent == 3
+    other = plan_copy(dst[:9], src[:9], virtual_vector_size=size, threads=1)
+    assert other.kernels[0] is whole.kernel
+
+
+def test_a_strip_of_packed_elements_is_whole_bytes() -> None:
+    shape = tj.Shape.parse("s4[8,260]{1,0:T(128)E(4)}")
+    program = _unpack_program(shape, (260, 1), False, Tuning(virtual_vector_size=3))
+    strips = {step.schedule.strip for step in program.steps}
+    assert strips == {4}
+    assert not any(isinstance(step.vectorised.innermost, PackBits) for step in program.steps)
+
+
+def test_a_transpose_is_told_its_tile() -> None:
+    for size, tile in ((16, (16, 16)), ((8, 64), (8, 64)), ("auto", None)):
+        program = plan_of((123, 77), virtual_vector_size=size)._program
+        assert program is not None
+        assert {step.schedule.tile for step in program.steps} == {tile}
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "text"),
+    [
+        ({"virtual_vector_size": 0}, tj.LayoutError, "at least one"),
+        ({"specialize": "shape"}, tj.LayoutError, '"sizes"'),
+        ({"tune": 1}, TypeError, "int"),
+    ],
+)
+def test_keywords_refused_by_pack_and_unpack(keywords: Any, error: type[Exception], text: str) -> None:
+    x, out = np.ones((3, 5), np.float32), np.zeros(24, np.float32)
+    tiled = tj.pack(x, "{1,0:T(2,2)}")
+    with pytest.raises(error, match=text):
+        tj.pack(x, "{1,0:T(2,2)}", out=out, **keywords)
+    back = np.zeros((3, 5), np.float32)
+    with pytest.raises(error, match=text):
+        tj.unpack(tiled, out=back, **keywords)
+    assert not out.any()
+    assert not back.any()

@@ -1,0 +1,41 @@
+"""Copies compiled as the caller wishes, with what is known of this machine."""
+
+from __future__ import annotations
+
+from codegen.access import AccessMap
+from codegen.calibrate import machine_thresholds
+from codegen.ir import Element
+from codegen.pipeline import CopyProgram, compile_copy, footprint_bytes
+from codegen.threads import default_threads
+from codegen.tune import tuned
+from tilejit.tuning import DEFAULT, Tuning
+
+
+def compiled(
+    src: AccessMap,
+    dst: AccessMap,
+    source: Element,
+    target: Element,
+    *,
+    threaded: bool,
+    tuning: Tuning = DEFAULT,
+    swap: bool = False,
+    padding: bytes | None = None,
+) -> CopyProgram:
+    """The program of a copy for one thread or for several; `tuning` may have its schedules measured now."""
+    pick = None
+    if tuning.tune:
+        pick = tuned(default_threads() if threaded else 1, specialize=tuning.specialize)
+    return compile_copy(
+        src,
+        dst,
+        source,
+        target,
+        swap=swap,
+        padding=padding,
+        threads=2 if threaded else 1,
+        virtual_vector_size=tuning.virtual_vector_size,
+        specialize=tuning.specialize,
+        thresholds=machine_thresholds(footprint_bytes(src, dst)),
+        pick=pick,
+    )
