@@ -1,4 +1,4 @@
-"""Widen the element: a short run that both sides share moves as one element of 2, 4, 8 or 16 bytes."""
+"""Widen the element: a short run that both sides share moves as one element of 2 to 32 bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from codegen.ir import Buffer, Element, Load, LoopNest, refs
 from codegen.passes.normalise import int_size, keep_only, rebuilt, scalar
 
-WIDTHS = (2, 4, 8, 16)
+WIDTHS = (2, 4, 8, 16, 32)
 
 
 def widen(nest: LoopNest) -> LoopNest:

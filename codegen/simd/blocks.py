@@ -92,71 +92,91 @@ def unzip_rows(builder: Any, zipped: Any, count: int) -> list[Any]:
 
 
 def _zipped_lines(builder: Any, rows: list[Any], width: int) -> list[Any]:
+    """The rows packed together, as lines, or as one vector where they make less than a line."""
     if len(rows) == 3:
         return zip_three(builder, rows, width)
     zipped, lanes = zip_rows(builder, rows), LINE_BYTES // width
+    starts = range(0, zipped.type.count, lanes)
     return [
-        shuffle(builder, zipped, zipped, list(range(k * lanes, (k + 1) * lanes))) for k in range(len(rows))
+        shuffle(builder, zipped, zipped, list(range(k, min(k + lanes, zipped.type.count)))) for k in starts
     ]
 
 
-def _unzipped(builder: Any, src: Any, count: int, width: int) -> list[Any]:
+def _unzipped(builder: Any, src: Any, count: int, width: int, row_bytes: int) -> list[Any]:
     if count != 3:
-        lanes = count * LINE_BYTES // width
-        return unzip_rows(builder, load(builder, src, vector(8 * width, lanes)), count)
+        return unzip_rows(builder, load(builder, src, vector(8 * width, count * row_bytes // width)), count)
     line = vector(8 * width, LINE_BYTES // width)
     places = [builder.add(src, ir.Constant(I64, LINE_BYTES * k)) for k in range(3)]
     return unzip_three(builder, [load(builder, place, line) for place in places], width)
 
 
-def _interleave_block(rows: int, width: int, stream: bool) -> Any:
-    """`rows` rows of one line each, packed together; written a line at a time."""
-    columns = LINE_BYTES // width
+def _interleave_block(rows: int, width: int, row_bytes: int = LINE_BYTES, *, stream: bool = False) -> Any:
+    """So many bytes of each row, packed together; written a line at a time."""
 
     def emit(builder: Any, dst: Any, src: Any, row_step: Any) -> None:
-        loaded = [
-            load(
-                builder,
-                builder.add(src, builder.mul(row_step, ir.Constant(I64, r))),
-                vector(8 * width, columns),
-            )
-            for r in range(rows)
-        ]
+        places = [builder.add(src, builder.mul(row_step, ir.Constant(I64, r))) for r in range(rows)]
+        loaded = [load(builder, place, vector(8 * width, row_bytes // width)) for place in places]
         for k, line in enumerate(_zipped_lines(builder, loaded, width)):
             at = builder.add(dst, ir.Constant(I64, k * LINE_BYTES))
             (store_streaming if stream else store)(builder, line, at)
 
-    return statement(emit, 3, f"interleave_block_{rows}_{width}")
+    return statement(emit, 3, f"interleave_block_{rows}_{width}_{row_bytes}")
 
 
-def _deinterleave_block(columns: int, width: int, stream: bool) -> Any:
-    """One line of each of `columns` destination rows."""
+def _deinterleave_block(
+    columns: int, width: int, row_bytes: int = LINE_BYTES, *, stream: bool = False
+) -> Any:
+    """So many bytes of each of `columns` destination rows."""
 
     def emit(builder: Any, dst: Any, src: Any, column_step: Any) -> None:
-        for c, part in enumerate(_unzipped(builder, src, columns, width)):
+        for c, part in enumerate(_unzipped(builder, src, columns, width, row_bytes)):
             at = builder.add(dst, builder.mul(column_step, ir.Constant(I64, c)))
             (store_streaming if stream else store)(builder, part, at)
 
-    return statement(emit, 3, f"deinterleave_block_{columns}_{width}")
+    return statement(emit, 3, f"deinterleave_block_{columns}_{width}_{row_bytes}")
+
+
+def _whole_and_parts(make: Callable[..., Any], count: int, width: int) -> tuple[Any, Any, Any]:
+    """Blocks of 64, 32 and 16 bytes a row; of three rows only the first, they fill no half line."""
+    whole = make(count, width)
+    if count == 3:
+        return whole, whole, whole
+    return whole, make(count, width, LINE_BYTES // 2), make(count, width, LANE_BYTES)
 
 
 def _interleave(rows: int, width: int, move: Any) -> Callable[..., None]:
-    block, step = _interleave_block(rows, width, False), LINE_BYTES // width
+    block, half, quarter = _whole_and_parts(_interleave_block, rows, width)
+    step = LINE_BYTES // width
+    half_step, quarter_step = (step, step) if rows == 3 else (step // 2, step // 4)
 
     @njit(error_model="numpy")
     def interleave(dst, src, columns, row_step):
-        whole = columns // step * step
-        for c in range(0, whole, step):
-            block(dst + c * (rows * width), src + c * width, row_step)
-        for c in range(whole, columns):
-            for r in range(rows):
-                move(dst + (c * rows + r) * width, src + r * row_step + c * width)
+        """A last block that would reach over the edge begins earlier."""
+        if columns >= step:
+            last = columns - step
+            for c in range(0, last, step):
+                block(dst + c * (rows * width), src + c * width, row_step)
+            block(dst + last * (rows * width), src + last * width, row_step)
+        elif columns >= half_step:
+            last = columns - half_step
+            half(dst, src, row_step)
+            half(dst + last * (rows * width), src + last * width, row_step)
+        elif columns >= quarter_step:
+            last = columns - quarter_step
+            quarter(dst, src, row_step)
+            quarter(dst + last * (rows * width), src + last * width, row_step)
+        else:
+            for c in range(columns):
+                for r in range(rows):
+                    move(dst + (c * rows + r) * width, src + r * row_step + c * width)
 
     return interleave
 
 
 def _stream_interleave(rows: int, width: int, plain: Any) -> Callable[..., None]:
-    block, step = _interleave_block(rows, width, True), LINE_BYTES // width
+    block, step = _interleave_block(rows, width, stream=True), LINE_BYTES // width
+    row_bytes = LINE_BYTES if rows == 3 else LINE_BYTES // 2
+    half, half_step = _interleave_block(rows, width, row_bytes, stream=True), row_bytes // width
 
     @njit(error_model="numpy")
     def stream_interleave(dst, src, columns, row_step):
@@ -165,28 +185,46 @@ def _stream_interleave(rows: int, width: int, plain: Any) -> Callable[..., None]
             whole = columns // step * step
             for c in range(0, whole, step):
                 block(dst + c * (rows * width), src + c * width, row_step)
-        plain(dst + whole * (rows * width), src + whole * width, columns - whole, row_step)
+            if columns - whole >= half_step:
+                half(dst + whole * (rows * width), src + whole * width, row_step)
+                whole += half_step
+        if whole < columns:
+            plain(dst + whole * (rows * width), src + whole * width, columns - whole, row_step)
 
     return stream_interleave
 
 
 def _deinterleave(columns: int, width: int, move: Any) -> Callable[..., None]:
-    block, step = _deinterleave_block(columns, width, False), LINE_BYTES // width
+    block, half, quarter = _whole_and_parts(_deinterleave_block, columns, width)
+    step = LINE_BYTES // width
+    half_step, quarter_step = (step, step) if columns == 3 else (step // 2, step // 4)
 
     @njit(error_model="numpy")
     def deinterleave(dst, src, rows, column_step):
-        whole = rows // step * step
-        for r in range(0, whole, step):
-            block(dst + r * width, src + r * (columns * width), column_step)
-        for r in range(whole, rows):
-            for c in range(columns):
-                move(dst + c * column_step + r * width, src + (r * columns + c) * width)
+        """A last block that would reach over the edge begins earlier."""
+        if rows >= step:
+            last = rows - step
+            for r in range(0, last, step):
+                block(dst + r * width, src + r * (columns * width), column_step)
+            block(dst + last * width, src + last * (columns * width), column_step)
+        elif rows >= half_step:
+            last = rows - half_step
+            half(dst, src, column_step)
+            half(dst + last * width, src + last * (columns * width), column_step)
+        elif rows >= quarter_step:
+            last = rows - quarter_step
+            quarter(dst, src, column_step)
+            quarter(dst + last * width, src + last * (columns * width), column_step)
+        else:
+            for r in range(rows):
+                for c in range(columns):
+                    move(dst + c * column_step + r * width, src + (r * columns + c) * width)
 
     return deinterleave
 
 
 def _stream_deinterleave(columns: int, width: int, plain: Any) -> Callable[..., None]:
-    block, step = _deinterleave_block(columns, width, True), LINE_BYTES // width
+    block, step = _deinterleave_block(columns, width, stream=True), LINE_BYTES // width
 
     @njit(error_model="numpy")
     def stream_deinterleave(dst, src, rows, column_step):
@@ -195,7 +233,8 @@ def _stream_deinterleave(columns: int, width: int, plain: Any) -> Callable[..., 
             whole = rows // step * step
             for r in range(0, whole, step):
                 block(dst + r * width, src + r * (columns * width), column_step)
-        plain(dst + whole * width, src + whole * (columns * width), rows - whole, column_step)
+        if whole < rows:
+            plain(dst + whole * width, src + whole * (columns * width), rows - whole, column_step)
 
     return stream_deinterleave
 

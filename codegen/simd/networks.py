@@ -35,6 +35,13 @@ def join_lanes(builder: Any, lanes: list[Any]) -> Any:
     return shuffle(builder, low, high, list(range(LINE_BYTES)))
 
 
+def halves(builder: Any, a: Any, b: Any) -> list[Any]:
+    """The low halves of two lines as one, and the high halves."""
+    half = LINE_BYTES // 2
+    low = [*range(half), *range(LINE_BYTES, LINE_BYTES + half)]
+    return [shuffle(builder, a, b, low), shuffle(builder, a, b, [k + half for k in low])]
+
+
 def transposed_lanes(builder: Any, registers: list[Any], width: int) -> list[Any]:
     """16/width result lines from as many registers, where lane l of register r holds row r + (16/width) * l.
 
@@ -54,6 +61,8 @@ def transposed_lines(builder: Any, lines: list[Any], width: int) -> list[Any]:
     A line is loaded once and whole: at pitches that are powers of two all rows of a block share one set of
     the cache and push each other out.
     """
+    if width == 2 * LANE_BYTES:
+        return halves(builder, lines[0], lines[1])
     n = LANE_BYTES // width
     groups = [exchange_lanes(builder, [lines[r + n * lane] for lane in range(LANES)]) for r in range(n)]
     return [

@@ -25,6 +25,7 @@ from codegen.simd.memory import (
     move_u32,
     move_u64,
     move_u128,
+    move_u256,
     pointer,
     prefetch,
     statement,
@@ -40,8 +41,9 @@ from codegen.simd.networks import (
     transposed_lanes,
     transposed_lines,
 )
+from codegen.simd.shuffles import shuffle
 
-MOVES = {1: move_u8, 2: move_u16, 4: move_u32, 8: move_u64, 16: move_u128}
+MOVES = {1: move_u8, 2: move_u16, 4: move_u32, 8: move_u64, 16: move_u128, 32: move_u256}
 """Bytes of an element -> the routine that moves one."""
 
 BLOCKS = ("line", "lane")
@@ -65,8 +67,8 @@ def moved(name: str) -> Moved:
 
 
 def block_columns(width: int, block: str) -> int:
-    """Columns that one block takes."""
-    return (LINE_BYTES if block == "line" else LANE_BYTES) // width
+    """Columns that one block takes; where an element is wider than a lane, one."""
+    return LINE_BYTES // width if block == "line" else max(LANE_BYTES // width, 1)
 
 
 def _entry(builder: Any, table: Any, k: int) -> Any:
@@ -87,6 +89,8 @@ def _result_lines(builder: Any, places: list[Any], what: Moved, block: str) -> l
     rows = [_load_row(builder, p, what, block) for p in places]
     if block == "line":
         return transposed_lines(builder, rows, what.width)
+    if what.width > LANE_BYTES:
+        return [shuffle(builder, rows[0], rows[1], list(range(LINE_BYTES)))]
     n = LANE_BYTES // what.width
     joined = [join_lanes(builder, [rows[r + n * lane] for lane in range(LANES)]) for r in range(n)]
     return transposed_lanes(builder, joined, what.width)
