@@ -19,6 +19,7 @@ from codegen.schedule import (
     Schedule,
     Thresholds,
 )
+from codegen.tiles import LINE_BYTES
 
 INTERLEAVES = (2, 3, 4, 8)
 """Short digits that are worth a kernel with the digit as a constant."""
@@ -41,6 +42,8 @@ def choose(
     transfer = _transfer(nest)
     mode, inner, interleave = transfer
     past_cache = footprint >= thresholds.stream_bytes
+    if past_cache and interleave == "src" and _begins_inside_lines(nest, inner[0]):
+        mode = "transpose"
     if mode == "transpose":
         found = transpose_schedule(nest, stream=past_cache, threads=threads, size=virtual_vector_size)
         if found is not None:
@@ -88,6 +91,12 @@ def candidates(
         for stream in streams
     ]
     return tuple(dict.fromkeys([first, *others]))
+
+
+def _begins_inside_lines(nest: LoopNest, columns: str) -> bool:
+    """Whether the destination's rows, one for each column, begin anywhere in a line."""
+    _, dst = refs(nest.innermost)
+    return int_size(dst.stride(columns)) % LINE_BYTES != 0
 
 
 def _short(nest: LoopNest, inner: tuple[str, ...]) -> tuple[Mode, tuple[str, ...], str]:

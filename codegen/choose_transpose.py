@@ -21,7 +21,7 @@ MOST_JOINED = 1 << 14
 TILE_LINES = 6
 """Lines each way of a tile that is stored at its places."""
 
-SHARED_SETS = {1: (6, 6), 2: (2, 12), 4: (6, 6), 8: (2, 6), 16: (2, 6), 32: (8, 6)}
+SHARED_SETS = {1: (6, 6), 2: (2, 12), 4: (6, 6), 8: (2, 6), 16: (2, 6), 32: (8, 6), 64: (8, 6)}
 """The same where source rows share sets of the cache, by the bytes of an element: rows, columns."""
 
 ALIAS_BYTES = 2048
@@ -30,7 +30,7 @@ ALIAS_BYTES = 2048
 FAR_BYTES = 1 << 17
 """From this distance on between source rows a tile has half as many: each row is a page of its own."""
 
-PANEL_COLUMNS = {1: 2048, 2: 4096, 4: 2048, 8: 1024, 16: 512, 32: 256}
+PANEL_COLUMNS = {1: 2048, 2: 4096, 4: 2048, 8: 1024, 16: 512, 32: 256, 64: 128}
 """Columns of a panel that is staged by long result rows, by the bytes of an element: long panels beat square
 ones, as far as the buffer stays in the second cache."""
 
@@ -197,7 +197,8 @@ class _Box:
         block = _block(c, self.width)
         if not block:
             return None
-        if r * self.width >= LONG_ROW_BYTES and c * self.source_width >= SHORT_SOURCE_BYTES:
+        long = r * self.width >= LONG_ROW_BYTES and c * self.source_width >= SHORT_SOURCE_BYTES
+        if long or r * self.width * self.side > DENSE_BYTES:
             tile = r, PANEL_COLUMNS[self.width]
             return TransposeSchedule(_axes(rows), _axes(columns), tile, "rows", True, block)
         return self.dense(rows, columns, stream=True)

@@ -1,4 +1,4 @@
-"""Widen the element: a short run that both sides share moves as one element of 2 to 32 bytes."""
+"""Widen the element: a short run that both sides share moves as one element of 2 to 64 bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from dataclasses import replace
 from codegen.ir import Buffer, Element, Load, LoopNest, refs
 from codegen.passes.normalise import int_size, keep_only, rebuilt, scalar
 
-WIDTHS = (2, 4, 8, 16, 32)
+WIDTHS = (2, 4, 8, 16, 32, 64)
+LINE_BYTES = 64
+MOST_AROUND_LINES = 2
+"""Loops around runs of a whole line that are worth the tiles of a transpose; deeper nests have an order of
+their own that visits fewer pages."""
 
 
 def widen(nest: LoopNest) -> LoopNest:
@@ -25,6 +29,8 @@ def widen(nest: LoopNest) -> LoopNest:
         return nest
     for loop in nest.loops:
         run = int_size(loop.extent) * width
+        if run == LINE_BYTES and len(nest.loops) > MOST_AROUND_LINES + 1:
+            continue
         if dst.stride(loop.axis) == width and src.stride(loop.axis) == width and run in WIDTHS:
             kept = tuple(x for x in nest.loops if x is not loop)
             wide = Element(f"u{8 * run}", 8 * run)

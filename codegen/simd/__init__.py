@@ -41,7 +41,7 @@ def every_routine() -> dict[str, Any]:
     """All there are, conversions fused with transposes aside: those are as many as pairs of types."""
     transposed = {
         f"{stream}{how}_by_{kind}s_u{8 * width}": (stream, how, kind, f"u{8 * width}")
-        for width in (1, 2, 4, 8, 16, 32)
+        for width in (1, 2, 4, 8, 16, 32, 64)
         for kind in transposes.BLOCKS
         for stream in ("", "stream_")
         for how in ("transpose", "staged_rows", "staged_dense")

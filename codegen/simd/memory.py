@@ -94,7 +94,7 @@ move_1, move_2, move_4, move_8, move_16, move_32, move_64 = (_mover(w) for w in 
 stream_64 = statement(
     lambda b, dst, src: store_streaming(b, load(b, src, vector(8, 64)), dst), 2, "stream_64"
 )
-move_u8, move_u16, move_u32, move_u64, move_u128, move_u256 = move_1, move_2, move_4, move_8, move_16, move_32
+move_u8, move_u16, move_u32, move_u64, move_u128 = move_1, move_2, move_4, move_8, move_16
 
 
 def _drainer(width: int, *, stream: bool = False) -> Any:
@@ -245,7 +245,7 @@ def _element_mover(width: int) -> Any:
 
 def _element_family() -> dict[str, Any]:
     """Loads, stores and moves of the elements of a loop, by the names they have in kernels."""
-    out: dict[str, Any] = {f"move_u{8 * w}_at": _element_mover(w) for w in (1, 2, 4, 8, 16, 32)}
+    out: dict[str, Any] = {f"move_u{8 * w}_at": _element_mover(w) for w in (1, 2, 4, 8, 16, 32, 64)}
     for bits in (8, 16, 32, 64):
         kind, narrow = ir.IntType(bits), bits < 64
         for sign, extend in (("u", "zext"), ("s", "sext")):

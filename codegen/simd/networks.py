@@ -61,6 +61,8 @@ def transposed_lines(builder: Any, lines: list[Any], width: int) -> list[Any]:
     A line is loaded once and whole: at pitches that are powers of two all rows of a block share one set of
     the cache and push each other out.
     """
+    if width == LINE_BYTES:
+        return lines
     if width == 2 * LANE_BYTES:
         return halves(builder, lines[0], lines[1])
     n = LANE_BYTES // width

@@ -23,9 +23,6 @@ from codegen.simd.memory import (
     move_u8,
     move_u16,
     move_u32,
-    move_u64,
-    move_u128,
-    move_u256,
     pointer,
     prefetch,
     statement,
@@ -43,8 +40,8 @@ from codegen.simd.networks import (
 )
 from codegen.simd.shuffles import shuffle
 
-MOVES = {1: move_u8, 2: move_u16, 4: move_u32, 8: move_u64, 16: move_u128, 32: move_u256}
-"""Bytes of an element -> the routine that moves one."""
+MOVES = {1: move_u8, 2: move_u16, 4: move_u32}
+"""Bytes of an element that fills no lane by itself -> the routine that moves one."""
 
 BLOCKS = ("line", "lane")
 
@@ -87,7 +84,7 @@ def _load_row(builder: Any, place: Any, what: Moved, block: str) -> Any:
 
 def _result_lines(builder: Any, places: list[Any], what: Moved, block: str) -> list[Any]:
     rows = [_load_row(builder, p, what, block) for p in places]
-    if block == "line":
+    if block == "line" or what.width == LINE_BYTES:
         return transposed_lines(builder, rows, what.width)
     if what.width > LANE_BYTES:
         return [shuffle(builder, rows[0], rows[1], list(range(LINE_BYTES)))]
@@ -194,5 +191,5 @@ def stream_transpose(what: Moved, kind: str) -> Any:
     return streamed
 
 
-SMALL_TRANSPOSES = {f"transpose_small_u{8 * width}": _small(width) for width in (1, 2, 4)}
+SMALL_TRANSPOSES = {f"transpose_small_u{8 * width}": _small(width) for width in MOVES}
 """Two wider elements fill a lane already."""
