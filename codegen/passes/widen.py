@@ -10,8 +10,8 @@ from codegen.passes.normalise import int_size, keep_only, rebuilt, scalar
 WIDTHS = (2, 4, 8, 16, 32, 64)
 LINE_BYTES = 64
 MOST_AROUND_LINES = 2
-"""Loops around runs of a whole line that are worth the tiles of a transpose; deeper nests have an order of
-their own that visits fewer pages."""
+ALIAS_BYTES = 2048
+"""Rows whose distance is a multiple of this share sets of the first cache."""
 
 
 def widen(nest: LoopNest) -> LoopNest:
@@ -29,7 +29,7 @@ def widen(nest: LoopNest) -> LoopNest:
         return nest
     for loop in nest.loops:
         run = int_size(loop.extent) * width
-        if run == LINE_BYTES and len(nest.loops) > MOST_AROUND_LINES + 1:
+        if run == LINE_BYTES and not _worth_tiles(nest):
             continue
         if dst.stride(loop.axis) == width and src.stride(loop.axis) == width and run in WIDTHS:
             kept = tuple(x for x in nest.loops if x is not loop)
@@ -38,3 +38,14 @@ def widen(nest: LoopNest) -> LoopNest:
             widened = rebuilt(nest, kept, keep_only(store, {x.axis for x in kept}))
             return widen(replace(widened, buffers=buffers))
     return nest
+
+
+def _worth_tiles(nest: LoopNest) -> bool:
+    """Whether runs of a whole line are better moved by the tiles of a transpose than in order.
+
+    They are where source rows share sets of the cache; but a deep nest has an order of its own that visits
+    fewer pages.
+    """
+    src, _ = refs(scalar(nest))
+    far = src is not None and any(int_size(s) and int_size(s) % ALIAS_BYTES == 0 for _, s in src.terms)
+    return far and len(nest.loops) <= MOST_AROUND_LINES + 1
