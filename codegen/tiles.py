@@ -100,14 +100,18 @@ class TileGrid:
 
     @cached_property
     def dense_panel(self) -> Panel:
-        """The buffer of short result rows: runs of it are runs of the destination."""
+        """The buffer of short result rows: runs of it are runs of the destination.
+
+        What a block writes behind a column's last row, the column behind it overwrites: so it must be filled
+        later, and a digit joins a run only behind those that are more minor in the source.
+        """
         digits = [(n, d) for n, _, d in self.columns]
         if self.tile[1] < self.column_count:
             digits = [(self.tile[1], digits[0][1])]
         run = self.row_count * self.width
         inside: set[int] = set()
         for k, (n, d) in sorted(enumerate(digits), key=lambda x: x[1][1]):
-            if d == run:
+            if d == run and k > max(inside, default=-1):
                 run, inside = run * n, inside | {k}
         size = -(-run // LINE_BYTES) * LINE_BYTES + LINE_BYTES
         placed, segments = [], []

@@ -18,6 +18,8 @@ from codegen.ir import Convert, Elementwise, Fill, FillRun, Load, LoopNest, Ref,
 from codegen.pipeline import CopyProgram, Launch
 
 Bytes = NDArray[np.uint8]
+INTERPRETED_BYTES = 1500
+"""The interpreter is given copies up to this size."""
 
 
 @dataclass(frozen=True, slots=True)
