@@ -1,4 +1,4 @@
-"""The soak's copies between strided arrays: copyto and plans, any axes, strides and alignments, against NumPy."""
+"""The soak's copies between strided arrays: any axes, strides and alignments, against NumPy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,31 @@ Array = NDArray[Any]
 MOST_BYTES = 200 << 10
 REACH_BYTES = 1 << 21
 SHORT = (2, 2, 3, 3, 4, 5, 6, 7, 8, 8, 9, 12)
-LONG = (15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 66, 100, 127, 128, 129, 192, 255, 256, 300, 512, 1000, 4097)
+LONG = (
+    15,
+    16,
+    17,
+    24,
+    31,
+    32,
+    33,
+    48,
+    63,
+    64,
+    65,
+    66,
+    100,
+    127,
+    128,
+    129,
+    192,
+    255,
+    256,
+    300,
+    512,
+    1000,
+    4097,
+)
 CASTS = (
     ("i1", "u1"),
     ("u2", "i4"),
@@ -53,7 +77,10 @@ def copy_arrays(case: Case) -> None:
         src_strides = _strides(case, src_dims, source.itemsize, broadcast=True)
     room = _room(case, case.bench.target, span_bytes(target.itemsize, dims, dst_strides), "dst")
     data = _room(case, case.bench.source, span_bytes(source.itemsize, src_dims, src_strides), "src")
-    dst, src = strided_view(room, target, dims, dst_strides), strided_view(data, source, src_dims, src_strides)
+    dst, src = (
+        strided_view(room, target, dims, dst_strides),
+        strided_view(data, source, src_dims, src_strides),
+    )
     case.note(copy=f"{source} {src_dims} {src_strides} to {target} {dims} {dst_strides}")
     before, kept = room.copy(), data.copy()
     wanted = room.copy()
