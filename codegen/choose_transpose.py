@@ -186,14 +186,16 @@ def _staged(
 
 def _dense(
     rows: tuple[Walk, ...], columns: tuple[Walk, ...], width: int, source_width: int, *, stream: bool
-) -> TransposeSchedule:
-    """Panels of whole column digits, as many as fit, or pieces of the first."""
+) -> TransposeSchedule | None:
+    """Panels of whole column digits, as many as fit, or pieces of the first; None where that is too short."""
     most = max(DENSE_BYTES // (_size(rows) * width), LINE_BYTES // source_width)
     kept = 1
     while kept < len(columns) and _size(columns[: kept + 1]) <= most:
         kept += 1
     columns = columns[:kept]
-    side = LINE_BYTES // source_width
+    side, block = LINE_BYTES // source_width, _block(_size(columns), source_width)
+    if block == "element":
+        return None
     wide = _size(columns) if kept > 1 else max(most // side * side, side)
     return TransposeSchedule(
         _axes(rows),
@@ -201,7 +203,7 @@ def _dense(
         (_size(rows), wide),
         "dense",
         stream,
-        _block(_size(columns), source_width),
+        block,
     )
 
 

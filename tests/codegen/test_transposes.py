@@ -12,7 +12,7 @@ from sys import executable
 import numpy as np
 import pytest
 
-from codegen import choose, launch, pipeline
+from codegen import choose, choose_transpose, launch, pipeline
 from codegen.pipeline import CopyProgram
 from codegen.simd.blocks import INTERLEAVES
 from codegen.simd.staging import STAGED
@@ -224,6 +224,24 @@ def test_interleaves(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             program = compiled(shape, how, monkeypatch, stream=bool(found[1]))
             assert f" {name}(" in program.kernels[0].source
             check(program, shape.digits, width, (*PLACES, (True, False, 1)))
+
+
+CHOSEN = {
+    "a first column digit too short for registers": (1, ((3, 1, 375), (25, 3, 15), (15, 75, 1))),
+    "column digits the other way round, rows of half a line": (1, ((16, 1, 66), (2, 16, 33), (33, 32, 1))),
+    "the same, rows of a line and a little": (2, ((33, 2, 102), (3, 66, 34), (17, 198, 2))),
+}
+
+
+@pytest.mark.parametrize("panel_bytes", [100, 1 << 17])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("case", CHOSEN)
+def test_chosen_schedules(case: str, stream: bool, panel_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies whose digits leave panels little choice."""
+    monkeypatch.setattr(choose, "STREAM_BYTES", 0 if stream else 1 << 40)
+    monkeypatch.setattr(choose_transpose, "DENSE_BYTES", panel_bytes)
+    width, digits = CHOSEN[case]
+    check(lowered(digits, width), digits, width)
 
 
 RUNS = (3, 5, 9, 17, 31, 33, 63, 64, 65, 127, 128, 192, 255, 256, 257, 320, 447, 2047, 2048, 2113)
