@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from math import prod
@@ -11,13 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codegen import pipeline
+from codegen import launch, pipeline
 from codegen.access import strided_map
 from codegen.choose import padded_rank
 from codegen.ir import Element, LoopNest, refs
+from codegen.launch import Launch
 from codegen.pipeline import CopyProgram, compile_copy
 from codegen.schedule import Schedule, TransposeSchedule
-from codegen.tiles import Digit
+from codegen.tiles import Digit, Table
 from tests.guard import Guarded, span_bytes, strided_view
 from tilejit.strided import span
 
@@ -119,7 +121,13 @@ def compiled(
         return Schedule("transpose", tuple(outer), (), transpose=cut)
 
     patch.setattr(pipeline, "choose", forced)
-    return lowered(problem.digits, problem.width, threads)
+    patch.setattr(launch, "scratch", guarded_scratch)
+    program = lowered(problem.digits, problem.width, threads)
+    for step in program.launches:
+        guard_tables(step)
+        if step.misaligned:
+            guard_tables(step.misaligned)
+    return program
 
 
 def lowered(digits: tuple[Digit, ...], width: int, threads: int = 1) -> CopyProgram:
@@ -135,6 +143,38 @@ def lowered(digits: tuple[Digit, ...], width: int, threads: int = 1) -> CopyProg
 def arenas() -> tuple[Guarded, Guarded]:
     """Memory for sources and for destinations."""
     return Guarded(ARENA_BYTES), Guarded(ARENA_BYTES)
+
+
+_buffers = threading.local()
+
+
+def guarded_scratch(size: int) -> int:
+    """A buffer for staging with a guard page right behind it, the next time right in front of it."""
+    if not hasattr(_buffers, "arena"):
+        _buffers.arena, _buffers.at_end = Guarded(4 * ARENA_BYTES), False
+    _buffers.at_end = not _buffers.at_end
+    return int(_buffers.arena.place(size, at_end=_buffers.at_end).ctypes.data)
+
+
+def guard_tables(step: Launch) -> None:
+    """Put the tables that a transpose reads where nothing may be read behind them."""
+    grid, panel = step.grid, step._panel
+    if grid is None:
+        return
+    changed: dict[str, Any] = {n: _guarded(getattr(grid, n)) for n in ("row_offsets", "column_offsets")}
+    if panel:
+        name = "dense_panel" if panel is grid.dense_panel else "panel"
+        changed[name] = replace(panel, places=_guarded(panel.places), segments=_guarded(panel.segments))
+        step.__dict__["_panel"] = changed[name]
+    vars(grid).update(changed)
+    if step._all_tiles is not None:
+        step.__dict__["_all_tiles"] = _guarded(step._all_tiles)
+
+
+def _guarded(table: Table) -> Table:
+    out = Guarded(table.nbytes).place(table.nbytes, at_end=True).view(np.int64).reshape(table.shape)
+    out[...] = table
+    return out
 
 
 PLACES = tuple((src, dst, 0) for src, dst in product((False, True), repeat=2))

@@ -233,13 +233,16 @@ CHOSEN = {
 }
 
 
-@pytest.mark.parametrize("panel_bytes", [100, 1 << 17])
+@pytest.mark.parametrize(("panel_bytes", "joined"), [(100, 100), (100, 1 << 14), (1 << 17, 1 << 14)])
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("case", CHOSEN)
-def test_chosen_schedules(case: str, stream: bool, panel_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chosen_schedules(
+    case: str, stream: bool, panel_bytes: int, joined: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Copies whose digits leave panels little choice."""
     monkeypatch.setattr(choose, "STREAM_BYTES", 0 if stream else 1 << 40)
     monkeypatch.setattr(choose_transpose, "DENSE_BYTES", panel_bytes)
+    monkeypatch.setattr(choose_transpose, "MOST_JOINED", joined)
     width, digits = CHOSEN[case]
     check(lowered(digits, width), digits, width)
 
