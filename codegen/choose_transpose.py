@@ -35,6 +35,9 @@ ones, as far as the buffer stays in the second cache."""
 DENSE_BYTES = 1 << 17
 """A panel that is staged by short result rows."""
 
+PADDED_COLUMNS = 1 << 13
+"""Columns of such a panel where each has lines of its own in it: a MiB."""
+
 LONG_ROW_BYTES = 2048
 """Result rows from this length on are staged one by one: what they lose at both ends is a line in 32."""
 
@@ -188,7 +191,10 @@ def _dense(
     rows: tuple[Walk, ...], columns: tuple[Walk, ...], width: int, source_width: int, *, stream: bool
 ) -> TransposeSchedule | None:
     """Panels of whole column digits, as many as fit, or pieces of the first; None where that is too short."""
-    most = max(DENSE_BYTES // (_size(rows) * width), LINE_BYTES // source_width)
+    run = _size(rows) * width
+    most = max(DENSE_BYTES // run, LINE_BYTES // source_width)
+    if columns[0].dst != run:
+        most = min(most, PADDED_COLUMNS)
     kept = 1
     while kept < len(columns) and _size(columns[: kept + 1]) <= most:
         kept += 1

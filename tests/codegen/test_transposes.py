@@ -223,7 +223,7 @@ def test_interleaves(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             how = "src" if taken_apart else "dst"
             program = compiled(shape, how, monkeypatch, stream=bool(found[1]))
             assert f" {name}(" in program.kernels[0].source
-            check(program, shape.digits, width, (*PLACES, (True, False, 1)))
+            check(program, shape.digits, width, (*PLACES, *((True, False, gap) for gap in (1, 16, 32))))
 
 
 CHOSEN = {
@@ -245,6 +245,22 @@ def test_chosen_schedules(
     monkeypatch.setattr(choose_transpose, "MOST_JOINED", joined)
     width, digits = CHOSEN[case]
     check(lowered(digits, width), digits, width)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("width", [1, 2, 4, 16])
+def test_panels_stay_in_cache(width: int, stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever lies between result rows; nothing is run."""
+    monkeypatch.setattr(choose, "STREAM_BYTES", 0 if stream else 1 << 40)
+    panels = 0
+    for rows, gap in product((3, 5, 7, 13, 20, 60, 130, 3000), (0, 1, 64)):
+        for columns in ((1 << 17,), (1 << 13, 3), (3000, 5)):
+            shape = problem(width, (rows,), columns, gaps=(0, gap), columns_swapped=True)
+            for step in lowered(shape.digits, width).launches:
+                if step._panel:
+                    assert step._panel.size_bytes <= 5 << 18, step.step.schedule
+                    panels += 1
+    assert panels
 
 
 RUNS = (3, 5, 9, 17, 31, 33, 63, 64, 65, 127, 128, 192, 255, 256, 257, 320, 447, 2047, 2048, 2113)
