@@ -15,7 +15,7 @@ from tests.oracle import environment
 
 CHUNKS = 4
 CASES = 2000
-LEVEL_CASES = 200
+LEVEL_CASES = 100
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
