@@ -37,6 +37,9 @@ ones, as far as the buffer stays in the second cache."""
 DENSE_BYTES = 1 << 17
 """A panel that is staged by short result rows."""
 
+PADDED_COLUMNS = 1 << 13
+"""Columns of such a panel where each has lines of its own in it: a MiB."""
+
 LONG_ROW_BYTES = 2048
 """Result rows from this length on are staged one by one: what they lose at both ends is a line in 32."""
 
@@ -203,15 +206,22 @@ class _Box:
             return TransposeSchedule(_axes(rows), _axes(columns), tile, "rows", True, block)
         return self.dense(rows, columns, stream=True)
 
-    def dense(self, rows: tuple[Walk, ...], columns: tuple[Walk, ...], *, stream: bool) -> TransposeSchedule:
-        """Panels of whole column digits, as many as fit, or pieces of the first."""
-        most = max(DENSE_BYTES // (_size(rows) * self.width), self.side)
+    def dense(
+        self, rows: tuple[Walk, ...], columns: tuple[Walk, ...], *, stream: bool
+    ) -> TransposeSchedule | None:
+        """Panels of whole column digits, as many as fit, or pieces of the first; None where that is short."""
+        run = _size(rows) * self.width
+        most = max(DENSE_BYTES // run, self.side)
+        if columns[0].dst != run:
+            most = min(most, PADDED_COLUMNS)
         kept = 1
         while kept < len(columns) and _size(columns[: kept + 1]) <= most:
             kept += 1
         columns = columns[:kept]
         wide = _size(columns) if kept > 1 else max(most // self.side * self.side, self.side)
         block = _block(_size(columns), self.width)
+        if not block:
+            return None
         return TransposeSchedule(_axes(rows), _axes(columns), (_size(rows), wide), "dense", stream, block)
 
     def plain(self) -> TransposeSchedule | None:

@@ -45,7 +45,7 @@ class Launch:
     tables     offset tables that the kernel loops over, or none
     fill       the padding pattern as two numbers, where the box is padding
     bounds     what may be touched of either side, in units; `reach` what one entry of the tables touches
-    misaligned what runs instead where the destination does not begin on a line, if that matters
+    misaligned what runs instead where the destination, or an entry of the tables, does not begin on a line
     """
 
     step: Step
@@ -122,6 +122,15 @@ class Launch:
             _ = self.misaligned.sizes
 
     @cached_property
+    def _tables_keep_lines(self) -> bool:
+        """Whether every entry of the tables leaves the destination where it is within a line."""
+        return not any(
+            (table.dst(np.arange(start, min(start + TABLE_CHUNK, table.extent))) % LINE_BYTES).any()
+            for table in self.tables
+            for start in range(0, table.extent, TABLE_CHUNK)
+        )
+
+    @cached_property
     def _units(self) -> tuple[int, int]:
         """Units an address counts on either side: 1 for bytes, 8 for bits."""
         by_name = {b.name: 8 // b.unit_bits for b in self.step.vectorised.buffers}
@@ -133,7 +142,7 @@ class Launch:
             if part:
                 return
             part, parts = 0, 1
-        if self.misaligned and (dst + self.dst_offset) % LINE_BYTES:
+        if self.misaligned and ((dst + self.dst_offset) % LINE_BYTES or not self._tables_keep_lines):
             self.misaligned.run(src, dst, part, parts)
             return
         begin, end = self.trips * part // parts, self.trips * (part + 1) // parts

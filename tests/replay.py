@@ -19,6 +19,8 @@ from codegen.launch import Launch
 from codegen.pipeline import CopyProgram
 
 Bytes = NDArray[np.uint8]
+INTERPRETED_BYTES = 1500
+"""The interpreter is given copies up to this size."""
 
 
 @dataclass(frozen=True, slots=True)

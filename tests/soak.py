@@ -28,6 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--level", default="", help="CPU level of the kernels: avx512, avx2 or sse2")
     parser.add_argument(
         "--keep-going", action="store_true", help="show up to 20 failures, not the first alone"
     )
@@ -62,7 +63,10 @@ def _start(options: argparse.Namespace, job: int, directory: Path) -> tuple[subp
     command = [sys.executable, "-X", "faulthandler", "-m", "tests.soak", "--seed", str(options.seed)]
     command += ["--first", str(options.first + job), "--cases", str(options.cases - job)]
     command += ["--worker", str(options.jobs), str(handle)] + ["--keep-going"] * options.keep_going
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, pass_fds=[handle], env=environment())
+    level = {"TILEJIT_CPU": options.level} if options.level else {}
+    child = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, pass_fds=[handle], env=environment(**level)
+    )
     os.close(handle)
     return child, progress
 
@@ -75,7 +79,8 @@ def _finish(options: argparse.Namespace, child: subprocess.Popen[str], progress:
     if child.returncode not in (0, 1):
         number = int.from_bytes(progress.read_bytes(), "little")
         print(f"case {number} of seed {options.seed} ended the process: {child.returncode}")
-        print(f"  python -m tests.soak --seed {options.seed} --first {number} --cases 1")
+        level = f" --level {options.level}" if options.level else ""
+        print(f"  python -m tests.soak --seed {options.seed} --first {number} --cases 1{level}")
     return child.returncode == 0, summary
 
 

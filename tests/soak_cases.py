@@ -1,4 +1,4 @@
-"""One random case of the soak: pack, unpack, or a slice read or written, between guard pages."""
+"""One random case of the soak: pack, unpack, a copy, or a slice read or written, between guard pages."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ from tests.oracle import (
     unpacked_by_definition,
     value_mask,
 )
-from tests.replay import Watched, interpreted, watching
-from tilejit import convert
+from tests.replay import INTERPRETED_BYTES, Watched, interpreted, watching
+from tests.soak_copies import copy_arrays
+from tilejit import convert, copies, plan
 from tilejit.convert import pack, unpack
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape
@@ -36,8 +37,7 @@ from tilejit.tiled_array import TiledArray
 
 Array = NDArray[Any]
 ARENA_BYTES = 24 << 20
-KINDS = ("pack", "pack", "pack", "cast", "unpack", "unpack", "read", "write")
-INTERPRETED_BYTES = 1500
+KINDS = ("pack", "pack", "pack", "cast", "unpack", "unpack", "read", "write", "copy", "copy", "copy", "copy")
 CAST_TYPES = (
     "s8",
     "u8",
@@ -57,13 +57,18 @@ CAST_TYPES = (
 )
 
 
+WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (calibrate, "DEFAULT_THRESHOLDS", (Thresholds(0), Thresholds(1000))),
     (choose_transpose, "LONG_ROW_BYTES", (0, 300)),
     (choose_transpose, "SHORT_SOURCE_BYTES", (0,)),
     (choose_transpose, "DENSE_BYTES", (1, 1000)),
     (choose_transpose, "MOST_JOINED", (1, 8, 100)),
-    (choose_transpose, "TILE_LINES", (1, 2)),
+    (choose_transpose, "TILE_LINES", (2, 3)),
+    (choose_transpose, "PANEL_COLUMNS", ({w: 64 // w for w in WIDTHS}, {w: 128 // w for w in WIDTHS})),
+    (choose_transpose, "FAR_BYTES", (0, 1000)),
+    (choose_transpose, "ALIAS_BYTES", (1,)),
+    (choose_transpose, "SHARED_SETS", (dict.fromkeys(WIDTHS, (1, 1)), dict.fromkeys(WIDTHS, (1, 3)))),
     (lower_copy, "MAX_BOXES", (1, 2)),
     (padding, "MAX_PAD_BOXES", (0, 1, 3)),
     (launch, "TABLE_CHUNK", (1, 7, 64)),
@@ -73,6 +78,19 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (convert, "CHUNK_BYTES", (1, 64, 1000)),
 )
 """What decides by size or by number, and the values to try instead."""
+
+FOR_LARGE = ((copies, "SMALL_ELEMENTS"), (copies, "SMALL_RUN_BYTES"), (plan, "SMALL_ELEMENTS"))
+"""Sizes below which NumPy copies: none here."""
+
+
+PROGRAMS = (
+    convert._pack_program,
+    convert._unpack_program,
+    convert._padding_program,
+    plan.program,
+    plan.cached_plan,
+)
+"""What remembers programs that were made under other thresholds."""
 
 
 class SoakError(AssertionError):
@@ -126,14 +144,13 @@ def run_case(bench: Bench, seed: int, number: int) -> None:
     case = Case(bench, np.random.default_rng((seed, number)))
     kind = case.one_of(*KINDS)
     try:
-        shape = _shape(case, kind)
-        case.note(kind=kind, shape=name_of(shape))
-        sampled = shape.size_in_bytes <= INTERPRETED_BYTES and case.chance(3)
-        with _thresholds(case), watching(snapshots=sampled) as seen:
-            {"pack": _pack, "cast": _pack, "unpack": _unpack, "read": _read, "write": _write}[kind](
-                case, shape
-            )
-        _judge(case, seen, sampled)
+        if kind == "copy":
+            case.note(kind=kind)
+            with _thresholds(case), watching() as seen:
+                copy_arrays(case)
+            _judge(case, seen, sampled=True)
+        else:
+            _run_shaped(case, kind)
     except Exception as error:
         text = ", ".join(f"{k}={v}" for k, v in case.facts.items())
         again = f"python -m tests.soak --seed {seed} --first {number} --cases 1"
@@ -143,15 +160,27 @@ def run_case(bench: Bench, seed: int, number: int) -> None:
     bench.counts[kind] += 1
 
 
+def _run_shaped(case: Case, kind: str) -> None:
+    """A case of a tiled array of a random shape."""
+    shape = _shape(case, kind)
+    case.note(kind=kind, shape=name_of(shape))
+    sampled = shape.size_in_bytes <= INTERPRETED_BYTES and case.chance(3)
+    with _thresholds(case), watching(snapshots=sampled) as seen:
+        {"pack": _pack, "cast": _pack, "unpack": _unpack, "read": _read, "write": _write}[kind](case, shape)
+    _judge(case, seen, sampled)
+
+
 @contextmanager
 def _thresholds(case: Case) -> Iterator[None]:
     """Now and then the compiler's thresholds, so low that small arrays meet what only large ones do."""
-    changed = [(*knob, case.one_of(*values)) for *knob, values in THRESHOLDS if case.chance(4)]
-    before = [(module, name, getattr(module, name)) for module, name, _ in changed]
+    one_in = case.one_of(2, 4, 4, 20)
+    changed = [(*knob, case.one_of(*values)) for *knob, values in THRESHOLDS if case.chance(one_in)]
     case.note(thresholds=[f"{name}={value}" for _, name, value in changed])
+    changed += [(*knob, 0) for knob in FOR_LARGE]
+    before = [(module, name, getattr(module, name)) for module, name, _ in changed]
     for module, name, value in changed:
         setattr(module, name, value)
-    for cached in (convert._pack_program, convert._unpack_program, convert._padding_program):
+    for cached in PROGRAMS:
         cached.cache_clear()
     try:
         yield

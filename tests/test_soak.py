@@ -1,4 +1,7 @@
-"""Two thousand cases of the soak, in four processes that guard pages may end without ending the tests."""
+"""Two thousand cases of the soak, in four processes that guard pages may end without ending the tests.
+
+A few more at the lowest CPU level; `python -m tests.soak --level avx2` does as many as one likes at any.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from tests.oracle import environment
 
 CHUNKS = 4
 CASES = 2000
+LEVEL_CASES = 100
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
@@ -31,6 +35,14 @@ def test_soak(chunk: int, seed: int) -> None:
     done = run([*command, "--keep-going"], env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{size} cases" in done.stdout
+
+
+def test_soak_at_the_lowest_level(seed: int) -> None:
+    command = [executable, "-m", "tests.soak", "--seed", str(seed + 1), "--cases", str(LEVEL_CASES)]
+    command += ["--level", "sse2", "--keep-going"]
+    done = run(command, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{LEVEL_CASES} cases" in done.stdout
 
 
 def test_the_soak_names_the_case_that_ends_the_process() -> None:
