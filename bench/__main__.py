@@ -16,6 +16,7 @@ from rich.console import Console
 from bench import casts, copies, pack, peers, permute, subbyte
 from bench.gains import Gain, measure_gain
 from bench.jobs import Case
+from bench.markdown import report
 from bench.measure import Method, Row, measure
 from bench.plot import plot, roof
 from bench.report import as_json, gains_table, rows_table, summaries, summary_table
@@ -50,6 +51,7 @@ class Figures:
 def main(
     suite: Annotated[str, typer.Argument(help="copies, pack, permute, casts, subbyte or all")] = ALL,
     json_file: Annotated[Path | None, typer.Option("--json", help="also write the figures there")] = None,
+    markdown_file: Annotated[Path | None, typer.Option("--markdown", help="and as Markdown")] = None,
     plot_file: Annotated[Path | None, typer.Option("--plot", help="and a picture of them, SVG")] = None,
     rounds: Annotated[int, typer.Option(min=1, help="rounds that medians are taken of")] = 9,
     threads: Annotated[int, typer.Option(min=1, help="threads of TileJIT, memcpy and peers")] = 1,
@@ -64,7 +66,7 @@ def main(
     """
     if suite not in (*SUITES, ALL):
         raise typer.BadParameter(f"there is no suite {suite}; choose {', '.join((*SUITES, ALL))}")
-    _check_outputs(json_file, plot_file)
+    _check_outputs(json_file, markdown_file, plot_file)
     versions = peers.versions()
     method = Method(
         QUICK_ROUNDS if quick else rounds,
@@ -86,6 +88,9 @@ def main(
     if plot_file and figures.rows:
         points = roof(method.rounds, threads, max(row.moved_bytes for row in figures.rows))
         plot(figures.rows, points, f"{facts['cpu']}, {facts['date']}, {threads} thread(s)", plot_file)
+    if markdown_file:
+        text = f"{head}, threads {threads}, rounds {method.rounds}"
+        markdown_file.write_text(report(figures.rows, figures.gains, text))
     if json_file:
         content = as_json(figures.rows, figures.gains, machine=facts, threads=threads, memcpy=points)
         json_file.write_text(json.dumps(content, indent=1) + "\n")
@@ -93,9 +98,10 @@ def main(
         raise typer.Exit(1)
 
 
-def _check_outputs(json_file: Path | None, plot_file: Path | None) -> None:
-    """Before a long run rather than after it."""
-    for path in (json_file, plot_file):
+def _check_outputs(*files: Path | None) -> None:
+    """Before a long run rather than after it; the last one is the picture."""
+    *_, plot_file = files
+    for path in files:
         if path and not path.absolute().parent.is_dir():
             raise typer.BadParameter(f"{path}: there is no such directory; make it first")
     if plot_file and find_spec("matplotlib") is None:

@@ -101,7 +101,12 @@ def problems(r: Routine) -> list[Problem]:
         problem(w, joined_rows, (max(r.least_columns, 2) + 1, 2), gaps=(9, 0), change="broadcast rows"),
         problem(w, (rows,), (2, max(r.side, 2), 2), columns_swapped=True),
         problem(
-            w, (rows,), (3, max(r.side, 2)), (2,), columns_swapped=True, gaps=(0, aligned if aligned == 64 else 0)
+            w,
+            (rows,),
+            (3, max(r.side, 2)),
+            (2,),
+            columns_swapped=True,
+            gaps=(0, aligned if aligned == 64 else 0),
         ),
     ]
     return out
