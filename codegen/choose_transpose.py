@@ -24,6 +24,9 @@ TILE_LINES = 6
 SHARED_SETS = {1: (6, 6), 2: (2, 12), 4: (6, 6), 8: (2, 6), 16: (2, 6), 32: (8, 6), 64: (8, 6)}
 """The same where source rows share sets of the cache, by the bytes of an element: rows, columns."""
 
+NARROWED_SETS = (1, 12)
+"""The same where elements become narrower: each row of a block is two lines or more."""
+
 ALIAS_BYTES = 2048
 """Rows whose distance is a multiple of this share sets of the first cache, which has few ways for them."""
 
@@ -189,6 +192,8 @@ class _Box:
         block = "lane"
         if self.row.src % ALIAS_BYTES == 0:
             (down, across), block = SHARED_SETS[self.width], "line"
+            if self.source_width > self.width:
+                down, across = NARROWED_SETS
         tile = down * side, across * side
         return TransposeSchedule(_axes(rows), _axes(columns), tile, "", True, block)
 
