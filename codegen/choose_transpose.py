@@ -130,7 +130,19 @@ class _Box:
             cut = self.resized(cut, size if isinstance(size, tuple) else (size, size))
         elif threads > 1:
             cut = self.shared(cut, _size(others), threads)
-        return Schedule("transpose", tuple(w.axis for w in others), (), transpose=cut)
+        return Schedule("transpose", tuple(w.axis for w in others), (), transpose=self.in_blocks(cut))
+
+    def in_blocks(self, cut: TransposeSchedule) -> TransposeSchedule:
+        """Tiles of whole blocks, unless one takes all: nothing narrower moves, and buffers hold a tile."""
+        (rows, columns), (all_rows, all_columns) = cut.tile, self.counts(cut)
+        rows = rows if rows >= all_rows else -(-rows // self.side) * self.side
+        columns = columns if columns >= all_columns else -(-columns // self.side) * self.side
+        return replace(cut, tile=(rows, columns))
+
+    def counts(self, cut: TransposeSchedule) -> tuple[int, int]:
+        """All rows and all columns, joined."""
+        extents = {w.axis: w.extent for w in self.walks}
+        return prod(extents[a] for a in cut.rows), prod(extents[a] for a in cut.columns)
 
     def resized(self, cut: TransposeSchedule, size: tuple[int, int]) -> TransposeSchedule:
         """Tiles of the caller's size, as far as a buffer for them stays in cache."""
@@ -138,14 +150,13 @@ class _Box:
         if cut.stage == "rows":
             return replace(cut, tile=(rows, min(columns, PANEL_COLUMNS[self.width])))
         if cut.stage == "dense":
-            most = max(DENSE_BYTES // (cut.tile[0] * self.width), self.side)
+            most = max(DENSE_BYTES // (cut.tile[0] * self.width) // self.side * self.side, self.side)
             return cut if len(cut.columns) > 1 else replace(cut, tile=(cut.tile[0], min(columns, most)))
         return replace(cut, tile=(rows, columns))
 
     def shared(self, cut: TransposeSchedule, others: int, threads: int) -> TransposeSchedule:
         """Narrower tiles where there would be too few for all threads."""
-        extents = {w.axis: w.extent for w in self.walks}
-        rows, columns = (prod(extents[a] for a in axes) for axes in (cut.rows, cut.columns))
+        rows, columns = self.counts(cut)
         across = -(-columns // cut.tile[1])
         tiles = others * -(-rows // cut.tile[0]) * across
         if tiles >= 4 * threads or (cut.stage == "dense" and len(cut.columns) > 1):

@@ -52,7 +52,7 @@ class TileGrid:
     rows, columns  digits, most minor first
     others         digits in any order
     tile           rows and columns of one tile; the last of a row or column of tiles may be smaller
-    block          tiles are whole blocks of that many rows and columns, as far as there are so many
+    block          tiles that do not take all are whole blocks of that many rows and columns
     """
 
     rows: tuple[Digit, ...]
@@ -62,6 +62,14 @@ class TileGrid:
     width: int
     tile: tuple[int, int]
     block: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        counts = self.row_count, self.column_count
+        for count, tile, block in zip(counts, self.tile, self.block, strict=True):
+            if tile < count and tile % block:
+                raise AssertionError(f"tiles of {tile} are no whole blocks of {block}: buffers would not do")
+        if self.column_count < self.block[1]:
+            raise AssertionError(f"{self.column_count} columns fill no block of {self.block[1]}")
 
     @property
     def row_count(self) -> int:

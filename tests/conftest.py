@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from codegen.calibrate import remember
+from codegen.cpu import LEVELS
 from codegen.schedule import DEFAULT_THRESHOLDS
 from codegen.store import Store
 
 OWN_STORE = "TILEJIT_TEST_STORE"
-CPU_LEVELS = ("avx512", "avx2", "sse2", "generic")
 SEED = 20_250_801
 """The seed of every test that draws at random."""
 
@@ -40,7 +40,7 @@ os.environ.pop("TILEJIT_NO_CACHE", None)
 
 def _note_default_thresholds(directory: Path) -> None:
     """Thresholds that no test need measure: schedules must not hang on how busy the machine is."""
-    for level in CPU_LEVELS:
+    for level in LEVELS:
         remember(Store(directory), DEFAULT_THRESHOLDS, level)
 
 

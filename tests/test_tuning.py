@@ -12,6 +12,7 @@ import pytest
 
 import tilejit as tj
 from codegen.ir import CopyRun, Elementwise, PackBits
+from codegen.launch import GRID_ARGUMENTS
 from tests.guard import Guarded, span_bytes, strided_view
 from tests.oracle import environment
 from tilejit.convert import _pack_program, _unpack_program
@@ -102,18 +103,32 @@ def plan_of(shape: tuple[int, ...], dtype: str = "u4", **keywords: Any) -> CopyP
     return plan_copy(np.empty(shape[::-1], dtype), np.empty(shape, dtype).T, threads=1, **keywords)
 
 
+def plan_of_runs(shape: tuple[int, int], dtype: str = "u4", **keywords: Any) -> CopyPlan:
+    """The plan of a copy of rows that both sides have room behind."""
+    rows, columns = shape
+    wide, wider = np.empty((rows, columns + 1), dtype), np.empty((rows, columns + 2), dtype)
+    return plan_copy(wide[:, :columns], wider[:, :columns], threads=1, **keywords)
+
+
 def test_sizes_stand_in_the_source() -> None:
-    (kernel,) = plan_of((123, 77), specialize="sizes").kernels
+    (kernel,) = plan_of_runs((123, 77), specialize="sizes").kernels
     assert "int64_at" not in kernel.source
-    assert "transpose_u32(" in kernel.source
-    assert " 123, 77, " in kernel.source or " 77, 123, " in kernel.source
+    assert f"{77 * 4})" in kernel.source
+    assert f" * {78 * 4}" in kernel.source
+    assert f" * {79 * 4}" in kernel.source
     assert kernel.arguments == ()
+
+
+def test_sizes_of_a_transpose_stand_in_its_tables() -> None:
+    (kernel,) = plan_of((123, 77), specialize="sizes").kernels
+    assert kernel.arguments == GRID_ARGUMENTS
+    assert (kernel,) == plan_of((124, 99), specialize="sizes").kernels == plan_of((123, 77)).kernels
 
 
 def test_kernels_of_sizes_are_not_shared_and_those_of_structure_are() -> None:
     def kernels(specialize: str) -> set[str]:
         shapes = ((123, 77), (124, 77), (123, 99))
-        return {k.name for shape in shapes for k in plan_of(shape, specialize=specialize).kernels}
+        return {k.name for shape in shapes for k in plan_of_runs(shape, specialize=specialize).kernels}
 
     assert len(kernels("sizes")) == 3
     assert len(kernels("structure")) == 1
@@ -121,9 +136,8 @@ def test_kernels_of_sizes_are_not_shared_and_those_of_structure_are() -> None:
 
 
 def test_float_and_integer_share_kernels_of_sizes() -> None:
-    assert (
-        plan_of((90, 70), "f4", specialize="sizes").kernels == plan_of((90, 70), specialize="sizes").kernels
-    )
+    of_floats = plan_of_runs((90, 70), "f4", specialize="sizes")
+    assert of_floats.kernels == plan_of_runs((90, 70), specialize="sizes").kernels
 
 
 def test_tables_and_padding_stay_arguments() -> None:
@@ -181,10 +195,16 @@ def test_a_strip_of_packed_elements_is_whole_bytes() -> None:
 
 
 def test_a_transpose_is_told_its_tile() -> None:
-    for size, tile in ((16, (16, 16)), ((8, 64), (8, 64)), ("auto", None)):
+    """Whole lines each way, 16 elements; every row where there are fewer."""
+    sizes = ((16, (16, 16)), ((32, 64), (32, 64)), ((8, 65), (16, 80)), (200, (200, 200)), ("auto", (96, 96)))
+    for size, tile in sizes:
         program = plan_of((123, 77), virtual_vector_size=size)._program
         assert program is not None
-        assert {step.schedule.tile for step in program.steps} == {tile}
+        (cut,) = {step.schedule.transpose for step in program.steps}
+        assert cut is not None
+        assert cut.tile == tile
+        (grid,) = {step.vectorised.innermost.grid for step in program.steps}  # type: ignore[union-attr]
+        assert grid.tile == tile  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

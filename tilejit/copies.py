@@ -36,8 +36,9 @@ def copyto(
 
     dst, src, casting, where: as in NumPy, overlapping arrays and exceptions included. threads: a number, or
     None to let the size decide. virtual_vector_size: elements that move at one time, one number along a
-    contiguous run, two for rows and columns of a transpose, or "auto". specialize: "sizes" compiles a
-    kernel for just this shape. tune: measure a few ways once and keep the fastest.
+    contiguous run, two for rows and columns of a transpose (rounded up to whole blocks), or "auto".
+    specialize: "sizes" compiles a kernel for just this shape. tune: measure a few ways once and keep the
+    fastest.
 
     NumPy itself copies where no kernel can: objects, `where` arrays, structured dtypes with holes, masked
     arrays, destinations whose elements share memory, rare conversions; and where the array is small.

@@ -56,8 +56,9 @@ class Moved:
     convert: Callable[[Any, Any], Any] | None = None
 
 
+@cache
 def moved(name: str) -> Moved:
-    """`u32` moves four bytes; `f32_to_bf16` and `swap_u32` convert."""
+    """`u32` moves four bytes; `f32_to_bf16` and `swap_u32` convert. Routines are kept by what it is."""
     if name.startswith("u") and "_" not in name:
         return Moved(name, int(name[1:]) // 8, int(name[1:]) // 8)
     return Moved(name, *lane_conversion(name))

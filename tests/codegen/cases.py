@@ -5,172 +5,62 @@ NumPy and the definition of the layouts say what that is; where a kernel's code 
 
 from __future__ import annotations
 
-import ast
-import ctypes
+import json
+import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
-from codegen import choose, choose_transpose
+from codegen import choose_transpose
 from codegen.build import NumbaIr, numba_ir
 from codegen.choose import INTERLEAVES
 from codegen.choose_transpose import ALIAS_BYTES, LONG_ROW_BYTES
 from codegen.emit.expressions import CONVERSIONS
 from codegen.ir import Element
 from codegen.kernel import Kernel
-from codegen.launch import GRID_ARGUMENTS, OFFSET_ARGUMENTS, Launch
-from codegen.pipeline import CopyProgram, compile_copy
-from codegen.tiles import FIELDS
-from tests.conftest import SEED
-from tests.guard import Guarded, span_bytes, strided_view
+from codegen.pipeline import compile_copy
+from codegen.schedule import COLUMN_BYTES, Thresholds
+from tests.codegen.case import Bytes, Case, called_names
+from tests.conftest import OWN_STORE, SEED
+from tests.guard import span_bytes, strided_view
 from tests.oracle import packed_by_definition, random_elements, unpacked_by_definition
 from tilejit.convert import buffer_element
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
 from tilejit.memory import bytes_map
 
-Bytes = NDArray[np.uint8]
 Dims = tuple[int, ...]
 WIDTHS = (1, 2, 4, 8, 16)
 LINE_BYTES = 64
-PARTS = 2
-"""Parts that each launch is cut in, as among threads."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """A copy, and the bytes of its storages: the source, the destination before and after."""
-
-    name: str
-    program: CopyProgram
-    src: Bytes
-    before: Bytes
-    after: Bytes
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def lows(self) -> tuple[int, int]:
-        """The lowest byte of the source and of the destination, counted from their base addresses."""
-        src, dst = self.program.lowered.src, self.program.lowered.dst
-        return src.bounds[0] * src.unit_bits // 8, dst.bounds[0] * dst.unit_bits // 8
-
-    def run(self, src: Guarded, dst: Guarded) -> None:
-        """Run it here, in every placement between the guards of two stretches of memory."""
-        for at_end, gap in ((False, 0), (True, 0), (False, 16), (True, 3)):
-            source = src.place(len(self.src), at_end=at_end, gap=gap)
-            target = dst.place(len(self.before), at_end=at_end, gap=gap)
-            source[:], target[:] = self.src, self.before
-            low, dst_low = self.lows
-            self.program.run(source.ctypes.data - low, target.ctypes.data - dst_low)
-            assert np.array_equal(target, self.after), f"{self}: wrong bytes, at end {at_end}, gap {gap}"
-            assert np.array_equal(source, self.src), f"{self}: the source changed"
-            assert src.untouched(), f"{self}: bytes beside the source changed"
-            assert dst.untouched(), f"{self}: bytes beside the destination changed"
-
-
-@dataclass(frozen=True)
-class Call:
-    """One call of a kernel; `src` and `dst` are places in units from the base addresses of the storages.
-
-    tables     what the arguments of those numbers point to
-    scratch    the number of the argument that points to a buffer, and the buffer's bytes
-    """
-
-    kernel: Kernel
-    src: int
-    dst: int
-    sizes: tuple[int, ...]
-    begin: int
-    end: int
-    tables: dict[int, tuple[int, ...]]
-    scratch: tuple[int, int] | None
-
-
-def calls_of(program: CopyProgram, dst_base: int) -> list[Call]:
-    """What a program calls for a destination with that base address, in order, without running any of it."""
-    calls: list[Call] = []
-    running: list[Launch] = []
-
-    def record(kernel: Kernel, src: int, dst: int, sizes: int, begin: int, end: int) -> None:
-        numbers = _int64s(sizes, len(kernel.arguments))
-        dst -= dst_base * 8 // kernel.nest.buffer("dst").unit_bits
-        tables, scratch = {}, None
-        for k, (name, number) in enumerate(zip(kernel.arguments, numbers, strict=True)):
-            count = _table_length(running[-1], kernel, name, numbers, end)
-            if name == "scratch" and number:
-                scratch = k, count
-            elif count and number:
-                tables[k] = _int64s(number, count)
-        calls.append(Call(kernel, src, dst, numbers, begin, end, tables, scratch))
-
-    def run(launch: Launch, *given: int) -> None:
-        running.append(launch)
-        launch_run(launch, *given)
-        running.pop()
-
-    native, launch_run = Kernel.call, Launch.run
-    Kernel.call = property(lambda kernel: lambda *given: record(kernel, *given))  # type: ignore[assignment]
-    Launch.run = run  # type: ignore[method-assign, assignment]
-    try:
-        for launches in (program.first, program.launches):
-            for part in range(PARTS):
-                for launch in launches:
-                    launch.run(0, dst_base, part, PARTS)
-    finally:
-        Kernel.call, Launch.run = native, launch_run  # type: ignore[method-assign]
-    return calls
-
-
-def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int, ...], end: int) -> int:
-    """The numbers behind an argument that is an address, or the bytes of the buffer; 0 for any other."""
-    if name in OFFSET_ARGUMENTS:
-        return end
-    if name not in GRID_ARGUMENTS or launch.grid is None:
-        return 0
-    grid, panel = launch.grid, launch._panel
-    tiles = numbers[kernel.arguments.index("tile_count")] if kernel.nest.table_loop else end
-    return {
-        "tiles": tiles * FIELDS,
-        "row_offsets": grid.row_offsets.size,
-        "column_offsets": grid.column_offsets.size,
-        "places": panel.places.size if panel else 0,
-        "segments": panel.segments.size if panel else 0,
-        "scratch": panel.size_bytes if panel else 0,
-    }.get(name, 0)
-
-
-def _int64s(address: int, count: int) -> tuple[int, ...]:
-    return tuple(np.frombuffer(ctypes.string_at(address, 8 * count), np.int64).tolist())
-
-
-def called_names(source: str) -> set[str]:
-    """The names that a kernel's source calls."""
-    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    return {call.func.id for call in calls if isinstance(call.func, ast.Name)} - {"range"}
 
 
 GROUPS = ("plain", "stream")
 """The cases in two parts, so that two processes may share the work."""
+STREAM = "stream "
 
 
 @cache
 def cases(group: str = "") -> tuple[Case, ...]:
-    """All cases, or those of a group; the same ones each time."""
+    """All cases, or those of a group; the same ones each time.
+
+    Routines that stream call the plain ones, at the ends and where nothing lies on lines: some kinds of cases
+    only stream.
+    """
     if group:
-        return tuple(case for case in cases() if case.name.startswith("stream ") == (group == "stream"))
+        return tuple(case for case in cases() if case.name.startswith(STREAM) == (group == "stream"))
     rng = np.random.default_rng(SEED)
-    made = [*_transposes(rng), *_interleaves(rng), *_runs(rng), *_elements(rng), *_conversions(rng)]
-    made += [*_packs(rng), *_unpacks(rng)]
-    with _streaming():
-        made += [*_transposes(rng, "stream "), *_interleaves(rng, "stream "), *_runs(rng, "stream ")]
+    made = [*_transposes(rng), *_runs(rng), *_elements(rng), *_conversions(rng), *_converted_transposes(rng)]
+    made += [*_packs(rng, PACKED), *_unpacks(rng, PACKED)]
+    with _staged_by_rows():
+        made += [*_transposes(rng, STREAM), *_interleaves(rng, STREAM), *_runs(rng, STREAM)]
+        made += [*_converted_transposes(rng, STREAM)]
+        made += [*_packs(rng, BITS, STREAM), *_unpacks(rng, BITS, STREAM)]
     return tuple(made)
 
 
@@ -183,42 +73,94 @@ def kernels(group: str = "") -> tuple[Kernel, ...]:
 
 @cache
 def in_numbas_ir(kernel: Kernel) -> NumbaIr:
-    """The kernel before anything is done to it for one level."""
-    return numba_ir(kernel.name, kernel.source)
+    """The kernel before anything is done to it for one level; the processes of one test run share it."""
+    file = Path(os.environ[OWN_STORE]) / "numba-ir" / kernel.name
+    if file.exists():
+        return NumbaIr(*json.loads(zlib.decompress(file.read_bytes())))
+    made = numba_ir(kernel.name, kernel.source)
+    file.parent.mkdir(exist_ok=True)
+    whole = file.with_suffix(f".{os.getpid()}")
+    whole.write_bytes(zlib.compress(json.dumps((made.name, made.symbol, made.text)).encode(), 1))
+    whole.replace(file)
+    return made
 
 
 @contextmanager
-def _streaming() -> Iterator[None]:
-    """Copies of any size are stored past the cache where their schedule can be, and staged row by row."""
-    knobs = (choose, "STREAM_BYTES"), (choose_transpose, "SHORT_SOURCE_BYTES")
-    before = [getattr(module, name) for module, name in knobs]
-    for module, name in knobs:
-        setattr(module, name, 0)
+def _staged_by_rows() -> Iterator[None]:
+    """Transposes of long result rows are staged row by row, however short their source rows are."""
+    before = choose_transpose.SHORT_SOURCE_BYTES
+    choose_transpose.SHORT_SOURCE_BYTES = 0
     try:
         yield
     finally:
-        for (module, name), value in zip(knobs, before, strict=True):
-            setattr(module, name, value)
+        choose_transpose.SHORT_SOURCE_BYTES = before
+
+
+def _thresholds(name: str) -> Thresholds:
+    """Copies of any size are stored past the cache where their schedule can be, or none."""
+    return Thresholds(stream_bytes=0 if name.startswith(STREAM) else 1 << 62)
 
 
 def _transposes(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
-    """Result rows short and long, source rows of a few bytes and of lines, at even pitches and odd ones."""
     for width in WIDTHS:
-        side = LINE_BYTES // width
-        long = LONG_ROW_BYTES // width
-        some, few = 2 * side + 5, 32 // width
-        shapes = ((2 * side + 3, 3 * side + 5), (side, 2 * side), (3, some), (3, few), (some, few), (some, 3))
-        for rows, columns in (*shapes, (long + 5, some), (long + 3, few), (2 * side, 6 * side + 3)):
-            for extra in (0, width):
-                src = columns * width + extra
-                dst = _whole_lines(rows * width) + extra
-                name = (
-                    f"{kind}transpose of {rows}x{columns} elements of {width} bytes, pitches {src} and {dst}"
-                )
-                yield _moved(rng, name, width, (columns, rows), (dst, width), (width, src))
-        alias = f"{kind}transpose of elements of {width} bytes, rows that share sets of the cache"
-        yield _moved(
-            rng, alias, width, (6 * side + 3, 2 * side), (2 * LINE_BYTES, width), (width, ALIAS_BYTES)
+        moved = np.dtype(f"V{width}")
+        yield from _transposed(rng, f"{kind}transpose, {width} bytes", moved, moved, _shapes(width))
+
+
+def _shapes(width: int) -> tuple[Dims, ...]:
+    """Rows and columns: result rows short and long, source rows of a few bytes and of lines."""
+    side, long = LINE_BYTES // width, LONG_ROW_BYTES // width
+    some, few = 2 * side + 5, 32 // width
+    shapes = ((2 * side + 3, 3 * side + 5), (side, 2 * side), (3, some), (3, few), (some, few), (some, 3))
+    return (*shapes, (long + 5, some), (long + 3, few), (2 * side, 6 * side + 3))
+
+
+def _transposed(
+    rng: np.random.Generator,
+    name: str,
+    source: np.dtype[Any],
+    target: np.dtype[Any],
+    shapes: tuple[Dims, ...],
+    *,
+    swap: bool = False,
+) -> Iterator[Case]:
+    """At even pitches and odd ones, and source rows that share sets of the cache."""
+    width, source_width = target.itemsize, source.itemsize
+    for rows, columns in shapes:
+        for extra in (0, 1):
+            src, dst = (columns + extra) * source_width, _whole_lines(rows * width) + extra * width
+            of = f"{name}: {rows}x{columns}, pitches {src} and {dst}"
+            steps = (dst, width), (source_width, src)
+            yield _strided(rng, of, source, target, (columns, rows), *steps, swap=swap)
+    side = LINE_BYTES // width
+    steps = (2 * LINE_BYTES, width), (source_width, ALIAS_BYTES)
+    alias = f"{name}: pitch {ALIAS_BYTES}"
+    yield _strided(rng, alias, source, target, (6 * side + 3, 2 * side), *steps, swap=swap)
+
+
+CONVERTED = (
+    ("f32", "bf16"),
+    ("swap u32", "u32"),
+    ("bf16", "f32"),
+    ("f16", "f32"),
+    ("f64", "f32"),
+    ("s8", "f32"),
+    ("u32", "f64"),
+    ("s16", "s64"),
+    ("s64", "u8"),
+)
+"""Conversions fused with transposes: every way that lanes are converted."""
+IN_EVERY_WAY = CONVERTED[:2]
+"""Those that are also staged and streamed; what they add to a transpose is the same in all of its ways."""
+
+
+def _converted_transposes(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
+    for pair in IN_EVERY_WAY if kind else CONVERTED:
+        source, target, swap = _conversion(*pair)
+        shapes = _shapes(target.itemsize)
+        name = f"{kind}transpose, {pair[0]} to {pair[1]}"
+        yield from _transposed(
+            rng, name, source, target, shapes if pair in IN_EVERY_WAY else shapes[:1], swap=swap
         )
 
 
@@ -255,66 +197,70 @@ def _elements(rng: np.random.Generator) -> Iterator[Case]:
     yield _moved(rng, "elements in nine loops", 1, dims, steps[::-1], steps)
 
 
+SCATTERED = (*IN_EVERY_WAY, ("f16", "f32"))
+
+
 def _conversions(rng: np.random.Generator) -> Iterator[Case]:
-    """Contiguous elements, and scattered ones too where more than the width changes.
+    """Contiguous elements, the last few of them one by one; some kinds also scattered.
 
     All pairs of integers would be the same few loads and stores again: those that add none are left out.
     """
     seen: set[str] = set()
     for kind, name in CONVERSIONS:
-        swap = kind.startswith("swap ")
-        source, target = _dtype(kind.removeprefix("swap ")), _dtype(name)
-        source = source.newbyteorder(">") if swap else source
+        source, target, swap = _conversion(kind, name)
         steps = _times((90, 1), target.itemsize), _times((100, 1), source.itemsize)
         case = _strided(rng, f"{kind} to {name}", source, target, (3, 77), *steps, swap=swap)
         names = {name for kernel in case.program.kernels for name in called_names(kernel.source)}
         if not names <= seen or "f" in kind or name == "f32":
             yield case
         seen |= names
-        if swap or "f" in kind:
+        if (kind, name) in SCATTERED:
             steps = _times((1, 7), target.itemsize), _times((13, 2), source.itemsize)
             yield _strided(rng, f"{kind} to {name}, scattered", source, target, (5, 6), *steps, swap=swap)
 
 
-def _packs(rng: np.random.Generator) -> Iterator[Case]:
-    for text, steps, fill in PACKED:
+def _packs(rng: np.random.Generator, layouts: Layouts, kind: str = "") -> Iterator[Case]:
+    for text, steps, fill in layouts:
         spec = Shape.parse(text)
         dims, itemsize = spec.dimensions, spec.dtype.itemsize
         values = random_elements(rng, spec.dtype, int(np.prod(dims))).reshape(dims)
         source = np.zeros(span_bytes(itemsize, dims, steps), np.uint8)
         strided_view(source, spec.dtype, dims, steps)[...] = values
         before = _noise(rng, spec.size_in_bytes)
-        element = np.frombuffer(fill, spec.dtype)
+        element, name = np.frombuffer(fill, spec.dtype), f"{kind}pack {text} of strides {steps}"
         program = compile_copy(
             bytes_map(dims, steps, itemsize),
             access_map(spec),
             Element(spec.primitive_type, 8 * itemsize),
             buffer_element(spec),
             padding=fill,
+            thresholds=_thresholds(name),
         )
-        yield Case(
-            f"pack {text}", program, source, before, packed_by_definition(values, spec, element, before)
-        )
+        yield Case(name, program, source, before, packed_by_definition(values, spec, element, before))
 
 
-def _unpacks(rng: np.random.Generator) -> Iterator[Case]:
-    for text, steps, _ in PACKED:
+def _unpacks(rng: np.random.Generator, layouts: Layouts, kind: str = "") -> Iterator[Case]:
+    for text, steps, _ in layouts:
         spec = Shape.parse(text)
         dims, itemsize = spec.dimensions, spec.dtype.itemsize
         source = _noise(rng, spec.size_in_bytes)
         before = _noise(rng, span_bytes(itemsize, dims, steps))
-        after = before.copy()
+        after, name = before.copy(), f"{kind}unpack {text} of strides {steps}"
         strided_view(after, spec.dtype, dims, steps)[...] = unpacked_by_definition(source, spec)
         program = compile_copy(
             access_map(spec),
             bytes_map(dims, steps, itemsize),
             buffer_element(spec),
             Element(spec.primitive_type, 8 * itemsize),
+            thresholds=_thresholds(name),
         )
-        yield Case(f"unpack {text}", program, source, before, after)
+        yield Case(name, program, source, before, after)
 
 
-PACKED: tuple[tuple[str, Dims, bytes], ...] = (
+Layouts = tuple[tuple[str, Dims, bytes], ...]
+"""Layouts, the strides of the array in bytes, and one element of padding."""
+
+PACKED: Layouts = (
     ("f32[20,300]{1,0:T(8,128)}", (1300, 4), b"\1\2\3\4"),
     ("bf16[33,300]{1,0:T(8,128)(2,1)}", (602, 2), b"\5\6"),
     ("c128[5,3]{0,1:T(2,4)}", (50, 16 * 17), bytes(range(16))),
@@ -327,7 +273,21 @@ PACKED: tuple[tuple[str, Dims, bytes], ...] = (
     ("s2[7,13]{0,1:T(3,5)E(2)}", (1, 9), b"\3"),
     ("u4[7,13]{1,0:T(3,5)E(4)}", (39, 3), b"\6"),
 )
-"""Layouts, the strides of the array in bytes, and one element of padding."""
+
+
+def _bits() -> Iterator[tuple[str, Dims, bytes]]:
+    """Packed elements along the array's rows, in runs of many lengths, and across them, in columns."""
+    for name, bits in (("pred", 1), ("u2", 2), ("s4", 4)):
+        for count in (1, 7, 8, 13, 31, 32, 100, 333, 700):
+            yield f"{name}[{count * 8 // bits}]{{0:E({bits})}}", (1,), b"\1"
+        for column in COLUMN_BYTES:
+            high = column * 8 // bits
+            for wide, pitch in ((300, 320), (259, 301), (90, 97)):
+                layout = f"{{1,0:T({high},128)({high},1)E({bits})}}"
+                yield f"{name}[{2 * high},{wide}]{layout}", (pitch, 1), b"\1"
+
+
+BITS: Layouts = tuple(_bits())
 
 
 def _moved(rng: np.random.Generator, name: str, width: int, dims: Dims, dst: Dims, src: Dims) -> Case:
@@ -360,8 +320,16 @@ def _strided(
         _element(source),
         _element(target),
         swap=swap,
+        thresholds=_thresholds(name),
     )
     return Case(name, program, data, before, after)
+
+
+def _conversion(source: str, target: str) -> tuple[np.dtype[Any], np.dtype[Any], bool]:
+    """The dtypes of a conversion, and whether it reverses bytes."""
+    swap = source.startswith("swap ")
+    dtype = _dtype(source.removeprefix("swap "))
+    return dtype.newbyteorder(">") if swap else dtype, _dtype(target), swap
 
 
 def _dtype(name: str) -> np.dtype[Any]:

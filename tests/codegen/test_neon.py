@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from shutil import which
 from subprocess import CompletedProcess, run
@@ -18,15 +19,17 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
-from codegen.build import assembly, machine_code
+from codegen.build import BuiltKernel, assembly, machine_code
 from codegen.cpu import level_named
 from codegen.ir import Transpose
 from codegen.kernel import Kernel
-from tests.codegen.cases import GROUPS, WIDTHS, Bytes, Call, Case, calls_of, cases, in_numbas_ir, kernels
+from tests.codegen.case import Bytes, Call, Case, calls_of
+from tests.codegen.cases import GROUPS, WIDTHS, cases, in_numbas_ir, kernels
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 PACKAGES = "qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 DRIVER = Path(__file__).with_name("driver.c")
+NEON = level_named("neon")
 NEON_REGISTER = re.compile(r"\b(q\d+|v\d+\.\d+[bhsd])\b")
 PAGE = 4096
 Placement: TypeAlias = tuple[bool, int, bool, int]
@@ -60,12 +63,11 @@ def test_kernels_on_neon(group: str, tmp_path: Path) -> None:
 
 
 def test_transposes_use_neon() -> None:
-    level = level_named("neon")
     inner = {kernel: kernel.nest.innermost for kernel in kernels()}
     plain = {k: x for k, x in inner.items() if isinstance(x, Transpose) and not (x.stage or x.stream)}
     assert {x.width for x in plain.values()} == set(WIDTHS)
     for kernel in plain:
-        text = assembly(machine_code(in_numbas_ir(kernel), level).llvm_ir, level)
+        text = assembly(for_neon(kernel).llvm_ir, NEON)
         assert NEON_REGISTER.search(text), kernel.source
 
 
@@ -114,12 +116,18 @@ def base_address(case: Case, at_end: bool, gap: int) -> int:
     return (place - case.lows[1]) % PAGE
 
 
+@cache
+def for_neon(kernel: Kernel) -> BuiltKernel:
+    """The kernel's code for aarch64; tests share it."""
+    return machine_code(in_numbas_ir(kernel), NEON)
+
+
 def linked(used: Sequence[Kernel], directory: Path) -> Path:
     """An aarch64 program of the driver and those kernels."""
-    level, objects = level_named("neon"), []
+    objects = []
     for kernel in used:
         objects.append(directory / f"{kernel.name}.o")
-        objects[-1].write_bytes(machine_code(in_numbas_ir(kernel), level).object_code)
+        objects[-1].write_bytes(for_neon(kernel).object_code)
     names = [kernel.name for kernel in used]
     header = [f"extern kernel {name};" for name in names]
     header.append(f"static kernel *const kernels[] = {{{', '.join(names)}}};\n")

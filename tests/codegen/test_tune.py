@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen import choose as choose_module
 from codegen import tune
 from codegen.access import strided_map
 from codegen.choose import candidates, choose
 from codegen.errors import KernelError
-from codegen.ir import Element, Fill, LoopNest, Ref, refs
+from codegen.ir import Element, Fill, LoopNest, Ref, Transpose, refs
 from codegen.passes.normalise import int_size
+from codegen.passes.super_vectorize import super_vectorize
 from codegen.pipeline import compile_copy
-from codegen.schedule import Schedule
+from codegen.schedule import Schedule, Thresholds
 from codegen.steps import reach_of
 from codegen.store import Store
+from codegen.tiles import COLUMNS, LINE_BYTES
 from codegen.tune import shortened, timed, tuned
 from tests.codegen.test_passes import nest_of, normal
 from tilejit.plan import plan_copy
@@ -57,18 +58,56 @@ def test_candidates_begin_with_the_choice_and_differ() -> None:
             found = candidates(nest, footprint=1 << 25, threads=2, virtual_vector_size=size)
             assert found[0] == choose(nest, footprint=1 << 25, threads=2, virtual_vector_size=size)
             assert len({str(schedule) for schedule in found}) == len(found) > 1
-            assert {schedule.stream for schedule in found} == {False, True}
-            assert len({(s.mode, s.inner, s.strip, s.tile, s.rank) for s in found}) == 1
+            assert {(x.transpose or x).stream for x in found} == {False, True}
+            assert len({(x.mode, x.inner, x.strip, x.rank) for x in found}) == 1
     assert len({schedule.outer for schedule in ways(BLOCKS)}) == 2
 
 
-def test_tiles_of_a_transpose_are_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
-    tiles = (None, (16, 16), (32, 64))
-    monkeypatch.setattr(choose_module, "TILES", tiles)
-    assert {schedule.tile for schedule in ways(TRANSPOSED)} == set(tiles)
-    assert {schedule.tile for schedule in ways(BLOCKS)} == {None}
-    asked = candidates(TRANSPOSED, virtual_vector_size=(8, 8))
-    assert {schedule.tile for schedule in asked} == {(8, 8)}
+def test_a_transpose_has_candidates_by_stage_stores_and_tile() -> None:
+    cuts = [cut for x in ways(TRANSPOSED) if (cut := x.transpose)]
+    assert len(cuts) == len(ways(TRANSPOSED)) == len(set(cuts))
+    assert {(cut.stage, cut.stream) for cut in cuts} == {("", False), ("rows", True)}
+    plain = cuts[0].tile
+    halves_and_doubles = {(plain[0] * a // 2, plain[1] * b // 2) for a, b in ((2, 1), (2, 4), (1, 2), (4, 2))}
+    assert {cut.tile for cut in cuts if not cut.stage} == halves_and_doubles | {plain}
+    assert {schedule.transpose for schedule in ways(BLOCKS)} == {None}
+
+
+@pytest.mark.parametrize(("size", "tile"), [((48, 96), (48, 96)), ((8, 8), (16, 16)), (17, (32, 32))])
+def test_candidates_keep_the_size_asked_for(size: Any, tile: tuple[int, int]) -> None:
+    """In whole blocks of 16 by 16; rows that are staged one by one too."""
+    for stream_bytes in (0, 1 << 40):
+        asked = candidates(
+            TRANSPOSED, virtual_vector_size=size, thresholds=Thresholds(stream_bytes=stream_bytes)
+        )
+        assert {cut.tile for x in asked if (cut := x.transpose)} == {tile}
+
+
+SHORT_ROWS = [(12, 1000, 2), (500, 2, 24), (7, 12000, 12000)]
+"""Result rows of a dozen elements: panels of many columns are staged."""
+
+
+@pytest.mark.parametrize(
+    "digits", [[(210, 180, 2), (90, 2, 420)], SHORT_ROWS, [(3000, 4, 12000), (3000, 12000, 4)]]
+)
+@pytest.mark.parametrize("size", [None, 1, 5, 40, (3, 1000)], ids=str)
+def test_tiles_fit_the_buffer_they_are_staged_in(digits: list[tuple[int, int, int]], size: Any) -> None:
+    nest = normal(nest_of(digits, 2 if digits[0][1] != 4 else 4))
+    staged = 0
+    for threads, footprint in product((1, 4, 64), (1 << 20, 1 << 30)):
+        for way in candidates(nest, threads=threads, footprint=footprint, virtual_vector_size=size):
+            inner = super_vectorize(nest, way).innermost
+            assert isinstance(inner, Transpose)
+            grid = inner.grid
+            assert grid is not None
+            tiles = grid.entries(0, grid.count)
+            if not inner.stage:
+                continue
+            staged += 1
+            panel = grid.panel if inner.stage == "rows" else grid.dense_panel
+            assert tiles[:, COLUMNS].max() <= len(panel.places), way
+            assert panel.places.max() + LINE_BYTES <= panel.size_bytes, way
+    assert staged
 
 
 def test_fills_have_one_candidate() -> None:
@@ -161,7 +200,8 @@ def test_a_nest_is_shortened_to_fit(digits: list[tuple[int, int, int]]) -> None:
     low, stop, dst_low, dst_stop = reach_of(small)
     assert stop - low + dst_stop - dst_low <= tune.MOST_SPAN_BYTES
     assert sum(touched(small, ref) for ref in refs(small.innermost)) <= tune.MOST_BYTES
-    taken = schedules[0].inner
+    cut = schedules[0].transpose
+    taken = (*cut.rows, *cut.columns) if cut else schedules[0].inner
     for loop, whole in zip(small.loops, nest.loops, strict=True):
         extent, all_of_it = int_size(loop.extent), int_size(whole.extent)
         assert 1 <= extent <= all_of_it
