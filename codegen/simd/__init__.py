@@ -45,9 +45,18 @@ def every_routine() -> dict[str, Any]:
         for kind in transposes.BLOCKS
         for stream in ("", "stream_")
         for how in ("transpose", "staged_rows", "staged_dense")
-        if stream or how != "staged_rows"
+        if _is_used(stream, how, kind, width)
     }
     return _listed() | {name: transpose_routine(*parts) for name, parts in transposed.items()}
+
+
+def _is_used(stream: str, how: str, kind: str, width: int) -> bool:
+    """Rows are staged for streaming only; two elements wider than a lane fill a line."""
+    if how == "staged_rows" and not stream:
+        return False
+    if width <= transposes.LANE_BYTES or (stream and how == "transpose"):
+        return True
+    return kind == "line" and (bool(stream) or how == "transpose")
 
 
 @cache

@@ -36,7 +36,7 @@ from tilejit.layout.shape import Shape
 from tilejit.memory import bytes_map
 
 Dims = tuple[int, ...]
-WIDTHS = (1, 2, 4, 8, 16)
+WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 LINE_BYTES = 64
 
 
@@ -110,7 +110,7 @@ def _transposes(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
 def _shapes(width: int) -> tuple[Dims, ...]:
     """Rows and columns: result rows short and long, source rows of a few bytes and of lines."""
     side, long = LINE_BYTES // width, LONG_ROW_BYTES // width
-    some, few = 2 * side + 5, 32 // width
+    some, few = 2 * side + 5, max(32 // width, 2)
     shapes = ((2 * side + 3, 3 * side + 5), (side, 2 * side), (3, some), (3, few), (some, few), (some, 3))
     return (*shapes, (long + 5, some), (long + 3, few), (2 * side, 6 * side + 3))
 
@@ -128,7 +128,7 @@ def _transposed(
     width, source_width = target.itemsize, source.itemsize
     for rows, columns in shapes:
         for extra in (0, 1):
-            src, dst = (columns + extra) * source_width, _whole_lines(rows * width) + extra * width
+            src, dst = (columns + extra) * source_width, _whole_lines(rows * width) + extra * min(width, 16)
             of = f"{name}: {rows}x{columns}, pitches {src} and {dst}"
             steps = (dst, width), (source_width, src)
             yield _strided(rng, of, source, target, (columns, rows), *steps, swap=swap)
