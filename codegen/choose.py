@@ -43,12 +43,13 @@ def choose(
     transfer = _transfer(nest)
     mode, inner, interleave = transfer
     past_cache = footprint >= thresholds.stream_bytes
-    if past_cache and interleave == "src" and _begins_inside_lines(nest, inner[0]):
-        mode = "transpose"
-    if mode == "transpose":
+    if mode == "transpose" or (
+        past_cache and interleave == "src" and len(inner) == 2 and _begins_inside_lines(nest, inner[0])
+    ):
         found = transpose_schedule(nest, stream=past_cache, threads=threads, size=virtual_vector_size)
         if found is not None:
             return found
+    if mode == "transpose":
         transfer = mode, inner, interleave = _short(nest, inner)
     stream = past_cache and _streams(nest, mode, inner, interleave)
     outer = [loop for loop in nest.loops if loop.axis not in inner]
@@ -121,7 +122,9 @@ def _scheduled(
     outer = list(outer)
     if strip:
         cut = next(x for x in nest.loops if x.axis == inner[-1])
-        outer.insert(_strip_place(nest, mode, outer, cut), For(STRIP, int_size(cut.extent) // strip, cut.body))
+        outer.insert(
+            _strip_place(nest, mode, outer, cut), For(STRIP, int_size(cut.extent) // strip, cut.body)
+        )
     if threads > 1 and outer and int_size(outer[0].extent) < 2 * threads:
         widest = max(outer, key=lambda loop: int_size(loop.extent))
         if int_size(widest.extent) > int_size(outer[0].extent):

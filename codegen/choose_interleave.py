@@ -33,7 +33,7 @@ def joined_axes(nest: LoopNest, long: For, count: int, packed: str) -> tuple[str
     if total * width > SHORT_ROW_BYTES or total * count * width % LINE_BYTES:
         return ()
     joined: list[For] = []
-    while True:
+    while total * width < CHUNK_BYTES:
         following = next((x for x in nest.loops if apart.stride(x.axis) == total * width), None)
         if following is None or int_size(together.stride(following.axis)) % LINE_BYTES:
             break

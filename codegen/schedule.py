@@ -66,7 +66,7 @@ class Schedule:
     transpose    how a transposed copy is cut and written, for that mode
     rank         outer loops after padding with loops of one
     stream       whole aligned lines go past the cache
-    strip        what a transfer takes at one time of the loop `stripped`, counted by the axis STRIP; None: all
+    strip        what a transfer takes at one time of the loop `stripped`, counted by axis STRIP; None: all
     """
 
     mode: Mode

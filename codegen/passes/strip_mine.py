@@ -1,4 +1,5 @@
-"""Strip-mine the loop of a 1-D transfer, or the longest of joined ones: so many elements at one time, and what is left of them."""
+"""Strip-mine the loop of a 1-D transfer, or the last joined one of an interleave: so many elements at one
+time, and what is left of them."""
 
 from __future__ import annotations
 

@@ -33,8 +33,7 @@ def _joined(builder: Any, lines: list[Any]) -> Any:
     while len(lines) > 1:
         both = range(2 * lines[0].type.count)
         lines = [
-            shuffle(builder, low, high, list(both))
-            for low, high in zip(lines[::2], lines[1::2], strict=True)
+            shuffle(builder, low, high, list(both)) for low, high in zip(lines[::2], lines[1::2], strict=True)
         ]
     return lines[0]
 

@@ -22,11 +22,11 @@ from codegen.build import NumbaIr, numba_ir
 from codegen.choose import INTERLEAVES
 from codegen.choose_transpose import ALIAS_BYTES, LONG_ROW_BYTES
 from codegen.emit.expressions import CONVERSIONS
-from codegen.ir import Element
+from codegen.ir import Element, Interleave
 from codegen.kernel import Kernel
 from codegen.launch import GRID_ARGUMENTS, OFFSET_ARGUMENTS, Launch
 from codegen.pipeline import CopyProgram, compile_copy
-from codegen.tiles import FIELDS
+from codegen.tiles import FIELDS, LINE_TABLE
 from tests.conftest import SEED
 from tests.guard import Guarded, span_bytes, strided_view
 from tests.oracle import packed_by_definition, random_elements, unpacked_by_definition
@@ -133,6 +133,9 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
     """The numbers behind an argument that is an address, or the bytes of the buffer; 0 for any other."""
     if name in OFFSET_ARGUMENTS:
         return end
+    inner = launch.step.vectorised.innermost
+    if name == LINE_TABLE and isinstance(inner, Interleave) and inner.lines:
+        return int(inner.lines.offsets.size)
     if name not in GRID_ARGUMENTS or launch.grid is None:
         return 0
     grid, panel = launch.grid, launch._panel
@@ -171,6 +174,7 @@ def cases(group: str = "") -> tuple[Case, ...]:
     made += [*_packs(rng), *_unpacks(rng)]
     with _streaming():
         made += [*_transposes(rng, "stream "), *_interleaves(rng, "stream "), *_runs(rng, "stream ")]
+        made += _joined_interleaves(rng, "stream ")
     return tuple(made)
 
 
@@ -232,6 +236,19 @@ def _interleaves(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
                 of = f"{count} rows of {columns} elements of {width} bytes"
                 yield _moved(rng, f"{kind}interleave of {of}", width, (columns, count), packed, apart)
                 yield _moved(rng, f"{kind}deinterleave of {of}", width, (columns, count), apart, packed)
+
+
+def _joined_interleaves(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
+    """Rows of half a line or a line, joined; packed lines of three groups of rows lie side by side."""
+    for width in (w for w in WIDTHS if w < 16):
+        for count in INTERLEAVES:
+            first = max(LINE_BYTES // width // (1 if count == 3 else 2), 2)
+            dims, row, together = (3, 5, first, count), 5 * first * width, first * count * width
+            apart = count * _whole_lines(row), first * width, width, _whole_lines(row)
+            packed = together, 3 * together, count * width, width
+            of = f"{count} rows of 5 times {first} elements of {width} bytes"
+            yield _moved(rng, f"{kind}interleave of {of}", width, dims, packed, apart)
+            yield _moved(rng, f"{kind}deinterleave of {of}", width, dims, apart, packed)
 
 
 def _runs(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
