@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from codegen.choose_interleave import chunk_of, joined_axes
 from codegen.choose_transpose import VectorSize, transpose_candidates, transpose_schedule
 from codegen.errors import KernelError
 from codegen.ir import Convert, Fill, For, LoopNest, Ref, refs
@@ -42,12 +43,13 @@ def choose(
     transfer = _transfer(nest)
     mode, inner, interleave = transfer
     past_cache = footprint >= thresholds.stream_bytes
-    if past_cache and interleave == "src" and _begins_inside_lines(nest, inner[0]):
-        mode = "transpose"
-    if mode == "transpose":
+    if mode == "transpose" or (
+        past_cache and interleave == "src" and len(inner) == 2 and _begins_inside_lines(nest, inner[0])
+    ):
         found = transpose_schedule(nest, stream=past_cache, threads=threads, size=virtual_vector_size)
         if found is not None:
             return found
+    if mode == "transpose":
         transfer = mode, inner, interleave = _short(nest, inner)
     stream = past_cache and _streams(nest, mode, inner, interleave)
     outer = [loop for loop in nest.loops if loop.axis not in inner]
@@ -116,11 +118,13 @@ def _scheduled(
     stream: bool,
 ) -> Schedule:
     mode, inner, interleave = transfer
-    strip = _strip(nest, mode, inner, size)
+    strip = _strip(nest, transfer, size)
     outer = list(outer)
     if strip:
-        strips = int_size(next(x.extent for x in nest.loops if x.axis == inner[0])) // strip
-        outer.append(For(STRIP, strips, nest.innermost))
+        cut = next(x for x in nest.loops if x.axis == inner[-1])
+        outer.insert(
+            _strip_place(nest, mode, outer, cut), For(STRIP, int_size(cut.extent) // strip, cut.body)
+        )
     if threads > 1 and outer and int_size(outer[0].extent) < 2 * threads:
         widest = max(outer, key=lambda loop: int_size(loop.extent))
         if int_size(widest.extent) > int_size(outer[0].extent):
@@ -130,9 +134,14 @@ def _scheduled(
     return Schedule(mode, axes, inner, interleave, padded_rank(len(outer)), stream, strip=strip)
 
 
-def _strip(nest: LoopNest, mode: Mode, inner: tuple[str, ...], size: VectorSize | None) -> int | None:
+def _strip(
+    nest: LoopNest, transfer: tuple[Mode, tuple[str, ...], str], size: VectorSize | None
+) -> int | None:
     """Elements of a strip, whole bytes where elements are packed; None where one transfer takes all."""
-    if size is None or mode in ("interleave", "fill") or len(inner) != 1:
+    mode, inner, interleave = transfer
+    if mode == "interleave":
+        return chunk_of(nest, inner) if interleave == "dst" and len(inner) > 2 else None
+    if size is None or mode == "fill" or len(inner) != 1:
         return None
     strip = prod(size) if isinstance(size, tuple) else size
     if mode in ("pack bits", "unpack bits"):
@@ -140,6 +149,17 @@ def _strip(nest: LoopNest, mode: Mode, inner: tuple[str, ...], size: VectorSize 
         strip = -(-strip // whole) * whole
     extent = int_size(next(loop.extent for loop in nest.loops if loop.axis == inner[0]))
     return strip if strip < extent else None
+
+
+def _strip_place(nest: LoopNest, mode: Mode, outer: list[For], cut: For) -> int:
+    """Strips of 1-D transfers come innermost; those of an interleave around what writes beside its lines."""
+    if mode != "interleave":
+        return len(outer)
+    _, dst = refs(nest.innermost)
+    step = abs(int_size(dst.stride(cut.axis)))
+    return next(
+        (k for k, loop in enumerate(outer) if abs(int_size(dst.stride(loop.axis))) < step), len(outer)
+    )
 
 
 def _streams(nest: LoopNest, mode: Mode, inner: tuple[str, ...], interleave: str) -> bool:
@@ -229,7 +249,9 @@ def _transfer(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:
         interleave = "dst"
     elif columns in INTERLEAVES and src.stride(row.axis) == columns * width and width < 16:
         interleave = "src"
-    return "interleave" if interleave else "transpose", (column.axis, row.axis), interleave
+    long, count = (column, rows) if interleave == "dst" else (row, columns)
+    joined = joined_axes(nest, long, count, interleave) if interleave else ()
+    return "interleave" if interleave else "transpose", (column.axis, row.axis, *joined), interleave
 
 
 def _converting(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:

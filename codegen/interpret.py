@@ -30,7 +30,19 @@ from codegen.ir import (
     Transpose,
     UnpackBits,
 )
-from codegen.tiles import COLUMN, COLUMNS, DST, FIELDS, GRID_TABLES, ROW, ROWS, SRC, grid_tables
+from codegen.tiles import (
+    COLUMN,
+    COLUMNS,
+    DST,
+    FIELDS,
+    GRID_TABLES,
+    LINE_BYTES,
+    LINE_TABLE,
+    ROW,
+    ROWS,
+    SRC,
+    grid_tables,
+)
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Tables: TypeAlias = Mapping[str, NDArray[np.int64]]
@@ -152,10 +164,27 @@ class _Run:
 
     def interleave(self, stmt: Interleave, env: dict[str, int]) -> None:
         to, at, width = self.place(stmt.dst, env), self.place(stmt.src, env), stmt.width
+        if stmt.lines:
+            self.interleave_lines(stmt, to, at)
+            return
         for r, c in product(range(self.size(stmt.rows)), range(self.size(stmt.columns))):
             dst = to + c * self.size(stmt.column_step) + r * width
             src = at + r * self.size(stmt.row_step) + c * width
             self.move(dst, src, 8 * width, 8 * width)
+
+    def interleave_lines(self, stmt: Interleave, to: int, at: int) -> None:
+        """The packed side line by line, each at its place."""
+        rows, columns, width = self.size(stmt.rows), self.size(stmt.columns), stmt.width
+        known = stmt.lines is not None and stmt.lines.digits
+        offsets = stmt.lines.offsets if stmt.lines and known else self.tables[LINE_TABLE]
+        for r, c in product(range(rows), range(columns)):
+            k = c * rows + r if stmt.side == "dst" else r * columns + c
+            line, within = divmod(k * width, LINE_BYTES)
+            packed = int(offsets[line]) + within
+            if stmt.side == "dst":
+                self.move(to + packed, at + r * self.size(stmt.row_step) + c * width, 8 * width, 8 * width)
+            else:
+                self.move(to + c * self.size(stmt.column_step) + r * width, at + packed, 8 * width, 8 * width)
 
     def transpose(self, stmt: Transpose, env: dict[str, int]) -> None:
         """Tile by tile, so that the tables are judged with the rest."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from codegen.tiles import TileGrid
+from codegen.tiles import PackedLines, TileGrid
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +115,7 @@ class Interleave:
     apart. Side "" is any other pair of digits, too short for registers.
 
     `column_step` is the destination's stride along columns, `row_step` the source's along rows, in bytes.
+    `lines` says where each line of the packed side starts, where its long digit is joined from several.
     """
 
     dst: Ref
@@ -126,6 +127,7 @@ class Interleave:
     column_step: Size
     side: str
     stream: bool = False
+    lines: PackedLines | None = None
 
 
 @dataclass(frozen=True, slots=True)

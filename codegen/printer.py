@@ -24,7 +24,7 @@ from codegen.ir import (
     Transpose,
     UnpackBits,
 )
-from codegen.tiles import TileGrid
+from codegen.tiles import PackedLines, TileGrid
 
 
 def format_nest(nest: LoopNest) -> str:
@@ -66,13 +66,13 @@ def format_transfer(stmt: Transfer) -> str:
             return f"{format_ref(dst)} <- {format_ref(src)}, {format_size(count)} bytes{how}"
         case FillRun(dst, count):
             return f"{format_ref(dst)} <- padding, {format_size(count)} bytes"
-        case Interleave(dst, src, width, rows, columns, row_step, column_step, side, stream):
+        case Interleave(dst, src, width, rows, columns, row_step, column_step, side, stream, packed):
             how = {"dst": "interleave", "src": "deinterleave", "": "transpose"}[side]
             how = f"streamed {how}" if stream else how
             return (
                 f"{format_ref(dst)} <- {how} {format_ref(src)}, {format_size(rows)} rows of "
                 f"{format_size(columns)} u{8 * width}, rows {format_size(row_step)} apart, "
-                f"columns {format_size(column_step)} apart"
+                f"columns {format_size(column_step)} apart{_format_lines(packed)}"
             )
         case Transpose(dst, src, width, grid, stage, stream, block, convert):
             how = f"{'streamed ' if stream else ''}{f'{stage} staged ' if stage else ''}transpose"
@@ -94,6 +94,14 @@ def format_transfer(stmt: Transfer) -> str:
                 f"each, unpacked from {format_ref(src)} to places {format_size(step)} apart"
                 f"{', streamed' * stream}"
             )
+
+
+def _format_lines(packed: PackedLines | None) -> str:
+    """Where packed lines lie, where they do not all follow each other."""
+    if packed is None:
+        return ""
+    places = " x ".join(f"{count} at {stride}" for count, stride in packed.digits)
+    return f", packed lines {places or 'by a table'}"
 
 
 def _format_grid(grid: TileGrid | None) -> str:

@@ -60,12 +60,13 @@ class Schedule:
 
     mode         what the innermost loops become
     outer        the loops that stay loops, outermost first; the first one is shared among threads
-    inner        the loops that the transfer takes in: () | (run,) | (columns, rows); the packed one is last
+    inner        the loops that the transfer takes in: () | (run,) | (columns, rows); the packed one is last;
+                 behind an interleave's, the digits joined to its long one
     interleave   the side ("dst" or "src") whose short digit is a constant, for that mode
     transpose    how a transposed copy is cut and written, for that mode
     rank         outer loops after padding with loops of one
     stream       whole aligned lines go past the cache
-    strip        elements that a 1-D transfer takes at one time, counted by the axis STRIP; None: all
+    strip        what a transfer takes at one time of the loop `stripped`, counted by axis STRIP; None: all
     """
 
     mode: Mode
@@ -76,6 +77,11 @@ class Schedule:
     stream: bool = False
     transpose: TransposeSchedule | None = None
     strip: int | None = None
+
+    @property
+    def stripped(self) -> str:
+        """The only loop of a 1-D transfer, the last joined one of an interleave."""
+        return self.inner[-1]
 
     def __str__(self) -> str:
         order = " ".join(self.outer) or "none"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from codegen.choose_transpose import misaligned
-from codegen.ir import LoopNest, Transpose, refs
+from codegen.ir import Interleave, LoopNest, Transpose, refs
 from codegen.kernel import Step, kernel_for
 from codegen.launch import GRID_ARGUMENTS, OFFSET_ARGUMENTS, Launch
 from codegen.passes.fix_sizes import fix_sizes
@@ -17,6 +17,7 @@ from codegen.passes.pad_rank import pad_rank
 from codegen.passes.super_vectorize import super_vectorize
 from codegen.refine import PairTable
 from codegen.schedule import Schedule
+from codegen.tiles import LINE_TABLE
 from codegen.verify import affine_range
 
 SCHEDULED = (super_vectorize, pad_rank)
@@ -51,8 +52,9 @@ def step_of(
     inner = vectorised.innermost
     front = OFFSET_ARGUMENTS if tables else ()
     grid = GRID_ARGUMENTS if isinstance(inner, Transpose) else ()
+    lines = (LINE_TABLE,) if isinstance(inner, Interleave) and inner.lines else ()
     fills = ("fill_low", "fill_high") if refs(inner)[0] is None else ()
-    kernel = kernel_for(lifted, (*front, *grid, *fills, *(name for name, _ in sizes)))
+    kernel = kernel_for(lifted, (*front, *grid, *lines, *fills, *(name for name, _ in sizes)))
     return Step(nest, schedule, vectorised, kernel, sizes)
 
 
@@ -61,7 +63,7 @@ def _numbers(nest: LoopNest, schedule: Schedule, sizes: dict[str, int], speciali
     if specialize == SIZES:
         return sizes
     whole = any(x.axis in schedule.inner and x.extent == schedule.strip for x in nest.loops)
-    return {"count": sizes["count"]} if schedule.strip and whole else {}
+    return {"count": sizes["count"]} if schedule.strip and whole and "count" in sizes else {}
 
 
 def nobody(name: str, nest: LoopNest) -> None:

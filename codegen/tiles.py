@@ -31,6 +31,22 @@ STAGED_LINES = 2
 """Lines of each result row that a panel of long rows holds at one time."""
 
 
+@dataclass(frozen=True)
+class PackedLines:
+    """Where the lines of rows that are packed together lie, when those rows are joined from several digits.
+
+    digits  (count, stride in bytes), most minor first: lines of the first digit, then the digits that follow
+            it; none where a table at run time says it
+    """
+
+    digits: tuple[tuple[int, int], ...] = ()
+
+    @cached_property
+    def offsets(self) -> Table:
+        """Where each line starts."""
+        return _joined(list(self.digits))
+
+
 @dataclass(frozen=True, slots=True)
 class Panel:
     """A buffer for staging: where each column of a tile begins in it, and the runs it goes out in.
@@ -208,6 +224,9 @@ def _cut(count: int, most: int, block: int) -> Table:
         out[-1] = max(0, count - block), min(block, count)
     return out
 
+
+LINE_TABLE = "line_offsets"
+"""What a kernel gets of packed lines, by the name of its argument."""
 
 GRID_TABLES = ("tiles", "row_offsets", "column_offsets")
 """What a kernel gets of a grid, by the names of its arguments."""

@@ -31,7 +31,7 @@ from codegen.ir import (
     refs,
 )
 from codegen.printer import format_transfer
-from codegen.tiles import COLUMN, COLUMNS, DST, FIELDS, NEXT_ROW, NEXT_SRC, ROW, ROWS, SRC
+from codegen.tiles import COLUMN, COLUMNS, DST, FIELDS, LINE_TABLE, NEXT_ROW, NEXT_SRC, ROW, ROWS, SRC
 
 
 def kernel_name(nest: LoopNest, arguments: tuple[str, ...]) -> str:
@@ -132,7 +132,8 @@ def _streams(stmt: Transfer) -> bool:
 
 
 def _interleave_name(stmt: Interleave) -> str:
-    return {"dst": "interleave", "src": "deinterleave", "": "transpose_small"}[stmt.side]
+    name = {"dst": "interleave", "src": "deinterleave", "": "transpose_small"}[stmt.side]
+    return f"{name}_lines" if stmt.lines else name
 
 
 def _interleave_call(stmt: Interleave, src: str, dst: str) -> str:
@@ -143,11 +144,11 @@ def _interleave_call(stmt: Interleave, src: str, dst: str) -> str:
         )
         return f"transpose_small_{kind}({dst}, {src}, {shape})"
     name = f"{'stream_' if stmt.stream else ''}{_interleave_name(stmt)}"
-    if stmt.side == "dst":
-        return (
-            f"{name}_{_text(stmt.rows)}_{kind}({dst}, {src}, {_text(stmt.columns)}, {_text(stmt.row_step)})"
-        )
-    return f"{name}_{_text(stmt.columns)}_{kind}({dst}, {src}, {_text(stmt.rows)}, {_text(stmt.column_step)})"
+    count, long, step = stmt.rows, stmt.columns, stmt.row_step
+    if stmt.side == "src":
+        count, long, step = stmt.columns, stmt.rows, stmt.column_step
+    table = f", {LINE_TABLE}" if stmt.lines else ""
+    return f"{name}_{_text(count)}_{kind}({dst}, {src}, {_text(long)}, {_text(step)}{table})"
 
 
 def _tiles(stmt: Transpose, out: Writer, src: str, dst: str, *, first: bool) -> None:

@@ -26,6 +26,7 @@ from codegen.ir import (
     UnpackBits,
     wrap,
 )
+from codegen.tiles import PackedLines
 
 NAMES = "abcdefgh"
 
@@ -113,6 +114,7 @@ class _Lift:
 
     def interleave(self, stmt: Interleave) -> Interleave:
         rows, columns = stmt.rows, stmt.columns
+        stmt = replace(stmt, lines=PackedLines() if stmt.lines else None)
         lifted: Interleave = self.changed(
             stmt, stmt.dst, stmt.src, row_step=stmt.row_step, column_step=stmt.column_step
         )

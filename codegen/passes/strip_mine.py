@@ -1,4 +1,5 @@
-"""Strip-mine the loop of a 1-D transfer: so many elements at one time, and what is left of them."""
+"""Strip-mine the loop of a 1-D transfer, or the last joined one of an interleave: so many elements at one
+time, and what is left of them."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ def strip_mine(nest: LoopNest, schedule: Schedule) -> tuple[LoopNest, ...]:
     size = schedule.strip
     if size is None:
         return (nest,)
-    axis, store = schedule.inner[0], scalar(nest)
+    axis, store = schedule.stripped, scalar(nest)
     at = next(k for k, loop in enumerate(nest.loops) if loop.axis == axis)
     before, loop, after = nest.loops[:at], nest.loops[at], nest.loops[at + 1 :]
     whole, rest = divmod(int_size(loop.extent), size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from codegen.ir import (
     Buffer,
@@ -24,7 +25,7 @@ from codegen.ir import (
 )
 from codegen.passes.normalise import int_size, keep_only, scalar
 from codegen.schedule import Schedule
-from codegen.tiles import LINE_BYTES, Digit, TileGrid
+from codegen.tiles import LINE_BYTES, Digit, PackedLines, TileGrid
 
 
 def super_vectorize(nest: LoopNest, schedule: Schedule) -> LoopNest:
@@ -42,7 +43,7 @@ def super_vectorize(nest: LoopNest, schedule: Schedule) -> LoopNest:
         case "fill":
             nest, transfer = _fill(nest, outer, inner[0])
         case "interleave":
-            transfer = _interleave(nest, outer, inner[0], inner[1], schedule)
+            transfer = _interleave(nest, outer, inner, schedule)
         case "transpose":
             outer, transfer = (), _transpose(nest, schedule)
         case "elements":
@@ -77,22 +78,37 @@ def _fill(nest: LoopNest, outer: tuple[For, ...], loop: For) -> tuple[LoopNest, 
 
 
 def _interleave(
-    nest: LoopNest, outer: tuple[For, ...], columns: For, rows: For, schedule: Schedule
+    nest: LoopNest, outer: tuple[For, ...], inner: tuple[For, ...], schedule: Schedule
 ) -> Interleave:
+    """Digits behind columns and rows are joined to whichever of them is not packed."""
     src, dst = _places(nest, outer)
     whole_src, whole_dst = refs(scalar(nest))
     if whole_src is None:
         raise AssertionError("an interleave has a source")
+    columns, rows, *joined = inner
+    width = nest.buffer("dst").element.bits // 8
+    row_count, column_count, lines = rows.extent, columns.extent, None
+    if joined:
+        packed = whole_dst if schedule.interleave == "dst" else whole_src
+        first = int_size(row_count) * int_size(column_count) * width // LINE_BYTES
+        following = ((int_size(x.extent), int_size(packed.stride(x.axis))) for x in joined)
+        lines = PackedLines(((first, LINE_BYTES), *following))
+        times = prod(int_size(x.extent) for x in joined)
+        if schedule.interleave == "dst":
+            column_count = int_size(column_count) * times
+        else:
+            row_count = int_size(row_count) * times
     return Interleave(
         dst,
         src,
-        nest.buffer("dst").element.bits // 8,
-        rows.extent,
-        columns.extent,
+        width,
+        row_count,
+        column_count,
         whole_src.stride(rows.axis),
         whole_dst.stride(columns.axis),
         schedule.interleave,
         schedule.stream,
+        lines,
     )
 
 

@@ -6,7 +6,8 @@ import re
 from functools import cache
 from typing import Any
 
-from codegen.simd import bit_rows, bit_runs, bits, blocks, casts, memory, runs, transposes
+from codegen.simd import bit_rows, bit_runs, bits, blocks, casts, lines, memory, runs, transposes
+from codegen.simd.networks import LANE_BYTES
 from codegen.simd.staging import staged_dense, staged_rows
 from codegen.simd.transposes import moved, plain_transpose, stream_transpose
 
@@ -54,7 +55,7 @@ def _is_used(stream: str, how: str, kind: str, width: int) -> bool:
     """Rows are staged for streaming only; two elements wider than a lane fill a line."""
     if how == "staged_rows" and not stream:
         return False
-    if width <= transposes.LANE_BYTES or (stream and how == "transpose"):
+    if width <= LANE_BYTES or (stream and how == "transpose"):
         return True
     return kind == "line" and (bool(stream) or how == "transpose")
 
@@ -65,7 +66,7 @@ def _listed() -> dict[str, Any]:
     for module in (memory, runs, casts):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
     names |= memory.ELEMENTS | transposes.SMALL_TRANSPOSES | blocks.INTERLEAVES
-    names |= bit_runs.BIT_RUNS | bit_rows.BIT_ROWS
+    names |= lines.LINE_INTERLEAVES | bit_runs.BIT_RUNS | bit_rows.BIT_ROWS
     names |= bits.PACKERS | bits.UNPACKERS | bits.BIT_LOADS | bits.BIT_STORES
     return names
 

@@ -91,7 +91,7 @@ def unzip_rows(builder: Any, zipped: Any, count: int) -> list[Any]:
     return [shuffle(builder, zipped, zipped, [r + count * c for c in range(lanes)]) for r in range(count)]
 
 
-def _zipped_lines(builder: Any, rows: list[Any], width: int) -> list[Any]:
+def zipped_lines(builder: Any, rows: list[Any], width: int) -> list[Any]:
     """The rows packed together, as lines, or as one vector where they make less than a line."""
     if len(rows) == 3:
         return zip_three(builder, rows, width)
@@ -116,7 +116,7 @@ def _interleave_block(rows: int, width: int, row_bytes: int = LINE_BYTES, *, str
     def emit(builder: Any, dst: Any, src: Any, row_step: Any) -> None:
         places = [builder.add(src, builder.mul(row_step, ir.Constant(I64, r))) for r in range(rows)]
         loaded = [load(builder, place, vector(8 * width, row_bytes // width)) for place in places]
-        for k, line in enumerate(_zipped_lines(builder, loaded, width)):
+        for k, line in enumerate(zipped_lines(builder, loaded, width)):
             at = builder.add(dst, ir.Constant(I64, k * LINE_BYTES))
             (store_streaming if stream else store)(builder, line, at)
 

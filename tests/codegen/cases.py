@@ -61,6 +61,7 @@ def cases(group: str = "") -> tuple[Case, ...]:
         made += [*_transposes(rng, STREAM), *_interleaves(rng, STREAM), *_runs(rng, STREAM)]
         made += [*_converted_transposes(rng, STREAM)]
         made += [*_packs(rng, BITS, STREAM), *_unpacks(rng, BITS, STREAM)]
+        made += _joined_interleaves(rng, STREAM)
     return tuple(made)
 
 
@@ -174,6 +175,19 @@ def _interleaves(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
                 of = f"{count} rows of {columns} elements of {width} bytes"
                 yield _moved(rng, f"{kind}interleave of {of}", width, (columns, count), packed, apart)
                 yield _moved(rng, f"{kind}deinterleave of {of}", width, (columns, count), apart, packed)
+
+
+def _joined_interleaves(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
+    """Rows of half a line or a line, joined; packed lines of three groups of rows lie side by side."""
+    for width in (w for w in WIDTHS if w < 16):
+        for count in INTERLEAVES:
+            first = max(LINE_BYTES // width // (1 if count == 3 else 2), 2)
+            dims, row, together = (3, 5, first, count), 5 * first * width, first * count * width
+            apart = count * _whole_lines(row), first * width, width, _whole_lines(row)
+            packed = together, 3 * together, count * width, width
+            of = f"{count} rows of 5 times {first} elements of {width} bytes"
+            yield _moved(rng, f"{kind}interleave of {of}", width, dims, packed, apart)
+            yield _moved(rng, f"{kind}deinterleave of {of}", width, dims, apart, packed)
 
 
 def _runs(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:

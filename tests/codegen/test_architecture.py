@@ -18,7 +18,7 @@ ORDER = (
     ("schedule",),
     ("refine", "padding"),
     ("lower_copy", "printer", "interpret", "passes"),
-    ("verify", "choose_transpose", "choose"),
+    ("verify", "choose_interleave", "choose_transpose", "choose"),
     ("emit",),
     ("simd",),
     ("build", "store"),

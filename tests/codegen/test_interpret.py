@@ -26,7 +26,7 @@ from codegen.ir import (
     Transpose,
     UnpackBits,
 )
-from codegen.tiles import TileGrid
+from codegen.tiles import PackedLines, TileGrid
 from tests.guard import span_bytes, strided_view
 from tests.oracle import random_elements, same_elements
 from tests.replay import interpreted, watching
@@ -97,6 +97,12 @@ def test_transfers() -> None:
     assert run(FillRun(at("dst"), 5), [0], 5, fill=b"\x01\x02") == [1, 2, 1, 2, 1]
     swapped = [1, 4, 2, 5, 3, 6]
     assert run(Interleave(at("dst"), at("src"), 1, 2, 3, 3, 2, "dst"), [1, 2, 3, 4, 5, 6], 6) == swapped
+    lines = PackedLines(((1, 64), (2, 128)))
+    pair = Interleave(at("dst"), at("src"), 8, 2, 8, 64, 16, "dst", lines=lines)
+    packed = run(pair, list(range(128)), 192)
+    assert packed[:24] == [*range(8), *range(64, 72), *range(8, 16)]
+    assert packed[128:144] == [*range(32, 40), *range(96, 104)]
+    assert packed[64:128] == [0] * 64
     grid = TileGrid(((2, 3, 1),), ((3, 1, 2),), (), 1, 1, (1, 2), (1, 1))
     assert run(Transpose(at("dst"), at("src"), 1, grid), [1, 2, 3, 4, 5, 6], 6) == swapped
     assert run(PackBits(at("dst"), at("src"), 4, 2, 1), [1, 2, 3, 255], 2) == [0x21, 0xF3]

@@ -9,13 +9,27 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from codegen.choose import choose, padded_rank
 from codegen.errors import KernelError
 from codegen.interpret import interpret
-from codegen.ir import Buffer, Convert, Element, Fill, For, Load, LoopNest, Ref, Store, Transpose, refs, wrap
+from codegen.ir import (
+    Buffer,
+    Convert,
+    Element,
+    Fill,
+    For,
+    Interleave,
+    Load,
+    LoopNest,
+    Ref,
+    Store,
+    Transpose,
+    refs,
+    wrap,
+)
 from codegen.passes.fix_sizes import fix_sizes
 from codegen.passes.lift_sizes import lift_sizes
 from codegen.passes.normalise import (
@@ -33,10 +47,10 @@ from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.widen import widen
 from codegen.printer import format_nest
 from codegen.schedule import OUTER_RANKS
-from codegen.tiles import GRID_TABLES, LINE_BYTES, grid_tables
+from codegen.tiles import GRID_TABLES, LINE_BYTES, LINE_TABLE, grid_tables
 from tests.strategies import Pick, one_of, permutation
 
-SIZE = 1 << 14
+SIZE = 1 << 17
 
 
 def nest_of(
@@ -119,7 +133,16 @@ def normal(nest: LoopNest) -> LoopNest:
     return nest
 
 
+JOINED = (
+    nest_of([(3, 576, 64), (9, 16, 192), (16, 1, 4), (4, 144, 1)]),
+    nest_of([(9, 192, 16), (3, 64, 576), (4, 1, 144), (16, 4, 1)]),
+)
+"""Rows of 16 bytes that are joined to one of 144, packed together and taken apart."""
+
+
 @given(nests(fills=True), st.integers(1, 3), st.sampled_from((0, 1 << 30)))
+@example(JOINED[0], 1, 0)
+@example(JOINED[1], 3, 1 << 30)
 def test_scheduled_and_lifted_nests_keep_meaning(nest: LoopNest, threads: int, footprint: int) -> None:
     want = moved(nest)
     scalar = normal(nest) if isinstance(nest.innermost.value, Fill) else widen(normal(nest))  # type: ignore[union-attr]
@@ -134,6 +157,8 @@ def test_scheduled_and_lifted_nests_keep_meaning(nest: LoopNest, threads: int, f
         assert not padded.loops
         tables = dict(zip(GRID_TABLES, grid_tables(inner.grid), strict=True))
     else:
+        if isinstance(inner, Interleave) and inner.lines:
+            tables = {LINE_TABLE: inner.lines.offsets}
         assert len(padded.loops) == schedule.rank
     assert moved(padded) == want
     lifted, sizes = lift_sizes(padded)
@@ -152,11 +177,12 @@ def test_scheduled_and_lifted_nests_keep_meaning(nest: LoopNest, threads: int, f
     st.one_of(st.integers(1, 9), st.tuples(st.integers(1, 3), st.integers(1, 3))),
     st.integers(1, 3),
 )
+@example(nest_of([(2, 5440, 64), (85, 16, 128), (16, 1, 4), (4, 1360, 1)]), 5, 1)
 def test_strips_keep_meaning(nest: LoopNest, size: Any, threads: int) -> None:
     want, scalar = moved(nest), widen(normal(nest))
     schedule = choose(scalar, threads=threads, virtual_vector_size=size)
     strips = size[0] * size[1] if isinstance(size, tuple) else size
-    assert schedule.strip in (None, strips)
+    assert schedule.mode == "interleave" or schedule.strip in (None, strips)
     cut = schedule.transpose
     if cut and not cut.stage:
         side = LINE_BYTES // (scalar.buffer("dst").element.bits // 8)
@@ -168,8 +194,9 @@ def test_strips_keep_meaning(nest: LoopNest, size: Any, threads: int) -> None:
     parts = strip_mine(scalar, schedule)
     got = np.zeros(SIZE, np.uint8)
     for part in parts:
-        inner = [int_size(loop.extent) for loop in part.loops if loop.axis in schedule.inner]
-        assert schedule.strip is None or inner[0] <= schedule.strip
+        if schedule.strip:
+            stripped = next(loop for loop in part.loops if loop.axis == schedule.stripped)
+            assert int_size(stripped.extent) <= schedule.strip
         made = pad_rank(super_vectorize(part, schedule), schedule)
         assert schedule.transpose or len(made.loops) == schedule.rank
         got |= np.frombuffer(moved(made), np.uint8)
@@ -244,6 +271,19 @@ def test_strip_mine() -> None:
     assert refs(rest.innermost)[1].const == 384
     assert len(strip_mine(nest, choose(nest, virtual_vector_size=25))) == 1
     assert strip_mine(nest, choose(nest, virtual_vector_size=100)) == (nest,)
+
+
+def test_joined_rows() -> None:
+    """Rows of less than a line: what is known of the packed lines becomes a table."""
+    nest = JOINED[0]
+    vectorised = super_vectorize(nest, choose(nest))
+    assert body(vectorised) == (
+        "for d0 in 3:\n    dst[64*d0] <- interleave src[576*d0], 4 rows of 144 u8, rows 144 apart, "
+        "columns 4 apart, packed lines 1 at 64 x 9 at 192\n"
+    )
+    lifted, sizes = lift_sizes(vectorised)
+    assert ("columns", 144) in sizes
+    assert body(lifted).endswith(", packed lines by a table\n")
 
 
 def test_ranks() -> None:

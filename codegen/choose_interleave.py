@@ -1,0 +1,62 @@
+"""Pick what an interleave takes in: rows of less than a line are joined with the digits that follow them."""
+
+from __future__ import annotations
+
+from math import prod
+
+from codegen.ir import For, LoopNest, refs
+from codegen.passes.normalise import int_size
+from codegen.tiles import LINE_BYTES
+
+SHORT_ROW_BYTES = 64
+"""Rows up to this length are joined: each by itself they are read, or written, in parts of a line."""
+
+CHUNK_BYTES = 512
+"""Of each row so much is packed before the next rows are: packed lines side by side come from these."""
+
+MOST_LINES = 1 << 15
+"""Packed lines that one table lists: 256 KiB."""
+
+
+def joined_axes(nest: LoopNest, long: For, count: int, packed: str) -> tuple[str, ...]:
+    """The digits that follow `long` without a hole on the side that has a row apart, most minor first.
+
+    `count` rows are packed together on the side `packed` ("dst" or "src"). Its lines then lie in several
+    places, each whole: none where the first digit does not fill lines, or all digits not one line of a row.
+    """
+    src, dst = refs(nest.innermost)
+    if src is None:
+        raise AssertionError("an interleave has a source")
+    together, apart = (dst, src) if packed == "dst" else (src, dst)
+    width = nest.buffer("dst").element.bits // 8
+    total = int_size(long.extent)
+    if total * width > SHORT_ROW_BYTES or total * count * width % LINE_BYTES:
+        return ()
+    joined: list[For] = []
+    while total * width < CHUNK_BYTES:
+        following = next((x for x in nest.loops if apart.stride(x.axis) == total * width), None)
+        if following is None or int_size(together.stride(following.axis)) % LINE_BYTES:
+            break
+        if total * int_size(following.extent) * count * width > MOST_LINES * LINE_BYTES:
+            break
+        joined.append(following)
+        total *= int_size(following.extent)
+    return tuple(x.axis for x in joined) if total * width >= LINE_BYTES else ()
+
+
+def chunk_of(nest: LoopNest, inner: tuple[str, ...]) -> int | None:
+    """How much of the last joined digit is packed at one time, so that packed lines side by side are
+    written soon after each other; None where that is all of it, or where a rest would be less than a line.
+    """
+    loops = {x.axis: int_size(x.extent) for x in nest.loops}
+    columns, _, *joined = inner
+    width = nest.buffer("dst").element.bits // 8
+    step = prod(loops[axis] for axis in (columns, *joined[:-1])) * width
+    extent, least = loops[joined[-1]], -(-CHUNK_BYTES // step)
+    if extent < 2 * least:
+        return None
+
+    def fits(chunk: int) -> bool:
+        return extent % chunk == 0 or extent % chunk * step >= LINE_BYTES
+
+    return next((chunk for chunk in range(least, 2 * least) if fits(chunk)), None)

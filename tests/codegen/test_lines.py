@@ -1,0 +1,138 @@
+"""Interleaves of joined rows: every routine between guard pages, at every alignment, at every CPU level."""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import product
+from subprocess import run
+from sys import executable
+
+import pytest
+
+from codegen.choose import choose
+from codegen.choose_interleave import CHUNK_BYTES, MOST_LINES
+from codegen.ir import Interleave
+from codegen.pipeline import CopyProgram
+from codegen.schedule import STRIP
+from codegen.simd.lines import LINE_INTERLEAVES
+from codegen.tiles import Digit
+from tests.codegen.forced import PLACES, _guarded, check, lowered
+from tests.codegen.test_passes import nest_of
+from tests.oracle import environment
+
+LINE = 64
+GROUPS = 3
+"""Rows packed together so many times, side by side: what keeps joined digits apart in the packed lines."""
+ALIGNMENTS = tuple((True, False, gap) for gap in range(LINE))
+
+
+def digits_of(
+    width: int, count: int, first: int, second: int, *, pack: bool, gap: int, hole: int
+) -> tuple[Digit, ...]:
+    """Rows of `first` times `second` elements, `gap` bytes apart; `hole` bytes between packed lines."""
+    row = first * second * width + gap
+    together = first * count * width
+    digits = (
+        (GROUPS, count * row, together),
+        (second, first * width, GROUPS * together + hole),
+        (first, width, count * width),
+        (count, row, width),
+    )
+    return digits if pack else tuple((n, packed, apart) for n, apart, packed in digits)
+
+
+def shapes_of(width: int, count: int) -> list[tuple[int, int]]:
+    """First digits that fill lines and are no more than one, with digits around whole lines and chunks."""
+    firsts = [n for n in (2, 4, 8, 16, 32, 64) if n * width <= LINE and n * count * width % LINE == 0]
+    out = []
+    for first in (n for n in firsts if n != count):
+        least = max(LINE // (first * width), 2)
+        many = CHUNK_BYTES // (first * width)
+        out += [(first, second) for second in (least, least + 1, 2 * least + 1, 2 * many + 1)]
+    return list(dict.fromkeys(out))
+
+
+def guard_lines(program: CopyProgram) -> None:
+    """Put the tables of lines where nothing may be read behind them."""
+    for launch in program.launches:
+        inner = launch.step.vectorised.innermost
+        if isinstance(inner, Interleave) and inner.lines:
+            vars(inner.lines)["offsets"] = _guarded(inner.lines.offsets)
+
+
+@pytest.mark.parametrize("name", sorted(LINE_INTERLEAVES))
+def test_every_routine(name: str) -> None:
+    found = re.fullmatch(r"(stream_)?(de)?interleave_lines_(\d)_u(\d+)", name)
+    assert found, name
+    width, count, pack = int(found[4]) // 8, int(found[3]), not found[2]
+    for (first, second), gap, hole in product(shapes_of(width, count), (0, LINE, width), (0, LINE)):
+        digits = digits_of(width, count, first, second, pack=pack, gap=gap, hole=hole)
+        program = lowered(digits, width, stream=bool(found[1]))
+        assert f" {name}(" in program.kernels[0].source, digits
+        guard_lines(program)
+        check(program, digits, width, (*PLACES, (False, True, width), (True, False, 16)))
+
+
+@pytest.mark.parametrize(("width", "count"), [(1, 4), (2, 2), (4, 3), (8, 8)])
+@pytest.mark.parametrize("pack", [True, False])
+def test_every_alignment(width: int, count: int, pack: bool) -> None:
+    """Streaming stores must not meet a line that begins anywhere else."""
+    first, second = shapes_of(width, count)[-1]
+    digits = digits_of(width, count, first, second, pack=pack, gap=LINE, hole=0)
+    program = lowered(digits, width, stream=True)
+    guard_lines(program)
+    check(program, digits, width, ALIGNMENTS)
+
+
+def test_threads_share_the_strips() -> None:
+    digits = digits_of(2, 2, 16, 100, pack=True, gap=0, hole=0)
+    program = lowered(digits, 2, 3, stream=True)
+    assert program.steps[0].schedule.outer[0] == STRIP
+    check(program, digits, 2, threads=3)
+
+
+def nest(width: int, count: int, first: int, second: int, *, pack: bool = True, hole: int = 0):  # type: ignore[no-untyped-def]
+    digits = digits_of(width, count, first, second, pack=pack, gap=0, hole=hole)
+    return nest_of(list(digits), width)
+
+
+def test_what_is_joined() -> None:
+    """Short rows that fill lines, as long as lines begin on lines and the table stays small."""
+    assert len(choose(nest(2, 2, 16, 9)).inner) == 3
+    assert len(choose(nest(2, 2, 16, 9, pack=False)).inner) == 3
+    assert len(choose(nest(2, 2, 64, 9)).inner) == 2, "rows of two lines"
+    assert len(choose(nest(2, 2, 8, 9)).inner) == 2, "half a line packed"
+    assert len(choose(nest(1, 4, 16, 3)).inner) == 2, "rows of less than a line, all in all"
+    assert len(choose(nest(2, 2, 16, 9, hole=32)).inner) == 2, "lines that begin inside lines"
+    assert len(choose(nest(2, 2, 16, MOST_LINES)).inner) == 3
+    assert len(choose(nest(2, 2, 16, MOST_LINES + 1)).inner) == 2
+
+
+def test_chunks() -> None:
+    """So many lines of each row at one time, and never a rest of less than a line."""
+    assert choose(nest(2, 2, 16, 31)).strip is None
+    assert choose(nest(2, 2, 16, 32)).strip == 16
+    assert choose(nest(2, 2, 16, 33)).strip == 17
+    assert choose(nest(2, 2, 16, 33, pack=False)).strip is None
+
+
+LEVELS = ("avx2", "sse2")
+AT_LEVELS = (
+    *("interleave_lines_4_u8", "stream_interleave_lines_2_u16", "stream_interleave_lines_3_u32"),
+    *("deinterleave_lines_3_u8", "stream_deinterleave_lines_8_u16", "stream_deinterleave_lines_4_u8"),
+    "stream_deinterleave_lines_2_u64",
+)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_levels(level: str) -> None:
+    if os.environ.get("TILEJIT_CPU") == level:
+        pytest.skip("this is that run")
+    chosen = [f"{__file__}::test_every_routine[{name}]" for name in AT_LEVELS]
+    command = [executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *chosen]
+    done = run(command, env=environment(TILEJIT_CPU=level), capture_output=True, text=True, check=False)
+    if "but this CPU has only" in done.stdout:
+        pytest.skip(f"no {level} here")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{len(chosen)} passed" in done.stdout
