@@ -21,7 +21,7 @@ from codegen.launch import Launch
 from codegen.lower_copy import LoweredCopy, box_nest, lower_copy, pad_nest
 from codegen.padding import PadBox
 from codegen.passes.normalise import NORMALISE, int_size
-from codegen.passes.split_run import split_run
+from codegen.passes.split_run import split_long, split_run
 from codegen.passes.strip_mine import strip_mine
 from codegen.passes.widen import widen
 from codegen.refine import Box, PairTable
@@ -39,6 +39,9 @@ from codegen.steps import (
 )
 from codegen.threads import run_parts
 from codegen.verify import check_bounds, check_disjoint, verify_copy, verify_nest
+
+MOST_CUT = 2
+"""Loops that cutting long digits adds."""
 
 Pick = Callable[[LoopNest, tuple[Schedule, ...]], Schedule]
 """Takes one of several schedules of a nest."""
@@ -208,6 +211,10 @@ class _Maker:
     def _launches(self, nest: LoopNest, tables: tuple[PairTable, ...]) -> list[Launch]:
         """The launches of a nest: one, or one for whole strips and one for the rest."""
         schedule = self._schedule(nest)
+        if schedule.transpose and len(nest.loops) + MOST_CUT <= OUTER_RANKS[-1]:
+            parts = split_long(nest)
+            if len(parts) > 1:
+                return [launch for part in parts for launch in self._launches(part, tables)]
         return [self._launch(part, schedule, tables) for part in strip_mine(nest, schedule)]
 
     def _schedule(self, nest: LoopNest) -> Schedule:

@@ -42,3 +42,57 @@ def split_run(nest: LoopNest, block_bytes: int = RUN_BLOCK_BYTES) -> tuple[LoopN
         tail = rebuilt(nest, (replace(loop, extent=rest),), map_refs(store, behind))
         out.append(replace(tail, digits=()))
     return tuple(out)
+
+
+LONG_DIGIT = 1 << 13
+"""Elements of a block of a long digit of a transpose: a whole number of lines of any element."""
+
+
+def split_long(nest: LoopNest, block: int = LONG_DIGIT) -> tuple[LoopNest, ...]:
+    """Cut the digits along which the two sides are contiguous, so that tables of rows and columns stay small.
+
+    before:  for i in 5: for j in 20000:                   dst[i + 5*j] = src[20000*i + j]
+    after:   for i in 5: for long in 2: for j in 8192:     dst[i + 40960*long + 5*j] = src[…]
+             for i in 5: for j in 3616:                    dst[81920 + i + 5*j] = src[16384 + 20000*i + j]
+    """
+    src, dst = refs(scalar(nest))
+    if src is None or any(b.unit_bits != 8 for b in nest.buffers):
+        return (nest,)
+    row = _contiguous(nest, dst, nest.buffer("dst").element.bits // 8)
+    column = _contiguous(nest, src, nest.buffer("src").element.bits // 8)
+    if row is None or column is None or row is column:
+        return (nest,)
+    parts: tuple[LoopNest, ...] = (nest,)
+    for axis in (row.axis, column.axis):
+        parts = tuple(part for whole in parts for part in _cut(whole, axis, block))
+    return parts
+
+
+def _contiguous(nest: LoopNest, ref: Ref, width: int) -> For | None:
+    return next((loop for loop in nest.loops if ref.stride(loop.axis) == width), None)
+
+
+def _cut(nest: LoopNest, axis: str, block: int) -> tuple[LoopNest, ...]:
+    """Whole blocks of a loop, and a nest for the rest."""
+    store = scalar(nest)
+    at, loop = next((k, x) for k, x in enumerate(nest.loops) if x.axis == axis)
+    extent = int_size(loop.extent)
+    if extent <= 2 * block:
+        return (nest,)
+    whole, rest = divmod(extent, block)
+    outer = f"long_{axis}"
+
+    def blocked(ref: Ref) -> Ref:
+        return replace(ref, terms=((outer, int_size(ref.stride(axis)) * block), *ref.terms))
+
+    def behind(ref: Ref) -> Ref:
+        return replace(ref, const=int_size(ref.const) + int_size(ref.stride(axis)) * whole * block)
+
+    before, after = nest.loops[:at], nest.loops[at + 1 :]
+    loops = (*before, For(outer, whole, store), replace(loop, extent=block), *after)
+    # The parts are no product of the box's digits any more, so there is nothing to hold them against.
+    out = [replace(rebuilt(nest, loops, map_refs(store, blocked)), digits=())]
+    if rest:
+        loops = (*before, replace(loop, extent=rest), *after)
+        out.append(replace(rebuilt(nest, loops, map_refs(store, behind)), digits=()))
+    return tuple(out)

@@ -41,7 +41,7 @@ from codegen.passes.normalise import (
     order_by_destination,
 )
 from codegen.passes.pad_rank import pad_rank
-from codegen.passes.split_run import split_run
+from codegen.passes.split_run import split_long, split_run
 from codegen.passes.strip_mine import strip_mine
 from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.widen import widen
@@ -284,6 +284,15 @@ def test_joined_rows() -> None:
     lifted, sizes = lift_sizes(vectorised)
     assert ("columns", 144) in sizes
     assert body(lifted).endswith(", packed lines by a table\n")
+
+
+@given(st.integers(2, 40), st.integers(2, 40), st.integers(1, 9))
+def test_split_long_keeps_meaning(rows: int, columns: int, block: int) -> None:
+    nest = nest_of([(rows, columns, 1), (3, rows * columns, rows * columns), (columns, 1, rows)])
+    parts = split_long(nest, block)
+    assert sorted(pair for part in parts for pair in visited(part)) == visited(nest)
+    longest = max(int_size(x.extent) for part in parts for x in part.loops if not x.axis.startswith("long"))
+    assert longest <= max(2 * block, 3)
 
 
 def test_ranks() -> None:
