@@ -40,9 +40,9 @@ def choose(
     different ones, else element by element along the destination's most minor loop. `footprint` is what
     the whole copy reads and writes, in bytes; `virtual_vector_size` counts elements of the nest.
     """
-    transfer = _transfer(nest)
-    mode, inner, interleave = transfer
     past_cache = footprint >= thresholds.stream_bytes
+    transfer = _transfer(nest, past_cache=past_cache)
+    mode, inner, interleave = transfer
     if mode == "transpose" or (
         past_cache and interleave == "src" and len(inner) == 2 and _begins_inside_lines(nest, inner[0])
     ):
@@ -82,7 +82,7 @@ def candidates(
         return (first,)
     if first.transpose:
         return transpose_candidates(nest, first, threads=threads, size=virtual_vector_size)
-    transfer = _transfer(nest)
+    transfer = _transfer(nest, past_cache=footprint >= thresholds.stream_bytes)
     if transfer[0] == "transpose":
         transfer = _short(nest, transfer[1])
     outer = [loop for loop in nest.loops if loop.axis not in transfer[1]]
@@ -226,7 +226,7 @@ def padded_rank(loops: int) -> int:
     return rank
 
 
-def _transfer(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:
+def _transfer(nest: LoopNest, *, past_cache: bool) -> tuple[Mode, tuple[str, ...], str]:
     store = scalar(nest)
     src, dst = refs(store)
     packed = [b for b in nest.buffers if b.unit_bits == 1]
@@ -249,8 +249,8 @@ def _transfer(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:
         interleave = "dst"
     elif columns in INTERLEAVES and src.stride(row.axis) == columns * width and width < 16:
         interleave = "src"
-    long, count = (column, rows) if interleave == "dst" else (row, columns)
-    joined = joined_axes(nest, long, count, interleave) if interleave else ()
+    long, short = (column, row) if interleave == "dst" else (row, column)
+    joined = joined_axes(nest, long, short, interleave, past_cache=past_cache) if interleave else ()
     return "interleave" if interleave else "transpose", (column.axis, row.axis, *joined), interleave
 
 

@@ -18,24 +18,37 @@ MOST_LINES = 1 << 15
 """Packed lines that one table lists: 256 KiB."""
 
 
-def joined_axes(nest: LoopNest, long: For, count: int, packed: str) -> tuple[str, ...]:
+UNALIGNED_ROW_BYTES = 128
+"""The same, past the cache, for rows that begin inside lines: their parts share lines, to which tiles a page
+apart come back."""
+
+PAGE_BYTES = 4096
+
+
+def joined_axes(nest: LoopNest, long: For, short: For, packed: str, *, past_cache: bool) -> tuple[str, ...]:
     """The digits that follow `long` without a hole on the side that has a row apart, most minor first.
 
-    `count` rows are packed together on the side `packed` ("dst" or "src"). Its lines then lie in several
-    places, each whole: none where the first digit does not fill lines, or all digits not one line of a row.
+    The rows of `short` are packed together on the side `packed` ("dst" or "src"). Its lines then lie in
+    several places, each whole: none where the first digit does not fill lines, or all digits not one line of
+    a row.
     """
     src, dst = refs(nest.innermost)
     if src is None:
         raise AssertionError("an interleave has a source")
     together, apart = (dst, src) if packed == "dst" else (src, dst)
     width = nest.buffer("dst").element.bits // 8
-    total = int_size(long.extent)
-    if total * width > SHORT_ROW_BYTES or total * count * width % LINE_BYTES:
+    total, count = int_size(long.extent), int_size(short.extent)
+    if total * count * width % LINE_BYTES:
         return ()
+    unaligned = int_size(apart.stride(short.axis)) % LINE_BYTES != 0
+    most = UNALIGNED_ROW_BYTES if unaligned and past_cache else SHORT_ROW_BYTES
     joined: list[For] = []
     while total * width < CHUNK_BYTES:
         following = next((x for x in nest.loops if apart.stride(x.axis) == total * width), None)
         if following is None or int_size(together.stride(following.axis)) % LINE_BYTES:
+            break
+        near = abs(int_size(together.stride(following.axis))) < PAGE_BYTES
+        if not joined and total * width > (SHORT_ROW_BYTES if near else most):
             break
         if total * int_size(following.extent) * count * width > MOST_LINES * LINE_BYTES:
             break

@@ -12,7 +12,7 @@ import pytest
 
 from codegen.choose import choose
 from codegen.choose_interleave import CHUNK_BYTES, MOST_LINES
-from codegen.ir import Interleave
+from codegen.ir import Interleave, LoopNest
 from codegen.pipeline import CopyProgram
 from codegen.schedule import STRIP
 from codegen.simd.lines import LINE_INTERLEAVES
@@ -92,8 +92,10 @@ def test_threads_share_the_strips() -> None:
     check(program, digits, 2, threads=3)
 
 
-def nest(width: int, count: int, first: int, second: int, *, pack: bool = True, hole: int = 0):  # type: ignore[no-untyped-def]
-    digits = digits_of(width, count, first, second, pack=pack, gap=0, hole=hole)
+def nest(
+    width: int, count: int, first: int, second: int, *, pack: bool = True, hole: int = 0, gap: int = 0
+) -> LoopNest:
+    digits = digits_of(width, count, first, second, pack=pack, gap=gap, hole=hole)
     return nest_of(list(digits), width)
 
 
@@ -102,6 +104,10 @@ def test_what_is_joined() -> None:
     assert len(choose(nest(2, 2, 16, 9)).inner) == 3
     assert len(choose(nest(2, 2, 16, 9, pack=False)).inner) == 3
     assert len(choose(nest(2, 2, 64, 9)).inner) == 2, "rows of two lines"
+    assert len(choose(nest(1, 4, 128, 9, hole=4096)).inner) == 2, "two lines that begin on one"
+    assert len(choose(nest(1, 4, 128, 9, hole=4096, gap=5)).inner) == 2, "in cache"
+    assert len(choose(nest(1, 4, 128, 9, hole=4096, gap=5), footprint=1 << 30).inner) == 3
+    assert len(choose(nest(1, 4, 128, 9, gap=5), footprint=1 << 30).inner) == 2, "side by side in a page"
     assert len(choose(nest(2, 2, 8, 9)).inner) == 2, "half a line packed"
     assert len(choose(nest(1, 4, 16, 3)).inner) == 2, "rows of less than a line, all in all"
     assert len(choose(nest(2, 2, 16, 9, hole=32)).inner) == 2, "lines that begin inside lines"
