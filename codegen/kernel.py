@@ -6,7 +6,6 @@ import ctypes
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from codegen.cpu import cpu_level
 from codegen.emit.python_source import emit, kernel_name
 from codegen.errors import KernelError
 from codegen.ir import LoopNest
+from codegen.lazy import lazy
 from codegen.locks import compiler_lock
 from codegen.printer import format_nest
 from codegen.schedule import Schedule
@@ -37,12 +37,12 @@ class Kernel:
     nest: LoopNest
     arguments: tuple[str, ...]
 
-    @cached_property
+    @lazy
     def name(self) -> str:
         """The function's name in the source."""
         return kernel_name(self.nest, self.arguments)
 
-    @cached_property
+    @lazy
     def source(self) -> str:
         """The Python source that Numba compiles."""
         return emit(self.nest, self.arguments)
@@ -51,7 +51,7 @@ class Kernel:
     def call(self) -> Callable[[int, int, int, int, int], None]:
         """The native function: (source, destination, sizes, begin, end), addresses as integers.
 
-        Not a `cached_property`, whose lock a forked child would inherit taken.
+        Not `lazy`: a kernel is built once, under the compiler's lock.
 
         Raises:
             KernelError: it could not be built.

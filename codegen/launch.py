@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir import Interleave, Transpose
 from codegen.kernel import Step
+from codegen.lazy import lazy
 from codegen.refine import PairTable
 from codegen.threads import scratch
 from codegen.tiles import LINE_BYTES, Panel, TileGrid
@@ -36,6 +36,7 @@ GRID_ARGUMENTS = (
     "scratch",
 )
 """What a transpose gets behind those."""
+SCRATCH = GRID_ARGUMENTS.index("scratch")
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Launch:
     serial: bool = False
     misaligned: Launch | None = None
 
-    @cached_property
+    @lazy
     def sizes(self) -> NDArray[np.int64]:
         """The table of arguments; addresses of tables that are made for each call are still 0."""
         front: list[int] = [0, 0] if self.tables else []
@@ -72,13 +73,13 @@ class Launch:
         values = [*front, *(self.fill or ()), *(value for _, value in self.step.sizes)]
         return np.array([v - (1 << 64) if v >= 1 << 63 else v for v in values], np.int64)
 
-    @cached_property
+    @lazy
     def grid(self) -> TileGrid | None:
         """The tiles of a transpose."""
         inner = self.step.vectorised.innermost
         return inner.grid if isinstance(inner, Transpose) else None
 
-    @cached_property
+    @lazy
     def _panel(self) -> Panel | None:
         inner = self.step.vectorised.innermost
         if not isinstance(inner, Transpose) or inner.grid is None:
@@ -91,7 +92,7 @@ class Launch:
             case _:
                 return None
 
-    @cached_property
+    @lazy
     def _all_tiles(self) -> NDArray[np.int64] | None:
         """The whole table of tiles where it is small, or where another loop goes round it."""
         grid = self.grid
@@ -124,7 +125,7 @@ class Launch:
         if self.misaligned:
             _ = self.misaligned.sizes
 
-    @cached_property
+    @lazy
     def _tables_keep_lines(self) -> bool:
         """Whether every entry of the tables leaves the destination where it is within a line."""
         return not any(
@@ -133,7 +134,7 @@ class Launch:
             for start in range(0, table.extent, TABLE_CHUNK)
         )
 
-    @cached_property
+    @lazy
     def _units(self) -> tuple[int, int]:
         """Units an address counts on either side: 1 for bytes, 8 for bits."""
         by_name = {b.name: 8 // b.unit_bits for b in self.step.vectorised.buffers}
@@ -157,9 +158,7 @@ class Launch:
             return
         sizes, call = self.sizes.copy(), self.step.kernel.call
         if self._panel:
-            sizes[len(self.tables and OFFSET_ARGUMENTS) + len(GRID_ARGUMENTS) - 1] = scratch(
-                self._panel.size_bytes
-            )
+            sizes[(len(OFFSET_ARGUMENTS) if self.tables else 0) + SCRATCH] = scratch(self._panel.size_bytes)
         if self.tables:
             for src_table, dst_table in self._chunks(begin, end):
                 self._check_tables(src_table, dst_table)

@@ -40,6 +40,9 @@ from codegen.steps import (
 from codegen.threads import run_parts
 from codegen.verify import check_bounds, check_disjoint, verify_copy, verify_nest
 
+LEAST_TUNED_BYTES = 1 << 16
+"""Smaller copies are over before a better schedule could matter."""
+
 MOST_CUT = 2
 """Loops that cutting long digits adds."""
 
@@ -218,7 +221,8 @@ class _Maker:
         return [self._launch(part, schedule, tables) for part in strip_mine(nest, schedule)]
 
     def _schedule(self, nest: LoopNest) -> Schedule:
-        ways = candidates if self.pick else choose
+        pick = self.pick if self.footprint >= LEAST_TUNED_BYTES else None
+        ways = candidates if pick else choose
         found = ways(
             nest,
             threads=self.threads,
@@ -228,7 +232,7 @@ class _Maker:
         )
         if isinstance(found, Schedule):
             return found
-        return self.pick(nest, found) if self.pick and len(found) > 1 else found[0]
+        return pick(nest, found) if pick and len(found) > 1 else found[0]
 
     def _vector_size(self, nest: LoopNest) -> VectorSize | None:
         """The size asked for, in elements of a nest whose elements may be several of the copy's."""

@@ -9,12 +9,13 @@ a range of rows by a range of columns at one place of the other digits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import ceil, prod
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from codegen.lazy import lazy
 
 Digit: TypeAlias = tuple[int, int, int]
 """(extent, source stride, destination stride), strides in bytes."""
@@ -27,6 +28,7 @@ SRC, DST, ROW, ROWS, COLUMN, COLUMNS, NEXT_SRC, NEXT_ROW = range(FIELDS)
 
 
 LINE_BYTES = 64
+LANE_BYTES = 16
 STAGED_LINES = 2
 """Lines of each result row that a panel of long rows holds at one time."""
 
@@ -41,7 +43,7 @@ class PackedLines:
 
     digits: tuple[tuple[int, int], ...] = ()
 
-    @cached_property
+    @lazy
     def offsets(self) -> Table:
         """Where each line starts."""
         return _joined(list(self.digits))
@@ -97,17 +99,17 @@ class TileGrid:
         """All columns, joined."""
         return prod(d[0] for d in self.columns)
 
-    @cached_property
+    @lazy
     def row_offsets(self) -> Table:
         """Where rows start in the source; the last one repeated, so that whole blocks may read on."""
         return _repeated(_joined([(n, s) for n, s, _ in self.rows]), self.tile[0] + self.block[0])
 
-    @cached_property
+    @lazy
     def column_offsets(self) -> Table:
         """Where columns start in the destination, with repetitions at the end."""
         return _repeated(_joined([(n, d) for n, _, d in self.columns]), self.block[1])
 
-    @cached_property
+    @lazy
     def _pieces(self) -> tuple[Table, Table]:
         """(start, count) of the ranges of rows, and of columns."""
         return (
@@ -115,14 +117,14 @@ class TileGrid:
             _cut(self.column_count, self.tile[1], self.block[1]),
         )
 
-    @cached_property
+    @lazy
     def panel(self) -> Panel:
         """The buffer that a tile is staged in when its result rows are long: each row by itself."""
         pitch = STAGED_LINES * LINE_BYTES + LINE_BYTES
         columns = min(self.tile[1], self.column_count)
         return Panel(np.arange(columns) * pitch, np.zeros((0, 2), np.int64), 0, (columns + 1) * pitch)
 
-    @cached_property
+    @lazy
     def dense_panel(self) -> Panel:
         """The buffer of short result rows: runs of it are runs of the destination.
 
@@ -153,7 +155,7 @@ class TileGrid:
         """Tiles."""
         return prod(len(p) for p in self._pieces) * prod(d[0] for d in self.others)
 
-    @cached_property
+    @lazy
     def _axes(self) -> tuple[tuple[int, int | str], ...]:
         """(extent, which) of the loops over tiles, outermost first: by the source's strides.
 

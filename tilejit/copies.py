@@ -44,7 +44,8 @@ def copyto(
     arrays, destinations whose elements share memory, rare conversions; and where the array is small.
 
     Raises:
-        LayoutError: threads, virtual_vector_size, specialize or tune have no such value.
+        KernelError: threads is less than one.
+        LayoutError: virtual_vector_size, specialize or tune have no such value.
         TypeError: dst is no array, or the conversion is forbidden.
         ValueError: src cannot be broadcast to dst, or dst is read-only.
     """

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from codegen.ir import Buffer, Element, Load, LoopNest, refs
 from codegen.passes.normalise import int_size, keep_only, rebuilt, scalar
+from codegen.tiles import LINE_BYTES
 
 WIDTHS = (2, 4, 8, 16, 32, 64)
-LINE_BYTES = 64
 MOST_AROUND_LINES = 2
 ALIAS_BYTES = 2048
 """Rows whose distance is a multiple of this share sets of the first cache."""

@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any
 
 from codegen.simd import bit_rows, bit_runs, bits, blocks, casts, lines, memory, runs, transposes
-from codegen.simd.networks import LANE_BYTES
 from codegen.simd.staging import staged_dense, staged_rows
 from codegen.simd.transposes import moved, plain_transpose, stream_transpose
+from codegen.tiles import LANE_BYTES
 
 _TRANSPOSE = re.compile(r"(stream_)?(transpose|staged_rows|staged_dense)_by_(line|lane)s_(\w+)")
 

@@ -20,8 +20,9 @@ from codegen.simd.memory import (
     store_streaming,
     vector,
 )
-from codegen.simd.networks import LANE_BYTES, LANES, LINE_BYTES
+from codegen.simd.networks import LANES
 from codegen.simd.shuffles import shuffle
+from codegen.tiles import LANE_BYTES, LINE_BYTES
 
 
 def zip_rows(builder: Any, rows: list[Any]) -> Any:

@@ -14,8 +14,8 @@ from numba import njit
 
 from codegen.simd.blocks import unzip_rows, unzip_three, zipped_lines
 from codegen.simd.memory import I64, load, pointer, statement, store, store_streaming, vector
-from codegen.simd.networks import LINE_BYTES
 from codegen.simd.shuffles import shuffle
+from codegen.tiles import LINE_BYTES
 
 
 def _places(builder: Any, base: Any, table: Any, count: int) -> list[Any]:

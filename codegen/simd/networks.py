@@ -9,9 +9,8 @@ from typing import Any
 
 from codegen.simd.memory import vector
 from codegen.simd.shuffles import shuffle, unpack
+from codegen.tiles import LANE_BYTES, LINE_BYTES
 
-LINE_BYTES = 64
-LANE_BYTES = 16
 LANES = LINE_BYTES // LANE_BYTES
 
 

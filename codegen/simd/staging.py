@@ -23,8 +23,8 @@ from codegen.simd.memory import (
     int64_at,
     prefetch_line,
 )
-from codegen.simd.networks import LINE_BYTES
 from codegen.simd.transposes import Moved, block, block_columns
+from codegen.tiles import LINE_BYTES
 
 
 @njit(error_model="numpy")

@@ -31,14 +31,13 @@ from codegen.simd.memory import (
     vector,
 )
 from codegen.simd.networks import (
-    LANE_BYTES,
     LANES,
-    LINE_BYTES,
     join_lanes,
     transposed_lanes,
     transposed_lines,
 )
 from codegen.simd.shuffles import shuffle
+from codegen.tiles import LANE_BYTES, LINE_BYTES
 
 MOVES = {1: move_u8, 2: move_u16, 4: move_u32}
 """Bytes of an element that fills no lane by itself -> the routine that moves one."""

@@ -14,7 +14,7 @@ from tests.oracle import environment
 ROOT = Path(__file__).resolve().parents[2]
 
 ORDER = (
-    ("errors", "settings", "locks", "access", "tiles", "ir", "object_symbols", "cpu"),
+    ("errors", "settings", "locks", "lazy", "access", "tiles", "ir", "object_symbols", "cpu"),
     ("schedule",),
     ("refine", "padding"),
     ("lower_copy", "printer", "interpret", "passes"),

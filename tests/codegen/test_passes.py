@@ -189,7 +189,7 @@ def test_strips_keep_meaning(nest: LoopNest, size: Any, threads: int) -> None:
         extents = {loop.axis: int_size(loop.extent) for loop in scalar.loops}
         counts = [prod(extents[a] for a in axes) for axes in (cut.rows, cut.columns)]
         asked = size if isinstance(size, tuple) else (size, size)
-        whole = [n if n >= all_ else -(-n // side) * side for n, all_ in zip(asked, counts, strict=True)]
+        whole = [min(-(-n // side) * side, all_) for n, all_ in zip(asked, counts, strict=True)]
         assert cut.tile == tuple(whole)
     parts = strip_mine(scalar, schedule)
     got = np.zeros(SIZE, np.uint8)
