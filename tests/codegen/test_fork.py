@@ -36,3 +36,47 @@ def test_a_child_can_compile() -> None:
         check=False,
     )
     assert result.stdout.strip() == "0", result.stderr
+
+
+PLANNING = """
+import os, signal, threading
+import numpy as np
+import tilejit as tj
+
+signal.alarm(100)
+source = np.arange(700 * 701, dtype=np.uint32).reshape(700, 701)
+stop = False
+
+def plan(offset):
+    k = 0
+    while not stop:
+        k += 1
+        part = source[: 400 + k % 300, : 300 + offset]
+        tj.copyto(np.empty(part.shape[::-1], np.uint32), part.T)
+
+threads = [threading.Thread(target=plan, args=(k,)) for k in range(3)]
+for thread in threads:
+    thread.start()
+codes = []
+for n in range(20):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        part = source[:, : 250 + n]
+        copied = np.empty(part.shape[::-1], np.uint32)
+        tj.copyto(copied, part.T)
+        os._exit(0 if (copied == part.T).all() else 1)
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+stop = True
+for thread in threads:
+    thread.join()
+print(codes)
+"""
+
+
+def test_children_of_threads_that_plan_can_copy() -> None:
+    """No lock that another thread holds at the fork is waited for."""
+    result = subprocess.run(
+        [sys.executable, "-c", PLANNING], env=environment(), capture_output=True, text=True, check=False
+    )
+    assert result.stdout.strip() == str([0] * 20), result.stderr
