@@ -32,7 +32,7 @@ ALIAS_BYTES = 2048
 FAR_BYTES = 1 << 17
 """From this distance on between source rows a tile has half as many: each row is a page of its own."""
 
-PANEL_COLUMNS = {1: 2048, 2: 4096, 4: 2048, 8: 1024, 16: 512, 32: 256, 64: 128}
+PANEL_COLUMNS = {1: 2048, 2: 4096, 4: 2048, 8: 256, 16: 256, 32: 256, 64: 128}
 """Columns of a panel that is staged by long result rows, by the bytes of an element: long panels beat square
 ones, as far as the buffer stays in the second cache."""
 

@@ -89,7 +89,6 @@ def staged_rows(what: Moved, kind: str) -> Any:
         The bytes behind the last whole line wait in front of the buffer's row for the next two lines.
         """
         row_bytes = columns * source_width
-        asks = prefetches(row_bytes)
         for r0 in range(0, rows, chunk):
             r1 = min(r0 + chunk, rows)
             fill_panel(buffer + 64, src, row_offsets + 8 * r0, r1 - r0, places, columns)
@@ -108,13 +107,12 @@ def staged_rows(what: Moved, kind: str) -> Any:
                 last = end & ~63
                 for at in range(first, last, 64):
                     drain_line(at, at + here)
-                    for _ in range(asks):
-                        prefetch_line(asked + min(ahead, row_bytes - 1))
-                        ahead += 64
-                        if ahead >= row_bytes + 63:
-                            ahead = 0
-                            ahead_row = min(ahead_row + 1, chunk - 1)
-                            asked = ahead_src + int64_at(ahead_rows, ahead_row)
+                    prefetch_line(asked + ahead)
+                    ahead += 64
+                    if ahead >= row_bytes + 63:
+                        ahead = 0
+                        ahead_row = min(ahead_row + 1, chunk - 1)
+                        asked = ahead_src + int64_at(ahead_rows, ahead_row)
                 if r1 < rows:
                     drain_64(begin + here - 64, end + here - 64)
                 elif max(first, last) < end:
