@@ -82,7 +82,7 @@ def cpu_level() -> CpuLevel:
     Raises:
         KernelError: TILEJIT_CPU names no level, or one that this CPU does not have.
     """
-    wanted, levels = settings().cpu.lower(), host_levels()
+    wanted, levels = settings().cpu, host_levels()
     if not wanted:
         return level_named(levels[0]) if levels else CpuLevel("generic", _own_triple(), "generic", "")
     level = level_named(wanted)

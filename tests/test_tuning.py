@@ -195,8 +195,8 @@ def test_a_strip_of_packed_elements_is_whole_bytes() -> None:
 
 
 def test_a_transpose_is_told_its_tile() -> None:
-    """Whole lines each way, 16 elements; every row where there are fewer."""
-    sizes = ((16, (16, 16)), ((32, 64), (32, 64)), ((8, 65), (16, 80)), (200, (200, 200)), ("auto", (96, 96)))
+    """Whole lines each way, 16 elements; all there are where more are asked for."""
+    sizes = ((16, (16, 16)), ((32, 64), (32, 64)), ((8, 65), (16, 77)), (200, (123, 77)), ("auto", (96, 77)))
     for size, tile in sizes:
         program = plan_of((123, 77), virtual_vector_size=size)._program
         assert program is not None

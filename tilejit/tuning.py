@@ -51,7 +51,10 @@ def _vector_size(size: Any) -> int | tuple[int, int] | None:
     if not isinstance(size, tuple | list):
         return _positive(size)
     if len(size) != 2:
-        raise LayoutError(f"virtual_vector_size={size!r:.40}\n  write one number, or two: rows and columns")
+        numbers = "1 number" if len(size) == 1 else f"{len(size)} numbers"
+        raise LayoutError(
+            f"virtual_vector_size has {numbers}\n  write one, without brackets, or two: rows and columns"
+        )
     return _positive(size[0]), _positive(size[1])
 
 

@@ -137,7 +137,13 @@ def test_levels(level: str) -> None:
         pytest.skip("this is that run")
     chosen = [f"{__file__}::test_every_routine[{name}]" for name in AT_LEVELS]
     command = [executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *chosen]
-    done = run(command, env=environment(TILEJIT_CPU=level), capture_output=True, text=True, check=False)
+    done = run(
+        command,
+        env=environment(TILEJIT_CPU=level, PYTEST_ADDOPTS=""),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if "but this CPU has only" in done.stdout:
         pytest.skip(f"no {level} here")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -304,7 +304,13 @@ def test_levels(level: str) -> None:
     tests += ["test_small_transposes[transpose_small_u16]", "test_runs_at_every_alignment[True]"]
     chosen = [f"{__file__}::{test}" for test in tests]
     command = [executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *chosen]
-    done = run(command, env=environment(TILEJIT_CPU=level), capture_output=True, text=True, check=False)
+    done = run(
+        command,
+        env=environment(TILEJIT_CPU=level, PYTEST_ADDOPTS=""),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if "but this CPU has only" in done.stdout:
         pytest.skip(f"no {level} here")
     assert done.returncode == 0, done.stdout + done.stderr
