@@ -19,7 +19,7 @@ MOST_JOINED = 1 << 14
 TILE_LINES = 6
 """Lines each way of a tile that is stored at its places."""
 
-SHARED_SETS = {1: (6, 6), 2: (2, 12), 4: (6, 6), 8: (2, 6), 16: (2, 6), 32: (8, 6), 64: (8, 6)}
+SHARED_SETS = {1: (6, 6), 2: (2, 12), 4: (6, 6), 8: (8, 8), 16: (6, 6), 32: (8, 6), 64: (8, 6)}
 """The same where source rows share sets of the cache, by the bytes of an element: rows, columns. Measured on
 transposes of 64-128 MB with rows of a power of two, Zen 5, 2026-11."""
 
