@@ -18,7 +18,9 @@ from tilejit.layout.indexing import linear_index, multi_index
 from tilejit.layout.layout import Layout
 from tilejit.layout.shape import BufferShape, Shape, TupleShape, make_shape
 from tilejit.plan import CopyPlan, plan_copy
+from tilejit.relayout import relayout
 from tilejit.tiled_array import TiledArray
+from tilejit.tiles import gather_tiles, scatter_tiles
 
 __version__ = "0.1.0"
 
@@ -39,11 +41,14 @@ __all__ = [
     "copyto",
     "explain",
     "formats",
+    "gather_tiles",
     "linear_index",
     "make_shape",
     "multi_index",
     "named_format",
     "pack",
     "plan_copy",
+    "relayout",
+    "scatter_tiles",
     "unpack",
 ]

@@ -66,7 +66,7 @@ def pack(
     if keep and out is None:
         raise LayoutError('padding="keep" keeps what out= holds\n  give out=, or a value')
     fill = None if keep else padding_bytes(spec.padding_value if padding is None else padding, spec.element)
-    target = _output(out, spec, array)
+    target = output_tiled(out, spec, array)
     count = thread_count(threads, array.nbytes + spec.size_in_bytes)
     if source is None:
         _pack_through_numpy(array, target, fill, count)
@@ -208,8 +208,13 @@ def _source_element(array: Array, spec: Shape, casting: str) -> Element | None:
     return None
 
 
-def _output(out: Any, spec: Shape, array: Array) -> TiledArray:
-    """A TiledArray over `out`, or over fresh memory."""
+def output_tiled(out: Any, spec: Shape, source: Array) -> TiledArray:
+    """A TiledArray over `out`, or over fresh memory.
+
+    Raises:
+        LayoutError: `out` does not hold the shape, is read-only, or overlaps the source.
+        TypeError: it is no array.
+    """
     if out is None:
         dtype = np.dtype(np.uint8) if spec.packed else spec.dtype
         length = spec.size_in_bytes // dtype.itemsize
@@ -219,8 +224,8 @@ def _output(out: Any, spec: Shape, array: Array) -> TiledArray:
     buffer = checked_buffer(out.buffer if isinstance(out, TiledArray) else out, spec, "out")
     if not buffer.flags.writeable:
         raise LayoutError("out is read-only")
-    if np.may_share_memory(buffer, array):
-        raise LayoutError("out overlaps the array that is packed\n  give out= memory of its own")
+    if np.may_share_memory(buffer, source):
+        raise LayoutError("out overlaps what is copied into it\n  give out= memory of its own")
     return out if isinstance(out, TiledArray) else TiledArray(buffer, spec)
 
 

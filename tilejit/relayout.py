@@ -1,0 +1,92 @@
+"""relayout: from one tiled buffer to another in one pass, without the array in between."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from codegen.errors import LayoutError
+from codegen.pipeline import CopyProgram
+from codegen.threads import thread_count
+from tilejit.convert import buffer_element, output_tiled
+from tilejit.layout.as_layout import as_layout
+from tilejit.layout.indexing import access_map, shape_name
+from tilejit.layout.padding import padding_bytes
+from tilejit.layout.shape import Shape
+from tilejit.programs import compiled
+from tilejit.tiled_array import TiledArray, address_of, check_packable
+from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
+
+
+def relayout(
+    t: TiledArray,
+    obj: Any,
+    *,
+    out: Any = None,
+    padding: Any = None,
+    threads: int | None = None,
+    virtual_vector_size: Any = AUTO,
+    specialize: str = STRUCTURE,
+    tune: bool = False,
+) -> TiledArray:
+    """Bring a tiled array into another layout.
+
+    >>> u = tilejit.relayout(t, "{1,0:T(32,32)(16,16)}")
+
+    Equal to pack(unpack(t), obj), in one pass and without the array in row-major order. t: a TiledArray. obj:
+    whatever `as_layout` reads, of the same dimensions and dtype. out: a flat array of the element dtype, a
+    uint8 array or a TiledArray, of the right size, apart from t. padding: None for the new layout's own
+    padding value, else 0; a number; or "keep" to leave what `out` holds; t's own padding is not read. The
+    other keywords are those of `copyto`.
+
+    Raises:
+        LayoutError: layout, padding, `out` or a keyword are wrong; nothing has been written.
+        TypeError: an argument is of a wrong type.
+    """
+    tuning = read_tuning(virtual_vector_size, specialize, tune)
+    if not isinstance(t, TiledArray):
+        raise TypeError(
+            f"relayout takes a TiledArray, not {type(t).__name__}\n"
+            "  pack an array; put a buffer into TiledArray.from_buffer"
+        )
+    spec = as_layout(obj, dims=t.shape, dtype=t.spec.primitive_type)
+    check_packable(spec)
+    if spec.primitive_type != t.spec.primitive_type:
+        raise LayoutError(
+            f"the tiled array is {t.spec.primitive_type}, the layout {spec.primitive_type}\n"
+            "  give the layout of the same dtype; to convert, pack(unpack(t), ..., casting=...)"
+        )
+    if isinstance(padding, str) and padding != "keep":
+        raise LayoutError(f'padding={padding[:40]!r}: write "keep", a number, or None')
+    keep = isinstance(padding, str)
+    if keep and out is None:
+        raise LayoutError('padding="keep" keeps what out= holds\n  give out=, or a value')
+    fill = None if keep else padding_bytes(spec.padding_value if padding is None else padding, spec.element)
+    source = address_of(t)
+    target = output_tiled(out, spec, t.buffer)
+    count = thread_count(threads, t.nbytes + spec.size_in_bytes)
+    program = relayout_program(t.spec, spec, fill, count > 1, tuning)
+    program.run(source, address_of(target), count, alive=(t, target))
+    return target
+
+
+@lru_cache(maxsize=256)
+def relayout_program(
+    source: Shape, target: Shape, fill: bytes | None, threaded: bool, tuning: Tuning = DEFAULT
+) -> CopyProgram:
+    """The copy between two tiled buffers of the same array.
+
+    Raises:
+        LayoutError: the dimensions differ.
+    """
+    if source.dimensions != target.dimensions:
+        raise LayoutError(f"{shape_name(source)} and {shape_name(target)} are not of the same array")
+    return compiled(
+        access_map(source),
+        access_map(target),
+        buffer_element(source),
+        buffer_element(target),
+        threaded=threaded,
+        tuning=tuning,
+        padding=fill,
+    )
