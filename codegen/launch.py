@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 from codegen.ir import Interleave, Transpose
 from codegen.kernel import Step
 from codegen.lazy import lazy
+from codegen.passes.normalise import int_size
 from codegen.refine import PairTable
 from codegen.threads import scratch
-from codegen.tiles import LINE_BYTES, Panel, TileGrid
+from codegen.tiles import AHEAD_BYTES, LINE_BYTES, Panel, TileGrid
 from codegen.verify import check_bounds
 
 TABLE_CHUNK = 1 << 12
@@ -22,8 +24,12 @@ TABLE_CHUNK = 1 << 12
 SMALL_TABLE = 1 << 12
 """Tables up to this extent are worked out once, not chunk by chunk."""
 
-OFFSET_ARGUMENTS = ("src_offsets", "dst_offsets")
-"""What a kernel gets in front of all else where it loops over the entries of offset tables."""
+OFFSET_ARGUMENTS = ("src_offsets", "dst_offsets", "ahead", "ahead_low", "ahead_bytes")
+"""What a kernel gets in front of all else where it loops over the entries of offset tables. The last three say
+how many entries ahead it asks for source lines, from where on in an entry, and for how many bytes."""
+
+MOST_AHEAD = 1 << 14
+"""Entries that read more than this, or less than half of what they span, are not asked for ahead."""
 
 GRID_ARGUMENTS = (
     "tiles",
@@ -64,7 +70,7 @@ class Launch:
     @lazy
     def sizes(self) -> NDArray[np.int64]:
         """The table of arguments; addresses of tables that are made for each call are still 0."""
-        front: list[int] = [0, 0] if self.tables else []
+        front: list[int] = [0, 0, *self._ahead] if self.tables else []
         if self.grid:
             front += self._grid_arguments(self.grid)
         inner = self.step.vectorised.innermost
@@ -72,6 +78,16 @@ class Launch:
             front.append(inner.lines.offsets.ctypes.data)
         values = [*front, *(self.fill or ()), *(value for _, value in self.step.sizes)]
         return np.array([v - (1 << 64) if v >= 1 << 63 else v for v in values], np.int64)
+
+    @property
+    def _ahead(self) -> tuple[int, int, int]:
+        """The entries ahead; the first unit, and the bytes from there on, that an entry of the tables reads."""
+        low, stop, _, _ = self.reach
+        loops = prod(int_size(loop.extent) for loop in self.step.scalar.loops)
+        span = (stop - low) // self._units[0]
+        read = loops * self.step.scalar.buffer("dst").element.bits // 8
+        entries = -(-AHEAD_BYTES // max(read, 1))
+        return entries, low - self.src_offset, span if read <= MOST_AHEAD and span <= 2 * read else 0
 
     @lazy
     def grid(self) -> TileGrid | None:

@@ -29,6 +29,10 @@ SRC, DST, ROW, ROWS, COLUMN, COLUMNS, NEXT_SRC, NEXT_ROW = range(FIELDS)
 
 LINE_BYTES = 64
 LANE_BYTES = 16
+AHEAD_BYTES = 4096
+"""How far ahead of a run's source lines are asked for where the place of the next run is known: the memory's
+latency times what one core moves in a nanosecond. Measured on tiles in random order: 0.7 of memcpy without,
+0.8 at 2048, 1.1 at 4096 (Zen 5, 2026-11)."""
 STAGED_LINES = 2
 """Lines of each result row that a panel of long rows holds at one time."""
 

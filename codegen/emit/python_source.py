@@ -87,9 +87,27 @@ def _statement(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str], *, 
             with out.block(f"for {axis} in range(begin, end):"):
                 out.line(f"src_{axis} = {at[0]} + int64_at(src_offsets, {axis})")
                 out.line(f"dst_{axis} = {at[1]} + int64_at(dst_offsets, {axis})")
+                _ask_ahead(axis, nest, out, at[0])
                 _statement(body, out, nest, (f"src_{axis}", f"dst_{axis}"), first=False)
         case _:
             _transfer(stmt, out, nest, at)
+
+
+def _ask_ahead(axis: str, nest: LoopNest, out: Writer, src: str) -> None:
+    """Lines that ask for what a later entry of the table reads; entries lie anywhere, no hardware foresees it.
+
+    Runs ask line by line, with each they write, for the entry that is a page's worth of bytes ahead.
+    """
+    inner = nest.innermost
+    if not _streams(inner):
+        return
+    later = f"int64_at(src_offsets, min({axis} + ahead, end - 1))"
+    if isinstance(inner, CopyRun):
+        out.line(f"later = {later} - int64_at(src_offsets, {axis})")
+        return
+    start = f"{src} + {later} + ahead_low"
+    start = f"({start}) >> 3" if nest.buffer("src").unit_bits == 1 else start
+    out.line(f"prefetch_span({start}, ahead_bytes)")
 
 
 def _advanced(axis: str, nest: LoopNest, out: Writer, at: tuple[str, str]) -> tuple[str, str]:
@@ -108,6 +126,8 @@ def _advanced(axis: str, nest: LoopNest, out: Writer, at: tuple[str, str]) -> tu
 def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> None:
     src, dst = at
     match stmt:
+        case CopyRun(_, _, count, True) if nest.table_loop:
+            out.line(f"stream_run_ahead({dst}, {src}, {_text(count)}, later)")
         case CopyRun(_, _, count, stream):
             out.line(f"{'stream' if stream else 'copy'}_run({dst}, {src}, {_text(count)})")
         case FillRun(_, count):

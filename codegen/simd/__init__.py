@@ -82,6 +82,7 @@ PREFIXES = (
     "copy_run",
     "stream_",
     "fill_run",
+    "prefetch_span",
     "f32_",
     "bf16_",
 )

@@ -20,6 +20,7 @@ from codegen.simd.memory import (
     store_u64,
     stream_64,
 )
+from codegen.tiles import AHEAD_BYTES
 
 
 @njit(error_model="numpy")
@@ -85,6 +86,31 @@ def stream_run(dst, src, count):
         copy_run(dst, src, count)
     else:
         stream_middle(dst, src, count)
+
+
+@njit(error_model="numpy")
+def stream_run_ahead(dst, src, count, later):
+    """As `stream_run`; asks for lines a page ahead, behind the end in the run at src + later."""
+    inside = max(count - AHEAD_BYTES, 0)
+    begins = later + (AHEAD_BYTES - count if inside else 0)
+    head = min(-dst & 63, count)
+    stop = head + ((count - head) & ~63)
+    if head:
+        prefetch_line(src + begins)
+        copy_run(dst, src, head)
+    for k in range(head, stop, 64):
+        prefetch_line(src + k + (AHEAD_BYTES if k < inside else begins))
+        stream_64(dst + k, src + k)
+    if stop < count:
+        prefetch_line(src + stop + begins)
+        copy_run(dst + stop, src + stop, count - stop)
+
+
+@njit(error_model="numpy")
+def prefetch_span(start, count):
+    """Ask for the lines of `count` bytes."""
+    for k in range(0, count, 64):
+        prefetch_line(start + k)
 
 
 @njit(error_model="numpy")
