@@ -10,7 +10,7 @@ import pytest
 
 from codegen.errors import LayoutError
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
-from tilejit.layout.formats import named_format
+from tilejit.layout.as_layout import named_format
 from tilejit.layout.helpers import byte_strides, reshape_is_bitcast, validate_layout
 from tilejit.layout.layout import Layout
 from tilejit.layout.shape import Shape, make_shape

@@ -1,8 +1,8 @@
 """Layouts: XLA's shapes and their text, sizes, helpers, named formats, and the one reader of them all."""
 
-from tilejit.layout.as_layout import as_layout
+from tilejit.layout.as_layout import as_layout, format_recipe, named_format
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, primitive_type
-from tilejit.layout.formats import describe_format, format_parameters, formats, named_format, register
+from tilejit.layout.formats import describe_format, format_parameters, formats, register_format
 from tilejit.layout.helpers import (
     axis_letters,
     bump_indices,
@@ -35,6 +35,7 @@ __all__ = [
     "describe_format",
     "dimension_stride",
     "format_parameters",
+    "format_recipe",
     "formats",
     "in_bounds",
     "is_dim_major",
@@ -43,7 +44,7 @@ __all__ = [
     "named_format",
     "normalize_dimension",
     "primitive_type",
-    "register",
+    "register_format",
     "reshape_is_bitcast",
     "tile_steps",
     "validate_layout",
