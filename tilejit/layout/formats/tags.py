@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import prod
 
 from codegen.errors import LayoutError
+from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.formats.blocking import Blocking, Digit
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.tokens import MAX_INT64, mistake, small_int
@@ -70,9 +71,9 @@ class Tag:
 def is_tag(text: str) -> bool:
     """Whether a text is meant as a tag, right or wrong: a tag's form, and dimensions that oneDNN knows.
 
-    nChw16c, nchw, nchw16c, aBc -> True    col32, tpu, NC1HWC0 -> False
+    nChw16c, nchw, nchw16c, aBc -> True    col32, tpu, NC1HWC0, BF16 -> False
     """
-    if len(text) > MAX_TAG or not _FORM.fullmatch(text):
+    if len(text) > MAX_TAG or not _FORM.fullmatch(text) or text.lower() in PRIMITIVE_TYPES:
         return False
     letters = _order(text)
     return frozenset(letters.lower()) in _LETTERS or (
