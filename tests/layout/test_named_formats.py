@@ -12,7 +12,7 @@ import pytest
 import tilejit as tj
 from codegen.errors import LayoutError
 from tests.oracle import random_elements, same_elements, slots_of
-from tilejit.layout.as_layout import format_recipe
+from tilejit.layout.as_layout import recipe_of
 from tilejit.layout.dtypes import primitive_type
 
 PADDING = -1
@@ -20,7 +20,7 @@ PADDING = -1
 
 @dataclass(frozen=True)
 class Row:
-    """r(...) t(...) as users write it: `split` are the factors below a dimension's first, `order` the axes."""
+    """r(...) t(...) as users write it: `split` is what lies below each first digit, `order` the axes."""
 
     name: str
     dtype: str
@@ -102,7 +102,7 @@ OPEN_ENDED = tuple(row for row in ROWS if len(row.dims) == 2 and "tpu" not in ro
 
 
 def uneven(row: Row) -> tuple[int, ...]:
-    """Dimensions a little smaller, so that blocks are cut; tpu's rows are left alone: its tiles go by them."""
+    """Dimensions a little smaller, so that blocks are cut; tpu's rows are left, for its tiles go by them."""
     if row.name.startswith("tpu"):
         return (row.dims[0], row.dims[1] - 1)
     return tuple(max(1, n - k - 1) for k, n in enumerate(row.dims))
@@ -141,7 +141,7 @@ def test_leading_dimensions_stay_in_front(row: Row) -> None:
 def test_the_printed_recipe_is_the_format(row: Row) -> None:
     for dims in sizes(row):
         source: dict[str, Any] = {}
-        exec(format_recipe(row.name, dims, row.dtype, **row.parameters), source)
+        exec(recipe_of(row.name, dims, row.dtype, **row.parameters), source)
         shape = tj.named_format(row.name, dims, row.dtype, **row.parameters)
         x = (np.arange(math.prod(dims)) + 1).reshape(dims)
         slots = row.slots(dims)
@@ -184,6 +184,22 @@ def test_pack_takes_parameters() -> None:
     assert tj.pack(x, "blis-a", mr=4, threads=1).spec == tj.as_layout(
         "blis-a", dims=(5, 7), dtype="f32", mr=4
     )
+    for text in ("blis-a, mr=4", " blis-a ,mr = 4 "):
+        assert str(tj.as_layout(text, dims=(5, 7), dtype="f32")) == "f32[5,7]{1,0:T(4,1)}"
+    for text, says in (
+        ("blis-a,", "comma"),
+        ("blis-a, mr", "comma"),
+        ("blis-a, mr=x", "comma"),
+        ("blis-a, mr=-4", "comma"),
+        ("blis-a, mr=" + "9" * 9999, "comma"),
+        ("blis-a, mr=4, mr=4", "twice"),
+        ("blis-a, mr=0", "mr is 0"),
+        ("nope, mr=4", "no format 'nope'"),
+    ):
+        with pytest.raises(LayoutError, match=says):
+            tj.as_layout(text, dims=(5, 7), dtype="f32")
+    with pytest.raises(LayoutError, match="keyword"):
+        tj.as_layout("blis-a, mr=4", dims=(5, 7), dtype="f32", mr=4)
     with pytest.raises(TypeError, match="'nr'"):
         tj.pack(x, "blis-a", nr=4)
     with pytest.raises(TypeError, match="mr"):

@@ -10,7 +10,7 @@ import pytest
 
 import tilejit as tj
 from codegen.errors import LayoutError
-from tilejit.layout.as_layout import format_recipe
+from tilejit.layout.as_layout import recipe_of
 from tilejit.layout.formats import describe_format, format_parameters, registry
 
 
@@ -49,7 +49,7 @@ def test_what_a_function_may_return(answer: Any) -> None:
     assert tj.named_format("mine", (20, 30), "f32") == want
     assert tj.as_layout(" mine ", dims=(20, 30), dtype=np.float32) == want
     source: dict[str, Any] = {}
-    exec(format_recipe("mine", (20, 30), "f32"), source)
+    exec(recipe_of("mine", (20, 30), "f32"), source)
     x = np.arange(600).reshape(20, 30)
     assert np.array_equal(
         source["pack"](x), np.pad(x, ((0, 4), (0, 2))).reshape(3, 8, 8, 4).swapaxes(1, 2).ravel()

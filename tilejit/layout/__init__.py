@@ -1,6 +1,6 @@
 """Layouts: XLA's shapes and their text, sizes, helpers, named formats, and the one reader of them all."""
 
-from tilejit.layout.as_layout import as_layout, format_recipe, named_format
+from tilejit.layout.as_layout import as_layout, named_format, recipe_of
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, primitive_type
 from tilejit.layout.formats import describe_format, format_parameters, formats, register_format
 from tilejit.layout.helpers import (
@@ -35,7 +35,6 @@ __all__ = [
     "describe_format",
     "dimension_stride",
     "format_parameters",
-    "format_recipe",
     "formats",
     "in_bounds",
     "is_dim_major",
@@ -44,6 +43,7 @@ __all__ = [
     "named_format",
     "normalize_dimension",
     "primitive_type",
+    "recipe_of",
     "register_format",
     "reshape_is_bitcast",
     "tile_steps",

@@ -10,7 +10,7 @@ from tilejit.layout.checks import int_tuple
 from tilejit.layout.dtypes import PrimitiveType, primitive_type
 from tilejit.layout.formats.blocking import Blocking
 from tilejit.layout.formats.pattern_text import is_pattern, parse_pattern
-from tilejit.layout.formats.registry import find_format
+from tilejit.layout.formats.registry import find_format, read_call
 from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.layout import Layout
@@ -35,8 +35,8 @@ def as_layout(
     A pattern is einops': left of the arrow a name for each dimension, or several in parentheses, the most
     major first; right of it all of them in the order of memory. Of the axes of a dimension one may have no
     size: it is the least that makes the dimension fit, and what the sizes make beyond it is padding. `...`
-    stands for any further dimensions, 1 and () for dimensions of size 1. Sizes may stand in the text, too:
-    "(m mi) n -> m n mi, mi=8".
+    stands for any further dimensions, 1 and () for dimensions of size 1. Sizes, and parameters of formats,
+    may stand in the text, too: "(m mi) n -> m n mi, mi=8", "blis-a, mr=8".
 
     Args:
         obj: what to read. A shape's text without a layout is row-major, and its dtype wins over `dtype`.
@@ -50,9 +50,9 @@ def as_layout(
     """
     sizes = None if dims is None else int_tuple(dims, "dims")
     if isinstance(obj, str) and _is_name(obj):
-        name = obj.strip()
+        name, given = _called(obj, parameters)
         find_format(name)
-        return named_format(name, *_needed(sizes, dtype, f"the format {name!r}"), **parameters)
+        return named_format(name, *_needed(sizes, dtype, f"the format {name!r}"), **given)
     if isinstance(obj, str) and is_pattern(obj):
         pattern = parse_pattern(obj)
         wanted, element = _needed(sizes, dtype, "a pattern")
@@ -90,30 +90,40 @@ def named_format(name: str, dims: Iterable[int], dtype: object, **parameters: An
             the rank, or a function that a user registered returns no layout of the array.
         TypeError: a parameter that the format does not take, or an argument of a wrong type.
     """
-    return _shape_of(*_built(name, dims, dtype, parameters))
-
-
-def format_recipe(name: str, dims: Iterable[int], dtype: object, **parameters: Any) -> str:
-    """A named format as NumPy code: a function `pack(x)` that pads, reshapes, transposes x to the buffer.
-
-    Raises:
-        LayoutError: as `named_format`; or NumPy's 64 dimensions do not suffice.
-        TypeError: as `named_format`.
-    """
-    name, built, sizes, element = _built(name, dims, dtype, parameters)
-    shape = _shape_of(name, built, sizes, element)
-    return (
-        built.recipe(array_text(shape), fill_text(shape)) if isinstance(built, Blocking) else shape.recipe()
-    )
-
-
-def _built(
-    name: str, dims: Iterable[int], dtype: object, parameters: dict[str, Any]
-) -> tuple[str, object, tuple[int, ...], PrimitiveType]:
-    """What a format makes of an array, and the array."""
     found = find_format(name)
     sizes, element = _known(int_tuple(dims, "dims")), _array_element(dtype)
-    return name, found.layout(sizes, element, parameters), sizes, element
+    return _shape_of(name, found.layout(sizes, element, parameters), sizes, element)
+
+
+def recipe_of(obj: object, dims: Iterable[int], dtype: object, **parameters: Any) -> str:
+    """A layout as NumPy code: a function `pack(x)` that pads, reshapes, transposes x to the buffer.
+
+    Formats and patterns come as one pad, one reshape and one transpose, others tile by tile.
+
+    Raises:
+        LayoutError: as `as_layout`; or NumPy's 64 dimensions do not suffice.
+        TypeError: as `as_layout`.
+    """
+    sizes = int_tuple(dims, "dims")
+    shape = as_layout(obj, dims=sizes, dtype=dtype, **parameters)
+    built: object = None
+    if isinstance(obj, str) and _is_name(obj):
+        name, given = _called(obj, parameters)
+        built = find_format(name).layout(sizes, shape.element, given)
+    elif isinstance(obj, str) and is_pattern(obj):
+        built = parse_pattern(obj).blocking(sizes, parameters)
+    if isinstance(built, Blocking):
+        return built.recipe(array_text(shape), fill_text(shape))
+    return shape.recipe()
+
+
+def _called(text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A format's name, and its parameters from the text and from keywords together."""
+    name, given = read_call(text)
+    twice = next((key for key in given if key in parameters), None)
+    if twice:
+        raise LayoutError(f"{twice[:40]} stands in the text and in a keyword\n  give it once")
+    return name, {**given, **parameters}
 
 
 def _shape_of(name: str, built: object, dims: tuple[int, ...], element: PrimitiveType) -> Shape:

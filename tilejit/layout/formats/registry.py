@@ -12,9 +12,11 @@ from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
 from tilejit.layout.formats import blocked, tpu
 from tilejit.layout.formats.format import Dims, Format, keywords_of
 from tilejit.layout.formats.tags import is_tag, parse_tag
+from tilejit.layout.tokens import MAX_TEXT, mistake, small_int
 
 MAX_NAME = 64
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*", re.ASCII)
+_PARAMETER = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*([0-9]+)\s*", re.ASCII)
 _FORMATS: dict[str, Format] = {row.name: row for row in (*tpu.FORMATS, *blocked.FORMATS)}
 
 
@@ -109,6 +111,29 @@ def find_format(name: str) -> Format:
         else f"write one of {known}, or a layout such as {{1,0:T(8,128)}}"
     )
     raise LayoutError(f"there is no format {_cut(name)!r}\n  {mend}")
+
+
+def read_call(text: str) -> tuple[str, dict[str, int]]:
+    """A format's name and the parameters that follow it in a text.
+
+    "blis-a, mr=8" -> ("blis-a", {"mr": 8})    " tpu " -> ("tpu", {})
+
+    Raises:
+        LayoutError: a parameter is not written as KEY=NUMBER, or twice.
+    """
+    name, *rest = text[:MAX_TEXT].split(",")
+    given: dict[str, int] = {}
+    at = len(name) + 1
+    for part in rest:
+        match = _PARAMETER.fullmatch(part)
+        value = small_int(match[2]) if match else None
+        if match is None or value is None:
+            raise mistake(text, at, "a comma comes before a parameter of the format", "write e.g. mr=8")
+        if match[1] in given:
+            raise mistake(text, at, f"{_cut(match[1])} is given twice", "give it once")
+        given[match[1]] = value
+        at += len(part) + 1
+    return name.strip(), given
 
 
 def _cut(name: str) -> str:
