@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tilejit as tj
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, TilejitError
 from tests.oracle import random_elements, same_elements, slots_of
 from tilejit.layout.as_layout import recipe_of
-from tilejit.layout.dtypes import primitive_type
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, primitive_type
 
 PADDING = -1
 
@@ -147,6 +150,27 @@ def test_the_printed_recipe_is_the_format(row: Row) -> None:
         slots = row.slots(dims)
         assert source["pack"](x).tolist() == (slots + 1).tolist()
         assert source["pack"](x).size == shape.physical_size
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if "tpu" not in row.name], ids=str)
+def test_the_layout_depends_on_the_width_of_elements_alone(row: Row) -> None:
+    want = tj.named_format(row.name, row.dims, row.dtype, **row.parameters).layout
+    width = primitive_type(row.dtype).bits
+    for element in PRIMITIVE_TYPES.values():
+        if element.bits == width:
+            shape = tj.named_format(row.name, row.dims, element, **row.parameters)
+            assert shape.layout == want
+            assert shape.primitive_type == element.name
+
+
+@given(st.one_of(st.text(max_size=12), st.text("tpu-docblisvnmxax84=, _", max_size=12)))
+def test_strange_names_raise_and_no_more(name: str) -> None:
+    for ask in (
+        lambda: tj.as_layout(name, dims=(3, 4), dtype="f32"),
+        lambda: tj.named_format(name, (3, 4), "f32"),
+    ):
+        with suppress(TilejitError):
+            assert ask().dimensions == (3, 4)
 
 
 def test_every_format_has_a_row() -> None:

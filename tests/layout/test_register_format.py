@@ -63,6 +63,11 @@ def test_parameters_and_description() -> None:
     assert str(tj.named_format("panels", (5, 5), "bf16", rows=4)) == "bf16[5,5]{1,0:T(4,1)}"
     with pytest.raises(TypeError, match="it takes rows"):
         tj.named_format("panels", (5, 5), "bf16", columns=4)
+    tj.register_format("needy", lambda dims, dtype, rows: panels(dims, dtype, rows=rows))
+    assert format_parameters("needy") == ("rows",)
+    assert str(tj.named_format("needy", (5, 5), "bf16", rows=4).layout) == "{1,0:T(4,1)}"
+    with pytest.raises(TypeError, match="rows"):
+        tj.named_format("needy", (5, 5), "bf16")
     tj.register_format("any", lambda dims, dtype, **more: f"{{1,0:T({more['k']},1)}}", "said\nhere")
     assert describe_format("any") == "said"
     assert str(tj.named_format("any", (5, 5), "bf16", k=3).layout) == "{1,0:T(3,1)}"
@@ -100,7 +105,7 @@ def test_a_name_is_taken_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [None, 3, "tpu", lambda: None, lambda dims: None, lambda dims, dtype, more: None], ids=repr
+    "function", [None, 3, "tpu", lambda: None, lambda dims: None, lambda dims, *, dtype: None], ids=repr
 )
 def test_what_is_no_function_of_dims_and_dtype(function: Any) -> None:
     with pytest.raises(TypeError):

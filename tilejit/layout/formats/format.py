@@ -10,7 +10,6 @@ from typing import Any
 from tilejit.layout.dtypes import PrimitiveType
 
 Dims = tuple[int, ...]
-Build = Callable[..., object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +49,13 @@ def keywords_of(function: Callable[..., object]) -> tuple[str, ...] | None:
     def f(dims, dtype, *, block=8) -> ("block",)
 
     Raises:
-        TypeError: it is no function, or cannot be called with dims and dtype alone.
+        TypeError: it is no function, or cannot be called with dims and dtype by place.
     """
     if not callable(function):
         raise TypeError(f"a format is a function of dims and dtype, not {type(function).__name__}")
     try:
         found: Signature = signature(function)
-        found.bind((), None)
+        found.bind_partial((), None)
     except ValueError as error:
         raise TypeError(
             f"nothing is known of the function's parameters: {error}; wrap it in a def"
