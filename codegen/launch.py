@@ -25,8 +25,8 @@ SMALL_TABLE = 1 << 12
 """Tables up to this extent are worked out once, not chunk by chunk."""
 
 OFFSET_ARGUMENTS = ("src_offsets", "dst_offsets", "ahead", "ahead_low", "ahead_bytes")
-"""What a kernel gets in front of all else where it loops over the entries of offset tables. The last three say
-how many entries ahead it asks for source lines, from where on in an entry, and for how many bytes."""
+"""What a kernel gets in front of all else where it loops over the entries of offset tables. The last three
+say how many entries ahead it asks for source lines, from where on in an entry, and for how many bytes."""
 
 MOST_AHEAD = 1 << 14
 """Entries that read more than this, or less than half of what they span, are not asked for ahead."""
@@ -81,7 +81,7 @@ class Launch:
 
     @property
     def _ahead(self) -> tuple[int, int, int]:
-        """The entries ahead; the first unit, and the bytes from there on, that an entry of the tables reads."""
+        """How many entries ahead; the first unit, and the bytes from there on, that an entry reads."""
         low, stop, _, _ = self.reach
         loops = prod(int_size(loop.extent) for loop in self.step.scalar.loops)
         span = (stop - low) // self._units[0]

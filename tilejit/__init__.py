@@ -12,8 +12,8 @@ from codegen.errors import KernelError, LayoutError, LayoutIndexError, StoreErro
 from tilejit.convert import pack, unpack
 from tilejit.copies import copyto
 from tilejit.explain import Explanation, explain
-from tilejit.layout.as_layout import as_layout
-from tilejit.layout.formats import formats, named_format
+from tilejit.layout.as_layout import as_layout, named_format
+from tilejit.layout.formats import formats, register_format
 from tilejit.layout.indexing import linear_index, multi_index
 from tilejit.layout.layout import Layout
 from tilejit.layout.shape import BufferShape, Shape, TupleShape, make_shape
@@ -48,6 +48,7 @@ __all__ = [
     "named_format",
     "pack",
     "plan_copy",
+    "register_format",
     "relayout",
     "scatter_tiles",
     "unpack",

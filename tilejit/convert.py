@@ -40,12 +40,16 @@ def pack(
     virtual_vector_size: Any = AUTO,
     specialize: str = STRUCTURE,
     tune: bool = False,
+    **parameters: Any,
 ) -> TiledArray:
     """Put an array into a tiled buffer.
 
     >>> t = tilejit.pack(x, "{1,0:T(8,128)(2,1)}")
+    >>> t = tilejit.pack(x, "blis-a", mr=8)
+    >>> t = tilejit.pack(x, "(m mi) (n ni) -> m n mi ni", mi=8, ni=128)
 
-    x: any NumPy array, whatever its strides, alignment and byte order. obj: whatever `as_layout` reads. out:
+    x: any NumPy array, whatever its strides, alignment and byte order. obj, parameters: whatever `as_layout`
+    reads, and the keywords of a format or a pattern. out:
     a flat array of the element dtype, a uint8 array or a TiledArray, of the right size, apart from x.
     padding: None for the layout's own padding value, else 0; a number; or "keep" to leave what `out` holds.
     casting: as in np.copyto, where the layout's dtype is not the array's; the conversion is part of the copy.
@@ -53,11 +57,11 @@ def pack(
 
     Raises:
         LayoutError: layout, dtype, padding, `out` or a keyword are wrong; nothing has been written.
-        TypeError: an argument is of a wrong type.
+        TypeError: an argument is of a wrong type, or a keyword neither of pack's nor of the layout's.
     """
     tuning = read_tuning(virtual_vector_size, specialize, tune)
     array = _as_array(x)
-    spec = as_layout(obj, dims=array.shape, dtype=array.dtype)
+    spec = as_layout(obj, dims=array.shape, dtype=array.dtype, **_sizes(parameters))
     check_packable(spec)
     source = _source_element(array, spec, casting)
     if isinstance(padding, str) and padding != "keep":
@@ -163,6 +167,14 @@ def _unpack_program(
 def buffer_element(spec: Shape) -> Element:
     """What the shape's buffer holds."""
     return Element(spec.primitive_type, spec.bits)
+
+
+def _sizes(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of a layout, if the array does not say them already."""
+    for name in ("dims", "dtype"):
+        if name in parameters:
+            raise TypeError(f"pack takes no {name}: the array has its own")
+    return parameters
 
 
 def _as_array(x: Any) -> Array:

@@ -94,7 +94,7 @@ def _statement(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str], *, 
 
 
 def _ask_ahead(axis: str, nest: LoopNest, out: Writer, src: str) -> None:
-    """Lines that ask for what a later entry of the table reads; entries lie anywhere, no hardware foresees it.
+    """Lines that ask for what a later entry of the table reads: entries lie anywhere, hardware foresees none.
 
     Runs ask line by line, with each they write, for the entry that is a page's worth of bytes ahead.
     """

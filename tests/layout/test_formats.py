@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codegen.errors import LayoutError
-from tilejit.layout.as_layout import as_layout
-from tilejit.layout.formats import describe_format, format_parameters, formats, named_format, register
+from tilejit.layout.as_layout import as_layout, named_format
+from tilejit.layout.formats import describe_format, format_parameters, formats
 from tilejit.layout.layout import Layout
 from tilejit.layout.shape import Shape
 
@@ -120,8 +120,6 @@ def test_names() -> None:
         named_format("x" * 10_000, (2,), "f32")
     with pytest.raises(TypeError, match="takes none"):
         named_format("tpu", (2,), "f32", block=3)
-    with pytest.raises(LayoutError, match="already"):
-        register("tpu", "again", lambda dims, element: None)  # type: ignore[arg-type,return-value]
     assert format_parameters("tpu") == ()
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from codegen.errors import LayoutError
+from tilejit.layout.as_layout import named_format
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
-from tilejit.layout.formats import named_format
 from tilejit.layout.helpers import byte_strides, reshape_is_bitcast, validate_layout
 from tilejit.layout.layout import Layout
 from tilejit.layout.shape import Shape, make_shape

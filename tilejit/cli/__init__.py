@@ -1,4 +1,4 @@
-"""The command line: `tilejit demo | pack | unpack | show | explain | cache`.
+"""The command line: `tilejit demo | pack | unpack | show | explain | formats | cache`.
 
 Errors are one line on stderr and exit code 2. Nothing heavy is imported before a command needs it.
 """
@@ -11,7 +11,7 @@ from types import FrameType
 
 import typer
 
-from tilejit.cli import cache, demo, explain, files, pictures
+from tilejit.cli import cache, demo, explain, files, formats, pictures
 from tilejit.cli.errors import OneLineErrors, help_if_alone
 
 app = typer.Typer(
@@ -30,6 +30,7 @@ app.command("pack")(files.pack)
 app.command("unpack")(files.unpack)
 app.command("show")(pictures.show)
 app.command("explain")(explain.explain)
+app.command("formats")(formats.formats)
 app.add_typer(cache.app, name="cache")
 
 

@@ -32,7 +32,7 @@ def show(
     if layout is not None:
         spec = as_layout(layout, dims=spec.dimensions, dtype=spec.primitive_type)
     if as_json:
-        print_json(_facts(spec))
+        print_json(facts(spec))
     else:
         print_picture(spec)
 
@@ -58,7 +58,8 @@ def print_picture(spec: Shape) -> None:
         print_lines(out, memory)
 
 
-def _facts(spec: Shape) -> dict[str, Any]:
+def facts(spec: Shape) -> dict[str, Any]:
+    """What `--json` prints of a shape: its sizes, and where small, the linear index of each element."""
     import numpy as np
 
     from tilejit.layout.indexing import linear_index

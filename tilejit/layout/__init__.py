@@ -1,8 +1,8 @@
 """Layouts: XLA's shapes and their text, sizes, helpers, named formats, and the one reader of them all."""
 
-from tilejit.layout.as_layout import as_layout
+from tilejit.layout.as_layout import as_layout, named_format, recipe_of
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, primitive_type
-from tilejit.layout.formats import describe_format, format_parameters, formats, named_format, register
+from tilejit.layout.formats import describe_format, format_parameters, formats, register_format
 from tilejit.layout.helpers import (
     axis_letters,
     bump_indices,
@@ -43,7 +43,8 @@ __all__ = [
     "named_format",
     "normalize_dimension",
     "primitive_type",
-    "register",
+    "recipe_of",
+    "register_format",
     "reshape_is_bitcast",
     "tile_steps",
     "validate_layout",

@@ -7,29 +7,42 @@ from typing import Any
 
 from codegen.errors import LayoutError
 from tilejit.layout.checks import int_tuple
-from tilejit.layout.dtypes import primitive_type
-from tilejit.layout.formats import describe_format, named_format
+from tilejit.layout.dtypes import PrimitiveType, primitive_type
+from tilejit.layout.formats.blocking import Blocking
+from tilejit.layout.formats.pattern_text import is_pattern, parse_pattern
+from tilejit.layout.formats.registry import find_format, read_call
+from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.layout import Layout
+from tilejit.layout.recipe import fill_text
 from tilejit.layout.shape import UNBOUNDED, BufferShape, Shape, TupleShape
-from tilejit.layout.tokens import tokenize
+from tilejit.layout.tokens import MAX_INT64, shown, tokenize
+from tilejit.layout.xla_print import array_text
 from tilejit.layout.xla_text import parse_layout
 
 
 def as_layout(
     obj: object, *, dims: Iterable[int] | None = None, dtype: object = None, **parameters: Any
 ) -> Shape:
-    """The Shape that something stands for: a Shape, a Layout, XLA's text of either, or a format's name.
+    """The Shape that something stands for: a Shape, a Layout, XLA's text of either, a format, a pattern.
 
     "bf16[1000,300]{1,0:T(8,128)(2,1)}"                          -> itself
     "{1,0:T(8,128)}" with dims (5, 7) and dtype float32          -> f32[5,7]{1,0:T(8,128)}
     "tpu" with dims (33, 300) and dtype bfloat16                 -> bf16[33,300]{1,0:T(8,128)(2,1)}
+    "nChw16c" with dims (2, 20, 5, 7) and dtype float32          -> f32[2,20,5,7]{3,2,1,0:T(16,1,1)}
+    "(m mi) (n ni) -> m n mi ni" with dims (5, 7), float32, mi=8, ni=128 -> f32[5,7]{1,0:T(8,128)}
+
+    A pattern is einops': left of the arrow a name for each dimension, or several in parentheses, the most
+    major first; right of it all of them in the order of memory. Of the axes of a dimension one may have no
+    size: it is the least that makes the dimension fit, and what the sizes make beyond it is padding. `...`
+    stands for any further dimensions, 1 and () for dimensions of size 1. Sizes, and parameters of formats,
+    may stand in the text, too: "(m mi) n -> m n mi, mi=8", "blis-a, mr=8".
 
     Args:
         obj: what to read. A shape's text without a layout is row-major, and its dtype wins over `dtype`.
         dims: the array's dimensions; a shape that names others is refused.
-        dtype: the array's dtype, for a layout alone or a format's name.
-        parameters: keywords of a named format; nothing else takes any.
+        dtype: the array's dtype, for whatever is not a full shape.
+        parameters: keywords of a named format, or the sizes of a pattern's axes; nothing else takes any.
 
     Raises:
         LayoutError: a mistake in the text, other dimensions, dims or dtype missing, a tuple, buffer or token.
@@ -37,12 +50,16 @@ def as_layout(
     """
     sizes = None if dims is None else int_tuple(dims, "dims")
     if isinstance(obj, str) and _is_name(obj):
-        name = obj.strip()
-        describe_format(name)
-        return named_format(name, *_needed(sizes, dtype, f"the format {name!r}"), **parameters)
+        name, given = _called(obj, parameters)
+        find_format(name)
+        return named_format(name, *_needed(sizes, dtype, f"the format {name!r}"), **given)
+    if isinstance(obj, str) and is_pattern(obj):
+        pattern = parse_pattern(obj)
+        wanted, element = _needed(sizes, dtype, "a pattern")
+        return blocked_shape(pattern.blocking(_known(wanted), parameters), _array_element(element))
     if parameters:
         raise TypeError(
-            f"{next(iter(parameters))!r} is a parameter of named formats, not of {type(obj).__name__}"
+            f"{next(iter(parameters))[:40]!r} is a parameter of named formats, not of {type(obj).__name__}"
         )
     if isinstance(obj, str):
         obj = _read(obj, sizes)
@@ -56,16 +73,106 @@ def as_layout(
         )
     if not isinstance(obj, Shape):
         raise TypeError(
-            f"a layout is a Shape, a Layout, a text such as 'f32[3,5]{{1,0:T(2,2)}}' or a format's name, "
-            f"not {type(obj).__name__}"
+            f"a layout is a Shape, a Layout, a text such as 'f32[3,5]{{1,0:T(2,2)}}', a format's name or a "
+            f"pattern, not {type(obj).__name__}"
         )
     return _checked(obj, sizes)
+
+
+def named_format(name: str, dims: Iterable[int], dtype: object, **parameters: Any) -> Shape:
+    """The Shape of an array of those dimensions in a named format.
+
+    ("tpu", (33, 300), "bf16") -> bf16[33,300]{1,0:T(8,128)(2,1)}
+    ("OIhw16i16o", (64, 32, 3, 3), "f32") -> f32[64,32,3,3]{3,2,1,0:T(16,16,1,1)(16,1,1,1)}
+
+    Raises:
+        LayoutError: there is no such format (the message names the nearest), it has no rule for the dtype or
+            the rank, or a function that a user registered returns no layout of the array.
+        TypeError: a parameter that the format does not take, or an argument of a wrong type.
+    """
+    found = find_format(name)
+    sizes, element = _known(int_tuple(dims, "dims")), _array_element(dtype)
+    return _shape_of(name, found.layout(sizes, element, parameters), sizes, element)
+
+
+def recipe_of(obj: object, dims: Iterable[int], dtype: object, **parameters: Any) -> str:
+    """A layout as NumPy code: a function `pack(x)` that pads, reshapes, transposes x to the buffer.
+
+    Formats and patterns come as one pad, one reshape and one transpose, others tile by tile.
+
+    Raises:
+        LayoutError: as `as_layout`; or NumPy's 64 dimensions do not suffice.
+        TypeError: as `as_layout`.
+    """
+    sizes = int_tuple(dims, "dims")
+    shape = as_layout(obj, dims=sizes, dtype=dtype, **parameters)
+    built: object = None
+    if isinstance(obj, str) and _is_name(obj):
+        name, given = _called(obj, parameters)
+        built = find_format(name).layout(sizes, shape.element, given)
+    elif isinstance(obj, str) and is_pattern(obj):
+        built = parse_pattern(obj).blocking(sizes, parameters)
+    if isinstance(built, Blocking):
+        return built.recipe(array_text(shape), fill_text(shape))
+    return shape.recipe()
+
+
+def _called(text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A format's name, and its parameters from the text and from keywords together."""
+    name, given = read_call(text)
+    twice = next((key for key in given if key in parameters), None)
+    if twice:
+        raise LayoutError(f"{twice[:40]} stands in the text and in a keyword\n  give it once")
+    return name, {**given, **parameters}
+
+
+def _shape_of(name: str, built: object, dims: tuple[int, ...], element: PrimitiveType) -> Shape:
+    """The Shape that a format's answer stands for."""
+    if isinstance(built, Blocking):
+        return blocked_shape(built, element)
+    if isinstance(built, Shape) and built.dimensions == dims and built.primitive_type == element.name:
+        return built
+    if isinstance(built, str) and _is_name(built):
+        raise LayoutError(
+            f"the function of the format {name!r} returns a name, {built[:40]!r}\n"
+            "  return tilejit.named_format(…) of it"
+        )
+    try:
+        shape = as_layout(built, dims=dims, dtype=element)
+    except (LayoutError, TypeError) as error:
+        raise LayoutError(
+            f"the function of the format {name!r} returns no layout of the array: {error}"
+        ) from error
+    if shape.primitive_type != element.name:
+        raise LayoutError(
+            f"the function of the format {name!r} returns a layout of {shape.primitive_type}, "
+            f"but the array is of {element.name}\n  make it with the dtype that the function is given"
+        )
+    return shape
+
+
+def _array_element(dtype: object) -> PrimitiveType:
+    """The element type of an array."""
+    element = primitive_type(dtype)
+    if not element.is_array_element:
+        raise LayoutError(f"there are no arrays of {element.name}\n  give the dtype of an array")
+    return element
+
+
+def _known(dims: tuple[int, ...]) -> tuple[int, ...]:
+    """Dimensions that are sizes: a format or a pattern cannot go by `?`."""
+    for size in dims:
+        if not 0 <= size <= MAX_INT64:
+            raise LayoutError(
+                f"a dimension is {'?' if size == UNBOUNDED else shown(size)}\n  give a size from 0 to 2^63-1"
+            )
+    return dims
 
 
 def _is_name(text: str) -> bool:
     """Whether a text can only be a format's name: a letter first, and no brackets anywhere."""
     stripped = text.strip()
-    return stripped[:1].isalpha() and not any(sign in stripped for sign in "[](){}")
+    return stripped[:1].isalpha() and not any(sign in stripped for sign in "[](){}>")
 
 
 def _read(text: str, dims: tuple[int, ...] | None) -> object:

@@ -32,13 +32,13 @@ def recipe(shape: Shape) -> str:
     steps, extents = tile_steps(shape)
     lines = _order_lines(shape)
     for step, before in zip(steps, extents, strict=False):
-        lines += _step_lines(step, before, _fill(shape))
+        lines += _step_lines(step, before, fill_text(shape))
     lines.append("x = x.reshape(-1)")
     slots = 1
     for extent in extents[-1]:
         slots *= extent
     if shape.physical_size > slots:
-        lines.append(f"x = np.pad(x, (0, {shape.physical_size - slots}){_fill(shape)})")
+        lines.append(f"x = np.pad(x, (0, {shape.physical_size - slots}){fill_text(shape)})")
     lines += _packing_lines(shape)
     body = "\n".join(f"    {line}" for line in [*lines, "return x"])
     return f'import numpy as np\n\n\ndef pack(x):\n    """{array_text(shape)}"""\n{body}\n'
@@ -50,7 +50,7 @@ def _order_lines(shape: Shape) -> list[str]:
     lines: list[str] = []
     padded = shape.padded_dimensions
     if padded is not None and padded != shape.dimensions:
-        lines.append(_pad_line(shape.dimensions, padded, _fill(shape)))
+        lines.append(_pad_line(shape.dimensions, padded, fill_text(shape)))
     order = tuple(reversed(shape.minor_to_major))
     if order != tuple(range(shape.rank)):
         lines.append(f"x = x.transpose({_numbers(order)})")
@@ -95,7 +95,7 @@ def _packing_lines(shape: Shape) -> list[str]:
     group = 8 // bits
     rest = -shape.physical_size % group
     return [
-        *([f"x = np.pad(x, (0, {rest}){_fill(shape)})"] if rest else []),
+        *([f"x = np.pad(x, (0, {rest}){fill_text(shape)})"] if rest else []),
         f"x = (x.view(np.uint8) & {2**bits - 1}).reshape(-1, {group})",
         f"x = np.bitwise_or.reduce(x << np.arange(0, 8, {bits}, dtype=np.uint8), axis=1)",
     ]
@@ -106,7 +106,7 @@ def _pad_line(now: tuple[int, ...], wanted: tuple[int, ...], fill: str) -> str:
     return f"x = np.pad(x, ({widths}{',' if len(now) == 1 else ''}){fill})"
 
 
-def _fill(shape: Shape) -> str:
+def fill_text(shape: Shape) -> str:
     """The argument of np.pad that gives the padding value, if it is not NumPy's own zero."""
     value = shape.padding_value
     if value is None and shape.primitive_type == "f8e8m0fnu":

@@ -1,111 +1,18 @@
-"""Formats with a name: from an array's dimensions and dtype to its Shape."""
+"""What TPUs store arrays in: the rule that compiled programs follow today, and the list of XLA's page."""
 
 from __future__ import annotations
 
-import difflib
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from inspect import Parameter, signature
-from typing import Any
 
 from codegen.errors import LayoutError
-from tilejit.layout.checks import int_tuple
-from tilejit.layout.dtypes import PrimitiveType, primitive_type
+from tilejit.layout.dtypes import PrimitiveType
+from tilejit.layout.formats.format import Format
 from tilejit.layout.shape import Shape, make_shape
 
 LANES = 128
 # The tile height that a second-minor size must be a multiple of to get it, by elements to 32 bits.
 _FULL_HEIGHT = {1: 8, 2: 8, 4: 32, 8: 64}
 Tiles = tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A named format: what it is in one line, and the function from dimensions and type to a Shape."""
-
-    name: str
-    description: str
-    build: Callable[..., Shape]
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """The keywords that the format takes beside dims and dtype."""
-        return tuple(
-            p.name for p in signature(self.build).parameters.values() if p.kind is Parameter.KEYWORD_ONLY
-        )
-
-
-_FORMATS: dict[str, Format] = {}
-
-
-def register(name: str, description: str, build: Callable[..., Shape]) -> None:
-    """Add a format; `build(dims, primitive_type, *, …)` returns its Shape, parameters by keyword only.
-
-    Raises:
-        LayoutError: the name is taken.
-    """
-    if name in _FORMATS:
-        raise LayoutError(f"a format named {name!r} is there already\n  choose another name")
-    _FORMATS[name] = Format(name, description, build)
-
-
-def formats() -> tuple[str, ...]:
-    """The names of the formats; `describe_format` says what each is.
-
-    -> ("tpu", "tpu-doc", …)
-    """
-    return tuple(_FORMATS)
-
-
-def describe_format(name: str) -> str:
-    """What a format is, in one line.
-
-    Raises:
-        LayoutError: there is no such format.
-    """
-    return _find(name).description
-
-
-def format_parameters(name: str) -> tuple[str, ...]:
-    """The keywords that a format takes beside dims and dtype.
-
-    Raises:
-        LayoutError: there is no such format.
-    """
-    return _find(name).parameters
-
-
-def named_format(name: str, dims: Iterable[int], dtype: object, **parameters: Any) -> Shape:
-    """The Shape of an array of those dimensions in a named format.
-
-    ("tpu", (33, 300), "bf16") -> bf16[33,300]{1,0:T(8,128)(2,1)}
-
-    Raises:
-        LayoutError: there is no such format (the message names the nearest), or it has no rule for the dtype.
-        TypeError: a parameter that the format does not take, or an argument of a wrong type.
-    """
-    found = _find(name)
-    unknown = [key for key in parameters if key not in found.parameters]
-    if unknown:
-        takes = f"it takes {', '.join(found.parameters)}" if found.parameters else "it takes none"
-        raise TypeError(f"the format {name!r} has no parameter {unknown[0]!r}; {takes}")
-    sizes = int_tuple(dims, "dims")
-    element = primitive_type(dtype)
-    if not element.is_array_element:
-        raise LayoutError(f"there are no arrays of {element.name}\n  give the dtype of an array")
-    return found.build(sizes, element, **parameters)
-
-
-def _find(name: str) -> Format:
-    if not isinstance(name, str):
-        raise TypeError(f"a format's name is a str, not {type(name).__name__}")
-    if name in _FORMATS:
-        return _FORMATS[name]
-    close = difflib.get_close_matches(name[:64].lower(), _FORMATS, n=1, cutoff=0.4)
-    known = ", ".join(list(_FORMATS)[:12])
-    mend = f"write {close[0]!r}" if close else f"write one of {known}, or a layout such as {{1,0:T(8,128)}}"
-    raise LayoutError(f"there is no format {(name if len(name) <= 40 else name[:40] + '…')!r}\n  {mend}")
 
 
 def _tpu(dims: tuple[int, ...], element: PrimitiveType) -> Shape:
@@ -196,7 +103,19 @@ def _tpu_doc(dims: tuple[int, ...], element: PrimitiveType) -> Shape:
     return make_shape(element, dims, tiles=((8, LANES), (32 // element.bits, 1)))
 
 
-register("tpu", "what TPU programs use today: tiles and the order of dimensions by dtype and shape", _tpu)
-register(
-    "tpu-doc", "XLA's documented TPU tiles: descending order, (8,128) and a second tile by dtype", _tpu_doc
+FORMATS = (
+    Format(
+        "tpu",
+        "what TPU programs use today: tiles and the order of dimensions by dtype and shape",
+        _tpu,
+        (),
+        ((16, 256), "bf16"),
+    ),
+    Format(
+        "tpu-doc",
+        "XLA's documented TPU tiles: descending order, (8,128) and a second tile by dtype",
+        _tpu_doc,
+        (),
+        ((16, 256), "bf16"),
+    ),
 )

@@ -1,0 +1,105 @@
+"""`tilejit formats`: the list, and one format in full."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tests.cli.running import fails, run
+from tests.oracle import slots_of
+from tilejit.cli.formats import table
+from tilejit.layout.formats import describe_format
+
+
+@pytest.mark.parametrize("columns", [16, 30, 40, 47, 48, 80, 200])
+def test_the_list_fits(columns: int) -> None:
+    result = run("formats", columns=columns)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.isascii()
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines)) <= max(columns, 18)
+    assert [line.split()[0] for line in lines if not line.startswith(" ")][:-1] == list(tj.formats())
+    words = " ".join(result.stdout.split())
+    assert all(describe_format(name) in words or columns < 20 for name in tj.formats())
+
+
+def test_the_table_puts_descriptions_below_where_it_is_narrow() -> None:
+    assert table([("a", "one two"), ("bcd", "three")], 80) == ["a    one two", "bcd  three"]
+    assert table([("a", "one two"), ("bcd", "three")], 9) == ["a", "  one two", "bcd", "  three"]
+
+
+def test_the_list_as_json() -> None:
+    rows = json.loads(run("formats", "--json").stdout)
+    assert [row["name"] for row in rows] == list(tj.formats())
+    assert {"name": "blis-a", "description": describe_format("blis-a"), "parameters": ["mr"]} in rows
+
+
+@pytest.mark.parametrize("name", [*tj.formats(), "aBc8b", "gOIhw8o4i", "nhwc"])
+def test_one_format(name: str) -> None:
+    result = run("formats", name, columns=60)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.isascii()
+    assert result.stdout.startswith(f"{name}: ")
+    facts = json.loads(run("formats", name, "--json").stdout)
+    assert facts["shape"] in result.stdout
+    assert facts["recipe"].strip() in result.stdout
+    spec = tj.Shape.parse(facts["shape"])
+    source: dict[str, Any] = {}
+    exec(facts["recipe"], source)
+    if not spec.packed:
+        x = np.arange(1, 1 + np.prod(spec.dimensions)).reshape(spec.dimensions)
+        assert np.array_equal(source["pack"](x), slots_of(spec) + 1)
+
+
+def test_arrays_and_parameters_are_taken() -> None:
+    text = run("formats", "blis-a", "mr=4", "--dims", "10, 6", "--dtype", "f64").stdout
+    assert "f64[10,6]{1,0:T(4,1)}" in text
+    assert "x = x.reshape(3, 4, 6)" in text
+    assert "{1,0:T(16,32)(16,16)}" in run("formats", "tenstorrent", "tile=16,32").stdout
+    assert "u8[0,6]" in run("formats", "morton", "--dims", "0,6").stdout
+    assert run("formats", "blis-a, mr=4").stdout == run("formats", "blis-a", "mr=4").stdout
+    pattern = run("formats", "(m mi) n -> m n mi", "mi=4", "--dims", "10,6")
+    assert pattern.stdout.startswith("(m mi) n -> m n mi\n")
+    assert "f32[10,6]{1,0:T(4,1)}" in pattern.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("nope",), "no format"),
+        (("nChw16",), "no letter"),
+        (("blis-a", "nr=4"), "it takes mr"),
+        (("blis-a", "mr=x"), "no parameter"),
+        (("blis-a", "mr=-4"), "no parameter"),
+        (("blis-a", "mr"), "no parameter"),
+        (("blis-a", "=4"), "no parameter"),
+        (("blis-a", "mr=4,4"), "integer"),
+        (("blis-a", "mr=" + "9" * 50), "no parameter"),
+        (("blis-a", "--dims", "3"), "2 or more dimensions"),
+        (("blis-a", "--dims", "3,x"), "no dimensions"),
+        (("blis-a", "--dims", "3,-1"), "no dimensions"),
+        (("blis-a", "--dtype", "int"), "dtype"),
+        (("vnni", "--dtype", "f32"), "no rule"),
+        (("m n -> n m",), "dims"),
+        (("m n -> n", "--dims", "2,3"), "missing"),
+        (("m n -> n m", "k=3", "--dims", "2,3"), "no axis"),
+    ],
+    ids=str,
+)
+def test_errors_are_one_line(arguments: tuple[str, ...], says: str) -> None:
+    assert says in fails("formats", *arguments)
+
+
+def test_pack_takes_a_pattern(tmp_path: Any) -> None:
+    x = np.arange(30, dtype=np.float32).reshape(5, 6)
+    np.save(tmp_path / "x.npy", x)
+    layout = "(m mi) n -> m n mi, mi=4"
+    result = run("pack", tmp_path / "x.npy", tmp_path / "t.npy", "--layout", layout)
+    assert result.exit_code == 0, result.output
+    want = np.pad(x, ((0, 3), (0, 0))).reshape(2, 4, 6).swapaxes(1, 2).ravel()
+    assert np.array_equal(np.load(tmp_path / "t.npy"), want)
+    assert "{1,0:T(4,1)}" in run("show", "f32[5,6]", "--layout", "blis-a, mr=4").stdout

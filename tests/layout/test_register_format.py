@@ -1,0 +1,154 @@
+"""Formats that users register."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from codegen.errors import LayoutError
+from tilejit.layout.as_layout import recipe_of
+from tilejit.layout.formats import describe_format, format_parameters, registry
+
+
+@pytest.fixture(autouse=True)
+def _only_here() -> Iterator[None]:
+    known = dict(registry._FORMATS)
+    yield
+    registry._FORMATS.clear()
+    registry._FORMATS.update(known)
+
+
+def panels(dims: tuple[int, ...], dtype: Any, *, rows: int = 6) -> str:
+    """Panels of a few rows.
+
+    More.
+    """
+    assert isinstance(dtype, np.dtype)
+    return f"{{1,0:T({rows},1)}}"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda dims, dtype: tj.make_shape(dtype, dims, tiles=[(8, 4)]),
+        lambda dims, dtype: tj.Layout((1, 0), ((8, 4),)),
+        lambda dims, dtype: "{1,0:T(8,4)}",
+        lambda dims, dtype: "f32[20,30]{1,0:T(8,4)}",
+        lambda dims, dtype: "(m mi) (n ni) -> m n mi ni, mi=8, ni=4",
+        lambda dims, dtype: tj.as_layout("m n -> m n", dims=dims, dtype=dtype) and "{1,0:T(8,4)}",
+    ],
+)
+def test_what_a_function_may_return(answer: Any) -> None:
+    tj.register_format("mine", answer)
+    assert "mine" in tj.formats()
+    want = tj.Shape.parse("f32[20,30]{1,0:T(8,4)}")
+    assert tj.named_format("mine", (20, 30), "f32") == want
+    assert tj.as_layout(" mine ", dims=(20, 30), dtype=np.float32) == want
+    source: dict[str, Any] = {}
+    exec(recipe_of("mine", (20, 30), "f32"), source)
+    x = np.arange(600).reshape(20, 30)
+    assert np.array_equal(
+        source["pack"](x), np.pad(x, ((0, 4), (0, 2))).reshape(3, 8, 8, 4).swapaxes(1, 2).ravel()
+    )
+
+
+def test_parameters_and_description() -> None:
+    tj.register_format("panels", panels)
+    assert describe_format("panels") == "Panels of a few rows."
+    assert format_parameters("panels") == ("rows",)
+    assert str(tj.named_format("panels", (5, 5), "bf16", rows=4)) == "bf16[5,5]{1,0:T(4,1)}"
+    with pytest.raises(TypeError, match="it takes rows"):
+        tj.named_format("panels", (5, 5), "bf16", columns=4)
+    tj.register_format("needy", lambda dims, dtype, rows: panels(dims, dtype, rows=rows))
+    assert format_parameters("needy") == ("rows",)
+    assert str(tj.named_format("needy", (5, 5), "bf16", rows=4).layout) == "{1,0:T(4,1)}"
+    with pytest.raises(TypeError, match="rows"):
+        tj.named_format("needy", (5, 5), "bf16")
+    tj.register_format("any", lambda dims, dtype, **more: f"{{1,0:T({more['k']},1)}}", "said\nhere")
+    assert describe_format("any") == "said"
+    assert str(tj.named_format("any", (5, 5), "bf16", k=3).layout) == "{1,0:T(3,1)}"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("tpu", "already"),
+        ("nChw16c", "already"),
+        ("nhwc", "tag of oneDNN"),
+        ("aBc8b", "tag of oneDNN"),
+        ("f32", "dtype"),
+        ("BF16", "dtype"),
+        ("", "begin with a letter"),
+        ("8x8", "begin with a letter"),
+        ("my format", "begin with a letter"),
+        ("é", "begin with a letter"),
+        ("a" * 65, "up to 64"),
+        ("a->b", "begin with a letter"),
+        ("mine\n", "begin with a letter"),
+    ],
+    ids=repr,
+)
+def test_bad_names(name: str, says: str) -> None:
+    with pytest.raises(LayoutError, match=says):
+        tj.register_format(name, panels)
+    assert len(name) == 0 or name not in tj.formats() or name in ("tpu", "nChw16c")
+
+
+def test_a_name_is_taken_once() -> None:
+    tj.register_format("mine", panels)
+    with pytest.raises(LayoutError, match="already"):
+        tj.register_format("mine", panels)
+
+
+@pytest.mark.parametrize(
+    "function", [None, 3, "tpu", lambda: None, lambda dims: None, lambda dims, *, dtype: None], ids=repr
+)
+def test_what_is_no_function_of_dims_and_dtype(function: Any) -> None:
+    with pytest.raises(TypeError):
+        tj.register_format("mine", function)
+    assert "mine" not in tj.formats()
+
+
+@pytest.mark.parametrize(("name", "description"), [(3, None), (None, None), ("mine", 3)], ids=str)
+def test_wrong_types(name: Any, description: Any) -> None:
+    with pytest.raises(TypeError):
+        tj.register_format(name, panels, description)
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (None, "not NoneType"),
+        (3, "not int"),
+        ((1, 0), "not tuple"),
+        ("tpu", "returns a name, 'tpu'"),
+        ("mine", "returns a name"),
+        ("{1,0:T(8,", "missing"),
+        ("{0}", "no layout of the array"),
+        ("f32[3,3]", "no layout of the array"),
+        ("s8[20,30]{1,0}", "of s8, but the array is of f32"),
+        ("(f32[2])", "tuple"),
+        ("m n -> n", "missing right"),
+        (tj.Shape.parse("f32[2]"), "no layout of the array"),
+        (tj.Layout((0,)), "no layout of the array"),
+    ],
+    ids=str,
+)
+def test_what_a_function_may_not_return(answer: Any, says: str) -> None:
+    tj.register_format("mine", lambda dims, dtype: answer)
+    with pytest.raises(LayoutError, match="'mine'") as caught:
+        tj.named_format("mine", (20, 30), "f32")
+    assert says.strip("'") in str(caught.value)
+
+
+def test_a_function_s_own_errors_come_through() -> None:
+    def fails(dims: Any, dtype: Any) -> None:
+        raise ZeroDivisionError("mine")
+
+    tj.register_format("mine", fails)
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        tj.as_layout("mine", dims=(2,), dtype="f32")

@@ -1,0 +1,149 @@
+"""`tilejit formats`: the named formats, and one of them in full."""
+
+from __future__ import annotations
+
+import textwrap
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from codegen.errors import LayoutError
+from tilejit.cli.output import console, print_json, print_lines
+from tilejit.cli.pictures import facts, print_picture
+
+if TYPE_CHECKING:
+    from tilejit.layout.shape import Shape
+
+NARROWEST = 30
+"""Columns that a description needs beside the name; in fewer it stands below."""
+
+
+def formats(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="A format, a tag of oneDNN's or a pattern; all formats if absent."
+        ),
+    ] = None,
+    parameters: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=NUMBER...", help="Its parameters, such as mr=8.")
+    ] = None,
+    dims: Annotated[
+        str | None, typer.Option("--dims", metavar="D,D,...", help="The array's dimensions, e.g. 33,300.")
+    ] = None,
+    dtype: Annotated[str | None, typer.Option("--dtype", metavar="T", help="Its dtype, e.g. bf16.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
+) -> None:
+    """List the named formats, or show one: as NumPy code, as XLA's tiles, as a picture.
+
+    Example: tilejit formats blis-a mr=4 --dims 10,6 --dtype f32
+    """
+    if name is None:
+        _list(as_json)
+        return
+    from tilejit.layout.as_layout import as_layout, recipe_of
+
+    wanted, element = _array(name, dims, dtype)
+    values = dict(_parameter(text) for text in parameters or ())
+    try:
+        spec = as_layout(name, dims=wanted, dtype=element, **values)
+        recipe = recipe_of(name, spec.dimensions, spec.primitive_type, **values)
+    except TypeError as error:
+        raise typer.BadParameter(str(error)) from error
+    cute = _cute_text(spec)
+    if as_json:
+        print_json({**facts(spec), "format": name, "parameters": values, "recipe": recipe, "cute": cute})
+        return
+    out = console()
+    print_lines(out, _heading(name))
+    out.print()
+    print_lines(out, recipe.rstrip("\n"))
+    out.print()
+    if cute is not None:
+        print_lines(out, f"CuTe      {cute}")
+    print_picture(spec)
+
+
+def _list(as_json: bool) -> None:
+    from tilejit.layout.formats import describe_format, format_parameters
+    from tilejit.layout.formats import formats as names
+
+    rows = [(name, describe_format(name), format_parameters(name)) for name in names()]
+    if as_json:
+        print_json([{"name": n, "description": d, "parameters": list(p)} for n, d, p in rows])
+        return
+    out = console()
+    texts = [(n, d + (f" ({', '.join(p)})" if p else "")) for n, d, p in rows]
+    texts.append(("aBcd16b, …" if out.is_terminal else "aBcd16b, ...", "any other blocked tag of oneDNN's"))
+    for line in table(texts, out.width):
+        print_lines(out, line)
+
+
+def table(rows: list[tuple[str, str]], width: int) -> list[str]:
+    """Names and descriptions in two columns, or below each other where the second would be narrow.
+
+    [("tpu", "what TPUs use")], 80 -> ["tpu  what TPUs use"]    10 -> ["tpu", "  what", "  TPUs use"]
+    """
+    column = max(len(name) for name, _ in rows) + 2
+    narrow = width - column < NARROWEST
+    indent = 2 if narrow else column
+    lines: list[str] = []
+    for name, text in rows:
+        wrapped = textwrap.wrap(text, max(1, width - indent))
+        if narrow:
+            lines.append(name)
+            lines += [" " * indent + line for line in wrapped]
+        else:
+            lines += [f"{name if k == 0 else '':{column}}{line}" for k, line in enumerate(wrapped)]
+    return lines
+
+
+def _array(name: str, dims: str | None, dtype: str | None) -> tuple[tuple[int, ...] | None, str | None]:
+    """The array to show a format on: as asked, else a small one of the format's own."""
+    from tilejit.layout.formats.pattern_text import is_pattern
+    from tilejit.layout.formats.registry import find_format, read_call
+
+    given = None if dims is None else _dims(dims)
+    example = None if is_pattern(name) else find_format(read_call(name)[0]).example
+    small, element = example or (None, "f32")
+    return small if given is None else given, element if dtype is None else dtype
+
+
+def _dims(text: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
+        raise LayoutError(f"--dims {text[:40]!r} are no dimensions\n  write e.g. --dims 33,300")
+    return tuple(map(int, parts))
+
+
+def _parameter(text: str) -> tuple[str, int | tuple[int, ...]]:
+    key, _, value = text.partition("=")
+    parts = value.split(",")
+    if not key or not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
+        raise LayoutError(f"{text[:40]!r} is no parameter\n  write e.g. mr=8, or tile=16,32 for two numbers")
+    numbers = tuple(map(int, parts))
+    return key, numbers[0] if len(numbers) == 1 else numbers
+
+
+def _heading(name: str) -> str:
+    from tilejit.layout.formats.pattern_text import is_pattern
+    from tilejit.layout.formats.registry import find_format, read_call
+
+    if is_pattern(name):
+        return name
+    found = find_format(read_call(name)[0])
+    takes = f" ({', '.join(found.parameters)})" if found.parameters else ""
+    return f"{found.name}: {found.description}{takes}"
+
+
+def _cute_text(spec: Shape) -> str | None:
+    """The CuTe layout of a shape; None where there is none, or no CuTe here."""
+    try:
+        convert: Any = getattr(import_module("tilejit.cute"), "from_xla", None)
+    except ModuleNotFoundError:
+        return None
+    try:
+        return None if convert is None else str(convert(spec))
+    except LayoutError:
+        return None

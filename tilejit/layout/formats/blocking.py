@@ -1,0 +1,123 @@
+"""`Blocking`: an array cut into digits, and the order of the digits in memory: pad, reshape, transpose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from codegen.errors import LayoutError
+from tilejit.layout.checks import int_tuple, set_fields
+from tilejit.layout.recipe import MAX_NUMPY_RANK
+from tilejit.layout.tokens import MAX_INT64, shown
+
+Digit = tuple[int, int]
+"""A dimension, and the number of a digit in it, the most major first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocking:
+    """Digits of each dimension, and where they go.
+
+    [40,300] as (5,8) and (3,128), the blocks kept whole:
+    Blocking((40, 300), ((5, 8), (3, 128)), ((0, 0), (1, 0), (0, 1), (1, 1)))
+
+    Attributes:
+        dimensions: of the array, in elements.
+        digits: for each dimension the sizes of its digits, the most major first; where they make more than
+            the dimension, the rest is padding.
+        order: every digit once, in the order of memory, the most major first.
+
+    Raises:
+        LayoutError: at construction, for digits smaller than a dimension, or an order that is none.
+        TypeError: at construction, for anything but integers.
+    """
+
+    dimensions: tuple[int, ...]
+    digits: tuple[tuple[int, ...], ...]
+    order: tuple[Digit, ...]
+
+    def __post_init__(self) -> None:
+        """Check that digits hold the dimensions and that the order names each once."""
+        dims = int_tuple(self.dimensions, "dimensions")
+        digits = tuple(int_tuple(sizes, "digits") for sizes in self.digits)
+        set_fields(self, dimensions=dims, digits=digits)
+        if len(digits) != len(dims):
+            raise LayoutError(
+                f"there are digits for {len(digits)} of {len(dims)} dimensions\n  give them for each"
+            )
+        for size, sizes in zip(dims, digits, strict=True):
+            _check_digits(size, sizes)
+        order = tuple(int_tuple(digit, "a digit") for digit in self.order)
+        if sorted(order) != self._places:
+            raise LayoutError("the order is not one of the digits\n  name each (dimension, digit) once")
+        set_fields(self, order=order)
+
+    @property
+    def _places(self) -> list[Digit]:
+        """Every digit, in the order of the reshaped array's axes."""
+        return [(dim, k) for dim, sizes in enumerate(self.digits) for k in range(len(sizes))]
+
+    @property
+    def padded(self) -> tuple[int, ...]:
+        """The dimensions with their padding."""
+        return tuple(map(prod, self.digits))
+
+    @property
+    def heads(self) -> tuple[int, ...] | None:
+        """The dimensions in the order of their first digits, if these stand before all others; else None."""
+        rank = len(self.dimensions)
+        first = self.order[:rank]
+        return tuple(dim for dim, _ in first) if all(number == 0 for _, number in first) else None
+
+    def extent(self, digits: Sequence[Digit]) -> int:
+        """Elements of some digits together, at least 1: no tile has size 0."""
+        return max(1, prod(self.digits[dim][k] for dim, k in digits))
+
+    def is_padded(self, dim: int) -> bool:
+        """Whether the digits make more than the dimension."""
+        return prod(self.digits[dim]) > self.dimensions[dim]
+
+    def is_grown(self, dim: int) -> bool:
+        """Whether whole steps of the first digit are padding: the digits below it make none of these."""
+        first, *rest = self.digits[dim]
+        return first > -(-self.dimensions[dim] // max(1, prod(rest)))
+
+    def recipe(self, heading: str, fill: str = "") -> str:
+        """The source of `pack(x)`, which brings an array to its flat buffer: pad, reshape, transpose.
+
+        heading: what the docstring of `pack` says. fill: the rest of np.pad's arguments, comma first.
+
+        Raises:
+            LayoutError: NumPy's 64 dimensions do not suffice.
+        """
+        count = len(self.order)
+        if count > MAX_NUMPY_RANK:
+            raise LayoutError(
+                f"the recipe needs an array of {count} dimensions\n  NumPy holds {MAX_NUMPY_RANK}; use fewer"
+            )
+        lines = []
+        if self.padded != self.dimensions:
+            widths = tuple((0, p - n) for n, p in zip(self.dimensions, self.padded, strict=True))
+            lines.append(f"x = np.pad(x, {widths}{fill})")
+        sizes = [size for digits in self.digits for size in digits]
+        if len(sizes) != len(self.dimensions):
+            lines.append(f"x = x.reshape({', '.join(map(str, sizes))})")
+        axes = [self._places.index(digit) for digit in self.order]
+        if axes != sorted(axes):
+            lines.append(f"x = x.transpose({', '.join(map(str, axes))})")
+        body = "\n".join(f"    {line}" for line in [*lines, "return x.reshape(-1)"])
+        return f'import numpy as np\n\n\ndef pack(x):\n    """{heading}"""\n{body}\n'
+
+
+def _check_digits(size: int, digits: tuple[int, ...]) -> None:
+    if not digits:
+        raise LayoutError("a dimension has no digits\n  give it one, of its own size")
+    for digit in digits:
+        if not 0 <= digit <= MAX_INT64:
+            raise LayoutError(f"a digit is {shown(digit)}\n  give a size from 0 to 2^63-1")
+    if prod(digits) < size:
+        raise LayoutError(
+            f"the digits {' x '.join(map(str, digits))} make {shown(prod(digits))}, "
+            f"less than the dimension's {shown(size)}\n  make them larger"
+        )

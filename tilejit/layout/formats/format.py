@@ -1,0 +1,73 @@
+"""`Format`: a name, what it stands for, and the function from an array to its layout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import Parameter, Signature, signature
+from typing import Any
+
+from tilejit.layout.dtypes import PrimitiveType
+
+Dims = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A named format.
+
+    Attributes:
+        name: what `as_layout` knows it by.
+        description: what it is, in one line.
+        build: build(dims, element, **parameters) -> anything `as_layout` reads but a name, or a Blocking.
+        parameters: the keywords beside dims and dtype, None where it takes any.
+        example: dimensions and dtype of a small array, for pictures; None where there is none.
+    """
+
+    name: str
+    description: str
+    build: Callable[..., object]
+    parameters: tuple[str, ...] | None = ()
+    example: tuple[Dims, str] | None = None
+
+    def layout(self, dims: Dims, element: PrimitiveType, parameters: dict[str, Any]) -> object:
+        """What `build` says of an array.
+
+        Raises:
+            TypeError: a parameter that the format does not take.
+        """
+        unknown = [key for key in parameters if self.parameters is not None and key not in self.parameters]
+        if unknown:
+            takes = f"it takes {', '.join(self.parameters)}" if self.parameters else "it takes none"
+            raise TypeError(f"the format {self.name!r} has no parameter {unknown[0][:40]!r}; {takes}")
+        return self.build(dims, element, **parameters)
+
+
+def keywords_of(function: Callable[..., object]) -> tuple[str, ...] | None:
+    """The parameters of a function after the first two that can be given by keyword; None where any can.
+
+    def f(dims, dtype, *, block=8) -> ("block",)
+
+    Raises:
+        TypeError: it is no function, or cannot be called with dims and dtype by place.
+    """
+    if not callable(function):
+        raise TypeError(f"a format is a function of dims and dtype, not {type(function).__name__}")
+    try:
+        found: Signature = signature(function)
+        found.bind_partial((), None)
+    except ValueError as error:
+        raise TypeError(
+            f"nothing is known of the function's parameters: {error}; wrap it in a def"
+        ) from error
+    except TypeError as error:
+        raise TypeError(
+            f"a format is called with dims and dtype, its parameters by keyword; this is not: {error}"
+        ) from error
+    rest = list(found.parameters.values())
+    rest = rest[
+        sum(p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) for p in rest[:2]) :
+    ]
+    if any(p.kind is Parameter.VAR_KEYWORD for p in rest):
+        return None
+    return tuple(p.name for p in rest if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY))

@@ -1,0 +1,154 @@
+"""Layouts written as einops writes them: "(m mi) (n ni) -> m n mi ni"."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from codegen.errors import LayoutError
+from tilejit.layout.formats.blocking import Blocking, Digit
+from tilejit.layout.helpers import dims_text
+from tilejit.layout.tokens import MAX_INT64, Token, mistake, shown
+
+Sizes = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The axes of one dimension, the most major first, units left out, and where it stands in the text."""
+
+    axes: tuple[Token, ...]
+    at: int
+    ellipsis: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A parsed pattern: the groups of the left side, the names in the order of memory, the sizes it gives."""
+
+    text: str
+    groups: tuple[Group, ...]
+    order: tuple[str, ...]
+    sizes: tuple[tuple[str, int], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The axes of the left side, the ellipsis left out."""
+        return tuple(axis.text for group in self.groups for axis in group.axes)
+
+    def blocking(self, dims: tuple[int, ...], sizes: Sizes) -> Blocking:
+        """The digits of an array of those dimensions.
+
+        "(m mi) (n ni) -> m n mi ni" of [30,300] with mi=8, ni=128: (4,8) and (3,128), in the order 0 2 1 3
+
+        Of the axes of a dimension one may have no size: it is the least that makes the dimension fit. What
+        the sizes make beyond the dimension is padding.
+
+        Raises:
+            LayoutError: another number of dimensions, sizes missing, given twice, below 1 or too small.
+            TypeError: a size is no integer, or of an axis that the pattern has not.
+        """
+        known = self._known(sizes)
+        groups = self._spread(dims)
+        digits: list[tuple[int, ...]] = []
+        places: dict[str, list[Digit]] = {"...": []}
+        units: list[int] = []
+        for dim, (size, group) in enumerate(zip(dims, groups, strict=True)):
+            if group.ellipsis:
+                digits.append((size,))
+                places["..."].append((dim, 0))
+                continue
+            digits.append(self._digits(dim, size, group, known) or (1,))
+            places.update({axis.text: [(dim, k)] for k, axis in enumerate(group.axes)})
+            if not group.axes:
+                units.append(dim)
+        order = [digit for name in self.order for digit in places[name]]
+        return Blocking(dims, tuple(digits), tuple(_with_units(order, units)))
+
+    def _known(self, sizes: Sizes) -> dict[str, int]:
+        """Sizes from the text and from keywords together."""
+        known = dict(self.sizes)
+        for name, size in sizes.items():
+            if name not in self.names:
+                raise TypeError(
+                    f"the pattern has no axis {cut(name)!r}; it has {', '.join(self.names[:16]) or 'none'}"
+                )
+            if name in known:
+                raise LayoutError(
+                    f"the size of {name} stands in the pattern and in a keyword\n  give it once"
+                )
+            known[name] = checked_size(name, size)
+        return known
+
+    def _spread(self, dims: tuple[int, ...]) -> list[Group]:
+        """A group for each dimension."""
+        spread = next((k for k, group in enumerate(self.groups) if group.ellipsis), None)
+        if spread is None and len(dims) == len(self.groups):
+            return list(self.groups)
+        if spread is None or len(dims) < len(self.groups) - 1:
+            least = "" if spread is None else "at least "
+            count = len(self.groups) - (spread is not None)
+            raise LayoutError(
+                f"the pattern {cut(self.text)!r} is of {least}{count} dimensions, "
+                f"the array is {dims_text(dims)}\n"
+                "  write one name or one (…) for each, or ... for those in front"
+            )
+        more = len(dims) - len(self.groups) + 1
+        return [*self.groups[:spread], *[self.groups[spread]] * more, *self.groups[spread + 1 :]]
+
+    def _digits(self, dim: int, size: int, group: Group, known: Mapping[str, int]) -> tuple[int, ...]:
+        unknown = [axis for axis in group.axes if axis.text not in known]
+        if len(unknown) > 1:
+            first, second = unknown[0].text, unknown[1].text
+            raise mistake(
+                self.text,
+                unknown[1].at,
+                f"{first} and {second} are both of unknown size",
+                f"give one of them, e.g. {second}=8",
+            )
+        total = prod(known.get(axis.text, 1) for axis in group.axes)
+        if size == 0:  # no elements, no buffer, whatever the sizes
+            return (0, *(known.get(axis.text, 1) for axis in group.axes[1:]))
+        if unknown:
+            rest = -(-size // total)
+            return tuple(known.get(axis.text, rest) for axis in group.axes)
+        if total < size:
+            what = " and ".join(axis.text for axis in group.axes[:4]) or "1"
+            raise mistake(
+                self.text,
+                group.at,
+                f"the sizes of {what} make {shown(total)}, but dimension {dim} has {shown(size)}",
+                "make them larger, or leave one out",
+            )
+        return tuple(known[axis.text] for axis in group.axes)
+
+
+def checked_size(name: str, size: object) -> int:
+    """A size that a caller gave by keyword, as an int.
+
+    Raises:
+        LayoutError: it is not from 1 to 2^63-1.
+        TypeError: it is no integer.
+    """
+    try:
+        value = operator.index(size)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{name} is an integer, not {type(size).__name__}") from None
+    if not 1 <= value <= MAX_INT64:
+        raise LayoutError(f"{name} is {shown(value)}\n  give a number from 1 to 2^63-1")
+    return value
+
+
+def _with_units(order: list[Digit], units: list[int]) -> list[Digit]:
+    """The order with the digits of empty groups, each where it moves nothing: before the next dimension's."""
+    for dim in reversed(units):
+        after = (k for k, digit in enumerate(order) if digit == (dim + 1, 0))
+        order.insert(next(after, len(order)), (dim, 0))
+    return order
+
+
+def cut(text: str) -> str:
+    """A text for a message, shortened where it is long."""
+    return text if len(text) <= 40 else text[:40] + "…"

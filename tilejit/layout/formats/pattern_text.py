@@ -1,0 +1,199 @@
+"""The text of a pattern.
+
+pattern := item* "->" target* size*
+item    := NAME | "1" | "..." | "(" (NAME | "1")* ")"        one a dimension of the array
+target  := NAME | "1" | "..." | "(" target* ")"              the order of memory, the most major first
+size    := "," NAME "=" INT
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from typing import NoReturn
+
+from tilejit.layout.formats.pattern import Group, Pattern, cut
+from tilejit.layout.tokens import MAX_TEXT, Token, mistake, small_int
+
+_TOKEN = re.compile(
+    r"(?P<skip>\s+)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<int>[0-9]+)|(?P<sign>->|\.\.\.|[(),=])", re.ASCII
+)
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+MAX_AXES = 1024
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a text means a pattern: it has an arrow, and XLA's texts have none but in comments.
+
+    "a b -> b a" -> True    "f32[2] // a -> b" -> False
+    """
+    return "->" in text and "->" in _COMMENT.sub("", text)
+
+
+def parse_pattern(text: str) -> Pattern:
+    """Read a pattern.
+
+    "(m mi) n -> m n mi, mi=8" -> groups (m mi), (n); order m n mi; sizes mi=8
+
+    Raises:
+        LayoutError: a mistake in the text; the message shows where and what to write instead.
+        TypeError: not a str.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"a pattern is a str, not {type(text).__name__}")
+    return _parse(str(text))
+
+
+@functools.lru_cache(maxsize=256)
+def _parse(text: str) -> Pattern:
+    return _Reader(text).pattern()
+
+
+class _Reader:
+    """A position in the tokens of a pattern, and a method for each rule of its grammar."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = _tokenize(text)
+        self.place = 0
+
+    @property
+    def now(self) -> Token:
+        return self.tokens[self.place]
+
+    def take(self) -> Token:
+        token = self.now
+        self.place = min(self.place + 1, len(self.tokens) - 1)
+        return token
+
+    def accept(self, sign: str) -> bool:
+        if self.now.kind != "sign" or self.now.text != sign:
+            return False
+        self.take()
+        return True
+
+    def fail(self, cause: str, mend: str, at: int | None = None) -> NoReturn:
+        raise mistake(self.text, self.now.at if at is None else at, cause, mend)
+
+    def found(self) -> str:
+        return "the text ends" if self.now.kind == "end" else f"found {cut(self.now.text)!r}"
+
+    def pattern(self) -> Pattern:
+        groups = self.left()
+        axes = {axis.text: axis for group in groups for axis in group.axes}
+        spread = next((group for group in groups if group.ellipsis), None)
+        order = self.right(set(axes) | ({"..."} if spread else set()))
+        missing = next((axis for axis in axes.values() if axis.text not in order), None)
+        if missing or (spread and "..." not in order):
+            name, at = (missing.text, missing.at) if missing else ("...", spread.at if spread else 0)
+            self.fail(f"{cut(name)} is missing right of ->", "name it there: no axis may get lost", at)
+        sizes = self.sizes(axes)
+        return Pattern(self.text, tuple(groups), tuple(order), tuple(sizes.items()))
+
+    def left(self) -> list[Group]:
+        groups: list[Group] = []
+        seen: set[str] = set()
+        while not self.accept("->"):
+            at = self.now.at
+            if self.accept("..."):
+                if any(group.ellipsis for group in groups):
+                    self.fail("... stands twice", "keep one", at)
+                groups.append(Group((), at, ellipsis=True))
+            elif self.accept("("):
+                axes: list[Token] = []
+                while not self.accept(")"):
+                    axes += self.axis(seen, "')' is missing", "close the parenthesis")
+                groups.append(Group(tuple(axes), at))
+            else:
+                groups.append(Group(tuple(self.axis(seen, "'->' is missing", "write -> here")), at))
+        return groups
+
+    def axis(self, seen: set[str], cause: str, mend: str) -> list[Token]:
+        """A new name, or a unit, which is none."""
+        token = self.now
+        if token.kind == "int":
+            self.unit()
+            return []
+        if token.kind != "name":
+            if token.text == "..." and cause.startswith("')'"):
+                self.fail("... stands in a parenthesis", "each dimension it stands for is one of its own")
+            if token.text == "(" and cause.startswith("')'"):
+                self.fail("a parenthesis stands in another", "one is enough for a dimension")
+            self.fail(f"{cause}: {self.found()}", mend)
+        if token.text in seen:
+            self.fail(f"{cut(token.text)} stands twice left of ->", "give each axis a name of its own")
+        if len(seen) == MAX_AXES:
+            self.fail(f"the pattern has more than {MAX_AXES} axes", "use fewer")
+        seen.add(token.text)
+        return [self.take()]
+
+    def unit(self) -> None:
+        if small_int(self.now.text) != 1:
+            self.fail("a number other than 1 is no axis", "give it a name, and its size as mi=8")
+        self.take()
+
+    def right(self, known: set[str]) -> list[str]:
+        order: dict[str, None] = {}
+        opened: list[int] = []
+        while self.now.kind != "end" and self.now.text != ",":
+            token = self.now
+            if token.kind == "int":
+                self.unit()
+            elif self.accept("("):
+                opened.append(token.at)
+            elif token.text == ")" and opened:
+                self.take()
+                opened.pop()
+            elif token.kind == "name" or token.text == "...":
+                if token.text not in known:
+                    self.fail(f"{cut(token.text)} does not stand left of ->", "name it there, or take it out")
+                if token.text in order:
+                    self.fail(f"{cut(token.text)} stands twice right of ->", "keep one")
+                order[token.text] = None
+                self.take()
+            else:
+                self.fail(f"{cut(token.text)!r} has no place here", "write the axes in the order of memory")
+        if opened:
+            self.fail("')' is missing", "close the parenthesis", opened[-1])
+        return list(order)
+
+    def sizes(self, axes: Mapping[str, Token]) -> dict[str, int]:
+        sizes: dict[str, int] = {}
+        while self.accept(","):
+            token = self.now
+            if token.kind != "name" or token.text not in axes:
+                self.fail(f"a comma comes before an axis and its size: {self.found()}", "write e.g. mi=8")
+            if token.text in sizes:
+                self.fail(f"the size of {cut(token.text)} is given twice", "give it once")
+            self.take()
+            if not self.accept("="):
+                self.fail(f"'=' is missing after {cut(token.text)}: {self.found()}", "write e.g. mi=8")
+            value = small_int(self.now.text) if self.now.kind == "int" else None
+            if not value:
+                self.fail(f"a size is missing: {self.found()}", "write a number from 1 to 2^63-1")
+            sizes[token.text] = value
+            self.take()
+        if self.now.kind != "end":
+            self.fail(
+                f"the text goes on after a size: {self.found()}", "put a comma here, or take the rest out"
+            )
+        return sizes
+
+
+def _tokenize(text: str) -> list[Token]:
+    if len(text) > MAX_TEXT:
+        raise mistake(text, MAX_TEXT, "the text is longer than 64 KiB", "no layout needs that")
+    tokens: list[Token] = []
+    at = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise mistake(
+                text, at, f"{text[at]!r} means nothing in a pattern", 'write e.g. "(m mi) n -> m n mi, mi=8"'
+            )
+        kind = match.lastgroup or "skip"
+        if kind != "skip":
+            tokens.append(Token(kind, match.group(), at))
+        at = match.end()
+    return [*tokens, Token("end", "", len(text))]

@@ -1,0 +1,140 @@
+"""The formats there are: those that come with TileJIT, and those that users register."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from typing import Any
+
+from codegen.errors import LayoutError
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
+from tilejit.layout.formats import blocked, tpu
+from tilejit.layout.formats.format import Dims, Format, keywords_of
+from tilejit.layout.formats.tags import is_tag, parse_tag
+from tilejit.layout.tokens import MAX_TEXT, mistake, small_int
+
+MAX_NAME = 64
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*", re.ASCII)
+_PARAMETER = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*([0-9]+)\s*", re.ASCII)
+_FORMATS: dict[str, Format] = {row.name: row for row in (*tpu.FORMATS, *blocked.FORMATS)}
+
+
+def register_format(name: str, function: Callable[..., object], description: str | None = None) -> None:
+    """Give a layout of your own a name, for this process.
+
+    >>> def panels(dims, dtype, *, rows=6):
+    ...     "Panels of a few rows, column by column."
+    ...     return f"{{1,0:T({rows},1)}}"
+    >>> tilejit.register_format("panels", panels)
+    >>> t = tilejit.pack(x, "panels", rows=4)
+
+    function: called with the array's dimensions and its NumPy dtype, and with the parameters of the format as
+    keywords; returns what `as_layout` reads but a name: a Shape, a Layout, a text or a pattern.
+    description: one line, the first of the function's docstring if not given.
+
+    Raises:
+        LayoutError: the name is taken, is a tag of oneDNN's or a dtype, or is no plain word.
+        TypeError: the name is no str, or the function cannot be called with dims and dtype.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a format's name is a str, not {type(name).__name__}")
+    if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
+        raise LayoutError(
+            f"{_cut(name)!r} cannot be a format's name\n"
+            f"  begin with a letter and go on with letters, digits, - _ and . up to {MAX_NAME}"
+        )
+    if name in _FORMATS or is_tag(name):
+        kind = "a format" if name in _FORMATS else "a tag of oneDNN's"
+        raise LayoutError(f"{kind} named {name!r} is there already\n  choose another name")
+    if name.lower() in PRIMITIVE_TYPES:
+        raise LayoutError(f"{name!r} is a dtype\n  choose another name")
+    if description is not None and not isinstance(description, str):
+        raise TypeError(f"a description is a str, not {type(description).__name__}")
+    parameters = keywords_of(function)
+    lines = (function.__doc__ if description is None else description) or ""
+    text = next((line.strip() for line in lines.splitlines() if line.strip()), "")
+
+    def build(dims: Dims, element: PrimitiveType, **given: Any) -> object:
+        return function(dims, element.numpy, **given)
+
+    _FORMATS[name] = Format(name, text, build, parameters)
+
+
+def formats() -> tuple[str, ...]:
+    """The names of the formats; `describe_format` says what each is. Blocked tags of oneDNN's are some, too.
+
+    -> ("tpu", "tpu-doc", "tenstorrent", …)
+    """
+    return tuple(_FORMATS)
+
+
+def describe_format(name: str) -> str:
+    """What a format is, in one line.
+
+    Raises:
+        LayoutError: there is no such format.
+    """
+    return find_format(name).description
+
+
+def format_parameters(name: str) -> tuple[str, ...]:
+    """The keywords that a format takes beside dims and dtype; none, too, where it takes any.
+
+    Raises:
+        LayoutError: there is no such format.
+    """
+    return find_format(name).parameters or ()
+
+
+def find_format(name: str) -> Format:
+    """The format of that name, or of a blocked tag such as aBcd16b.
+
+    Raises:
+        LayoutError: there is no such format, and the message names the nearest; or a mistake in the tag.
+        TypeError: the name is no str.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a format's name is a str, not {type(name).__name__}")
+    if name in _FORMATS:
+        return _FORMATS[name]
+    if is_tag(name):
+        parse_tag(name)
+        return blocked.tag_format(name)
+    lowered = name[:MAX_NAME].lower()
+    names = {known.lower(): known for known in _FORMATS}
+    close = difflib.get_close_matches(lowered.replace(" ", "-"), names, n=1, cutoff=0.4)
+    known = ", ".join(list(_FORMATS)[:12])
+    mend = (
+        f"write {names[close[0]]!r}"
+        if close
+        else f"write one of {known}, or a layout such as {{1,0:T(8,128)}}"
+    )
+    raise LayoutError(f"there is no format {_cut(name)!r}\n  {mend}")
+
+
+def read_call(text: str) -> tuple[str, dict[str, int]]:
+    """A format's name and the parameters that follow it in a text.
+
+    "blis-a, mr=8" -> ("blis-a", {"mr": 8})    " tpu " -> ("tpu", {})
+
+    Raises:
+        LayoutError: a parameter is not written as KEY=NUMBER, or twice.
+    """
+    name, *rest = text[:MAX_TEXT].split(",")
+    given: dict[str, int] = {}
+    at = len(name) + 1
+    for part in rest:
+        match = _PARAMETER.fullmatch(part)
+        value = small_int(match[2]) if match else None
+        if match is None or value is None:
+            raise mistake(text, at, "a comma comes before a parameter of the format", "write e.g. mr=8")
+        if match[1] in given:
+            raise mistake(text, at, f"{_cut(match[1])} is given twice", "give it once")
+        given[match[1]] = value
+        at += len(part) + 1
+    return name.strip(), given
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= 40 else name[:40] + "…"

@@ -1,0 +1,205 @@
+"""XLA's tiles for a blocking: the shortest that a bounded search finds, else some.
+
+A tile whose sizes are 1 or a whole axis is a stable partition: what it takes goes to the end, the rest
+stays, both in the order they had; a size between cuts the axis as well. So tiles sort digits as a radix
+sort does that begins with the lowest bit of their keys: tile k takes the digits whose bit k is set. Keys
+grow along the wanted order, strictly where it goes back in the order before; and of two digits of one
+dimension the more major one may not be taken alone.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from itertools import permutations
+
+from codegen.errors import LayoutError
+from tilejit.layout.dtypes import PrimitiveType
+from tilejit.layout.formats.blocking import Blocking, Digit
+from tilejit.layout.shape import Shape, make_shape
+from tilejit.layout.tiling import MAX_TILED_AXES
+
+Keys = Mapping[Digit, int]
+Tiles = tuple[tuple[int, ...], ...]
+Order = tuple[int, ...]
+
+CANDIDATES = 150
+"""Assignments of keys that are compared; those found first tend to be the short ones."""
+VISITS = 3000
+"""Keys that the search tries before it gives up."""
+MOST_TILES = 5
+"""The search goes no further; two or three tiles do for every format in use."""
+MOST_DIGITS = 40
+"""Beyond so many digits there is no search."""
+
+
+@functools.lru_cache(maxsize=256)
+def blocked_shape(blocking: Blocking, element: PrimitiveType) -> Shape:
+    """The Shape of a blocked array, elements narrower than a byte one to a byte.
+
+    [40,300] as (5,8) and (3,128), blocks kept whole, of f32 -> f32[40,300]{1,0:T(8,128)}
+
+    Raises:
+        LayoutError: more digits than tiles can put in order, or a buffer beyond 2^63 bits.
+    """
+    minor_to_major, tiles = spell(blocking)
+    return make_shape(element, blocking.dimensions, minor_to_major, tiles)
+
+
+def spell(blocking: Blocking) -> tuple[Order, Tiles]:
+    """minor_to_major and tiles of the buffer.
+
+    [40,256] as (10,4) and (2,128), order (0,0) (1,0) (0,1) (1,1) -> (1, 0), ((4, 128),)
+
+    Raises:
+        LayoutError: so many digits that the tiles would cut the array into too many axes.
+    """
+    blocking = _without_units(blocking)
+    orders = _orders(blocking)
+    found = []
+    for number, order in enumerate(orders):
+        tiles = _shortest(blocking, order)
+        if tiles is not None:
+            found.append((_cost(tiles), number, tiles))
+        if tiles == ():
+            break
+    if not found:
+        return orders[0][::-1], _tiles(blocking, orders[0], _sure_keys(blocking, orders[0]))
+    _, number, tiles = min(found)
+    return orders[number][::-1], tiles
+
+
+def _without_units(blocking: Blocking) -> Blocking:
+    """The same without digits of size 1, first ones apart: they move nothing, and no tile need name them."""
+    kept = [[k for k, size in enumerate(sizes) if k == 0 or size != 1] for sizes in blocking.digits]
+    digits = tuple(tuple(sizes[k] for k in ks) for sizes, ks in zip(blocking.digits, kept, strict=True))
+    order = tuple((dim, kept[dim].index(k)) for dim, k in blocking.order if k in kept[dim])
+    return Blocking(blocking.dimensions, digits, order)
+
+
+def _orders(blocking: Blocking) -> list[Order]:
+    """Orders of the dimensions, most major first, to begin from."""
+    if blocking.heads is not None:
+        return [blocking.heads]
+    plain = tuple(range(len(blocking.dimensions)))
+    if len(plain) <= 3:
+        return list(permutations(plain))
+    place = {digit: k for k, digit in enumerate(blocking.order)}
+    by_first = sorted(plain, key=lambda d: place[d, 0])
+    by_last = sorted(plain, key=lambda d: place[d, len(blocking.digits[d]) - 1])
+    return list(dict.fromkeys((plain, tuple(by_first), tuple(by_last))))
+
+
+def _cost(tiles: Tiles) -> tuple[int, int, int]:
+    """Fewer tiles, shorter ones, fewer ones among their sizes."""
+    return len(tiles), sum(map(len, tiles)), sum(tile.count(1) for tile in tiles)
+
+
+def _shortest(blocking: Blocking, order: Order) -> Tiles | None:
+    """The fewest tiles, and of those the shortest, for one order of the dimensions; None: none found."""
+    if len(blocking.order) > MOST_DIGITS:
+        return None
+    search = _Search(blocking, order)
+    for count in range(MOST_TILES + 1):
+        candidates = [_tiles(blocking, order, keys) for keys in search.keys(count)]
+        if candidates:
+            return min(candidates, key=_cost)
+        if search.visits > VISITS:
+            return None
+    return None
+
+
+class _Search:
+    """Keys for the digits in their wanted order, depth first, smaller keys first."""
+
+    def __init__(self, blocking: Blocking, order: Order) -> None:
+        self.blocking = blocking
+        self.visits = 0
+        # First digits that lead stay where they are: then no tile has a size that depends on the array's.
+        self.heads_stay = blocking.heads is not None
+        # An axis is padded where it is cut, or taken whole; cut in any case, tiles are the same at any size.
+        self.cut = [self.heads_stay or blocking.is_padded(dim) for dim in range(len(blocking.dimensions))]
+        self.steps = [int(back) for back in _goes_back(blocking, order)]
+        self.left = [sum(self.steps[k + 1 :]) for k in range(len(self.steps))]
+
+    def keys(self, count: int) -> Iterator[Keys]:
+        """Assignments of keys of `count` bits, at most CANDIDATES."""
+        for found, keys in enumerate(self._extend({}, 0, 0, 1 << count), 1):
+            yield dict(keys)
+            if found == CANDIDATES:
+                return
+
+    def _extend(self, keys: dict[Digit, int], place: int, low: int, limit: int) -> Iterator[Keys]:
+        """Every way to go on from a place, with keys from `low` on and below `limit`."""
+        if place == len(self.blocking.order):
+            yield keys
+            return
+        digit = self.blocking.order[place]
+        for key in range(low + self.steps[place], limit - self.left[place]):
+            self.visits += 1
+            if self.visits > VISITS:
+                return
+            if self._fits(keys, digit, key):
+                yield from self._extend({**keys, digit: key}, place + 1, key, limit)
+
+    def _fits(self, keys: Keys, digit: Digit, key: int) -> bool:
+        """Whether a key suits a digit and those keys that other digits of its dimension have."""
+        dim, number = digit
+        if number == 0 and (key == 0 if self.blocking.is_grown(dim) else key > 0 and self.heads_stay):
+            return False
+        for other in range(len(self.blocking.digits[dim])):
+            if other == number or (dim, other) not in keys:
+                continue
+            beside = keys[dim, other]
+            if _taken_alone(*((key, beside) if number < other else (beside, key))):
+                return False
+            if key == beside == 0 and number + other == 1 and self.cut[dim]:
+                return False
+        return True
+
+
+def _taken_alone(major: int, minor: int) -> bool:
+    """Whether the lowest bit in which two keys differ is set in the first."""
+    differ = major ^ minor
+    return bool(differ & -differ & major)
+
+
+def _goes_back(blocking: Blocking, order: Order) -> list[bool]:
+    """For each digit as wanted: whether it stands before its predecessor at first."""
+    at = [(order.index(dim), number) for dim, number in blocking.order]
+    return [k > 0 and at[k] < at[k - 1] for k in range(len(at))]
+
+
+def _sure_keys(blocking: Blocking, order: Order) -> Keys:
+    """Keys that always do: low bits take each dimension apart, the rest count on along the wanted order."""
+    dims = range(len(blocking.dimensions))
+    bits = (max((len(blocking.digits[d]) for d in dims), default=1) - 1).bit_length()
+    keys: dict[Digit, int] = {}
+    run, last = int(any(blocking.is_grown(d) for d in dims)), 0
+    for digit, back in zip(blocking.order, _goes_back(blocking, order), strict=True):
+        # The digit's number, its bits the other way round: the lowest parts the upper half from the lower.
+        code = sum(1 << (bits - 1 - k) for k in range(bits) if digit[1] >> k & 1)
+        run += back or code < last
+        last = code
+        keys[digit] = run << bits | code
+    return keys
+
+
+def _tiles(blocking: Blocking, order: Order, keys: Keys) -> Tiles:
+    """The tiles that sort digits by these keys."""
+    axes = [[(dim, number) for number in range(len(blocking.digits[dim]))] for dim in order]
+    tiles: list[tuple[int, ...]] = []
+    for bit in range(max(keys.values(), default=0).bit_length()):
+        taken = [[digit for digit in axis if keys[digit] >> bit & 1] for axis in axes]
+        first = next((k for k, axis in enumerate(taken) if axis), len(axes))
+        if first == len(axes):
+            continue
+        tiles.append(tuple(blocking.extent(axis) for axis in taken[first:]))
+        kept = [[digit for digit in axis if not keys[digit] >> bit & 1] for axis in axes[first:]]
+        axes = axes[:first] + kept + taken[first:]
+        if len(axes) > MAX_TILED_AXES:
+            raise LayoutError(
+                f"{len(blocking.order)} digits in this order need more than {MAX_TILED_AXES} axes of tiles\n"
+                "  use fewer, or join those that stay side by side"
+            )
+    return tuple(tiles)

@@ -1,0 +1,149 @@
+"""oneDNN's blocked tags: aBcd16b, nChw16c, OIhw4i16o4i.
+
+tag := LETTER+ (INT letter)*
+
+The letters before the first number name the dimensions in the order of memory, upper case where blocks of
+the dimension follow; each number and letter after them is a block, the outermost first.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from dataclasses import dataclass
+from math import prod
+
+from codegen.errors import LayoutError
+from tilejit.layout.dtypes import PRIMITIVE_TYPES
+from tilejit.layout.formats.blocking import Blocking, Digit
+from tilejit.layout.helpers import dims_text
+from tilejit.layout.tokens import MAX_INT64, mistake, small_int
+
+MAX_TAG = 256
+MAX_RANK = 12
+"""oneDNN's own limit: dimensions a to l."""
+_FAMILIES = (
+    *("abcdefghijkl"[:rank] for rank in range(1, MAX_RANK + 1)),
+    *(lead + space for lead in ("nc", "oi", "goi") for space in ("", "w", "hw", "dhw")),
+    *("x", "tnc", "ldnc", "ldigo", "ldio", "ldgo"),
+)
+_LETTERS = {frozenset(family): family for family in _FAMILIES}
+"""Logical dimensions in their order, by the letters of a tag."""
+_FORM = re.compile(r"[A-Za-z]+(?:[0-9]+[A-Za-z])*[0-9]*", re.ASCII)
+_BLOCK = re.compile(r"([0-9]+)([A-Za-z]?)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A parsed tag: its dimensions in logical and in memory's order, and the blocks, the outermost first."""
+
+    text: str
+    dims: str
+    order: str
+    blocks: tuple[tuple[int, str], ...]
+
+    def blocking(self, dims: tuple[int, ...]) -> Blocking:
+        """The digits of an array of those dimensions.
+
+        nChw16c of [2,20,5,7]: (2), (2,16), (5), (7) in the order n C h w c
+
+        Raises:
+            LayoutError: the array has another number of dimensions.
+        """
+        if len(dims) != len(self.dims):
+            raise LayoutError(
+                f"{self.text} is of {len(self.dims)} dimensions, {' '.join(self.dims)}, but the array is "
+                f"{dims_text(dims)}\n  give it an array of that rank, or write a tag with a letter for each"
+            )
+        digits: list[tuple[int, ...]] = []
+        for letter, size in zip(self.dims, dims, strict=True):
+            blocks = tuple(block for block, name in self.blocks if name == letter)
+            digits.append((-(-size // prod(blocks)), *blocks))
+        order: list[Digit] = [(self.dims.index(letter), 0) for letter in self.order]
+        seen: Counter[str] = Counter()
+        for _, letter in self.blocks:
+            seen[letter] += 1
+            order.append((self.dims.index(letter), seen[letter]))
+        return Blocking(dims, tuple(digits), tuple(order))
+
+
+def is_tag(text: str) -> bool:
+    """Whether a text is meant as a tag, right or wrong: a tag's form, and dimensions that oneDNN knows.
+
+    nChw16c, nchw, nchw16c, aBc -> True    col32, tpu, NC1HWC0, BF16 -> False
+    """
+    if len(text) > MAX_TAG or not _FORM.fullmatch(text) or text.lower() in PRIMITIVE_TYPES:
+        return False
+    letters = _order(text)
+    return frozenset(letters.lower()) in _LETTERS or (
+        text != letters and letters.lower() != letters and set(letters.lower()) <= set("abcdefghijklnotwx")
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def parse_tag(text: str) -> Tag:
+    """Read a blocked tag.
+
+    OIhw4i16o4i -> dimensions o i h w, blocks 4 of i, 16 of o, 4 of i
+
+    Raises:
+        LayoutError: a mistake in the tag; the message shows where and what to write instead.
+    """
+    letters = _order(text)
+    order = letters.lower()
+    for at, letter in enumerate(order):
+        if letter in order[:at]:
+            mend = "name each dimension once, and put blocks behind, e.g. aBcd16b"
+            raise mistake(text, at, f"{letter} stands twice", mend)
+    dims = _LETTERS.get(frozenset(order))
+    if dims is None:
+        raise mistake(
+            text,
+            0,
+            f"{' '.join(order)} are no dimensions that oneDNN names",
+            "write letters from a on, e.g. aBcd16b, or those of a kind of tensor: n c d h w, g o i d h w",
+        )
+    blocks = tuple(_block(text, order, match) for match in _BLOCK.finditer(text, len(letters)))
+    _check_cases(text, letters, blocks)
+    return Tag(text, dims, order, blocks)
+
+
+def _block(text: str, order: str, match: re.Match[str]) -> tuple[int, str]:
+    """The size and the dimension of one block."""
+    number, letter = match.groups()
+    size = small_int(number)
+    if not letter:
+        mend = f"write its dimension, e.g. 16{order[0]}"
+        raise mistake(text, len(text), f"the block {number[:20]} has no letter", mend)
+    if letter not in order:
+        mend = f"write {letter.lower()}" if letter.lower() in order else f"write one of {' '.join(order)}"
+        raise mistake(text, match.start(2), f"{letter} is no dimension of a block", mend)
+    if size is None or size < 2:
+        raise mistake(text, match.start(), f"a block of {number[:20]}", "write a size from 2 to 2^63-1")
+    return size, letter
+
+
+def _check_cases(text: str, letters: str, blocks: tuple[tuple[int, str], ...]) -> None:
+    """Raise unless just the blocked dimensions stand in upper case, with blocks of a size there is."""
+    for at, written in enumerate(letters):
+        letter = written.lower()
+        sizes = [size for size, name in blocks if name == letter]
+        if sizes and written == letter:
+            raise mistake(
+                text, at, f"{letter} has blocks, but stands in lower case", f"write {letter.upper()}"
+            )
+        if not sizes and written != letter:
+            raise mistake(
+                text,
+                at,
+                f"{written} stands in upper case, but no block of {letter} follows",
+                f"write {letter}, or its block behind, e.g. 16{letter}",
+            )
+        if prod(sizes) > MAX_INT64:
+            raise mistake(text, at, f"the blocks of {letter} make more than 2^63-1", "write smaller ones")
+
+
+def _order(text: str) -> str:
+    """The letters before the first number."""
+    return re.split(r"[0-9]", text, maxsplit=1)[0]
