@@ -1,5 +1,8 @@
 """NumPy arrays to and from tiled, blocked and swizzled memory layouts, at the speed of memory."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 import codegen as _codegen
 
 if not hasattr(_codegen, "TILEJIT"):
@@ -22,6 +25,9 @@ from tilejit.relayout import relayout
 from tilejit.tiled_array import TiledArray
 from tilejit.tiles import gather_tiles, scatter_tiles
 
+if _TYPE_CHECKING:
+    from tilejit import cute as cute
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -39,6 +45,7 @@ __all__ = [
     "TupleShape",
     "as_layout",
     "copyto",
+    "cute",
     "explain",
     "formats",
     "gather_tiles",
@@ -53,3 +60,12 @@ __all__ = [
     "scatter_tiles",
     "unpack",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    """`tilejit.cute`, imported when first asked for."""
+    if name != "cute":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module("tilejit.cute")
