@@ -75,7 +75,7 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (launch, "SMALL_TABLE", (0, 5)),
     (pipeline, "OUTER_RANKS", ((2,), (3,))),
     (pipeline, "split_run", (partial(split_run, block_bytes=32), partial(split_run, block_bytes=160))),
-    (convert, "CHUNK_BYTES", (1, 64, 1000)),
+    (convert, "CHUNK_BYTES", (64, 1000)),
 )
 """What decides by size or by number, and the values to try instead."""
 
