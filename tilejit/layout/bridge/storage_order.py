@@ -1,0 +1,190 @@
+"""The digits of a layout in the order they lie in storage: nested, the holes between them as padding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from tilejit.layout.bridge.chains import Chain
+
+BLOCK = -1
+"""In place of a dimension: pieces that an earlier stage merged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One digit of a dimension, or a hole between digits, at its place in storage.
+
+    Attributes:
+        dim: the dimension it counts, or BLOCK; None for a hole, of which only index 0 is used.
+        extent: the indices it has.
+        room: those that its place in storage has; more than `extent` are padding above it.
+        weight: the index of the dimension at which it is 1; 0 for a hole or a block.
+    """
+
+    dim: int | None
+    extent: int
+    room: int
+    weight: int
+
+
+@dataclass(frozen=True)
+class StorageOrder:
+    """Every piece, the most major first; the position in `pieces` is the name of a piece.
+
+    ((2,2),(2,3)):((2,12),(1,4)) -> dim 0 extent 2, dim 1 extent 3, dim 0 extent 2, dim 1 extent 2
+
+    Attributes:
+        pieces: digits, and a hole above each digit whose room is a multiple of its extent: a tiling may
+            spell that padding either way. A hole at the end is there where the least stride is above 1.
+        rank: dimensions of the array.
+    """
+
+    pieces: tuple[Piece, ...]
+    rank: int
+
+    @cached_property
+    def axes(self) -> tuple[tuple[int, ...], ...]:
+        """For each dimension its pieces, the one of most weight first."""
+        outer_first = sorted(range(len(self.pieces)), key=lambda k: -self.pieces[k].weight)
+        return tuple(tuple(k for k in outer_first if self.pieces[k].dim == dim) for dim in range(self.rank))
+
+    @cached_property
+    def holes(self) -> frozenset[int]:
+        """The pieces that count no dimension."""
+        return frozenset(k for k, piece in enumerate(self.pieces) if piece.dim is None)
+
+    @cached_property
+    def short(self) -> frozenset[int]:
+        """The pieces with more room than extent: padded themselves, or with the hole above them."""
+        return frozenset(k for k, piece in enumerate(self.pieces) if piece.room != piece.extent)
+
+    @cached_property
+    def last_hole(self) -> int | None:
+        """The hole below every digit, which nothing else can spell."""
+        last = len(self.pieces) - 1
+        return last if last in self.holes else None
+
+    def hole_above(self, piece: int) -> int | None:
+        """The hole that may spell the padding of a short piece."""
+        return piece - 1 if piece - 1 in self.holes else None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Tiles that put every piece of an order at its place, and then merge the lowest ones into one axis.
+
+    Attributes:
+        order: the pieces; those of later stages stand above as they are, without holes or room.
+        above: how many they are.
+        extent: of the axis that the others merge into.
+        room: what that axis is then cut or padded to. The last stage merges nothing.
+    """
+
+    order: StorageOrder
+    above: int
+    extent: int
+    room: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """A stride that lies among the offsets of smaller ones.
+
+    Attributes:
+        index: the index that is 1 in its digit and 0 in all others; its offset is the stride.
+        offset: that offset.
+        twin: an index of smaller strides with the same offset, or None.
+        far: the index of smaller strides that goes furthest.
+        reach: its offset.
+    """
+
+    index: tuple[int, ...]
+    offset: int
+    twin: tuple[int, ...] | None
+    far: tuple[int, ...]
+    reach: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Digit:
+    """A digit of a chain: `weight` is the index at which it is 1."""
+
+    stride: int
+    extent: int
+    dim: int
+    weight: int
+
+    def piece(self, room: int = 0) -> Piece:
+        """Its place in storage; without more room than it needs by default."""
+        return Piece(self.dim, self.extent, room or self.extent, self.weight)
+
+
+def storage_stages(chains: tuple[Chain, ...]) -> tuple[Stage, ...] | Unplaced:
+    """What one chain a dimension asks of storage, or a stride that clashes with smaller ones.
+
+    Mostly this is one stage: each stride a multiple of the next lower one, and past all of that digit's
+    offsets. Where a stride is not, all below it becomes one axis by `*`, cut or padded to the stride. The
+    chains are coalesced.
+
+    (5,16,5):(5,32,1) -> the pieces of strides 5 and 1 merge into an axis of 25, padded to 32
+    """
+    digits = sorted(_digits(chains), key=lambda digit: digit.stride)
+    blocks: list[list[Piece]] = [[]]
+    sizes: list[tuple[int, int]] = []
+    lower: _Digit | None = None
+    highest = 0
+    for number, digit in enumerate(digits):
+        if digit.stride <= highest or digit.stride < 1:
+            return _unplaced(digit, digits[:number], len(chains))
+        step, reach = (lower.stride, lower.stride * lower.extent) if lower else (1, 1)
+        room = digit.stride // step
+        if digit.stride % step or digit.stride < reach:
+            sizes.append((reach, digit.stride))
+            blocks.append([Piece(BLOCK, digit.stride, digit.stride, 0)])
+        else:
+            if lower:
+                blocks[-1][-1] = lower.piece(room)
+            blocks[-1] += _hole(lower.extent if lower else 1, room)
+        blocks[-1].append(digit.piece())
+        highest += digit.stride * (digit.extent - 1)
+        lower = digit
+    sizes.append((1, 1))
+    out: list[Stage] = []
+    for number, (block, (extent, room)) in enumerate(zip(blocks, sizes, strict=True)):
+        later = [piece for above in blocks[number + 1 :] for piece in above if piece.weight]
+        plain = [Piece(piece.dim, piece.extent, piece.extent, piece.weight) for piece in later]
+        order = StorageOrder(tuple(reversed([*block, *plain])), len(chains))
+        out.append(Stage(order, len(plain), extent, room))
+    return tuple(out)
+
+
+def _digits(chains: tuple[Chain, ...]) -> list[_Digit]:
+    """The digits of all dimensions, their weights known."""
+    out = []
+    for dim, chain in enumerate(chains):
+        weight = 1
+        for extent, stride in chain:
+            out.append(_Digit(stride, extent, dim, weight))
+            weight *= extent
+    return out
+
+
+def _hole(extent: int, room: int) -> list[Piece]:
+    """The hole that would spell the padding from extent to room, where one can."""
+    count, rest = divmod(room, extent)
+    return [Piece(None, count, count, 0)] if count > 1 and not rest else []
+
+
+def _unplaced(digit: _Digit, smaller: list[_Digit], rank: int) -> Unplaced:
+    """The clash of a digit's stride with the offsets of those of smaller strides, which nest."""
+    index, twin, far = [0] * rank, [0] * rank, [0] * rank
+    index[digit.dim] = digit.weight
+    rest = digit.stride
+    for other in reversed(smaller):
+        count = min(rest // other.stride, other.extent - 1)
+        rest -= count * other.stride
+        twin[other.dim] += count * other.weight
+        far[other.dim] += (other.extent - 1) * other.weight
+    reach = sum(other.stride * (other.extent - 1) for other in smaller)
+    return Unplaced(tuple(index), digit.stride, None if rest else tuple(twin), tuple(far), reach)

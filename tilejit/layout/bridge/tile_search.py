@@ -1,0 +1,210 @@
+"""The fewest tiles that put digits into a given storage order: a search, deeper level by level.
+
+A tile step is a stable partition: it cuts each axis of a suffix in a high and a low part, and puts all high
+parts before all low ones. So a step at most doubles the ascending runs that the wanted order has in the
+order before it; states with too many runs for the steps that are left are not looked into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+from tilejit.layout.bridge.storage_order import StorageOrder
+
+Axis: TypeAlias = tuple[int, ...]
+"""Pieces that one axis still holds, the one of most weight first; none where its extent is 1."""
+
+Tile: TypeAlias = tuple[int, ...]
+
+Cut: TypeAlias = "int | Axis"
+"""How many pieces of an axis are high (-1: none, nor is it padded); of an empty one the holes it becomes."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Axes along the way, the most major first, and the short pieces that were padded to their room."""
+
+    axes: tuple[Axis, ...]
+    padded: frozenset[int] = frozenset()
+
+    def reading(self) -> list[int]:
+        """The pieces in the order they lie now."""
+        return [piece for axis in self.axes for piece in axis]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Tiles, and the state they end in."""
+
+    tiles: tuple[Tile, ...]
+    end: State
+
+    @property
+    def cost(self) -> tuple[int, int]:
+        """Tiles, then sizes in all of them."""
+        return len(self.tiles), sum(map(len, self.tiles))
+
+
+@dataclass(slots=True)
+class Search:
+    """One search: the order that is wanted, and how many states may still be looked into."""
+
+    order: StorageOrder
+    budget: int
+    known: dict[tuple[State, int], Way | None] = field(default_factory=dict)
+
+    def way(self, state: State, steps: int) -> Way | None:
+        """The shortest tiles of exactly so many steps, or None where none were found."""
+        if self._steps_at_least(state) > steps:
+            return None
+        if steps == 0:
+            return Way((), state)
+        if steps == 1:
+            return self._last(state)
+        key = state, steps
+        if key not in self.known:
+            self.known[key] = self._first_of(state, steps)
+        return self.known[key]
+
+    def _first_of(self, state: State, steps: int) -> Way | None:
+        best: Way | None = None
+        for after, tile in self._moves(state):
+            self.budget -= 1
+            if self.budget < 0:
+                break
+            rest = self.way(after, steps - 1)
+            if rest is not None:
+                found = Way((tile, *rest.tiles), rest.end)
+                best = found if best is None or found.cost < best.cost else best
+        return best
+
+    def _steps_at_least(self, state: State) -> int:
+        """A number of steps that cannot be gone below."""
+        place = {piece: k for k, piece in enumerate(state.reading())}
+        runs = 1 + len(self._descents(place))
+        return max((runs - 1).bit_length(), 0 if self._complete(state, place) else 1)
+
+    def _descents(self, place: dict[int, int]) -> list[int]:
+        """The pieces that lie before the one they should follow."""
+        out, last = [], -1
+        for piece in sorted(place):
+            at = place[piece]
+            if at < last:
+                out.append(piece)
+            last = at
+        return out
+
+    def _complete(self, state: State, place: dict[int, int]) -> bool:
+        """Whether every short piece has its room, in one of the two ways, and the last hole is there."""
+        order = self.order
+        if order.last_hole is not None and order.last_hole not in place:
+            return False
+        return all((piece in state.padded) != (order.hole_above(piece) in place) for piece in order.short)
+
+    def _last(self, state: State) -> Way | None:
+        """One tile that ends in the wanted order, of the fewest entries."""
+        axes = ((), *state.axes)  # a tile may have one dimension more than there are axes
+        reading = state.reading()
+        # What is low begins at the one descent; without any it may begin anywhere.
+        bounds = self._descents({piece: k for k, piece in enumerate(reading)}) or [
+            *sorted(reading),
+            len(self.order.pieces),
+        ]
+        more = len(axes) if len(reading) < len(self.order.pieces) else 0
+        ways: list[Way] = []
+        for bound in bounds:
+            first = next((k for k, axis in enumerate(axes) if axis and axis[-1] >= bound), len(axes) - 1)
+            for count in range(len(axes) - first, max(len(axes) - first, more) + 1):
+                cuts = self._closing_cuts(axes[len(axes) - count :], bound, state)
+                if cuts is None:
+                    continue
+                after, tile = step(self.order, State(axes, state.padded), cuts)
+                if self._steps_at_least(after) == 0:
+                    ways.append(Way((tile,), after))
+                    break
+        return min(ways, key=lambda way: way.cost, default=None)
+
+    def _closing_cuts(self, axes: tuple[Axis, ...], bound: int, state: State) -> tuple[Cut, ...] | None:
+        """Cuts that make pieces below `bound` high, with the holes that belong between the low ones."""
+        cuts: list[Cut] = []
+        low = -1
+        there = set(state.reading())
+        for place, axis in enumerate(axes):
+            if axis:
+                high = sum(piece < bound for piece in axis)
+                if any(piece >= bound for piece in axis[:high]):
+                    return None
+                cuts.append(high)
+                low = axis[-1] if high < len(axis) else low
+                continue
+            following = next((a for a in axes[place + 1 :] if a and a[-1] >= bound), ())
+            wanted = next((p for p in following if p >= bound), len(self.order.pieces)) - 1
+            fits = wanted in self.order.holes and wanted not in there and wanted > low
+            if fits and wanted + 1 not in state.padded:
+                there.add(wanted)
+                cuts.append((wanted,))
+                continue
+            cuts.append(())
+        for place, axis in enumerate(axes):
+            if axis and cuts[place] == 0 and self.order.hole_above(axis[0]) in there:
+                cuts[place] = -1
+        return tuple(cuts)
+
+    def _moves(self, state: State) -> Iterator[tuple[State, Tile]]:
+        """Every step from here; a hole that is missing may come from an axis of one put in front."""
+        missing = sorted(self.order.holes - set(state.reading()) - {piece - 1 for piece in state.padded})
+        holes: list[Cut] = [tuple(missing[a:b]) for a, b in _spans(len(missing))]
+        options = [self._cuts(axis, state, missing) if axis else [(), *holes] for axis in state.axes]
+        for count in range(1, len(options) + 1):
+            for cuts in product(*options[len(options) - count :]):
+                if _once(cuts):
+                    yield step(self.order, state, cuts)
+        led = State(((), *state.axes), state.padded)
+        for cuts in product(holes, *options):
+            if _once(cuts):
+                yield step(self.order, led, cuts)
+
+    def _cuts(self, axis: Axis, state: State, missing: list[int]) -> list[Cut]:
+        """Where an axis may be cut, with and without the padding of its top piece."""
+        cuts: list[Cut] = list(range(len(axis) + 1))
+        above = self.order.hole_above(axis[0])
+        if above is None or axis[0] not in self.order.short or axis[0] in state.padded:
+            return cuts
+        return [*cuts, -1] if above in missing else [-1, *cuts[1:]]
+
+
+def _once(cuts: tuple[Cut, ...]) -> bool:
+    """Whether no hole is made twice."""
+    made = [hole for cut in cuts if isinstance(cut, tuple) for hole in cut]
+    return len(set(made)) == len(made)
+
+
+def _spans(count: int) -> list[tuple[int, int]]:
+    """Where runs of one or two of so many things begin and end."""
+    return [(a, b) for a in range(count) for b in (a + 1, a + 2) if b <= count]
+
+
+def step(order: StorageOrder, state: State, cuts: tuple[Cut, ...]) -> tuple[State, Tile]:
+    """The state after one tile over the last axes, and that tile."""
+    first = len(state.axes) - len(cuts)
+    highs: list[Axis] = []
+    lows: list[Axis] = []
+    tile: list[int] = []
+    padded = set(state.padded)
+    for axis, cut in zip(state.axes[first:], cuts, strict=True):
+        at = 0 if isinstance(cut, tuple) else max(cut, 0)
+        high, low = axis[:at], cut if isinstance(cut, tuple) else axis[at:]
+        if low and cut == 0 and low[0] in order.short:
+            padded.add(low[0])
+        size = prod(order.pieces[piece].extent for piece in low[1:])
+        if low:
+            top = order.pieces[low[0]]
+            size *= top.room if low[0] in padded else top.extent
+        tile.append(size)
+        highs.append(high)
+        lows.append(low)
+    return State((*state.axes[:first], *highs, *lows), frozenset(padded)), tuple(tile)
