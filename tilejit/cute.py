@@ -4,6 +4,7 @@ Every operation is exact: what it returns holds coordinate by coordinate, and wh
 LayoutError names an index that shows so.
 """
 
+from tilejit.layout.bridge import BoundedLayout, bounded, from_offsets, from_xla, to_xla
 from tilejit.layout.cute.complement import complement
 from tilejit.layout.cute.composition import composition
 from tilejit.layout.cute.construct import (
@@ -71,6 +72,7 @@ filter = filter_
 """CuTe's name of `filter_`."""
 
 __all__ = [
+    "BoundedLayout",
     "ComposedLayout",
     "IntTuple",
     "Layout",
@@ -84,6 +86,7 @@ __all__ = [
     "_",
     "append",
     "blocked_product",
+    "bounded",
     "coalesce",
     "compatible",
     "complement",
@@ -105,6 +108,8 @@ __all__ = [
     "flat_product",
     "flatten",
     "format_layout",
+    "from_offsets",
+    "from_xla",
     "group",
     "idx2crd",
     "inner_product",
@@ -144,6 +149,7 @@ __all__ = [
     "tile_to_shape",
     "tiled_divide",
     "tiled_product",
+    "to_xla",
     "upcast",
     "weakly_congruent",
     "zipped_divide",

@@ -1,0 +1,183 @@
+"""The fewest tiles that put digits into a given storage order: a search, deeper level by level.
+
+A tile step is a stable partition: it cuts each axis of a suffix in a high and a low part, and puts all high
+parts before all low ones. So a step at most doubles the ascending runs that the wanted order has in the
+order before it; states with too many runs for the steps that are left are not looked into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+from tilejit.layout.bridge.storage_order import StorageOrder
+
+Axis: TypeAlias = tuple[int, ...]
+"""Pieces that one axis still holds, the one of most weight first; none where its extent is 1."""
+
+Tile: TypeAlias = tuple[int, ...]
+
+Cut: TypeAlias = "int | Axis"
+"""How many pieces of an axis are high (-1: none, nor is it padded); of an empty one the holes it becomes."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Axes along the way, the most major first, and the short pieces that were padded to their room."""
+
+    axes: tuple[Axis, ...]
+    padded: frozenset[int] = frozenset()
+
+    def reading(self) -> list[int]:
+        """The pieces in the order they lie now."""
+        return [piece for axis in self.axes for piece in axis]
+
+
+@dataclass(slots=True)
+class Search:
+    """One search: the order that is wanted, and how many states may still be looked into."""
+
+    order: StorageOrder
+    budget: int
+    known: dict[tuple[State, int], tuple[Tile, ...] | None] = field(default_factory=dict)
+
+    def tiles(self, state: State, steps: int) -> tuple[Tile, ...] | None:
+        """The shortest tiles of exactly so many steps, or None where none were found."""
+        if self._steps_at_least(state) > steps:
+            return None
+        if steps == 0:
+            return ()
+        if steps == 1:
+            return self._last(state)
+        key = state, steps
+        if key not in self.known:
+            self.known[key] = self._first_of(state, steps)
+        return self.known[key]
+
+    def _first_of(self, state: State, steps: int) -> tuple[Tile, ...] | None:
+        best: tuple[Tile, ...] | None = None
+        for after, tile in self._moves(state):
+            self.budget -= 1
+            if self.budget < 0:
+                break
+            rest = self.tiles(after, steps - 1)
+            if rest is not None and (best is None or entries((tile, *rest)) < entries(best)):
+                best = (tile, *rest)
+        return best
+
+    def _steps_at_least(self, state: State) -> int:
+        """A number of steps that cannot be gone below."""
+        place = {piece: k for k, piece in enumerate(state.reading())}
+        runs, last = 1, -1
+        for piece in range(len(self.order.pieces)):
+            at = place.get(piece)
+            if at is not None:
+                runs += at < last
+                last = at
+        return max((runs - 1).bit_length(), 0 if self._complete(state, place) else 1)
+
+    def _complete(self, state: State, place: dict[int, int]) -> bool:
+        """Whether every short piece has its room, in one of the two ways, and the last hole is there."""
+        order = self.order
+        if order.last_hole is not None and order.last_hole not in place:
+            return False
+        return all((piece in state.padded) != (order.hole_above(piece) in place) for piece in order.short)
+
+    def _last(self, state: State) -> tuple[Tile, ...] | None:
+        """One tile that ends in the wanted order, of the fewest entries."""
+        axes = ((), *state.axes)  # a tile may have one dimension more than there are axes
+        for count in range(1, len(axes) + 1):
+            for bound in range(len(self.order.pieces) + 1):
+                cuts = self._closing_cuts(axes[len(axes) - count :], bound, state)
+                if cuts is None:
+                    continue
+                whole = State(axes, state.padded) if count > len(state.axes) else state
+                after, tile = step(self.order, whole, cuts)
+                if self._steps_at_least(after) == 0:
+                    return (tile,)
+        return None
+
+    def _closing_cuts(self, axes: tuple[Axis, ...], bound: int, state: State) -> tuple[Cut, ...] | None:
+        """Cuts that make pieces below `bound` high, with the holes that belong between the low ones."""
+        cuts: list[Cut] = []
+        low = -1
+        there = set(state.reading())
+        for place, axis in enumerate(axes):
+            if axis:
+                high = sum(piece < bound for piece in axis)
+                if any(piece >= bound for piece in axis[:high]):
+                    return None
+                cuts.append(high)
+                low = axis[-1] if high < len(axis) else low
+                continue
+            following = next((a for a in axes[place + 1 :] if a and a[-1] >= bound), ())
+            wanted = next((p for p in following if p >= bound), len(self.order.pieces)) - 1
+            fits = wanted in self.order.holes and wanted not in there and wanted > low
+            if fits and wanted + 1 not in state.padded:
+                there.add(wanted)
+                cuts.append((wanted,))
+                continue
+            cuts.append(())
+        for place, axis in enumerate(axes):
+            if axis and cuts[place] == 0 and self.order.hole_above(axis[0]) in there:
+                cuts[place] = -1
+        return tuple(cuts)
+
+    def _moves(self, state: State) -> Iterator[tuple[State, Tile]]:
+        """Every step from here that does something: a different state each."""
+        missing = sorted(self.order.holes - set(state.reading()) - {piece - 1 for piece in state.padded})
+        holes: list[Cut] = [(), *(tuple(missing[a:b]) for a, b in _spans(len(missing)))]
+        options: list[list[Cut]] = []
+        for axis in state.axes:
+            if not axis:
+                options.append(holes)
+                continue
+            choices: list[Cut] = list(range(len(axis) + 1))
+            top = axis[0]
+            if top in self.order.short and top not in state.padded:
+                above = self.order.hole_above(top)
+                if above is not None and above not in missing:
+                    choices[0] = -1
+                elif above is not None:
+                    choices.append(-1)
+            options.append(choices)
+        for count in range(1, len(state.axes) + 1):
+            for cuts in product(*options[len(options) - count :]):
+                made = [hole for cut in cuts if isinstance(cut, tuple) for hole in cut]
+                if len(set(made)) == len(made):
+                    yield step(self.order, state, cuts)
+
+
+def _spans(count: int) -> list[tuple[int, int]]:
+    """Where runs of one or two of so many things begin and end."""
+    return [(a, b) for a in range(count) for b in (a + 1, a + 2) if b <= count]
+
+
+def step(order: StorageOrder, state: State, cuts: tuple[Cut, ...]) -> tuple[State, Tile]:
+    """The state after one tile over the last axes, and that tile."""
+    first = len(state.axes) - len(cuts)
+    highs: list[Axis] = []
+    lows: list[Axis] = []
+    tile: list[int] = []
+    padded = set(state.padded)
+    for axis, cut in zip(state.axes[first:], cuts, strict=True):
+        at = 0 if isinstance(cut, tuple) else max(cut, 0)
+        high, low = axis[:at], cut if isinstance(cut, tuple) else axis[at:]
+        if low and cut == 0 and low[0] in order.short:
+            padded.add(low[0])
+        size = prod(order.pieces[piece].extent for piece in low[1:])
+        if low:
+            top = order.pieces[low[0]]
+            size *= top.room if low[0] in padded else top.extent
+        tile.append(size)
+        highs.append(high)
+        lows.append(low)
+    return State((*state.axes[:first], *highs, *lows), frozenset(padded)), tuple(tile)
+
+
+def entries(tiles: tuple[Tile, ...]) -> int:
+    """Sizes that tiles have in all."""
+    return sum(map(len, tiles))

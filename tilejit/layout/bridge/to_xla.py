@@ -1,0 +1,126 @@
+"""CuTe to XLA: the digits of the modes, whose order in storage tiles must spell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from codegen.errors import LayoutError
+from tilejit.layout.bridge.chains import Chain, Witness, cut_chain, table_chains
+from tilejit.layout.bridge.from_offsets import exact_table, layout_of, refuse
+from tilejit.layout.bridge.from_xla import BoundedLayout
+from tilejit.layout.bridge.storage_order import Unplaced, storage_order
+from tilejit.layout.bridge.tile_spelling import spelled
+from tilejit.layout.checks import int_tuple
+from tilejit.layout.cute.int_tuple import flatten, modes, product
+from tilejit.layout.cute.layout import Layout, offsets
+from tilejit.layout.cute.swizzle import ComposedLayout
+from tilejit.layout.dtypes import primitive_type
+from tilejit.layout.helpers import dims_text
+from tilejit.layout.shape import Shape, make_shape
+
+
+def to_xla(
+    layout: Layout | ComposedLayout | BoundedLayout,
+    dims: Iterable[int] | None = None,
+    *,
+    dtype: object = "f32",
+    element_size_in_bits: int = 0,
+    slots: int | None = None,
+) -> Shape:
+    """The XLA shape that puts every index into the slot that a layout gives it, in the fewest tiles found.
+
+    ((2,2),(2,3)):((2,12),(1,4)) with dims (3, 5) -> f32[3,5]{1,0:T(2,2)}
+    (8,4):(5,1)                                   -> f32[8,4]{1,0:T(5)}
+
+    Args:
+        layout: one mode a dimension; a BoundedLayout brings its bound and slots.
+        dims: the array's dimensions, each at most the size of its mode; the sizes themselves by default.
+        dtype: of the shape's elements.
+        element_size_in_bits: the shape's E.
+        slots: elements the buffer is to have; by default as many as the tiles need.
+
+    Raises:
+        LayoutError: no tiles say it: a stride of 0 or below, offsets that overlap or do not nest, a swizzle;
+            the message names an index that shows it. Or dims or slots that do not fit the layout.
+        TypeError: an argument of another type.
+    """
+    if isinstance(layout, BoundedLayout):
+        dims = layout.bound if dims is None else dims
+        slots = layout.slots if slots is None else slots
+        layout = layout.layout
+    if isinstance(layout, ComposedLayout):
+        layout = _plain(layout)
+    if not isinstance(layout, Layout):
+        raise TypeError(
+            f"to_xla takes a Layout, not {type(layout).__name__}\n  read a text with cute.parse(...)"
+        )
+    sizes = tuple(mode.size for mode in layout)
+    bound = _bound(layout, sizes, dims)
+    type_name = primitive_type(dtype).name
+    if 0 in bound:
+        return make_shape(type_name, bound, element_size_in_bits=element_size_in_bits)
+    chains = tuple(cut_chain(_digits(mode), n) for mode, n in zip(layout, bound, strict=True))
+    order = storage_order(chains)
+    if isinstance(order, Unplaced):
+        _refuse_tiles(layout, order)
+    minor_to_major, tiles = spelled(order)
+    shape = make_shape(type_name, bound, minor_to_major, tiles, element_size_in_bits=element_size_in_bits)
+    if slots is None or slots == shape.physical_size:
+        return shape
+    if slots < shape.physical_size:
+        raise LayoutError(
+            f"the tiles need {shape.physical_size} slots, not {slots}\n  give at least as many, or none"
+        )
+    return make_shape(
+        type_name,
+        bound,
+        minor_to_major,
+        tiles,
+        element_size_in_bits=element_size_in_bits,
+        tail_padding_alignment_in_elements=slots,
+    )
+
+
+def _digits(mode: Layout) -> Chain:
+    """The digits of one mode, flattened."""
+    return tuple(zip(flatten(mode.shape), flatten(mode.stride), strict=True))
+
+
+def _plain(composed: ComposedLayout) -> Layout:
+    """The layout that says the same as a composed one."""
+    rows = tuple(product(mode) for mode in modes(composed.shape))
+    table = offsets(composed).reshape(rows, order="F")
+    found = table_chains(exact_table(table), whole=True) if table.size and not table.flat[0] else None
+    if found is None or isinstance(found, Witness):
+        witness = found or Witness((0,) * len(rows), int(table.flat[0]), 0)
+        refuse(str(composed)[:80], witness, "XLA's tiles know no swizzles and no first offset")
+    return layout_of(found)
+
+
+def _bound(layout: Layout, sizes: tuple[int, ...], dims: Iterable[int] | None) -> tuple[int, ...]:
+    """The dimensions asked for, checked against the modes."""
+    if dims is None:
+        return sizes
+    bound = int_tuple(dims, "dims")
+    if len(bound) != len(sizes) or not all(0 <= n <= size for n, size in zip(bound, sizes, strict=False)):
+        raise LayoutError(
+            f"an array {dims_text(bound)} does not fit the modes of {str(layout)[:80]}\n"
+            f"  give dims within {dims_text(sizes)}"
+        )
+    return bound
+
+
+def _refuse_tiles(layout: Layout, fault: Unplaced) -> NoReturn:
+    if fault.twin is not None:
+        cause = f"index {fault.index} gives {fault.offset}, and so does index {fault.twin}"
+    elif fault.offset < 0:
+        cause = f"index {fault.index} gives {fault.offset}, and slots count from 0"
+    else:
+        cause = (
+            f"index {fault.index} gives {fault.offset}, no multiple of the next smaller stride, {fault.step}"
+        )
+    raise LayoutError(
+        f"{str(layout)[:80]} is no tiling: {cause}\n"
+        "  strides of tiles are above 0, each a multiple of the next smaller one and past all its offsets"
+    )

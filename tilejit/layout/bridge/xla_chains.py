@@ -1,0 +1,111 @@
+"""The chain of digits of each dimension of an XLA shape, or an index whose slot no chains give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.access import Opaque, logical_roots
+from codegen.errors import LayoutError
+from tilejit.layout.bridge.chains import Break, Chain, Table, Witness, cut_chain, table_chains, tree_chain
+from tilejit.layout.indexing import access_map, linear_index, shape_name
+from tilejit.layout.shape import Shape, tile_steps_of
+from tilejit.layout.strides import buffer_digits
+
+MOST_LISTED = 1 << 21
+"""Elements whose slots are listed where no argument decides."""
+PROBES = 1 << 18
+
+
+def xla_chains(shape: Shape) -> tuple[Chain, ...] | Witness:
+    """For each dimension a chain of digits, whose sum is the slot of every element.
+
+    f32[3,5]{1,0:T(2,2)} -> ((2, 2), (2, 12)), ((2, 1), (3, 4))
+
+    Nothing is listed unless the tiles of a `*` cut through its dimensions. The shape has elements.
+
+    Raises:
+        LayoutError: a `*` cuts through dimensions of more than 2^21 elements, and no index tried settles it.
+    """
+    roots = logical_roots(access_map(shape))
+    if any(len(root.dims) > 1 or isinstance(root.tree, Opaque) for root in roots):
+        return _digit_chains(shape) or _listed_chains(shape)
+    chains: list[Chain] = [()] * shape.rank
+    breaks: list[Witness] = []
+    for root in roots:
+        (dim,) = root.dims
+        found = tree_chain(root.tree, shape.dimensions[dim])
+        if isinstance(found, Break):
+            breaks.append(_along(shape, dim, found))
+        else:
+            chains[dim] = found
+    return min(breaks, key=lambda b: b.index) if breaks else tuple(chains)
+
+
+def _along(shape: Shape, dim: int, found: Break) -> Witness:
+    """A break of one dimension, 0 in all others."""
+    index = tuple(found.index if d == dim else 0 for d in range(shape.rank))
+    return Witness(index, found.value, found.wanted)
+
+
+def _digit_chains(shape: Shape) -> tuple[Chain, ...] | None:
+    """The chains where no tile cuts a merged axis between two of its digits; None where one does."""
+    found = buffer_digits(*tile_steps_of(shape))
+    if found is None:
+        return None
+    chains: list[Chain] = []
+    for dim, size in enumerate(shape.dimensions):
+        axis = shape.rank - 1 - shape.minor_to_major.index(dim)
+        digits = sorted(
+            (digit.step, digit.extent, stride)
+            for digit, stride in found
+            if digit.axis == axis and digit.extent > 1 and digit.step < size
+        )
+        reach = 1
+        for step, extent, _ in digits:
+            if step != reach:
+                return None
+            reach *= extent
+        if reach < size:
+            return None
+        chains.append(cut_chain(tuple((extent, stride) for _, extent, stride in digits), size))
+    return tuple(chains)
+
+
+def _listed_chains(shape: Shape) -> tuple[Chain, ...] | Witness:
+    """As `xla_chains`, by the slots themselves."""
+    if prod(shape.dimensions) <= MOST_LISTED:
+        table = np.asarray(linear_index(shape, tuple(np.indices(shape.dimensions, sparse=True))))
+        return table_chains(_exact(table, shape), whole=False)
+    for numbers in _samples(prod(shape.dimensions)):
+        index = np.unravel_index(numbers, shape.dimensions)
+        zero = tuple(np.zeros_like(i) for i in index)
+        slots = _exact(np.asarray(linear_index(shape, index)), shape)
+        wanted = sum(
+            _exact(np.asarray(linear_index(shape, (*zero[:d], index[d], *zero[d + 1 :]))), shape)
+            for d in range(shape.rank)
+        )
+        wrong = np.flatnonzero(slots != wanted)
+        if wrong.size:
+            first = int(wrong[0])
+            return Witness(
+                tuple(int(i[first]) for i in index), int(slots[first]), int(np.asarray(wanted)[first])
+            )
+    raise LayoutError(
+        f"{shape_name(shape)} may be a layout or not: its * merges more than {MOST_LISTED} elements\n"
+        "  write tiles without *, or ask for smaller dimensions"
+    )
+
+
+def _exact(slots: NDArray[np.int64], shape: Shape) -> Table:
+    """Slots whose sums over the dimensions do not overflow."""
+    return slots.astype(np.int64 if shape.physical_size * (shape.rank + 1) < 2**62 else object, copy=False)
+
+
+def _samples(count: int) -> Iterator[NDArray[np.int64]]:
+    """Numbers of elements to try: the first ones, then some from everywhere."""
+    yield np.arange(PROBES)
+    yield np.sort(np.random.default_rng(0).integers(0, count, PROBES))
