@@ -11,6 +11,7 @@ so that the chain is found, or refuted, digit by digit.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -59,9 +60,9 @@ def merged_chain(digits: Chain) -> Chain:
 
 
 def cut_chain(digits: Chain, bound: int) -> Chain:
-    """The chain of the fewest digits with the same offsets on [0, bound).
+    """The chain of the fewest digits, and the least box, with the same offsets on [0, bound).
 
-    (((2, 1), (4, 10)), 5) -> ((2, 1), (3, 10))
+    (((2, 1), (4, 10)), 5) -> ((2, 1), (3, 10))    (((3, 1), (4, 3)), 5) -> ((5, 1),)
     """
     out, left = [], bound
     for size, stride in digits:
@@ -69,7 +70,9 @@ def cut_chain(digits: Chain, bound: int) -> Chain:
             break
         out.append((min(size, left), stride))
         left = -(-left // size)
-    return merged_chain(tuple(out))
+    merged = merged_chain(tuple(out))
+    below = prod(size for size, _ in merged[:-1])
+    return (*merged[:-1], *((-(-bound // below), stride) for _, stride in merged[-1:]))
 
 
 def tree_chain(tree: Tree, extent: int) -> Chain | Break:

@@ -32,18 +32,22 @@ def from_offsets(table: ArrayLike, *, boxed: bool = False) -> Layout:
     values = exact_table(table)
     if 0 in values.shape:
         return layout_of(((n, 0),) for n in values.shape)
+    found = recognised(values, "the table", _mend(boxed), whole=not boxed)
+    return found[0] if values.ndim == 1 else found
+
+
+def recognised(values: Table, name: str, mend: str, *, whole: bool = True) -> Layout:
+    """The layout of a table that is not empty, one mode an axis; `name` and `mend` are for the message.
+
+    Raises:
+        LayoutError: there is none.
+    """
     first = int(values.flat[0])
     if first:
-        raise LayoutError(
-            f"the table is not a layout: index 0 gives {first}, where a layout gives 0\n"
-            f"  take {first} from every offset"
-        )
-    found = table_chains(values, whole=not boxed)
+        raise LayoutError(f"{name} is not a layout: index 0 gives {first}, where a layout gives 0\n  {mend}")
+    found = table_chains(values, whole=whole)
     if isinstance(found, Witness):
-        refuse("the table", found, _mend(boxed))
-    if values.ndim == 1:
-        digits = found[0] or ((1, 0),)
-        return Layout(*((digits[0]) if len(digits) == 1 else zip(*digits, strict=True)))
+        refuse(name, found, mend)
     return layout_of(found)
 
 

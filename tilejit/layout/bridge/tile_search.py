@@ -71,13 +71,18 @@ class Search:
     def _steps_at_least(self, state: State) -> int:
         """A number of steps that cannot be gone below."""
         place = {piece: k for k, piece in enumerate(state.reading())}
-        runs, last = 1, -1
-        for piece in range(len(self.order.pieces)):
-            at = place.get(piece)
-            if at is not None:
-                runs += at < last
-                last = at
+        runs = 1 + len(self._descents(place))
         return max((runs - 1).bit_length(), 0 if self._complete(state, place) else 1)
+
+    def _descents(self, place: dict[int, int]) -> list[int]:
+        """The pieces that lie before the one they should follow."""
+        out, last = [], -1
+        for piece in sorted(place):
+            at = place[piece]
+            if at < last:
+                out.append(piece)
+            last = at
+        return out
 
     def _complete(self, state: State, place: dict[int, int]) -> bool:
         """Whether every short piece has its room, in one of the two ways, and the last hole is there."""
@@ -89,16 +94,25 @@ class Search:
     def _last(self, state: State) -> tuple[Tile, ...] | None:
         """One tile that ends in the wanted order, of the fewest entries."""
         axes = ((), *state.axes)  # a tile may have one dimension more than there are axes
-        for count in range(1, len(axes) + 1):
-            for bound in range(len(self.order.pieces) + 1):
+        reading = state.reading()
+        # What is low begins at the one descent; without any it may begin anywhere.
+        bounds = self._descents({piece: k for k, piece in enumerate(reading)}) or [
+            *sorted(reading),
+            len(self.order.pieces),
+        ]
+        more = len(axes) if len(reading) < len(self.order.pieces) else 0
+        tiles: list[Tile] = []
+        for bound in bounds:
+            first = next((k for k, axis in enumerate(axes) if axis and axis[-1] >= bound), len(axes) - 1)
+            for count in range(len(axes) - first, max(len(axes) - first, more) + 1):
                 cuts = self._closing_cuts(axes[len(axes) - count :], bound, state)
                 if cuts is None:
                     continue
-                whole = State(axes, state.padded) if count > len(state.axes) else state
-                after, tile = step(self.order, whole, cuts)
+                after, tile = step(self.order, State(axes, state.padded), cuts)
                 if self._steps_at_least(after) == 0:
-                    return (tile,)
-        return None
+                    tiles.append(tile)
+                    break
+        return (min(tiles, key=len),) if tiles else None
 
     def _closing_cuts(self, axes: tuple[Axis, ...], bound: int, state: State) -> tuple[Cut, ...] | None:
         """Cuts that make pieces below `bound` high, with the holes that belong between the low ones."""
@@ -127,28 +141,32 @@ class Search:
         return tuple(cuts)
 
     def _moves(self, state: State) -> Iterator[tuple[State, Tile]]:
-        """Every step from here that does something: a different state each."""
+        """Every step from here; a hole that is missing may come from an axis of one put in front."""
         missing = sorted(self.order.holes - set(state.reading()) - {piece - 1 for piece in state.padded})
-        holes: list[Cut] = [(), *(tuple(missing[a:b]) for a, b in _spans(len(missing)))]
-        options: list[list[Cut]] = []
-        for axis in state.axes:
-            if not axis:
-                options.append(holes)
-                continue
-            choices: list[Cut] = list(range(len(axis) + 1))
-            top = axis[0]
-            if top in self.order.short and top not in state.padded:
-                above = self.order.hole_above(top)
-                if above is not None and above not in missing:
-                    choices[0] = -1
-                elif above is not None:
-                    choices.append(-1)
-            options.append(choices)
-        for count in range(1, len(state.axes) + 1):
+        holes: list[Cut] = [tuple(missing[a:b]) for a, b in _spans(len(missing))]
+        options = [self._cuts(axis, state, missing) if axis else [(), *holes] for axis in state.axes]
+        for count in range(1, len(options) + 1):
             for cuts in product(*options[len(options) - count :]):
-                made = [hole for cut in cuts if isinstance(cut, tuple) for hole in cut]
-                if len(set(made)) == len(made):
+                if _once(cuts):
                     yield step(self.order, state, cuts)
+        led = State(((), *state.axes), state.padded)
+        for cuts in product(holes, *options):
+            if _once(cuts):
+                yield step(self.order, led, cuts)
+
+    def _cuts(self, axis: Axis, state: State, missing: list[int]) -> list[Cut]:
+        """Where an axis may be cut, with and without the padding of its top piece."""
+        cuts: list[Cut] = list(range(len(axis) + 1))
+        above = self.order.hole_above(axis[0])
+        if above is None or axis[0] not in self.order.short or axis[0] in state.padded:
+            return cuts
+        return [*cuts, -1] if above in missing else [-1, *cuts[1:]]
+
+
+def _once(cuts: tuple[Cut, ...]) -> bool:
+    """Whether no hole is made twice."""
+    made = [hole for cut in cuts if isinstance(cut, tuple) for hole in cut]
+    return len(set(made)) == len(made)
 
 
 def _spans(count: int) -> list[tuple[int, int]]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from codegen.errors import LayoutError
-from tilejit.layout.bridge.chains import Chain, Witness, cut_chain, table_chains
-from tilejit.layout.bridge.from_offsets import exact_table, layout_of, refuse
+from tilejit.layout.bridge.chains import Chain, cut_chain
+from tilejit.layout.bridge.from_offsets import recognised
 from tilejit.layout.bridge.from_xla import BoundedLayout
 from tilejit.layout.bridge.storage_order import Unplaced, storage_order
 from tilejit.layout.bridge.tile_spelling import spelled
@@ -89,13 +89,10 @@ def _digits(mode: Layout) -> Chain:
 
 def _plain(composed: ComposedLayout) -> Layout:
     """The layout that says the same as a composed one."""
-    rows = tuple(product(mode) for mode in modes(composed.shape))
-    table = offsets(composed).reshape(rows, order="F")
-    found = table_chains(exact_table(table), whole=True) if table.size and not table.flat[0] else None
-    if found is None or isinstance(found, Witness):
-        witness = found or Witness((0,) * len(rows), int(table.flat[0]), 0)
-        refuse(str(composed)[:80], witness, "XLA's tiles know no swizzles and no first offset")
-    return layout_of(found)
+    table = offsets(composed).reshape(tuple(map(product, modes(composed.shape))), order="F")
+    if table.size == 0:
+        return Layout(table.shape)
+    return recognised(table, str(composed)[:80], "XLA's tiles know no swizzles and no first offset")
 
 
 def _bound(layout: Layout, sizes: tuple[int, ...], dims: Iterable[int] | None) -> tuple[int, ...]:

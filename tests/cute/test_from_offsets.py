@@ -1,0 +1,177 @@
+"""The recogniser: what a table's offsets are the layout of, or the first index at which there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codegen.errors import LayoutError
+from tests.cute.brute import chain_offset, has_chain, is_sum_of_chains, sizes_of
+from tilejit import cute
+from tilejit.layout.bridge.chains import Break, Witness, table_chain, table_chains
+
+SMALL = st.integers(-3, 12)
+
+
+@st.composite
+def layouts(draw: Any, *, rank: int | None = None, most: int = 200) -> cute.Layout:
+    """Layouts of any modes, strides of any sign."""
+    shape: list[Any] = []
+    stride: list[Any] = []
+    left = most
+    for _ in range(draw(st.integers(1, 3)) if rank is None else rank):
+        sizes, steps = [], []
+        for _ in range(draw(st.integers(1, 3))):
+            size = draw(st.integers(1, min(6, max(1, left))))
+            left //= size
+            sizes.append(size)
+            steps.append(draw(st.integers(-40, 200)))
+        single = len(sizes) == 1
+        shape.append(sizes[0] if single else tuple(sizes))
+        stride.append(steps[0] if single else tuple(steps))
+    return cute.Layout(tuple(shape), tuple(stride))
+
+
+@st.composite
+def near_chains(draw: Any) -> list[int]:
+    """Offsets of a chain, cut anywhere, and then often changed at a place or two."""
+    sizes = draw(st.lists(st.integers(2, 4), min_size=1, max_size=3))
+    chain = tuple((size, draw(SMALL)) for size in sizes)
+    count = draw(st.integers(1, min(24, int(np.prod(sizes)))))
+    values = [chain_offset(chain, i) for i in range(count)]
+    for _ in range(draw(st.integers(0, 2))):
+        values[draw(st.integers(0, count - 1))] = draw(SMALL)
+    return [value - values[0] for value in values]
+
+
+def mode_box(layout: cute.Layout) -> tuple[int, ...]:
+    return tuple(mode.size for mode in layout)
+
+
+@pytest.mark.parametrize(
+    ("table", "layout"),
+    [
+        ([0, 4, 1, 5], "(2,2):(4,1)"),
+        ([[0, 4], [1, 5]], "(2,2):(1,4)"),
+        (range(8), "8:1"),
+        ([0], "1:0"),
+        (0, "():()"),
+        ([0, 0, 0], "3:0"),
+        ([0, -1, -2], "3:-1"),
+        ([], "(0):(0)"),
+        (np.zeros((2, 0), np.int8), "(2,0):(0,0)"),
+        (np.arange(24, dtype=np.uint8).reshape(2, 3, 4), "(2,3,4):(12,4,1)"),
+        (np.arange(8).reshape(2, 2, 2).transpose(2, 0, 1).reshape(4, 2), "((2,2),2):((4,1),2)"),
+        ([0, 2**63 - 1], "2:9223372036854775807"),
+        ([[0, 2**62], [2**62, 2**63]], "(2,2):(4611686018427387904,4611686018427387904)"),
+    ],
+)
+def test_tables(table: Any, layout: str) -> None:
+    assert str(cute.from_offsets(table)) == layout
+
+
+def test_a_larger_box() -> None:
+    with pytest.raises(LayoutError, match="index 2 gives 10, where the indices before it ask for 2"):
+        cute.from_offsets([0, 1, 10])
+    assert str(cute.from_offsets([0, 1, 10], boxed=True)) == "(2,2):(1,10)"
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ([0, 1, 10, 12], "index 3 gives 12, where the indices before it ask for 11"),
+        ([[0, 1], [2, 2]], r"index \(1, 1\) gives 2, where the indices before it ask for 3"),
+        ([5, 6], "index 0 gives 5, where a layout gives 0"),
+        (7, "gives 7"),
+        ([[1], [2, 3]], "rows of one length"),
+    ],
+)
+def test_refusals(table: Any, message: str) -> None:
+    with pytest.raises(LayoutError, match=message):
+        cute.from_offsets(table)
+
+
+@pytest.mark.parametrize("table", ["01", [0.0, 1.0], [False, True], None, [None], [2**70, "x"]])
+def test_other_objects(table: Any) -> None:
+    with pytest.raises(TypeError):
+        cute.from_offsets(table)
+
+
+def test_sums_past_64_bits_do_not_wrap() -> None:
+    """(1, 1) would be right modulo 2^64."""
+    top = 2**63 - 1
+    with pytest.raises(LayoutError, match=rf"\(1, 1\) gives -2, where .* ask for {2 * top}"):
+        cute.from_offsets([[0, top], [top, -2]])
+
+
+@given(layouts())
+def test_a_layout_is_found_again(layout: cute.Layout) -> None:
+    """Mode by mode from its box, and as one chain from its colexicographic offsets."""
+    table = cute.offsets(layout)
+    flat = cute.from_offsets(table)
+    assert np.array_equal(cute.offsets(flat), table)
+    found = cute.from_offsets(table.reshape(mode_box(layout), order="F"))
+    assert layout.rank == 1 or mode_box(found) == mode_box(layout)
+    assert np.array_equal(cute.offsets(found), table)
+
+
+@settings(max_examples=500)
+@given(near_chains(), st.booleans())
+def test_a_chain_is_found_iff_there_is_one(values: list[int], whole: bool) -> None:
+    found = table_chain(np.array(values), whole=whole)
+    assert isinstance(found, Break) != has_chain(values, whole=whole)
+    if not isinstance(found, Break):
+        assert [chain_offset(found or ((1, 0),), i) for i in range(len(values))] == values
+
+
+@given(near_chains())
+def test_the_witness_is_the_first(values: list[int]) -> None:
+    """The offsets before it have a chain, those up to it have none, and the wanted one would do."""
+    found = table_chain(np.array(values), whole=False)
+    if isinstance(found, Break):
+        assert values[found.index] == found.value != found.wanted
+        assert has_chain(values[: found.index], whole=False)
+        assert not has_chain(values[: found.index + 1], whole=False)
+        assert has_chain([*values[: found.index], found.wanted], whole=False)
+
+
+@given(near_chains())
+def test_the_witness_of_a_whole_chain_is_forced(values: list[int]) -> None:
+    """Whatever chain of this size has the offsets before the witness, has the wanted one there."""
+    found = table_chain(np.array(values), whole=True)
+    if not isinstance(found, Break):
+        return
+    assert values[found.index] == found.value != found.wanted
+    for sizes in sizes_of(len(values), whole=True):
+        weights = [int(np.prod(sizes[:k])) for k in range(len(sizes))]
+        strides = [values[w] if w < found.index else 10**6 for w in weights]
+        chain = tuple(zip(sizes, strides, strict=True))
+        if all(chain_offset(chain, i) == values[i] for i in range(found.index)):
+            assert chain_offset(chain, found.index) == found.wanted
+
+
+@settings(max_examples=300)
+@given(layouts(rank=2, most=30), st.integers(0, 10**6), st.integers(-2, 2), st.booleans())
+def test_tables_of_two_axes(layout: cute.Layout, place: int, change: int, whole: bool) -> None:
+    """A layout's table, one offset changed in most cases."""
+    table = cute.offsets(layout).reshape(mode_box(layout), order="F").copy()
+    if place % table.size:
+        table.flat[place % table.size] += change
+    found = table_chains(table, whole=whole)
+    assert isinstance(found, Witness) != is_sum_of_chains(table, whole=whole)
+    if isinstance(found, Witness):
+        assert table[found.index] == found.value != found.wanted
+
+
+def test_a_million_offsets() -> None:
+    """Bits of a 2^20 table dealt to four axes: found without a loop over elements."""
+    bits = np.arange(1 << 20).reshape((2,) * 20).transpose(np.random.default_rng(7).permutation(20))
+    table = bits.reshape(32, 64, 2, 256)
+    found = cute.from_offsets(table)
+    assert np.array_equal(cute.offsets(found).reshape(table.shape, order="F"), table)
+    with pytest.raises(LayoutError, match="ask for"):
+        cute.from_offsets(table ^ (table >> 7 & 15))

@@ -1,0 +1,240 @@
+"""CuTe's layouts as XLA's shapes: the same slots at every index, in few tiles, or an index forbids it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tilejit as tj
+from codegen.errors import LayoutError
+from tests.cute.brute import MERGE, all_tilings, is_sum_of_chains, tiled_offsets
+from tests.strategies import shapes
+from tilejit import cute
+from tilejit.layout.bridge.chains import cut_chain
+from tilejit.layout.bridge.storage_order import StorageOrder, Unplaced, storage_order
+from tilejit.layout.bridge.tile_search import State
+from tilejit.layout.bridge.tile_sort import sorting_tiles
+
+ROWS = [
+    ("((2,2),(2,3)):((2,12),(1,4))", (3, 5), "f32[3,5]{1,0:T(2,2)}"),
+    ("((2,4,2),(128,2)):((1,256,2048),(2,1024))", None, "f32[16,256]{1,0:T(8,128)(2,1)}"),
+    ("((2,2),(128,2)):((1,256),(2,1024))", (3, 200), "f32[3,200]{1,0:T(8,128)(2,1)}"),
+    ("((8,2,3),(128,2)):((256,1,4096),(2,2048))", (40, 256), "f32[40,256]{1,0:T(8,128)(2,1,1,1)}"),
+    ("(8,4):(5,1)", None, "f32[8,4]{1,0:T(5)}"),
+    ("((4,2),4):((1,16),4)", (6, 4), "f32[6,4]{1,0:T(4,1)}"),
+    (
+        "(2,7,(2,4),11,(3,4)):(7392,1056,(3,264),24,(1,6))",
+        None,
+        "f32[2,7,8,11,12]{4,3,2,1,0:T(2,1,3)}",
+    ),
+    ("((2,2,2),(2,2,2)):((2,8,32),(1,4,16))", None, "f32[8,8]{1,0:T(4,4)(2,2)}"),
+    ("(2,3):(1,2)", None, "f32[2,3]{0,1}"),
+    ("(2,3):(3,1)", None, "f32[2,3]{1,0}"),
+    ("4:2", None, "f32[4]{0:T(2,1)}"),
+    ("(4,1):(2,0)", None, "f32[4,1]{1,0:T(2)}"),
+    ("((128,3)):((1,1024))", (300,), "f32[300]{0:T(8,128)}"),
+    ("():()", None, "f32[]"),
+    ("(0,3):(7,7)", None, "f32[0,3]{1,0}"),
+    ("8:1", (5,), "f32[5]{0}"),
+    ("Sw<0,4,3> o 0 o (8,8):(8,1)", None, "f32[8,8]{1,0}"),
+    ("Sw<2,0,4> o 0 o (2,8):(8,1)", None, "f32[2,8]{1,0}"),
+]
+
+
+def offsets_of(shape: tj.Shape) -> Any:
+    """Slots by the definition, without TileJIT's own indexing."""
+    assert shape.layout is not None
+    return tiled_offsets(shape.dimensions, shape.layout.minor_to_major, shape.layout.tiles)
+
+
+@pytest.mark.parametrize(("layout", "dims", "shape"), ROWS)
+def test_rows(layout: str, dims: tuple[int, ...] | None, shape: str) -> None:
+    assert str(cute.to_xla(cute.parse(layout), dims)) == shape
+
+
+@pytest.mark.parametrize(
+    ("layout", "message"),
+    [
+        ("(2,3):(1,0)", r"index \(0, 1\) gives 0, and so does index \(0, 0\)"),
+        ("(2,3):(1,-2)", r"index \(0, 1\) gives -2, and slots count from 0"),
+        ("(3,2):(1,2)", r"index \(0, 1\) gives 2, and so does index \(2, 0\)"),
+        ("(3,2):(2,3)", r"index \(0, 1\) gives 3, no multiple of the next smaller stride, 2"),
+        ("((2,3),2):((1,2),4)", r"index \(0, 1\) gives 4, and so does index \(4, 0\)"),
+        ("Sw<1,0,1> o 0 o 4:1", "index 3 gives 2, where the indices before it ask for 4"),
+        ("Sw<1,0,1> o 1 o 4:1", "index 0 gives 1, where a layout gives 0"),
+        ("2:4611686018427387904", "more than 2.63 bits"),
+    ],
+)
+def test_refusals(layout: str, message: str) -> None:
+    with pytest.raises(LayoutError, match=message):
+        cute.to_xla(cute.parse(layout))
+
+
+@pytest.mark.parametrize("dims", [(4,), (2, 4), (2, -1), (2, 3, 1)])
+def test_dims_that_do_not_fit(dims: tuple[int, ...]) -> None:
+    with pytest.raises(LayoutError, match=r"does not fit the modes|give dims within"):
+        cute.to_xla(cute.Layout((2, 3)), dims)
+
+
+def test_other_objects() -> None:
+    for wrong in ("4:1", None, 4, tj.Shape.parse("f32[4]{0}")):
+        with pytest.raises(TypeError, match="to_xla takes a Layout"):
+            cute.to_xla(wrong)  # type: ignore[arg-type]
+
+
+def test_slots_and_elements() -> None:
+    """A bounded layout keeps the size of its buffer; the dtype and its width are the caller's."""
+    shape = tj.Shape.parse("f32[3,128]{1,0:T(8,128)}")
+    back = cute.to_xla(cute.bounded(shape))
+    assert str(back) == "f32[3,128]{1,0:L(1024)}"
+    assert back.physical_size == shape.physical_size
+    packed = cute.to_xla(cute.parse("((8,8),128):((1,1024),8)"), dtype="s4", element_size_in_bits=4)
+    assert str(packed) == "s4[64,128]{1,0:T(8,1)E(4)}"
+    with pytest.raises(LayoutError, match="need 12 slots, not 11"):
+        cute.to_xla(cute.Layout((3, 4)), slots=11)
+
+
+@settings(max_examples=500)
+@given(shapes(most=200))
+def test_there_and_back(shape: tj.Shape) -> None:
+    """Every shape that is a layout comes back with the same slots, and no larger buffer."""
+    try:
+        there = cute.bounded(shape)
+    except LayoutError:
+        return
+    back = cute.to_xla(there.layout, there.bound)
+    assert back.physical_size <= shape.physical_size
+    if 0 not in shape.dimensions:
+        index = tuple(np.indices(shape.dimensions))
+        assert np.array_equal(offsets_of(back), tj.linear_index(shape, index)), str(back)
+
+
+SMALL_DIMS = [(4,), (6,), (2, 3), (4, 2), (3, 4), (2, 2, 2)]
+LEVELS: dict[int, list[tuple[int, Sequence[int]]]] = {
+    1: [(2, (1, 2, 3, 4, 6)), (3, (1, 2, 3, 4))],
+    2: [(3, (1, 2, 3, 4, MERGE)), (3, (1, 2, 3))],
+    3: [(3, (1, 2, 4, MERGE)), (3, (1, 2))],
+}
+
+
+@pytest.mark.parametrize("dims", SMALL_DIMS, ids=str)
+def test_every_small_tiling(dims: tuple[int, ...]) -> None:
+    """What a search over all small tilings reaches is found, in no more tiles than there; all else is refused
+    for a reason, or found in larger tiles."""
+    fewest: dict[bytes, int] = {}
+    tables: dict[bytes, Any] = {}
+    for order, tiles in all_tilings(dims, LEVELS[len(dims)]):
+        table = tiled_offsets(dims, order, tiles)
+        key = table.tobytes()
+        tables[key] = table
+        fewest[key] = min(fewest.get(key, 99), len(tiles))
+    found = 0
+    for key, table in tables.items():
+        if not is_sum_of_chains(table, whole=False):
+            continue
+        found += 1
+        layout = cute.from_offsets(table if table.ndim > 1 else table[:, None], boxed=True)
+        shape = cute.to_xla(cute.Layout(layout.shape[: len(dims)], layout.stride[: len(dims)]), dims)
+        assert np.array_equal(offsets_of(shape), table)
+        assert len(shape.tiles) <= fewest[key], f"{layout} as {shape}, {fewest[key]} tiles would do"
+    assert found > 10
+    refused = 0
+    rng = np.random.default_rng(len(dims) * 100 + dims[0])
+    for _ in range(300):
+        layout = cute.Layout(dims, tuple(int(s) for s in rng.integers(-1, 9, len(dims))))
+        table = cute.offsets(layout).reshape(dims, order="F")
+        try:
+            shape = cute.to_xla(layout)
+        except LayoutError:
+            refused += 1
+            assert table.tobytes() not in tables, str(layout)
+        else:
+            assert np.array_equal(offsets_of(shape), table)
+    assert refused > 30
+
+
+@st.composite
+def chains(draw: Any, *, most: int = 3000) -> tuple[tuple[tuple[tuple[int, int], ...], ...], tuple[int, ...]]:
+    """Chains whose digits nest in storage in any order, with holes; and a bound within their box."""
+    sizes: list[list[int]] = []
+    left = most
+    for _ in range(draw(st.integers(1, 4))):
+        dim = []
+        for _ in range(draw(st.integers(0, 4))):
+            dim.append(draw(st.integers(1, max(1, min(5, left)))))
+            left //= dim[-1]
+        sizes.append(dim)
+    places = [(d, k) for d, dim in enumerate(sizes) for k in range(len(dim))]
+    stride = draw(st.sampled_from((1, 1, 1, 2)))
+    strides: dict[tuple[int, int], int] = {}
+    for d, k in draw(st.permutations(places)):
+        strides[d, k] = stride
+        stride *= sizes[d][k] + draw(st.sampled_from((0, 0, 0, 0, 1, 3)))
+    whole = tuple(tuple((size, strides[d, k]) for k, size in enumerate(dim)) for d, dim in enumerate(sizes))
+    bound = tuple(draw(st.integers(max(1, prod(dim) - 2), prod(dim))) for dim in sizes)
+    return tuple(cut_chain(chain, n) for chain, n in zip(whole, bound, strict=True)), bound
+
+
+def offsets_of_chains(parts: Sequence[Sequence[tuple[int, int]]], dims: tuple[int, ...]) -> Any:
+    table = np.zeros(dims, np.int64)
+    for index, chain in zip(np.indices(dims), parts, strict=True):
+        rest = index
+        for size, stride in chain:
+            table += rest % size * stride
+            rest = rest // size
+    return table
+
+
+@settings(max_examples=100)
+@given(chains())
+def test_digits_in_any_order(made: Any) -> None:
+    """Nested digits always have tiles, and the buffer is the least: the largest stride times its extent."""
+    parts, dims = made
+    layout = cute.Layout(
+        tuple(tuple(s for s, _ in chain) for chain in parts),
+        tuple(tuple(d for _, d in chain) for chain in parts),
+    )
+    shape = cute.to_xla(layout, dims)
+    assert np.array_equal(offsets_of(shape), offsets_of_chains(parts, dims)), f"{layout} as {shape}"
+    assert shape.physical_size == max((size * stride for chain in parts for size, stride in chain), default=1)
+
+
+@settings(max_examples=400)
+@given(chains())
+def test_sorting_reaches_every_order(made: Any) -> None:
+    """The way that is taken where the search gives up."""
+    parts, dims = made
+    order = storage_order(parts)
+    assert isinstance(order, StorageOrder)
+    tiles = sorting_tiles(order, State(order.axes))
+    descending = tuple(reversed(range(len(dims))))
+    assert np.array_equal(tiled_offsets(dims, descending, tiles), offsets_of_chains(parts, dims)), tiles
+
+
+@settings(max_examples=400)
+@given(st.lists(st.tuples(st.integers(2, 4), st.integers(-2, 12)), min_size=1, max_size=4), st.integers(1, 2))
+def test_refusals_are_proven(digits: list[tuple[int, int]], rank: int) -> None:
+    """A twin has the same offset; a stride that does not divide is none of the others' multiples."""
+    whole = tuple(tuple(digits[d::rank]) for d in range(rank))
+    parts = tuple(cut_chain(chain, prod(size for size, _ in chain)) for chain in whole)
+    dims = tuple(prod(size for size, _ in chain) for chain in parts)
+    fault = storage_order(parts)
+    table = offsets_of_chains(parts, dims)
+    values = sorted(table.flat)
+    if isinstance(fault, StorageOrder):
+        assert len(set(values)) == len(values)
+        assert values[0] == 0
+        return
+    assert isinstance(fault, Unplaced)
+    assert table[fault.index] == fault.offset
+    if fault.twin is not None:
+        assert table[fault.twin] == fault.offset
+        assert fault.twin != fault.index
+    else:
+        assert fault.offset < 0 or fault.offset % fault.step
