@@ -238,3 +238,59 @@ def test_refusals_are_proven(digits: list[tuple[int, int]], rank: int) -> None:
         assert fault.twin != fault.index
     else:
         assert fault.offset < 0 or fault.offset % fault.step
+
+
+FORMATS = [
+    ("{1,0:T(8,128)}", (64, 256)),
+    ("{1,0:T(8,128)(4,1)}", (64, 256)),
+    ("{1,0:T(32,128)(4,1)}", (64, 256)),
+    ("{1,0:T(64,128)(8,1)}", (128, 256)),
+    ("{1,0:T(32,128)(32,1)}", (64, 256)),
+    ("{1,0:T(32,32)(16,16)}", (64, 96)),
+    ("{3,2,1,0:T(16,1,1)}", (2, 32, 5, 7)),
+    ("{3,2,1,0:T(16,16,1,1)(16,1,1,1)}", (32, 48, 3, 3)),
+    ("{3,2,1,0:T(16,16,1,1)(16,4,1,1)}", (32, 48, 3, 3)),
+    ("{1,0:T(2,1)}", (64, 48)),
+    ("{1,0:T(32,16)(2,1)}", (64, 48)),
+    ("{1,0:T(64,16)(4,1)}", (128, 48)),
+    ("{0,1:T(32,1)}", (64, 96)),
+    ("{0,1:T(32,8)(32,2)(4,4,1)(8,1,4,4,1)}", (64, 96)),
+    ("{0,1:T(32,32)(32,8)(32,2)(4,1,1,32,2)(32,1)}", (64, 96)),
+    ("{1,0:T(128,4)(32,4)(4,1,1,4)}", (256, 16)),
+    ("{1,0:T(16,8)}", (32, 64)),
+    ("{0,1:T(16,16)(16,1)}", (64, 48)),
+    ("{3,2,1,0:T(8,8,32)}", (2, 16, 16, 64)),
+    ("{3,2,1,0:T(8,4,32)(2,1)}", (2, 16, 8, 64)),
+    ("{0,1:T(6,1)}", (12, 36)),
+    ("{1,0:T(4,4)(2,2)}", (8, 24)),
+]
+
+
+@pytest.mark.parametrize("less", [0, 1, 3], ids=lambda n: f"less{n}")
+@pytest.mark.parametrize(("layout", "dims"), FORMATS, ids=str)
+def test_formats_in_use(layout: str, dims: tuple[int, ...], less: int) -> None:
+    """Whole and partial tiles go to CuTe and back, in no more tiles than they came."""
+    shape = tj.as_layout(layout, dims=tuple(max(1, n - less) for n in dims[:2]) + dims[2:], dtype="f32")
+    there = cute.from_xla(shape)
+    slots = offsets_of(shape)
+    assert np.array_equal(there(*np.indices(shape.dimensions)), slots)
+    back = cute.to_xla(there, shape.dimensions)
+    assert np.array_equal(offsets_of(back), slots)
+    assert len(back.tiles) <= len(shape.tiles)
+
+
+def test_many_modes() -> None:
+    """A thousand modes of one element, many of two, composed ones past NumPy's axes: an answer at once."""
+    layout = cute.Layout((1,) * 1000 + (4,), (0,) * 1000 + (2,))
+    assert cute.to_xla(layout).physical_size == 8
+    order = tuple(int(k) for k in np.random.default_rng(3).permutation(56))
+    layout = cute.Layout((2,) * 56, tuple(2**k for k in order))
+    assert cute.to_xla(layout, dtype="u1").tiles == ()
+    chain = cute.Layout(
+        ((2,) * 28, (2,) * 28), (tuple(2**k for k in order[:28]), tuple(2**k for k in order[28:]))
+    )
+    shape = cute.to_xla(chain, dtype="u1")
+    bits = np.random.default_rng(4).integers(0, 1 << 28, (2, 50))
+    assert np.array_equal(tj.linear_index(shape, tuple(bits)), chain(*bits))
+    with pytest.raises(LayoutError, match="compose at most 64"):
+        cute.to_xla(cute.ComposedLayout(cute.Swizzle(0, 0, 0), 0, cute.Layout((1,) * 70)))

@@ -44,7 +44,9 @@ def recognised(values: Table, name: str, mend: str, *, whole: bool = True) -> La
     """
     first = int(values.flat[0])
     if first:
-        raise LayoutError(f"{name} is not a layout: index 0 gives {first}, where a layout gives 0\n  {mend}")
+        raise LayoutError(
+            f"{name} is not a CuTe layout: index 0 gives {first}, where a layout gives 0\n  {mend}"
+        )
     found = table_chains(values, whole=whole)
     if isinstance(found, Witness):
         refuse(name, found, mend)
@@ -89,6 +91,6 @@ def refuse(name: str, witness: Witness, mend: str) -> NoReturn:
     """Raise the LayoutError that a witness proves."""
     index = witness.index[0] if len(witness.index) == 1 else witness.index
     raise LayoutError(
-        f"{name} is not a layout: index {index} gives {witness.value}, "
+        f"{name} is not a CuTe layout: index {index} gives {witness.value}, "
         f"where the indices before it ask for {witness.wanted}\n  {mend}"
     )

@@ -12,6 +12,8 @@ MOST_STEPS = 5
 MOST_STATES = 6000
 """Looked into at one depth, over all orders of the dimensions: about a tenth of a second."""
 MOST_PERMUTED = 5
+MOST_DEAD = 16
+"""Dimensions of extent 1 that are tried elsewhere than in front."""
 
 
 def spelled(order: StorageOrder) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
@@ -20,7 +22,7 @@ def spelled(order: StorageOrder) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
     ((2,2),(2,3)):((2,12),(1,4)) -> (1, 0), ((2, 2),)
     """
     starts = _physical_orders(order)
-    states = [State(tuple(order.axes[dim] for dim in start)) for start in starts]
+    states = [_state(order, start) for start in starts]
     for steps in range(MOST_STEPS):
         found: list[tuple[int, int, tuple[Tile, ...]]] = []
         exhausted = True
@@ -42,16 +44,24 @@ def spelled(order: StorageOrder) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
 
 def _physical_orders(order: StorageOrder) -> list[tuple[int, ...]]:
     """Orders of the dimensions to begin with, most major first, row-major before all others."""
-    rank = order.rank
-    live = tuple(dim for dim in range(rank) if order.axes[dim])
-    dead = tuple(dim for dim in range(rank) if not order.axes[dim])
+    live = tuple(dim for dim in range(order.rank) if order.axes[dim])
+    dead = tuple(dim for dim in range(order.rank) if not order.axes[dim])
     ways: list[tuple[int, ...]] = [live]
     if len(live) <= MOST_PERMUTED:
         ways = list(permutations(live))
     else:
         ways.append(tuple(sorted(live, key=lambda dim: order.axes[dim][0])))
         ways.append(tuple(sorted(live, key=lambda dim: order.axes[dim][-1])))
-    starts = [tuple(range(rank)), *((*dead, *way) for way in ways)]
-    if order.holes:  # an axis of one may become a hole, so its place counts
-        starts += [(*way, *dead) for way in ways]
+    starts = [(*dead, *way) for way in ways]
+    if len(dead) <= MOST_DEAD:
+        starts.insert(0, tuple(range(order.rank)))
+        if order.holes:  # an axis of one may become a hole, so its place counts
+            starts += [(*way, *dead) for way in ways]
     return list(dict.fromkeys(starts))
+
+
+def _state(order: StorageOrder, start: tuple[int, ...]) -> State:
+    """The axes of an order of the dimensions, without leading ones of extent 1, which a tile adds itself."""
+    axes = [order.axes[dim] for dim in start]
+    first = next((k for k, axis in enumerate(axes) if axis), len(axes))
+    return State(tuple(axes[first:]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from typing import NoReturn
 
@@ -18,6 +19,9 @@ from tilejit.layout.cute.swizzle import ComposedLayout
 from tilejit.layout.dtypes import primitive_type
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.shape import Shape, make_shape
+
+MOST_AXES = 64
+"""Of a NumPy array."""
 
 
 def to_xla(
@@ -56,6 +60,7 @@ def to_xla(
             f"to_xla takes a Layout, not {type(layout).__name__}\n  read a text with cute.parse(...)"
         )
     sizes = tuple(mode.size for mode in layout)
+    slots = None if slots is None else operator.index(slots)
     bound = _bound(layout, sizes, dims)
     type_name = primitive_type(dtype).name
     if 0 in bound:
@@ -89,6 +94,8 @@ def _digits(mode: Layout) -> Chain:
 
 def _plain(composed: ComposedLayout) -> Layout:
     """The layout that says the same as a composed one."""
+    if composed.rank > MOST_AXES:
+        raise LayoutError(f"{str(composed)[:80]} has {composed.rank} modes\n  compose at most {MOST_AXES}")
     table = offsets(composed).reshape(tuple(map(product, modes(composed.shape))), order="F")
     if table.size == 0:
         return Layout(table.shape)
