@@ -17,9 +17,9 @@ from tests.cute.brute import MERGE, all_tilings, is_sum_of_chains, tiled_offsets
 from tests.strategies import shapes
 from tilejit import cute
 from tilejit.layout.bridge.chains import cut_chain
-from tilejit.layout.bridge.storage_order import StorageOrder, Unplaced, storage_order
+from tilejit.layout.bridge.storage_order import Unplaced, storage_stages
 from tilejit.layout.bridge.tile_search import State
-from tilejit.layout.bridge.tile_sort import sorting_tiles
+from tilejit.layout.bridge.tile_sort import sorting_way
 
 ROWS = [
     ("((2,2),(2,3)):((2,12),(1,4))", (3, 5), "f32[3,5]{1,0:T(2,2)}"),
@@ -42,6 +42,8 @@ ROWS = [
     ("():()", None, "f32[]"),
     ("(0,3):(7,7)", None, "f32[0,3]{1,0}"),
     ("8:1", (5,), "f32[5]{0}"),
+    ("(5,16,5):(5,32,1)", None, "f32[5,16,5]{2,0,1:T(*,32)}"),
+    ("(2,2):(2,5)", None, "f32[2,2]{0,1:T(2,1,1)(*,*,*,5)}"),
     ("Sw<0,4,3> o 0 o (8,8):(8,1)", None, "f32[8,8]{1,0}"),
     ("Sw<2,0,4> o 0 o (2,8):(8,1)", None, "f32[2,8]{1,0}"),
 ]
@@ -64,7 +66,10 @@ def test_rows(layout: str, dims: tuple[int, ...] | None, shape: str) -> None:
         ("(2,3):(1,0)", r"index \(0, 1\) gives 0, and so does index \(0, 0\)"),
         ("(2,3):(1,-2)", r"index \(0, 1\) gives -2, and slots count from 0"),
         ("(3,2):(1,2)", r"index \(0, 1\) gives 2, and so does index \(2, 0\)"),
-        ("(3,2):(2,3)", r"index \(0, 1\) gives 3, no multiple of the next smaller stride, 2"),
+        (
+            "(3,2):(2,3)",
+            r"\(0, 1\) gives 3, inside a smaller stride's way to 4, the offset of index \(2, 0\)",
+        ),
         ("((2,3),2):((1,2),4)", r"index \(0, 1\) gives 4, and so does index \(4, 0\)"),
         ("Sw<1,0,1> o 0 o 4:1", "index 3 gives 2, where the indices before it ask for 4"),
         ("Sw<1,0,1> o 1 o 4:1", "index 0 gives 1, where a layout gives 0"),
@@ -160,7 +165,9 @@ def test_every_small_tiling(dims: tuple[int, ...]) -> None:
 
 
 @st.composite
-def chains(draw: Any, *, most: int = 3000) -> tuple[tuple[tuple[tuple[int, int], ...], ...], tuple[int, ...]]:
+def chains(
+    draw: Any, *, most: int = 3000, uneven: bool = False
+) -> tuple[tuple[tuple[tuple[int, int], ...], ...], tuple[int, ...]]:
     """Chains whose digits nest in storage in any order, with holes; and a bound within their box."""
     sizes: list[list[int]] = []
     left = most
@@ -173,9 +180,13 @@ def chains(draw: Any, *, most: int = 3000) -> tuple[tuple[tuple[tuple[int, int],
     places = [(d, k) for d, dim in enumerate(sizes) for k in range(len(dim))]
     stride = draw(st.sampled_from((1, 1, 1, 2)))
     strides: dict[tuple[int, int], int] = {}
+    highest = 0
     for d, k in draw(st.permutations(places)):
         strides[d, k] = stride
+        highest += stride * (sizes[d][k] - 1)
         stride *= sizes[d][k] + draw(st.sampled_from((0, 0, 0, 0, 1, 3)))
+        if uneven and draw(st.integers(0, 3)) == 0:
+            stride = highest + draw(st.integers(1, 7))
     whole = tuple(tuple((size, strides[d, k]) for k, size in enumerate(dim)) for d, dim in enumerate(sizes))
     bound = tuple(draw(st.integers(max(1, prod(dim) - 2), prod(dim))) for dim in sizes)
     return tuple(cut_chain(chain, n) for chain, n in zip(whole, bound, strict=True)), bound
@@ -205,14 +216,28 @@ def test_digits_in_any_order(made: Any) -> None:
     assert shape.physical_size == max((size * stride for chain in parts for size, stride in chain), default=1)
 
 
+@settings(max_examples=150)
+@given(chains(most=800, uneven=True))
+def test_strides_that_do_not_divide(made: Any) -> None:
+    """Digits that nest, whatever their strides: `*` makes one axis of all smaller ones."""
+    parts, dims = made
+    layout = cute.Layout(
+        tuple(tuple(s for s, _ in chain) for chain in parts),
+        tuple(tuple(d for _, d in chain) for chain in parts),
+    )
+    shape = cute.to_xla(layout, dims)
+    assert np.array_equal(offsets_of(shape), offsets_of_chains(parts, dims)), f"{layout} as {shape}"
+
+
 @settings(max_examples=400)
 @given(chains())
 def test_sorting_reaches_every_order(made: Any) -> None:
     """The way that is taken where the search gives up."""
     parts, dims = made
-    order = storage_order(parts)
-    assert isinstance(order, StorageOrder)
-    tiles = sorting_tiles(order, State(order.axes))
+    stages = storage_stages(parts)
+    assert not isinstance(stages, Unplaced)
+    assert len(stages) == 1
+    tiles = sorting_way(stages[0].order, State(stages[0].order.axes)).tiles
     descending = tuple(reversed(range(len(dims))))
     assert np.array_equal(tiled_offsets(dims, descending, tiles), offsets_of_chains(parts, dims)), tiles
 
@@ -224,20 +249,19 @@ def test_refusals_are_proven(digits: list[tuple[int, int]], rank: int) -> None:
     whole = tuple(tuple(digits[d::rank]) for d in range(rank))
     parts = tuple(cut_chain(chain, prod(size for size, _ in chain)) for chain in whole)
     dims = tuple(prod(size for size, _ in chain) for chain in parts)
-    fault = storage_order(parts)
+    fault = storage_stages(parts)
     table = offsets_of_chains(parts, dims)
     values = sorted(table.flat)
-    if isinstance(fault, StorageOrder):
+    if not isinstance(fault, Unplaced):
         assert len(set(values)) == len(values)
         assert values[0] == 0
         return
-    assert isinstance(fault, Unplaced)
     assert table[fault.index] == fault.offset
     if fault.twin is not None:
         assert table[fault.twin] == fault.offset
         assert fault.twin != fault.index
     else:
-        assert fault.offset < 0 or fault.offset % fault.step
+        assert fault.offset < 0 or 0 < fault.offset < fault.reach == table[fault.far]
 
 
 FORMATS = [

@@ -7,16 +7,19 @@ from functools import cached_property
 
 from tilejit.layout.bridge.chains import Chain
 
+BLOCK = -1
+"""In place of a dimension: pieces that an earlier stage merged."""
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
     """One digit of a dimension, or a hole between digits, at its place in storage.
 
     Attributes:
-        dim: the dimension it counts; None for a hole, of which only index 0 is used.
+        dim: the dimension it counts, or BLOCK; None for a hole, of which only index 0 is used.
         extent: the indices it has.
         room: those that its place in storage has; more than `extent` are padding above it.
-        weight: the index of the dimension at which it is 1; 0 for a hole.
+        weight: the index of the dimension at which it is 1; 0 for a hole or a block.
     """
 
     dim: int | None
@@ -68,20 +71,39 @@ class StorageOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Unplaced:
-    """A stride that no tiling has: the index where it first shows, the offset there, what it clashes with.
+class Stage:
+    """Tiles that put every piece of an order at its place, and then merge the lowest ones into one axis.
 
     Attributes:
-        index: 1 in one digit, 0 in all others.
-        offset: that of `index`, the stride of the digit.
-        twin: another index of the same offset, or None.
-        step: the stride of the next lower digit, which divides every higher one in a tiling.
+        order: the pieces; those of later stages stand above as they are, without holes or room.
+        above: how many they are.
+        extent: of the axis that the others merge into.
+        room: what that axis is then cut or padded to. The last stage merges nothing.
+    """
+
+    order: StorageOrder
+    above: int
+    extent: int
+    room: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """A stride that lies among the offsets of smaller ones.
+
+    Attributes:
+        index: the index that is 1 in its digit and 0 in all others; its offset is the stride.
+        offset: that offset.
+        twin: an index of smaller strides with the same offset, or None.
+        far: the index of smaller strides that goes furthest.
+        reach: its offset.
     """
 
     index: tuple[int, ...]
     offset: int
     twin: tuple[int, ...] | None
-    step: int
+    far: tuple[int, ...]
+    reach: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,36 +115,48 @@ class _Digit:
     dim: int
     weight: int
 
-    def index(self, value: int, rank: int) -> tuple[int, ...]:
-        """The index that has this value in the digit and 0 in all others."""
-        return tuple(value * self.weight if dim == self.dim else 0 for dim in range(rank))
+    def piece(self, room: int = 0) -> Piece:
+        """Its place in storage; without more room than it needs by default."""
+        return Piece(self.dim, self.extent, room or self.extent, self.weight)
 
 
-def storage_order(chains: tuple[Chain, ...]) -> StorageOrder | Unplaced:
-    """The order that one chain a dimension asks of storage, or a stride that no tiling has.
+def storage_stages(chains: tuple[Chain, ...]) -> tuple[Stage, ...] | Unplaced:
+    """What one chain a dimension asks of storage, or a stride that clashes with smaller ones.
 
-    Tiles place digits in mixed radix: each stride is a positive multiple of the next lower one and clears
-    all of that digit's offsets. The chains are coalesced.
+    Mostly this is one stage: each stride a multiple of the next lower one, and past all of that digit's
+    offsets. Where a stride is not, all below it becomes one axis by `*`, cut or padded to the stride. The
+    chains are coalesced.
+
+    (5,16,5):(5,32,1) -> the pieces of strides 5 and 1 merge into an axis of 25, padded to 32
     """
-    pieces: list[Piece] = []
+    digits = sorted(_digits(chains), key=lambda digit: digit.stride)
+    blocks: list[list[Piece]] = [[]]
+    sizes: list[tuple[int, int]] = []
     lower: _Digit | None = None
-    for digit in sorted(_digits(chains), key=lambda digit: digit.stride):
-        step = lower.stride if lower else 1
-        if digit.stride <= 0 or digit.stride % step:
-            twin = None if digit.stride else (0,) * len(chains)
-            return Unplaced(digit.index(1, len(chains)), digit.stride, twin, step)
+    highest = 0
+    for number, digit in enumerate(digits):
+        if digit.stride <= highest or digit.stride < 1:
+            return _unplaced(digit, digits[:number], len(chains))
+        step, reach = (lower.stride, lower.stride * lower.extent) if lower else (1, 1)
         room = digit.stride // step
-        if lower and room < lower.extent:
-            twin = lower.index(room, len(chains))
-            return Unplaced(digit.index(1, len(chains)), digit.stride, twin, step)
-        if lower:
-            pieces[-1] = Piece(lower.dim, lower.extent, room, lower.weight)
-        hole = _hole(lower.extent if lower else 1, room)
-        if hole > 1:
-            pieces.append(Piece(None, hole, hole, 0))
-        pieces.append(Piece(digit.dim, digit.extent, digit.extent, digit.weight))
+        if digit.stride % step or digit.stride < reach:
+            sizes.append((reach, digit.stride))
+            blocks.append([Piece(BLOCK, digit.stride, digit.stride, 0)])
+        else:
+            if lower:
+                blocks[-1][-1] = lower.piece(room)
+            blocks[-1] += _hole(lower.extent if lower else 1, room)
+        blocks[-1].append(digit.piece())
+        highest += digit.stride * (digit.extent - 1)
         lower = digit
-    return StorageOrder(tuple(reversed(pieces)), len(chains))
+    sizes.append((1, 1))
+    out: list[Stage] = []
+    for number, (block, (extent, room)) in enumerate(zip(blocks, sizes, strict=True)):
+        later = [piece for above in blocks[number + 1 :] for piece in above if piece.weight]
+        plain = [Piece(piece.dim, piece.extent, piece.extent, piece.weight) for piece in later]
+        order = StorageOrder(tuple(reversed([*block, *plain])), len(chains))
+        out.append(Stage(order, len(plain), extent, room))
+    return tuple(out)
 
 
 def _digits(chains: tuple[Chain, ...]) -> list[_Digit]:
@@ -136,6 +170,21 @@ def _digits(chains: tuple[Chain, ...]) -> list[_Digit]:
     return out
 
 
-def _hole(extent: int, room: int) -> int:
-    """The extent of a hole that would spell the padding from extent to room; 1 where none can."""
-    return room // extent if room % extent == 0 else 1
+def _hole(extent: int, room: int) -> list[Piece]:
+    """The hole that would spell the padding from extent to room, where one can."""
+    count, rest = divmod(room, extent)
+    return [Piece(None, count, count, 0)] if count > 1 and not rest else []
+
+
+def _unplaced(digit: _Digit, smaller: list[_Digit], rank: int) -> Unplaced:
+    """The clash of a digit's stride with the offsets of those of smaller strides, which nest."""
+    index, twin, far = [0] * rank, [0] * rank, [0] * rank
+    index[digit.dim] = digit.weight
+    rest = digit.stride
+    for other in reversed(smaller):
+        count = min(rest // other.stride, other.extent - 1)
+        rest -= count * other.stride
+        twin[other.dim] += count * other.weight
+        far[other.dim] += (other.extent - 1) * other.weight
+    reach = sum(other.stride * (other.extent - 1) for other in smaller)
+    return Unplaced(tuple(index), digit.stride, None if rest else tuple(twin), tuple(far), reach)

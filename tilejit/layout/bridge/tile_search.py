@@ -36,20 +36,33 @@ class State:
         return [piece for axis in self.axes for piece in axis]
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Tiles, and the state they end in."""
+
+    tiles: tuple[Tile, ...]
+    end: State
+
+    @property
+    def cost(self) -> tuple[int, int]:
+        """Tiles, then sizes in all of them."""
+        return len(self.tiles), sum(map(len, self.tiles))
+
+
 @dataclass(slots=True)
 class Search:
     """One search: the order that is wanted, and how many states may still be looked into."""
 
     order: StorageOrder
     budget: int
-    known: dict[tuple[State, int], tuple[Tile, ...] | None] = field(default_factory=dict)
+    known: dict[tuple[State, int], Way | None] = field(default_factory=dict)
 
-    def tiles(self, state: State, steps: int) -> tuple[Tile, ...] | None:
+    def way(self, state: State, steps: int) -> Way | None:
         """The shortest tiles of exactly so many steps, or None where none were found."""
         if self._steps_at_least(state) > steps:
             return None
         if steps == 0:
-            return ()
+            return Way((), state)
         if steps == 1:
             return self._last(state)
         key = state, steps
@@ -57,15 +70,16 @@ class Search:
             self.known[key] = self._first_of(state, steps)
         return self.known[key]
 
-    def _first_of(self, state: State, steps: int) -> tuple[Tile, ...] | None:
-        best: tuple[Tile, ...] | None = None
+    def _first_of(self, state: State, steps: int) -> Way | None:
+        best: Way | None = None
         for after, tile in self._moves(state):
             self.budget -= 1
             if self.budget < 0:
                 break
-            rest = self.tiles(after, steps - 1)
-            if rest is not None and (best is None or entries((tile, *rest)) < entries(best)):
-                best = (tile, *rest)
+            rest = self.way(after, steps - 1)
+            if rest is not None:
+                found = Way((tile, *rest.tiles), rest.end)
+                best = found if best is None or found.cost < best.cost else best
         return best
 
     def _steps_at_least(self, state: State) -> int:
@@ -91,7 +105,7 @@ class Search:
             return False
         return all((piece in state.padded) != (order.hole_above(piece) in place) for piece in order.short)
 
-    def _last(self, state: State) -> tuple[Tile, ...] | None:
+    def _last(self, state: State) -> Way | None:
         """One tile that ends in the wanted order, of the fewest entries."""
         axes = ((), *state.axes)  # a tile may have one dimension more than there are axes
         reading = state.reading()
@@ -101,7 +115,7 @@ class Search:
             len(self.order.pieces),
         ]
         more = len(axes) if len(reading) < len(self.order.pieces) else 0
-        tiles: list[Tile] = []
+        ways: list[Way] = []
         for bound in bounds:
             first = next((k for k, axis in enumerate(axes) if axis and axis[-1] >= bound), len(axes) - 1)
             for count in range(len(axes) - first, max(len(axes) - first, more) + 1):
@@ -110,9 +124,9 @@ class Search:
                     continue
                 after, tile = step(self.order, State(axes, state.padded), cuts)
                 if self._steps_at_least(after) == 0:
-                    tiles.append(tile)
+                    ways.append(Way((tile,), after))
                     break
-        return (min(tiles, key=len),) if tiles else None
+        return min(ways, key=lambda way: way.cost, default=None)
 
     def _closing_cuts(self, axes: tuple[Axis, ...], bound: int, state: State) -> tuple[Cut, ...] | None:
         """Cuts that make pieces below `bound` high, with the holes that belong between the low ones."""
@@ -194,8 +208,3 @@ def step(order: StorageOrder, state: State, cuts: tuple[Cut, ...]) -> tuple[Stat
         highs.append(high)
         lows.append(low)
     return State((*state.axes[:first], *highs, *lows), frozenset(padded)), tuple(tile)
-
-
-def entries(tiles: tuple[Tile, ...]) -> int:
-    """Sizes that tiles have in all."""
-    return sum(map(len, tiles))

@@ -8,25 +8,27 @@ into their neighbours, so that the axes do not double with every step.
 from __future__ import annotations
 
 from tilejit.layout.bridge.storage_order import StorageOrder
-from tilejit.layout.bridge.tile_search import Axis, Cut, State, Tile, step
+from tilejit.layout.bridge.tile_search import Axis, Cut, State, Tile, Way, step
 from tilejit.layout.tiling import MERGE
 
 
-def sorting_tiles(order: StorageOrder, state: State) -> tuple[Tile, ...]:
+def sorting_way(order: StorageOrder, state: State) -> Way:
     """Tiles that take the axes of a state to the wanted order, whatever they are."""
     tiles: list[Tile] = []
     while any(len(axis) > 1 for axis in state.axes):
         state = _pass(order, state, {p for axis in state.axes for p in _lower_half(axis)}, tiles)
     runs = _runs(state)
-    for bit in range((max(runs.values(), default=0)).bit_length()):
+    for bit in range(max(runs.values(), default=0).bit_length()):
         state = _pass(order, state, {piece for piece, run in runs.items() if run >> bit & 1}, tiles)
     if order.short - state.padded:
         state = _pass(order, state, set(state.reading()), tiles)
-    if order.last_hole is not None:
+    if order.last_hole is not None and order.last_hole not in state.reading():
         if state.axes[-1:] != ((),):
             tiles.append((1,))
+            state = State((*state.axes, ()), state.padded)
         tiles.append((order.pieces[order.last_hole].extent,))
-    return tuple(tiles)
+        state = State((*state.axes[:-1], (), (order.last_hole,)), state.padded)
+    return Way(tuple(tiles), state)
 
 
 def _pass(order: StorageOrder, state: State, lows: set[int], tiles: list[Tile]) -> State:

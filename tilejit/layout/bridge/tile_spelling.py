@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
+from math import prod
 
-from tilejit.layout.bridge.storage_order import StorageOrder
-from tilejit.layout.bridge.tile_search import Search, State, Tile, entries
-from tilejit.layout.bridge.tile_sort import sorting_tiles
+from tilejit.layout.bridge.storage_order import BLOCK, Stage, StorageOrder
+from tilejit.layout.bridge.tile_search import Search, State, Tile, Way
+from tilejit.layout.bridge.tile_sort import sorting_way
+from tilejit.layout.tiling import MERGE
 
 MOST_STEPS = 5
 MOST_STATES = 6000
@@ -16,30 +18,59 @@ MOST_DEAD = 16
 """Dimensions of extent 1 that are tried elsewhere than in front."""
 
 
-def spelled(order: StorageOrder) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
+def spelled(stages: tuple[Stage, ...]) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
     """minor_to_major and tiles that put every piece at its place: fewest tiles first, then fewest sizes.
 
     ((2,2),(2,3)):((2,12),(1,4)) -> (1, 0), ((2, 2),)
     """
-    starts = _physical_orders(order)
-    states = [_state(order, start) for start in starts]
+    starts = _physical_orders(stages[0].order)
+    number, way = _shortest(stages[0].order, [_state(stages[0].order, start) for start in starts])
+    tiles = way.tiles
+    for stage, following in pairwise(stages):
+        merged = _merged(stage, way.end, following.order)
+        _, way = _shortest(following.order, [merged.end])
+        tiles = (*tiles, *merged.tiles, *way.tiles)
+    return starts[number][::-1], tiles
+
+
+def _shortest(order: StorageOrder, states: list[State]) -> tuple[int, Way]:
+    """The shortest way found from one of the states, and its number."""
     for steps in range(MOST_STEPS):
-        found: list[tuple[int, int, tuple[Tile, ...]]] = []
+        found: list[tuple[int, Way]] = []
         exhausted = True
         for number, state in enumerate(states):
             search = Search(order, MOST_STATES // len(states))
-            tiles = search.tiles(state, steps)
+            way = search.way(state, steps)
             exhausted &= search.budget >= 0
-            if tiles is not None:
-                found.append((entries(tiles), number, tiles))
+            if way is not None:
+                found.append((number, way))
         if found:
-            _, number, tiles = min(found)
-            return starts[number][::-1], tiles
+            return min(found, key=lambda item: item[1].cost)
         if not exhausted:
             break
-    sorted_ways = [(sorting_tiles(order, state), number) for number, state in enumerate(states)]
-    tiles, number = min(sorted_ways, key=lambda way: (len(way[0]), entries(way[0]), way[1]))
-    return starts[number][::-1], tiles
+    return min(((n, sorting_way(order, s)) for n, s in enumerate(states)), key=lambda item: item[1].cost)
+
+
+def _merged(stage: Stage, state: State, following: StorageOrder) -> Way:
+    """Tiles that merge a stage's lowest pieces into one axis, and the state in the next stage's names."""
+    first = next(k for k, axis in enumerate(state.axes) if axis and axis[-1] >= stage.above)
+    stars = (MERGE,) * (len(state.axes) - first - 1)
+    axes = list(state.axes[:first])
+    tiles: list[Tile] = []
+    upper = tuple(piece for piece in state.axes[first] if piece < stage.above)
+    if upper:  # the axis holds pieces of both sides
+        tiles.append((*stars, stage.extent))
+        axes, stars = [*axes, upper], ()
+    if stage.extent < stage.room:
+        tiles.append((*stars, stage.room))
+        axes.append(())
+    else:  # holes past the last offset are cut off; they go in front of everything
+        whole = (prod(stage.order.pieces[piece].extent for piece in axis) for axis in axes)
+        tiles.append((*whole, *stars, stage.room))
+    names = {(piece.dim, piece.weight): k for k, piece in enumerate(following.pieces)}
+    new = [names[piece.dim, piece.weight] for piece in stage.order.pieces[: stage.above]]
+    end = State((*(tuple(new[piece] for piece in axis) for axis in axes), (names[BLOCK, 0],)))
+    return Way(tuple(tiles), end)
 
 
 def _physical_orders(order: StorageOrder) -> list[tuple[int, ...]]:

@@ -10,7 +10,7 @@ from codegen.errors import LayoutError
 from tilejit.layout.bridge.chains import Chain, cut_chain
 from tilejit.layout.bridge.from_offsets import recognised
 from tilejit.layout.bridge.from_xla import BoundedLayout
-from tilejit.layout.bridge.storage_order import Unplaced, storage_order
+from tilejit.layout.bridge.storage_order import Unplaced, storage_stages
 from tilejit.layout.bridge.tile_spelling import spelled
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute.int_tuple import flatten, modes, product
@@ -66,10 +66,10 @@ def to_xla(
     if 0 in bound:
         return make_shape(type_name, bound, element_size_in_bits=element_size_in_bits)
     chains = tuple(cut_chain(_digits(mode), n) for mode, n in zip(layout, bound, strict=True))
-    order = storage_order(chains)
-    if isinstance(order, Unplaced):
-        _refuse_tiles(layout, order)
-    minor_to_major, tiles = spelled(order)
+    stages = storage_stages(chains)
+    if isinstance(stages, Unplaced):
+        _refuse_tiles(layout, stages)
+    minor_to_major, tiles = spelled(stages)
     shape = make_shape(type_name, bound, minor_to_major, tiles, element_size_in_bits=element_size_in_bits)
     if slots is None or slots == shape.physical_size:
         return shape
@@ -116,15 +116,14 @@ def _bound(layout: Layout, sizes: tuple[int, ...], dims: Iterable[int] | None) -
 
 
 def _refuse_tiles(layout: Layout, fault: Unplaced) -> NoReturn:
+    here = f"index {fault.index} gives {fault.offset}"
     if fault.twin is not None:
-        cause = f"index {fault.index} gives {fault.offset}, and so does index {fault.twin}"
+        cause = f"{here}, and so does index {fault.twin}"
     elif fault.offset < 0:
-        cause = f"index {fault.index} gives {fault.offset}, and slots count from 0"
+        cause = f"{here}, and slots count from 0"
     else:
-        cause = (
-            f"index {fault.index} gives {fault.offset}, no multiple of the next smaller stride, {fault.step}"
-        )
+        cause = f"{here}, inside a smaller stride's way to {fault.reach}, the offset of index {fault.far}"
     raise LayoutError(
-        f"{str(layout)[:80]} is no tiling: {cause}\n"
-        "  strides of tiles are above 0, each a multiple of the next smaller one and past all its offsets"
+        f"{str(layout)[:80]} has no tiles: {cause}\n"
+        "  give strides above 0, each past all offsets of the smaller ones"
     )
