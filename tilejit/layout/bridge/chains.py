@@ -87,16 +87,10 @@ def tree_chain(tree: Tree, extent: int) -> Chain | Break:
     weight = 1
     while isinstance(rest, Split):
         if not isinstance(rest.low, Leaf):
-<<<<<<< HEAD
-            place = _short_digit(rest)
-            assert place is not None
-            return Break(weight * place, evaluate(whole, weight * place), evaluate(rest.low, place))
-=======
             found = _short_digit(rest)
             assert found is not None
             index = weight * found[0]
             return Break(index, evaluate(whole, index), found[1])
->>>>>>> bridge
         digits.append((rest.tile, rest.low.stride))
         weight *= rest.tile
         rest = rest.high
@@ -104,30 +98,17 @@ def tree_chain(tree: Tree, extent: int) -> Chain | Break:
     return merged_chain((*digits, (rest.extent, rest.stride)))
 
 
-<<<<<<< HEAD
-def _short_digit(tree: Tree) -> int | None:
-    """The index at which the lowest digit that is cut short first carries; the tree is coalesced.
-
-    Split(12, 6, high, Split(6, 4, ..)) -> 6
-=======
 def _short_digit(tree: Tree) -> tuple[int, int] | None:
     """The index at which the lowest digit that is cut short first carries, and its offset without the carry.
 
     Split(12, 6, high, Split(6, 4, Leaf(2, 16), Leaf(4, 1))) -> (6, 18)    The tree is coalesced.
->>>>>>> bridge
     """
     if not isinstance(tree, Split):
         return None
     if isinstance(tree.low, Split):  # a whole digit would have been coalesced into the levels above
-<<<<<<< HEAD
-        return _short_digit(tree.low) or tree.tile
-    above = _short_digit(tree.high)
-    return above and above * tree.tile
-=======
         return _short_digit(tree.low) or (tree.tile, evaluate(tree.low, tree.tile))
     above = _short_digit(tree.high)
     return above and (above[0] * tree.tile, above[1])
->>>>>>> bridge
 
 
 def table_chain(values: Table, *, whole: bool) -> Chain | Break:
