@@ -19,6 +19,7 @@ from codegen.ir import (
     Elementwise,
     Fill,
     FillRun,
+    Gather,
     Interleave,
     LoopNest,
     PackBits,
@@ -30,6 +31,7 @@ from codegen.ir import (
     Transpose,
     UnpackBits,
 )
+from codegen.stretches import MOVES
 from codegen.tiles import (
     COLUMN,
     COLUMNS,
@@ -130,6 +132,8 @@ class _Run:
                 self.interleave(stmt, env)
             case Transpose():
                 self.transpose(stmt, env)
+            case Gather():
+                self.gather(stmt, env)
             case Elementwise():
                 for k in range(self.size(stmt.count)):
                     to = self.place(stmt.dst, env) + k * self.size(stmt.dst_step)
@@ -205,6 +209,20 @@ class _Run:
                     self.write("dst", dst, 8 * width, self.swapped(src, width))
                 else:
                     self.move(dst, src, 8 * width, 8 * width)
+
+    def gather(self, stmt: Gather, env: dict[str, int]) -> None:
+        """Move by move, each of them at every stretch that its part belongs to."""
+        if stmt.stretches is None:
+            raise AssertionError("interpret: the tables of a gather belong to its sizes")
+        to, at, pattern = self.place(stmt.dst, env), self.place(stmt.src, env), self.pattern()
+        for part in stmt.stretches.parts:
+            for src, dst in zip(*(x.tolist() for x in part.starts(0, part.count)), strict=True):
+                for width, moves in zip(MOVES, part.moves, strict=True):
+                    for (offset, place), k in product(moves.tolist(), range(width)):
+                        if part.fills:
+                            self.write("dst", to + dst + place + k, 8, pattern[k % len(pattern)])
+                        else:
+                            self.move(to + dst + place + k, at + src + offset + k, 8, 8)
 
     def swapped(self, at: int, width: int) -> int:
         return int.from_bytes(self.read("src", at, 8 * width).to_bytes(width, "big"), "little")

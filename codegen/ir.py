@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from codegen.stretches import Stretches
 from codegen.tiles import PackedLines, TileGrid
 
 
@@ -153,6 +154,21 @@ class Transpose:
 
 
 @dataclass(frozen=True, slots=True)
+class Gather:
+    """Put each stretch of the destination together from pieces, in a buffer in the first cache, and send its
+    whole aligned lines past the cache.
+
+    `stretches` says which pieces make which stretch, padding among them; None once sizes are lifted, when
+    tables at run time say it. It takes in all boxes of a copy, so that no line is written twice.
+    """
+
+    dst: Ref
+    src: Ref
+    stretches: Stretches | None
+    stream: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Elementwise:
     """Move `count` elements one by one, strides in units, through `value`; 1-D, the vectoriser's own."""
 
@@ -215,7 +231,9 @@ class ForEach:
     body: Stmt
 
 
-Transfer: TypeAlias = Store | CopyRun | FillRun | Interleave | Transpose | Elementwise | PackBits | UnpackBits
+Transfer: TypeAlias = (
+    Store | CopyRun | FillRun | Interleave | Transpose | Gather | Elementwise | PackBits | UnpackBits
+)
 Stmt: TypeAlias = For | ForEach | Transfer
 
 
@@ -275,7 +293,7 @@ def refs(stmt: Transfer) -> tuple[Ref | None, Ref]:
             return (None if isinstance(value, Fill) else _load(value).ref), ref
         case FillRun(dst):
             return None, dst
-        case CopyRun(dst, src) | Interleave(dst, src) | Transpose(dst, src):
+        case CopyRun(dst, src) | Interleave(dst, src) | Transpose(dst, src) | Gather(dst, src):
             return src, dst
         case PackBits(dst, src) | UnpackBits(dst, src):
             return src, dst

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Mode: TypeAlias = Literal["run", "fill", "interleave", "transpose", "elements", "pack bits", "unpack bits"]
+Mode: TypeAlias = Literal[
+    "run", "fill", "interleave", "transpose", "gather", "elements", "pack bits", "unpack bits"
+]
 
 OUTER_RANKS = (2, 4, 6)
 """Outer loops are padded with loops of one to one of these, so that few kernels serve all shapes."""

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import Any
 
-from codegen.simd import bit_rows, bit_runs, bits, blocks, casts, lines, memory, runs, transposes
+from codegen.simd import bit_rows, bit_runs, bits, blocks, casts, gathers, lines, memory, runs, transposes
 from codegen.simd.staging import staged_dense, staged_rows
 from codegen.simd.transposes import moved, plain_transpose, stream_transpose
 from codegen.tiles import LANE_BYTES
@@ -63,7 +63,7 @@ def _is_used(stream: str, how: str, kind: str, width: int) -> bool:
 @cache
 def _listed() -> dict[str, Any]:
     names: dict[str, Any] = {}
-    for module in (memory, runs, casts):
+    for module in (memory, runs, casts, gathers):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
     names |= memory.ELEMENTS | transposes.SMALL_TRANSPOSES | blocks.INTERLEAVES
     names |= lines.LINE_INTERLEAVES | bit_runs.BIT_RUNS | bit_rows.BIT_ROWS
