@@ -56,7 +56,7 @@ def stretches_of(copy: LoweredCopy, *, padded: bool) -> Stretches | None:
     low, stop = copy.dst.bounds
     if not wholes or sum(w.run * prod(d[0] for d in w.digits) for w in wholes) != stop - low:
         return None
-    if not _shares_lines(wholes):
+    if not _shares_lines(wholes, copy.dst.width):
         return None
     best: tuple[float, Stretches] | None = None
     for length, row in _cuts(wholes, stop - low):
@@ -91,11 +91,14 @@ def _wholes(copy: LoweredCopy, *, padded: bool) -> list[_Whole]:
     return out
 
 
-def _shares_lines(wholes: list[_Whole]) -> bool:
-    """Whether runs of the copy, by bytes for the most part, are short, and share lines of the destination."""
+def _shares_lines(wholes: list[_Whole], width: int) -> bool:
+    """Whether runs of the copy, by bytes for the most part, are short, and share lines of the destination.
+
+    Single elements are not runs: they are transposed in registers.
+    """
     largest = max((w for w in wholes if not w.fills), key=lambda w: w.run * prod(d[0] for d in w.digits))
     aligned = all(x % LINE_BYTES == 0 for x in (largest.place, largest.run, *(d[2] for d in largest.digits)))
-    return LEAST_MOVE <= largest.run < SHORT_RUN and not aligned
+    return max(LEAST_MOVE, width + 1) <= largest.run < SHORT_RUN and not aligned
 
 
 def _cuts(wholes: list[_Whole], stop: int) -> Iterator[tuple[int, int]]:

@@ -137,7 +137,9 @@ def lowered(digits: tuple[Digit, ...], width: int, threads: int = 1, *, stream: 
     maps = [strided_map(dims, s, span(dims, s, width), element_bits=8 * width) for s in sides]
     element = Element(f"u{8 * width}", 8 * width)
     thresholds = Thresholds(0 if stream else 1 << 40)
-    return compile_copy(maps[0], maps[1], element, element, threads=threads, thresholds=thresholds)
+    return compile_copy(
+        maps[0], maps[1], element, element, threads=threads, thresholds=thresholds, apart=True
+    )
 
 
 @cache

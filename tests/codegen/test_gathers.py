@@ -187,6 +187,7 @@ def test_what_is_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not chosen(None, "u32[4096,4096]{1,0:T(8,128)}"), "long runs"
     assert not chosen("u8[8192,8192]{1,0:T(8,64)}", None), "whole lines that begin on one"
     assert not chosen(None, "u16[8191,4101]{1,0:T(8,128)(2,1)}"), "runs of one element"
+    assert not chosen(None, "f64[8191,1021]{1,0:T(8,128)(2,1)}"), "the same"
     assert not chosen(None, "u16[8191,4101]{0,1:T(16,16)(16,1)}"), "a piece of every page"
     assert not chosen("u16[8191,4101]{1,0:T(16,8)}", None), "half of each line at one time"
 
