@@ -62,6 +62,7 @@ def cases(group: str = "") -> tuple[Case, ...]:
         made += [*_converted_transposes(rng, STREAM)]
         made += [*_packs(rng, BITS, STREAM), *_unpacks(rng, BITS, STREAM)]
         made += _joined_interleaves(rng, STREAM)
+        made += [*_packs(rng, SHORT_RUNS, STREAM), *_unpacks(rng, SHORT_RUNS, STREAM)]
     return tuple(made)
 
 
@@ -287,6 +288,13 @@ PACKED: Layouts = (
     ("s2[7,13]{0,1:T(3,5)E(2)}", (1, 9), b"\3"),
     ("u4[7,13]{1,0:T(3,5)E(4)}", (39, 3), b"\6"),
 )
+
+
+SHORT_RUNS: Layouts = (
+    ("u8[17,301]{1,0:T(8,32)}", (301, 1), b"\7"),
+    ("u16[19,165]{1,0:T(8,8)(4,4)}", (330, 2), b"\5\6"),
+)
+"""Runs that are gathered past the cache."""
 
 
 def _bits() -> Iterator[tuple[str, Dims, bytes]]:
