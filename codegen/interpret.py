@@ -38,6 +38,9 @@ from codegen.tiles import (
     DST,
     FIELDS,
     GRID_TABLES,
+    LAYER_DST,
+    LAYER_SRC,
+    LAYERS,
     LINE_BYTES,
     LINE_TABLE,
     ROW,
@@ -202,9 +205,11 @@ class _Run:
         for tile in tiles.reshape(-1, FIELDS).tolist():
             rows = range(tile[ROW], tile[ROW] + tile[ROWS])
             columns = range(tile[COLUMN], tile[COLUMN] + tile[COLUMNS])
-            for (r, row), (c, column) in product(enumerate(rows), enumerate(columns)):
-                dst = to + tile[DST] + int(column_offsets[column]) + r * width
-                src = at + tile[SRC] + int(row_offsets[row]) + c * self.nest.buffers[0].element.bits // 8
+            layers = range(tile[LAYERS])
+            for layer, (r, row), (c, column) in product(layers, enumerate(rows), enumerate(columns)):
+                dst = to + tile[DST] + layer * tile[LAYER_DST] + int(column_offsets[column]) + r * width
+                src = at + tile[SRC] + layer * tile[LAYER_SRC] + int(row_offsets[row])
+                src += c * self.nest.buffers[0].element.bits // 8
                 if stmt.convert:
                     self.write("dst", dst, 8 * width, self.swapped(src, width))
                 else:

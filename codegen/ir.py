@@ -139,8 +139,9 @@ class Transpose:
     `stage` is "" where blocks are stored at their places; else a panel is transposed into a buffer in cache
     first: "rows", long result rows, each by itself, or "dense", short ones that follow each other. `stream`
     sends whole aligned lines past the cache. `block` is what moves at one time: "line", 64 bytes each way,
-    or "lane", 16 bytes of each source row. `convert` is what becomes of an element on its way: "f32_to_bf16",
-    "swap_u32", or "".
+    "lane", 16 bytes of each source row, "part", all of rows shorter than that, or "band", 16 bytes of each
+    result row by a line of each source row. `convert` is what becomes of an element on its way:
+    "f32_to_bf16", "swap_u32", or "".
     """
 
     dst: Ref

@@ -131,7 +131,11 @@ def _format_grid(grid: TileGrid | None) -> str:
     text = f", rows {digits(grid.rows, 1)}, columns {digits(grid.columns, 2)}"
     others = "".join(f", {n} times {src} and {dst}" for n, src, dst in grid.others)
     tiles = "1 tile" if grid.count == 1 else f"{grid.count} tiles"
-    return f"{text}{others}, {tiles} of {grid.tile[0]}x{grid.tile[1]}"
+    layers = ""
+    if grid.layers:
+        count, src, dst = grid.layers
+        layers = f", {grid.together} of {count} layers {src} and {dst} apart together"
+    return f"{text}{others}, {tiles} of {grid.tile[0]}x{grid.tile[1]}{layers}"
 
 
 def _columns(columns: Size) -> str:

@@ -33,7 +33,21 @@ from codegen.ir import (
 )
 from codegen.printer import format_transfer
 from codegen.stretches import STRETCH_TABLES
-from codegen.tiles import COLUMN, COLUMNS, DST, FIELDS, LINE_TABLE, NEXT_ROW, NEXT_SRC, ROW, ROWS, SRC
+from codegen.tiles import (
+    COLUMN,
+    COLUMNS,
+    DST,
+    FIELDS,
+    LAYER_SRC,
+    LAYERS,
+    LINE_TABLE,
+    NEXT_ROW,
+    NEXT_SRC,
+    OPEN_ROWS,
+    ROW,
+    ROWS,
+    SRC,
+)
 
 
 def kernel_name(nest: LoopNest, arguments: tuple[str, ...]) -> str:
@@ -178,8 +192,11 @@ def _tiles(stmt: Transpose, out: Writer, src: str, dst: str, *, first: bool) -> 
             f"int64_at(tile, {COLUMNS})",
         ]
         following = [f"{src} + int64_at(tile, {NEXT_SRC})", f"row_offsets + 8 * int64_at(tile, {NEXT_ROW})"]
+        if stmt.stage or stmt.block == "part":
+            shape.append(f"int64_at(tile, {OPEN_ROWS})")
         if stmt.stage:
-            panel = ["scratch", "places", *(["segments", "segment_columns"] if dense else [])]
+            layers = [f"int64_at(tile, {LAYERS})", f"int64_at(tile, {LAYER_SRC})"]
+            panel = ["scratch", "places", *(["segments", "segment_columns", *layers] if dense else [])]
             name, arguments = f"{stream}staged_{stmt.stage}_{kind}", [*shape, *panel, *following]
         else:
             name = f"{stream}transpose_{kind}"

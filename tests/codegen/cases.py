@@ -110,11 +110,16 @@ def _transposes(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
 
 
 def _shapes(width: int) -> tuple[Dims, ...]:
-    """Rows and columns: result rows short and long, source rows of a few bytes and of lines."""
+    """Rows and columns: result rows short and long, source rows of parts of a lane, of lanes, of lines."""
     side, long = LINE_BYTES // width, LONG_ROW_BYTES // width
     some, few = 2 * side + 5, max(32 // width, 2)
     shapes = ((2 * side + 3, 3 * side + 5), (side, 2 * side), (3, some), (3, few), (some, few), (some, 3))
-    return (*shapes, (long + 5, some), (long + 3, few), (2 * side, 6 * side + 3))
+    shapes += ((long + 5, some), (long + 3, few), (2 * side, 6 * side + 3))
+    shapes += tuple((max(size // width, 2), some) for size in (16, 24))
+    part = 16 // width - 1
+    if part > 1:
+        shapes += (2 * side, part), (2 * side + 3, part), (long + 3, part), (3, part)
+    return tuple(dict.fromkeys(shapes))
 
 
 def _transposed(
@@ -135,6 +140,8 @@ def _transposed(
             steps = (dst, width), (source_width, src)
             yield _strided(rng, of, source, target, (columns, rows), *steps, swap=swap)
     side = LINE_BYTES // width
+    steps = (2 * LINE_BYTES, width), (source_width, 4 * source_width)
+    yield _strided(rng, f"{name}: a gap behind 3 columns", source, target, (3, 2 * side), *steps, swap=swap)
     steps = (2 * LINE_BYTES, width), (source_width, ALIAS_BYTES)
     alias = f"{name}: pitch {ALIAS_BYTES}"
     yield _strided(rng, alias, source, target, (6 * side + 3, 2 * side), *steps, swap=swap)
