@@ -13,7 +13,8 @@ from codegen.ir import Interleave
 from codegen.kernel import Kernel
 from codegen.launch import GRID_ARGUMENTS, OFFSET_ARGUMENTS, Launch
 from codegen.pipeline import CopyProgram
-from codegen.tiles import FIELDS, LINE_TABLE
+from codegen.stretches import STRETCH_FIELDS, STRETCH_TABLES
+from codegen.tiles import FIELDS, LINE_BYTES, LINE_TABLE
 from tests.guard import Guarded
 
 Bytes = NDArray[np.uint8]
@@ -114,6 +115,13 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
     inner = launch.step.vectorised.innermost
     if name == LINE_TABLE and isinstance(inner, Interleave) and inner.lines:
         return int(inner.lines.offsets.size)
+    if name in STRETCH_TABLES and launch.stretches:
+        return {
+            "stretches": end * STRETCH_FIELDS,
+            "pieces": launch.stretches.pieces.size,
+            "scratch": launch.stretches.length + 3 * LINE_BYTES,
+            "pattern": LINE_BYTES // 8,
+        }[name]
     if name not in GRID_ARGUMENTS or launch.grid is None:
         return 0
     grid, panel = launch.grid, launch._panel

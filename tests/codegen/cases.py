@@ -62,6 +62,7 @@ def cases(group: str = "") -> tuple[Case, ...]:
         made += [*_converted_transposes(rng, STREAM)]
         made += [*_packs(rng, BITS, STREAM), *_unpacks(rng, BITS, STREAM)]
         made += _joined_interleaves(rng, STREAM)
+        made += [*_packs(rng, SHORT_RUNS, STREAM), *_unpacks(rng, SHORT_RUNS, STREAM)]
     return tuple(made)
 
 
@@ -109,11 +110,16 @@ def _transposes(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
 
 
 def _shapes(width: int) -> tuple[Dims, ...]:
-    """Rows and columns: result rows short and long, source rows of a few bytes and of lines."""
+    """Rows and columns: result rows short and long, source rows of parts of a lane, of lanes, of lines."""
     side, long = LINE_BYTES // width, LONG_ROW_BYTES // width
     some, few = 2 * side + 5, max(32 // width, 2)
     shapes = ((2 * side + 3, 3 * side + 5), (side, 2 * side), (3, some), (3, few), (some, few), (some, 3))
-    return (*shapes, (long + 5, some), (long + 3, few), (2 * side, 6 * side + 3))
+    shapes += ((long + 5, some), (long + 3, few), (2 * side, 6 * side + 3))
+    shapes += tuple((max(size // width, 2), some) for size in (16, 24))
+    part = 16 // width - 1
+    if part > 1:
+        shapes += (2 * side, part), (2 * side + 3, part), (long + 3, part), (3, part)
+    return tuple(dict.fromkeys(shapes))
 
 
 def _transposed(
@@ -134,6 +140,8 @@ def _transposed(
             steps = (dst, width), (source_width, src)
             yield _strided(rng, of, source, target, (columns, rows), *steps, swap=swap)
     side = LINE_BYTES // width
+    steps = (2 * LINE_BYTES, width), (source_width, 4 * source_width)
+    yield _strided(rng, f"{name}: a gap behind 3 columns", source, target, (3, 2 * side), *steps, swap=swap)
     steps = (2 * LINE_BYTES, width), (source_width, ALIAS_BYTES)
     alias = f"{name}: pitch {ALIAS_BYTES}"
     yield _strided(rng, alias, source, target, (6 * side + 3, 2 * side), *steps, swap=swap)
@@ -287,6 +295,13 @@ PACKED: Layouts = (
     ("s2[7,13]{0,1:T(3,5)E(2)}", (1, 9), b"\3"),
     ("u4[7,13]{1,0:T(3,5)E(4)}", (39, 3), b"\6"),
 )
+
+
+SHORT_RUNS: Layouts = (
+    ("u8[17,301]{1,0:T(8,32)}", (301, 1), b"\7"),
+    ("u16[19,165]{1,0:T(8,8)(4,4)}", (330, 2), b"\5\6"),
+)
+"""Runs that are gathered past the cache."""
 
 
 def _bits() -> Iterator[tuple[str, Dims, bytes]]:
