@@ -1,5 +1,8 @@
 """NumPy arrays to and from tiled, blocked and swizzled memory layouts, at the speed of memory."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 import codegen as _codegen
 
 if not hasattr(_codegen, "TILEJIT"):
@@ -20,6 +23,9 @@ from tilejit.layout.shape import BufferShape, Shape, TupleShape, make_shape
 from tilejit.plan import CopyPlan, plan_copy
 from tilejit.tiled_array import TiledArray
 
+if _TYPE_CHECKING:
+    from tilejit import cute as cute
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -37,6 +43,7 @@ __all__ = [
     "TupleShape",
     "as_layout",
     "copyto",
+    "cute",
     "explain",
     "formats",
     "linear_index",
@@ -47,3 +54,12 @@ __all__ = [
     "plan_copy",
     "unpack",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    """`tilejit.cute`, imported when first asked for."""
+    if name != "cute":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module("tilejit.cute")

@@ -1,0 +1,1 @@
+"""CuTe's layout algebra, exact; users find it as `tilejit.cute`."""
