@@ -4,44 +4,90 @@ Every operation is exact: what it returns holds coordinate by coordinate, and wh
 LayoutError names an index that shows so.
 """
 
+from tilejit.layout.cute.complement import complement
+from tilejit.layout.cute.composition import composition
+from tilejit.layout.cute.construct import (
+    LayoutLeft,
+    LayoutRight,
+    make_identity_layout,
+    make_layout_like,
+    make_ordered_layout,
+    product_each,
+    suffix_product,
+)
+from tilejit.layout.cute.division import (
+    blocked_product,
+    flat_divide,
+    flat_product,
+    logical_divide,
+    logical_product,
+    raked_product,
+    tile_to_shape,
+    tiled_divide,
+    tiled_product,
+    zipped_divide,
+    zipped_product,
+)
+from tilejit.layout.cute.grid import format_layout, print_layout
 from tilejit.layout.cute.int_tuple import (
     IntTuple,
     compatible,
     congruent,
     crd2crd,
     crd2idx,
-    depth,
     elem_scale,
-    flatten,
     idx2crd,
     inner_product,
     prefix_product,
     product,
-    rank,
     shape_div,
     weakly_congruent,
 )
+from tilejit.layout.cute.inverses import max_common_layout, max_common_vector, nullspace, right_inverse
 from tilejit.layout.cute.layout import Layout, coshape, cosize, offsets, size
-from tilejit.layout.cute.slicing import (
-    Underscore,
-    _,
-    dice,
-    domain_offset,
-    slice_,
-    slice_and_offset,
+from tilejit.layout.cute.left_inverse import left_inverse
+from tilejit.layout.cute.modes import (
+    append,
+    coalesce,
+    depth,
+    filter_,
+    filter_zeros,
+    flatten,
+    group,
+    make_layout,
+    prepend,
+    rank,
+    select,
 )
+from tilejit.layout.cute.partition import local_partition, local_tile
+from tilejit.layout.cute.questions import is_bijective, is_injective
+from tilejit.layout.cute.recast import downcast, max_alignment, recast_layout, upcast
+from tilejit.layout.cute.slicing import Underscore, _, dice, domain_offset, slice_, slice_and_offset
 from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.layout.cute.text import Tiler, parse
+from tilejit.layout.cute.witness import NoLayoutError, Witness, recognise
+
+filter = filter_
+"""CuTe's name of `filter_`."""
 
 __all__ = [
     "ComposedLayout",
     "IntTuple",
     "Layout",
+    "LayoutLeft",
+    "LayoutRight",
+    "NoLayoutError",
     "Swizzle",
     "Tiler",
     "Underscore",
+    "Witness",
     "_",
+    "append",
+    "blocked_product",
+    "coalesce",
     "compatible",
+    "complement",
+    "composition",
     "congruent",
     "coshape",
     "cosize",
@@ -50,18 +96,56 @@ __all__ = [
     "depth",
     "dice",
     "domain_offset",
+    "downcast",
     "elem_scale",
+    "filter",
+    "filter_",
+    "filter_zeros",
+    "flat_divide",
+    "flat_product",
     "flatten",
+    "format_layout",
+    "group",
     "idx2crd",
     "inner_product",
+    "is_bijective",
+    "is_injective",
+    "left_inverse",
+    "local_partition",
+    "local_tile",
+    "logical_divide",
+    "logical_product",
+    "make_identity_layout",
+    "make_layout",
+    "make_layout_like",
+    "make_ordered_layout",
+    "max_alignment",
+    "max_common_layout",
+    "max_common_vector",
+    "nullspace",
     "offsets",
     "parse",
     "prefix_product",
+    "prepend",
+    "print_layout",
     "product",
+    "product_each",
+    "raked_product",
     "rank",
+    "recast_layout",
+    "recognise",
+    "right_inverse",
+    "select",
     "shape_div",
     "size",
     "slice_",
     "slice_and_offset",
+    "suffix_product",
+    "tile_to_shape",
+    "tiled_divide",
+    "tiled_product",
+    "upcast",
     "weakly_congruent",
+    "zipped_divide",
+    "zipped_product",
 ]

@@ -1,0 +1,109 @@
+"""composition: the layout c -> A(B(c)), found wherever there is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilejit.layout.cute.carries import Digits, compose_with_carries
+from tilejit.layout.cute.int_tuple import IntTuple, flatten, unflatten
+from tilejit.layout.cute.layout import Layout, trusted
+from tilejit.layout.cute.modes import by_mode
+from tilejit.layout.cute.slicing import is_underscore
+from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
+
+
+def composition(a: Any, b: Any) -> Any:
+    """A after B: the layout R with R(c) = A(B(c)) for every coordinate c of B, B's modes kept and refined.
+
+    (6,2):(8,2), (4,3):(3,1) -> ((2,2),3):((24,2),8)    (4,8):(1,4), <2:3,3:2> -> (2,3):(3,8)
+
+    Args:
+        a: a Layout, which goes on in its last mode beyond its size; a Swizzle; a ComposedLayout.
+        b: a Layout, an integer n for n:1, or a tiler: a tuple of these or `_`, one for each first mode of A.
+
+    Returns:
+        A Layout; a ComposedLayout where A or B is no Layout.
+
+    Raises:
+        NoLayoutError: no layout is that function; the message names the index that shows it.
+        LayoutError: a tiler with more modes than A.
+        TypeError: an argument of another type.
+    """
+    if type(a) is Layout and type(b) is Layout:
+        return compose_layouts(a, b)
+    if is_underscore(b):
+        return a
+    if isinstance(a, ComposedLayout):
+        return ComposedLayout(a.outer, a.offset, composition(a.inner, b))
+    if isinstance(b, tuple | list):
+        if not isinstance(a, Layout):
+            raise TypeError(f"a tiler divides the modes of a layout, not of {type(a).__name__}")
+        return by_mode(a, b, composition)
+    if not isinstance(b, Layout | ComposedLayout):
+        b = Layout(b)
+    if isinstance(a, Swizzle):
+        return ComposedLayout(a, 0, b)
+    if not isinstance(a, Layout):
+        raise TypeError(f"composition takes layouts, not {type(a).__name__}")
+    return compose_layouts(a, b) if isinstance(b, Layout) else ComposedLayout(a, 0, b)
+
+
+def compose_layouts(a: Layout, b: Layout) -> Layout:
+    """`composition` of two Layouts.
+
+    A's flat, coalesced modes are the digits of its argument, the last one without end. A mode n:e of B stays
+    in one digit for as long as it carries into the next at once: at its size, or not at all. Where modes
+    would carry together, or a stride is spread over digits, `compose_with_carries` decides.
+    """
+    if 0 in flatten(a.shape):
+        return compose_with_carries(Digits([], [0]), a, b)
+    digits = Digits.of(a)
+    sizes, steps, last = digits.sizes, digits.steps, digits.last
+    room = [size - 1 for size in sizes]
+    shapes: list[IntTuple] = []
+    strides: list[IntTuple] = []
+    for n, e in zip(flatten(b.shape), flatten(b.stride), strict=True):
+        if n <= 1 or e == 0:
+            if n == 0:
+                return trusted(b.shape, unflatten(iter([0] * len(flatten(b.shape))), b.shape))
+            shapes.append(n)
+            strides.append(0)
+            continue
+        if e < 0:
+            return compose_with_carries(digits, a, b)
+        parts: list[int] = []
+        part_steps: list[int] = []
+        place = 0
+        while n > 1:
+            while place < last and e % sizes[place] == 0:
+                e //= sizes[place]
+                place += 1
+            if place == last:
+                parts.append(n)
+                part_steps.append(e * steps[last])
+                break
+            if e > sizes[place]:
+                return compose_with_carries(digits, a, b)
+            run = -(-sizes[place] // e)
+            take = n if n <= run else run
+            room[place] -= (take - 1) * e
+            if room[place] < 0 or n % take or (n > run and sizes[place] % e):
+                return compose_with_carries(digits, a, b)
+            parts.append(take)
+            part_steps.append(e * steps[place])
+            n //= take
+            e *= take
+            if n > 1:
+                e //= sizes[place]
+                place += 1
+        if len(parts) == 1:
+            shapes.append(parts[0])
+            strides.append(part_steps[0])
+        else:
+            shapes.append(tuple(parts))
+            strides.append(tuple(part_steps))
+    if type(b.shape) is not tuple:
+        return trusted(shapes[0], strides[0])
+    if len(b.shape) == len(shapes):
+        return trusted(tuple(shapes), tuple(strides))
+    return trusted(unflatten(iter(shapes), b.shape), unflatten(iter(strides), b.shape))
