@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -246,6 +247,10 @@ def _integers(ids: Any) -> Array:
         raise LayoutError(f"ids is no array: {error}\n  give flat numbers [n], or places") from error
     if given.size == 0 and given.dtype == np.float64 and not isinstance(ids, np.ndarray):
         given = given.astype(np.int64)  # an empty list
+    if given.dtype.kind in "fO" and not isinstance(ids, np.ndarray):
+        whole = np.array(ids, object)  # NumPy makes floats of signed and unsigned ones side by side
+        if all(isinstance(n, Integral) for n in whole.flat):
+            return whole
     if given.dtype.kind not in "iu":
         raise TypeError(f"ids holds whole numbers, not {given.dtype}")
     return given
