@@ -213,12 +213,12 @@ class Launch:
             call(src, dst, sizes.ctypes.data, begin, end)
 
     def _chunks(self, begin: int, end: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        small = {
-            id(t): (t.src(np.arange(t.extent)), t.dst(np.arange(t.extent)))
-            for t in self.tables
-            if t.extent <= SMALL_TABLE
-        }
-        for start in range(begin, end, TABLE_CHUNK):
+        starts = range(begin, end, TABLE_CHUNK)
+        if len(self.tables) == 1:
+            yield from (_entries(self.tables[0], np.arange(k, min(k + TABLE_CHUNK, end))) for k in starts)
+            return
+        small = {id(t): _entries(t, np.arange(t.extent)) for t in self.tables if t.extent <= SMALL_TABLE}
+        for start in starts:
             entry = np.arange(start, min(start + TABLE_CHUNK, end))
             src, dst = np.zeros_like(entry), np.zeros_like(entry)
             for table in reversed(self.tables):
@@ -235,3 +235,9 @@ class Launch:
         low, high, dst_low, dst_high = self.reach
         check_bounds("source", int(src.min()) + low, int(src.max()) + high, self.src_bounds)
         check_bounds("destination", int(dst.min()) + dst_low, int(dst.max()) + dst_high, self.dst_bounds)
+
+
+def _entries(table: PairTable, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Offsets of both sides, side by side in memory as kernels read them."""
+    src, dst = (np.ascontiguousarray(offsets(index), np.int64) for offsets in (table.src, table.dst))
+    return src, dst

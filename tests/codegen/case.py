@@ -110,7 +110,7 @@ def calls_of(program: CopyProgram, dst_base: int) -> list[Call]:
 
 def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int, ...], end: int) -> int:
     """The numbers behind an argument that is an address, or the bytes of the buffer; 0 for any other."""
-    if name in OFFSET_ARGUMENTS:
+    if name in OFFSET_ARGUMENTS[:2]:
         return end
     inner = launch.step.vectorised.innermost
     if name == LINE_TABLE and isinstance(inner, Interleave) and inner.lines:
@@ -143,4 +143,4 @@ def _int64s(address: int, count: int) -> tuple[int, ...]:
 def called_names(source: str) -> set[str]:
     """The names that a kernel's source calls."""
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    return {call.func.id for call in calls if isinstance(call.func, ast.Name)} - {"range"}
+    return {call.func.id for call in calls if isinstance(call.func, ast.Name)} - {"min", "range"}

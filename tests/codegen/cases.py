@@ -16,8 +16,10 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from numpy.typing import NDArray
 
 from codegen import choose_transpose
+from codegen.access import AccessMap, Leaf, Opaque, Root
 from codegen.build import NumbaIr, numba_ir
 from codegen.choose import INTERLEAVES
 from codegen.choose_transpose import ALIAS_BYTES, LONG_ROW_BYTES
@@ -63,6 +65,7 @@ def cases(group: str = "") -> tuple[Case, ...]:
         made += [*_packs(rng, BITS, STREAM), *_unpacks(rng, BITS, STREAM)]
         made += _joined_interleaves(rng, STREAM)
         made += [*_packs(rng, SHORT_RUNS, STREAM), *_unpacks(rng, SHORT_RUNS, STREAM)]
+        made += through_tables(rng, STREAM)
     return tuple(made)
 
 
@@ -206,6 +209,56 @@ def _runs(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
     backwards = (-200, 1), (-130, 1)
     yield _moved(rng, f"{kind}runs from the last to the first", 1, (5, 130), *backwards)
     yield _moved(rng, f"{kind}one run repeated", 1, (4, 100), (100, 1), (0, 1))
+
+
+def through_tables(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
+    """Entries in an order that only a table knows, read or written: runs, rows transposed and interleaved.
+
+    Of what a later entry reads, lines are asked for: a part of it, all of it, and several entries.
+    """
+    pitch = _whole_lines(5000) + 3
+    forward, mixed = np.arange(7) * pitch, rng.permutation(7) * pitch
+    moves: tuple[tuple[str, int, Dims, Dims, Dims], ...] = (
+        *((f"runs of {n} bytes", 1, (n,), (1,), (1,)) for n in (2, 7, 64, 200, 4096, 4999)),
+        ("rows of a transpose", 4, (37, 19), (19 * 4, 4), (4, 37 * 4)),
+        ("rows of an interleave", 2, (130, 2), (4, 2), (2, 260)),
+        ("rows of a deinterleave", 2, (130, 2), (2, 320), (4, 2)),
+    )
+    for what, width, dims, dst, src in moves:
+        yield by_table(rng, f"{kind}{what}, read by table", width, dims, (forward, dst), (mixed, src))
+        yield by_table(rng, f"{kind}{what}, written by table", width, dims, (mixed, dst), (forward, src))
+
+
+Side = tuple[NDArray[np.int64], Dims]
+"""Where entries lie, and the strides of what one holds."""
+
+
+def by_table(rng: np.random.Generator, name: str, width: int, dims: Dims, dst: Side, src: Side) -> Case:
+    """A copy of entries of `dims` elements, all numbers in bytes; NumPy's own indexing says what it gives."""
+    places = [_places(side, width, dims) for side in (dst, src)]
+    data, before = (_noise(rng, int(p.max()) + 1) for p in reversed(places))
+    after = before.copy()
+    after[places[0]] = data[places[1]]
+    maps = (_table_map(side, width, dims, size) for side, size in ((src, len(data)), (dst, len(before))))
+    element = _element(np.dtype(f"V{width}"))
+    program = compile_copy(*maps, element, element, thresholds=_thresholds(name))
+    return Case(name, program, data, before, after)
+
+
+def _places(side: Side, width: int, dims: Dims) -> NDArray[np.int64]:
+    """The place of every byte."""
+    places, strides = side
+    for n, stride in zip((*dims, width), (*strides, 1), strict=True):
+        places = places[..., None] + np.arange(n) * stride
+    return places
+
+
+def _table_map(side: Side, width: int, dims: Dims, size: int) -> AccessMap:
+    entries = side[0] - side[0][0]
+    table = Opaque(len(entries), lambda m: entries[m], int(entries.min()), int(entries.max()))
+    leaves = (Root((d,), Leaf(n, s)) for d, (n, s) in enumerate(zip(dims, side[1], strict=True), 1))
+    base = int(side[0][0])
+    return AccessMap((len(entries), *dims), (Root((0,), table), *leaves), base, 8, 8 * width, (0, size))
 
 
 def _elements(rng: np.random.Generator) -> Iterator[Case]:
