@@ -23,6 +23,7 @@ from codegen.stretches import BYTES, DST, Part, Stretches
 from tests.codegen.forced import _guarded, arenas, guarded_scratch
 from tests.oracle import environment
 from tests.replay import Watched, interpreted
+from tests.strategies import picker, shape
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.indexing import access_map, linear_index
 from tilejit.layout.shape import Shape
@@ -44,7 +45,7 @@ CASES = (
 SPECS = [text for text, _ in CASES]
 
 
-def programs(text: str, *, threads: int = 1) -> tuple[Shape, CopyProgram, CopyProgram]:
+def programs(text: str | Shape, *, threads: int = 1) -> tuple[Shape, CopyProgram, CopyProgram]:
     """Pack and unpack of a layout, as if every copy were past the cache."""
     spec = as_layout(text)
     width = spec.dtype.itemsize
@@ -86,10 +87,10 @@ def guard(program: CopyProgram) -> None:
     vars(made)["every_entry"] = _guarded(made.every_entry)
 
 
-def both_ways(text: str, gaps: range, *, threads: int = 1) -> None:
+def both_ways(text: str | Shape, gaps: range, *, threads: int = 1) -> None:
     """Pack and unpack at those distances from a guard page, sources flush against one."""
     spec, pack, unpack = programs(text, threads=threads)
-    rng = np.random.default_rng(len(text))
+    rng = np.random.default_rng(7)
     plain = rng.integers(0, 256, prod(spec.dimensions) * spec.dtype.itemsize, np.uint8)
     tiled = expected(spec, plain.view(spec.dtype).reshape(spec.dimensions))
     source, target = arenas()
@@ -125,6 +126,22 @@ def test_threads_and_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     both_ways(SPECS[0], range(8), threads=3)
     monkeypatch.setattr(launch, "TABLE_CHUNK", 2)
     both_ways(SPECS[0], range(8), threads=2)
+
+
+def test_random_layouts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stretches of a few bytes and more, of any layout that they can be made for."""
+    gathered = 0
+    for number in range(150):
+        rng = np.random.default_rng((seed, number))
+        spec = shape(picker(rng), most=400)
+        least = int(rng.choice((8, 64, 300, 1000)))
+        monkeypatch.setattr("codegen.choose_stretches.LEAST_BYTES", least)
+        if spec.element.bits < 8 or 0 in spec.dimensions:
+            continue
+        if all(len(p.launches) == 1 and p.launches[0].stretches for p in programs(spec)[1:]):
+            gathered += 1
+            both_ways(spec, range(int(rng.integers(0, 32)), 64, 32))
+    assert gathered > 5, f"seed {seed}: {gathered} layouts"
 
 
 @pytest.mark.parametrize("text", SPECS[:4])
