@@ -45,6 +45,9 @@ PADDED_COLUMNS = 1 << 13
 PART_LINES = 6
 """Lines of each result row of a tile of source rows shorter than a lane."""
 
+SPECIAL_BYTES = 1 << 17
+"""Boxes below this, of edges mostly, are not worth kernels of their own for parts and bands."""
+
 LAYERED_BYTES = 2048
 """Runs of the destination up to which tiles go through one buffer together."""
 
@@ -194,16 +197,21 @@ class _Box:
             total *= following[0].extent
         return chain
 
+    @property
+    def is_special(self) -> bool:
+        """Whether the box may go by parts or bands, neither of which converts."""
+        return not self.converts and _size(self.walks) * self.width >= SPECIAL_BYTES
+
     def is_part(self, columns: int) -> bool:
-        """Whether so many columns are a part of a lane; what converts needs whole ones."""
-        return 1 < columns < LANE_BYTES // self.width and not self.converts
+        """Whether so many columns are a part of a lane that registers are worth filling with."""
+        return 1 < columns < LANE_BYTES // self.width and self.is_special
 
     def block(self, rows: int, columns: int) -> str:
         """The block for so many rows and columns, or "" where registers cannot be filled."""
         if self.is_part(columns):
             return "part" if rows >= self.side else ""
         if columns >= self.side:
-            return "band" if rows * self.width <= LANE_BYTES and not self.converts else "line"
+            return "band" if rows * self.width <= LANE_BYTES and self.is_special else "line"
         return "lane" if columns * self.width >= LANE_BYTES else ""
 
     def direct(self) -> TransposeSchedule | None:
