@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from llvmlite import ir
 from numba import njit
 
 from codegen.simd.memory import (
+    I64,
     drain_line,
     int64_at,
     load,
     pointer,
-    prefetch_line,
+    prefetch,
     statement,
     vector,
 )
@@ -20,15 +22,26 @@ from codegen.stretches import BYTES, DST, HEAD, MOVES, NEXT, PIECES, SRC, STRETC
 from codegen.tiles import LINE_BYTES
 
 
-def _gatherer(width: int) -> Any:
-    """A move into the buffer: its store belongs to neither side of the copy."""
+def _moves(width: int, count: int) -> Any:
+    """So many moves of a table into the buffer, whose stores belong to neither side of the copy.
 
-    def emit(builder: Any, buffer: Any, src: Any) -> None:
-        kind = vector(8, width)
-        done = builder.store(load(builder, src, kind), pointer(builder, buffer, kind))
-        done.align = 1
+    Every line of the source is asked for once or twice, a stretch ahead.
+    """
+    kind, often = vector(8, width), {64: 1, 32: 2, 16: 2}.get(width, 4)
 
-    return statement(emit, 2, f"gather_{width}")
+    def emit(builder: Any, buffer: Any, src: Any, following: Any, table: Any) -> None:
+        half = ir.Constant(I64, 32)
+        for k in range(count):
+            entry = builder.add(table, ir.Constant(I64, 8 * k))
+            move = builder.load(pointer(builder, entry, I64))
+            at = builder.ashr(builder.shl(move, half), half)
+            to = builder.add(buffer, builder.ashr(move, half))
+            done = builder.store(load(builder, builder.add(src, at), kind), pointer(builder, to, kind))
+            done.align = 1
+            if k % often == 0:
+                prefetch(builder, builder.add(following, at))
+
+    return statement(emit, 4, f"gather_{count}_of_{width}")
 
 
 def _carry_line(builder: Any, to: Any, at: Any) -> None:
@@ -44,28 +57,19 @@ _carry = statement(_carry_line, 2, "carry_line")
 
 
 def _mover(width: int) -> Any:
-    """Moves of one width; every line of the source is asked for once or twice, a stretch ahead."""
-    gather, often = _gatherer(width), width == LINE_BYTES
-    now_and_then = width >= LINE_BYTES // 4
+    """All moves of one width; what comes back is the end of their table."""
+    four, one = _moves(width, 4), _moves(width, 1)
 
     @njit(error_model="numpy")
     def move_pieces(buffer, src, following, table, count):
-        k = 0
-        while k + 4 <= count:
-            for i in range(4):
-                move: int = int64_at(table, k + i)
-                at = (move << 32) >> 32
-                gather(buffer + (move >> 32), src + at)
-                if often or i == 0 or (now_and_then and i == 2):
-                    prefetch_line(following + at)
-            k += 4
-        while k < count:
-            move = int64_at(table, k)
-            at = (move << 32) >> 32
-            gather(buffer + (move >> 32), src + at)
-            prefetch_line(following + at)
-            k += 1
-        return table + 8 * count
+        stop = table + 8 * count
+        while table + 32 <= stop:
+            four(buffer, src, following, table)
+            table += 32
+        while table < stop:
+            one(buffer, src, following, table)
+            table += 8
+        return stop
 
     return move_pieces
 
@@ -99,10 +103,10 @@ def stream_stretches(dst, src, stretches, pieces, begin, end, scratch, pattern):
         to = dst + int64_at(entry, DST)
         buffer = scratch + LINE_BYTES + (to & 63)
         table = pieces + int64_at(entry, PIECES)
+        at, following = src + int64_at(entry, SRC), src + int64_at(entry, NEXT)
         if int64_at(table, HEAD - 1):
-            _gather_part(buffer, pattern, pattern, table)
-        else:
-            _gather_part(buffer, src + int64_at(entry, SRC), src + int64_at(entry, NEXT), table)
+            at, following = pattern, pattern
+        _gather_part(buffer, at, following, table)
         count = int64_at(entry, BYTES)
         if count == 0:
             continue
@@ -112,8 +116,8 @@ def stream_stretches(dst, src, stretches, pieces, begin, end, scratch, pattern):
             first = min((to + 63) & ~63, stop)
             drain_part(to, buffer, first - to)
         last = max(stop & ~63, first)
-        for at in range(first, last, 64):
-            drain_line(at, at + here)
+        for line in range(first, last, 64):
+            drain_line(line, line + here)
         carried = last < stop and k + 1 < end and dst + int64_at(entry + _ENTRY_BYTES, DST) == stop
         if carried:
             _carry(scratch + LINE_BYTES, last + here)
