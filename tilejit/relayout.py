@@ -8,6 +8,7 @@ from typing import Any
 from codegen.errors import LayoutError
 from codegen.pipeline import CopyProgram
 from codegen.threads import thread_count
+from tilejit.blocks import BlockProgram, in_blocks
 from tilejit.convert import buffer_element, output_tiled
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.indexing import access_map, shape_name
@@ -65,7 +66,7 @@ def relayout(
     source = address_of(t)
     target = output_tiled(out, spec, t.buffer)
     count = thread_count(threads, t.nbytes + spec.size_in_bytes)
-    program = relayout_program(t.spec, spec, fill, count > 1, tuning)
+    program = _way(t.spec, spec, fill, count > 1, tuning)
     program.run(source, address_of(target), count, alive=(t, target))
     return target
 
@@ -90,3 +91,12 @@ def relayout_program(
         tuning=tuning,
         padding=fill,
     )
+
+
+@lru_cache(maxsize=256)
+def _way(
+    source: Shape, target: Shape, fill: bytes | None, threaded: bool, tuning: Tuning
+) -> CopyProgram | BlockProgram:
+    """The copy itself, or block by block where that is faster; never the latter where a keyword says how."""
+    program = relayout_program(source, target, fill, threaded, tuning)
+    return (in_blocks(program, source, target) if tuning == DEFAULT else None) or program

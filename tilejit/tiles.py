@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import prod
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from codegen.access import AccessMap, Leaf, Offsets, Opaque, Root, map_offset
-from codegen.errors import LayoutError, LayoutIndexError
+from codegen.access import AccessMap
+from codegen.errors import LayoutError
 from codegen.ir import Element
 from codegen.threads import thread_count
-from tilejit.convert import buffer_element
+from tilejit.convert import buffer_element, pack, unpack
 from tilejit.layout.dtypes import from_numpy
-from tilejit.layout.helpers import dims_text
-from tilejit.layout.indexing import access_map, shape_name
-from tilejit.layout.shape import Shape, make_shape, tile_steps_of
-from tilejit.memory import Array, address, array_map, empty
+from tilejit.layout.indexing import access_map
+from tilejit.layout.shape import make_shape
+from tilejit.memory import address, array_map, empty
 from tilejit.programs import compiled
+from tilejit.relayout import relayout
 from tilejit.strided import overlaps_itself
+from tilejit.tile_grid import Grid, Table, grid_of
 from tilejit.tiled_array import TiledArray, address_of
-from tilejit.values import broadcast, elements, refuse_masked
-
-Table = NDArray[np.int64]
-
-MOST_MARKS = 16
-"""Tiles of the grid to each number given, up to which a mark for every tile is faster than sorting."""
+from tilejit.values import broadcast, elements
 
 
 def gather_tiles(t: TiledArray, ids: Any, out: Any = None, *, threads: int | None = None) -> Any:
@@ -60,6 +52,12 @@ def gather_tiles(t: TiledArray, ids: Any, out: Any = None, *, threads: int | Non
     numbers = grid.numbers(ids)
     shape = len(numbers), *grid.tile
     result = empty(shape, t.dtype) if out is None else _checked_out(out, t, shape)
+    if t.spec.packed and grid.tile_bytes and 0 not in shape:
+        held_bytes = gather_tiles(_bytes_of(t, grid.tile_bytes), numbers, threads=threads)
+        between = TiledArray(held_bytes.reshape(-1), grid.stored(len(numbers)))
+        if isinstance(result, TiledArray):
+            return relayout(between, result.spec, out=result, padding="keep", threads=threads)
+        return unpack(between, out=result, threads=threads)
     target, held, element = _side(result)
     count = thread_count(threads, 2 * prod(shape) * t.spec.bits // 8)
     program = compiled(grid.tiles(numbers), target, buffer_element(t.spec), element, threaded=count > 1)
@@ -101,159 +99,33 @@ def scatter_tiles(
     kept = _checked_values(values, t, shape)
     if len(chosen) < len(numbers):
         kept, numbers = (kept.numpy() if isinstance(kept, TiledArray) else kept)[chosen], numbers[chosen]
+        shape = len(numbers), *grid.tile
+    if t.spec.packed and grid.tile_bytes and 0 not in shape:
+        inner = grid.stored(len(numbers))
+        between = TiledArray(empty((inner.size_in_bytes,), np.uint8), inner)
+        if isinstance(kept, TiledArray):
+            relayout(kept, inner, out=between, threads=threads)
+        else:
+            pack(kept, inner, out=between, threads=threads)
+        rows = between.buffer.reshape(len(numbers), -1)
+        scatter_tiles(_bytes_of(t, grid.tile_bytes), numbers, rows, threads=threads)
+        return
     source, held, element = _side(kept)
     count = thread_count(threads, 2 * prod(shape) * t.spec.bits // 8)
     program = compiled(source, grid.tiles(numbers), element, buffer_element(t.spec), threaded=count > 1)
     program.run(held, address_of(t), count, alive=(t, kept))
 
 
-@dataclass(frozen=True, slots=True)
-class _Grid:
-    """The tiles of the first step.
-
-    extents  tiles along each axis of the grid, most major first; `tile` the extents of one
-    access   the buffer as an array [*extents, *tile], padding included
-    """
-
-    spec: Shape
-    extents: tuple[int, ...]
-    tile: tuple[int, ...]
-    access: AccessMap
-
-    def numbers(self, ids: Any) -> Table:
-        """The flat numbers of the tiles that `ids` name, all within the grid."""
-        given = _integers(ids)
-        rank = len(self.extents)
-        if given.ndim == 1:
-            self._check(given, prod(self.extents), "")
-            return given.astype(np.int64)
-        if given.ndim != 2 or given.shape[1] != rank:
-            raise LayoutError(
-                f"ids has the shape {given.shape}, but the grid is one of {dims_text(self.extents)} tiles\n"
-                f"  give flat numbers [n], or places [n, {rank}]"
-            )
-        for axis, extent in enumerate(self.extents):
-            self._check(given[:, axis], extent, f" along axis {axis}")
-        places = tuple(given.astype(np.int64).T)
-        flat = np.ravel_multi_index(places, self.extents) if len(given) else np.zeros(0, np.int64)
-        return np.asarray(flat, np.int64)
-
-    def _check(self, given: Array, count: int, where: str) -> None:
-        wrong = np.flatnonzero((given < 0) | (given >= count))
-        if len(wrong):
-            at = int(wrong[0])
-            raise LayoutIndexError(
-                f"there is no tile {int(given[at])}{where}: number {at} of ids\n"
-                f"  {shape_name(self.spec)} has a grid of {dims_text(self.extents)} tiles"
-            )
-
-    def tiles(self, numbers: Table) -> AccessMap:
-        """The map of an array [n, *tile] of those tiles."""
-        rank, dims = len(self.extents), (len(numbers), *self.tile)
-        bare = replace(self.access, dims=dims, roots=(), slots=None, tail=0)
-        if 0 in dims:
-            return bare
-        if any(min(r.dims) < rank <= max(r.dims) for r in self.access.roots if r.dims):
-            return self._point_by_point(bare, np.unravel_index(numbers, self.extents))
-        starts = self._starts(numbers)
-        base = int(starts[0])  # trees begin at 0
-        starts = starts - base
-        first = Opaque(len(numbers), lambda m: starts[m], int(starts.min()), int(starts.max()))
-        inner = [
-            Root(tuple(d - rank + 1 for d in root.dims), root.tree)
-            for root in self.access.roots
-            if root.dims and min(root.dims) >= rank
-        ]
-        return replace(bare, roots=(Root((0,), first), *inner), base=base)
-
-    def _starts(self, numbers: Table) -> Table:
-        """The offset of each tile's first element."""
-        step = self.step
-        if step is not None:
-            return numbers * step + self.access.base
-        places = np.unravel_index(numbers, self.extents)
-        starts = map_offset(self.access, (*places, *(0 for _ in self.tile)))
-        return np.broadcast_to(np.asarray(starts, np.int64), (len(numbers),))
-
-    @property
-    def step(self) -> int | None:
-        """The distance of one tile to the next, if it is the same everywhere."""
-        trees = {root.dims: root.tree for root in self.access.roots}
-        step: int | None = None
-        reach = 1
-        for axis, extent in reversed(tuple(enumerate(self.extents))):
-            tree = trees.get((axis,))
-            if extent == 1:
-                continue
-            if not isinstance(tree, Leaf) or (step is not None and tree.stride != step * reach):
-                return None
-            step = tree.stride if step is None else step
-            reach *= extent
-        return step
-
-    def last_of_each(self, numbers: Table) -> Table:
-        """The positions at which each tile stands last, ascending."""
-        count = prod(self.extents)
-        if count > MOST_MARKS * len(numbers):
-            _, behind = np.unique(numbers[::-1], return_index=True)
-            return np.sort(len(numbers) - 1 - behind).astype(np.int64)
-        positions = np.arange(len(numbers))
-        marks = np.empty(count, np.int64)
-        marks[numbers] = positions  # of equal numbers NumPy assigns the last
-        return np.flatnonzero(marks[numbers] == positions)
-
-    def _point_by_point(self, bare: AccessMap, places: tuple[Table, ...]) -> AccessMap:
-        """All offsets as one table: where later tile steps join axes of the grid with axes of a tile."""
-        dims = bare.dims
-
-        def of_rows(m: Offsets) -> Offsets:
-            n, *inner = np.unravel_index(m, dims)
-            return np.asarray(map_offset(self.access, (*(p[n] for p in places), *inner)), np.int64)
-
-        base, (low, stop) = int(of_rows(np.zeros(1, np.int64))[0]), bare.bounds
-        whole = Opaque(prod(dims), lambda m: of_rows(m) - base, low - base, stop - 1 - base)
-        return replace(bare, roots=(Root(tuple(range(len(dims))), whole),), base=base)
-
-
-@lru_cache(maxsize=256)
-def _grid(spec: Shape) -> _Grid:
-    steps, extents = tile_steps_of(spec)
-    if not steps or spec.layout is None:
-        raise LayoutError(f"{shape_name(spec)} has no tiles\n  give a layout such as {{1,0:T(8,128)}}")
-    if 0 in extents[1] or 0 in spec.dimensions:
-        raise LayoutError(f"{shape_name(spec)} has no elements, so no tiles")
-    rank = len(extents[1]) - len(steps[0].tile)
-    inside = make_shape(
-        spec.primitive_type,
-        extents[1],
-        tiles=spec.layout.tiles[1:],
-        element_size_in_bits=spec.layout.element_size_in_bits,
-        tail_padding_alignment_in_elements=spec.layout.tail_padding_alignment_in_elements,
-    )
-    return _Grid(spec, extents[1][:rank], steps[0].tile, access_map(inside))
-
-
-def _grid_of(t: Any) -> _Grid:
+def _grid_of(t: Any) -> Grid:
     if not isinstance(t, TiledArray):
         raise TypeError(f"tiles are taken from a TiledArray, not from {type(t).__name__}")
-    return _grid(t.spec)
+    return grid_of(t.spec)
 
 
-def _integers(ids: Any) -> Array:
-    refuse_masked(ids)
-    try:
-        given = np.asarray(ids)
-    except ValueError as error:
-        raise LayoutError(f"ids is no array: {error}\n  give flat numbers [n], or places") from error
-    if given.size == 0 and given.dtype == np.float64 and not isinstance(ids, np.ndarray):
-        given = given.astype(np.int64)  # an empty list
-    if given.dtype.kind in "fO" and not isinstance(ids, np.ndarray):
-        whole = np.array(ids, object)  # NumPy makes floats of signed and unsigned ones side by side
-        if all(isinstance(n, Integral) for n in whole.flat):
-            return whole
-    if given.dtype.kind not in "iu":
-        raise TypeError(f"ids holds whole numbers, not {given.dtype}")
-    return given
+def _bytes_of(t: TiledArray, tile_bytes: int) -> TiledArray:
+    """The same buffer as bytes in tiles of so many; packed elements move whole bytes at a time this way."""
+    count = t.nbytes // tile_bytes * tile_bytes
+    return TiledArray(t.buffer[:count], make_shape("u8", (count,), tiles=((tile_bytes,),)))
 
 
 def _checked_out(out: Any, t: TiledArray, shape: tuple[int, ...]) -> Any:

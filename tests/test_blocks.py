@@ -1,0 +1,90 @@
+"""relayout block by block: the same bytes as at once, whatever blocks are cut; and when it is chosen."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tests.guard import Guarded
+from tests.oracle import packed_by_definition, random_elements
+from tilejit import blocks
+from tilejit.blocks import BlockProgram, in_blocks
+from tilejit.relayout import relayout_program
+
+ARRAYS = {
+    "f32[61,83]": (
+        "{1,0}",
+        "{0,1}",
+        "{1,0:T(8,16)(2,1)}",
+        "{0,1:T(16,1)}",
+        "{1,0:T(6,1)}",
+        "{1,0:T(8,8)(4,4)(2,2)}",
+    ),
+    "s8[9,20,33]": ("{2,1,0:T(8,8)}", "{0,2,1:T(4,4)(2,1)}", "{2,0,1:T(16)}", "{2,1,0:T(2,3,5)}"),
+    "pred[64,96]": ("{1,0:T(8,16)E(1)}", "{1,0:T(32,8)(32,1)E(1)}", "{1,0}", "{1,0:T(3,5)E(1)}"),
+}
+PAIRS = [(a + x, a + y) for a, layouts in ARRAYS.items() for x, y in product(layouts, repeat=2) if x != y]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "LEAST_BYTES", 0)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 2048)
+
+
+def program_of(source: str, target: str) -> BlockProgram | None:
+    a, b = tj.Shape.parse(source), tj.Shape.parse(target)
+    one = np.uint8(1).tobytes() * (1 if b.packed else b.dtype.itemsize)
+    return in_blocks(relayout_program(a, b, one, False), a, b)
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_blocks_are_the_whole(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between guard pages, on one thread and on three."""
+    monkeypatch.setattr(blocks, "_moves_little", lambda program: True)
+    program = program_of(source, target)
+    a, b = tj.Shape.parse(source), tj.Shape.parse(target)
+    if program is None:
+        assert "T(3,5)E(1)" in source + target, "only blocks that begin inside bytes are refused"
+        return
+    x = random_elements(np.random.default_rng(1), a.dtype, int(np.prod(a.dimensions))).reshape(a.dimensions)
+    one = np.frombuffer(b"\1" * b.dtype.itemsize, b.dtype)
+    want = packed_by_definition(x, b, one, np.zeros(b.size_in_bytes, np.uint8)).tobytes()
+    data = packed_by_definition(x, a, one, np.zeros(a.size_in_bytes, np.uint8))
+    arenas = Guarded(len(data)), Guarded(len(want))
+    for at_end, threads in ((False, 1), (True, 3)):
+        src, dst = (
+            arena.place(n, at_end=at_end) for arena, n in zip(arenas, (len(data), len(want)), strict=True)
+        )
+        src[:] = data
+        program.run(src.ctypes.data, dst.ctypes.data, threads)
+        assert dst.tobytes() == want
+        assert src.tobytes() == data.tobytes()
+        assert arenas[1].untouched()
+
+
+def test_a_block_is_as_large_as_the_cache_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "_moves_little", lambda program: True)
+    program = program_of("f32[61,83]{1,0:T(8,16)}", "f32[61,83]{1,0:T(6,1)}")
+    assert program
+    assert program.counts == (3, 6), "24 rows of 16 elements and a multiple of them"
+    assert program.short == (True, True)
+    assert set(program.programs) == {(a, b) for a in (False, True) for b in (False, True)}
+    assert program.block_bytes == 24 * 64
+    assert program_of("f32[61,83]{1,0:T(40,16)}", "f32[61,83]{1,0:T(6,1)}") is None, "all rows"
+
+
+def test_what_goes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few bytes at a time through a table of places; what moves in rows goes at once."""
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 16)
+    slow = "s8[256,512]{1,0:T(8,128)(4,1)}", "s8[256,512]{0,1:T(32,8)(32,2)(4,4,1)(8,1,4,4,1)}"
+    assert program_of(*slow)
+    assert program_of(*reversed(slow))
+    assert program_of("f32[256,512]{1,0:T(8,128)}", "f32[256,512]{1,0:T(6,1)}")
+    assert program_of("f32[256,512]{1,0:T(8,128)}", "f32[256,512]{1,0:T(16,1)}") is None
+    assert program_of("bf16[256,512]{1,0:T(8,128)(2,1)}", "bf16[256,512]{1,0:T(2,1)}") is None
+    monkeypatch.setattr(blocks, "LEAST_BYTES", 1 << 20)
+    assert program_of(*slow) is None, "small"
