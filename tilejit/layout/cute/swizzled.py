@@ -1,0 +1,200 @@
+"""Swizzled layouts as digit trees: where bits of the offset are digits, XOR walks some of them backwards.
+
+Sw<B,M,S> XORs source bits of the offset into target bits. If each of those bits is a digit of its own, the
+target digit is walked upwards where the source digit is 0 and downwards where it is 1: the source digit
+chooses the tree of what is below it, and what is left is affine. Runs of 2^M elements stay whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from codegen.access import Leaf, Root, Split, Switch, Tree, ceil_div
+from tilejit.layout.cute.function import Function, Mode
+from tilejit.layout.cute.swizzle import Swizzle
+
+MAX_PAIRS = 5
+"""Pairs of bits that become cases: 32 of them."""
+
+
+@dataclass(slots=True)
+class _Digit:
+    """A digit of a dimension: its weight there, its stride, and its part in the swizzle.
+
+    chooses  the number of the pair of bits whose source it is; `turned` that of the pair whose target it is
+    """
+
+    dim: int
+    weight: int
+    stride: int
+    bit: int = -1
+    chooses: int = -1
+    turned: int = -1
+
+
+def swizzled_roots(function: Function, dims: tuple[int, ...]) -> tuple[int, tuple[Root, ...]] | None:
+    """The base and the roots of a function on [0, dims); None where bits of the offset are no digits.
+
+    Without a swizzle every sum of digits has them.
+    """
+    found = function.swizzle
+    if found is None or 0 in dims:
+        return None
+    offset, swizzle = found
+    pairs = _pairs(swizzle)
+    if not pairs:
+        return offset, tuple(Root((d,), chain(m, n)) for d, (m, n) in enumerate(_with(function.modes, dims)))
+    top = 1 << max(max(pair) for pair in pairs) + 1
+    digits: list[list[_Digit]] = []
+    for dim, (mode, size) in enumerate(_with(function.modes, dims)):
+        cut = _bits(dim, mode, size, top)
+        if cut is None:
+            return None
+        digits.append(cut)
+    owners = _owners([digit for own in digits for digit in own], offset % top)
+    if owners is None or not _mark(pairs, owners, offset):
+        return None
+    order = _order(digits)
+    if order is None:
+        return None
+    roots = [Root((d,), _tree([digits[d]], (size,))) for d, size in enumerate(dims) if d not in order]
+    if order:
+        joined = _tree([digits[d] for d in order], tuple(dims[d] for d in order))
+        roots.append(Root(tuple(order), joined))
+    return swizzle(offset), tuple(roots)
+
+
+def chain(mode: Mode, extent: int) -> Tree:
+    """The tree of a mode on [0, extent), what lies beyond the extent in it as storage.
+
+    ((2, 1), (4, 10)), 5 -> Split(5, 8, Leaf(1, 0), Split(8, 2, Leaf(4, 10), Leaf(2, 1)))
+    """
+    whole = prod(size for size, _ in mode)
+    tree: Tree | None = None
+    for size, stride in reversed(mode):
+        leaf = Leaf(size, stride)
+        tree = leaf if tree is None else Split(tree.extent * size, size, tree, leaf)
+    tree = tree or Leaf(1, 0)
+    return tree if extent == whole else Split(extent, whole, Leaf(1, 0), tree)
+
+
+def _with(modes: tuple[Mode, ...], dims: tuple[int, ...]) -> list[tuple[Mode, int]]:
+    return list(zip(modes, dims, strict=True))
+
+
+def _pairs(swizzle: Swizzle) -> list[tuple[int, int]]:
+    """(source, target) bits of the offset."""
+    up, down = max(0, swizzle.shift), max(0, -swizzle.shift)
+    return [(swizzle.base + up + k, swizzle.base + down + k) for k in range(swizzle.bits)]
+
+
+def _bits(dim: int, mode: Mode, extent: int, top: int) -> list[_Digit] | None:
+    """The digits of a mode that the extent uses, those below `top` a bit each; None where they are no bits."""
+    out: list[_Digit] = []
+    weight = 1
+    for place, (size, stride) in enumerate(mode):
+        if weight >= extent or size == 1:
+            continue
+        left, step, at = size, stride, weight
+        while step % top and left > 1 and at < extent:
+            if step < 0 or step & (step - 1) or (left % 2 and place < len(mode) - 1):
+                return None
+            out.append(_Digit(dim, at, step, step.bit_length() - 1))
+            left, step, at = ceil_div(left, 2), 2 * step, 2 * at
+        if left > 1 and at < extent:
+            out.append(_Digit(dim, at, step))
+        weight *= size
+    return out
+
+
+def _owners(digits: list[_Digit], fixed: int) -> dict[int, _Digit] | None:
+    """The digit of each bit, if no bit is met twice and none carries into the next."""
+    out: dict[int, _Digit] = {}
+    for digit in digits:
+        if digit.bit >= 0:
+            if digit.bit in out or fixed >> digit.bit & 1:
+                return None
+            out[digit.bit] = digit
+    return out
+
+
+def _mark(pairs: list[tuple[int, int]], owners: dict[int, _Digit], offset: int) -> bool:
+    """Give every digit its part; whether there are few enough cases."""
+    chosen = 0
+    for number, (source, target) in enumerate(pairs):
+        by, turned = owners.get(source), owners.get(target)
+        if turned and by:
+            by.chooses, turned.turned = number, number
+            chosen += 1
+        elif turned and offset >> source & 1:
+            turned.stride = -turned.stride
+        elif by:
+            by.stride += -(1 << target) if offset >> target & 1 else 1 << target
+    return chosen <= MAX_PAIRS
+
+
+def _order(digits: list[list[_Digit]]) -> list[int] | None:
+    """The dimensions that choose or are turned, each digit above what it turns; None for no such order."""
+    above: dict[int, set[int]] = {}
+    places = {d.turned: d for own in digits for d in own if d.turned >= 0}
+    for own in digits:
+        for digit in own:
+            if digit.chooses < 0:
+                continue
+            below = places[digit.chooses]
+            if below.dim == digit.dim:
+                if digit.weight < below.weight:
+                    return None
+                above.setdefault(digit.dim, set())
+                continue
+            above.setdefault(below.dim, set()).add(digit.dim)
+            above.setdefault(digit.dim, set())
+    order: list[int] = []
+    while len(order) < len(above):
+        ready = [d for d in sorted(above) if d not in order and above[d] <= set(order)]
+        if not ready:
+            return None
+        order.append(ready[0])
+    return order
+
+
+def _tree(dims: list[list[_Digit]], extents: tuple[int, ...]) -> Tree:
+    """One tree over the row-major index of the dimensions, digits of the first one on top."""
+    inner = prod(extents[1:])
+    return _below(dims, extents, len(dims[0]) - 1, extents[0], inner, frozenset())
+
+
+def _below(
+    dims: list[list[_Digit]],
+    extents: tuple[int, ...],
+    place: int,
+    extent: int,
+    inner: int,
+    turned: frozenset[int],
+) -> Tree:
+    """The tree of the digits from `place` of the first dimension down; `turned`: pairs whose source is 1."""
+    if place < 0:
+        if len(dims) == 1:
+            return Leaf(1, 0)
+        return _below(
+            dims[1:], extents[1:], len(dims[1]) - 1, extents[1], inner // max(extents[1], 1), turned
+        )
+    digit = dims[0][place]
+    count, tile = ceil_div(extent, digit.weight), digit.weight * inner
+    below = dims, extents, place - 1, digit.weight, inner
+    stride = digit.stride
+    if digit.chooses >= 0:
+        target = _strides(dims)[digit.chooses]
+        starts = (0, stride + target)[:count]
+        cases = (_below(*below, turned), _below(*below, turned | {digit.chooses}))[:count]
+        return Switch(extent * inner, tile, starts, cases)
+    stride = -stride if digit.turned in turned and digit.turned >= 0 else stride
+    if tile == 1:
+        return Leaf(count, stride)
+    return Split(extent * inner, tile, Leaf(count, stride), _below(*below, turned))
+
+
+def _strides(dims: list[list[_Digit]]) -> dict[int, int]:
+    """The stride of the target of each pair that is still below."""
+    return {digit.turned: digit.stride for own in dims for digit in own if digit.turned >= 0}
