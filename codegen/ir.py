@@ -101,6 +101,21 @@ class CopyRun:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyPieces:
+    """Write `count` pieces of `width` bytes side by side, each from its place in the source.
+
+    `places` says where they are; `stream` sends whole lines past the cache.
+    """
+
+    dst: Ref
+    src: Ref
+    width: int
+    count: Size
+    places: PackedLines
+    stream: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class FillRun:
     """Write the padding pattern over `count` bytes side by side."""
 
@@ -215,7 +230,9 @@ class ForEach:
     body: Stmt
 
 
-Transfer: TypeAlias = Store | CopyRun | FillRun | Interleave | Transpose | Elementwise | PackBits | UnpackBits
+Transfer: TypeAlias = (
+    Store | CopyRun | CopyPieces | FillRun | Interleave | Transpose | Elementwise | PackBits | UnpackBits
+)
 Stmt: TypeAlias = For | ForEach | Transfer
 
 
@@ -275,10 +292,20 @@ def refs(stmt: Transfer) -> tuple[Ref | None, Ref]:
             return (None if isinstance(value, Fill) else _load(value).ref), ref
         case FillRun(dst):
             return None, dst
-        case CopyRun(dst, src) | Interleave(dst, src) | Transpose(dst, src):
+        case CopyRun(dst, src) | CopyPieces(dst, src) | Interleave(dst, src) | Transpose(dst, src):
             return src, dst
         case PackBits(dst, src) | UnpackBits(dst, src):
             return src, dst
+
+
+def line_table(stmt: Transfer) -> PackedLines | None:
+    """The table of places that a transfer reads, where it reads one."""
+    match stmt:
+        case CopyPieces():
+            return stmt.places
+        case Interleave():
+            return stmt.lines
+    return None
 
 
 def _load(value: Expr) -> Load:

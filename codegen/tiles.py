@@ -39,7 +39,8 @@ STAGED_LINES = 2
 
 @dataclass(frozen=True)
 class PackedLines:
-    """Where the lines of rows that are packed together lie, when those rows are joined from several digits.
+    """Where the lines of rows that are packed together lie, when those rows are joined from several digits;
+    or pieces of a line that are far from each other.
 
     digits  (count, stride in bytes), most minor first: lines of the first digit, then the digits that follow
             it; none where a table at run time says it

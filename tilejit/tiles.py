@@ -15,6 +15,7 @@ from codegen.errors import LayoutError, LayoutIndexError
 from codegen.ir import Element
 from codegen.threads import thread_count
 from tilejit.convert import buffer_element
+from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import access_map, shape_name
@@ -178,7 +179,11 @@ class _Grid:
 
 
 @lru_cache(maxsize=256)
-def _grid(spec: Shape) -> _Grid:
+def _grid(spec: Spec) -> _Grid:
+    if isinstance(spec, CuteShape):
+        raise LayoutError(
+            f"{shape_name(spec)} has no tiles of XLA's\n  take them with tilejit.cute.local_tile"
+        )
     steps, extents = tile_steps_of(spec)
     if not steps or spec.layout is None:
         raise LayoutError(f"{shape_name(spec)} has no tiles\n  give a layout such as {{1,0:T(8,128)}}")

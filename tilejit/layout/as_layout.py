@@ -11,7 +11,7 @@ from tilejit.layout.cute.layout import Layout as CuteLayout
 from tilejit.layout.cute.swizzle import ComposedLayout
 from tilejit.layout.cute.text import is_cute
 from tilejit.layout.cute.text import parse as parse_cute
-from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape
+from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape, parse_cute_shape
 from tilejit.layout.dtypes import PrimitiveType, primitive_type
 from tilejit.layout.formats.blocking import Blocking
 from tilejit.layout.formats.pattern_text import is_pattern, parse_pattern
@@ -35,6 +35,7 @@ def as_layout(
     "{1,0:T(8,128)}" with dims (5, 7) and dtype float32          -> f32[5,7]{1,0:T(8,128)}
     "tpu" with dims (33, 300) and dtype bfloat16                 -> bf16[33,300]{1,0:T(8,128)(2,1)}
     "(4,8):(8,1)" with dims (3, 5) and dtype float32             -> f32[3,5] (4,8):(8,1)
+    "f32[3,5] (4,8):(8,1)"                                       -> itself
     "nChw16c" with dims (2, 20, 5, 7) and dtype float32          -> f32[2,20,5,7]{3,2,1,0:T(16,1,1)}
     "(m mi) (n ni) -> m n mi ni" with dims (5, 7), float32, mi=8, ni=128 -> f32[5,7]{1,0:T(8,128)}
 
@@ -75,7 +76,7 @@ def as_layout(
             f"{next(iter(parameters))[:40]!r} is a parameter of named formats, not of {type(obj).__name__}"
         )
     if isinstance(obj, str):
-        obj = _read(obj, sizes)
+        obj = parse_cute_shape(obj) or _read(obj, sizes)
     if isinstance(obj, Layout):
         wanted, element = _needed(sizes, dtype, "a layout alone")
         return Shape(primitive_type(element).name, wanted, obj)
@@ -119,6 +120,11 @@ def recipe_of(obj: object, dims: Iterable[int], dtype: object, **parameters: Any
     """
     sizes = int_tuple(dims, "dims")
     shape = as_layout(obj, dims=sizes, dtype=dtype, **parameters)
+    if isinstance(shape, CuteShape):
+        raise LayoutError(
+            f"{str(shape)[:80]} has no recipe of pads, reshapes and transposes\n"
+            "  tilejit.cute.offsets(layout) gives its table"
+        )
     built: object = None
     if isinstance(obj, str) and _is_name(obj):
         name, given = _called(obj, parameters)

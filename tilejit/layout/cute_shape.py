@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -19,7 +20,7 @@ from tilejit.layout.cute.swizzled import swizzled_roots
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup, primitive_type
 from tilejit.layout.padding import PaddingValue, checked_padding_value
 from tilejit.layout.shape import Shape
-from tilejit.layout.tokens import MAX_INT64, shown
+from tilejit.layout.tokens import MAX_INT64, shown, small_int
 
 CuteLayout: TypeAlias = Layout | ComposedLayout
 
@@ -187,7 +188,7 @@ class CuteShape:
         )
 
     def __str__(self) -> str:
-        """The array and CuTe's text: f32[3,5] (4,8):(8,1)."""
+        """The array and CuTe's text, f32[3,5] (4,8):(8,1); `as_layout` reads it back."""
         dims = ",".join(map(str, self.dimensions))
         width = f" E({self.element_size_in_bits})" if self.element_size_in_bits else ""
         return f"{self.primitive_type}[{dims}] {self.layout}{width}"
@@ -206,6 +207,44 @@ def make_cute_shape(
         LayoutError, TypeError: as CuteShape.
     """
     return CuteShape(primitive_type(dtype).name, tuple(dims), layout, element_size_in_bits)
+
+
+def parse_cute_shape(text: str) -> CuteShape | None:
+    """Read "f32[3,5] (4,8):(8,1)", as `str` prints it; None where the text is of another kind.
+
+    Raises:
+        LayoutError: the part behind the brackets is no layout, or not one of the array.
+    """
+    from tilejit.layout.cute.text import is_cute, parse
+
+    found = _FULL.fullmatch(text)
+    if found is None or not is_cute(found["layout"]):
+        return None
+    dims = [small_int(part.strip()) for part in found["dims"].split(",")] if found["dims"].strip() else []
+    if None in dims:
+        raise LayoutError("a dimension passes 2^63-1\n  write a smaller one")
+    layout = parse(found["layout"].strip())
+    return CuteShape(
+        found["dtype"].lower(), tuple(d for d in dims if d is not None), layout, int(found["width"] or 0)
+    )
+
+
+_FULL = re.compile(
+    r"\s*(?P<dtype>[A-Za-z]\w*)\[(?P<dims>[0-9,\s]*)\]\s+(?P<layout>[^E{]+?)(?:\s+E\((?P<width>[0-9]{1,3})\))?\s*",
+    re.ASCII,
+)
+
+
+def spec_from_json(data: Any) -> Spec:
+    """The shape that `to_json` described, of either sort.
+
+    Raises:
+        LayoutError: a field is missing, unknown or wrong.
+        TypeError: not a dict, or a field of a wrong type.
+    """
+    if isinstance(data, dict) and "cute_layout" in data:
+        return CuteShape.from_json(data)
+    return Shape.from_json(data)
 
 
 _REACHES: dict[Function, tuple[int, int]] = {}

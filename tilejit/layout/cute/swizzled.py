@@ -90,7 +90,7 @@ def _pairs(swizzle: Swizzle) -> list[tuple[int, int]]:
 
 
 def _bits(dim: int, mode: Mode, extent: int, top: int) -> list[_Digit] | None:
-    """The digits of a mode that the extent uses, those below `top` a bit each; None where they are no bits."""
+    """The digits that the extent uses of a mode, those below `top` a bit each; None where they cannot be."""
     out: list[_Digit] = []
     weight = 1
     for place, (size, stride) in enumerate(mode):
