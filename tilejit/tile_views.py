@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -252,8 +253,8 @@ def _tile_of(t: TiledArray, d: int, part: Any, place: Any) -> tuple[int, list[Mo
     tile, rest = divided
     if is_underscore(place):
         return 0, _modes(d, tile), _modes(d, rest)
-    number = int(np.int64(place)) if not isinstance(place, tuple) else place
-    if isinstance(number, int) and not 0 <= number < rest.size:
+    number = operator.index(place)
+    if not 0 <= number < rest.size:
         raise LayoutIndexError(
             f"there is no tile {shown(number)} along dimension {d}\n"
             f"  {shape_name(t.spec)} has {rest.size} there"

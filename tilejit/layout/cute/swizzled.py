@@ -1,8 +1,8 @@
 """Swizzled layouts as digit trees: where bits of the offset are digits, XOR walks some of them backwards.
 
-Sw<B,M,S> XORs source bits of the offset into target bits. If each of those bits is a digit of its own, the
-target digit is walked upwards where the source digit is 0 and downwards where it is 1: the source digit
-chooses the tree of what is below it, and what is left is affine. Runs of 2^M elements stay whole.
+Sw<B,M,S> XORs source bits of the offset into target bits. If each of those bits is a digit of its own, a pair
+of them is two digits of which the more major one chooses how the other is walked: up where it is 0, and where
+it is 1 down, or by another stride. What is left is affine. Runs of 2^M elements stay whole.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ MAX_PAIRS = 5
 class _Digit:
     """A digit of a dimension: its weight there, its stride, and its part in the swizzle.
 
-    chooses  the number of the pair of bits whose source it is; `turned` that of the pair whose target it is
+    bit      the bit of the offset that it is, or -1
+    chooses  the number of the pair in which it is the more major digit, or -1
+    follows  the number of the pair in which it is the other one, or -1
+    turned   its stride, then, where the more major digit is 1
     """
 
     dim: int
@@ -30,7 +33,8 @@ class _Digit:
     stride: int
     bit: int = -1
     chooses: int = -1
-    turned: int = -1
+    follows: int = -1
+    turned: int = 0
 
 
 def swizzled_roots(function: Function, dims: tuple[int, ...]) -> tuple[int, tuple[Root, ...]] | None:
@@ -55,13 +59,11 @@ def swizzled_roots(function: Function, dims: tuple[int, ...]) -> tuple[int, tupl
     owners = _owners([digit for own in digits for digit in own], offset % top)
     if owners is None or not _mark(pairs, owners, offset):
         return None
-    order = _order(digits)
-    if order is None:
-        return None
-    roots = [Root((d,), _tree([digits[d]], (size,))) for d, size in enumerate(dims) if d not in order]
-    if order:
-        joined = _tree([digits[d] for d in order], tuple(dims[d] for d in order))
-        roots.append(Root(tuple(order), joined))
+    joined = [d for d, own in enumerate(digits) if any(x.chooses >= 0 or x.follows >= 0 for x in own)]
+    roots = [Root((d,), _tree([digits[d]], (size,))) for d, size in enumerate(dims) if d not in joined]
+    if joined:
+        whole = _tree([digits[d] for d in joined], tuple(dims[d] for d in joined))
+        roots.append(Root(tuple(joined), whole))
     return swizzle(offset), tuple(roots)
 
 
@@ -123,40 +125,21 @@ def _mark(pairs: list[tuple[int, int]], owners: dict[int, _Digit], offset: int) 
     """Give every digit its part; whether there are few enough cases."""
     chosen = 0
     for number, (source, target) in enumerate(pairs):
-        by, turned = owners.get(source), owners.get(target)
-        if turned and by:
-            by.chooses, turned.turned = number, number
+        by, onto = owners.get(source), owners.get(target)
+        if by and onto:
+            low, high = 1 << target, 1 << source
+            if (by.dim, -by.weight) < (onto.dim, -onto.weight):
+                by.chooses, by.stride = number, high + low
+                onto.follows, onto.turned = number, -low
+            else:
+                onto.chooses = number
+                by.follows, by.stride, by.turned = number, high + low, high - low
             chosen += 1
-        elif turned and offset >> source & 1:
-            turned.stride = -turned.stride
+        elif onto and offset >> source & 1:
+            onto.stride = -onto.stride
         elif by:
             by.stride += -(1 << target) if offset >> target & 1 else 1 << target
     return chosen <= MAX_PAIRS
-
-
-def _order(digits: list[list[_Digit]]) -> list[int] | None:
-    """The dimensions that choose or are turned, each digit above what it turns; None for no such order."""
-    above: dict[int, set[int]] = {}
-    places = {d.turned: d for own in digits for d in own if d.turned >= 0}
-    for own in digits:
-        for digit in own:
-            if digit.chooses < 0:
-                continue
-            below = places[digit.chooses]
-            if below.dim == digit.dim:
-                if digit.weight < below.weight:
-                    return None
-                above.setdefault(digit.dim, set())
-                continue
-            above.setdefault(below.dim, set()).add(digit.dim)
-            above.setdefault(digit.dim, set())
-    order: list[int] = []
-    while len(order) < len(above):
-        ready = [d for d in sorted(above) if d not in order and above[d] <= set(order)]
-        if not ready:
-            return None
-        order.append(ready[0])
-    return order
 
 
 def _tree(dims: list[list[_Digit]], extents: tuple[int, ...]) -> Tree:
@@ -173,7 +156,7 @@ def _below(
     inner: int,
     turned: frozenset[int],
 ) -> Tree:
-    """The tree of the digits from `place` of the first dimension down; `turned`: pairs whose source is 1."""
+    """The tree of the digits from `place` of the first dimension down; `turned`: pairs whose first is 1."""
     if place < 0:
         if len(dims) == 1:
             return Leaf(1, 0)
@@ -183,18 +166,10 @@ def _below(
     digit = dims[0][place]
     count, tile = ceil_div(extent, digit.weight), digit.weight * inner
     below = dims, extents, place - 1, digit.weight, inner
-    stride = digit.stride
     if digit.chooses >= 0:
-        target = _strides(dims)[digit.chooses]
-        starts = (0, stride + target)[:count]
         cases = (_below(*below, turned), _below(*below, turned | {digit.chooses}))[:count]
-        return Switch(extent * inner, tile, starts, cases)
-    stride = -stride if digit.turned in turned and digit.turned >= 0 else stride
+        return Switch(extent * inner, tile, (0, digit.stride)[:count], cases)
+    stride = digit.turned if digit.follows in turned else digit.stride
     if tile == 1:
         return Leaf(count, stride)
     return Split(extent * inner, tile, Leaf(count, stride), _below(*below, turned))
-
-
-def _strides(dims: list[list[_Digit]]) -> dict[int, int]:
-    """The stride of the target of each pair that is still below."""
-    return {digit.turned: digit.stride for own in dims for digit in own if digit.turned >= 0}
