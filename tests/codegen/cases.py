@@ -19,7 +19,7 @@ import numpy as np
 
 from codegen import choose_transpose
 from codegen.build import NumbaIr, numba_ir
-from codegen.choose import INTERLEAVES
+from codegen.choose import INTERLEAVES, PIECE_BYTES
 from codegen.choose_transpose import ALIAS_BYTES, LONG_ROW_BYTES
 from codegen.emit.expressions import CONVERSIONS
 from codegen.ir import Element
@@ -56,10 +56,11 @@ def cases(group: str = "") -> tuple[Case, ...]:
         return tuple(case for case in cases() if case.name.startswith(STREAM) == (group == "stream"))
     rng = np.random.default_rng(SEED)
     made = [*_transposes(rng), *_runs(rng), *_elements(rng), *_conversions(rng), *_converted_transposes(rng)]
+    made += _pieces(rng)
     made += [*_packs(rng, PACKED), *_unpacks(rng, PACKED)]
     with _staged_by_rows():
         made += [*_transposes(rng, STREAM), *_interleaves(rng, STREAM), *_runs(rng, STREAM)]
-        made += [*_converted_transposes(rng, STREAM)]
+        made += [*_converted_transposes(rng, STREAM), *_pieces(rng, STREAM)]
         made += [*_packs(rng, BITS, STREAM), *_unpacks(rng, BITS, STREAM)]
         made += _joined_interleaves(rng, STREAM)
     return tuple(made)
@@ -337,6 +338,15 @@ def _strided(
         thresholds=_thresholds(name),
     )
     return Case(name, program, data, before, after)
+
+
+def _pieces(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
+    """Pieces of a line that the source has backwards; few and many of them, and not whole lines."""
+    for width in PIECE_BYTES:
+        for rows, short in ((2, 4), (40, 8), (3, 3)):
+            dims, dst = (3, rows, short), _times((rows * short, short, 1), width)
+            src = _times((2 * rows * short, -short - 1, -1), width)
+            yield _moved(rng, f"{kind}pieces of {width} bytes, {rows} x {short}", width, dims, dst, src)
 
 
 def _conversion(source: str, target: str) -> tuple[np.dtype[Any], np.dtype[Any], bool]:
