@@ -315,8 +315,8 @@ def cuts(tree: Tree) -> frozenset[int]:
         case Window(_, inner_tree, start, 1):
             return frozenset(gcd(c, start) for c in cuts(inner_tree)) - {1}
         case Switch(_, tile, _, cases):
-            inner = frozenset(c for case in cases for c in cuts(case) if c < tile and tile % c == 0)
-            return frozenset(c for c in inner if _split_cases(tree, c))
+            shared = {c for case in cases for c in cuts(case) if c < tile and tile % c == 0}
+            return frozenset(c for c in shared if _split_cases(tree, c))
         case _:
             return frozenset()
 
