@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bench import casts, copies, pack, peers, permute, subbyte
+from bench import casts, copies, gather, pack, peers, permute, relayout, subbyte
 from bench.gains import Gain, measure_gain
 from bench.jobs import Case
 from bench.markdown import report
@@ -29,6 +29,8 @@ SUITES: dict[str, Callable[[bool], list[Case]]] = {
     "permute": permute.cases,
     "casts": casts.cases,
     "subbyte": subbyte.cases,
+    "relayout": relayout.cases,
+    "gather": gather.cases,
 }
 ALL = "all"
 PAGE_WIDTH = 240
@@ -49,7 +51,7 @@ class Figures:
 
 
 def main(
-    suite: Annotated[str, typer.Argument(help="copies, pack, permute, casts, subbyte or all")] = ALL,
+    suite: Annotated[str, typer.Argument(help="a suite's name, or all of them")] = ALL,
     json_file: Annotated[Path | None, typer.Option("--json", help="also write the figures there")] = None,
     markdown_file: Annotated[Path | None, typer.Option("--markdown", help="and as Markdown")] = None,
     plot_file: Annotated[Path | None, typer.Option("--plot", help="and a picture of them, SVG")] = None,

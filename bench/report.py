@@ -31,6 +31,7 @@ GOALS = {
     ("permutations", "all"): Goal(1.0, 0.65, 0.95),
     ("formats", "even shapes"): Goal(0.95, 0.6),
     ("formats", "uneven shapes"): Goal(0.85, 0.55),
+    ("relayout", "all"): Goal(0.85, 0.5),
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bench import casts, copies, pack, peers, permute, subbyte
+from bench import casts, copies, gather, pack, peers, permute, relayout, subbyte
 from bench.jobs import Case, Job
 from bench.measure import checked
 from bench.timing import memcpy, once, repeats
@@ -24,6 +24,8 @@ CASES: tuple[Case, ...] = (
     *casts.cases(quick=True),
     *subbyte.cases(quick=True),
     *pack.cases(quick=True),
+    *relayout.cases(quick=True),
+    *gather.cases(quick=True),
 )
 VERSIONS = peers.versions()
 

@@ -56,7 +56,7 @@ def choose(
         past_cache and interleave == "src" and len(inner) == 2 and _begins_inside_lines(nest, inner[0])
     ):
         found = transpose_schedule(nest, stream=past_cache, threads=threads, size=virtual_vector_size)
-        if found is not None:
+        if found is not None and not (interleave and found.transpose and found.transpose.block == "part"):
             return found
     if mode == "transpose":
         transfer = mode, inner, interleave = _short(nest, inner)

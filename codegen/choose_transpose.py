@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias
 
-from codegen.ir import LoopNest, refs
-from codegen.passes.normalise import int_size
+from codegen.ir import Convert, LoopNest, refs
+from codegen.passes.normalise import int_size, scalar
 from codegen.schedule import Schedule, TransposeSchedule
-from codegen.tiles import LANE_BYTES, LINE_BYTES
+from codegen.tiles import LANE_BYTES, LINE_BYTES, block_shape, joined_run
 
 VectorSize: TypeAlias = int | tuple[int, int]
 
@@ -41,6 +41,15 @@ DENSE_BYTES = 1 << 17
 
 PADDED_COLUMNS = 1 << 13
 """Columns of such a panel where each has lines of its own in it: a MiB."""
+
+PART_LINES = 6
+"""Lines of each result row of a tile of source rows shorter than a lane."""
+
+SPECIAL_BYTES = 1 << 17
+"""Boxes below this, of edges mostly, are not worth kernels of their own for parts and bands."""
+
+LAYERED_BYTES = 2048
+"""Runs of the destination up to which tiles go through one buffer together."""
 
 LONG_ROW_BYTES = 2048
 """Result rows from this length on are staged one by one: what they lose at both ends is a line in 32."""
@@ -86,7 +95,9 @@ def transpose_candidates(
         shapes = [(rows, columns // 2), (rows, 2 * columns)]
         if not cut.stage:
             shapes += [(rows // 2, columns), (2 * rows, columns)]
-        if len(cut.columns) == 1 or not cut.stage:
+        if cut.layers:
+            cuts += [replace(cut, together=n) for n in (cut.together // 2, 2 * cut.together) if n]
+        elif len(cut.columns) == 1 or not cut.stage:
             cuts += [replace(cut, tile=tile) for tile in shapes if min(tile) > 0]
     others = [box.schedule(cut, threads, size) for cut in cuts[1:]]
     return tuple(dict.fromkeys([first, *others]))
@@ -110,12 +121,15 @@ class _Box:
     column: Walk
     width: int
     source_width: int
+    converts: bool
 
     @classmethod
     def of(cls, nest: LoopNest) -> _Box:
         walks, (width, source_width) = _walks(nest), _widths(nest)
         row = next(w for w in walks if w.dst == width)
-        return cls(tuple(walks), row, next(w for w in walks if w.src == source_width), width, source_width)
+        column = next(w for w in walks if w.src == source_width)
+        converts = isinstance(scalar(nest).value, Convert)
+        return cls(tuple(walks), row, column, width, source_width, converts)
 
     @property
     def side(self) -> int:
@@ -123,7 +137,7 @@ class _Box:
         return LINE_BYTES // self.width
 
     def schedule(self, cut: TransposeSchedule, threads: int, size: VectorSize | None) -> Schedule:
-        taken = (*cut.rows, *cut.columns)
+        taken = (*cut.rows, *cut.columns, cut.layers)
         others = sorted((w for w in self.walks if w.axis not in taken), key=lambda w: -abs(w.src))
         if size is not None:
             cut = self.resized(cut, size if isinstance(size, tuple) else (size, size))
@@ -150,13 +164,17 @@ class _Box:
             return replace(cut, tile=(rows, min(columns, PANEL_COLUMNS[self.width])))
         if cut.stage == "dense":
             most = max(DENSE_BYTES // (cut.tile[0] * self.width) // self.side * self.side, self.side)
-            return cut if len(cut.columns) > 1 else replace(cut, tile=(cut.tile[0], min(columns, most)))
+            whole = len(cut.columns) > 1 or cut.layers
+            return cut if whole else replace(cut, tile=(cut.tile[0], min(columns, most)))
         return replace(cut, tile=(rows, columns))
 
     def shared(self, cut: TransposeSchedule, others: int, threads: int) -> TransposeSchedule:
         """Narrower tiles where there would be too few for all threads."""
         rows, columns = self.counts(cut)
         across = -(-columns // cut.tile[1])
+        if cut.layers:
+            extent = next(w.extent for w in self.walks if w.axis == cut.layers)
+            return replace(cut, together=max(1, min(cut.together, others * extent // (4 * threads))))
         tiles = others * -(-rows // cut.tile[0]) * across
         if tiles >= 4 * threads or (cut.stage == "dense" and len(cut.columns) > 1):
             return cut
@@ -179,6 +197,23 @@ class _Box:
             total *= following[0].extent
         return chain
 
+    @property
+    def is_special(self) -> bool:
+        """Whether the box may go by parts or bands, neither of which converts."""
+        return not self.converts and _size(self.walks) * self.width >= SPECIAL_BYTES
+
+    def is_part(self, columns: int) -> bool:
+        """Whether so many columns are a part of a lane that registers are worth filling with."""
+        return 1 < columns < LANE_BYTES // self.width and self.is_special
+
+    def block(self, rows: int, columns: int) -> str:
+        """The block for so many rows and columns, or "" where registers cannot be filled."""
+        if self.is_part(columns):
+            return "part" if rows >= self.side else ""
+        if columns >= self.side:
+            return "band" if rows * self.width <= LANE_BYTES and self.is_special else "line"
+        return "lane" if columns * self.width >= LANE_BYTES else ""
+
     def direct(self) -> TransposeSchedule | None:
         """Lines stored past the cache at their places: result rows must be whole lines that begin on one."""
         side, wide, best = self.side, TILE_LINES * self.side, None
@@ -189,7 +224,8 @@ class _Box:
             columns = tuple(self.chain(self.column, "src", rows))
             enough = next((p for p in _prefixes(list(columns)) if _size(p) >= wide), columns)
             c = _size(enough)
-            if c < side or (len(rows) > 1 and c < 2 * side):
+            part = self.is_part(c)
+            if (c < side and not part) or (len(rows) > 1 and c < 2 * side and not part):
                 continue
             # Two lines each way at least, better three, and few lines half full: what 57 permutations liked.
             score = min(r, 2 * side) / 2 / side * (0.8 + 0.2 * min(r, 3 * side) / 3 / side)
@@ -199,6 +235,9 @@ class _Box:
         if best is None:
             return None
         _, rows, columns = best
+        if self.is_part(_size(columns)):
+            tile = PART_LINES * side, _size(columns)
+            return TransposeSchedule(_axes(rows), _axes(columns), tile, "", True, "part")
         down, across = TILE_LINES // 2 if abs(self.row.src) >= FAR_BYTES else TILE_LINES, TILE_LINES
         block = "lane"
         if self.row.src % ALIAS_BYTES == 0:
@@ -213,7 +252,7 @@ class _Box:
         rows = tuple(self.chain(self.row, "dst", (self.column,)))
         columns = tuple(self.chain(self.column, "src", rows))
         r, c = _size(rows), _size(columns)
-        block = _block(c, self.width)
+        block = self.block(r, c)
         if not block:
             return None
         long = r * self.width >= LONG_ROW_BYTES and c * self.source_width >= SHORT_SOURCE_BYTES
@@ -235,10 +274,24 @@ class _Box:
             kept += 1
         columns = columns[:kept]
         wide = _size(columns) if kept > 1 else max(most // self.side * self.side, self.side)
-        block = _block(_size(columns), self.width)
+        block = self.block(_size(rows), _size(columns))
         if not block:
             return None
-        return TransposeSchedule(_axes(rows), _axes(columns), (_size(rows), wide), "dense", stream, block)
+        cut = TransposeSchedule(_axes(rows), _axes(columns), (_size(rows), wide), "dense", stream, block)
+        return self.layered(cut, rows, columns) if wide >= _size(columns) else cut
+
+    def layered(
+        self, cut: TransposeSchedule, rows: tuple[Walk, ...], columns: tuple[Walk, ...]
+    ) -> TransposeSchedule:
+        """Several tiles in one buffer where the result rows of one follow those of another: longer runs."""
+        in_order = _size(rows) < block_shape(self.width, cut.block)[0]
+        whole = _size(rows) * self.width
+        run, _ = joined_run(whole, [(w.extent, w.dst) for w in columns], in_order=in_order)
+        layers = next((w for w in self.walks if w.dst == run and w not in (*rows, *columns)), None)
+        most = min(DENSE_BYTES // (whole * _size(columns)), LAYERED_BYTES // run)
+        if layers is None or most < 2:
+            return cut
+        return replace(cut, layers=layers.axis, together=min(most, layers.extent))
 
     def plain(self) -> TransposeSchedule | None:
         """Blocks stored at their places; rows shorter than a line are staged."""
@@ -252,7 +305,7 @@ class _Box:
         if best is None:
             return None
         _, rows, columns = best
-        block = _block(_size(columns), self.width)
+        block = self.block(_size(rows), _size(columns))
         if not block:
             return None
         if _size(rows) < side:
@@ -281,13 +334,6 @@ def _prefixes(chain: list[Walk]) -> list[tuple[Walk, ...]]:
 
 def _size(walks: tuple[Walk, ...] | list[Walk]) -> int:
     return prod(w.extent for w in walks)
-
-
-def _block(columns: int, width: int) -> str:
-    """The block for so many columns, or "" where registers cannot be filled; widths are the result's."""
-    if columns * width >= LINE_BYTES:
-        return "line"
-    return "lane" if columns * width >= LANE_BYTES else ""
 
 
 def _filled(count: int, block: int) -> float:

@@ -20,6 +20,7 @@ from codegen.ir import (
     Elementwise,
     Fill,
     FillRun,
+    Gather,
     Interleave,
     LoopNest,
     PackBits,
@@ -31,12 +32,16 @@ from codegen.ir import (
     Transpose,
     UnpackBits,
 )
+from codegen.stretches import MOVES
 from codegen.tiles import (
     COLUMN,
     COLUMNS,
     DST,
     FIELDS,
     GRID_TABLES,
+    LAYER_DST,
+    LAYER_SRC,
+    LAYERS,
     LINE_BYTES,
     LINE_TABLE,
     ROW,
@@ -136,6 +141,8 @@ class _Run:
                 self.interleave(stmt, env)
             case Transpose():
                 self.transpose(stmt, env)
+            case Gather():
+                self.gather(stmt, env)
             case Elementwise():
                 for k in range(self.size(stmt.count)):
                     to = self.place(stmt.dst, env) + k * self.size(stmt.dst_step)
@@ -204,13 +211,29 @@ class _Run:
         for tile in tiles.reshape(-1, FIELDS).tolist():
             rows = range(tile[ROW], tile[ROW] + tile[ROWS])
             columns = range(tile[COLUMN], tile[COLUMN] + tile[COLUMNS])
-            for (r, row), (c, column) in product(enumerate(rows), enumerate(columns)):
-                dst = to + tile[DST] + int(column_offsets[column]) + r * width
-                src = at + tile[SRC] + int(row_offsets[row]) + c * self.nest.buffers[0].element.bits // 8
+            layers = range(tile[LAYERS])
+            for layer, (r, row), (c, column) in product(layers, enumerate(rows), enumerate(columns)):
+                dst = to + tile[DST] + layer * tile[LAYER_DST] + int(column_offsets[column]) + r * width
+                src = at + tile[SRC] + layer * tile[LAYER_SRC] + int(row_offsets[row])
+                src += c * self.nest.buffers[0].element.bits // 8
                 if stmt.convert:
                     self.write("dst", dst, 8 * width, self.swapped(src, width))
                 else:
                     self.move(dst, src, 8 * width, 8 * width)
+
+    def gather(self, stmt: Gather, env: dict[str, int]) -> None:
+        """Move by move, each of them at every stretch that its part belongs to."""
+        if stmt.stretches is None:
+            raise AssertionError("interpret: the tables of a gather belong to its sizes")
+        to, at, pattern = self.place(stmt.dst, env), self.place(stmt.src, env), self.pattern()
+        for part in stmt.stretches.parts:
+            for src, dst in zip(*(x.tolist() for x in part.starts(0, part.count)), strict=True):
+                for width, moves in zip(MOVES, part.moves, strict=True):
+                    for (offset, place), k in product(moves.tolist(), range(width)):
+                        if part.fills:
+                            self.write("dst", to + dst + place + k, 8, pattern[k % len(pattern)])
+                        else:
+                            self.move(to + dst + place + k, at + src + offset + k, 8, 8)
 
     def swapped(self, at: int, width: int) -> int:
         return int.from_bytes(self.read("src", at, 8 * width).to_bytes(width, "big"), "little")

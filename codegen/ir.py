@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from codegen.stretches import Stretches
 from codegen.tiles import PackedLines, TileGrid
 
 
@@ -153,8 +154,9 @@ class Transpose:
     `stage` is "" where blocks are stored at their places; else a panel is transposed into a buffer in cache
     first: "rows", long result rows, each by itself, or "dense", short ones that follow each other. `stream`
     sends whole aligned lines past the cache. `block` is what moves at one time: "line", 64 bytes each way,
-    or "lane", 16 bytes of each source row. `convert` is what becomes of an element on its way: "f32_to_bf16",
-    "swap_u32", or "".
+    "lane", 16 bytes of each source row, "part", all of rows shorter than that, or "band", 16 bytes of each
+    result row by a line of each source row. `convert` is what becomes of an element on its way:
+    "f32_to_bf16", "swap_u32", or "".
     """
 
     dst: Ref
@@ -165,6 +167,21 @@ class Transpose:
     stream: bool = False
     block: str = "line"
     convert: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """Put each stretch of the destination together from pieces, in a buffer in the first cache, and send its
+    whole aligned lines past the cache.
+
+    `stretches` says which pieces make which stretch, padding among them; None once sizes are lifted, when
+    tables at run time say it. It takes in all boxes of a copy, so that no line is written twice.
+    """
+
+    dst: Ref
+    src: Ref
+    stretches: Stretches | None
+    stream: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +248,16 @@ class ForEach:
 
 
 Transfer: TypeAlias = (
-    Store | CopyRun | CopyPieces | FillRun | Interleave | Transpose | Elementwise | PackBits | UnpackBits
+    Store
+    | CopyRun
+    | CopyPieces
+    | FillRun
+    | Interleave
+    | Transpose
+    | Gather
+    | Elementwise
+    | PackBits
+    | UnpackBits
 )
 Stmt: TypeAlias = For | ForEach | Transfer
 
@@ -292,7 +318,9 @@ def refs(stmt: Transfer) -> tuple[Ref | None, Ref]:
             return (None if isinstance(value, Fill) else _load(value).ref), ref
         case FillRun(dst):
             return None, dst
-        case CopyRun(dst, src) | CopyPieces(dst, src) | Interleave(dst, src) | Transpose(dst, src):
+        case CopyRun(dst, src) | CopyPieces(dst, src) | Interleave(dst, src):
+            return src, dst
+        case Transpose(dst, src) | Gather(dst, src):
             return src, dst
         case PackBits(dst, src) | UnpackBits(dst, src):
             return src, dst

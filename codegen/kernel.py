@@ -154,17 +154,27 @@ def _load(name: str, object_code: bytes) -> int:
 
 @dataclass(frozen=True)
 class Step:
-    """One box of a copy on its way to a kernel: every stage kept, for whoever asks to see it."""
+    """One box of a copy on its way to a kernel: every stage kept, for whoever asks to see it.
+
+    `joined` are the other boxes, padding among them, where one transfer takes in several.
+    """
 
     scalar: LoopNest
     schedule: Schedule
     vectorised: LoopNest
     kernel: Kernel
     sizes: tuple[tuple[str, int], ...]
+    joined: tuple[LoopNest, ...] = ()
+
+    @property
+    def scalars(self) -> tuple[LoopNest, ...]:
+        """The scalar nests of all boxes that the kernel moves."""
+        return (self.scalar, *self.joined)
 
     def report(self) -> str:
         """Schedule and nests, before and after."""
+        scalars = "\n".join(map(format_nest, self.scalars))
         return (
             f"schedule  {self.schedule}\n"
-            f"kernel    {self.kernel.name}\n\n{format_nest(self.scalar)}\n{format_nest(self.vectorised)}"
+            f"kernel    {self.kernel.name}\n\n{scalars}\n{format_nest(self.vectorised)}"
         )

@@ -9,11 +9,12 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir import Transpose, line_table
+from codegen.ir import Gather, Transpose, line_table
 from codegen.kernel import Step
 from codegen.lazy import lazy
 from codegen.passes.normalise import int_size
 from codegen.refine import PairTable
+from codegen.stretches import STRETCH_TABLES, Stretches
 from codegen.threads import scratch
 from codegen.tiles import AHEAD_BYTES, LINE_BYTES, Panel, TileGrid
 from codegen.verify import check_bounds
@@ -73,6 +74,9 @@ class Launch:
         front: list[int] = [0, 0, *self._ahead] if self.tables else []
         if self.grid:
             front += self._grid_arguments(self.grid)
+        if self.stretches:
+            front += [0, self.stretches.pieces.ctypes.data, 0, self._pattern.ctypes.data]
+            return np.array(front, np.int64)
         lines = line_table(self.step.vectorised.innermost)
         if lines:
             front.append(lines.offsets.ctypes.data)
@@ -94,6 +98,18 @@ class Launch:
         """The tiles of a transpose."""
         inner = self.step.vectorised.innermost
         return inner.grid if isinstance(inner, Transpose) else None
+
+    @lazy
+    def stretches(self) -> Stretches | None:
+        """The stretches of a gather."""
+        inner = self.step.vectorised.innermost
+        return inner.stretches if isinstance(inner, Gather) else None
+
+    @lazy
+    def _pattern(self) -> NDArray[np.uint8]:
+        """A line of the padding pattern."""
+        whole = b"".join(x.to_bytes(8, "little") for x in self.fill or (0, 0))
+        return np.frombuffer(whole * (LINE_BYTES // len(whole)), np.uint8)
 
     @lazy
     def _panel(self) -> Panel | None:
@@ -132,12 +148,14 @@ class Launch:
     @property
     def is_one_call(self) -> bool:
         """Whether the kernel is called once, with the same arguments each time."""
-        made = self.tables or self._panel or (self.grid and self._all_tiles is None)
+        made = self.tables or self._panel or self.stretches or (self.grid and self._all_tiles is None)
         return not made and self.misaligned is None
 
     def prepare(self) -> None:
         """Make the tables that all threads share, before there are several."""
         _ = self.sizes
+        if self.stretches:
+            _ = self.stretches.every_entry
         if self.misaligned:
             _ = self.misaligned.sizes
 
@@ -180,6 +198,12 @@ class Launch:
                 self._check_tables(src_table, dst_table)
                 sizes[0], sizes[1] = src_table.ctypes.data, dst_table.ctypes.data
                 call(src, dst, sizes.ctypes.data, 0, len(src_table))
+        elif self.stretches:
+            sizes[STRETCH_TABLES.index("scratch")] = scratch(self.stretches.length + 3 * LINE_BYTES)
+            for start in range(begin, end, TABLE_CHUNK):
+                entries = self.stretches.entries(start, min(start + TABLE_CHUNK, end))
+                sizes[0] = entries.ctypes.data
+                call(src, dst, sizes.ctypes.data, 0, len(entries))
         elif self.grid and self._all_tiles is None:
             for start in range(begin, end, TABLE_CHUNK):
                 tiles = self.grid.entries(start, min(start + TABLE_CHUNK, end))
@@ -189,12 +213,12 @@ class Launch:
             call(src, dst, sizes.ctypes.data, begin, end)
 
     def _chunks(self, begin: int, end: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        small = {
-            id(t): (t.src(np.arange(t.extent)), t.dst(np.arange(t.extent)))
-            for t in self.tables
-            if t.extent <= SMALL_TABLE
-        }
-        for start in range(begin, end, TABLE_CHUNK):
+        starts = range(begin, end, TABLE_CHUNK)
+        if len(self.tables) == 1:
+            yield from (_entries(self.tables[0], np.arange(k, min(k + TABLE_CHUNK, end))) for k in starts)
+            return
+        small = {id(t): _entries(t, np.arange(t.extent)) for t in self.tables if t.extent <= SMALL_TABLE}
+        for start in starts:
             entry = np.arange(start, min(start + TABLE_CHUNK, end))
             src, dst = np.zeros_like(entry), np.zeros_like(entry)
             for table in reversed(self.tables):
@@ -211,3 +235,9 @@ class Launch:
         low, high, dst_low, dst_high = self.reach
         check_bounds("source", int(src.min()) + low, int(src.max()) + high, self.src_bounds)
         check_bounds("destination", int(dst.min()) + dst_low, int(dst.max()) + dst_high, self.dst_bounds)
+
+
+def _entries(table: PairTable, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Offsets of both sides, side by side in memory as kernels read them."""
+    src, dst = (np.ascontiguousarray(offsets(index), np.int64) for offsets in (table.src, table.dst))
+    return src, dst

@@ -15,6 +15,7 @@ from functools import partial
 from codegen.access import AccessMap
 from codegen.choose import candidates, choose
 from codegen.choose_transpose import VectorSize
+from codegen.gather import gathered
 from codegen.ir import Element, Elementwise, LoopNest, refs
 from codegen.kernel import Kernel, Step
 from codegen.launch import Launch
@@ -73,7 +74,7 @@ class CopyProgram:
                 run_parts(partial(run_part, launches, src, dst, alive), threads)
 
     def pads_only(self) -> CopyProgram:
-        """The same without the elements; `src` of its `run` is not touched."""
+        """The same without the elements, of a program compiled `apart`; `src` of its `run` is not touched."""
         pads = tuple(x for x in self.launches if x.fill is not None)
         return replace(self, lowered=replace(self.lowered, boxes=()), launches=pads)
 
@@ -102,6 +103,7 @@ def compile_copy(
     specialize: str = STRUCTURE,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
     pick: Pick | None = None,
+    apart: bool = False,
 ) -> CopyProgram:
     """Lower a copy and find its kernels; nothing is compiled before the program runs.
 
@@ -110,7 +112,8 @@ def compile_copy(
     byte), or None to leave padding as it is. `virtual_vector_size`: elements that move at one time, one
     number or rows and columns, or None. `specialize`: "structure" makes kernels that many shapes share,
     "sizes" writes every extent and stride into them as a number. `pick` takes one of several schedules, by
-    measuring them; without it the choice is a guess.
+    measuring them; without it the choice is a guess. `apart` keeps boxes and padding apart, each a launch of
+    its own.
     """
     unit = 1 if min(src.element_bits, dst.element_bits) < 8 else 8
     src, dst = src.in_units(unit), dst.in_units(unit)
@@ -120,6 +123,9 @@ def compile_copy(
     observe = observe or nobody
     wishes = virtual_vector_size, specialize, thresholds, pick
     make = _Maker(lowered, source, target, swap, padding, threads, observe, *wishes)
+    joined = None if apart else make.joined()
+    if joined:
+        return CopyProgram(lowered, (), (joined,))
     first: list[Launch] = []
     launches: list[Launch] = []
     if padding is not None:
@@ -159,6 +165,15 @@ class _Maker:
     def footprint(self) -> int:
         """Bytes that the whole copy reads and writes."""
         return footprint_bytes(self.lowered.src, self.lowered.dst)
+
+    def joined(self) -> Launch | None:
+        """All boxes as one launch, past the cache, where lines would be written by several runs."""
+        converts = self.swap or self.source.name != self.target.name or self.lowered.dst.unit_bits != 8
+        wishes = self.virtual_vector_size is not None or self.specialize != STRUCTURE
+        if converts or wishes or self.footprint < self.thresholds.stream_bytes:
+            return None
+        pattern = None if self.padding is None else repeated(self.padding)
+        return gathered(self.lowered, self.target, pattern, self.observe)
 
     def box(self, box: Box) -> list[Launch]:
         if box.volume == 0:
@@ -270,8 +285,13 @@ class _Maker:
             if isinstance(inner, Elementwise):
                 return value, 0
             element = bytes([sum(value << k for k in range(0, 8, bits))])
-        whole = (element * (16 // len(element)))[:16]
-        return int.from_bytes(whole[:8], "little"), int.from_bytes(whole[8:], "little")
+        return repeated(element)
+
+
+def repeated(element: bytes) -> tuple[int, int]:
+    """The bytes of an element, again and again, as two numbers of eight."""
+    whole = (element * (16 // len(element)))[:16]
+    return int.from_bytes(whole[:8], "little"), int.from_bytes(whole[8:], "little")
 
 
 def _strided_table(extent: int, src: int, dst: int) -> PairTable:

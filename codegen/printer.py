@@ -13,6 +13,7 @@ from codegen.ir import (
     FillRun,
     For,
     ForEach,
+    Gather,
     Interleave,
     Load,
     LoopNest,
@@ -25,6 +26,7 @@ from codegen.ir import (
     Transpose,
     UnpackBits,
 )
+from codegen.stretches import Stretches
 from codegen.tiles import PackedLines, TileGrid
 
 
@@ -86,6 +88,8 @@ def format_transfer(stmt: Transfer) -> str:
             how = f"{'streamed ' if stream else ''}{f'{stage} staged ' if stage else ''}transpose"
             what = f"{convert or f'u{8 * width}'} by {block}s{_format_grid(grid)}"
             return f"{format_ref(dst)} <- {how} {format_ref(src)}, {what}"
+        case Gather(dst, src, stretches):
+            return f"{format_ref(dst)} <- pieces of {format_ref(src)}, streamed{_format_stretches(stretches)}"
         case Elementwise(dst, value, count, dst_step, src_step):
             return (
                 f"{format_ref(dst)} <- {format_expr(value)}, {format_size(count)} elements, "
@@ -112,6 +116,18 @@ def _format_lines(packed: PackedLines | None) -> str:
     return f", packed lines {places or 'by a table'}"
 
 
+def _format_stretches(stretches: Stretches | None) -> str:
+    """The parts of each stretch, where they are not left to tables at run time."""
+    if stretches is None:
+        return ", stretch by stretch"
+    text = f", {stretches.stop} bytes in stretches of {stretches.length}, rows of {stretches.row}"
+    for part in stretches.parts:
+        pieces = part.bytes_each // part.run
+        what = "padding" if part.fills else f"from {part.src}"
+        text += f"\n    {part.count} times {pieces} pieces of {part.run} at {part.place}, {what}"
+    return text
+
+
 def _format_grid(grid: TileGrid | None) -> str:
     """Rows, columns and tiles, where they are not left to tables at run time."""
     if grid is None:
@@ -123,7 +139,11 @@ def _format_grid(grid: TileGrid | None) -> str:
     text = f", rows {digits(grid.rows, 1)}, columns {digits(grid.columns, 2)}"
     others = "".join(f", {n} times {src} and {dst}" for n, src, dst in grid.others)
     tiles = "1 tile" if grid.count == 1 else f"{grid.count} tiles"
-    return f"{text}{others}, {tiles} of {grid.tile[0]}x{grid.tile[1]}"
+    layers = ""
+    if grid.layers:
+        count, src, dst = grid.layers
+        layers = f", {grid.together} of {count} layers {src} and {dst} apart together"
+    return f"{text}{others}, {tiles} of {grid.tile[0]}x{grid.tile[1]}{layers}"
 
 
 def _columns(columns: Size) -> str:

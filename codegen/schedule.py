@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Mode: TypeAlias = Literal[
-    "run", "pieces", "fill", "interleave", "transpose", "elements", "pack bits", "unpack bits"
+    "run", "pieces", "fill", "interleave", "transpose", "gather", "elements", "pack bits", "unpack bits"
 ]
 
 OUTER_RANKS = (2, 4, 6)
@@ -23,6 +23,7 @@ class TransposeSchedule:
     rows, columns  axes joined along the destination's, and along the source's, contiguous direction
     tile           rows and columns of one tile
     stage, stream, block  as in `ir.Transpose`
+    layers         an axis along which that many tiles go through one buffer together, or ""
     """
 
     rows: tuple[str, ...]
@@ -31,11 +32,14 @@ class TransposeSchedule:
     stage: str
     stream: bool
     block: str
+    layers: str = ""
+    together: int = 1
 
     def __str__(self) -> str:
         rows, columns = " ".join(self.rows), " ".join(self.columns)
         text = f"rows {rows} | columns {columns} | tiles {self.tile[0]}x{self.tile[1]} by {self.block}s"
         text += f" | staged {self.stage}" if self.stage else ""
+        text += f", {self.together} layers of {self.layers}" if self.layers else ""
         return text + (" | streaming stores" if self.stream else "")
 
 

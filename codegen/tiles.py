@@ -22,9 +22,12 @@ Digit: TypeAlias = tuple[int, int, int]
 
 Table: TypeAlias = NDArray[np.int64]
 
-FIELDS = 8
+FIELDS = 12
 """Numbers in one entry of the table of tiles."""
-SRC, DST, ROW, ROWS, COLUMN, COLUMNS, NEXT_SRC, NEXT_ROW = range(FIELDS)
+SRC, DST, ROW, ROWS, COLUMN, COLUMNS, NEXT_SRC, NEXT_ROW, *_LAST = range(FIELDS)
+OPEN_ROWS, LAYERS, LAYER_SRC, LAYER_DST = _LAST
+"""The leading rows behind which a whole lane may be read; and of how many layers a panel is, and how far
+apart those lie in the source and in the destination."""
 
 
 LINE_BYTES = 64
@@ -35,6 +38,15 @@ latency times what one core moves in a nanosecond. Measured on tiles in random o
 0.8 at 2048, 1.1 at 4096 (Zen 5, 2026-11)."""
 STAGED_LINES = 2
 """Lines of each result row that a panel of long rows holds at one time."""
+
+
+def block_shape(width: int, block: str) -> tuple[int, int]:
+    """Rows and columns of a block of elements of so many bytes; of "part" the fewest columns.
+
+    1, "line" -> 64, 64    1, "lane" -> 64, 16    1, "part" -> 64, 1    1, "band" -> 16, 64
+    """
+    line, lane = LINE_BYTES // width, max(LANE_BYTES // width, 1)
+    return {"line": (line, line), "lane": (line, lane), "part": (line, 1), "band": (lane, line)}[block]
 
 
 @dataclass(frozen=True)
@@ -76,6 +88,10 @@ class TileGrid:
     others         digits in any order
     tile           rows and columns of one tile; the last of a row or column of tiles may be smaller
     block          tiles that do not take all are whole blocks of that many rows and columns
+    layers         a digit along which tiles go through one buffer together, the result rows of one behind
+                   those of the one before; None where each goes by itself
+    together       so many of those at one time
+    lane_bytes     what blocks read of each source row where that may be more than all columns; else 0
     """
 
     rows: tuple[Digit, ...]
@@ -85,12 +101,17 @@ class TileGrid:
     width: int
     tile: tuple[int, int]
     block: tuple[int, int]
+    layers: Digit | None = None
+    together: int = 1
+    lane_bytes: int = 0
 
     def __post_init__(self) -> None:
         counts = self.row_count, self.column_count
         for count, tile, block in zip(counts, self.tile, self.block, strict=True):
             if tile < count and tile % block:
                 raise AssertionError(f"tiles of {tile} are no whole blocks of {block}: buffers would not do")
+        if self.layers and self.tile[1] < self.column_count:
+            raise AssertionError("layers go through a buffer that takes all columns")
         if self.column_count < self.block[1]:
             raise AssertionError(f"{self.column_count} columns fill no block of {self.block[1]}")
 
@@ -133,18 +154,19 @@ class TileGrid:
     def dense_panel(self) -> Panel:
         """The buffer of short result rows: runs of it are runs of the destination.
 
-        A block of rows too few for it writes on into the next column, which must then come later.
+        A block of rows too few for it writes on into columns that are next in memory, which must then come
+        later: the digits of a run are in the order in which columns are taken, layers behind them.
         """
         digits = [(n, d) for n, _, d in self.columns]
         if self.tile[1] < self.column_count:
             digits = [(self.tile[1], digits[0][1])]
-        run = self.row_count * self.width
-        inside: set[int] = set()
-        spills = self.row_count < self.block[0]
-        for k, (n, d) in sorted(enumerate(digits), key=lambda x: x[1][1]):
-            if d == run and (not spills or k == len(inside)):
-                run, inside = run * n, inside | {k}
-        size = -(-run // LINE_BYTES) * LINE_BYTES + LINE_BYTES
+        run, inside = joined_run(self.row_count * self.width, digits, in_order=self.row_count < self.block[0])
+        if self.layers and self.layers[2] != run:
+            raise AssertionError(f"layers {self.layers[2]} bytes apart do not follow runs of {run}")
+        run *= self.together
+        lines = -(-run // LINE_BYTES) + 1
+        lines += lines % 8 == 0  # or runs of one buffer share sets of the first cache
+        size = lines * LINE_BYTES
         placed, segments = [], []
         for k, (n, d) in enumerate(digits):
             placed.append((n, d if k in inside else size))
@@ -158,7 +180,7 @@ class TileGrid:
     @property
     def count(self) -> int:
         """Tiles."""
-        return prod(len(p) for p in self._pieces) * prod(d[0] for d in self.others)
+        return prod(n for n, _ in self._axes)
 
     @lazy
     def _axes(self) -> tuple[tuple[int, int | str], ...]:
@@ -172,6 +194,9 @@ class TileGrid:
         ]
         loops.append((self._row_step, len(row_pieces), "rows"))
         loops.append((self.tile[1] * self.source_width, len(column_pieces), "columns"))
+        if self.layers:
+            extent, src, _ = self.layers
+            loops.append((abs(src) * self.together, -(-extent // self.together), "layers"))
         return tuple((n, which) for _, n, which in sorted(loops, key=lambda x: -x[0]))
 
     @property
@@ -188,6 +213,7 @@ class TileGrid:
         """The tiles [begin, end) of the table, each with where the one behind it reads."""
         index = np.arange(begin, min(end + 1, self.count))
         out = np.zeros((len(index), FIELDS), np.int64)
+        out[:, LAYERS] = 1
         pieces = dict(zip(("rows", "columns"), self._pieces, strict=True))
         for extent, which in reversed(self._axes):
             index, k = index // extent, index % extent
@@ -196,13 +222,52 @@ class TileGrid:
                 out[:, SRC] += k * src
                 out[:, DST] += k * dst
                 continue
+            if which == "layers":
+                self._put_layers(out, k)
+                continue
             at = ROW if which == "rows" else COLUMN
             out[:, at : at + 2] = pieces[which][k]
         out[:, SRC] += out[:, COLUMN] * self.source_width
         out[:, DST] += out[:, ROW] * self.width
         out[:-1, NEXT_SRC], out[:-1, NEXT_ROW] = out[1:, SRC], out[1:, ROW]
         out[-1, NEXT_SRC], out[-1, NEXT_ROW] = out[-1, SRC], out[-1, ROW]
+        out[:, OPEN_ROWS] = self._open_rows(out) if self.lane_bytes else out[:, ROWS]
         return out[: end - begin]
+
+    def _put_layers(self, out: Table, k: Table) -> None:
+        """Which layers the k-th panels take."""
+        extent, src, dst = self.layers or (1, 0, 0)
+        first = k * self.together
+        out[:, LAYERS] = np.minimum(self.together, extent - first)
+        out[:, LAYER_SRC], out[:, LAYER_DST] = src, dst
+        out[:, SRC] += first * src
+        out[:, DST] += first * dst
+
+    def _open_rows(self, tiles: Table) -> Table:
+        """The leading rows of each tile whose lanes, read whole, end no later than the box does."""
+        digits = [*self.rows, *self.columns, *self.others, *([self.layers] if self.layers else [])]
+        stop = sum(max(0, (n - 1) * src) for n, src, _ in digits) + self.source_width
+        last = tiles[:, SRC] + np.maximum(0, (tiles[:, LAYERS] - 1) * tiles[:, LAYER_SRC])
+        room, out = stop - self.lane_bytes - last, np.zeros(len(tiles), np.int64)
+        for row, rows in self._pieces[0]:
+            furthest = np.maximum.accumulate(self.row_offsets[row : row + rows])
+            mine = tiles[:, ROW] == row
+            out[mine] = np.searchsorted(furthest, room[mine], side="right")
+        return out
+
+
+def joined_run(run: int, digits: list[tuple[int, int]], *, in_order: bool) -> tuple[int, set[int]]:
+    """Bytes side by side when digits (extent, stride) follow a run of so many, and which digits do.
+
+    36, [(4, 99), (16, 36), (2, 576)] -> 1152, {1, 2}
+
+    `in_order` takes a digit only behind those that come before it in the list.
+    """
+    inside: set[int] = set()
+    for k, (n, stride) in sorted(enumerate(digits), key=lambda x: x[1][1]):
+        if stride == run and not (in_order and k < max(inside, default=0)):
+            run, inside = run * n, inside | {k}
+    return run, inside
 
 
 def _joined(digits: list[tuple[int, int]]) -> Table:

@@ -96,6 +96,7 @@ def shortened(
     loops before short ones; the short ones that a transfer takes in stay whole.
     """
     taken = {axis for schedule in schedules for axis in _taken(schedule)}
+    fixed = {axis for schedule in schedules for axis in _fixed(schedule)}
     store = scalar(nest)
     src, dst = refs(store)
     while True:
@@ -107,7 +108,7 @@ def shortened(
         ref = src if src and much[0] > much[1] else dst
         reach = {x.axis: (int_size(x.extent) - 1) * abs(int_size(ref.stride(x.axis))) for x in nest.loops}
         open_ = [x for x in nest.loops if int_size(x.extent) > KEPT_EXTENT or x.axis not in taken]
-        open_ = [x for x in open_ if reach[x.axis]]
+        open_ = [x for x in open_ if reach[x.axis] and x.axis not in fixed]
         if not open_:
             return None
         longest = max(open_, key=lambda x: (int_size(x.extent) > KEPT_EXTENT, reach[x.axis]))
@@ -119,6 +120,12 @@ def _taken(schedule: Schedule) -> tuple[str, ...]:
     """The axes that a transfer takes in."""
     cut = schedule.transpose
     return (*schedule.inner, *cut.rows, *cut.columns) if cut else schedule.inner
+
+
+def _fixed(schedule: Schedule) -> tuple[str, ...]:
+    """The axes that layers of one buffer follow without a hole."""
+    cut = schedule.transpose
+    return (*cut.rows, *cut.columns) if cut and cut.layers else ()
 
 
 def _half(loop: For) -> int:

@@ -61,9 +61,10 @@ def interpreted(watched: Watched, *, vectorised: bool) -> Bytes | None:
     """The destination as the interpreter leaves it, or None where a nest converts."""
     program, out = watched.program, watched.before.copy()
     for launch in (*program.first, *program.launches):
-        nest = launch.step.vectorised if vectorised else launch.step.scalar
+        nests = (launch.step.vectorised,) if vectorised else launch.step.scalars
         try:
-            run_nest(nest, launch, program, {"src": watched.src, "dst": out})
+            for nest in nests:
+                run_nest(nest, launch, program, {"src": watched.src, "dst": out})
         except KernelError as error:
             if "judged against NumPy" in str(error):
                 return None

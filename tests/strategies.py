@@ -101,10 +101,12 @@ def _slots(axes: Sequence[int], tiles: Sequence[Sequence[int]]) -> int:
     return prod(sizes)
 
 
-def shape(pick: Pick, *, dtype: str | None = None, most: int = 2000) -> Shape:
+def shape(
+    pick: Pick, *, dtype: str | None = None, most: int = 2000, dims: tuple[int, ...] | None = None
+) -> Shape:
     """A shape of at most `most` elements, with every feature that pack understands now and then."""
     name = dtype or (one_of(pick, PACKED) if chance(pick, 4) else one_of(pick, TYPES))
-    dims = extents(pick, most)
+    dims = extents(pick, most) if dims is None else dims
     order = permutation(pick, len(dims)) if chance(pick, 2) else tuple(reversed(range(len(dims))))
     padded = dims
     if dims and chance(pick, 6):
@@ -201,3 +203,11 @@ def shapes_and_strides(
     pick: Pick = lambda low, high: draw(st.integers(low, high))  # noqa: E731
     made = shape(pick, most=most)
     return made, strides(pick, made.dimensions, made.dtype.itemsize, broadcast=broadcast)
+
+
+@st.composite
+def shape_pairs(draw: Any, *, most: int = 300) -> tuple[Shape, Shape]:
+    """Two shapes of the same array."""
+    pick: Pick = lambda low, high: draw(st.integers(low, high))  # noqa: E731
+    first = shape(pick, most=most)
+    return first, shape(pick, dtype=first.primitive_type, most=most, dims=first.dimensions)

@@ -28,6 +28,9 @@ from tilejit.tiles import gather_tiles, scatter_tiles
 if _TYPE_CHECKING:
     from tilejit import cute as cute
 
+if _TYPE_CHECKING:
+    from tilejit import cute as cute
+
 __version__ = "0.1.0"
 
 __all__ = [

@@ -292,7 +292,7 @@ def _pack_through_numpy(array: Array, target: TiledArray, fill: bytes | None, th
 def _padding_program(spec: Spec, fill: bytes, threaded: bool) -> CopyProgram:
     """Only the padding: a copy of the elements of nothing."""
     dst, element = access_map(spec), buffer_element(spec)
-    return compiled(dst, dst, element, element, padding=fill, threaded=threaded).pads_only()
+    return compiled(dst, dst, element, element, padding=fill, threaded=threaded, apart=True).pads_only()
 
 
 def _pieces(dims: tuple[int, ...], most: int) -> list[tuple[slice, ...]]:

@@ -16,6 +16,7 @@ from tilejit.layout.cute.construct import (
     product_each,
     suffix_product,
 )
+from tilejit.layout.cute.coordinates import crd2crd, crd2idx, idx2crd
 from tilejit.layout.cute.division import (
     blocked_product,
     flat_divide,
@@ -33,10 +34,7 @@ from tilejit.layout.cute.int_tuple import (
     IntTuple,
     compatible,
     congruent,
-    crd2crd,
-    crd2idx,
     elem_scale,
-    idx2crd,
     inner_product,
     prefix_product,
     product,

@@ -54,7 +54,7 @@ class Explanation:
     @property
     def nest(self) -> str:
         """The scalar nest of every box, with the sizes of this copy."""
-        return "\n".join(format_nest(step.scalar) for step in self.steps)
+        return "\n".join(format_nest(nest) for step in self.steps for nest in step.scalars)
 
     @property
     def schedule(self) -> str:

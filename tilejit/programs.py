@@ -21,8 +21,12 @@ def compiled(
     tuning: Tuning = DEFAULT,
     swap: bool = False,
     padding: bytes | None = None,
+    apart: bool = False,
 ) -> CopyProgram:
-    """The program of a copy for one thread or for several; `tuning` may have its schedules measured now."""
+    """The program of a copy for one thread or for several; `tuning` may have its schedules measured now.
+
+    `apart` keeps boxes and padding apart, each a launch of its own.
+    """
     pick = None
     if tuning.tune:
         pick = tuned(default_threads() if threaded else 1, specialize=tuning.specialize)
@@ -38,4 +42,5 @@ def compiled(
         specialize=tuning.specialize,
         thresholds=machine_thresholds(footprint_bytes(src, dst)),
         pick=pick,
+        apart=apart,
     )

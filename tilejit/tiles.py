@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.access import AccessMap, Offsets, Opaque, Root, map_offset
+from codegen.access import AccessMap, Leaf, Offsets, Opaque, Root, map_offset
 from codegen.errors import LayoutError, LayoutIndexError
 from codegen.ir import Element
 from codegen.threads import thread_count
@@ -24,9 +25,12 @@ from tilejit.memory import Array, address, array_map, empty
 from tilejit.programs import compiled
 from tilejit.strided import overlaps_itself
 from tilejit.tiled_array import TiledArray, address_of
-from tilejit.values import broadcast, elements
+from tilejit.values import broadcast, elements, refuse_masked
 
 Table = NDArray[np.int64]
+
+MOST_MARKS = 16
+"""Tiles of the grid to each number given, up to which a mark for every tile is faster than sorting."""
 
 
 def gather_tiles(t: TiledArray, ids: Any, out: Any = None, *, threads: int | None = None) -> Any:
@@ -89,7 +93,7 @@ def scatter_tiles(
     numbers = grid.numbers(ids)
     if not t.buffer.flags.writeable:
         raise LayoutError("the buffer of this tiled array is read-only\n  copy it first")
-    chosen = _last_of_each(numbers)
+    chosen = grid.last_of_each(numbers)
     if last is None and len(chosen) < len(numbers):
         raise LayoutError(
             f'{_named_twice(numbers)}\n  give each tile once, or last="wins" to write the last of them'
@@ -150,11 +154,9 @@ class _Grid:
         bare = replace(self.access, dims=dims, roots=(), slots=None, tail=0)
         if 0 in dims:
             return bare
-        places = np.unravel_index(numbers, self.extents)
         if any(min(r.dims) < rank <= max(r.dims) for r in self.access.roots if r.dims):
-            return self._point_by_point(bare, places)
-        starts = map_offset(self.access, (*places, *(0 for _ in self.tile)))
-        starts = np.broadcast_to(np.asarray(starts, np.int64), (len(numbers),))
+            return self._point_by_point(bare, np.unravel_index(numbers, self.extents))
+        starts = self._starts(numbers)
         base = int(starts[0])  # trees begin at 0
         starts = starts - base
         first = Opaque(len(numbers), lambda m: starts[m], int(starts.min()), int(starts.max()))
@@ -164,6 +166,42 @@ class _Grid:
             if root.dims and min(root.dims) >= rank
         ]
         return replace(bare, roots=(Root((0,), first), *inner), base=base)
+
+    def _starts(self, numbers: Table) -> Table:
+        """The offset of each tile's first element."""
+        step = self.step
+        if step is not None:
+            return numbers * step + self.access.base
+        places = np.unravel_index(numbers, self.extents)
+        starts = map_offset(self.access, (*places, *(0 for _ in self.tile)))
+        return np.broadcast_to(np.asarray(starts, np.int64), (len(numbers),))
+
+    @property
+    def step(self) -> int | None:
+        """The distance of one tile to the next, if it is the same everywhere."""
+        trees = {root.dims: root.tree for root in self.access.roots}
+        step: int | None = None
+        reach = 1
+        for axis, extent in reversed(tuple(enumerate(self.extents))):
+            tree = trees.get((axis,))
+            if extent == 1:
+                continue
+            if not isinstance(tree, Leaf) or (step is not None and tree.stride != step * reach):
+                return None
+            step = tree.stride if step is None else step
+            reach *= extent
+        return step
+
+    def last_of_each(self, numbers: Table) -> Table:
+        """The positions at which each tile stands last, ascending."""
+        count = prod(self.extents)
+        if count > MOST_MARKS * len(numbers):
+            _, behind = np.unique(numbers[::-1], return_index=True)
+            return np.sort(len(numbers) - 1 - behind).astype(np.int64)
+        positions = np.arange(len(numbers))
+        marks = np.empty(count, np.int64)
+        marks[numbers] = positions  # of equal numbers NumPy assigns the last
+        return np.flatnonzero(marks[numbers] == positions)
 
     def _point_by_point(self, bare: AccessMap, places: tuple[Table, ...]) -> AccessMap:
         """All offsets as one table: where later tile steps join axes of the grid with axes of a tile."""
@@ -207,9 +245,17 @@ def _grid_of(t: Any) -> _Grid:
 
 
 def _integers(ids: Any) -> Array:
-    given = np.asarray(ids)
+    refuse_masked(ids)
+    try:
+        given = np.asarray(ids)
+    except ValueError as error:
+        raise LayoutError(f"ids is no array: {error}\n  give flat numbers [n], or places") from error
     if given.size == 0 and given.dtype == np.float64 and not isinstance(ids, np.ndarray):
         given = given.astype(np.int64)  # an empty list
+    if given.dtype.kind in "fO" and not isinstance(ids, np.ndarray):
+        whole = np.array(ids, object)  # NumPy makes floats of signed and unsigned ones side by side
+        if all(isinstance(n, Integral) for n in whole.flat):
+            return whole
     if given.dtype.kind not in "iu":
         raise TypeError(f"ids holds whole numbers, not {given.dtype}")
     return given
@@ -253,12 +299,6 @@ def _side(held: Any) -> tuple[AccessMap, int, Element]:
     if isinstance(held, TiledArray):
         return access_map(held.spec), address_of(held), buffer_element(held.spec)
     return array_map(held), address(held), Element(from_numpy(held.dtype).name, 8 * held.itemsize)
-
-
-def _last_of_each(numbers: Table) -> Table:
-    """The positions at which each tile stands last, ascending."""
-    _, behind = np.unique(numbers[::-1], return_index=True)
-    return np.sort(len(numbers) - 1 - behind).astype(np.int64)
 
 
 def _named_twice(numbers: Table) -> str:

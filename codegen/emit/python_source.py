@@ -20,6 +20,7 @@ from codegen.ir import (
     FillRun,
     For,
     ForEach,
+    Gather,
     Interleave,
     Load,
     LoopNest,
@@ -32,7 +33,22 @@ from codegen.ir import (
     refs,
 )
 from codegen.printer import format_transfer
-from codegen.tiles import COLUMN, COLUMNS, DST, FIELDS, LINE_TABLE, NEXT_ROW, NEXT_SRC, ROW, ROWS, SRC
+from codegen.stretches import STRETCH_TABLES
+from codegen.tiles import (
+    COLUMN,
+    COLUMNS,
+    DST,
+    FIELDS,
+    LAYER_SRC,
+    LAYERS,
+    LINE_TABLE,
+    NEXT_ROW,
+    NEXT_SRC,
+    OPEN_ROWS,
+    ROW,
+    ROWS,
+    SRC,
+)
 
 
 def kernel_name(nest: LoopNest, arguments: tuple[str, ...]) -> str:
@@ -46,6 +62,7 @@ def kernel_name(nest: LoopNest, arguments: tuple[str, ...]) -> str:
         CopyPieces: "copy_pieces",
         FillRun: "fill_runs",
         Transpose: "transpose",
+        Gather: "gather",
         Elementwise: "copy_elements",
         PackBits: "pack_bits",
         UnpackBits: "unpack_bits",
@@ -61,7 +78,7 @@ def emit(nest: LoopNest, arguments: tuple[str, ...]) -> str:
     out.line()
     loops = " ".join(loop.axis for loop in nest.loops)
     each = "for each table entry, " if nest.table_loop else ""
-    what = "tiles" if isinstance(nest.innermost, Transpose) else f"loops {loops}"
+    what = {Transpose: "tiles", Gather: "parts of stretches"}.get(type(nest.innermost), f"loops {loops}")
     out.line(f"{each}{what}, the first over [begin, end), around:")
     out.line(format_transfer(nest.innermost))
     out.line('"""')
@@ -141,6 +158,9 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
             out.line(_interleave_call(stmt, src, dst))
         case Transpose():
             _tiles(stmt, out, src, dst, first=nest.table_loop is None)
+        case Gather():
+            tables = ", ".join((*STRETCH_TABLES[:2], "begin, end", *STRETCH_TABLES[2:]))
+            out.line(f"stream_stretches({dst}, {src}, {tables})")
         case PackBits(_, _, _, _, step):
             out.line(_bits_call("pack", stmt, step, src, dst))
         case UnpackBits(_, _, _, _, step):
@@ -153,10 +173,8 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
 
 def _streams(stmt: Transfer) -> bool:
     """Whether lines go past the cache, which other threads must be kept from seeing too late."""
-    return (
-        isinstance(stmt, CopyRun | CopyPieces | Interleave | Transpose | PackBits | UnpackBits)
-        and stmt.stream
-    )
+    kinds = CopyRun | CopyPieces | Interleave | Transpose | Gather | PackBits | UnpackBits
+    return isinstance(stmt, kinds) and stmt.stream
 
 
 def _interleave_name(stmt: Interleave) -> str:
@@ -200,8 +218,11 @@ def _tiles(stmt: Transpose, out: Writer, src: str, dst: str, *, first: bool) -> 
             f"int64_at(tile, {COLUMNS})",
         ]
         following = [f"{src} + int64_at(tile, {NEXT_SRC})", f"row_offsets + 8 * int64_at(tile, {NEXT_ROW})"]
+        if stmt.stage or stmt.block == "part":
+            shape.append(f"int64_at(tile, {OPEN_ROWS})")
         if stmt.stage:
-            panel = ["scratch", "places", *(["segments", "segment_columns"] if dense else [])]
+            layers = [f"int64_at(tile, {LAYERS})", f"int64_at(tile, {LAYER_SRC})"]
+            panel = ["scratch", "places", *(["segments", "segment_columns", *layers] if dense else [])]
             name, arguments = f"{stream}staged_{stmt.stage}_{kind}", [*shape, *panel, *following]
         else:
             name = f"{stream}transpose_{kind}"

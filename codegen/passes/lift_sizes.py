@@ -15,6 +15,7 @@ from codegen.ir import (
     Fill,
     FillRun,
     For,
+    Gather,
     Interleave,
     Load,
     LoopNest,
@@ -55,7 +56,7 @@ def lift_sizes(nest: LoopNest) -> tuple[LoopNest, tuple[tuple[str, int], ...]]:
 def _moved(element: Element, inner: Transfer) -> Element:
     """Runs of bytes do not care what the elements were; a kernel for all of them is one kernel."""
     match inner:
-        case CopyRun() | FillRun():
+        case CopyRun() | FillRun() | Gather():
             return Element("u8", 8)
         case CopyPieces() | Interleave() | Transpose() | PackBits() | UnpackBits():
             return Element(f"u{element.bits}", element.bits)
@@ -107,6 +108,8 @@ class _Lift:
                 return self.interleave(stmt)
             case Transpose():
                 return replace(stmt, dst=self.ref(stmt.dst), src=self.ref(stmt.src), grid=None)
+            case Gather():
+                return replace(stmt, dst=self.ref(stmt.dst), src=self.ref(stmt.src), stretches=None)
             case Elementwise():
                 return self.elementwise(stmt)
             case PackBits(_, _, _, _, step):

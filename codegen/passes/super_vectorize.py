@@ -26,7 +26,7 @@ from codegen.ir import (
 )
 from codegen.passes.normalise import int_size, keep_only, scalar
 from codegen.schedule import Schedule
-from codegen.tiles import LINE_BYTES, Digit, PackedLines, TileGrid
+from codegen.tiles import LANE_BYTES, LINE_BYTES, Digit, PackedLines, TileGrid, block_shape
 
 
 def super_vectorize(nest: LoopNest, schedule: Schedule) -> LoopNest:
@@ -140,10 +140,17 @@ def _transpose(nest: LoopNest, schedule: Schedule) -> Transpose:
 
     width = nest.buffer("dst").element.bits // 8
     source_width = nest.buffer("src").element.bits // 8
-    side = LINE_BYTES // width
-    block = {"line": (side, side), "lane": (side, max(side // 4, 1))}[cut.block]
     grid = TileGrid(
-        digits(cut.rows), digits(cut.columns), digits(schedule.outer), source_width, width, cut.tile, block
+        digits(cut.rows),
+        digits(cut.columns),
+        digits(schedule.outer),
+        source_width,
+        width,
+        cut.tile,
+        block_shape(width, cut.block),
+        digits((cut.layers,))[0] if cut.layers else None,
+        cut.together,
+        LANE_BYTES if cut.block == "part" else 0,
     )
     return Transpose(dst, src, width, grid, cut.stage, cut.stream, cut.block, _conversion(nest))
 

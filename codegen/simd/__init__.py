@@ -6,12 +6,24 @@ import re
 from functools import cache
 from typing import Any
 
-from codegen.simd import bit_rows, bit_runs, bits, blocks, casts, lines, memory, pieces, runs, transposes
+from codegen.simd import (
+    bit_rows,
+    bit_runs,
+    bits,
+    blocks,
+    casts,
+    gathers,
+    lines,
+    memory,
+    pieces,
+    runs,
+    transposes,
+)
 from codegen.simd.staging import staged_dense, staged_rows
-from codegen.simd.transposes import moved, plain_transpose, stream_transpose
+from codegen.simd.transposes import moved, part_transpose, plain_transpose, stream_transpose
 from codegen.tiles import LANE_BYTES
 
-_TRANSPOSE = re.compile(r"(stream_)?(transpose|staged_rows|staged_dense)_by_(line|lane)s_(\w+)")
+_TRANSPOSE = re.compile(r"(stream_)?(transpose|staged_rows|staged_dense)_by_(line|lane|part|band)s_(\w+)")
 
 
 def routines(source: str) -> dict[str, Any]:
@@ -34,6 +46,8 @@ def transpose_routine(stream: str | None, how: str, kind: str, element: str) -> 
             return staged_rows(what, kind)
         case "staged_dense":
             return staged_dense(what, kind, stream=bool(stream))
+        case _ if kind == "part":
+            return part_transpose(what, stream=bool(stream))
         case _:
             return (stream_transpose if stream else plain_transpose)(what, kind)
 
@@ -52,9 +66,13 @@ def every_routine() -> dict[str, Any]:
 
 
 def _is_used(stream: str, how: str, kind: str, width: int) -> bool:
-    """Rows are staged for streaming only; two elements wider than a lane fill a line."""
+    """Rows are staged for streaming only; two elements wider than a lane fill a line, half as wide a lane."""
     if how == "staged_rows" and not stream:
         return False
+    if kind == "part":
+        return width * 2 < LANE_BYTES and (bool(stream) or how == "transpose")
+    if kind == "band":
+        return width < LANE_BYTES and how == "staged_dense"
     if width <= LANE_BYTES or (stream and how == "transpose"):
         return True
     return kind == "line" and (bool(stream) or how == "transpose")
@@ -63,7 +81,7 @@ def _is_used(stream: str, how: str, kind: str, width: int) -> bool:
 @cache
 def _listed() -> dict[str, Any]:
     names: dict[str, Any] = {}
-    for module in (memory, runs, casts):
+    for module in (memory, runs, casts, gathers):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
     names |= memory.ELEMENTS | transposes.SMALL_TRANSPOSES | blocks.INTERLEAVES
     names |= pieces.PIECES | lines.LINE_INTERLEAVES | bit_runs.BIT_RUNS | bit_rows.BIT_ROWS

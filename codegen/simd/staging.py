@@ -23,7 +23,7 @@ from codegen.simd.memory import (
     int64_at,
     prefetch_line,
 )
-from codegen.simd.transposes import Moved, block, block_columns
+from codegen.simd.transposes import Moved, block, block_columns, block_rows, part_transpose
 from codegen.tiles import LINE_BYTES
 
 
@@ -57,12 +57,17 @@ def prefetches(row_bytes):
 
 
 def _fill_panel(what: Moved, kind: str) -> Any:
+    if kind == "part":
+        return part_transpose(what, stream=False)
     width, source_width, move = what.width, what.source_width, block(what, kind, stream=False)
-    rows_step, columns_step = LINE_BYTES // width, block_columns(width, kind)
+    rows_step, columns_step = block_rows(width, kind), block_columns(width, kind)
 
     @njit(error_model="numpy")
-    def fill_panel(buffer, src, row_offsets, rows, places, columns):
-        """A last block begins earlier; fewer rows than a block are read on, the table repeats the last."""
+    def fill_panel(buffer, src, row_offsets, rows, places, columns, open_rows):
+        """A last block begins earlier; fewer rows than a block are read on, the table repeats the last.
+
+        All rows are open here: no block reads beyond the columns.
+        """
         c = 0
         while c < columns:
             c = min(c, columns - columns_step)
@@ -83,7 +88,19 @@ def staged_rows(what: Moved, kind: str) -> Any:
     chunk = 2 * LINE_BYTES // width
 
     @njit(error_model="numpy")
-    def by_rows(dst, src, row_offsets, rows, column_offsets, columns, buffer, places, next_src, next_rows):
+    def by_rows(
+        dst,
+        src,
+        row_offsets,
+        rows,
+        column_offsets,
+        columns,
+        open_rows,
+        buffer,
+        places,
+        next_src,
+        next_rows,
+    ):
         """Long result rows that begin anywhere, two lines of each at a time.
 
         The bytes behind the last whole line wait in front of the buffer's row for the next two lines.
@@ -91,7 +108,8 @@ def staged_rows(what: Moved, kind: str) -> Any:
         row_bytes = columns * source_width
         for r0 in range(0, rows, chunk):
             r1 = min(r0 + chunk, rows)
-            fill_panel(buffer + 64, src, row_offsets + 8 * r0, r1 - r0, places, columns)
+            opened = max(min(open_rows, r1) - r0, 0)
+            fill_panel(buffer + 64, src, row_offsets + 8 * r0, r1 - r0, places, columns, opened)
             ahead_src, ahead_rows, ahead, ahead_row = src, row_offsets + 8 * r1, 0, 0
             if r1 == rows:
                 ahead_src, ahead_rows = next_src, next_rows
@@ -136,20 +154,26 @@ def staged_dense(what: Moved, kind: str, *, stream: bool) -> Any:
         rows,
         column_offsets,
         columns,
+        open_rows,
         buffer,
         places,
         segments,
         segment_columns,
+        layers,
+        layer_src,
         next_src,
         next_rows,
     ):
         """Short result rows that follow each other: the panel is one run of the destination, or several."""
-        fill_panel(buffer, src, row_offsets, rows, places, columns)
         dst += int64_at(column_offsets, 0)
         together = segment_columns if segment_columns else columns
         run = rows * together * width
+        for layer in range(layers):
+            above, at = buffer + layer * run, src + layer * layer_src
+            fill_panel(above, at, row_offsets, rows, places, columns, open_rows)
+        run *= layers
         row_bytes = columns * source_width
-        asks, ahead, ahead_row = prefetches(row_bytes), 0, 0
+        asks, ahead, ahead_row, ahead_layer = prefetches(row_bytes), 0, 0, 0
         asked = next_src + int64_at(next_rows, 0)
         for segment in range(columns // together):
             begin = dst + int64_at(segments, 2 * segment)
@@ -165,8 +189,11 @@ def staged_dense(what: Moved, kind: str, *, stream: bool) -> Any:
                     ahead += 64
                     if ahead >= row_bytes + 63:
                         ahead = 0
-                        ahead_row = min(ahead_row + 1, rows - 1)
-                        asked = next_src + int64_at(next_rows, ahead_row)
+                        ahead_row += 1
+                        if ahead_row == rows:
+                            ahead_row = 0
+                            ahead_layer = min(ahead_layer + 1, layers - 1)
+                        asked = next_src + ahead_layer * layer_src + int64_at(next_rows, ahead_row)
             drain_part(last, last + here, end - last)
 
     return in_runs

@@ -9,6 +9,7 @@ again. Tiles with fewer rows than a block have are staged: see `staging`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -19,6 +20,7 @@ from numba import njit
 from codegen.simd.casts import lane_conversion
 from codegen.simd.memory import (
     I64,
+    int64_at,
     load,
     move_u8,
     move_u16,
@@ -42,7 +44,7 @@ from codegen.tiles import LANE_BYTES, LINE_BYTES
 MOVES = {1: move_u8, 2: move_u16, 4: move_u32}
 """Bytes of an element that fills no lane by itself -> the routine that moves one."""
 
-BLOCKS = ("line", "lane")
+BLOCKS = ("line", "lane", "part", "band")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,13 @@ def moved(name: str) -> Moved:
 
 
 def block_columns(width: int, block: str) -> int:
-    """Columns that one block takes; where an element is wider than a lane, one."""
-    return LINE_BYTES // width if block == "line" else max(LANE_BYTES // width, 1)
+    """Columns that one block takes, at most where it is a part of a lane; one element wider than a lane."""
+    return LINE_BYTES // width if block in ("line", "band") else max(LANE_BYTES // width, 1)
+
+
+def block_rows(width: int, block: str) -> int:
+    """Rows that one block takes."""
+    return LANE_BYTES // width if block == "band" else LINE_BYTES // width
 
 
 def _entry(builder: Any, table: Any, k: int) -> Any:
@@ -93,8 +100,15 @@ def _result_lines(builder: Any, places: list[Any], what: Moved, block: str) -> l
     return transposed_lanes(builder, joined, what.width)
 
 
-@cache
 def block(what: Moved, kind: str, *, stream: bool) -> Any:
+    """The routine that moves one block, by its kind."""
+    if kind == "part":
+        return part(what, stream=stream)
+    return band(what) if kind == "band" else whole_block(what, kind, stream=stream)
+
+
+@cache
+def whole_block(what: Moved, kind: str, *, stream: bool) -> Any:
     """block(dst, src, row_offsets, column_offsets); streaming ones take (next_src, next_rows) to prefetch."""
     rows, columns = LINE_BYTES // what.width, block_columns(what.width, kind)
     asks, wide = rows // columns, max(columns * what.source_width, LINE_BYTES)
@@ -114,6 +128,64 @@ def block(what: Moved, kind: str, *, stream: bool) -> Any:
     return statement(emit, 6 if stream else 4, f"{'stream' if stream else 'store'}_{kind}_{what.name}")
 
 
+@cache
+def part(what: Moved, *, stream: bool) -> Any:
+    """part(dst, src, row_offsets, column_offsets, columns), the last less than a lane has.
+
+    Lanes are read whole, bytes behind the columns too.
+    """
+    rows, most = LINE_BYTES // what.width, LANE_BYTES // what.width - 1
+
+    def emit(
+        builder: Any, dst: Any, src: Any, row_table: Any, column_table: Any, columns: Any, *following: Any
+    ) -> None:
+        places = [builder.add(src, _entry(builder, row_table, r)) for r in range(rows)]
+        lines = _result_lines(builder, places, what, "lane")
+        with ExitStack() as inside:
+            for c in range(most):
+                more = builder.icmp_signed(">", columns, ir.Constant(I64, c))
+                inside.enter_context(builder.if_then(more, likely=True))
+                at = builder.add(dst, _entry(builder, column_table, c))
+                whole = builder.bitcast(lines[c], vector(8, LINE_BYTES))
+                (store_streaming if stream else store)(builder, whole, at)
+
+    return statement(emit, 5, f"{'stream' if stream else 'store'}_part_{what.name}")
+
+
+@cache
+def band(what: Moved) -> Any:
+    """band(dst, src, row_offsets, column_offsets), 16 bytes of each result row."""
+    rows, columns = block_rows(what.width, "band"), block_columns(what.width, "band")
+
+    def emit(builder: Any, dst: Any, src: Any, row_table: Any, column_table: Any) -> None:
+        places = [builder.add(src, _entry(builder, row_table, r)) for r in range(rows)]
+        lines = [_load_row(builder, place, what, "band") for place in places]
+        done = transposed_lanes(builder, lines, what.width)
+        done = [builder.bitcast(line, vector(8, LINE_BYTES)) for line in done]
+        for c in range(columns):
+            first = c // rows * LANE_BYTES
+            line = done[c % rows]
+            lane = shuffle(builder, line, line, list(range(first, first + LANE_BYTES)))
+            store(builder, lane, builder.add(dst, _entry(builder, column_table, c)))
+
+    return statement(emit, 4, f"store_band_{what.name}")
+
+
+@cache
+def by_elements(width: int) -> Any:
+    """The last rows of a tile, those behind which no whole lane may be read."""
+    move = MOVES[width]
+
+    @njit(error_model="numpy")
+    def transpose_elements(dst, src, row_offsets, first, rows, column_offsets, columns):
+        for c in range(columns):
+            out = dst + int64_at(column_offsets, c)
+            for r in range(first, rows):
+                move(out + r * width, src + int64_at(row_offsets, r) + c * width)
+
+    return transpose_elements
+
+
 def _small(width: int) -> Any:
     """Digits too short for any block: 64 bytes of each source row, 64 rows, so that lines stay in cache."""
     move, wide = MOVES[width], max(LINE_BYTES // width, 4)
@@ -128,6 +200,33 @@ def _small(width: int) -> Any:
                         move(out + r * width, row + r * row_step)
 
     return transpose_small
+
+
+@cache
+def part_transpose(what: Moved, *, stream: bool) -> Any:
+    """Tiles of columns fewer than a lane has, at their places or, past the cache, in whole lines."""
+    width, move, rest = what.width, part(what, stream=stream), by_elements(what.width)
+    rows_step = LINE_BYTES // width
+
+    @njit(error_model="numpy")
+    def parts(dst, src, row_offsets, rows, column_offsets, columns, open_rows):
+        """A last block of rows begins earlier, unless nothing but single elements may be read there."""
+        last = open_rows - rows_step
+        r = 0
+        while r <= last:
+            move(dst + r * width, src, row_offsets + 8 * r, column_offsets, columns)
+            r += rows_step
+            if r > last and open_rows == rows and r < rows:
+                r = last
+        if r < rows:
+            rest(dst, src, row_offsets, r, rows, column_offsets, columns)
+
+    @njit(error_model="numpy")
+    def streamed(dst, src, row_offsets, rows, column_offsets, columns, open_rows, next_src, next_rows):
+        """Nothing is asked for: short source rows mostly follow each other, and the hardware sees that."""
+        parts(dst, src, row_offsets, rows, column_offsets, columns, open_rows)
+
+    return streamed if stream else parts
 
 
 @cache

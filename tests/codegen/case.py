@@ -13,7 +13,8 @@ from codegen.ir import line_table
 from codegen.kernel import Kernel
 from codegen.launch import GRID_ARGUMENTS, OFFSET_ARGUMENTS, Launch
 from codegen.pipeline import CopyProgram
-from codegen.tiles import FIELDS, LINE_TABLE
+from codegen.stretches import STRETCH_FIELDS, STRETCH_TABLES
+from codegen.tiles import FIELDS, LINE_BYTES, LINE_TABLE
 from tests.guard import Guarded
 
 Bytes = NDArray[np.uint8]
@@ -109,11 +110,18 @@ def calls_of(program: CopyProgram, dst_base: int) -> list[Call]:
 
 def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int, ...], end: int) -> int:
     """The numbers behind an argument that is an address, or the bytes of the buffer; 0 for any other."""
-    if name in OFFSET_ARGUMENTS:
+    if name in OFFSET_ARGUMENTS[:2]:
         return end
     lines = line_table(launch.step.vectorised.innermost)
     if name == LINE_TABLE and lines:
         return int(lines.offsets.size)
+    if name in STRETCH_TABLES and launch.stretches:
+        return {
+            "stretches": end * STRETCH_FIELDS,
+            "pieces": launch.stretches.pieces.size,
+            "scratch": launch.stretches.length + 3 * LINE_BYTES,
+            "pattern": LINE_BYTES // 8,
+        }[name]
     if name not in GRID_ARGUMENTS or launch.grid is None:
         return 0
     grid, panel = launch.grid, launch._panel
@@ -135,4 +143,4 @@ def _int64s(address: int, count: int) -> tuple[int, ...]:
 def called_names(source: str) -> set[str]:
     """The names that a kernel's source calls."""
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    return {call.func.id for call in calls if isinstance(call.func, ast.Name)} - {"range"}
+    return {call.func.id for call in calls if isinstance(call.func, ast.Name)} - {"min", "range"}

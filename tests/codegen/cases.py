@@ -16,8 +16,10 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from numpy.typing import NDArray
 
 from codegen import choose_transpose
+from codegen.access import AccessMap, Leaf, Opaque, Root
 from codegen.build import NumbaIr, numba_ir
 from codegen.choose import INTERLEAVES, PIECE_BYTES
 from codegen.choose_transpose import ALIAS_BYTES, LONG_ROW_BYTES
@@ -55,14 +57,17 @@ def cases(group: str = "") -> tuple[Case, ...]:
     if group:
         return tuple(case for case in cases() if case.name.startswith(STREAM) == (group == "stream"))
     rng = np.random.default_rng(SEED)
-    made = [*_transposes(rng), *_runs(rng), *_elements(rng), *_conversions(rng), *_converted_transposes(rng)]
-    made += _pieces(rng)
-    made += [*_packs(rng, PACKED), *_unpacks(rng, PACKED)]
-    with _staged_by_rows():
-        made += [*_transposes(rng, STREAM), *_interleaves(rng, STREAM), *_runs(rng, STREAM)]
-        made += [*_converted_transposes(rng, STREAM), *_pieces(rng, STREAM)]
-        made += [*_packs(rng, BITS, STREAM), *_unpacks(rng, BITS, STREAM)]
-        made += _joined_interleaves(rng, STREAM)
+    with _set("SPECIAL_BYTES", 0):
+        made = [*_transposes(rng), *_runs(rng), *_elements(rng), *_conversions(rng)]
+        made += _pieces(rng)
+        made += [*_converted_transposes(rng), *_packs(rng, PACKED), *_unpacks(rng, PACKED)]
+        with _set("SHORT_SOURCE_BYTES", 0):
+            made += [*_transposes(rng, STREAM), *_interleaves(rng, STREAM), *_runs(rng, STREAM)]
+            made += [*_converted_transposes(rng, STREAM), *_pieces(rng, STREAM)]
+            made += [*_packs(rng, BITS, STREAM), *_unpacks(rng, BITS, STREAM)]
+            made += _joined_interleaves(rng, STREAM)
+            made += [*_packs(rng, SHORT_RUNS, STREAM), *_unpacks(rng, SHORT_RUNS, STREAM)]
+            made += through_tables(rng, STREAM)
     return tuple(made)
 
 
@@ -88,14 +93,14 @@ def in_numbas_ir(kernel: Kernel) -> NumbaIr:
 
 
 @contextmanager
-def _staged_by_rows() -> Iterator[None]:
-    """Transposes of long result rows are staged row by row, however short their source rows are."""
-    before = choose_transpose.SHORT_SOURCE_BYTES
-    choose_transpose.SHORT_SOURCE_BYTES = 0
+def _set(name: str, value: int) -> Iterator[None]:
+    """Another number to choose by: long result rows are staged row by row, boxes of any size go by parts."""
+    before = getattr(choose_transpose, name)
+    setattr(choose_transpose, name, value)
     try:
         yield
     finally:
-        choose_transpose.SHORT_SOURCE_BYTES = before
+        setattr(choose_transpose, name, before)
 
 
 def _thresholds(name: str) -> Thresholds:
@@ -110,11 +115,16 @@ def _transposes(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
 
 
 def _shapes(width: int) -> tuple[Dims, ...]:
-    """Rows and columns: result rows short and long, source rows of a few bytes and of lines."""
+    """Rows and columns: result rows short and long, source rows of parts of a lane, of lanes, of lines."""
     side, long = LINE_BYTES // width, LONG_ROW_BYTES // width
     some, few = 2 * side + 5, max(32 // width, 2)
     shapes = ((2 * side + 3, 3 * side + 5), (side, 2 * side), (3, some), (3, few), (some, few), (some, 3))
-    return (*shapes, (long + 5, some), (long + 3, few), (2 * side, 6 * side + 3))
+    shapes += ((long + 5, some), (long + 3, few), (2 * side, 6 * side + 3))
+    shapes += tuple((max(size // width, 2), some) for size in (16, 24))
+    part = 16 // width - 1
+    if part > 1:
+        shapes += (2 * side, part), (2 * side + 3, part), (long + 3, part), (3, part)
+    return tuple(dict.fromkeys(shapes))
 
 
 def _transposed(
@@ -135,6 +145,8 @@ def _transposed(
             steps = (dst, width), (source_width, src)
             yield _strided(rng, of, source, target, (columns, rows), *steps, swap=swap)
     side = LINE_BYTES // width
+    steps = (2 * LINE_BYTES, width), (source_width, 4 * source_width)
+    yield _strided(rng, f"{name}: a gap behind 3 columns", source, target, (3, 2 * side), *steps, swap=swap)
     steps = (2 * LINE_BYTES, width), (source_width, ALIAS_BYTES)
     alias = f"{name}: pitch {ALIAS_BYTES}"
     yield _strided(rng, alias, source, target, (6 * side + 3, 2 * side), *steps, swap=swap)
@@ -199,6 +211,56 @@ def _runs(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
     backwards = (-200, 1), (-130, 1)
     yield _moved(rng, f"{kind}runs from the last to the first", 1, (5, 130), *backwards)
     yield _moved(rng, f"{kind}one run repeated", 1, (4, 100), (100, 1), (0, 1))
+
+
+def through_tables(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
+    """Entries in an order that only a table knows, read or written: runs, rows transposed and interleaved.
+
+    Of what a later entry reads, lines are asked for: a part of it, all of it, and several entries.
+    """
+    pitch = _whole_lines(5000) + 3
+    forward, mixed = np.arange(7) * pitch, rng.permutation(7) * pitch
+    moves: tuple[tuple[str, int, Dims, Dims, Dims], ...] = (
+        *((f"runs of {n} bytes", 1, (n,), (1,), (1,)) for n in (2, 7, 64, 200, 4096, 4999)),
+        ("rows of a transpose", 4, (37, 19), (19 * 4, 4), (4, 37 * 4)),
+        ("rows of an interleave", 2, (130, 2), (4, 2), (2, 260)),
+        ("rows of a deinterleave", 2, (130, 2), (2, 320), (4, 2)),
+    )
+    for what, width, dims, dst, src in moves:
+        yield by_table(rng, f"{kind}{what}, read by table", width, dims, (forward, dst), (mixed, src))
+        yield by_table(rng, f"{kind}{what}, written by table", width, dims, (mixed, dst), (forward, src))
+
+
+Side = tuple[NDArray[np.int64], Dims]
+"""Where entries lie, and the strides of what one holds."""
+
+
+def by_table(rng: np.random.Generator, name: str, width: int, dims: Dims, dst: Side, src: Side) -> Case:
+    """A copy of entries of `dims` elements, all numbers in bytes; NumPy's own indexing says what it gives."""
+    places = [_places(side, width, dims) for side in (dst, src)]
+    data, before = (_noise(rng, int(p.max()) + 1) for p in reversed(places))
+    after = before.copy()
+    after[places[0]] = data[places[1]]
+    maps = (_table_map(side, width, dims, size) for side, size in ((src, len(data)), (dst, len(before))))
+    element = _element(np.dtype(f"V{width}"))
+    program = compile_copy(*maps, element, element, thresholds=_thresholds(name))
+    return Case(name, program, data, before, after)
+
+
+def _places(side: Side, width: int, dims: Dims) -> NDArray[np.int64]:
+    """The place of every byte."""
+    places, strides = side
+    for n, stride in zip((*dims, width), (*strides, 1), strict=True):
+        places = places[..., None] + np.arange(n) * stride
+    return places
+
+
+def _table_map(side: Side, width: int, dims: Dims, size: int) -> AccessMap:
+    entries = side[0] - side[0][0]
+    table = Opaque(len(entries), lambda m: entries[m], int(entries.min()), int(entries.max()))
+    leaves = (Root((d,), Leaf(n, s)) for d, (n, s) in enumerate(zip(dims, side[1], strict=True), 1))
+    base = int(side[0][0])
+    return AccessMap((len(entries), *dims), (Root((0,), table), *leaves), base, 8, 8 * width, (0, size))
 
 
 def _elements(rng: np.random.Generator) -> Iterator[Case]:
@@ -288,6 +350,13 @@ PACKED: Layouts = (
     ("s2[7,13]{0,1:T(3,5)E(2)}", (1, 9), b"\3"),
     ("u4[7,13]{1,0:T(3,5)E(4)}", (39, 3), b"\6"),
 )
+
+
+SHORT_RUNS: Layouts = (
+    ("u8[17,301]{1,0:T(8,32)}", (301, 1), b"\7"),
+    ("u16[19,165]{1,0:T(8,8)(4,4)}", (330, 2), b"\5\6"),
+)
+"""Runs that are gathered past the cache."""
 
 
 def _bits() -> Iterator[tuple[str, Dims, bytes]]:

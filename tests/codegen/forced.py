@@ -101,6 +101,8 @@ class Cut:
     stream: bool
     block: str
     tile: tuple[int, int]
+    together: int = 0
+    """Layers in one buffer, along the first of the other digits; 0 where there are none."""
 
 
 def compiled(
@@ -113,11 +115,21 @@ def compiled(
         assert src is not None
         axes = {(x.extent, src.stride(x.axis), dst.stride(x.axis)): x.axis for x in nest.loops}
         rows, columns = ([axes[d] for d in digits] for digits in (problem.rows, problem.columns))
-        outer = [x.axis for x in nest.loops if x.axis not in (*rows, *columns)]
+        layers = "" if isinstance(how, str) or not how.together else axes[problem.others[0]]
+        outer = [x.axis for x in nest.loops if x.axis not in (*rows, *columns, layers)]
         if isinstance(how, str):
             pair = columns[0], rows[0]
             return Schedule("interleave", tuple(outer), pair, how, padded_rank(len(outer)), stream)
-        cut = TransposeSchedule(tuple(rows), tuple(columns), how.tile, how.stage, how.stream, how.block)
+        cut = TransposeSchedule(
+            tuple(rows),
+            tuple(columns),
+            how.tile,
+            how.stage,
+            how.stream,
+            how.block,
+            layers,
+            max(how.together, 1),
+        )
         return Schedule("transpose", tuple(outer), (), transpose=cut)
 
     patch.setattr(pipeline, "choose", forced)
@@ -137,7 +149,9 @@ def lowered(digits: tuple[Digit, ...], width: int, threads: int = 1, *, stream: 
     maps = [strided_map(dims, s, span(dims, s, width), element_bits=8 * width) for s in sides]
     element = Element(f"u{8 * width}", 8 * width)
     thresholds = Thresholds(0 if stream else 1 << 40)
-    return compile_copy(maps[0], maps[1], element, element, threads=threads, thresholds=thresholds)
+    return compile_copy(
+        maps[0], maps[1], element, element, threads=threads, thresholds=thresholds, apart=True
+    )
 
 
 @cache

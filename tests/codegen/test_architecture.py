@@ -14,17 +14,17 @@ from tests.oracle import environment
 ROOT = Path(__file__).resolve().parents[2]
 
 ORDER = (
-    ("errors", "settings", "locks", "lazy", "access", "tiles", "ir", "object_symbols", "cpu"),
+    ("errors", "settings", "locks", "lazy", "access", "tiles", "stretches", "ir", "object_symbols", "cpu"),
     ("schedule",),
     ("refine", "padding"),
     ("lower_copy", "printer", "interpret", "passes"),
-    ("verify", "choose_interleave", "choose_transpose", "choose"),
+    ("verify", "choose_interleave", "choose_transpose", "choose_stretches", "choose"),
     ("emit",),
     ("simd",),
     ("build", "store"),
     ("kernel", "threads"),
     ("launch",),
-    ("steps",),
+    ("steps", "gather"),
     ("pipeline",),
     ("calibrate", "tune"),
 )

@@ -53,7 +53,7 @@ def _converting() -> dict[str, Any]:
     def element(source: str, target: str) -> str:
         return source.replace(" ", "_") if "swap" in source else f"{source}_to_{target}"
 
-    plain = [name for name in every_routine() if name.endswith("s_u8")]
+    plain = [name for name in every_routine() if name.endswith(("lines_u8", "lanes_u8"))]
     names = {name.removesuffix("u8") + element(*pair) for name in plain for pair in IN_EVERY_WAY}
     names |= {"transpose_by_lines_" + element(*pair) for pair in CONVERTED}
     made = routines(" ".join(names))

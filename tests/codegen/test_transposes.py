@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from subprocess import run
 from sys import executable
@@ -16,7 +16,7 @@ from codegen import choose_transpose, launch, pipeline
 from codegen.pipeline import CopyProgram
 from codegen.simd import every_routine
 from codegen.simd.blocks import INTERLEAVES
-from codegen.simd.transposes import SMALL_TRANSPOSES, block_columns
+from codegen.simd.transposes import BLOCKS, SMALL_TRANSPOSES, block_columns
 from tests.codegen.forced import PLACES, Cut, Problem, check, compiled, lowered, problem
 from tests.oracle import environment
 from tests.replay import run_nest
@@ -46,15 +46,16 @@ class Routine:
 
     @property
     def least_columns(self) -> int:
-        """Columns of a block."""
-        return block_columns(self.width, self.block)
+        """Columns of a block; of a part of a lane, the most it may have."""
+        return block_columns(self.width, self.block) - (self.block == "part")
 
     def cut(self, tile: tuple[int, int]) -> Cut:
         return Cut(self.stage, self.stream, self.block, tile)
 
 
 def routine(name: str) -> Routine:
-    found = re.fullmatch(r"(stream_)?(?:transpose|staged_(rows|dense))_by_(line|lane)s_u(\d+)", name)
+    blocks = "|".join(BLOCKS)
+    found = re.fullmatch(rf"(stream_)?(?:transpose|staged_(rows|dense))_by_({blocks})s_u(\d+)", name)
     assert found, name
     return Routine(name, bool(found[1]), found[2] or "", found[3], int(found[4]) // 8)
 
@@ -76,6 +77,8 @@ def _row_counts(r: Routine) -> list[int]:
 
 def column_counts(r: Routine) -> list[int]:
     b = max(r.least_columns, 2)
+    if r.block == "part":
+        return list(dict.fromkeys([2, (b + 2) // 2, b]))
     return list(dict.fromkeys([b, b + 1, 2 * b - 1, 2 * b, 2 * b + 3, 3 * r.side + 1]))
 
 
@@ -87,10 +90,12 @@ def line_gap(r: Routine, rows: int) -> int:
 def problems(r: Routine) -> list[Problem]:
     """Shapes of every kind, each with a tile."""
     w, out = r.width, []
-    for rows, columns in zip(row_counts(r), column_counts(r) * 2, strict=False):
+    for rows, columns in zip(row_counts(r), column_counts(r) * 4, strict=False):
         out.append(problem(w, (rows,), (columns,)))
         out.append(problem(w, (rows,), (columns,), gaps=(3, line_gap(r, rows)), change="backwards"))
     rows, columns = row_counts(r)[-1], column_counts(r)[-2]
+    if r.block == "part":
+        return [*out, *_parts(r, rows, columns)]
     aligned = 64 if r.stream and not r.stage else 7
     joined_rows = (r.side // 2, 6) if r.side > 2 else (2, 6)
     out += [
@@ -110,6 +115,19 @@ def problems(r: Routine) -> list[Problem]:
         ),
     ]
     return out
+
+
+def _parts(r: Routine, rows: int, columns: int) -> list[Problem]:
+    """Few columns, joined of two digits where there are enough; the last source row is none of the last."""
+    w, aligned = r.width, 64 if r.stream and not r.stage else 7
+    joined = (r.side // 2, 6)
+    out = [
+        problem(w, (rows,), (columns,), (2, 2), gaps=(0, aligned * 2)),
+        problem(w, (rows,), (columns,), (3,), change="broadcast others"),
+        problem(w, joined, (columns,), (2,), gaps=(1, 0)),
+        problem(w, joined, (columns,), gaps=(9, 0), change="broadcast rows"),
+    ]
+    return out if w > 2 else [*out, problem(w, joined, (2, 3), (2,), columns_swapped=True)]
 
 
 def tiles(r: Routine, shape: Problem) -> list[tuple[int, int]]:
@@ -139,6 +157,42 @@ def test_every_shape(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert interpreted
 
 
+LAYERED = [n for n in BLOCKED if routine(n).stage == "dense" and routine(n).width < 64]
+
+
+@pytest.mark.parametrize("name", LAYERED)
+def test_layers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several tiles in one buffer, the last with fewer of them; runs whole, in pieces, and in two ways."""
+    r = routine(name)
+    few, some = max(r.least_columns, 2), r.side // 2 + 3
+    for rows, together in product((2, some, r.side + 1), (1, 2, 4, 5)):
+        for columns in ((few,), (2, few, 2)) if r.block != "part" else ((few,),):
+            shape = _layered(r, rows, columns)
+            cut = replace(r.cut(shape.counts), together=together)
+            program = compiled(shape, cut, monkeypatch)
+            assert f" {name}(" in program.kernels[0].source, shape
+            grid = program.launches[0].grid
+            assert grid is not None
+            assert grid.count == 3 * -(-5 // together)
+            check(program, shape.digits, r.width, THREE)
+            if rows == 2 and np.prod(shape.counts) <= INTERPRETED_ELEMENTS:
+                judge(program, shape)
+
+
+def _layered(r: Routine, rows: int, columns: tuple[int, ...]) -> Problem:
+    """Five layers, three times. The first column digit and the last follow a result row, not the second."""
+    w = r.width
+    run, src, digits = rows * w, w, []
+    apart = 5 * 4 * run + 7
+    for k, n in enumerate(columns):
+        digits.append((n, src, apart if k == 1 else run))
+        src *= n
+        run *= 1 if k == 1 else n
+    whole = apart * columns[1] if len(columns) > 1 else 5 * run
+    layers = (5, rows * (src + 3), run)
+    return Problem(w, ((rows, src + 3, w),), tuple(digits), (layers, (3, 5 * layers[1], whole + 1)))
+
+
 def judge(program: CopyProgram, shape: Problem) -> None:
     """The vectorised nest, interpreted with its tables, is the copy that the scalar nest is."""
     step = program.launches[0]
@@ -157,6 +211,7 @@ def test_every_alignment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Heads and tails of staged copies; what takes the place of a streamed one that begins within a line."""
     r = routine(name)
     rows, columns = (2 * r.side + 3 if r.stage else 2 * r.side), 2 * r.side + 5
+    columns = columns if r.block != "part" else r.least_columns
     for shape in (
         problem(r.width, (rows,), (columns,), gaps=(1, line_gap(r, rows))),
         problem(r.width, (3 if r.stage else rows,), (columns,)),
@@ -289,6 +344,7 @@ AT_LEVELS = (
     *("stream_transpose_by_lanes_u8", "stream_transpose_by_lines_u16", "stream_transpose_by_lanes_u64"),
     *("staged_dense_by_lines_u8", "stream_staged_dense_by_lanes_u32", "stream_staged_rows_by_lines_u16"),
     *("stream_staged_rows_by_lanes_u64", "staged_dense_by_lanes_u128"),
+    *("stream_transpose_by_parts_u8", "stream_staged_dense_by_bands_u8"),
 )
 INTERLEAVES_AT_LEVELS = ("interleave_4_u8", "stream_deinterleave_2_u16", "stream_interleave_8_u32")
 

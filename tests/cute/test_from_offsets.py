@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codegen.errors import LayoutError
-from tests.cute.brute import chain_offset, has_chain, is_sum_of_chains, sizes_of
+from tests.cute.tilings import chain_offset, has_chain, is_sum_of_chains, sizes_of
 from tilejit import cute
 from tilejit.layout.bridge.chains import Break, Witness, table_chain, table_chains
 

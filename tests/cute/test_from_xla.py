@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tilejit as tj
 from codegen.errors import LayoutError
-from tests.cute.brute import MERGE, all_tilings, chains_of, is_sum_of_chains, text, tiled_offsets
+from tests.cute.tilings import MERGE, all_tilings, chains_of, is_sum_of_chains, text, tiled_offsets
 from tests.strategies import shapes
 from tilejit import cute
 from tilejit.layout.bridge import xla_chains as by_shape
@@ -65,6 +65,11 @@ def test_the_text_of_a_bounded_layout() -> None:
         (
             "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}",
             r"index \(0, 0, 0, 1, 2\) gives 24, where the indices before it ask for 21",
+        ),
+        ("f32[130]{0:T(4,12)(8)(8,6)}", "index 8 gives 6, where the indices before it ask for 50"),
+        (
+            "f32[8,31,2]{1,0,2:T(3,12)(8)(2,5)}",
+            r"index \(0, 8, 0\) gives 5, where the indices before it ask for 13",
         ),
         ("f32[?,4]{1,0}", "a dimension is '[?]'"),
     ],

@@ -105,7 +105,9 @@ def test_a_name_is_taken_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [None, 3, "tpu", lambda: None, lambda dims: None, lambda dims, *, dtype: None], ids=repr
+    "function",
+    [None, 3, "tpu", lambda: None, lambda dims: None, lambda dims, *, dtype: None],
+    ids=["None", "number", "text", "no arguments", "dims only", "dtype by keyword"],
 )
 def test_what_is_no_function_of_dims_and_dtype(function: Any) -> None:
     with pytest.raises(TypeError):

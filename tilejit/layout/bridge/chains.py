@@ -87,9 +87,10 @@ def tree_chain(tree: Tree, extent: int) -> Chain | Break:
     weight = 1
     while isinstance(rest, Split):
         if not isinstance(rest.low, Leaf):
-            place = _short_digit(rest)
-            assert place is not None
-            return Break(weight * place, evaluate(whole, weight * place), evaluate(rest.low, place))
+            found = _short_digit(rest)
+            assert found is not None
+            index = weight * found[0]
+            return Break(index, evaluate(whole, index), found[1])
         digits.append((rest.tile, rest.low.stride))
         weight *= rest.tile
         rest = rest.high
@@ -97,17 +98,17 @@ def tree_chain(tree: Tree, extent: int) -> Chain | Break:
     return merged_chain((*digits, (rest.extent, rest.stride)))
 
 
-def _short_digit(tree: Tree) -> int | None:
-    """The index at which the lowest digit that is cut short first carries; the tree is coalesced.
+def _short_digit(tree: Tree) -> tuple[int, int] | None:
+    """The index at which the lowest digit that is cut short first carries, and its offset without the carry.
 
-    Split(12, 6, high, Split(6, 4, ..)) -> 6
+    Split(12, 6, high, Split(6, 4, Leaf(2, 16), Leaf(4, 1))) -> (6, 18)    The tree is coalesced.
     """
     if not isinstance(tree, Split):
         return None
     if isinstance(tree.low, Split):  # a whole digit would have been coalesced into the levels above
-        return _short_digit(tree.low) or tree.tile
+        return _short_digit(tree.low) or (tree.tile, evaluate(tree.low, tree.tile))
     above = _short_digit(tree.high)
-    return above and above * tree.tile
+    return above and (above[0] * tree.tile, above[1])
 
 
 def table_chain(values: Table, *, whole: bool) -> Chain | Break:

@@ -88,6 +88,7 @@ def _physical_orders(order: StorageOrder) -> list[tuple[int, ...]]:
         starts.insert(0, tuple(range(order.rank)))
         if order.holes:  # an axis of one may become a hole, so its place counts
             starts += [(*way, *dead) for way in ways]
+            starts += permutations(range(order.rank)) if order.rank < MOST_PERMUTED else []
     return list(dict.fromkeys(starts))
 
 

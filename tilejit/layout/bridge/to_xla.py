@@ -36,6 +36,10 @@ def to_xla(
 
     ((2,2),(2,3)):((2,12),(1,4)) with dims (3, 5) -> f32[3,5]{1,0:T(2,2)}
     (8,4):(5,1)                                   -> f32[8,4]{1,0:T(5)}
+    (5,16,5):(5,32,1)                             -> f32[5,16,5]{2,0,1:T(*,32)}
+
+    Tiles are found whenever each stride is past all offsets of the smaller ones. The buffer then has no more
+    slots than the largest stride times its size, unless `*` was needed.
 
     Args:
         layout: one mode a dimension; a BoundedLayout brings its bound and slots.
@@ -45,8 +49,9 @@ def to_xla(
         slots: elements the buffer is to have; by default as many as the tiles need.
 
     Raises:
-        LayoutError: no tiles say it: a stride of 0 or below, offsets that overlap or do not nest, a swizzle;
-            the message names an index that shows it. Or dims or slots that do not fit the layout.
+        LayoutError: a stride of 0 or below, offsets that overlap or interleave, a swizzle: no tiles, but for
+            freaks of a `*` that cuts through digits, say that; the message names an index that shows it. Or
+            dims or slots that do not fit the layout.
         TypeError: an argument of another type.
     """
     if isinstance(layout, BoundedLayout):

@@ -23,6 +23,9 @@ from tilejit.layout.cute.witness import NoLayoutError, Witness, nested
 LIMIT = 1 << 23
 """Values compared before a question is given up."""
 
+OBJECT_LIMIT = 1 << 16
+"""The same, where values pass 64 bits and Python's integers are compared."""
+
 FIRST_WINDOW = 1 << 12
 SAFE = 1 << 61
 """Numbers below it add in 64 bits."""
@@ -180,6 +183,8 @@ def _linear_run(digits: Digits, n: int, e: int, step: int, fail: _Refusal) -> in
     end = min(n - 1, digits.period(e))
     for begin, stop in _windows(run + 1, end + 1, fail):
         count = _integers(begin, stop, (stop - 1) * e, digits)
+        if count.dtype == object and begin - run > OBJECT_LIMIT:
+            raise fail.undecided()
         faults = np.flatnonzero(digits.values(count * e) != count * step)
         if faults.size:
             return begin + int(faults[0])
@@ -214,6 +219,8 @@ def _compare(digits: Digits, pieces: list[Piece], domain: list[int], fail: _Refu
     top = sum((size - 1) * piece.stride for size, piece in zip(domain, pieces, strict=True))
     for begin, stop in _windows(0, min(total, LIMIT), fail):
         number = _integers(begin, stop, top, digits)
+        if number.dtype == object and begin > OBJECT_LIMIT:
+            raise _TooLargeError
         place, expected, index = np.zeros_like(number), np.zeros_like(number), np.zeros_like(number)
         for size, piece in zip(domain, pieces, strict=True):
             count = number % size

@@ -8,10 +8,11 @@ from codegen.errors import LayoutError
 from tilejit.layout.cute.int_tuple import as_int_tuple, product
 from tilejit.layout.cute.layout import Layout, cosize, offsets
 from tilejit.layout.cute.modes import flat_modes, from_modes, joined
-from tilejit.layout.cute.witness import NoLayoutError
+from tilejit.layout.cute.witness import NoLayoutError, recognise
 from tilejit.layout.tokens import shown
 
 _MEND = "give strides that are multiples of what the smaller ones reach"
+CHUNK = 1 << 10
 MAX_COVER = 1 << 20
 """Offsets that a complement without divisibility is looked for in."""
 
@@ -69,6 +70,9 @@ def _searched(base: Layout, bound: int) -> Layout:
     So the values are forced as far as the bound, and the layout that continues them is the only candidate.
     """
     tile = np.unique(offsets(base))
+    image = recognise(tile)
+    if isinstance(image, Layout) and image.size < base.size:
+        return complement(image, bound)
     reach = min(bound, MAX_COVER)
     met = np.zeros(reach + 1, bool)
     values: list[int] = []
@@ -97,8 +101,12 @@ def _searched(base: Layout, bound: int) -> Layout:
 
 def _next(met: np.ndarray[tuple[int], np.dtype[np.bool_]], begin: int, end: int) -> int:
     """The first place from `begin` that is not met."""
-    free = np.flatnonzero(~met[begin:end])
-    return begin + int(free[0]) if free.size else end
+    for start in range(begin, end, CHUNK):
+        chunk = met[start : min(start + CHUNK, end)]
+        at = int(chunk.argmin())
+        if not chunk[at]:
+            return start + at
+    return end
 
 
 def _continued(values: list[int]) -> Layout:

@@ -15,7 +15,7 @@ from tilejit.layout.cute.int_tuple import (
     text_of,
     unflatten,
 )
-from tilejit.layout.cute.layout import Layout, trusted
+from tilejit.layout.cute.layout import Layout, expect_layout, trusted
 
 
 def suffix_product(shape: object, start: int = 1) -> IntTuple:
@@ -97,6 +97,7 @@ def make_layout_like(layout: Layout) -> Layout:
 
     (2,2,2,2):(0,2,4,1) -> (2,2,2,2):(0,2,4,1)    (3,5):(10,2) -> (3,5):(5,1)
     """
+    expect_layout(layout)
     sizes, steps = flatten(layout.shape), flatten(layout.stride)
     out = [0] * len(sizes)
     current = 1

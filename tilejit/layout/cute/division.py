@@ -11,7 +11,7 @@ from tilejit.layout.cute.complement import complement
 from tilejit.layout.cute.composition import compose_layouts
 from tilejit.layout.cute.construct import make_ordered_layout
 from tilejit.layout.cute.int_tuple import as_int_tuple, modes, product, text_of
-from tilejit.layout.cute.layout import Layout, cosize, trusted
+from tilejit.layout.cute.layout import Layout, cosize, expect_layout, trusted
 from tilejit.layout.cute.modes import EMPTY_MODE, append, by_mode, layout_like, make_layout
 from tilejit.layout.cute.slicing import is_underscore
 
@@ -33,6 +33,7 @@ def logical_divide(layout: Layout, tiler: Any) -> Layout:
         NoLayoutError: the tiler has no complement, or a part is no layout.
         LayoutError: more tilers than modes.
     """
+    expect_layout(layout)
     return _by_mode(layout, tiler, _divide)
 
 
@@ -49,6 +50,7 @@ def logical_product(block: Layout, tiler: Any) -> Layout:
         NoLayoutError: the block has no complement, or a part is no layout.
         LayoutError: more tilers than modes.
     """
+    expect_layout(block)
     return _by_mode(block, tiler, _multiply)
 
 
@@ -60,6 +62,7 @@ def zipped_divide(layout: Layout, tiler: Any) -> Layout:
     Raises:
         NoLayoutError, LayoutError: as logical_divide.
     """
+    expect_layout(layout)
     return _zipped(layout, tiler, _divide)
 
 
@@ -87,6 +90,7 @@ def zipped_product(block: Layout, tiler: Any) -> Layout:
     Raises:
         NoLayoutError, LayoutError: as logical_product.
     """
+    expect_layout(block)
     return _zipped(block, tiler, _multiply)
 
 
@@ -116,6 +120,7 @@ def blocked_product(block: Layout, tiler: Layout) -> Layout:
     Raises:
         NoLayoutError: as logical_product.
     """
+    expect_layout(block)
     inner, outer = _ranked(block, layout_like(tiler))
     return _paired(inner, outer)
 
@@ -128,6 +133,7 @@ def raked_product(block: Layout, tiler: Layout) -> Layout:
     Raises:
         NoLayoutError: as logical_product.
     """
+    expect_layout(block)
     inner, outer = _ranked(block, layout_like(tiler))
     return _paired(outer, inner)
 
@@ -141,6 +147,7 @@ def tile_to_shape(block: Layout, shape: object, order: object = None) -> Layout:
         LayoutError: the block does not divide the shape, or has more modes.
         NoLayoutError: as logical_product.
     """
+    expect_layout(block)
     wanted = tuple(map(product, modes(as_int_tuple(shape, "a shape"))))
     padded = append(block, rank=len(wanted))
     sizes = tuple(map(product, modes(padded.shape)))

@@ -31,6 +31,8 @@ def format_layout(
     Raises:
         LayoutError: more than two modes.
     """
+    if not isinstance(layout, Layout | ComposedLayout):
+        raise TypeError(f"a layout is wanted, not {type(layout).__name__}")
     if layout.rank > 2:
         raise LayoutError(
             f"{str(layout)[:80]} has {layout.rank} modes, a grid has two\n  group or select modes first"

@@ -6,9 +6,7 @@ import operator
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
-from codegen.errors import LayoutError, LayoutIndexError
+from codegen.errors import LayoutError
 from tilejit.layout.tokens import MAX_INT64, shown
 
 IntTuple = int | tuple["IntTuple", ...]
@@ -206,100 +204,6 @@ def _divided(a: int, b: int) -> int:
     raise LayoutError(f"{a} and {b}: neither divides the other\n  divide a shape by a divisor of it")
 
 
-def crd2idx(crd: Any, shape: IntTuple, stride: IntTuple | None = None) -> Any:
-    """The offset of a coordinate; integers are taken apart where the shape has tuples, first mode fastest.
-
-    (1, 2), (4, 8) -> 9    9, ((2, 2), 8), ((1, 10), 100) -> 201
-
-    Beyond its size the last mode goes on, as in CuTe. Integer arrays are coordinates too.
-
-    Raises:
-        LayoutIndexError: a coordinate is negative.
-        LayoutError: the coordinate does not nest like the shape.
-    """
-    if stride is None:
-        stride = prefix_product(shape)
-    if isinstance(crd, tuple | list):
-        if not isinstance(shape, tuple) or len(crd) != len(shape):
-            raise LayoutError(
-                f"the coordinate {_short(crd)} does not fit the shape {_short(shape)}\n"
-                f"  give {rank(shape)} coordinate(s), or one integer"
-            )
-        assert isinstance(stride, tuple)
-        return sum(crd2idx(c, s, d) for c, s, d in zip(crd, shape, stride, strict=True))
-    at = _coordinate(crd)
-    if not isinstance(shape, tuple):
-        return at * stride
-    return _digits_times(at, flatten(shape), flatten(stride))
-
-
-def _digits_times(at: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-    """The offset of an integer coordinate in flat modes, the last one without end."""
-    if not sizes:
-        return at * 0
-    out = at * 0
-    for size, step in zip(sizes[:-1], strides, strict=False):
-        if size == 0:
-            raise LayoutIndexError("a layout without elements has no coordinates\n  give a larger shape")
-        out = out + at % size * step
-        at = at // size
-    return out + at * strides[-1]
-
-
-def _coordinate(crd: object) -> Any:
-    """An integer, or an array of them, none negative."""
-    if isinstance(crd, np.ndarray) and crd.ndim and crd.dtype.kind in "iu":
-        if crd.size and crd.min() < 0:
-            raise LayoutIndexError(f"a coordinate is {crd.min()}\n  coordinates begin at 0")
-        return crd.astype(np.int64, copy=False)
-    try:
-        at = operator.index(crd)  # type: ignore[arg-type]
-    except TypeError:
-        raise TypeError(f"a coordinate is made of integers, not of {type(crd).__name__}") from None
-    if at < 0:
-        raise LayoutIndexError(f"a coordinate is {shown(at)}\n  coordinates begin at 0")
-    return at
-
-
-def idx2crd(index: int, shape: IntTuple, stride: IntTuple | None = None) -> IntTuple:
-    """The coordinate at an index, mode by mode: index / stride % size.
-
-    9, ((2, 2), 8) -> ((1, 0), 2)    5, (2, 3), (3, 1) -> (1, 2)
-
-    Without strides the index is a colexicographic number, and beyond the size the last mode goes on.
-
-    Raises:
-        LayoutIndexError: the index is negative.
-        LayoutError: the strides do not nest like the shape, or a size is 0.
-    """
-    at = operator.index(_coordinate(index))
-    sizes = flatten(shape)
-    if 0 in sizes:
-        raise LayoutIndexError("a shape without elements has no coordinates\n  give a larger one")
-    if stride is not None:
-        if not congruent(shape, stride):
-            raise LayoutError(f"{_short(stride)} does not nest like {_short(shape)}\n  give a stride a size")
-        steps = flatten(stride)
-        parts = [at // d % s if d else 0 for s, d in zip(sizes, steps, strict=True)]
-        return unflatten(iter(parts), shape)  # type: ignore[no-any-return]
-    parts = []
-    for size in sizes[:-1]:
-        at, digit = divmod(at, size)
-        parts.append(digit)
-    return unflatten(iter([*parts, at]), shape)  # type: ignore[no-any-return]
-
-
-def crd2crd(crd: IntTuple, shape: IntTuple, into: IntTuple) -> IntTuple:
-    """The coordinate of `into` with the same colexicographic number.
-
-    (1, 2), (2, 6), (4, 3) -> (1, 1)
-
-    Raises:
-        LayoutIndexError, LayoutError: as crd2idx and idx2crd.
-    """
-    return idx2crd(crd2idx(crd, shape), into)
-
-
 def text_of(value: IntTuple) -> str:
     """CuTe's text: no spaces, and no comma in a tuple of one.
 
@@ -310,7 +214,7 @@ def text_of(value: IntTuple) -> str:
     return str(value)
 
 
-def _short(value: object) -> str:
+def shortened(value: object) -> str:
     """The text of an IntTuple for a message."""
     text = str(value).replace(" ", "").replace(",)", ")")
     return text if len(text) <= 80 else text[:80] + "…"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codegen.errors import LayoutError
 from tilejit.layout.cute.composition import compose_layouts
-from tilejit.layout.cute.layout import Layout, offsets
+from tilejit.layout.cute.layout import Layout, expect_layout, offsets
 from tilejit.layout.cute.longest_run import longest_run
 from tilejit.layout.cute.modes import EMPTY_MODE, flat_modes, from_modes, joined
 from tilejit.layout.cute.witness import NoLayoutError
@@ -21,6 +21,7 @@ def right_inverse(layout: Layout) -> Layout:
     Raises:
         LayoutError: the layout has no elements, or the search was given up.
     """
+    expect_layout(layout)
     if layout.size == 0:
         raise NoLayoutError(f"{layout} has no elements: there is no offset 0 to find\n  give it some")
     chain, reach = _chain(layout)
@@ -103,6 +104,7 @@ def nullspace(layout: Layout) -> Layout:
 
     (4,2,6):(0,1,0) -> (4,6):(1,8)    (4,8):(1,4) -> 1:0
     """
+    expect_layout(layout)
     out: list[tuple[int, int]] = []
     weight = 1
     for size, step in flat_modes(layout):

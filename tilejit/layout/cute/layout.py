@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import LayoutError, LayoutIndexError
+from tilejit.layout.cute.coordinates import crd2idx
 from tilejit.layout.cute.int_tuple import (
+    MAX_DEPTH,
     IntTuple,
     as_int_tuple,
     congruent,
-    crd2idx,
     depth,
     flatten,
     modes,
@@ -52,18 +53,10 @@ class Layout:
 
     def __init__(self, shape: object, stride: object = None) -> None:
         """Take a shape and a stride; without a stride the layout is compact, the first mode fastest."""
-        sizes = as_int_tuple(shape, "a shape")
-        smallest = min(flatten(sizes), default=1)
-        if smallest < 0:
-            raise LayoutError(f"a size is {shown(smallest)}\n  give sizes of 0 or more")
-        steps = prefix_product(sizes) if stride is None else as_int_tuple(stride, "a stride")
-        if not congruent(sizes, steps):
-            raise LayoutError(
-                f"the stride {text_of(steps)[:80]} does not nest like the shape {text_of(sizes)[:80]}\n"
-                "  give one stride a size"
-            )
-        object.__setattr__(self, "shape", sizes)
-        object.__setattr__(self, "stride", steps)
+        if stride is None or not _plain(shape, stride):
+            shape, stride = _checked(shape, stride)
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "stride", stride)
 
     @staticmethod
     def parse(text: str) -> Layout:
@@ -154,6 +147,36 @@ class Layout:
         return depth(self.shape)
 
 
+def _plain(shape: object, stride: object, room: int = MAX_DEPTH) -> bool:
+    """Whether both are right as they are: Python ints in tuples of one nesting, within bounds."""
+    if type(shape) is int:
+        return type(stride) is int and 0 <= shape <= MAX_INT64 and -MAX_INT64 <= stride <= MAX_INT64
+    if type(shape) is not tuple or type(stride) is not tuple or len(shape) != len(stride) or room == 0:
+        return False
+    for size, step in zip(shape, stride, strict=True):
+        if type(size) is int:
+            if type(step) is not int or not 0 <= size <= MAX_INT64 or not -MAX_INT64 <= step <= MAX_INT64:
+                return False
+        elif not _plain(size, step, room - 1):
+            return False
+    return True
+
+
+def _checked(shape: object, stride: object) -> tuple[IntTuple, IntTuple]:
+    """Both as IntTuples, or the error that says what is wrong with them."""
+    sizes = as_int_tuple(shape, "a shape")
+    smallest = min(flatten(sizes), default=1)
+    if smallest < 0:
+        raise LayoutError(f"a size is {shown(smallest)}\n  give sizes of 0 or more")
+    steps = prefix_product(sizes) if stride is None else as_int_tuple(stride, "a stride")
+    if not congruent(sizes, steps):
+        raise LayoutError(
+            f"the stride {text_of(steps)[:80]} does not nest like the shape {text_of(sizes)[:80]}\n"
+            "  give one stride a size"
+        )
+    return sizes, steps
+
+
 def trusted(shape: IntTuple, stride: IntTuple) -> Layout:
     """A Layout of parts that are known to fit: no checks."""
     out = object.__new__(Layout)
@@ -162,11 +185,23 @@ def trusted(shape: IntTuple, stride: IntTuple) -> Layout:
     return out
 
 
+def expect_layout(value: object) -> Layout:
+    """A Layout as itself.
+
+    Raises:
+        TypeError: anything else.
+    """
+    if type(value) is not Layout:
+        raise TypeError(f"a Layout is wanted, not {type(value).__name__}; parse() reads one from a text")
+    return value
+
+
 def extent(layout: Layout) -> tuple[int, int]:
     """The lowest and the highest offset, both included; (0, 0) where there is none.
 
     (4,2):(-1,4) -> (-3, 4)
     """
+    expect_layout(layout)
     low = high = 0
     for size, step in zip(flatten(layout.shape), flatten(layout.stride), strict=True):
         if size == 0:
@@ -191,7 +226,7 @@ def cosize(layout: Layout) -> int:
 
     (4,8):(8,1) -> 32    (4,8):(10,1) -> 38    (4,2):(-1,4) -> 8    (4,0):(1,4) -> 0
     """
-    if layout.size == 0:
+    if expect_layout(layout).size == 0:
         return 0
     low, high = extent(layout)
     return high - low + 1
@@ -212,9 +247,10 @@ def offsets(layout: Any) -> NDArray[np.int64]:
     Raises:
         LayoutError: more than 2^27 offsets, or one beyond 64 bits.
     """
-    if not isinstance(layout, Layout):
+    if not isinstance(layout, Layout) and hasattr(layout, "offsets"):
         table: NDArray[np.int64] = layout.offsets()
         return table
+    expect_layout(layout)
     count = layout.size
     if count > MAX_TABLE:
         raise LayoutError(f"a table of {shown(count)} offsets is too large\n  ask for at most 2^27")

@@ -6,23 +6,20 @@ ones are tried; given those, the strides solve linear equations in integers, one
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isqrt
 
 import numpy as np
 
 from codegen.errors import LayoutError
 from tilejit.layout.cute.composition import compose_layouts
-from tilejit.layout.cute.layout import Layout, offsets, trusted
+from tilejit.layout.cute.layout import Layout, expect_layout, offsets, trusted
 from tilejit.layout.cute.modes import EMPTY_MODE, flat_modes, from_modes, joined
+from tilejit.layout.cute.radices import MAX_RADICES, Radices, TooManyError, prime_factors
 from tilejit.layout.cute.witness import NoLayoutError, Witness
 
-MAX_RADICES = 4000
 MAX_ROUNDS = 200
 MAX_TABLE = 1 << 20
-Point = tuple[int, int]
-"""An offset of A and the index that has it."""
 
 
 def left_inverse(layout: Layout) -> Layout:
@@ -34,6 +31,7 @@ def left_inverse(layout: Layout) -> Layout:
         NoLayoutError: there is none: an offset is negative or met twice, or no mixed radix fits.
         LayoutError: too many mixed radices to try.
     """
+    expect_layout(layout)
     if layout.size == 0:
         raise NoLayoutError(f"{layout} has no elements to find\n  give it some")
     modes: list[tuple[int, int, int]] = []
@@ -109,10 +107,10 @@ class _Problem:
 
     def answer(self, points: dict[int, int]) -> Layout:
         """A layout through the points."""
-        search = _Radices(sorted(points.items()), self.primes())
+        search = Radices(sorted(points.items()), self.primes())
         try:
             found = search.solution()
-        except _TooManyError:
+        except TooManyError:
             self.check_injective()
             raise self.given_up() from None
         if found is None:
@@ -125,7 +123,7 @@ class _Problem:
 
     def primes(self) -> list[int]:
         """The primes in A's strides: radices to try first."""
-        found = {p for step in flat_steps(self.core) for p in _prime_factors(step)}
+        found = {p for step in flat_steps(self.core) for p in prime_factors(step)}
         return sorted(found)
 
     def mistakes(self, found: Layout) -> list[int]:
@@ -194,118 +192,3 @@ def flat_sizes(layout: Layout) -> list[int]:
 def flat_steps(layout: Layout) -> list[int]:
     """Strides from left to right."""
     return [step for _, step in flat_modes(layout)]
-
-
-class _TooManyError(Exception):
-    """More radices than anyone waits for."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Solutions:
-    """All integer solutions of linear equations: base + any combination of the rows of `free`."""
-
-    base: tuple[int, ...] = ()
-    free: tuple[tuple[int, ...], ...] = ()
-
-    def wider(self) -> _Solutions:
-        """One more unknown, about which nothing is known."""
-        width = len(self.base)
-        unit = (*[0] * width, 1)
-        return _Solutions((*self.base, 0), (*((*row, 0) for row in self.free), unit))
-
-    def narrowed(self, row: Sequence[int], right: int) -> _Solutions | None:
-        """Those with row * solution = right; None where there is none."""
-        missing = right - _dot(row, self.base)
-        free = [(_dot(row, vector), vector) for vector in self.free]
-        kept = [vector for value, vector in free if value == 0]
-        pivots = [(value, vector) for value, vector in free if value]
-        if not pivots:
-            return self if missing == 0 else None
-        while len(pivots) > 1:
-            pivots.sort(key=lambda p: abs(p[0]))
-            least, vector = pivots[0]
-            reduced = [(v - v // least * least, _minus(w, v // least, vector)) for v, w in pivots[1:]]
-            kept += [w for v, w in reduced if v == 0]
-            pivots = [pivots[0], *((v, w) for v, w in reduced if v)]
-        value, vector = pivots[0]
-        if missing % value:
-            return None
-        return _Solutions(_minus(self.base, -(missing // value), vector), tuple(kept))
-
-
-def _dot(a: Sequence[int], b: Sequence[int]) -> int:
-    return sum(x * y for x, y in zip(a, b, strict=True))
-
-
-def _minus(a: Sequence[int], times: int, b: Sequence[int]) -> tuple[int, ...]:
-    return tuple(x - times * y for x, y in zip(a, b, strict=True))
-
-
-@dataclass(slots=True)
-class _Radices:
-    """The search for radices and strides through given points; `first` are primes tried before others."""
-
-    points: Sequence[Point]
-    first: Sequence[int]
-    tried: int = 0
-
-    def solution(self) -> Layout | None:
-        return self.extend((), 1, _Solutions())
-
-    def extend(self, radices: tuple[int, ...], weight: int, known: _Solutions) -> Layout | None:
-        """Close with a digit without end, or go on with a prime radix while the equations have solutions."""
-        self.tried += 1
-        if self.tried > MAX_RADICES:
-            raise _TooManyError
-        closed = self.constrained(radices, known.wider(), weight, self.points[-1][0] + 1)
-        if closed:
-            return self.layout(radices, weight, closed)
-        for prime in self.candidates(self.points[-1][0] // weight):
-            known_here = self.constrained(radices, known.wider(), weight, weight * prime)
-            if known_here:
-                found = self.extend((*radices, prime), weight * prime, known_here)
-                if found:
-                    return found
-        return None
-
-    def constrained(
-        self, radices: Sequence[int], known: _Solutions, begin: int, end: int
-    ) -> _Solutions | None:
-        """What the points from begin to end - 1 leave; the last digit takes all that is left of a number."""
-        now: _Solutions | None = known
-        for offset, index in self.points:
-            if begin <= offset < end and now is not None:
-                now = now.narrowed(_digits(offset, radices), index)
-        return now
-
-    def candidates(self, largest: int) -> Iterator[int]:
-        yield from (p for p in self.first if p <= largest)
-        yield from (p for p in range(2, largest + 1) if _is_prime(p) and p not in self.first)
-
-    def layout(self, radices: tuple[int, ...], weight: int, known: _Solutions) -> Layout:
-        """One solution, strides that run on from digit to digit where they may."""
-        width = len(known.base)
-        for place, radix in enumerate(radices):
-            row = [0] * width
-            row[place], row[place + 1] = radix, -1
-            known = known.narrowed(row, 0) or known
-        sizes = (*radices, self.points[-1][0] // weight + 1)
-        return from_modes(joined(zip(sizes, known.base, strict=True)))
-
-
-def _digits(number: int, radices: Sequence[int]) -> list[int]:
-    out = []
-    for radix in radices:
-        number, digit = divmod(number, radix)
-        out.append(digit)
-    return [*out, number]
-
-
-def _is_prime(number: int) -> bool:
-    return all(number % k for k in range(2, isqrt(number) + 1))
-
-
-def _prime_factors(number: int) -> set[int]:
-    """The primes below 2^10 that divide a number."""
-    out = {p for p in range(2, 1 << 10) if number % p == 0 and _is_prime(p)}
-    return out

@@ -12,7 +12,7 @@ from typing import Any
 from codegen.errors import LayoutError
 from tilejit.layout.cute import int_tuple as tuples
 from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple, unflatten
-from tilejit.layout.cute.layout import Layout, trusted
+from tilejit.layout.cute.layout import Layout, expect_layout, trusted
 
 EMPTY_MODE = trusted(1, 0)
 
@@ -49,6 +49,7 @@ def layout_like(value: object) -> Layout:
 
 def flat_modes(layout: Layout) -> list[tuple[int, int]]:
     """Sizes and strides from left to right."""
+    expect_layout(layout)
     return list(zip(tuples.flatten(layout.shape), tuples.flatten(layout.stride), strict=True))
 
 
@@ -91,6 +92,7 @@ def coalesce(layout: Layout, profile: object = None) -> Layout:
     Raises:
         LayoutError: the profile has more modes than the layout.
     """
+    expect_layout(layout)
     if isinstance(profile, tuple | list):
         return by_mode(layout, profile, coalesce)
     if 0 in tuples.flatten(layout.shape):
@@ -106,6 +108,7 @@ def filter_zeros(layout: Layout, profile: object = None) -> Layout:
     Raises:
         LayoutError: the profile does not nest like the shape.
     """
+    expect_layout(layout)
     guide = layout.stride if profile is None else as_int_tuple(profile, "a profile")
     return trusted(_without(guide, layout.shape), layout.stride)
 
@@ -139,6 +142,7 @@ def by_mode(layout: Layout, guide: Iterable[Any], change: Callable[[Layout, Any]
     Raises:
         LayoutError: the guide has more modes than the layout.
     """
+    expect_layout(layout)
     parts, kept = list(guide), list(layout)
     if len(parts) > len(kept):
         raise LayoutError(
@@ -184,6 +188,7 @@ def select(layout: Layout, *places: int) -> Layout:
     Raises:
         LayoutIndexError: there is no such mode.
     """
+    expect_layout(layout)
     chosen = [layout[place] for place in places]
     return trusted(tuple(mode.shape for mode in chosen), tuple(mode.stride for mode in chosen))
 
@@ -196,6 +201,7 @@ def group(layout: Layout, begin: int, end: int) -> Layout:
     Raises:
         LayoutError: not 0 <= begin <= end <= rank.
     """
+    expect_layout(layout)
     begin, end = operator.index(begin), operator.index(end)
     if not 0 <= begin <= end <= layout.rank:
         raise LayoutError(
@@ -214,6 +220,7 @@ def append(layout: Layout, mode: Layout = EMPTY_MODE, rank: int | None = None) -
     Raises:
         LayoutError: the rank is passed already.
     """
+    expect_layout(layout)
     count = _missing(layout, rank)
     return make_layout(*layout, *[mode] * count) if count else layout
 
@@ -226,6 +233,7 @@ def prepend(layout: Layout, mode: Layout = EMPTY_MODE, rank: int | None = None) 
     Raises:
         LayoutError: the rank is passed already.
     """
+    expect_layout(layout)
     count = _missing(layout, rank)
     return make_layout(*[mode] * count, *layout) if count else layout
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from codegen.errors import LayoutError
 from tilejit.layout.cute.construct import product_each
+from tilejit.layout.cute.coordinates import idx2crd
 from tilejit.layout.cute.division import zipped_divide
-from tilejit.layout.cute.int_tuple import flatten, idx2crd
+from tilejit.layout.cute.int_tuple import flatten
 from tilejit.layout.cute.layout import Layout
 from tilejit.layout.cute.slicing import _, is_underscore, slice_and_offset
 

@@ -9,7 +9,7 @@ from math import gcd
 from codegen.errors import LayoutError
 from tilejit.layout.cute.int_tuple import flatten, unflatten
 from tilejit.layout.cute.inverses import right_inverse
-from tilejit.layout.cute.layout import Layout, trusted
+from tilejit.layout.cute.layout import Layout, expect_layout, trusted
 from tilejit.layout.cute.modes import flat_modes, joined
 from tilejit.layout.tokens import shown
 
@@ -24,6 +24,7 @@ def upcast(layout: Layout, count: int) -> Layout:
     Raises:
         LayoutError: a stride neither divides the count nor is a multiple of it, or is negative and smaller.
     """
+    expect_layout(layout)
     units = _positive(count)
 
     def mode(size: int, step: int) -> tuple[int, int]:
@@ -49,6 +50,7 @@ def downcast(layout: Layout, count: int) -> Layout:
     Raises:
         LayoutError: there is not exactly one mode of stride 1 to grow.
     """
+    expect_layout(layout)
     units = _positive(count)
     growing = [n for n, d in flat_modes(layout) if d == 1 and n != 1] or [
         n for n, d in flat_modes(layout) if d == 1
@@ -76,6 +78,7 @@ def recast_layout(layout: Layout, old_bits: int, new_bits: int) -> Layout:
     Raises:
         LayoutError: as upcast and downcast.
     """
+    expect_layout(layout)
     old, new = _positive(old_bits), _positive(new_bits)
     common = gcd(old, new)
     out = layout
@@ -92,6 +95,7 @@ def max_alignment(layout: Layout) -> int:
     Raises:
         LayoutError: as right_inverse.
     """
+    expect_layout(layout)
     run = right_inverse(layout)
     inside = {step for _, step in joined(flat_modes(run))}
     units, weight = run.size, 1

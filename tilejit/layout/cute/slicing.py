@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from codegen.errors import LayoutError
-from tilejit.layout.cute.int_tuple import IntTuple, crd2idx
-from tilejit.layout.cute.layout import Layout, trusted
+from tilejit.layout.cute.coordinates import crd2idx
+from tilejit.layout.cute.int_tuple import IntTuple
+from tilejit.layout.cute.layout import Layout, expect_layout, trusted
 
 
 class Underscore:
@@ -46,6 +47,7 @@ def slice_(crd: Any, layout: Layout) -> Layout:
     Raises:
         LayoutError: the coordinate does not nest like the layout.
     """
+    expect_layout(layout)
     return _side_by_side(_kept(crd, layout.shape, layout.stride, True))
 
 
@@ -57,6 +59,7 @@ def dice(crd: Any, layout: Layout) -> Layout:
     Raises:
         LayoutError: the coordinate does not nest like the layout.
     """
+    expect_layout(layout)
     return _side_by_side(_kept(crd, layout.shape, layout.stride, False))
 
 
@@ -79,6 +82,7 @@ def domain_offset(crd: Any, layout: Layout) -> tuple[Layout, int]:
     Raises:
         LayoutError, LayoutIndexError: as crd2idx.
     """
+    expect_layout(layout)
     return layout, crd2idx(crd, layout.shape, layout.stride)
 
 

@@ -1,0 +1,234 @@
+"""Pick how a copy whose runs share lines is cut into stretches, or leave it to its boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from codegen.lower_copy import LoweredCopy
+from codegen.stretches import MOVES, Part, Stretches
+from codegen.tiles import LINE_BYTES, Digit
+
+LEAST_BYTES, MOST_BYTES = 2 << 10, 20 << 10
+"""Sizes of stretches: buffer, source and moves share a first cache of 32 KiB or more."""
+
+MOST_OFFSET = 1 << 31
+"""Bytes that the pieces of one stretch lie apart in the source: offsets have 32 bits there."""
+
+MOST_PARTS = 64
+"""More parts than this are not worth a table."""
+
+LEAST_MOVE = 8
+"""Bytes of a move, on the average, that gathering still gains with."""
+
+MOST_WASTE = 1.4
+"""Bytes of the lines that stretches read, for one that they take: others read the rest again."""
+
+SMALL_PIECE = 8
+"""Bytes of pieces that every way of copying takes one by one."""
+
+LEAST_OF_PAGE = 96
+"""Bytes that a stretch takes of a page, on the average, if reading is to keep up."""
+
+SHORT_RUN = 256
+"""Longer runs are copied one by one, at no loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """A box or a box of padding, in bytes, runs of it taken together; `place` is from the lowest byte on."""
+
+    src: int
+    place: int
+    run: int
+    digits: tuple[Digit, ...]
+    fills: bool
+
+
+def stretches_of(copy: LoweredCopy, *, padded: bool) -> Stretches | None:
+    """The stretches of a copy between storages counted in bytes; None where they gain nothing, or where
+    not every byte of the destination is written.
+    """
+    wholes = _wholes(copy, padded=padded)
+    low, stop = copy.dst.bounds
+    if not wholes or sum(w.run * prod(d[0] for d in w.digits) for w in wholes) != stop - low:
+        return None
+    if not _shares_lines(wholes, copy.dst.width):
+        return None
+    best: tuple[float, Stretches] | None = None
+    for length, row in _cuts(wholes, stop - low):
+        found = _cut_all(wholes, length, row)
+        if found is None:
+            continue
+        made = Stretches(found, length, row, stop - low)
+        cost = _cost(made)
+        if best is None or cost < best[0]:
+            best = cost, made
+    return best[1] if best and _reads_well(best[1]) else None
+
+
+def _wholes(copy: LoweredCopy, *, padded: bool) -> list[_Whole]:
+    """Every box and, where padding is written, every box of it; none where one is no product of digits."""
+    low, width = copy.dst.bounds[0], copy.dst.width
+    if copy.fill_first or any(box.tables for box in copy.boxes) or len(copy.boxes) > MOST_PARTS:
+        return []
+    boxes = [(b.src_base, b.dst_base, b.digits, False) for b in copy.boxes if b.volume]
+    if padded:
+        pads = (p for p in copy.pads if p.volume)
+        boxes += [(0, p.dst_base, tuple((n, 0, s) for n, s in p.digits), True) for p in pads]
+    out = []
+    for src, dst, digits, fills in boxes:
+        kept = sorted((d for d in digits if d[0] > 1), key=lambda d: d[2])
+        run = width
+        while kept and kept[0][2] == run and (fills or kept[0][1] == run):
+            run *= kept.pop(0)[0]
+        if any(d[2] <= 0 for d in kept):
+            return []
+        out.append(_Whole(src, dst - low, run, tuple(kept), fills))
+    return out
+
+
+def _shares_lines(wholes: list[_Whole], width: int) -> bool:
+    """Whether runs of the copy, by bytes for the most part, are short, and share lines of the destination.
+
+    Single elements are not runs: they are transposed in registers.
+    """
+    largest = max((w for w in wholes if not w.fills), key=lambda w: w.run * prod(d[0] for d in w.digits))
+    aligned = all(x % LINE_BYTES == 0 for x in (largest.place, largest.run, *(d[2] for d in largest.digits)))
+    return max(LEAST_MOVE, width + 1) <= largest.run < SHORT_RUN and not aligned
+
+
+def _cuts(wholes: list[_Whole], stop: int) -> Iterator[tuple[int, int]]:
+    """(length of a stretch, of a row) that are worth a look: steps of digits, and multiples of them."""
+    steps = sorted({d[2] for w in wholes for d in w.digits} | {stop})
+    seen = set()
+    for row in steps:
+        if row < LEAST_BYTES:
+            continue
+        if row <= MOST_BYTES:
+            seen.add((row, row))
+        for step in steps:
+            for times in (1, 2, 3, 4, 6, 8, 16, 32):
+                length = step * times
+                if LEAST_BYTES <= length <= min(MOST_BYTES, row):
+                    seen.add((length, row))
+    yield from sorted(seen)
+
+
+def _cut_all(wholes: list[_Whole], length: int, row: int) -> tuple[Part, ...] | None:
+    parts: list[Part] = []
+    todo = list(wholes)
+    while todo:
+        if len(parts) + len(todo) > MOST_PARTS:
+            return None
+        whole = todo.pop()
+        cut = _cut(whole, length, row)
+        if cut is None:
+            return None
+        if isinstance(cut, Part):
+            parts.append(cut)
+        else:
+            todo += cut
+    return tuple(parts)
+
+
+def _cut(whole: _Whole, length: int, row: int) -> Part | list[_Whole] | None:
+    """The box as one part of its stretches, or as boxes that may be, or None where stretches cut its runs."""
+    within = whole.place % row
+    place = within % length
+    reach = whole.run
+    if place + reach > length:
+        return None
+    inner: list[Digit] = []
+    outer: list[Digit] = []
+    for k, (extent, src, dst) in enumerate(whole.digits):
+        far = reach + (extent - 1) * dst
+        if dst % row == 0:
+            outer.append((extent, src, dst))
+        elif place + far <= length:
+            inner.append((extent, src, dst))
+            reach = far
+        elif dst % length == 0:
+            outer.append((extent, src, dst))
+        else:
+            return _divided(whole, k, length, place + reach)
+    ahead = sum((n - 1) * abs(src) for n, src, _ in inner) + reach
+    spread = within + reach + sum((n - 1) * d for n, _, d in outer if d % row)
+    if spread > row or ahead >= MOST_OFFSET or not _in_order(outer):
+        return None
+    return Part(whole.src, whole.place - place, place, whole.run, tuple(inner), tuple(outer), whole.fills)
+
+
+def _divided(whole: _Whole, at: int, length: int, used: int) -> list[_Whole] | None:
+    """The box cut along one digit, so that what is left begins a stretch and has whole stretches of it."""
+    extent, src, dst = whole.digits[at]
+    if length % dst:
+        return None
+    each, first = length // dst, (length - used) // dst + 1
+    others = whole.digits[:at], whole.digits[at + 1 :]
+
+    def part(begin: int, *digits: Digit) -> _Whole:
+        kept = tuple(sorted((*others[0], *(d for d in digits if d[0] > 1), *others[1]), key=lambda d: d[2]))
+        return _Whole(whole.src + begin * src, whole.place + begin * dst, whole.run, kept, whole.fills)
+
+    if first < each:
+        return [part(0, (first, src, dst)), part(first, (extent - first, src, dst))]
+    times, rest = divmod(extent, each)
+    out = [part(0, (each, src, dst), (times, src * each, dst * each))]
+    return [*out, part(times * each, (rest, src, dst))] if rest else out
+
+
+def _in_order(outer: list[Digit]) -> bool:
+    """Whether a larger index always begins a later stretch."""
+    reach = 0
+    for extent, _, dst in outer:
+        if dst <= reach:
+            return False
+        reach += (extent - 1) * dst
+    return True
+
+
+def _cost(made: Stretches) -> float:
+    """Lines and pages read, moves, and parts of stretches, weighed by about the nanoseconds each takes."""
+    lines, pages = _touched(made)
+    moves = sum(sum(map(len, part.moves)) * part.count for part in made.parts)
+    entries = sum(part.count for part in made.parts)
+    return 2 * lines + 5 * pages + 0.7 * moves + 30 * entries
+
+
+def _reads_well(made: Stretches) -> bool:
+    """Whether a stretch takes most of the lines that it reads, and reads on within pages.
+
+    Small pieces gain even where lines are read again for later stretches: any other way is as slow.
+    """
+    lines, pages = _touched(made)
+    largest = max((p for p in made.parts if not p.fills), key=lambda p: p.bytes_each * p.count)
+    moved = sum(p.bytes_each * p.count for p in made.parts if not p.fills)
+    whole = lines * LINE_BYTES <= MOST_WASTE * moved or largest.run <= SMALL_PIECE
+    return whole and moved >= LEAST_OF_PAGE * pages
+
+
+def _touched(made: Stretches) -> tuple[int, int]:
+    """Lines, and pages, of the source that the stretches read, each stretch by itself.
+
+    Parts of the same stretches share lines.
+    """
+    together: dict[object, list[Part]] = {}
+    for part in made.parts:
+        if not part.fills:
+            together.setdefault((part.dst, part.outer), []).append(part)
+    lines = pages = 0
+    for parts in together.values():
+        read = [
+            (part.src + of[:, 0] + end) >> 6
+            for part in parts
+            for width, of in zip(MOVES, part.moves, strict=True)
+            for end in (0, width - 1)
+        ]
+        line = np.unique(np.concatenate(read))
+        lines += len(line) * parts[0].count
+        pages += len(np.unique(line >> 6)) * parts[0].count
+    return lines, pages

@@ -1,0 +1,185 @@
+"""One random case of an operation, judged by its pointwise definition; existence by trying everything."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import prod
+
+import pytest
+
+from tests.cute import brute, draw
+from tests.strategies import Pick, one_of
+from tilejit import LayoutError, cute
+
+Count = Counter[str]
+
+
+def composition(pick: Pick) -> str:
+    a = draw.layout(pick, signed=True)
+    b = draw.tiler(pick, a)
+    modes_a, modes_b = brute.modes_of(a), brute.modes_of(b)
+    places = brute.table(modes_b)
+    exists = brute.composition_exists(modes_a, modes_b)
+    if not exists:
+        with pytest.raises(cute.NoLayoutError) as refusal:
+            cute.composition(a, b)
+        seen = refusal.value.witness
+        assert seen is not None
+        assert f"index {seen.index} " in str(refusal.value)
+        place = places[seen.index]
+        value = place if place < 0 else brute.at(modes_a, place)
+        assert value == seen.value != seen.expected, f"{a} o {b}: {seen}"
+        return "none"
+    found = cute.composition(a, b)
+    assert cute.compatible(b.shape, found.shape), f"{a} o {b} -> {found}: another structure"
+    assert brute.table(brute.modes_of(found)) == [brute.at(modes_a, p) for p in places], (
+        f"{a} o {b} -> {found}"
+    )
+    return "found"
+
+
+def complement(pick: Pick) -> str:
+    a = draw.layout(pick, 12)
+    bound = pick(1, 18)
+    modes = [(n, d) for n, d in brute.modes_of(a) if d]
+    exists = brute.complement_exists(modes, bound)
+    try:
+        found = cute.complement(a, bound)
+    except cute.NoLayoutError:
+        assert not exists, f"refused: complement({a}, {bound})"
+        return "none"
+    assert exists, f"complement({a}, {bound}) -> {found}, which is wrong"
+    repeats = brute.table(brute.modes_of(found))
+    sums = [r + t for r in repeats for t in set(brute.table(modes) or [0])]
+    assert sorted(set(repeats)) == repeats, f"complement({a}, {bound}) -> {found} does not ascend"
+    assert len(set(sums)) == len(sums), f"complement({a}, {bound}) -> {found} meets offsets twice"
+    assert set(range(bound)) <= set(sums), f"complement({a}, {bound}) -> {found} leaves gaps"
+    return "found"
+
+
+def right_inverse(pick: Pick) -> str:
+    a = draw.layout(pick, 16, signed=True)
+    modes = brute.modes_of(a)
+    found = cute.right_inverse(a)
+    places = brute.table(brute.modes_of(found))
+    assert max(places) < prod(n for n, _ in modes)
+    assert [brute.at(modes, p) for p in places] == list(range(len(places))), f"right_inverse({a}) -> {found}"
+    longest = brute.longest_right_inverse(modes)
+    assert len(places) == longest, f"right_inverse({a}) -> {found}; there is one of {longest}"
+    return "found" if longest > 1 else "none"
+
+
+def left_inverse(pick: Pick) -> str:
+    a = draw.layout(pick, 10, signed=True)
+    modes = brute.modes_of(a)
+    if max(brute.table(modes)) > 20:
+        return "skipped"
+    exists = brute.left_inverse_exists(modes)
+    try:
+        found = cute.left_inverse(a)
+    except cute.NoLayoutError:
+        assert not exists, f"refused: left_inverse({a})"
+        return "none"
+    assert exists, f"left_inverse({a}) -> {found}, which is wrong"
+    indices = [
+        sum(c * w for c, w in zip(_coordinates(i, modes), _weights(modes), strict=True))
+        for i in range(a.size)
+    ]
+    back = [brute.at(brute.modes_of(found), offset) for offset in brute.table(modes)]
+    assert back == indices, f"left_inverse({a}) -> {found} gives {back}"
+    return "found"
+
+
+def _coordinates(index: int, modes: brute.Modes) -> list[int]:
+    out = []
+    for size, step in modes:
+        out.append(index % size if step else 0)
+        index //= size
+    return out
+
+
+def _weights(modes: brute.Modes) -> list[int]:
+    return [prod(n for n, _ in modes[:k]) for k in range(len(modes))]
+
+
+def coalesce(pick: Pick) -> str:
+    a = draw.layout(pick, signed=True)
+    found = cute.coalesce(a)
+    modes = brute.modes_of(found)
+    assert brute.table(modes) == brute.table(brute.modes_of(a)), f"coalesce({a}) -> {found}"
+    fewest = min(len(f) for f in brute.factorisations(a.size) if _fits(a, f))
+    assert len([n for n, _ in modes if n > 1]) == fewest, f"coalesce({a}) -> {found}"
+    return "found"
+
+
+def _fits(a: cute.Layout, factors: list[int]) -> bool:
+    values = brute.table(brute.modes_of(a))
+    weight, modes = 1, []
+    for size in factors:
+        modes.append((size, values[weight]))
+        weight *= size
+    return (brute.table(modes) if modes else [0]) == values
+
+
+def logical_divide(pick: Pick) -> str:
+    """(A o B, A o B*), where B* is B's complement in A's size; a refusal is one of its two parts'."""
+    a = draw.layout(pick, 24)
+    b = draw.tiler(pick, a, 8)
+    try:
+        rest = cute.complement(b, a.size)
+        whole = cute.composition(a, cute.make_layout(b, rest))
+    except LayoutError:
+        whole = None
+    try:
+        found = cute.logical_divide(a, b)
+    except LayoutError:
+        assert whole is None, f"refused: {a} / {b}"
+        return "none"
+    assert found == whole
+    places = brute.table(brute.modes_of(cute.make_layout(b, rest)))
+    assert set(range(a.size)) <= set(places)
+    values = brute.table(brute.modes_of(found))
+    assert values == [brute.at(brute.modes_of(a), p) for p in places], f"{a} / {b} -> {found}"
+    return "found"
+
+
+def logical_product(pick: Pick) -> str:
+    """(A, A* o B): copies of A at distinct places, in the order of B."""
+    a = draw.layout(pick, 8)
+    b = draw.layout(pick, 8)
+    modes_a = brute.modes_of(a)
+    try:
+        rest = cute.complement(a, a.size * b.cosize)
+        found = cute.logical_product(a, b)
+    except LayoutError:
+        return "none"
+    assert found[0] == a
+    assert cute.compatible(b.shape, found[1].shape)
+    copies = [brute.at(brute.modes_of(rest), place) for place in brute.table(brute.modes_of(b))]
+    expected = [copy + offset for copy in copies for offset in brute.table(modes_a)]
+    assert brute.table(brute.modes_of(found)) == expected, f"{a} x {b} -> {found}"
+    return "found"
+
+
+OPERATIONS = {
+    run.__name__: run
+    for run in (
+        composition,
+        complement,
+        right_inverse,
+        left_inverse,
+        coalesce,
+        logical_divide,
+        logical_product,
+    )
+}
+
+
+def judged(operation: str, pick: Pick) -> str:
+    """Run one case; "found", "none" or "skipped"."""
+    return OPERATIONS[operation](pick)
+
+
+def any_operation(pick: Pick) -> str:
+    """Composition half of the time, else one of the others."""
+    return one_of(pick, ["composition"] * 6 + list(OPERATIONS))
