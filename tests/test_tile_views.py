@@ -81,14 +81,14 @@ REFUSED: tuple[tuple[Callable[[Any], Any], type[Exception], str], ...] = (
     (lambda t: cute.local_tile(t, (8, 128), (0, 2**70)), tj.LayoutIndexError, "no tile"),
     (lambda t: cute.local_tile(t, (8, 128), (_, 0)), tj.LayoutError, "reach index 23 of dimension 0"),
     (lambda t: cute.local_tile(t, (8, 128, 1), (0, 0)), tj.LayoutError, "3 parts"),
-    (lambda t: cute.local_tile(t, (0, 128), (0, 0)), tj.LayoutError, ""),
-    (lambda t: cute.local_tile(t, "ab", (0, 0)), TypeError, ""),
-    (lambda t: cute.local_tile(t, (8.5, 1), (0, 0)), TypeError, ""),
-    (lambda t: cute.local_tile(t, (8, 1), (0.5, 0)), TypeError, ""),
+    (lambda t: cute.local_tile(t, (0, 128), (0, 0)), tj.LayoutError, "no elements"),
+    (lambda t: cute.local_tile(t, "ab", (0, 0)), TypeError, "tuple, not str"),
+    (lambda t: cute.local_tile(t, (8.5, 1), (0, 0)), TypeError, "not of float"),
+    (lambda t: cute.local_tile(t, (8, 1), (0.5, 0)), TypeError, "float"),
     (lambda t: cute.logical_divide(t, (8, 128)), tj.LayoutError, "reach index 23"),
     (lambda t: cute.logical_divide(t, cute.Layout(8)), tj.LayoutError, "one layout"),
     (lambda t: cute.local_tile(t, (4, 4), (0, 0)).__setitem__(0, 1), TypeError, "written whole"),
-    (lambda t: cute.local_tile(t, (4, 4), (0, 0)).__setitem__(..., np.zeros(3)), tj.LayoutError, ""),
+    (lambda t: cute.local_tile(t, (4, 4), (0, 0)).__setitem__(..., np.zeros(3)), tj.LayoutError, "broadcast"),
 )
 
 

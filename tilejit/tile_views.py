@@ -234,6 +234,8 @@ def logical_divide(t: Any, tiler: Any) -> Any:
 
 def _per_dimension(given: Any, t: TiledArray, what: str) -> tuple[Any, ...]:
     """One part a dimension, `_` behind those that are given."""
+    if isinstance(given, str):
+        raise TypeError(f"a {what} is a number, a layout, `_` or a tuple, not str")
     parts = tuple(given) if isinstance(given, tuple | list) else (given,)
     if isinstance(given, Layout) and t.ndim != 1:
         raise LayoutError(f"a {what} of one layout goes through all dimensions\n  give one a dimension")
