@@ -87,7 +87,11 @@ def cute_offsets(layout: Any, index: Sequence[NDArray[np.int64]]) -> NDArray[np.
         inner = cute_offsets(layout.inner, index) + layout.offset
         outer = layout.outer
         if not hasattr(outer, "base"):
-            return cute_offsets(outer, [inner])
+            digits = list(zip(_flat(outer.shape), _flat(outer.stride), strict=True))
+            total = np.zeros_like(inner)
+            for size, stride in digits[:-1]:
+                total, inner = total + inner % size * stride, inner // size
+            return total + inner * digits[-1][1] if digits else total  # the last digit goes on without end
         out = inner.copy()
         for k in range(outer.bits):
             source, target = outer.base + max(0, outer.shift) + k, outer.base + max(0, -outer.shift) + k
@@ -95,8 +99,6 @@ def cute_offsets(layout: Any, index: Sequence[NDArray[np.int64]]) -> NDArray[np.
         return out
     modes = layout.stride if isinstance(layout.stride, tuple) else (layout.stride,)
     shapes = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
-    if len(index) == 1 and len(shapes) > 1:  # one number for all modes
-        shapes, modes = (shapes,), (modes,)
     total = np.zeros_like(index[0]) if len(index) else np.zeros(1, np.int64)
     for at, sizes, strides in zip(index, shapes, modes, strict=True):
         for size, stride in zip(_flat(sizes), _flat(strides), strict=True):

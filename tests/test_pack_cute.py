@@ -222,3 +222,12 @@ def test_no_elements() -> None:
     assert tj.unpack(t).shape == (0, 4)
     assert tj.multi_index(t.spec, 3) is None
     assert tj.pack(np.zeros((0,), np.int8), "0:1").nbytes == 0
+
+
+@pytest.mark.parametrize("text", ["():()", "():() o 3 o ():()", "4:2 o 3 o ():()", "Sw<1,0,1> o 2 o ():()"])
+def test_no_dimensions(text: str) -> None:
+    t = tj.pack(np.float32(7), text, padding=1)
+    slot = int(cute_offsets(t.spec.layout, ())[0])
+    assert t.buffer.tolist() == [1] * slot + [7]
+    assert tj.unpack(t) == 7
+    assert tj.pack(np.ones((1, 3), np.int8), "((),3):((),2)").buffer.tolist() == [1, 0, 1, 0, 1]

@@ -38,7 +38,7 @@ def cute_access_map(shape: CuteShape) -> AccessMap:
     base = int(function((0,) * len(dims)))
 
     def offsets(rows: Offsets) -> Offsets:
-        return np.asarray(function(rows_of(dims, rows)) - base, np.int64)
+        return np.broadcast_to(np.asarray(function(rows_of(dims, rows)) - base, np.int64), rows.shape)
 
     whole = Opaque(prod(dims), offsets, -base, slots - 1 - base)
     return AccessMap(dims, (Root(tuple(range(len(dims))), whole),), base, bits, bits, (0, size), size, tail)

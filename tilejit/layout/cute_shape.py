@@ -279,7 +279,7 @@ def _found_reach(function: Function) -> tuple[int, int]:
         )
     ranges = []
     for start in range(0, count, CHUNK):
-        table = function(rows_of(sizes, np.arange(start, min(start + CHUNK, count))))
+        table = np.asarray(function(rows_of(sizes, np.arange(start, min(start + CHUNK, count)))))
         ranges.append((int(table.min()), int(table.max())))
     return min(low for low, _ in ranges), max(high for _, high in ranges)
 

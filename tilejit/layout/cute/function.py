@@ -40,6 +40,7 @@ class Function:
         """The offset of an index; integers, or int64 arrays that broadcast."""
         value: Any = 0
         for digits, at in zip(self.modes, index, strict=True):
+            value = value if digits else value + at * 0  # arrays broadcast, whatever they say
             for size, stride in digits:
                 value = value + at % size * stride
                 at = at // size
