@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from codegen.access import window_map
 from codegen.errors import LayoutError
 from codegen.ir import Element
 from codegen.pipeline import CopyProgram
 from codegen.threads import thread_count
+from codegen.windows import window_map
 from tilejit.basic_index import box_of_key, is_element
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
