@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numba import njit
 
 from codegen.simd.memory import (
@@ -23,6 +25,36 @@ from codegen.simd.memory import (
 from codegen.tiles import AHEAD_BYTES
 
 
+def part_of_line(moves: tuple[Any, ...]) -> Any:
+    """A routine for less than a line: at most two of the moves of 1, 2, 4, 8, 16 and 32 bytes."""
+    by_1, by_2, by_4, by_8, by_16, by_32 = moves
+
+    @njit(error_model="numpy")
+    def part(dst, src, count):
+        if count >= 32:
+            by_32(dst, src)
+            by_32(dst + count - 32, src + count - 32)
+        elif count >= 16:
+            by_16(dst, src)
+            by_16(dst + count - 16, src + count - 16)
+        elif count >= 8:
+            by_8(dst, src)
+            by_8(dst + count - 8, src + count - 8)
+        elif count >= 4:
+            by_4(dst, src)
+            by_4(dst + count - 4, src + count - 4)
+        elif count >= 2:
+            by_2(dst, src)
+            by_2(dst + count - 2, src + count - 2)
+        elif count == 1:
+            by_1(dst, src)
+
+    return part
+
+
+copy_part = part_of_line((move_1, move_2, move_4, move_8, move_16, move_32))
+
+
 @njit(error_model="numpy")
 def copy_run(dst, src, count):
     """Copy `count` bytes: whole vectors, then one more that overlaps the last."""
@@ -33,23 +65,8 @@ def copy_run(dst, src, count):
         for k in range(0, last, 64):
             move_64(dst + k, src + k)
         move_64(dst + last, src + last)
-    elif count >= 32:
-        move_32(dst, src)
-        move_32(dst + count - 32, src + count - 32)
-    elif count >= 16:
-        move_16(dst, src)
-        move_16(dst + count - 16, src + count - 16)
-    elif count >= 8:
-        move_8(dst, src)
-        move_8(dst + count - 8, src + count - 8)
-    elif count >= 4:
-        move_4(dst, src)
-        move_4(dst + count - 4, src + count - 4)
-    elif count >= 2:
-        move_2(dst, src)
-        move_2(dst + count - 2, src + count - 2)
-    elif count == 1:
-        move_1(dst, src)
+    else:
+        copy_part(dst, src, count)
 
 
 @njit(error_model="numpy")

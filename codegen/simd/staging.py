@@ -23,30 +23,12 @@ from codegen.simd.memory import (
     int64_at,
     prefetch_line,
 )
+from codegen.simd.runs import part_of_line
 from codegen.simd.transposes import Moved, block, block_columns, block_rows, part_transpose
 from codegen.tiles import LINE_BYTES
 
-
-@njit(error_model="numpy")
-def drain_part(dst, buffer, count):
-    """Less than a line out of the buffer: its bytes in at most two moves."""
-    if count >= 32:
-        drain_32(dst, buffer)
-        drain_32(dst + count - 32, buffer + count - 32)
-    elif count >= 16:
-        drain_16(dst, buffer)
-        drain_16(dst + count - 16, buffer + count - 16)
-    elif count >= 8:
-        drain_8(dst, buffer)
-        drain_8(dst + count - 8, buffer + count - 8)
-    elif count >= 4:
-        drain_4(dst, buffer)
-        drain_4(dst + count - 4, buffer + count - 4)
-    elif count >= 2:
-        drain_2(dst, buffer)
-        drain_2(dst + count - 2, buffer + count - 2)
-    elif count == 1:
-        drain_1(dst, buffer)
+drain_part = part_of_line((drain_1, drain_2, drain_4, drain_8, drain_16, drain_32))
+"""Less than a line out of a buffer."""
 
 
 @njit(error_model="numpy")
