@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import tilejit as tj
-from bench import peers
+from bench import peers, swizzles
 from bench.arrays import Array, aligned, bits, filled, flat_bytes, short_name, shrunk
 from bench.formats import BF16, BYTES, F16, F32, FORMATS, HALVES, IMAGES, S8, U32, WORDS, Dims, Format
 from bench.jobs import Case, Job
@@ -61,7 +61,7 @@ def cases(quick: bool) -> list[Case]:
     ]
     group, (pair, *_) = GROUPS[0], GROUPS[0].pairs(quick)
     dims = shrunk(group.shapes[0], group.dtype, quick)
-    return [*found, _case("NumPy's memory", group, pair, dims, np.empty)]
+    return [*found, _case("NumPy's memory", group, pair, dims, np.empty), *swizzles.cases(quick)]
 
 
 def _case(

@@ -6,6 +6,7 @@ merged row-major into one index m), and a tree says how m becomes an offset:
     Leaf(n, s)              m * s                               for 0 <= m < n
     Split(n, t, high, low)  high(m // t) + low(m % t)           XLA's tile step, a CuTe mode
     Window(n, tree, a, k)   tree(a + k * m)                     a slice of another tree
+    Switch(n, t, b, cases)  b[m // t] + cases[m // t](m % t)    a swizzle: one digit turns others round
     Opaque(n, f)            f(m), only known point by point     `*` at a later tile level
 
 The extent n is a bound at every node, not only at the top: partial tiles are Splits whose tile does not
@@ -56,6 +57,20 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class Switch:
+    """A digit that chooses the tree of what is below it: m -> starts[m // tile] + cases[m // tile](m % tile).
+
+    Where a bit of the offset is XORed with another, the other one chooses between walking it up or down.
+    starts[0] is 0; each case has `tile` indices and begins at 0.
+    """
+
+    extent: int
+    tile: int
+    starts: tuple[int, ...]
+    cases: tuple[Tree, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Opaque:
     """Offsets that only a function knows; every value lies within [lowest, highest]."""
 
@@ -65,7 +80,7 @@ class Opaque:
     highest: int
 
 
-Tree: TypeAlias = Leaf | Split | Window | Opaque
+Tree: TypeAlias = Leaf | Split | Window | Switch | Opaque
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +99,8 @@ class AccessMap:
     or is None where the storage is somebody's strided array and padding has no meaning. `element_bits`
     is the width of one element in this storage. `tail` counts the slots behind the last tile. `bounds`
     are the offsets that may be touched, [low, stop) in units, known apart from the roots: kernels are
-    proven against them.
+    proven against them. `compact` says that the storage trees, which begin at the first slot, hit every
+    slot before the tail once, so that the padding is what lies outside their bounds.
     """
 
     dims: tuple[int, ...]
@@ -95,6 +111,7 @@ class AccessMap:
     bounds: tuple[int, int]
     slots: int | None = None
     tail: int = 0
+    compact: bool = True
 
     @property
     def width(self) -> int:
@@ -149,8 +166,20 @@ def evaluate(tree: Tree, index: Any) -> Any:
             return evaluate(high, index // tile) + evaluate(low, index % tile)
         case Window(_, inner, start, step):
             return evaluate(inner, start + step * index) - evaluate(inner, start)
+        case Switch():
+            return _evaluate_switch(tree, index)
         case Opaque(_, offsets, _, _):
             return offsets(np.asarray(index, dtype=np.int64))
+
+
+def _evaluate_switch(tree: Switch, index: Any) -> Any:
+    which, below = index // tree.tile, index % tree.tile
+    if not isinstance(index, np.ndarray):
+        return tree.starts[which] + evaluate(tree.cases[which], below)
+    out = np.take(np.asarray(tree.starts, np.int64), which)
+    for k, case in enumerate(tree.cases):
+        out = out + np.where(which == k, evaluate(case, below), 0)
+    return out
 
 
 def truncate(tree: Tree, extent: int) -> Tree:
@@ -162,6 +191,11 @@ def truncate(tree: Tree, extent: int) -> Tree:
             if extent <= tile:
                 return truncate(low, extent)
             return Split(extent, tile, truncate(high, ceil_div(extent, tile)), truncate(low, tile))
+        case Switch(_, tile, starts, cases):
+            if extent <= tile:
+                return truncate(cases[0], extent)
+            count = ceil_div(extent, tile)
+            return Switch(extent, tile, starts[:count], cases[:count])
         case _:
             return replace(tree, extent=extent)
 
@@ -176,6 +210,8 @@ def coalesce(tree: Tree) -> Tree:
             return Leaf(extent, stride if extent > 1 else 0)
         case Window():
             return _coalesce_window(tree)
+        case Switch():
+            return _coalesce_switch(tree)
         case Opaque():
             return tree
     high, low = coalesce(tree.high), coalesce(tree.low)
@@ -196,6 +232,17 @@ def coalesce(tree: Tree) -> Tree:
     return Split(extent, tile, high, low)
 
 
+def _coalesce_switch(tree: Switch) -> Tree:
+    """A switch with as few digits; none at all where its cases are one."""
+    if tree.extent <= tree.tile:
+        return coalesce(truncate(tree, tree.extent))
+    cases = tuple(coalesce(case) for case in tree.cases)
+    step = tree.starts[1]
+    if all(case == cases[0] for case in cases) and tree.starts == tuple(k * step for k in range(len(cases))):
+        return coalesce(Split(tree.extent, tree.tile, Leaf(len(cases), step), cases[0]))
+    return replace(tree, cases=cases)
+
+
 def _coalesce_window(window: Window) -> Tree:
     """A window that needs no window: on a leaf, on whole tiles, or inside one tile."""
     extent, start, step = window.extent, window.start, window.step
@@ -214,6 +261,10 @@ def _coalesce_window(window: Window) -> Tree:
                 return coalesce(Split(extent, tile, upper, low))
             if step % tile == 0:
                 return coalesce(Window(extent, high, start // tile, step // tile))
+            return Window(extent, tree, start, step)
+        case Switch(_, tile, _, cases):
+            if start // tile == (start + step * (extent - 1)) // tile:
+                return coalesce(Window(extent, cases[start // tile], start % tile, step))
             return Window(extent, tree, start, step)
         case Window(_, inner, start0, step0):
             return coalesce(Window(extent, inner, start0 + step0 * start, step0 * step))
@@ -239,8 +290,20 @@ def split(tree: Tree, tile: int) -> tuple[Tree, Tree] | None:
         case Window(extent, inner, start, 1):
             pair = split(inner, tile) if start % tile == 0 and tile < inner.extent else None
             return pair and (Window(ceil_div(extent, tile), pair[0], start // tile, 1), pair[1])
+        case Switch() if tree.tile % tile == 0 and tile < tree.tile:
+            return _split_cases(tree, tile)
         case _:
             return None
+
+
+def _split_cases(tree: Switch, tile: int) -> tuple[Tree, Tree] | None:
+    """The low digit that all cases share, if they do."""
+    pairs = [split(case, tile) for case in tree.cases]
+    highs = tuple(pair[0] for pair in pairs if pair)
+    lows = {coalesce(pair[1]) for pair in pairs if pair}
+    if len(highs) < len(pairs) or len(lows) > 1:
+        return None
+    return Switch(ceil_div(tree.extent, tile), tree.tile // tile, tree.starts, highs), lows.pop()
 
 
 def cuts(tree: Tree) -> frozenset[int]:
@@ -251,6 +314,9 @@ def cuts(tree: Tree) -> frozenset[int]:
             return frozenset({tile} | {tile * c for c in cuts(high)} | inner)
         case Window(_, inner_tree, start, 1):
             return frozenset(gcd(c, start) for c in cuts(inner_tree)) - {1}
+        case Switch(_, tile, _, cases):
+            shared = {c for case in cases for c in cuts(case) if c < tile and tile % c == 0}
+            return frozenset(c for c in shared if _split_cases(tree, c))
         case _:
             return frozenset()
 
@@ -272,6 +338,8 @@ def _offset_range(tree: Tree, extent: int) -> tuple[int, int]:
             inner = _offset_range(tree.tree, tree.tree.extent)
             first = int(evaluate(tree.tree, tree.start))
             return inner[0] - first, inner[1] - first
+        case Switch():
+            return _switch_range(tree, extent)
     if extent <= tree.tile:
         return _offset_range(tree.low, extent)
     whole, rest = divmod(extent, tree.tile)
@@ -282,6 +350,16 @@ def _offset_range(tree: Tree, extent: int) -> tuple[int, int]:
         lower = _offset_range(tree.low, rest)
         lowest, highest = min(lowest, first + lower[0]), max(highest, first + lower[1])
     return lowest, highest
+
+
+def _switch_range(tree: Switch, extent: int) -> tuple[int, int]:
+    ranges = [
+        (start + low, start + high)
+        for k, (start, case) in enumerate(zip(tree.starts, tree.cases, strict=True))
+        if k * tree.tile < extent
+        for low, high in [_offset_range(case, min(tree.tile, extent - k * tree.tile))]
+    ]
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
 def map_offset(access: AccessMap, index: tuple[Any, ...]) -> Any:
@@ -330,54 +408,6 @@ def _unmerge(dims: tuple[int, ...], tree: Tree, extents: tuple[int, ...]) -> lis
     return [Root(dims, tree)]
 
 
-def window_map(
-    access: AccessMap, starts: tuple[int, ...], steps: tuple[int, ...], extents: tuple[int, ...]
-) -> AccessMap:
-    """The map of a box of the array: element k of dimension d is element starts[d] + steps[d]*k.
-
-    The box has no slots of its own: padding belongs to the whole. Merged dimensions become one opaque root.
-    """
-    if 0 in extents:
-        return replace(access, dims=extents, roots=(), slots=None, tail=0)
-    roots: list[Root] = []
-    for root in logical_roots(access):
-        if len(root.dims) == 1:
-            d = root.dims[0]
-            roots.append(Root((d,), coalesce(Window(extents[d], root.tree, starts[d], steps[d]))))
-        elif all(starts[d] == 0 and steps[d] == 1 and extents[d] == access.dims[d] for d in root.dims):
-            roots.append(root)
-        else:
-            roots.append(_merged_window(root, access.dims, starts, steps, extents))
-    base = int(map_offset(access, starts))
-    return replace(access, dims=extents, roots=tuple(roots), base=base, slots=None, tail=0)
-
-
-def _merged_window(
-    root: Root,
-    dims: tuple[int, ...],
-    starts: tuple[int, ...],
-    steps: tuple[int, ...],
-    extents: tuple[int, ...],
-) -> Root:
-    def outer_index(index: Offsets) -> Offsets:
-        merged = np.zeros_like(index)
-        rest, digits = index, []
-        for d in reversed(root.dims):
-            digits.append((d, rest % extents[d]))
-            rest = rest // extents[d]
-        for d, k in reversed(digits):
-            merged = merged * dims[d] + (starts[d] + steps[d] * k)
-        return merged
-
-    first = int(evaluate(root.tree, int(outer_index(np.zeros(1, np.int64))[0])))
-    lowest, highest = offset_range(root.tree)
-    extent = 1
-    for d in root.dims:
-        extent *= extents[d]
-    offsets: Callable[[Offsets], Offsets] = lambda index: evaluate(root.tree, outer_index(index)) - first  # noqa: E731
-    return Root(root.dims, Opaque(extent, offsets, lowest - first, highest - first))
-
-
 def _scaled(tree: Tree, old: int, new: int) -> Tree:
     match tree:
         case Leaf(extent, stride):
@@ -386,6 +416,9 @@ def _scaled(tree: Tree, old: int, new: int) -> Tree:
             return Split(extent, tile, _scaled(high, old, new), _scaled(low, old, new))
         case Window(extent, inner, start, step):
             return Window(extent, _scaled(inner, old, new), start, step)
+        case Switch(extent, tile, starts, cases):
+            scaled = tuple(_scaled(case, old, new) for case in cases)
+            return Switch(extent, tile, tuple(start * old // new for start in starts), scaled)
         case Opaque(extent, offsets, lowest, highest):
             return Opaque(
                 extent, lambda index: offsets(index) * old // new, lowest * old // new, highest * old // new

@@ -22,6 +22,15 @@ from codegen.schedule import (
 )
 from codegen.tiles import LINE_BYTES
 
+PIECE_BYTES = (8, 16, 32)
+"""Elements of so many bytes fill lines as pieces, where the source has them in another order."""
+
+SHORT_PIECES = 8
+"""A longer loop needs no table."""
+
+MOST_PIECES = 1 << 10
+"""Pieces that one table lists: 8 KiB."""
+
 INTERLEAVES = (2, 3, 4, 8)
 """Short digits that are worth a kernel with the digit as a constant."""
 
@@ -166,7 +175,7 @@ def _streams(nest: LoopNest, mode: Mode, inner: tuple[str, ...], interleave: str
     """Whether the transfer writes whole lines; packing element by element at any step does not."""
     if mode in ("pack bits", "unpack bits"):
         return len(inner) == 2 or _loose_step(nest, inner[0]) == 8
-    return mode == "run" or interleave != ""
+    return mode in ("run", "pieces") or interleave != ""
 
 
 def _loose_step(nest: LoopNest, axis: str) -> int:
@@ -240,7 +249,8 @@ def _transfer(nest: LoopNest, *, past_cache: bool) -> tuple[Mode, tuple[str, ...
         return ("fill", (row.axis,), "") if row else ("elements", _minor_axis(nest), "")
     column = _unit(nest, "src", width)
     if row is None or column is None or src is None:
-        return "elements", _minor_axis(nest), ""
+        pieces = _pieces(nest, row) if row else ()
+        return ("pieces", pieces, "") if pieces else ("elements", _minor_axis(nest), "")
     if row is column:
         return "run", (row.axis,), ""
     rows, columns = int_size(row.extent), int_size(column.extent)
@@ -252,6 +262,21 @@ def _transfer(nest: LoopNest, *, past_cache: bool) -> tuple[Mode, tuple[str, ...
     long, short = (column, row) if interleave == "dst" else (row, column)
     joined = joined_axes(nest, long, short, interleave, past_cache=past_cache) if interleave else ()
     return "interleave" if interleave else "transpose", (column.axis, row.axis, *joined), interleave
+
+
+def _pieces(nest: LoopNest, row: For) -> tuple[str, ...]:
+    """Loops that follow each other in the destination, the first one short, if together they fill lines."""
+    _, dst = refs(scalar(nest))
+    width = nest.buffer("dst").element.bits // 8
+    if width not in PIECE_BYTES or nest.table_loop or int_size(row.extent) > SHORT_PIECES:
+        return ()
+    taken, count = [row], int_size(row.extent)
+    while following := next((x for x in nest.loops if dst.stride(x.axis) == count * width), None):
+        if count * int_size(following.extent) > MOST_PIECES:
+            break
+        taken.append(following)
+        count *= int_size(following.extent)
+    return tuple(x.axis for x in taken) if count * width >= LINE_BYTES else ()
 
 
 def _converting(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:

@@ -80,7 +80,8 @@ def _wholes(copy: LoweredCopy, *, padded: bool) -> list[_Whole]:
         pads = (p for p in copy.pads if p.volume)
         boxes += [(0, p.dst_base, tuple((n, 0, s) for n, s in p.digits), True) for p in pads]
     out = []
-    for src, dst, digits, fills in boxes:
+    for box in boxes:
+        src, dst, digits, fills = _forward(*box)
         kept = sorted((d for d in digits if d[0] > 1), key=lambda d: d[2])
         run = width
         while kept and kept[0][2] == run and (fills or kept[0][1] == run):
@@ -91,14 +92,29 @@ def _wholes(copy: LoweredCopy, *, padded: bool) -> list[_Whole]:
     return out
 
 
+def _forward(
+    src: int, dst: int, digits: tuple[Digit, ...], fills: bool
+) -> tuple[int, int, tuple[Digit, ...], bool]:
+    """The same box with no digit that walks the destination backwards."""
+    for extent, src_step, dst_step in digits:
+        if dst_step < 0:
+            src, dst = src + (extent - 1) * src_step, dst + (extent - 1) * dst_step
+    return src, dst, tuple((n, -s, -d) if d < 0 else (n, s, d) for n, s, d in digits), fills
+
+
 def _shares_lines(wholes: list[_Whole], width: int) -> bool:
     """Whether runs of the copy, by bytes for the most part, are short, and share lines of the destination.
 
     Single elements are not runs: they are transposed in registers.
     """
-    largest = max((w for w in wholes if not w.fills), key=lambda w: w.run * prod(d[0] for d in w.digits))
-    aligned = all(x % LINE_BYTES == 0 for x in (largest.place, largest.run, *(d[2] for d in largest.digits)))
-    return max(LEAST_MOVE, width + 1) <= largest.run < SHORT_RUN and not aligned
+
+    def short(whole: _Whole) -> bool:
+        places = whole.place, whole.run, *(d[2] for d in whole.digits)
+        aligned = all(x % LINE_BYTES == 0 for x in places)
+        return max(LEAST_MOVE, width + 1) <= whole.run < SHORT_RUN and not aligned
+
+    moved = [(w.run * prod(d[0] for d in w.digits), short(w)) for w in wholes if not w.fills]
+    return 2 * sum(size for size, is_short in moved if is_short) > sum(size for size, _ in moved)
 
 
 def _cuts(wholes: list[_Whole], stop: int) -> Iterator[tuple[int, int]]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from codegen.errors import KernelError
 from codegen.ir import (
     Convert,
+    CopyPieces,
     CopyRun,
     Elementwise,
     Fill,
@@ -127,6 +128,11 @@ class _Run:
                 to, at, n = self.place(dst, env), self.place(src, env), self.size(count)
                 for k in range(n):
                     self.move(to + k, at + k, 8, 8)
+            case CopyPieces(dst, src, width, count, places):
+                to, at = self.place(dst, env), self.place(src, env)
+                offsets = places.offsets if places.digits else self.tables[LINE_TABLE]
+                for k in range(self.size(count)):
+                    self.move(to + k * width, at + int(offsets[k]), 8 * width, 8 * width)
             case FillRun(dst, count):
                 to, pattern = self.place(dst, env), self.pattern()
                 for k in range(self.size(count)):

@@ -102,6 +102,21 @@ class CopyRun:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyPieces:
+    """Write `count` pieces of `width` bytes side by side, each from its place in the source.
+
+    `places` says where they are; `stream` sends whole lines past the cache.
+    """
+
+    dst: Ref
+    src: Ref
+    width: int
+    count: Size
+    places: PackedLines
+    stream: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class FillRun:
     """Write the padding pattern over `count` bytes side by side."""
 
@@ -233,7 +248,16 @@ class ForEach:
 
 
 Transfer: TypeAlias = (
-    Store | CopyRun | FillRun | Interleave | Transpose | Gather | Elementwise | PackBits | UnpackBits
+    Store
+    | CopyRun
+    | CopyPieces
+    | FillRun
+    | Interleave
+    | Transpose
+    | Gather
+    | Elementwise
+    | PackBits
+    | UnpackBits
 )
 Stmt: TypeAlias = For | ForEach | Transfer
 
@@ -294,10 +318,22 @@ def refs(stmt: Transfer) -> tuple[Ref | None, Ref]:
             return (None if isinstance(value, Fill) else _load(value).ref), ref
         case FillRun(dst):
             return None, dst
-        case CopyRun(dst, src) | Interleave(dst, src) | Transpose(dst, src) | Gather(dst, src):
+        case CopyRun(dst, src) | CopyPieces(dst, src) | Interleave(dst, src):
+            return src, dst
+        case Transpose(dst, src) | Gather(dst, src):
             return src, dst
         case PackBits(dst, src) | UnpackBits(dst, src):
             return src, dst
+
+
+def line_table(stmt: Transfer) -> PackedLines | None:
+    """The table of places that a transfer reads, where it reads one."""
+    match stmt:
+        case CopyPieces():
+            return stmt.places
+        case Interleave():
+            return stmt.lines
+    return None
 
 
 def _load(value: Expr) -> Load:

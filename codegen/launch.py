@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir import Gather, Interleave, Transpose
+from codegen.ir import Gather, Transpose, line_table
 from codegen.kernel import Step
 from codegen.lazy import lazy
 from codegen.passes.normalise import int_size
@@ -77,9 +77,9 @@ class Launch:
         if self.stretches:
             front += [0, self.stretches.pieces.ctypes.data, 0, self._pattern.ctypes.data]
             return np.array(front, np.int64)
-        inner = self.step.vectorised.innermost
-        if isinstance(inner, Interleave) and inner.lines:
-            front.append(inner.lines.offsets.ctypes.data)
+        lines = line_table(self.step.vectorised.innermost)
+        if lines:
+            front.append(lines.offsets.ctypes.data)
         values = [*front, *(self.fill or ()), *(value for _, value in self.step.sizes)]
         return np.array([v - (1 << 64) if v >= 1 << 63 else v for v in values], np.int64)
 

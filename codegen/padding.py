@@ -37,13 +37,14 @@ def lower_padding(dst: AccessMap) -> tuple[tuple[PadBox, ...], bool]:
     if dst.slots is None:
         return (), False
     width = dst.element_bits // dst.unit_bits
-    tail = (PadBox(dst.base + (dst.slots - dst.tail) * width, ((dst.tail, width),)),) if dst.tail else ()
+    start = dst.bounds[0]
+    tail = (PadBox(start + (dst.slots - dst.tail) * width, ((dst.tail, width),)),) if dst.tail else ()
     if 0 in dst.dims:
-        every = (PadBox(dst.base, ((dst.slots, width),)),) if dst.slots else ()
+        every = (PadBox(start, ((dst.slots, width),)),) if dst.slots else ()
         return every, False
     if dst.slots - dst.tail == dst.elements:
         return tail, False
-    if dst.is_opaque:
+    if dst.is_opaque or not dst.compact:
         return tail, True
     trees = [root.tree for root in sorted(dst.roots, key=lambda r: _contiguity(r.tree))]
     out: list[PadBox] = []

@@ -130,7 +130,7 @@ def compile_copy(
     launches: list[Launch] = []
     if padding is not None:
         if lowered.fill_first and dst.slots:
-            every = PadBox(dst.base, ((dst.slots - dst.tail, dst.width),))
+            every = PadBox(dst.bounds[0], ((dst.slots - dst.tail, dst.width),))
             first += make.pad(every)
         for pad in lowered.pads:
             launches += make.pad(pad)

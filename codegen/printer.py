@@ -5,6 +5,7 @@ from __future__ import annotations
 from codegen.ir import (
     Buffer,
     Convert,
+    CopyPieces,
     CopyRun,
     Elementwise,
     Expr,
@@ -66,6 +67,13 @@ def format_transfer(stmt: Transfer) -> str:
         case CopyRun(dst, src, count, stream):
             how = ", streamed" if stream else ""
             return f"{format_ref(dst)} <- {format_ref(src)}, {format_size(count)} bytes{how}"
+        case CopyPieces(dst, src, width, count, places, stream):
+            how = ", streamed" if stream else ""
+            places_text = " x ".join(f"{n} at {stride}" for n, stride in places.digits) or "by a table"
+            return (
+                f"{format_ref(dst)} <- pieces of {format_ref(src)}, {format_size(count)} of {width} bytes, "
+                f"{places_text}{how}"
+            )
         case FillRun(dst, count):
             return f"{format_ref(dst)} <- padding, {format_size(count)} bytes"
         case Interleave(dst, src, width, rows, columns, row_step, column_step, side, stream, packed):

@@ -6,15 +6,15 @@ refinement, their offsets are a table that the copy fills in when it runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import product
 from math import gcd, lcm, prod
 from typing import TypeAlias
 
 import numpy as np
 
-from codegen.access import Leaf, Offsets, Tree, ceil_div, coalesce, cuts, evaluate, split
+from codegen.access import Leaf, Offsets, Switch, Tree, ceil_div, coalesce, cuts, evaluate, split
 
 Digit: TypeAlias = tuple[int, int, int]
 """(extent, source stride, destination stride)."""
@@ -50,7 +50,17 @@ class PairTable:
     dst: OffsetFunction
 
 
-PairTree: TypeAlias = PairLeaf | PairSplit | PairTable
+@dataclass(frozen=True, slots=True)
+class PairSwitch:
+    """A digit that chooses the tree below it; `starts` are (source, destination) offsets of the cases."""
+
+    extent: int
+    tile: int
+    starts: tuple[tuple[int, int], ...]
+    cases: tuple[PairTree, ...]
+
+
+PairTree: TypeAlias = PairLeaf | PairSplit | PairSwitch | PairTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,9 @@ def refine(a: Tree, b: Tree) -> PairTree:
     extent = a.extent
     if isinstance(a, Leaf) and isinstance(b, Leaf):
         return PairLeaf(extent, a.stride, b.stride)
+    chosen = _refine_switch(a, b)
+    if chosen:
+        return chosen
     cuts_a, cuts_b = cuts(a), cuts(b)
     candidates: Iterable[int] = [
         *sorted(cuts_a | cuts_b, reverse=True),
@@ -89,8 +102,34 @@ def refine(a: Tree, b: Tree) -> PairTree:
     return PairTable(extent, lambda m: evaluate(a, m), lambda m: evaluate(b, m))
 
 
+def _refine_switch(a: Tree, b: Tree) -> PairTree | None:
+    """The pair where one side is a switch, and the other can be cut where it chooses."""
+    switch = a if isinstance(a, Switch) else b
+    if not isinstance(switch, Switch):
+        return None
+    tile, count = switch.tile, len(switch.cases)
+    sides = _cases(a, tile, count), _cases(b, tile, count)
+    if sides[0] is None or sides[1] is None:
+        return None
+    (starts_a, cases_a), (starts_b, cases_b) = sides[0], sides[1]
+    cases = tuple(refine(x, y) for x, y in zip(cases_a, cases_b, strict=True))
+    return PairSwitch(a.extent, tile, tuple(zip(starts_a, starts_b, strict=True)), cases)
+
+
+def _cases(tree: Tree, tile: int, count: int) -> tuple[tuple[int, ...], tuple[Tree, ...]] | None:
+    """The starts and the trees of `count` parts of a tree, `tile` indices each; None where it has no cut."""
+    if isinstance(tree, Switch) and tree.tile == tile:
+        return tree.starts, tree.cases
+    pair = split(tree, tile)
+    if pair is None:
+        return None
+    return tuple(int(evaluate(pair[0], k)) for k in range(count)), (pair[1],) * count
+
+
 def coalesce_pair(tree: PairTree) -> PairTree:
     """Merge digits of one root that both sides walk as one; the bound rides on the result."""
+    if isinstance(tree, PairSwitch):
+        return replace(tree, cases=tuple(coalesce_pair(case) for case in tree.cases))
     if not isinstance(tree, PairSplit):
         return tree
     high, low = coalesce_pair(tree.high), coalesce_pair(tree.low)
@@ -109,6 +148,9 @@ def pair_offsets(tree: PairTree, index: int) -> tuple[int, int]:
         case PairSplit(_, tile, high, low):
             a, b = pair_offsets(high, index // tile), pair_offsets(low, index % tile)
             return a[0] + b[0], a[1] + b[1]
+        case PairSwitch(_, tile, starts, cases):
+            a, b = starts[index // tile], pair_offsets(cases[index // tile], index % tile)
+            return a[0] + b[0], a[1] + b[1]
         case PairTable(_, src_of, dst_of):
             m = np.array([index], np.int64)
             return int(src_of(m)[0]), int(dst_of(m)[0])
@@ -121,6 +163,12 @@ def tree_boxes(tree: PairTree) -> list[Box]:
             return [Box(0, 0, ((extent, src, dst),))]
         case PairTable():
             return [Box(0, 0, (), (tree,))]
+        case PairSwitch():
+            return [
+                replace(box, src_base=box.src_base + start[0], dst_base=box.dst_base + start[1])
+                for start, case in _bounded_cases(tree)
+                for box in tree_boxes(case)
+            ]
     whole, rest = divmod(tree.extent, tree.tile)
     out: list[Box] = []
     if whole:
@@ -140,12 +188,22 @@ def tree_boxes(tree: PairTree) -> list[Box]:
     return out
 
 
+def _bounded_cases(tree: PairSwitch) -> Iterator[tuple[tuple[int, int], PairTree]]:
+    """The start of each case that the bound leaves, and as much of its tree."""
+    for k, (start, case) in enumerate(zip(tree.starts, tree.cases, strict=True)):
+        left = tree.extent - k * tree.tile
+        if left > 0:
+            yield start, case if left >= tree.tile else _truncated(case, left)
+
+
 def _truncated(tree: PairTree, extent: int) -> PairTree:
     match tree:
         case PairLeaf(_, src, dst):
             return PairLeaf(extent, src, dst)
         case PairTable(_, src_of, dst_of):
             return PairTable(extent, src_of, dst_of)
+        case PairSwitch():
+            return _truncated(tree.cases[0], extent) if extent <= tree.tile else replace(tree, extent=extent)
     if extent <= tree.tile:
         return _truncated(tree.low, extent)
     return PairSplit(extent, tree.tile, _truncated(tree.high, ceil_div(extent, tree.tile)), tree.low)
@@ -153,6 +211,8 @@ def _truncated(tree: PairTree, extent: int) -> PairTree:
 
 def count_boxes(tree: PairTree) -> int:
     """How many boxes `tree_boxes` gives, without making them."""
+    if isinstance(tree, PairSwitch):
+        return sum(count_boxes(case) for _, case in _bounded_cases(tree))
     if not isinstance(tree, PairSplit):
         return 1
     whole, rest = divmod(tree.extent, tree.tile)
@@ -171,5 +231,11 @@ def _evaluate_pair(tree: PairTree, index: Offsets, side: int) -> Offsets:
             return index * (dst if side else src)
         case PairSplit(_, tile, high, low):
             return _evaluate_pair(high, index // tile, side) + _evaluate_pair(low, index % tile, side)
+        case PairSwitch(_, tile, starts, cases):
+            which, below = index // tile, index % tile
+            out = np.take(np.array([start[side] for start in starts], np.int64), which)
+            for k, case in enumerate(cases):
+                out = out + np.where(which == k, _evaluate_pair(case, below, side), 0)
+            return np.asarray(out, np.int64)
         case PairTable(_, src_of, dst_of):
             return (dst_of if side else src_of)(index)

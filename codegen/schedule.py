@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Mode: TypeAlias = Literal[
-    "run", "fill", "interleave", "transpose", "gather", "elements", "pack bits", "unpack bits"
+    "run", "pieces", "fill", "interleave", "transpose", "gather", "elements", "pack bits", "unpack bits"
 ]
 
 OUTER_RANKS = (2, 4, 6)
@@ -67,7 +67,7 @@ class Schedule:
     mode         what the innermost loops become
     outer        the loops that stay loops, outermost first; the first one is shared among threads
     inner        the loops that the transfer takes in: () | (run,) | (columns, rows); the packed one is last;
-                 behind an interleave's, the digits joined to its long one
+                 behind an interleave's, the digits joined to its long one; all of them where they are pieces
     interleave   the side ("dst" or "src") whose short digit is a constant, for that mode
     transpose    how a transposed copy is cut and written, for that mode
     rank         outer loops after padding with loops of one

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from codegen.choose_transpose import misaligned
-from codegen.ir import Interleave, LoopNest, Transpose, refs
+from codegen.ir import LoopNest, Transpose, line_table, refs
 from codegen.kernel import Step, kernel_for
 from codegen.launch import GRID_ARGUMENTS, OFFSET_ARGUMENTS, Launch
 from codegen.passes.fix_sizes import fix_sizes
@@ -52,7 +52,7 @@ def step_of(
     inner = vectorised.innermost
     front = OFFSET_ARGUMENTS if tables else ()
     grid = GRID_ARGUMENTS if isinstance(inner, Transpose) else ()
-    lines = (LINE_TABLE,) if isinstance(inner, Interleave) and inner.lines else ()
+    lines = (LINE_TABLE,) if line_table(inner) else ()
     fills = ("fill_low", "fill_high") if refs(inner)[0] is None else ()
     kernel = kernel_for(lifted, (*front, *grid, *lines, *fills, *(name for name, _ in sizes)))
     return Step(nest, schedule, vectorised, kernel, sizes)

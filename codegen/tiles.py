@@ -51,7 +51,8 @@ def block_shape(width: int, block: str) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class PackedLines:
-    """Where the lines of rows that are packed together lie, when those rows are joined from several digits.
+    """Where the lines of rows that are packed together lie, when those rows are joined from several digits;
+    or pieces of a line that are far from each other.
 
     digits  (count, stride in bytes), most minor first: lines of the first digit, then the digits that follow
             it; none where a table at run time says it

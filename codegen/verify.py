@@ -10,11 +10,11 @@ from math import prod
 
 import numpy as np
 
-from codegen.access import Leaf, Offsets, Opaque, Split, Tree, Window, ceil_div, map_offset
+from codegen.access import Leaf, Offsets, Opaque, Split, Switch, Tree, Window, ceil_div, map_offset
 from codegen.errors import KernelError
 from codegen.ir import For, LoopNest, Store, refs
 from codegen.lower_copy import LoweredCopy
-from codegen.refine import Box, PairLeaf, PairSplit, PairTable, PairTree
+from codegen.refine import Box, PairLeaf, PairSplit, PairSwitch, PairTable, PairTree
 
 PROBES = 64
 """Random indices that `check_probes` compares, besides the corners."""
@@ -56,6 +56,13 @@ def check_tree(tree: Tree) -> None:
                 )
             check_tree(high)
             check_tree(low)
+        case Switch(extent, tile, starts, cases):
+            if len(starts) != len(cases) or len(cases) * tile < extent or starts[0]:
+                raise KernelError(f"verify: a switch of {extent} by {tile} has {len(cases)} cases")
+            for case in cases:
+                if case.extent != tile:
+                    raise KernelError(f"verify: a case of {case.extent} in a switch by {tile}")
+                check_tree(case)
 
 
 def check_pair_tree(tree: PairTree) -> None:
@@ -71,6 +78,11 @@ def check_pair_tree(tree: PairTree) -> None:
                 )
             check_pair_tree(high)
             check_pair_tree(low)
+        case PairSwitch(extent, tile, starts, cases):
+            if len(starts) != len(cases) or len(cases) * tile < extent:
+                raise KernelError(f"verify: a common switch of {extent} by {tile} has {len(cases)} cases")
+            for case in cases:
+                check_pair_tree(case)
 
 
 def check_volumes(copy: LoweredCopy) -> None:

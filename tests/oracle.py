@@ -59,6 +59,8 @@ def _merged(extents: Sequence[int], tile: Sequence[int]) -> tuple[int, ...]:
 
 def slots_of(shape: Any) -> NDArray[np.int64]:
     """`slots_by_definition` for a Shape; slots that fill the last byte of a packed buffer are padding too."""
+    if not hasattr(shape.layout, "minor_to_major") and shape.layout is not None:
+        return _slots_of_cute(shape)
     layout = shape.layout
     order = layout.minor_to_major if layout else tuple(reversed(range(len(shape.dimensions))))
     tiles = layout.tiles if layout else ()
@@ -66,6 +68,54 @@ def slots_of(shape: Any) -> NDArray[np.int64]:
     slots = slots_by_definition(shape.dimensions, order, tiles, shape.padded_dimensions, tail)
     group = 8 // shape.bits if shape.bits < 8 else 1
     return _padded(slots, [-(-slots.size // group) * group])
+
+
+def _slots_of_cute(shape: Any) -> NDArray[np.int64]:
+    """The same for a CuTe layout: every element put at its offset, the buffer as long as the box reaches."""
+    index = tuple(np.indices(shape.dimensions).reshape(len(shape.dimensions), -1))
+    box = tuple(np.indices(_sizes(shape.layout)).reshape(len(shape.dimensions), -1))
+    reach = cute_offsets(shape.layout, box)
+    slots = np.full(int(reach.max()) + 1 if reach.size else 0, PADDING, np.int64)
+    slots[cute_offsets(shape.layout, index)] = np.arange(prod(shape.dimensions))
+    group = 8 // shape.bits if shape.bits < 8 else 1
+    return _padded(slots, [-(-slots.size // group) * group])
+
+
+def cute_offsets(layout: Any, index: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The offsets of a CuTe layout at an index a mode, by its definition."""
+    if hasattr(layout, "inner"):
+        inner = cute_offsets(layout.inner, index) + layout.offset
+        outer = layout.outer
+        if not hasattr(outer, "base"):
+            digits = list(zip(_flat(outer.shape), _flat(outer.stride), strict=True))
+            total = np.zeros_like(inner)
+            for size, stride in digits[:-1]:
+                total, inner = total + inner % size * stride, inner // size
+            return total + inner * digits[-1][1] if digits else total  # the last digit goes on without end
+        out = inner.copy()
+        for k in range(outer.bits):
+            source, target = outer.base + max(0, outer.shift) + k, outer.base + max(0, -outer.shift) + k
+            out ^= (inner >> source & 1) << target
+        return out
+    modes = layout.stride if isinstance(layout.stride, tuple) else (layout.stride,)
+    shapes = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
+    total = np.zeros_like(index[0]) if len(index) else np.zeros(1, np.int64)
+    for at, sizes, strides in zip(index, shapes, modes, strict=True):
+        for size, stride in zip(_flat(sizes), _flat(strides), strict=True):
+            total = total + at % size * stride
+            at = at // size
+    return total
+
+
+def _sizes(layout: Any) -> tuple[int, ...]:
+    while hasattr(layout, "inner"):
+        layout = layout.inner
+    shapes = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
+    return tuple(prod(_flat(sizes)) for sizes in shapes)
+
+
+def _flat(value: Any) -> tuple[int, ...]:
+    return sum(map(_flat, value), ()) if isinstance(value, tuple) else (value,)
 
 
 def element_bytes(array: Array) -> NDArray[np.uint8]:

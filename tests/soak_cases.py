@@ -29,15 +29,21 @@ from tests.oracle import (
 )
 from tests.replay import INTERPRETED_BYTES, Watched, interpreted, watching
 from tests.soak_copies import copy_arrays
+from tests.soak_layouts import gather, relay
 from tilejit import convert, copies, plan
 from tilejit.convert import pack, unpack
+from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape
+from tilejit.relayout import relayout_program
 from tilejit.tiled_array import TiledArray
 
 Array = NDArray[Any]
 ARENA_BYTES = 24 << 20
-KINDS = ("pack", "pack", "pack", "cast", "unpack", "unpack", "read", "write", "copy", "copy", "copy", "copy")
+KINDS = (
+    *("pack", "pack", "pack", "cast", "unpack", "unpack", "read", "write", "copy", "copy", "copy", "copy"),
+    *("cute", "cute", "swizzle", "swizzle", "relayout", "relayout", "gather"),
+)
 CAST_TYPES = (
     "s8",
     "u8",
@@ -87,6 +93,7 @@ PROGRAMS = (
     convert._pack_program,
     convert._unpack_program,
     convert._padding_program,
+    relayout_program,
     plan.program,
     plan.cached_plan,
 )
@@ -164,9 +171,12 @@ def _run_shaped(case: Case, kind: str) -> None:
     """A case of a tiled array of a random shape."""
     shape = _shape(case, kind)
     case.note(kind=kind, shape=name_of(shape))
+    if kind in ("cute", "swizzle"):
+        kind = case.one_of("pack", "unpack", "read", "write")
+        case.note(does=kind)
     sampled = shape.size_in_bytes <= INTERPRETED_BYTES and case.chance(3)
     with _thresholds(case), watching(snapshots=sampled) as seen:
-        {"pack": _pack, "cast": _pack, "unpack": _unpack, "read": _read, "write": _write}[kind](case, shape)
+        DOES[kind](case, shape)
     _judge(case, seen, sampled)
 
 
@@ -189,8 +199,10 @@ def _thresholds(case: Case) -> Iterator[None]:
             setattr(module, name, value)
 
 
-def name_of(shape: Shape) -> str:
-    """XLA's text, or the repr where that has no place for the padding."""
+def name_of(shape: Any) -> str:
+    """XLA's or CuTe's text, or the repr where that has no place for the padding."""
+    if isinstance(shape, CuteShape):
+        return str(shape)
     plain = shape.padded_dimensions is None and shape.padding_value is None
     return str(shape) if plain else repr(shape)
 
@@ -212,10 +224,12 @@ def _judge(case: Case, seen: list[Watched], sampled: bool) -> None:
                 case.check(bool((out == watched.after).all()), f"kernels and the {name} nests disagree")
 
 
-def _shape(case: Case, kind: str) -> Shape:
+def _shape(case: Case, kind: str) -> Any:
     big = case.chance(400)
     most = 400_000 if big else case.one_of(30, 200, 600, 2000)
     name = case.one_of(*CAST_TYPES) if kind == "cast" else None
+    if kind in ("cute", "swizzle"):
+        return random_of.cute_shape(case.pick, swizzled=kind == "swizzle", most=most)
     shape = random_of.shape(case.pick, dtype=name, most=most)
     while shape.size_in_bytes > ARENA_BYTES - 64:  # padding multiplies; what fits no arena is drawn again
         shape = random_of.shape(case.pick, dtype=name, most=most)
@@ -432,3 +446,15 @@ def _difference(got: Array, want: Array, shape: Shape) -> str:
     slot = at * 8 // shape.bits
     what = "padding" if at >= 0 and slots[slot] < 0 else "an element"
     return f"{int((got != want).sum())} wrong bytes, the first at {at}, slot {slot}, {what}"
+
+
+DOES = {
+    "pack": _pack,
+    "cast": _pack,
+    "unpack": _unpack,
+    "read": _read,
+    "write": _write,
+    "relayout": relay,
+    "gather": gather,
+}
+"""What carries out each kind."""

@@ -9,6 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
+from tilejit.layout.cute.layout import Layout
+from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
+from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape, make_shape
 
@@ -124,6 +127,37 @@ def shape(
     )
 
 
+def cute_shape(pick: Pick, *, swizzled: bool, most: int = 2000) -> CuteShape:
+    """A CuTe layout of at most `most` elements, none in the slot of another: nested modes, holes, boxes."""
+    name = one_of(pick, PACKED) if chance(pick, 4) else one_of(pick, TYPES)
+    sizes = (1, 2, 2, 4, 4, 8) if swizzled and not chance(pick, 5) else (1, 2, 3, 4, 5, 7, 8, 16)
+    modes: list[list[int]] = []
+    total = 1
+    for _ in range(pick(1, 3)):
+        modes.append([])
+        for _ in range(pick(1, 3)):
+            fits = [n for n in sizes if n * total <= most]
+            modes[-1].append(one_of(pick, fits))
+            total *= modes[-1][-1]
+    places = [(m, k) for m, mode in enumerate(modes) for k in range(len(mode))]
+    steps, stride = [[0] * len(mode) for mode in modes], 1
+    for place in permutation(pick, len(places)):
+        m, k = places[place]
+        gaps = (1, 2, 4) if swizzled else (1, 2, 3)
+        stride *= one_of(pick, gaps) if chance(pick, 8) else 1
+        steps[m][k] = stride
+        stride *= modes[m][k]
+    dims = tuple(prod(mode) if chance(pick, 2) else pick(1, prod(mode)) for mode in modes)
+    layout: Any = Layout(tuple(map(tuple, modes)), tuple(map(tuple, steps)))
+    if swizzled:
+        bits = pick(0, 3)
+        shift = (bits + pick(0, 3)) * (-1 if chance(pick, 4) else 1)
+        offset = one_of(pick, (0, 0, stride, pick(0, 20)))
+        layout = ComposedLayout(Swizzle(bits, pick(0, 4), shift), offset, layout)
+    own = PRIMITIVE_TYPES[name].bits
+    return CuteShape(name, dims, layout, own if name in PACKED and not chance(pick, 4) else 0)
+
+
 def strides(
     pick: Pick, dims: tuple[int, ...], itemsize: int, *, broadcast: bool, reach: int = 1 << 20
 ) -> tuple[int, ...]:
@@ -152,6 +186,13 @@ def picker(rng: np.random.Generator) -> Pick:
 def shapes(draw: Any, *, dtype: str | None = None, most: int = 300) -> Shape:
     """Hypothesis' shapes."""
     return shape(lambda low, high: draw(st.integers(low, high)), dtype=dtype, most=most)
+
+
+@st.composite
+def cute_shapes(draw: Any, *, most: int = 300) -> CuteShape:
+    """Hypothesis' CuTe layouts, half of them swizzled."""
+    pick: Pick = lambda low, high: draw(st.integers(low, high))  # noqa: E731
+    return cute_shape(pick, swizzled=chance(pick, 2), most=most)
 
 
 @st.composite

@@ -13,10 +13,11 @@ from codegen.ir import Element
 from codegen.pipeline import CopyProgram
 from codegen.threads import thread_count
 from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute_index import refuse_overlaps
+from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.indexing import access_map, shape_name
 from tilejit.layout.padding import padding_bytes
-from tilejit.layout.shape import Shape
 from tilejit.memory import Array, address, bytes_map, empty, halved
 from tilejit.programs import compiled
 from tilejit.strided import overlaps_itself
@@ -63,6 +64,7 @@ def pack(
     array = _as_array(x)
     spec = as_layout(obj, dims=array.shape, dtype=array.dtype, **_sizes(parameters))
     check_packable(spec)
+    refuse_overlaps(spec)
     source = _source_element(array, spec, casting)
     if isinstance(padding, str) and padding != "keep":
         raise LayoutError(f'padding={padding!r}: write "keep", a number, or None')
@@ -114,7 +116,7 @@ def unpack(
     return result
 
 
-def pack_program(array: Array, spec: Shape, *, casting: str = "no", threads: int = 1) -> CopyProgram:
+def pack_program(array: Array, spec: Spec, *, casting: str = "no", threads: int = 1) -> CopyProgram:
     """The copy that `pack` makes of an array, padding zero; for those who want to look at it.
 
     Raises:
@@ -128,14 +130,14 @@ def pack_program(array: Array, spec: Shape, *, casting: str = "no", threads: int
     return _pack_program(spec, array.strides, array.itemsize, source, fill, swap, threads > 1)
 
 
-def unpack_program(spec: Shape, strides: tuple[int, ...], *, threads: int = 1) -> CopyProgram:
+def unpack_program(spec: Spec, strides: tuple[int, ...], *, threads: int = 1) -> CopyProgram:
     """The copy that `unpack` makes into an array of those strides, in bytes; for those who want to look."""
     return _unpack_program(spec, strides, threads > 1)
 
 
 @lru_cache(maxsize=512)
 def _pack_program(
-    spec: Shape,
+    spec: Spec,
     strides: tuple[int, ...],
     itemsize: int,
     source: Element,
@@ -156,7 +158,7 @@ def _pack_program(
 
 @lru_cache(maxsize=512)
 def _unpack_program(
-    spec: Shape, strides: tuple[int, ...], threaded: bool, tuning: Tuning = DEFAULT
+    spec: Spec, strides: tuple[int, ...], threaded: bool, tuning: Tuning = DEFAULT
 ) -> CopyProgram:
     dst = bytes_map(spec.dimensions, strides, spec.dtype.itemsize)
     source = buffer_element(spec)
@@ -164,7 +166,7 @@ def _unpack_program(
     return compiled(access_map(spec), dst, source, target, threaded=threaded, tuning=tuning)
 
 
-def buffer_element(spec: Shape) -> Element:
+def buffer_element(spec: Spec) -> Element:
     """What the shape's buffer holds."""
     return Element(spec.primitive_type, spec.bits)
 
@@ -192,7 +194,7 @@ def _as_array(x: Any) -> Array:
     return array
 
 
-def _source_element(array: Array, spec: Shape, casting: str) -> Element | None:
+def _source_element(array: Array, spec: Spec, casting: str) -> Element | None:
     """How a kernel reads the array for this layout; None where only NumPy makes the conversion.
 
     Raises:
@@ -220,7 +222,7 @@ def _source_element(array: Array, spec: Shape, casting: str) -> Element | None:
     return None
 
 
-def output_tiled(out: Any, spec: Shape, source: Array) -> TiledArray:
+def output_tiled(out: Any, spec: Spec, source: Array) -> TiledArray:
     """A TiledArray over `out`, or over fresh memory.
 
     Raises:
@@ -287,7 +289,7 @@ def _pack_through_numpy(array: Array, target: TiledArray, fill: bytes | None, th
 
 
 @lru_cache(maxsize=64)
-def _padding_program(spec: Shape, fill: bytes, threaded: bool) -> CopyProgram:
+def _padding_program(spec: Spec, fill: bytes, threaded: bool) -> CopyProgram:
     """Only the padding: a copy of the elements of nothing."""
     dst, element = access_map(spec), buffer_element(spec)
     return compiled(dst, dst, element, element, padding=fill, threaded=threaded, apart=True).pads_only()

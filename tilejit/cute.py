@@ -21,7 +21,6 @@ from tilejit.layout.cute.division import (
     blocked_product,
     flat_divide,
     flat_product,
-    logical_divide,
     logical_product,
     raked_product,
     tile_to_shape,
@@ -58,13 +57,15 @@ from tilejit.layout.cute.modes import (
     rank,
     select,
 )
-from tilejit.layout.cute.partition import local_partition, local_tile
+from tilejit.layout.cute.partition import local_partition
 from tilejit.layout.cute.questions import is_bijective, is_injective
 from tilejit.layout.cute.recast import downcast, max_alignment, recast_layout, upcast
 from tilejit.layout.cute.slicing import Underscore, _, dice, domain_offset, slice_, slice_and_offset
 from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.layout.cute.text import Tiler, parse
 from tilejit.layout.cute.witness import NoLayoutError, Witness, recognise
+from tilejit.layout.cute_shape import CuteShape
+from tilejit.tile_views import TileView, local_tile, logical_divide
 
 filter = filter_
 """CuTe's name of `filter_`."""
@@ -72,12 +73,14 @@ filter = filter_
 __all__ = [
     "BoundedLayout",
     "ComposedLayout",
+    "CuteShape",
     "IntTuple",
     "Layout",
     "LayoutLeft",
     "LayoutRight",
     "NoLayoutError",
     "Swizzle",
+    "TileView",
     "Tiler",
     "Underscore",
     "Witness",

@@ -17,6 +17,7 @@ from codegen.printer import format_nest
 from codegen.threads import thread_count
 from tilejit.convert import pack_program, unpack_program
 from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
@@ -128,13 +129,13 @@ def _shape_of(*sides: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
         if isinstance(side, np.ndarray | TiledArray):
             return side.shape, side.dtype
     for side in sides:
-        if isinstance(side, Shape) or (isinstance(side, str) and "[" in side):
+        if isinstance(side, Shape | CuteShape) or (isinstance(side, str) and "[" in side):
             shape = as_layout(side)
             return shape.dimensions, shape.dtype
     raise LayoutError('neither side tells the shape\n  write it out, e.g. "f32[1000,300]{1,0:T(8,128)}"')
 
 
-def _layout_of(side: Any, dims: tuple[int, ...], dtype: np.dtype[Any]) -> Shape | None:
+def _layout_of(side: Any, dims: tuple[int, ...], dtype: np.dtype[Any]) -> Spec | None:
     """The layout of a side that has one; None for arrays."""
     if isinstance(side, TiledArray):
         return side.spec
@@ -154,7 +155,7 @@ def _strided_source(side: Any, dims: tuple[int, ...], dtype: np.dtype[Any]) -> A
     )
 
 
-def _strides_of(side: Any, source: Shape) -> tuple[int, ...]:
+def _strides_of(side: Any, source: Spec) -> tuple[int, ...]:
     if side is None:
         return c_strides(source.dimensions, source.dtype.itemsize)
     if side.shape != source.dimensions or side.dtype != source.dtype:
@@ -165,7 +166,7 @@ def _strides_of(side: Any, source: Shape) -> tuple[int, ...]:
 
 
 def _side(
-    side: Any, spec: Shape | None, dims: tuple[int, ...], dtype: np.dtype[Any]
+    side: Any, spec: Spec | None, dims: tuple[int, ...], dtype: np.dtype[Any]
 ) -> tuple[AccessMap, Element]:
     if spec is not None:
         return access_map(spec), Element(spec.primitive_type, spec.bits)

@@ -7,6 +7,7 @@ import mmap
 import sys
 import sysconfig
 from contextlib import suppress
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -37,15 +38,13 @@ def halved(access: AccessMap) -> AccessMap:
     access = access.in_units(8)
     half = access.element_bits // 16
     rank = len(access.dims)
-    return AccessMap(
-        (*access.dims, 2),
-        (*access.roots, Root((rank,), Leaf(2, half))),
-        access.base,
-        8,
-        access.element_bits // 2,
-        access.bounds,
-        None if access.slots is None else 2 * access.slots,
-        2 * access.tail,
+    return replace(
+        access,
+        dims=(*access.dims, 2),
+        roots=(*access.roots, Root((rank,), Leaf(2, half))),
+        element_bits=access.element_bits // 2,
+        slots=None if access.slots is None else 2 * access.slots,
+        tail=2 * access.tail,
     )
 
 

@@ -11,9 +11,10 @@ from codegen.threads import thread_count
 from tilejit.blocks import BlockProgram, in_blocks
 from tilejit.convert import buffer_element, output_tiled
 from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute_index import refuse_overlaps
+from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, shape_name
 from tilejit.layout.padding import padding_bytes
-from tilejit.layout.shape import Shape
 from tilejit.programs import compiled
 from tilejit.tiled_array import TiledArray, address_of, check_packable
 from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
@@ -52,6 +53,7 @@ def relayout(
         )
     spec = as_layout(obj, dims=t.shape, dtype=t.spec.primitive_type)
     check_packable(spec)
+    refuse_overlaps(spec)
     if spec.primitive_type != t.spec.primitive_type:
         raise LayoutError(
             f"the tiled array is {t.spec.primitive_type}, the layout {spec.primitive_type}\n"
@@ -73,7 +75,7 @@ def relayout(
 
 @lru_cache(maxsize=256)
 def relayout_program(
-    source: Shape, target: Shape, fill: bytes | None, threaded: bool, tuning: Tuning = DEFAULT
+    source: Spec, target: Spec, fill: bytes | None, threaded: bool, tuning: Tuning = DEFAULT
 ) -> CopyProgram:
     """The copy between two tiled buffers of the same array.
 

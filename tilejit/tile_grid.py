@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from codegen.access import AccessMap, Leaf, Offsets, Opaque, Root, map_offset
 from codegen.errors import LayoutError, LayoutIndexError
+from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import access_map, shape_name
 from tilejit.layout.shape import Shape, make_shape, tile_steps_of
@@ -155,12 +156,16 @@ class Grid:
 
 
 @lru_cache(maxsize=256)
-def grid_of(spec: Shape) -> Grid:
+def grid_of(spec: Spec) -> Grid:
     """The grid of a shape.
 
     Raises:
         LayoutError: the layout has no tiles, or the array no elements.
     """
+    if isinstance(spec, CuteShape):
+        raise LayoutError(
+            f"{shape_name(spec)} has no tiles of XLA's\n  take them with tilejit.cute.local_tile"
+        )
     steps, extents = tile_steps_of(spec)
     if not steps or spec.layout is None:
         raise LayoutError(f"{shape_name(spec)} has no tiles\n  give a layout such as {{1,0:T(8,128)}}")

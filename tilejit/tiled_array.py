@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from codegen.access import window_map
 from codegen.errors import LayoutError
 from codegen.ir import Element
 from codegen.pipeline import CopyProgram
 from codegen.threads import thread_count
+from codegen.windows import window_map
 from tilejit.basic_index import box_of_key, is_element
 from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute_index import refuse_overlaps
+from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import access_map, linear_index, shape_name
 from tilejit.layout.shape import Shape
 from tilejit.memory import MAX_RANK, Array, address, bytes_map, empty
@@ -40,8 +42,8 @@ class TiledArray:
 
     __slots__ = ("_buffer", "_spec")
 
-    def __init__(self, buffer: Array, spec: Shape) -> None:
-        if not isinstance(spec, Shape):
+    def __init__(self, buffer: Array, spec: Spec) -> None:
+        if not isinstance(spec, Shape | CuteShape):
             raise TypeError(
                 f"spec is a Shape, not {type(spec).__name__}\n  TiledArray.from_buffer reads texts, too"
             )
@@ -71,7 +73,7 @@ class TiledArray:
         return self._buffer
 
     @property
-    def spec(self) -> Shape:
+    def spec(self) -> Spec:
         """The shape and its layout."""
         return self._spec
 
@@ -148,6 +150,7 @@ class TiledArray:
         memory = address_of(self)
         if not self._buffer.flags.writeable:
             raise LayoutError("the buffer of this tiled array is read-only\n  copy it first")
+        refuse_overlaps(self._spec)
         own = elements(value, self._spec.element)
         if np.may_share_memory(own, self._buffer):
             own = own.copy()
@@ -192,7 +195,7 @@ def address_of(tiled: TiledArray) -> int:
 
 @lru_cache(maxsize=256)
 def _window_program(
-    spec: Shape,
+    spec: Spec,
     starts: tuple[int, ...],
     steps: tuple[int, ...],
     extents: tuple[int, ...],
@@ -210,7 +213,7 @@ def _window_program(
     return compiled(window, array, stored, loose, threaded=threaded)
 
 
-def checked_buffer(buffer: Any, spec: Shape, what: str) -> Array:
+def checked_buffer(buffer: Any, spec: Spec, what: str) -> Array:
     """A buffer of the shape as a plain array, if it is flat and of the right dtype and size.
 
     what: how messages call it.
@@ -232,7 +235,7 @@ def checked_buffer(buffer: Any, spec: Shape, what: str) -> Array:
     return flat
 
 
-def _check_size(buffer: Array, spec: Shape, what: str) -> None:
+def _check_size(buffer: Array, spec: Spec, what: str) -> None:
     size = check_packable(spec)
     if buffer.nbytes != size:
         raise LayoutError(f"{what} has {buffer.nbytes} bytes, but {shape_name(spec)} takes {size}")
@@ -264,7 +267,7 @@ def flat_bytes(buffer: Any) -> Array:
 
 
 @lru_cache(maxsize=1024)
-def check_packable(spec: Shape) -> int:
+def check_packable(spec: Spec) -> int:
     """The bytes of a shape's buffer, if it is one of elements that NumPy knows.
 
     Raises:

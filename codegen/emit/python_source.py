@@ -13,6 +13,7 @@ from codegen.emit.expressions import CONVERSIONS, load_call, store_call
 from codegen.emit.writer import Writer
 from codegen.ir import (
     Convert,
+    CopyPieces,
     CopyRun,
     Elementwise,
     Fill,
@@ -58,6 +59,7 @@ def kernel_name(nest: LoopNest, arguments: tuple[str, ...]) -> str:
         return f"{_interleave_name(inner)}_{digest}"
     kind = {
         CopyRun: "copy_runs",
+        CopyPieces: "copy_pieces",
         FillRun: "fill_runs",
         Transpose: "transpose",
         Gather: "gather",
@@ -147,6 +149,9 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
             out.line(f"stream_run_ahead({dst}, {src}, {_text(count)}, later)")
         case CopyRun(_, _, count, stream):
             out.line(f"{'stream' if stream else 'copy'}_run({dst}, {src}, {_text(count)})")
+        case CopyPieces(_, _, width, count, _, stream):
+            name = f"{'stream' if stream else 'copy'}_pieces_u{8 * width}"
+            out.line(f"{name}({dst}, {src}, {_text(count)}, {LINE_TABLE})")
         case FillRun(_, count):
             out.line(f"fill_run({dst}, {_text(count)}, fill_low, fill_high)")
         case Interleave():
@@ -168,7 +173,8 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
 
 def _streams(stmt: Transfer) -> bool:
     """Whether lines go past the cache, which other threads must be kept from seeing too late."""
-    return isinstance(stmt, CopyRun | Interleave | Transpose | Gather | PackBits | UnpackBits) and stmt.stream
+    kinds = CopyRun | CopyPieces | Interleave | Transpose | Gather | PackBits | UnpackBits
+    return isinstance(stmt, kinds) and stmt.stream
 
 
 def _interleave_name(stmt: Interleave) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from codegen.ir import (
     Convert,
+    CopyPieces,
     CopyRun,
     Element,
     Elementwise,
@@ -57,7 +58,7 @@ def _moved(element: Element, inner: Transfer) -> Element:
     match inner:
         case CopyRun() | FillRun() | Gather():
             return Element("u8", 8)
-        case Interleave() | Transpose() | PackBits() | UnpackBits():
+        case CopyPieces() | Interleave() | Transpose() | PackBits() | UnpackBits():
             return Element(f"u{element.bits}", element.bits)
         case Elementwise(_, value) if not isinstance(value, Convert):
             return Element(f"u{element.bits}", element.bits)
@@ -98,6 +99,9 @@ class _Lift:
         match stmt:
             case CopyRun(dst, src, count, stream):
                 return CopyRun(self.ref(dst), self.ref(src), self.size("count", count), stream)
+            case CopyPieces():
+                lifted = self.changed(stmt, stmt.dst, stmt.src, count=stmt.count)
+                return replace(lifted, places=PackedLines())  # type: ignore[no-any-return]
             case FillRun(dst, count):
                 return FillRun(self.ref(dst), self.size("count", count))
             case Interleave():

@@ -8,6 +8,7 @@ from math import prod
 from codegen.ir import (
     Buffer,
     Convert,
+    CopyPieces,
     CopyRun,
     Elementwise,
     FillRun,
@@ -40,6 +41,8 @@ def super_vectorize(nest: LoopNest, schedule: Schedule) -> LoopNest:
     match schedule.mode:
         case "run":
             transfer: Transfer = _run(nest, outer, inner[0], schedule)
+        case "pieces":
+            transfer = _pieces(nest, outer, inner, schedule)
         case "fill":
             nest, transfer = _fill(nest, outer, inner[0])
         case "interleave":
@@ -69,6 +72,17 @@ def _run(nest: LoopNest, outer: tuple[For, ...], loop: For, schedule: Schedule) 
     src, dst = _places(nest, outer)
     count = int_size(loop.extent) * nest.buffer("dst").element.bits // 8
     return CopyRun(dst, src, count, schedule.stream)
+
+
+def _pieces(nest: LoopNest, outer: tuple[For, ...], inner: tuple[For, ...], schedule: Schedule) -> CopyPieces:
+    """The loops follow each other in the destination; where they are in the source a table says."""
+    src, dst = _places(nest, outer)
+    whole_src, _ = refs(scalar(nest))
+    if whole_src is None:
+        raise AssertionError("pieces have a source")
+    digits = tuple((int_size(x.extent), int_size(whole_src.stride(x.axis))) for x in inner)
+    width = nest.buffer("dst").element.bits // 8
+    return CopyPieces(dst, src, width, prod(n for n, _ in digits), PackedLines(digits), schedule.stream)
 
 
 def _fill(nest: LoopNest, outer: tuple[For, ...], loop: For) -> tuple[LoopNest, FillRun]:

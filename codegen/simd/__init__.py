@@ -6,7 +6,19 @@ import re
 from functools import cache
 from typing import Any
 
-from codegen.simd import bit_rows, bit_runs, bits, blocks, casts, gathers, lines, memory, runs, transposes
+from codegen.simd import (
+    bit_rows,
+    bit_runs,
+    bits,
+    blocks,
+    casts,
+    gathers,
+    lines,
+    memory,
+    pieces,
+    runs,
+    transposes,
+)
 from codegen.simd.staging import staged_dense, staged_rows
 from codegen.simd.transposes import moved, part_transpose, plain_transpose, stream_transpose
 from codegen.tiles import LANE_BYTES
@@ -72,7 +84,7 @@ def _listed() -> dict[str, Any]:
     for module in (memory, runs, casts, gathers):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
     names |= memory.ELEMENTS | transposes.SMALL_TRANSPOSES | blocks.INTERLEAVES
-    names |= lines.LINE_INTERLEAVES | bit_runs.BIT_RUNS | bit_rows.BIT_ROWS
+    names |= pieces.PIECES | lines.LINE_INTERLEAVES | bit_runs.BIT_RUNS | bit_rows.BIT_ROWS
     names |= bits.PACKERS | bits.UNPACKERS | bits.BIT_LOADS | bits.BIT_STORES
     return names
 

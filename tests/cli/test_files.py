@@ -146,3 +146,36 @@ def test_a_process_ends_with_2_and_one_line(array: Path) -> None:
     assert result.stdout == ""
     assert result.stderr.startswith("tilejit: ")
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("layout", ["tenstorrent", "((8,5),(64,5)):((64,2560),(1,512))", "{0,1}"])
+def test_relayout_of_a_npy_file(array: Path, layout: str) -> None:
+    packed, other, back = (array.with_name(name) for name in ("packed.npy", "other.npy", "back.npy"))
+    shape = run("pack", array, packed, "--layout", "tpu").stdout.strip()
+    there = run("relayout", packed, other, "--shape", shape, "--layout", layout)
+    spec = tilejit.as_layout(layout, dims=(33, 300), dtype="f32")
+    assert there.stdout == f"{spec}\n"
+    assert (np.load(other) == tilejit.pack(np.load(array), layout).buffer).all()
+    assert run("unpack", other, back, "--shape", there.stdout.strip()).exit_code == 0
+    assert back.read_bytes() == array.read_bytes()
+
+
+def test_relayout_of_a_checkpoint(model: Path) -> None:
+    packed, other, want = (model.with_name(f"{name}.safetensors") for name in ("a", "b", "c"))
+    run("pack", model, packed, "--layout", "tpu")
+    assert run("relayout", packed, other, "--layout", "tpu-doc").stdout.startswith("converted 10 of 10 ")
+    run("pack", model, want, "--layout", "tpu-doc")
+    assert other.read_bytes() == want.read_bytes()
+    back = model.with_name("back.safetensors")
+    run("unpack", other, back)
+    assert back.read_bytes() == model.read_bytes()
+
+
+def test_relayout_says_what_is_missing(array: Path, model: Path) -> None:
+    assert "--shape" in fails("relayout", array, array.with_name("b.npy"), "--layout", "tpu")
+    assert "nothing to be converted" in fails(
+        "relayout", model, model.with_name("b.safetensors"), "--layout", "tpu"
+    )
+    assert "is for .npy files" in fails(
+        "relayout", model, model.with_name("b.safetensors"), "--layout", "tpu", "--shape", "f32[2]"
+    )

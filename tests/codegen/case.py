@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir import Interleave
+from codegen.ir import line_table
 from codegen.kernel import Kernel
 from codegen.launch import GRID_ARGUMENTS, OFFSET_ARGUMENTS, Launch
 from codegen.pipeline import CopyProgram
@@ -112,9 +112,9 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
     """The numbers behind an argument that is an address, or the bytes of the buffer; 0 for any other."""
     if name in OFFSET_ARGUMENTS[:2]:
         return end
-    inner = launch.step.vectorised.innermost
-    if name == LINE_TABLE and isinstance(inner, Interleave) and inner.lines:
-        return int(inner.lines.offsets.size)
+    lines = line_table(launch.step.vectorised.innermost)
+    if name == LINE_TABLE and lines:
+        return int(lines.offsets.size)
     if name in STRETCH_TABLES and launch.stretches:
         return {
             "stretches": end * STRETCH_FIELDS,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from codegen import choose_transpose
 from codegen.access import AccessMap, Leaf, Opaque, Root
 from codegen.build import NumbaIr, numba_ir
-from codegen.choose import INTERLEAVES
+from codegen.choose import INTERLEAVES, PIECE_BYTES
 from codegen.choose_transpose import ALIAS_BYTES, LONG_ROW_BYTES
 from codegen.emit.expressions import CONVERSIONS
 from codegen.ir import Element
@@ -59,10 +59,11 @@ def cases(group: str = "") -> tuple[Case, ...]:
     rng = np.random.default_rng(SEED)
     with _set("SPECIAL_BYTES", 0):
         made = [*_transposes(rng), *_runs(rng), *_elements(rng), *_conversions(rng)]
+        made += _pieces(rng)
         made += [*_converted_transposes(rng), *_packs(rng, PACKED), *_unpacks(rng, PACKED)]
         with _set("SHORT_SOURCE_BYTES", 0):
             made += [*_transposes(rng, STREAM), *_interleaves(rng, STREAM), *_runs(rng, STREAM)]
-            made += [*_converted_transposes(rng, STREAM)]
+            made += [*_converted_transposes(rng, STREAM), *_pieces(rng, STREAM)]
             made += [*_packs(rng, BITS, STREAM), *_unpacks(rng, BITS, STREAM)]
             made += _joined_interleaves(rng, STREAM)
             made += [*_packs(rng, SHORT_RUNS, STREAM), *_unpacks(rng, SHORT_RUNS, STREAM)]
@@ -406,6 +407,15 @@ def _strided(
         thresholds=_thresholds(name),
     )
     return Case(name, program, data, before, after)
+
+
+def _pieces(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
+    """Pieces of a line that the source has backwards; few and many of them, and not whole lines."""
+    for width in PIECE_BYTES:
+        for rows, short in ((2, 4), (40, 8), (3, 3)):
+            dims, dst = (3, rows, short), _times((rows * short, short, 1), width)
+            src = _times((2 * rows * short, -short - 1, -1), width)
+            yield _moved(rng, f"{kind}pieces of {width} bytes, {rows} x {short}", width, dims, dst, src)
 
 
 def _conversion(source: str, target: str) -> tuple[np.dtype[Any], np.dtype[Any], bool]:

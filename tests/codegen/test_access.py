@@ -25,8 +25,8 @@ from codegen.access import (
     split,
     strided_map,
     truncate,
-    window_map,
 )
+from codegen.windows import window_map
 from tests.codegen.trees import trees
 from tests.strategies import shapes
 from tilejit.layout.indexing import access_map

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 ORDER = (
     ("errors", "settings", "locks", "lazy", "access", "tiles", "stretches", "ir", "object_symbols", "cpu"),
-    ("schedule",),
+    ("schedule", "windows"),
     ("refine", "padding"),
     ("lower_copy", "printer", "interpret", "passes"),
     ("verify", "choose_interleave", "choose_transpose", "choose_stretches", "choose"),

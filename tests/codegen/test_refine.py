@@ -7,10 +7,11 @@ from itertools import product
 import numpy as np
 from hypothesis import given
 
-from codegen.access import Leaf, Split, Tree, evaluate
+from codegen.access import Leaf, Split, Switch, Tree, evaluate
 from codegen.refine import (
     Box,
     PairLeaf,
+    PairSwitch,
     PairTable,
     PairTree,
     coalesce_pair,
@@ -63,6 +64,8 @@ def test_boxes_hold_every_index_once(pair: tuple[Tree, Tree]) -> None:
 def _has_table(tree: PairTree) -> bool:
     if isinstance(tree, PairLeaf | PairTable):
         return isinstance(tree, PairTable)
+    if isinstance(tree, PairSwitch):
+        return any(_has_table(case) for case in tree.cases)
     return _has_table(tree.high) or _has_table(tree.low)
 
 
@@ -70,6 +73,17 @@ def test_tiles_that_divide_need_no_table() -> None:
     eight = Split(64, 8, Leaf(8, 64), Leaf(8, 1))
     two = Split(64, 2, Leaf(32, 2), Leaf(2, 100))
     assert not _has_table(refine(eight, two))
+
+
+def test_a_switch_needs_no_table() -> None:
+    """XOR of bit 2 with bit 0, against rows that are not in order."""
+    up, down = Split(4, 2, Leaf(2, 2), Leaf(2, 1)), Split(4, 2, Leaf(2, 2), Leaf(2, -1))
+    swizzled = Split(24, 8, Leaf(3, 8), Switch(8, 4, (0, 5), (up, down)))
+    other = Split(24, 4, Leaf(6, 1), Leaf(4, 6))
+    assert [int(evaluate(swizzled, m)) for m in range(8)] == [0, 1, 2, 3, 5, 4, 7, 6]
+    tree = refine(swizzled, other)
+    assert not _has_table(tree)
+    assert count_boxes(tree) == 2
 
 
 def test_tiles_of_three_and_four_need_one_period_of_twelve() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from codegen.access import Leaf, Split, Tree, Window, ceil_div
+from codegen.access import Leaf, Split, Switch, Tree, Window, ceil_div
 from tests.strategies import Pick, chance, one_of
 
 STRIDES = (0, 1, 1, 2, 3, 4, 7, 8, 16, 60, -1, -4)
@@ -22,6 +22,11 @@ def tree(pick: Pick, extent: int, depth: int = 3, *, windows: bool = False) -> T
     if depth == 0 or extent == 1 or chance(pick, 4):
         return Leaf(extent, one_of(pick, STRIDES))
     tile = one_of(pick, (1, 2, 2, 3, 4, 4, 6, 8, 12))
+    if chance(pick, 5):
+        cases = [tree(pick, tile, depth - 1, windows=windows) for _ in range(ceil_div(extent, tile))]
+        cases = cases[:1] * len(cases) if chance(pick, 4) else cases
+        starts = (0, *(one_of(pick, STRIDES) * k for k in range(1, len(cases))))
+        return Switch(extent, tile, starts, tuple(cases))
     high = ceil_div(extent, tile) + (1 if chance(pick, 6) else 0)
     return Split(
         extent,

@@ -28,6 +28,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("pack")(files.pack)
 app.command("unpack")(files.unpack)
+app.command("relayout")(files.relayout)
 app.command("show")(pictures.show)
 app.command("explain")(explain.explain)
 app.command("formats")(formats.formats)

@@ -11,7 +11,7 @@ from codegen.errors import LayoutError
 from tilejit.cli.output import print_json
 
 if TYPE_CHECKING:
-    from tilejit.layout.shape import Shape
+    from tilejit.layout.cute_shape import Spec
 
 
 class Stage(StrEnum):
@@ -70,7 +70,7 @@ def explain(
             typer.echo(f"==== {name}\n" + text.rstrip("\n") + "\n")
 
 
-def sides(source: str, target: str) -> tuple[Shape | None, Shape | None]:
+def sides(source: str, target: str) -> tuple[Spec | None, Spec | None]:
     """Both sides as shapes, None for row-major; a layout alone takes the rest from the other side.
 
     Raises:

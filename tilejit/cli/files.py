@@ -1,4 +1,4 @@
-"""`tilejit pack` and `tilejit unpack`: .npy and .safetensors files."""
+"""`tilejit pack`, `tilejit unpack` and `tilejit relayout`: .npy and .safetensors files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilejit.cli.output import console, human_bytes, print_json
 
 if TYPE_CHECKING:
     from tilejit.interop.safetensors import Plan
-    from tilejit.layout.shape import Shape
+    from tilejit.layout.cute_shape import Spec
 
 In = Annotated[Path, typer.Argument(metavar="IN", help="A .npy or .safetensors file.")]
 Out = Annotated[
@@ -107,6 +107,42 @@ def unpack(
     _write(plan, target, "unpacked", as_json)
 
 
+def relayout(
+    source: In,
+    target: Out,
+    layout: Annotated[
+        str, typer.Option("--layout", metavar="L", help='"tpu", "{1,0:T(8,128)}", "(8,8):(8,1)", …')
+    ],
+    shape: Annotated[
+        str | None,
+        typer.Option("--shape", metavar="S", help="The full shape of a packed .npy, as `pack` printed it."),
+    ] = None,
+    tensor: Tensors = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Bring a packed .npy file, or the packed tensors of a .safetensors file, into another layout."""
+    if _kind(source, target) == ".npy":
+        from tilejit.interop import npy
+
+        _refuse(tensor, "--tensor is for .safetensors files; a .npy file has one array")
+        if shape is None:
+            raise TilejitError(
+                'a .npy file does not hold its layout: give --shape "bf16[...]{...}", as `pack` printed it'
+            )
+        spec = npy.relayout_file(source, target, shape, layout, threads=threads)
+        if as_json:
+            print_json(_facts(spec))
+        else:
+            typer.echo(spec)
+        return
+    from tilejit.interop import safetensors
+
+    _refuse(shape, "--shape is for .npy files; a packed .safetensors file holds the shapes")
+    plan = safetensors.plan_relayout(source, layout, tensors=tensor or (), threads=threads)
+    _write(plan, target, "converted", as_json)
+
+
 def _kind(source: Path, target: Path) -> str:
     """The extension of both files."""
     kinds = source.suffix.lower(), target.suffix.lower()
@@ -138,7 +174,7 @@ def _write(plan: Plan, target: Path, done: str, as_json: bool) -> None:
     typer.echo(f"{done} {count}, {human_bytes(before)} -> {human_bytes(after)}")
 
 
-def _facts(spec: Shape) -> dict[str, Any]:
+def _facts(spec: Spec) -> dict[str, Any]:
     from tilejit.layout.indexing import shape_name
 
     return {

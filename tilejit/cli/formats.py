@@ -13,7 +13,7 @@ from tilejit.cli.output import console, print_json, print_lines
 from tilejit.cli.pictures import facts, print_picture
 
 if TYPE_CHECKING:
-    from tilejit.layout.shape import Shape
+    from tilejit.layout.cute_shape import Spec
 
 NARROWEST = 30
 """Columns that a description needs beside the name; in fewer it stands below."""
@@ -137,7 +137,7 @@ def _heading(name: str) -> str:
     return f"{found.name}: {found.description}{takes}"
 
 
-def _cute_text(spec: Shape) -> str | None:
+def _cute_text(spec: Spec) -> str | None:
     """The CuTe layout of a shape; None where there is none, or no CuTe here."""
     try:
         convert: Any = getattr(import_module("tilejit.cute"), "from_xla", None)

@@ -10,7 +10,7 @@ import typer
 from tilejit.cli.output import console, human_bytes, print_json, print_lines, style_of
 
 if TYPE_CHECKING:
-    from tilejit.layout.shape import Shape
+    from tilejit.layout.cute_shape import Spec
 
 MAX_LISTED = 1 << 16
 """Larger arrays come without their indices in JSON."""
@@ -37,7 +37,7 @@ def show(
         print_picture(spec)
 
 
-def print_picture(spec: Shape) -> None:
+def print_picture(spec: Spec) -> None:
     """The facts of a shape, its picture, and the buffer where it is small."""
     from tilejit.view.text import memory_picture, picture
 
@@ -58,7 +58,7 @@ def print_picture(spec: Shape) -> None:
         print_lines(out, memory)
 
 
-def facts(spec: Shape) -> dict[str, Any]:
+def facts(spec: Spec) -> dict[str, Any]:
     """What `--json` prints of a shape: its sizes, and where small, the linear index of each element."""
     import numpy as np
 

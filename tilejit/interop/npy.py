@@ -18,9 +18,11 @@ from codegen.errors import LayoutError
 from tilejit.convert import pack, unpack
 from tilejit.interop.whole_file import open_ordinary, replacing
 from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy, lookup, primitive_type
-from tilejit.layout.shape import Shape
 from tilejit.memory import Array
+from tilejit.relayout import relayout
+from tilejit.tiled_array import TiledArray
 
 
 def pack_file(
@@ -30,7 +32,7 @@ def pack_file(
     *,
     dtype: str | None = None,
     threads: int | None = None,
-) -> Shape:
+) -> Spec:
     """Pack the array of a .npy file into another; the shape that unpacking will need.
 
     >>> pack_file("x.npy", "x.tpu.npy", "tpu", dtype="bf16")
@@ -65,7 +67,7 @@ def pack_file(
 
 def unpack_file(
     source: str | os.PathLike[str], target: str | os.PathLike[str], shape: Any, *, threads: int | None = None
-) -> Shape:
+) -> Spec:
     """Unpack the flat buffer of a .npy file into the array it came from.
 
     >>> unpack_file("x.tpu.npy", "x.npy", "bf16[1000,300]{1,0:T(8,128)(2,1)}")
@@ -79,6 +81,29 @@ def unpack_file(
     if spec.element.byte_dtype is not None:
         array = array.astype(spec.element.byte_dtype)
     write(target, array)
+    return spec
+
+
+def relayout_file(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    shape: Any,
+    layout: Any,
+    *,
+    threads: int | None = None,
+) -> Spec:
+    """Bring the flat buffer of a .npy file into another layout; the shape that unpacking will need.
+
+    >>> relayout_file("x.tpu.npy", "x.tt.npy", "bf16[1000,300]{1,0:T(8,128)(2,1)}", "tenstorrent")
+
+    Raises:
+        LayoutError: the file is damaged, has not the shape's size, or the layout does not fit.
+        OSError: a file cannot be read or written.
+    """
+    old = as_layout(shape)
+    packed = TiledArray.from_buffer(read(source), old)
+    spec = as_layout(layout, dims=old.dimensions, dtype=old.primitive_type)
+    write(target, relayout(packed, spec, threads=threads).buffer)
     return spec
 
 

@@ -21,10 +21,12 @@ from tilejit.convert import pack, unpack
 from tilejit.interop import container
 from tilejit.interop.container import Container, Entry, Output
 from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute_shape import Spec, spec_from_json
 from tilejit.layout.dtypes import primitive_type
 from tilejit.layout.layout import Layout
 from tilejit.layout.shape import Shape
 from tilejit.memory import Array
+from tilejit.relayout import relayout
 from tilejit.tiled_array import TiledArray, check_packable
 
 METADATA_PREFIX = "tilejit."
@@ -55,7 +57,7 @@ class Converted:
     """One tensor that was packed or unpacked, and its bytes before and after."""
 
     name: str
-    spec: Shape
+    spec: Spec
     source_bytes: int
     target_bytes: int
 
@@ -168,6 +170,53 @@ def plan_unpack(
     return Plan(tuple(outputs), metadata, tuple(converted))
 
 
+def plan_relayout(
+    source: str | os.PathLike[str],
+    layout: Any,
+    *,
+    tensors: Collection[str] = (),
+    threads: int | None = None,
+) -> Plan:
+    """What bringing the packed tensors of a safetensors file into another layout will write.
+
+    >>> plan_relayout("model.tpu.safetensors", "tenstorrent").write("model.tt.safetensors")
+
+    layout: whatever `as_layout` reads for every tensor. tensors: their names; none means all that are packed.
+
+    Raises:
+        LayoutError: the file is damaged, a tensor asked for is not packed, or the layout does not fit it.
+        OSError: the file cannot be read.
+    """
+    file = container.read(source)
+    packed = [entry.name for entry in file.entries if METADATA_PREFIX + entry.name in file.metadata]
+    chosen = _chosen(file, tensors) if tensors else set(packed)
+    metadata = dict(file.metadata)
+    outputs: list[Output] = []
+    converted: list[Converted] = []
+    for entry in file.entries:
+        if entry.name not in chosen:
+            outputs.append(_copied(file, entry))
+            continue
+        try:
+            old = _kept_spec(file, entry)
+            spec = as_layout(layout, dims=old.dimensions, dtype=old.primitive_type)
+            check_packable(spec)
+        except (LayoutError, TypeError) as error:
+            raise _named(entry, error) from error
+        make = partial(_relaid, file, entry, old, spec, threads)
+        outputs.append(Output(entry.name, *_stored(spec), spec.size_in_bytes, make))
+        converted.append(Converted(entry.name, spec, entry.nbytes, spec.size_in_bytes))
+        metadata[METADATA_PREFIX + entry.name] = json.dumps(spec.to_json(), separators=(",", ":"))
+    return Plan(tuple(outputs), metadata, tuple(converted))
+
+
+def _relaid(file: Container, entry: Entry, old: Spec, spec: Spec, threads: int | None) -> Array:
+    try:
+        return relayout(TiledArray.from_buffer(file.bytes_of(entry), old), spec, threads=threads).buffer
+    except (LayoutError, TypeError) as error:
+        raise _named(entry, error) from error
+
+
 def _chosen(file: Container, tensors: Collection[str]) -> set[str]:
     names = {entry.name for entry in file.entries}
     unknown = [name for name in tensors if name not in names]
@@ -195,7 +244,7 @@ def _keeps_its_dtype(entry: Entry, dtype: str) -> bool:
     )
 
 
-def _packed_spec(file: Container, entry: Entry, layout: Any, dtype: str | None) -> Shape:
+def _packed_spec(file: Container, entry: Entry, layout: Any, dtype: str | None) -> Spec:
     """The tensor's shape in the layout, with the dtype it will have there."""
     if METADATA_PREFIX + entry.name in file.metadata:
         raise LayoutError("it is packed already\n  unpack it first, or name others with --tensor")
@@ -217,7 +266,7 @@ def _packed_spec(file: Container, entry: Entry, layout: Any, dtype: str | None) 
     return spec
 
 
-def _stored(spec: Shape) -> tuple[str, tuple[int, ...]]:
+def _stored(spec: Spec) -> tuple[str, tuple[int, ...]]:
     """The dtype and the shape under which the packed buffer is stored."""
     dtype = None if spec.packed else DTYPE_OF.get(spec.primitive_type)
     if dtype is None:
@@ -225,7 +274,7 @@ def _stored(spec: Shape) -> tuple[str, tuple[int, ...]]:
     return dtype, (spec.size_in_bytes // spec.dtype.itemsize,)
 
 
-def _restored(spec: Shape) -> str:
+def _restored(spec: Spec) -> str:
     """The dtype under which the tensor is stored when it is not packed."""
     name = spec.primitive_type
     if name == "f4e2m1fn" and prod(spec.dimensions) % 2 == 0:
@@ -236,13 +285,13 @@ def _restored(spec: Shape) -> str:
     return dtype
 
 
-def _kept_spec(file: Container, entry: Entry) -> Shape:
+def _kept_spec(file: Container, entry: Entry) -> Spec:
     """The shape that the metadata keeps for a packed tensor, checked against what is stored."""
     text = file.metadata.get(METADATA_PREFIX + entry.name)
     if text is None:
         raise LayoutError("it is not packed: the metadata has no layout for it")
     try:
-        spec = Shape.from_json(json.loads(text))
+        spec = spec_from_json(json.loads(text))
     except RecursionError as error:
         raise LayoutError("the layout in the metadata is nested too deeply") from error
     except (ValueError, TypeError) as error:
@@ -274,14 +323,14 @@ def _linear(dtype: str, rank: int) -> Layout:
     return Layout(tuple(reversed(range(rank))), element_size_in_bits=4 if dtype == "F4" else 0)
 
 
-def _packed(file: Container, entry: Entry, spec: Shape, casting: str, threads: int | None) -> Array:
+def _packed(file: Container, entry: Entry, spec: Spec, casting: str, threads: int | None) -> Array:
     try:
         return pack(_array(file, entry), spec, casting=casting, threads=threads).buffer
     except (LayoutError, TypeError) as error:
         raise _named(entry, error) from error
 
 
-def _unpacked(file: Container, entry: Entry, spec: Shape, restored: str, threads: int | None) -> Array:
+def _unpacked(file: Container, entry: Entry, spec: Spec, restored: str, threads: int | None) -> Array:
     try:
         array = unpack(TiledArray.from_buffer(file.bytes_of(entry), spec), threads=threads)
         if restored == "F4":

@@ -7,6 +7,11 @@ from typing import Any
 
 from codegen.errors import LayoutError
 from tilejit.layout.checks import int_tuple
+from tilejit.layout.cute.layout import Layout as CuteLayout
+from tilejit.layout.cute.swizzle import ComposedLayout
+from tilejit.layout.cute.text import is_cute
+from tilejit.layout.cute.text import parse as parse_cute
+from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape, parse_cute_shape
 from tilejit.layout.dtypes import PrimitiveType, primitive_type
 from tilejit.layout.formats.blocking import Blocking
 from tilejit.layout.formats.pattern_text import is_pattern, parse_pattern
@@ -23,14 +28,19 @@ from tilejit.layout.xla_text import parse_layout
 
 def as_layout(
     obj: object, *, dims: Iterable[int] | None = None, dtype: object = None, **parameters: Any
-) -> Shape:
-    """The Shape that something stands for: a Shape, a Layout, XLA's text of either, a format, a pattern.
+) -> Spec:
+    """The shape that something stands for: XLA's, a text of it, a CuTe layout, a format, a pattern.
 
     "bf16[1000,300]{1,0:T(8,128)(2,1)}"                          -> itself
     "{1,0:T(8,128)}" with dims (5, 7) and dtype float32          -> f32[5,7]{1,0:T(8,128)}
     "tpu" with dims (33, 300) and dtype bfloat16                 -> bf16[33,300]{1,0:T(8,128)(2,1)}
+    "(4,8):(8,1)" with dims (3, 5) and dtype float32             -> f32[3,5] (4,8):(8,1)
+    "f32[3,5] (4,8):(8,1)"                                       -> itself
     "nChw16c" with dims (2, 20, 5, 7) and dtype float32          -> f32[2,20,5,7]{3,2,1,0:T(16,1,1)}
     "(m mi) (n ni) -> m n mi ni" with dims (5, 7), float32, mi=8, ni=128 -> f32[5,7]{1,0:T(8,128)}
+
+    A CuTe layout, or its text, swizzles included, becomes a CuteShape: one mode a dimension, inside a mode
+    the first sub-mode fastest, and what no element reaches is padding.
 
     A pattern is einops': left of the arrow a name for each dimension, or several in parentheses, the most
     major first; right of it all of them in the order of memory. Of the axes of a dimension one may have no
@@ -42,7 +52,8 @@ def as_layout(
         obj: what to read. A shape's text without a layout is row-major, and its dtype wins over `dtype`.
         dims: the array's dimensions; a shape that names others is refused.
         dtype: the array's dtype, for whatever is not a full shape.
-        parameters: keywords of a named format, or the sizes of a pattern's axes; nothing else takes any.
+        parameters: keywords of a named format, or the sizes of a pattern's axes. A CuTe layout takes
+            element_size_in_bits, the width of elements that share bytes; nothing else takes any.
 
     Raises:
         LayoutError: a mistake in the text, other dimensions, dims or dtype missing, a tuple, buffer or token.
@@ -57,12 +68,15 @@ def as_layout(
         pattern = parse_pattern(obj)
         wanted, element = _needed(sizes, dtype, "a pattern")
         return blocked_shape(pattern.blocking(_known(wanted), parameters), _array_element(element))
+    if isinstance(obj, CuteLayout | ComposedLayout) or (isinstance(obj, str) and is_cute(obj)):
+        wanted, element = _needed(sizes, dtype, "a CuTe layout")
+        return _cute_shape(obj, wanted, element, parameters)
     if parameters:
         raise TypeError(
             f"{next(iter(parameters))[:40]!r} is a parameter of named formats, not of {type(obj).__name__}"
         )
     if isinstance(obj, str):
-        obj = _read(obj, sizes)
+        obj = parse_cute_shape(obj) or _read(obj, sizes)
     if isinstance(obj, Layout):
         wanted, element = _needed(sizes, dtype, "a layout alone")
         return Shape(primitive_type(element).name, wanted, obj)
@@ -71,15 +85,15 @@ def as_layout(
         raise LayoutError(
             f"{str(obj)[:60]} is a {kind}, not one array's shape\n  give the shape of each array on its own"
         )
-    if not isinstance(obj, Shape):
+    if not isinstance(obj, Shape | CuteShape):
         raise TypeError(
-            f"a layout is a Shape, a Layout, a text such as 'f32[3,5]{{1,0:T(2,2)}}', a format's name or a "
-            f"pattern, not {type(obj).__name__}"
+            f"a layout is a Shape, a Layout, a text such as 'f32[3,5]{{1,0:T(2,2)}}', a CuTe layout, a "
+            f"format's name or a pattern, not {type(obj).__name__}"
         )
     return _checked(obj, sizes)
 
 
-def named_format(name: str, dims: Iterable[int], dtype: object, **parameters: Any) -> Shape:
+def named_format(name: str, dims: Iterable[int], dtype: object, **parameters: Any) -> Spec:
     """The Shape of an array of those dimensions in a named format.
 
     ("tpu", (33, 300), "bf16") -> bf16[33,300]{1,0:T(8,128)(2,1)}
@@ -106,6 +120,11 @@ def recipe_of(obj: object, dims: Iterable[int], dtype: object, **parameters: Any
     """
     sizes = int_tuple(dims, "dims")
     shape = as_layout(obj, dims=sizes, dtype=dtype, **parameters)
+    if isinstance(shape, CuteShape):
+        raise LayoutError(
+            f"{str(shape)[:80]} has no recipe of pads, reshapes and transposes\n"
+            "  tilejit.cute.offsets(layout) gives its table"
+        )
     built: object = None
     if isinstance(obj, str) and _is_name(obj):
         name, given = _called(obj, parameters)
@@ -117,6 +136,20 @@ def recipe_of(obj: object, dims: Iterable[int], dtype: object, **parameters: Any
     return shape.recipe()
 
 
+def _cute_shape(obj: object, dims: tuple[int, ...], dtype: object, parameters: dict[str, Any]) -> CuteShape:
+    """The CuteShape of a CuTe layout or its text."""
+    odd = next((key for key in parameters if key != "element_size_in_bits"), None)
+    if odd is not None:
+        raise TypeError(f"CuTe layouts take element_size_in_bits, not {odd[:40]!r}")
+    layout = parse_cute(obj) if isinstance(obj, str) else obj
+    if not isinstance(layout, CuteLayout | ComposedLayout):
+        raise LayoutError(
+            f"{str(layout)[:60]} is a {type(layout).__name__}, not a layout\n"
+            "  write a shape and a stride, e.g. (8,8):(8,1)"
+        )
+    return make_cute_shape(dtype, _known(dims), layout, **parameters)
+
+
 def _called(text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """A format's name, and its parameters from the text and from keywords together."""
     name, given = read_call(text)
@@ -126,7 +159,7 @@ def _called(text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]
     return name, {**given, **parameters}
 
 
-def _shape_of(name: str, built: object, dims: tuple[int, ...], element: PrimitiveType) -> Shape:
+def _shape_of(name: str, built: object, dims: tuple[int, ...], element: PrimitiveType) -> Spec:
     """The Shape that a format's answer stands for."""
     if isinstance(built, Blocking):
         return blocked_shape(built, element)
@@ -194,7 +227,7 @@ def _needed(dims: tuple[int, ...] | None, dtype: object, what: str) -> tuple[tup
     return dims, dtype
 
 
-def _checked(shape: Shape, dims: tuple[int, ...] | None) -> Shape:
+def _checked(shape: Spec, dims: tuple[int, ...] | None) -> Spec:
     """The shape, if it is an array's and of those dimensions."""
     if not shape.element.is_array_element:
         raise LayoutError(

@@ -1,4 +1,4 @@
-"""Where an element of a tiled shape lives, and what lives at a slot: straight from XLA's definition.
+"""Where an element of a shape lives, and what lives at a slot: straight from XLA's definition, or CuTe's.
 
 One tile step turns an index e into (e // t, e mod t); `linear_index` runs the steps forward, `multi_index`
 undoes them. `access_map` gives the compiler the same fact as digit trees.
@@ -6,6 +6,7 @@ undoes them. `access_map` gives the compiler the same fact as digit trees.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -16,13 +17,15 @@ from numpy.typing import NDArray
 
 from codegen.access import AccessMap, Leaf, Offsets, Opaque, Root, Split, Tree
 from codegen.errors import LayoutIndexError
+from tilejit.layout.cute_index import cute_access_map, cute_index, cute_slot
+from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.shape import Shape, tile_steps_of
 from tilejit.layout.tiling import TileStep
 
 Index: TypeAlias = int | NDArray[np.int64]
 
 
-def linear_index(shape: Shape, index: tuple[Any, ...]) -> Any:
+def linear_index(shape: Spec, index: tuple[Any, ...]) -> Any:
     """The slot, counted in elements, of the element at a multi-index; arrays broadcast.
 
     linear_index(Shape.parse("f32[3,5]{1,0:T(2,2)}"), (2, 3)) -> 17
@@ -34,11 +37,11 @@ def linear_index(shape: Shape, index: tuple[Any, ...]) -> Any:
     """
     _check_shape(shape)
     checked = _checked_index(shape, index)
-    slot = _forward(shape, checked)
+    slot = _RULES[type(shape)].slot(shape, checked)
     return slot if isinstance(slot, int) else np.asarray(slot, np.int64)
 
 
-def multi_index(shape: Shape, slot: Any) -> Any:
+def multi_index(shape: Spec, slot: Any) -> Any:
     """The multi-index of the element in a slot, or None where the slot is padding.
 
     multi_index(Shape.parse("f32[3,5]{1,0:T(2,2)}"), 17) -> (2, 3)
@@ -60,7 +63,7 @@ def multi_index(shape: Shape, slot: Any) -> Any:
             if size
             else f"slot {wrong} lies outside the buffer\n  {shape_name(shape)} has no slots"
         )
-    index, valid = _backward(shape, slots)
+    index, valid = _RULES[type(shape)].index(shape, slots)
     if isinstance(slots, int):
         return tuple(int(i) for i in index) if valid else None
     empty = np.full(slots.shape, -1, np.int64)
@@ -68,12 +71,16 @@ def multi_index(shape: Shape, slot: Any) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def access_map(shape: Shape) -> AccessMap:
+def access_map(shape: Spec) -> AccessMap:
     """The shape's buffer as the compiler sees it, in units of elements.
 
     Raises:
         LayoutError: the shape's size is not known (`?` and the like).
     """
+    return _RULES[type(shape)].access_map(shape)
+
+
+def _xla_access_map(shape: Shape) -> AccessMap:
     steps, extents = tile_steps_of(shape)
     final, bits = extents[-1], shape.bits
     size = shape.physical_size
@@ -217,7 +224,7 @@ def _offsets_of_rows(shape: Shape, rows: Offsets) -> Offsets:
     return np.asarray(_forward(shape, tuple(reversed(index))), np.int64)
 
 
-def _checked_index(shape: Shape, index: tuple[Any, ...]) -> tuple[Index, ...]:
+def _checked_index(shape: Spec, index: tuple[Any, ...]) -> tuple[Index, ...]:
     if not isinstance(index, tuple | list):
         raise TypeError(f"an index is a tuple of integers or arrays, not {type(index).__name__}")
     if len(index) != shape.rank:
@@ -240,8 +247,8 @@ def _checked_index(shape: Shape, index: tuple[Any, ...]) -> tuple[Index, ...]:
     return tuple(out)
 
 
-def _check_shape(shape: Shape) -> None:
-    if not isinstance(shape, Shape):
+def _check_shape(shape: Spec) -> None:
+    if not isinstance(shape, Shape | CuteShape):
         raise TypeError(
             f"the shape is a Shape, not {type(shape).__name__}\n  read a text with tilejit.as_layout(...)"
         )
@@ -270,7 +277,27 @@ def _span(array: NDArray[np.int64]) -> tuple[int, int]:
     return (int(array.min()), int(array.max())) if array.size else (0, -1)
 
 
-def shape_name(shape: Shape) -> str:
-    """A shape for a message: XLA's text, or the repr where that has no place for the padding."""
+def shape_name(shape: Spec) -> str:
+    """A shape for a message: XLA's or CuTe's text, or the repr where that has no place for the padding."""
+    return _RULES[type(shape)].name(shape)
+
+
+def _xla_name(shape: Shape) -> str:
     plain = shape.padded_dimensions is None and shape.padding_value is None
     return str(shape) if plain else repr(shape)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What one sort of shape answers."""
+
+    access_map: Callable[[Any], AccessMap]
+    slot: Callable[[Any, tuple[Index, ...]], Any]
+    index: Callable[[Any, Any], tuple[list[Any], Any]]
+    name: Callable[[Any], str]
+
+
+_RULES: dict[type, _Rules] = {
+    Shape: _Rules(_xla_access_map, _forward, _backward, _xla_name),
+    CuteShape: _Rules(cute_access_map, cute_slot, cute_index, str),
+}

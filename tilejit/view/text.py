@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.text import Text
 
+from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import linear_index, multi_index
-from tilejit.layout.shape import Shape
 from tilejit.layout.tiling import tile_steps
 
 MAX_ROWS = 24
@@ -58,7 +58,7 @@ class Board:
     more_rows: bool = False
 
 
-def picture(shape: Shape, style: Style) -> Text:
+def picture(shape: Spec, style: Style) -> Text:
     """The logical array, each cell showing its linear index in the buffer.
 
     f32[3,5]{1,0:T(2,2)} ->   0  1| 4  5| 8
@@ -90,7 +90,7 @@ def picture(shape: Shape, style: Style) -> Text:
     return Text("\n").join(parts)
 
 
-def memory_picture(shape: Shape, style: Style) -> Text | None:
+def memory_picture(shape: Spec, style: Style) -> Text | None:
     """The buffer in the order of memory, each slot showing the index it holds; None when large.
 
     f32[3,5]{1,0:T(2,2)} ->  0: 0,0 0,1 1,0 1,1|0,2 0,3 1,2 1,3|0,4   . 1,4   .
@@ -133,7 +133,7 @@ def _prefixes(leading: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield tuple(reversed(index))
 
 
-def _slice_board(shape: Shape, tiling: _Tiling, prefix: tuple[int, ...], style: Style) -> Board:
+def _slice_board(shape: Spec, tiling: _Tiling, prefix: tuple[int, ...], style: Style) -> Board:
     """The last two dimensions at a leading index, cut to what fits."""
     rows, columns = (1, 1, *shape.dimensions)[-2:]
     shown = min(rows, MAX_ROWS), min(columns, max(1, style.width // 2))
@@ -150,7 +150,7 @@ def _board_width(slots: Grid, more: bool, style: Style) -> int:
     return (len(str(int(slots.max()))) + 1) * int(slots.shape[1]) + (len(style.more) if more else 0)
 
 
-def _block(shape: Shape, prefix: tuple[int, ...], rows: int, columns: int) -> Grid:
+def _block(shape: Spec, prefix: tuple[int, ...], rows: int, columns: int) -> Grid:
     """The linear indices of a corner of the last two dimensions."""
     if not shape.rank:
         return np.full((1, 1), linear_index(shape, ()), np.int64)
@@ -169,12 +169,14 @@ class _Tiling:
         counts: how many tiles there are along each axis, most major first; empty without tiles.
     """
 
-    alone: Shape
+    alone: Spec
     unit: int
     counts: tuple[int, ...]
 
     @classmethod
-    def of(cls, shape: Shape) -> _Tiling:
+    def of(cls, shape: Spec) -> _Tiling:
+        if isinstance(shape, CuteShape):
+            return cls(shape, 1, ())
         steps, extents = tile_steps(shape)
         if shape.layout is None or not steps:
             return cls(shape, max(1, (extents[-1] or (1,))[-1]), ())
@@ -222,7 +224,7 @@ def _rule(tiles: Sequence[int], cell: int) -> str:
     return "".join(corner + "-" * cell for corner in corners)
 
 
-def _slots(shape: Shape) -> Iterator[tuple[int, ...] | None]:
+def _slots(shape: Spec) -> Iterator[tuple[int, ...] | None]:
     """The index that each slot holds, None for padding."""
     return (multi_index(shape, slot) for slot in range(shape.physical_size))
 

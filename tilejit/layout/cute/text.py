@@ -22,6 +22,7 @@ from tilejit.layout.tokens import MAX_TEXT, Token, mistake, small_int
 _TOKEN = re.compile(
     r"(?P<skip>\s+)|(?P<int>_?-?[0-9]+)|(?P<name>Sw|S|o|∘|_)|(?P<sign>[()<>\[\],:])", re.ASCII
 )
+_SIGNS = re.compile(r"[\s0-9_()<>\[\],:\-Swo∘]*", re.ASCII)
 _EXAMPLES = "(2,2):(2,4), Sw<3,4,3> o 0 o (8,8):(8,1) or <2:3,3:2>"
 
 
@@ -54,6 +55,14 @@ def parse(text: str) -> Any:
     out = reader.thing(0)
     reader.end()
     return out
+
+
+def is_cute(text: str) -> bool:
+    """Whether a text can only be CuTe's: its signs alone, and a colon between shape and stride.
+
+    "(8,8):(8,1)", "Sw<3,4,3> o 0 o (8,8):(8,1)" -> True    "{1,0:T(8,128)}", "f32[2]", "tpu" -> False
+    """
+    return ":" in text and _SIGNS.fullmatch(text) is not None
 
 
 def parse_layout(text: str) -> Layout:

@@ -1,0 +1,308 @@
+"""`CuteShape`: an array whose elements live where a CuTe layout says."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from codegen.access import offset_range
+from codegen.errors import LayoutError
+from tilejit.layout.checks import int_tuple, set_fields
+from tilejit.layout.cute.function import CHUNK, MAX_POINTS, Function, function_of, rows_of
+from tilejit.layout.cute.layout import Layout
+from tilejit.layout.cute.swizzle import ComposedLayout
+from tilejit.layout.cute.swizzled import swizzled_roots
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup, primitive_type
+from tilejit.layout.padding import PaddingValue, checked_padding_value
+from tilejit.layout.shape import Shape
+from tilejit.layout.tokens import MAX_INT64, shown, small_int
+
+CuteLayout: TypeAlias = Layout | ComposedLayout
+
+
+@dataclass(frozen=True, slots=True)
+class CuteShape:
+    """An array's element type, its dimensions, and the CuTe layout of its buffer, one mode a dimension.
+
+    CuteShape("f32", (3, 5), Layout.parse("(4,8):(8,1)")) -> 32 element slots, 128 bytes
+
+    The offset of an element is its slot. Inside a mode an index counts the first sub-mode fastest. A mode may
+    be larger than its dimension; what no element reaches is padding, as is every hole of the layout.
+
+    Attributes:
+        primitive_type: lower-case name, such as "bf16".
+        dimensions: logical sizes in elements.
+        layout: a Layout or a ComposedLayout of as many modes.
+        element_size_in_bits: below 8 for elements that share bytes; 0 for one a byte or more.
+        padding_value: what padding holds, or None where that is left open.
+
+    Raises:
+        LayoutError: at construction, where the modes do not hold the dimensions, an offset is negative (the
+            coordinate is named), or the buffer would pass 2^63 bits.
+        TypeError: at construction, for a field of a wrong type.
+    """
+
+    primitive_type: str
+    dimensions: tuple[int, ...]
+    layout: CuteLayout
+    element_size_in_bits: int = 0
+    padding_value: PaddingValue | None = field(default=None, compare=False)
+    _padding_text: str = field(init=False, repr=False, default="")
+    _slots: int = field(init=False, repr=False, compare=False, default=0)
+
+    def __post_init__(self) -> None:
+        """Check every field, and find out how far the layout reaches."""
+        dims = int_tuple(self.dimensions, "dimensions")
+        (width,) = int_tuple((self.element_size_in_bits,), "element_size_in_bits")
+        set_fields(
+            self,
+            primitive_type=lookup(self.primitive_type).name,
+            dimensions=dims,
+            element_size_in_bits=width,
+        )
+        if not isinstance(self.layout, Layout | ComposedLayout):
+            raise TypeError(f"layout is a CuTe layout, not {type(self.layout).__name__}")
+        if not self.element.is_array_element:
+            raise LayoutError(f"there are no arrays of {self.primitive_type}\n  give the dtype of an array")
+        if width < 0 or width > 128:
+            raise LayoutError(f"an element has {shown(width)} bits\n  give 0, or the bits of the dtype")
+        value = checked_padding_value(self.padding_value, self.element)
+        set_fields(self, padding_value=value, _padding_text=repr(value))
+        self._check_modes()
+        lowest, highest = _reach(self.function)
+        if lowest < 0:
+            raise LayoutError(_negative(self.function, self.layout))
+        set_fields(self, _slots=highest + 1)
+        if self._slots * self.bits > MAX_INT64:
+            raise LayoutError(
+                f"{str(self.layout)[:80]} reaches past 2^63 bits\n  give a layout of smaller strides"
+            )
+
+    def _check_modes(self) -> None:
+        sizes = self.function.sizes
+        if len(sizes) != len(self.dimensions):
+            raise LayoutError(
+                f"{str(self.layout)[:80]} has {len(sizes)} mode(s), but the array has "
+                f"{len(self.dimensions)} dimension(s)\n  give one mode a dimension"
+            )
+        for d, (size, have) in enumerate(zip(self.dimensions, sizes, strict=True)):
+            if not 0 <= size <= MAX_INT64:
+                raise LayoutError(f"a dimension is {shown(size)}\n  give a size from 0 to 2^63-1")
+            if size > have:
+                raise LayoutError(
+                    f"mode {d} of {str(self.layout)[:80]} has {shown(have)} element(s), "
+                    f"but dimension {d} has {size}\n  give a mode of at least that many"
+                )
+
+    @property
+    def function(self) -> Function:
+        """The layout as a function of one index a dimension."""
+        return function_of(self.layout)
+
+    @property
+    def element(self) -> PrimitiveType:
+        """The row of the table of types: name, widths, NumPy type."""
+        return PRIMITIVE_TYPES[self.primitive_type]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy or ml_dtypes type of the elements."""
+        dtype = self.element.numpy
+        if dtype is None:
+            raise LayoutError(f"NumPy has no {self.primitive_type}\n  give another dtype")
+        return dtype
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.dimensions)
+
+    @property
+    def bits(self) -> int:
+        """Width of one element in the buffer, in bits."""
+        return self.element_size_in_bits or self.element.storage_bits
+
+    @property
+    def packed(self) -> bool:
+        """Whether several elements share a byte."""
+        return 0 < self.element_size_in_bits < 8
+
+    @property
+    def physical_size(self) -> int:
+        """Element slots in the buffer: one more than the highest offset of the whole layout."""
+        return self._slots
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Bytes of the buffer: its slots times the bits of one, rounded up."""
+        return -(-self._slots * self.bits // 8)
+
+    @property
+    def padding_fraction(self) -> float:
+        """The share of the buffer that is padding, from 0 to 1; elements that share a slot count each."""
+        used = math.prod(self.dimensions)
+        return max(0.0, (self._slots - used) / self._slots) if self._slots else 0.0
+
+    def without_layout(self) -> Shape:
+        """The same array with nothing said about memory."""
+        return Shape(self.primitive_type, self.dimensions)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything about the shape in JSON's own types; `from_json` reads it back."""
+        bare = replace(self.without_layout(), padding_value=self.padding_value).to_json()
+        return {
+            "primitive_type": self.primitive_type,
+            "dimensions": list(self.dimensions),
+            "cute_layout": str(self.layout),
+            "element_size_in_bits": self.element_size_in_bits,
+            "padding_value": bare["padding_value"],
+        }
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> CuteShape:
+        """The shape that `to_json` described.
+
+        Raises:
+            LayoutError: a field is missing, unknown or wrong.
+            TypeError: a field of a wrong type.
+        """
+        from tilejit.layout.cute.text import parse
+
+        known = {"primitive_type", "dimensions", "cute_layout", "element_size_in_bits", "padding_value"}
+        if set(data) != known:
+            odd = sorted(map(str, set(data) ^ known))[0]
+            raise LayoutError(f"the JSON form of a CuTe layout has {odd[:40]!r} missing or too much")
+        bare = {key: data[key] for key in ("primitive_type", "dimensions", "padding_value")}
+        shape = Shape.from_json({**bare, "layout": None})
+        return CuteShape(
+            shape.primitive_type,
+            shape.dimensions,
+            parse(data["cute_layout"]),
+            data["element_size_in_bits"],
+            shape.padding_value,
+        )
+
+    def __str__(self) -> str:
+        """The array and CuTe's text, f32[3,5] (4,8):(8,1); `as_layout` reads it back."""
+        dims = ",".join(map(str, self.dimensions))
+        width = f" E({self.element_size_in_bits})" if self.element_size_in_bits else ""
+        return f"{self.primitive_type}[{dims}] {self.layout}{width}"
+
+
+Spec: TypeAlias = Shape | CuteShape
+"""What a buffer is described by."""
+
+
+def make_cute_shape(
+    dtype: object, dims: Iterable[int], layout: CuteLayout, element_size_in_bits: int = 0
+) -> CuteShape:
+    """A CuteShape of any dtype that `primitive_type` reads.
+
+    Raises:
+        LayoutError, TypeError: as CuteShape.
+    """
+    return CuteShape(primitive_type(dtype).name, tuple(dims), layout, element_size_in_bits)
+
+
+def parse_cute_shape(text: str) -> CuteShape | None:
+    """Read "f32[3,5] (4,8):(8,1)", as `str` prints it; None where the text is of another kind.
+
+    Raises:
+        LayoutError: the part behind the brackets is no layout, or not one of the array.
+    """
+    from tilejit.layout.cute.text import is_cute, parse
+
+    found = _FULL.fullmatch(text)
+    if found is None or not is_cute(found["layout"]):
+        return None
+    dims = [small_int(part.strip()) for part in found["dims"].split(",")] if found["dims"].strip() else []
+    if None in dims:
+        raise LayoutError("a dimension passes 2^63-1\n  write a smaller one")
+    layout = parse(found["layout"].strip())
+    return CuteShape(
+        found["dtype"].lower(), tuple(d for d in dims if d is not None), layout, int(found["width"] or 0)
+    )
+
+
+_FULL = re.compile(
+    r"\s*(?P<dtype>[A-Za-z]\w*)\[(?P<dims>[0-9,\s]*)\]\s+(?P<layout>[^E{]+?)(?:\s+E\((?P<width>[0-9]{1,3})\))?\s*",
+    re.ASCII,
+)
+
+
+def spec_from_json(data: Any) -> Spec:
+    """The shape that `to_json` described, of either sort.
+
+    Raises:
+        LayoutError: a field is missing, unknown or wrong.
+        TypeError: not a dict, or a field of a wrong type.
+    """
+    if isinstance(data, dict) and "cute_layout" in data:
+        return CuteShape.from_json(data)
+    return Shape.from_json(data)
+
+
+_REACHES: dict[Function, tuple[int, int]] = {}
+
+
+def _reach(function: Function) -> tuple[int, int]:
+    """The lowest and the highest offset over all modes whole; (0, -1) where there is none."""
+    if function not in _REACHES:
+        if len(_REACHES) > 1024:
+            _REACHES.clear()
+        _REACHES[function] = _found_reach(function)
+    return _REACHES[function]
+
+
+def _found_reach(function: Function) -> tuple[int, int]:
+    sizes = function.sizes
+    if 0 in sizes:
+        return 0, -1
+    low, high = _digit_reach(function)
+    if function.steps and low + function.steps[0][0] < 0:
+        return low + function.steps[0][0], high  # no map takes a negative offset
+    found = swizzled_roots(function, sizes)
+    if found:
+        base, roots = found
+        ranges = [offset_range(root.tree) for root in roots]
+        return base + sum(r[0] for r in ranges), base + sum(r[1] for r in ranges)
+    count = math.prod(sizes)
+    if count > MAX_POINTS:
+        raise LayoutError(
+            f"a layout of {shown(count)} elements is too large to find out what it touches\n"
+            "  give one that is no layout of a layout, swizzled by bits that are digits"
+        )
+    ranges = []
+    for start in range(0, count, CHUNK):
+        table = np.asarray(function(rows_of(sizes, np.arange(start, min(start + CHUNK, count)))))
+        ranges.append((int(table.min()), int(table.max())))
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+def _digit_reach(function: Function) -> tuple[int, int]:
+    """The range of the sum of the digits."""
+    reaches = [(n - 1) * s for mode in function.modes for n, s in mode]
+    return sum(min(0, r) for r in reaches), sum(max(0, r) for r in reaches)
+
+
+def _negative(function: Function, layout: CuteLayout) -> str:
+    """The message for an offset below 0, with the coordinate that has it."""
+    index = []
+    for mode in function.modes:
+        at, weight = 0, 1
+        for size, stride in mode:
+            at += (size - 1) * weight if stride < 0 else 0
+            weight *= size
+        index.append(at)
+    steps = function.steps
+    low = _digit_reach(function)[0] + (steps[0][0] if steps else 0)
+    where = f"coordinate {tuple(index)} has the offset {low}" if low < 0 else "some coordinate has one"
+    return (
+        f"{str(layout)[:80]} has offsets below 0: {where}\n"
+        "  a buffer begins at 0; give strides of 0 or more, or compose with an offset"
+    )
