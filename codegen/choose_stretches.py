@@ -54,7 +54,10 @@ def stretches_of(copy: LoweredCopy, *, padded: bool) -> Stretches | None:
     """
     wholes = _wholes(copy, padded=padded)
     low, stop = copy.dst.bounds
-    if not wholes or sum(w.run * prod(d[0] for d in w.digits) for w in wholes) != stop - low:
+    if (
+        all(w.fills for w in wholes)
+        or sum(w.run * prod(d[0] for d in w.digits) for w in wholes) != stop - low
+    ):
         return None
     if not _shares_lines(wholes, copy.dst.width):
         return None

@@ -192,14 +192,16 @@ class Launch:
             return
         sizes, call = self.sizes.copy(), self.step.kernel.call
         if self._panel:
-            sizes[(len(OFFSET_ARGUMENTS) if self.tables else 0) + SCRATCH] = scratch(self._panel.size_bytes)
+            buffer = scratch(self._panel.size_bytes)
+            sizes[(len(OFFSET_ARGUMENTS) if self.tables else 0) + SCRATCH] = buffer.ctypes.data
         if self.tables:
             for src_table, dst_table in self._chunks(begin, end):
                 self._check_tables(src_table, dst_table)
                 sizes[0], sizes[1] = src_table.ctypes.data, dst_table.ctypes.data
                 call(src, dst, sizes.ctypes.data, 0, len(src_table))
         elif self.stretches:
-            sizes[STRETCH_TABLES.index("scratch")] = scratch(self.stretches.length + 3 * LINE_BYTES)
+            buffer = scratch(self.stretches.length + 3 * LINE_BYTES)
+            sizes[STRETCH_TABLES.index("scratch")] = buffer.ctypes.data
             for start in range(begin, end, TABLE_CHUNK):
                 entries = self.stretches.entries(start, min(start + TABLE_CHUNK, end))
                 sizes[0] = entries.ctypes.data

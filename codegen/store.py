@@ -70,9 +70,17 @@ def _versions() -> tuple[str, str]:
 @cache
 def compiler_digest() -> str:
     """Digest of the code that turns sources into machine code: the build and the routines kernels call."""
+    return _digest(b"\0".join(f.read_bytes() for f in compiler_files()))
+
+
+def compiler_files() -> tuple[Path, ...]:
+    """The files whose text decides what machine code a source becomes.
+
+    Routines have constants of other modules in their code: how long an entry of a table is, say.
+    """
     here = Path(__file__).parent
-    files = [here / "build.py", *sorted((here / "simd").glob("*.py"))]
-    return _digest(b"\0".join(f.read_bytes() for f in files))
+    names = "build.py", "schedule.py", "stretches.py", "tiles.py"
+    return (*(here / name for name in names), *sorted((here / "simd").glob("*.py")))
 
 
 def _digest(data: bytes) -> str:

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codegen.errors import KernelError
 from codegen.settings import settings
@@ -116,13 +117,18 @@ def _pool() -> ThreadPoolExecutor:
 _local = threading.local()
 
 
-def scratch(size_bytes: int) -> int:
-    """The address of a buffer of this thread's own, aligned to lines; it lives until a larger is wanted."""
+def scratch(size_bytes: int) -> NDArray[np.uint8]:
+    """A buffer of this thread's own, aligned to lines; the next call may give the same memory.
+
+    Hold it while its address is in use: a copy that a signal handler or a finalizer makes meanwhile may
+    want a larger one, which takes its place here.
+    """
     held = getattr(_local, "buffer", None)
     if held is None or len(held) < size_bytes + 64:
         held = _local.buffer = np.empty(size_bytes + 64, np.uint8)
-    address: int = held.ctypes.data
-    return (address + 63) & ~63
+    skipped = -held.ctypes.data % 64
+    out: NDArray[np.uint8] = held[skipped : skipped + size_bytes]
+    return out
 
 
 def _after_fork() -> None:

@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tests.strategies as random_of
-from codegen import calibrate, choose_transpose, launch, lower_copy, padding, pipeline
+from codegen import (
+    calibrate,
+    choose_stretches,
+    choose_transpose,
+    launch,
+    lower_copy,
+    padding,
+    pipeline,
+    stretches,
+)
 from codegen.emit.expressions import can_convert
 from codegen.passes.split_run import split_run
 from codegen.schedule import Thresholds
@@ -75,6 +84,12 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (choose_transpose, "FAR_BYTES", (0, 1000)),
     (choose_transpose, "ALIAS_BYTES", (1,)),
     (choose_transpose, "SHARED_SETS", (dict.fromkeys(WIDTHS, (1, 1)), dict.fromkeys(WIDTHS, (1, 3)))),
+    (choose_stretches, "LEAST_BYTES", (1, 64, 300)),
+    (choose_stretches, "LEAST_MOVE", (1,)),
+    (choose_stretches, "MOST_WASTE", (1e9,)),
+    (choose_stretches, "LEAST_OF_PAGE", (0,)),
+    (choose_stretches, "SHORT_RUN", (1 << 20,)),
+    (stretches, "MOST_ENTRIES", (0, 3)),
     (lower_copy, "MAX_BOXES", (1, 2)),
     (padding, "MAX_PAD_BOXES", (0, 1, 3)),
     (launch, "TABLE_CHUNK", (1, 7, 64)),
@@ -213,6 +228,7 @@ def _judge(case: Case, seen: list[Watched], sampled: bool) -> None:
         program = watched.program
         case.bench.kernels |= {kernel.name for kernel in program.kernels}
         case.bench.counts["boxes"] += len(program.steps)
+        case.bench.counts["gathers"] += any(launch.stretches for launch in program.launches)
         case.bench.counts["tables"] += any(launch.tables for launch in program.launches)
         if not sampled:
             continue

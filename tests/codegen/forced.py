@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from codegen import launch, pipeline
 from codegen.access import strided_map
@@ -163,12 +164,13 @@ def arenas() -> tuple[Guarded, Guarded]:
 _buffers = threading.local()
 
 
-def guarded_scratch(size: int) -> int:
+def guarded_scratch(size: int) -> NDArray[np.uint8]:
     """A buffer for staging with a guard page right behind it, the next time right in front of it."""
     if not hasattr(_buffers, "arena"):
         _buffers.arena, _buffers.at_end = Guarded(4 * ARENA_BYTES), False
     _buffers.at_end = not _buffers.at_end
-    return int(_buffers.arena.place(size, at_end=_buffers.at_end).ctypes.data)
+    buffer: NDArray[np.uint8] = _buffers.arena.place(size, at_end=_buffers.at_end)
+    return buffer
 
 
 def guard_tables(step: Launch) -> None:

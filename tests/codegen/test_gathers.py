@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from dataclasses import replace
 from math import prod
 from subprocess import run
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codegen import launch, stretches
+from codegen import launch, stretches, threads
 from codegen.choose_stretches import stretches_of
 from codegen.ir import Element, Gather, LoopNest, Ref
 from codegen.lower_copy import lower_copy
@@ -26,7 +27,7 @@ from tests.replay import Watched, interpreted
 from tests.strategies import picker, shape
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.indexing import access_map, linear_index
-from tilejit.layout.shape import Shape
+from tilejit.layout.shape import Shape, make_shape
 from tilejit.memory import bytes_map
 
 STREAM = Thresholds(0)
@@ -172,6 +173,41 @@ def test_nests_before_and_after(text: str) -> None:
             out = interpreted(seen, vectorised=vectorised)
             assert out is not None
             assert (out == wanted).all(), f"{text}, vectorised {vectorised}"
+
+
+def test_padding_alone() -> None:
+    """No elements, and a buffer that is padding all the same, is nothing to gather."""
+    spec, pack, unpack = programs(make_shape("f32", (0, 5), padded_dimensions=(8, 8), tiles=((4, 4),)))
+    room = np.zeros(spec.size_in_bytes, np.uint8)
+    nothing = np.zeros(0, np.uint8)
+    pack.run(nothing.ctypes.data, room.ctypes.data)
+    unpack.run(room.ctypes.data, nothing.ctypes.data)
+    assert (room == PADDING).all()
+
+
+def test_the_buffer_outlives_its_successor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy made by a signal handler or a finalizer may want a larger one before the kernel has begun."""
+    _, pack, _ = programs(SPECS[0])
+    seen: list[weakref.ref[Any]] = []
+    alive: list[bool] = []
+
+    def interrupted(size: int) -> Any:
+        buffer = threads.scratch(size)
+        seen.append(weakref.ref(buffer.base))
+        threads.scratch(len(buffer.base) + 1)
+        return buffer
+
+    def entries(self: Stretches, begin: int, end: int) -> Any:
+        alive.append(seen[-1]() is not None)
+        return Stretches._entries(self, begin, end)
+
+    monkeypatch.setattr(launch, "scratch", interrupted)
+    monkeypatch.setattr(Stretches, "entries", entries)
+    spec = as_layout(SPECS[0])
+    source, room = np.zeros(prod(spec.dimensions), np.uint8), np.zeros(spec.size_in_bytes, np.uint8)
+    pack.run(source.ctypes.data, room.ctypes.data)
+    assert alive
+    assert all(alive)
 
 
 def test_a_stretch_as_text() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from codegen.cpu import LEVELS, level_named
 from codegen.errors import StoreError
 from codegen.object_symbols import undefined_symbols
 from codegen.settings import settings
-from codegen.store import Store, StoreKey, store_key
+from codegen.store import Store, StoreKey, compiler_files, store_key
 
 INPUTS = ("source_digest", "compiler_digest", "numba", "llvmlite", "level", "triple", "cpu", "features")
 CODE = b"\x7fELF and some machine code" * 40
@@ -280,3 +281,15 @@ def test_the_head_is_one_line_of_json(store: Store, key: StoreKey) -> None:
 )
 def test_other_object_formats_have_no_known_symbols(code: bytes) -> None:
     assert undefined_symbols(code) == frozenset()
+
+
+def test_the_compilers_digest_takes_in_what_routines_import() -> None:
+    """A constant that stands in machine code must tell the kernels made with another one apart."""
+    here = Path(store_module.__file__).parent
+    routines = [f for f in compiler_files() if f.parent.name == "simd"]
+    assert routines
+    nodes = [node for f in routines for node in ast.walk(ast.parse(f.read_text()))]
+    imported = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    own = {name.split(".")[1] for name in imported if name.startswith("codegen.")} - {"simd"}
+    assert "stretches" in own
+    assert own <= {f.stem for f in compiler_files() if f.parent == here}
