@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -20,7 +21,6 @@ from codegen.access import (
     map_offset,
     map_range,
     split,
-    window_map,
 )
 from codegen.calibrate import machine_thresholds
 from codegen.ir import Element
@@ -29,9 +29,10 @@ from codegen.passes.normalise import int_size
 from codegen.pipeline import CopyProgram, compile_copy, footprint_bytes
 from codegen.schedule import Thresholds
 from codegen.threads import run_parts
+from codegen.windows import window_map
 from tilejit.convert import buffer_element
+from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map
-from tilejit.layout.shape import Shape
 from tilejit.memory import LINE_BYTES, address, bytes_map, empty
 
 BLOCK_BYTES = 384 << 10
@@ -94,11 +95,13 @@ def _place(number: int, counts: Dims) -> Dims:
     return tuple(reversed(out))
 
 
-def in_blocks(direct: CopyProgram, source: Shape, target: Shape) -> BlockProgram | None:
+def in_blocks(
+    direct: CopyProgram, pads: Callable[[], CopyProgram], source: Spec, target: Spec
+) -> BlockProgram | None:
     """The copy block by block, where the direct one moves a few bytes at a time and blocks can be cut.
 
     Blocks are boxes of the array after whose extents both sides repeat themselves, so that a few programs
-    serve all of them. What moves through memory is the same: a block's array stays in the second cache.
+    serve all of them; `pads` makes the program of the padding. What moves through memory is the same: a block's array stays in the second cache.
     """
     src, dst = access_map(source), access_map(target)
     if footprint_bytes(src, dst) < LEAST_BYTES or not _moves_little(direct):
@@ -118,7 +121,7 @@ def in_blocks(direct: CopyProgram, source: Shape, target: Shape) -> BlockProgram
         for last in product(*((False, True) if s else (False,) for s in short))
         if all(k or n > 1 or not s for k, n, s in zip(last, counts, short, strict=True))
     }
-    return BlockProgram(direct.pads_only(), counts, short, (steps[0], steps[1]), programs, size)
+    return BlockProgram(pads(), counts, short, (steps[0], steps[1]), programs, size)
 
 
 def _moves_little(program: CopyProgram) -> bool:
@@ -186,7 +189,7 @@ def _steps(access: AccessMap, extents: Dims) -> Dims | None:
 
 
 def _programs(
-    source: Shape, target: Shape, extents: Dims, last: tuple[bool, ...]
+    source: Spec, target: Spec, extents: Dims, last: tuple[bool, ...]
 ) -> tuple[CopyProgram, CopyProgram]:
     """Of the first block, or of the last one along those dimensions: there, in cache, and back."""
     dims, itemsize = source.dimensions, source.dtype.itemsize

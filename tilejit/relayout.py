@@ -75,9 +75,14 @@ def relayout(
 
 @lru_cache(maxsize=256)
 def relayout_program(
-    source: Spec, target: Spec, fill: bytes | None, threaded: bool, tuning: Tuning = DEFAULT
+    source: Spec,
+    target: Spec,
+    fill: bytes | None,
+    threaded: bool,
+    tuning: Tuning = DEFAULT,
+    apart: bool = False,
 ) -> CopyProgram:
-    """The copy between two tiled buffers of the same array.
+    """The copy between two tiled buffers of the same array; `apart`: padding has launches of its own.
 
     Raises:
         LayoutError: the dimensions differ.
@@ -92,13 +97,20 @@ def relayout_program(
         threaded=threaded,
         tuning=tuning,
         padding=fill,
+        apart=apart,
     )
 
 
 @lru_cache(maxsize=256)
 def _way(
-    source: Shape, target: Shape, fill: bytes | None, threaded: bool, tuning: Tuning
+    source: Spec, target: Spec, fill: bytes | None, threaded: bool, tuning: Tuning
 ) -> CopyProgram | BlockProgram:
     """The copy itself, or block by block where that is faster; never the latter where a keyword says how."""
     program = relayout_program(source, target, fill, threaded, tuning)
-    return (in_blocks(program, source, target) if tuning == DEFAULT else None) or program
+    if tuning != DEFAULT:
+        return program
+
+    def pads() -> CopyProgram:
+        return relayout_program(source, target, fill, threaded, tuning, apart=True).pads_only()
+
+    return in_blocks(program, pads, source, target) or program
