@@ -211,6 +211,7 @@ def test_a_transpose_is_told_its_tile() -> None:
     ("keywords", "error", "text"),
     [
         ({"virtual_vector_size": 0}, tj.LayoutError, "at least one"),
+        ({"virtual_vector_size": np.array([8, 8])}, TypeError, "not ndarray"),
         ({"specialize": "shape"}, tj.LayoutError, '"sizes"'),
         ({"tune": 1}, TypeError, "int"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -59,11 +60,15 @@ def _vector_size(size: Any) -> int | tuple[int, int] | None:
 
 
 def _positive(size: Any) -> int:
-    if isinstance(size, bool) or not hasattr(type(size), "__index__"):
-        raise TypeError(
-            f'virtual_vector_size is "auto", a whole number or a pair of them, not {type(size).__name__}'
-        )
-    number: int = size.__index__()
+    wrong = TypeError(
+        f'virtual_vector_size is "auto", a whole number or a pair of them, not {type(size).__name__}'
+    )
+    if isinstance(size, bool):
+        raise wrong
+    try:
+        number = index(size)
+    except TypeError:  # arrays have __index__ too
+        raise wrong from None
     if number < 1:
         raise LayoutError(f"virtual_vector_size={number}: a vector has at least one element")
     return number
