@@ -101,7 +101,8 @@ def in_blocks(
     """The copy block by block, where the direct one moves a few bytes at a time and blocks can be cut.
 
     Blocks are boxes of the array after whose extents both sides repeat themselves, so that a few programs
-    serve all of them; `pads` makes the program of the padding. What moves through memory is the same: a block's array stays in the second cache.
+    serve all of them; `pads` makes the program of the padding. What moves through memory is the same: a
+    block's array stays in the second cache.
     """
     src, dst = access_map(source), access_map(target)
     if footprint_bytes(src, dst) < LEAST_BYTES or not _moves_little(direct):
