@@ -92,10 +92,12 @@ def staged_rows(what: Moved, kind: str) -> Any:
             r1 = min(r0 + chunk, rows)
             opened = max(min(open_rows, r1) - r0, 0)
             fill_panel(buffer + 64, src, row_offsets + 8 * r0, r1 - r0, places, columns, opened)
-            ahead_src, ahead_rows, ahead, ahead_row = src, row_offsets + 8 * r1, 0, 0
+            ahead_src, ahead_rows, ahead_row = src, row_offsets + 8 * r1, 0
             if r1 == rows:
                 ahead_src, ahead_rows = next_src, next_rows
             asked = ahead_src + int64_at(ahead_rows, 0)
+            asked_end = asked + row_bytes
+            asked &= ~63
             for c in range(columns):
                 begin = dst + int64_at(column_offsets, c) + r0 * width
                 end = begin + (r1 - r0) * width
@@ -107,12 +109,13 @@ def staged_rows(what: Moved, kind: str) -> Any:
                 last = end & ~63
                 for at in range(first, last, 64):
                     drain_line(at, at + here)
-                    prefetch_line(asked + ahead)
-                    ahead += 64
-                    if ahead >= row_bytes + 63:
-                        ahead = 0
+                    prefetch_line(asked)
+                    asked += 64
+                    if asked >= asked_end:
                         ahead_row = min(ahead_row + 1, chunk - 1)
                         asked = ahead_src + int64_at(ahead_rows, ahead_row)
+                        asked_end = asked + row_bytes
+                        asked &= ~63
                 if r1 < rows:
                     drain_64(begin + here - 64, end + here - 64)
                 elif max(first, last) < end:
