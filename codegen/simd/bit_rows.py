@@ -27,6 +27,7 @@ from codegen.simd.memory import (
     vector,
 )
 from codegen.simd.networks import exchange_lanes
+from codegen.simd.row_buffers import CHUNK_BYTES, LEAST_BYTES, ROW_PITCH, drain_row, row_buffer
 from codegen.simd.shuffles import shuffle, unpack
 
 BLOCK, SMALL = 64, 16
@@ -219,11 +220,25 @@ def _unpack_rows(bits: int, count: int) -> Callable[..., None]:
 
 
 def _stream_unpack_rows(bits: int, count: int, plain: Any) -> Callable[..., None]:
-    block = _parter(bits, count, BLOCK, True)
+    block, rows = _parter(bits, count, BLOCK, True), 8 // bits * count
+    buffered = row_buffer(rows)
+
+    @njit(error_model="numpy")
+    def by_buffer(dst, src, columns, row_step):
+        buffer = buffered()
+        for c in range(0, columns, CHUNK_BYTES):
+            end = min(c + CHUNK_BYTES, columns)
+            plain(buffer, src + c * count, end - c, ROW_PITCH)
+            for r in range(rows):
+                low, asked = dst + r * row_step + c, src + end * count + r % count * CHUNK_BYTES
+                drain_row(low, low + end - c, buffer + r * ROW_PITCH, c == 0, end == columns, asked)
 
     @njit(error_model="numpy")
     def stream_unpack_rows(dst, src, columns, row_step):
         whole = columns & -BLOCK if (dst | row_step) & 63 == 0 else 0
+        if whole == 0 and columns >= LEAST_BYTES:
+            by_buffer(dst, src, columns, row_step)
+            return
         for c in range(0, whole, BLOCK):
             block(dst + c, src + c * count, row_step)
         if whole < columns:

@@ -21,6 +21,7 @@ from codegen.simd.memory import (
     vector,
 )
 from codegen.simd.networks import LANES
+from codegen.simd.row_buffers import CHUNK_BYTES, LEAST_BYTES, ROW_PITCH, drain_row, row_buffer
 from codegen.simd.shuffles import shuffle
 from codegen.tiles import LANE_BYTES, LINE_BYTES
 
@@ -226,6 +227,18 @@ def _deinterleave(columns: int, width: int, move: Any) -> Callable[..., None]:
 
 def _stream_deinterleave(columns: int, width: int, plain: Any) -> Callable[..., None]:
     block, step = _deinterleave_block(columns, width, stream=True), LINE_BYTES // width
+    packed, chunk, buffered = columns * width, CHUNK_BYTES // width, row_buffer(columns)
+
+    @njit(error_model="numpy")
+    def by_buffer(dst, src, rows, column_step):
+        buffer = buffered()
+        for r in range(0, rows, chunk):
+            end = min(r + chunk, rows)
+            plain(buffer, src + r * packed, end - r, ROW_PITCH)
+            for c in range(columns):
+                low, asked = dst + c * column_step + r * width, src + end * packed + c * CHUNK_BYTES
+                high = low + (end - r) * width
+                drain_row(low, high, buffer + c * ROW_PITCH, r == 0, end == rows, asked)
 
     @njit(error_model="numpy")
     def stream_deinterleave(dst, src, rows, column_step):
@@ -233,9 +246,12 @@ def _stream_deinterleave(columns: int, width: int, plain: Any) -> Callable[..., 
         if (dst | column_step) & 63 == 0:
             whole = rows // step * step
             for r in range(0, whole, step):
-                block(dst + r * width, src + r * (columns * width), column_step)
+                block(dst + r * width, src + r * packed, column_step)
+        elif rows * width >= LEAST_BYTES:
+            by_buffer(dst, src, rows, column_step)
+            return
         if whole < rows:
-            plain(dst + whole * width, src + whole * (columns * width), rows - whole, column_step)
+            plain(dst + whole * width, src + whole * packed, rows - whole, column_step)
 
     return stream_deinterleave
 

@@ -28,6 +28,8 @@ LONG = (255, 256, 257, 319, 320, 321, 384, 447, 511, 512, 513, 640)
 
 PITCHES = (256, 211)
 """Bytes between rows: whole lines, which stream, and an odd number."""
+WIDE, WIDE_PITCH = (511, 512, 513, 575, 576, 577, 1023, 1024, 1025, 1100), 1155
+"""Columns of rows that begin inside lines and are long enough for a buffer."""
 
 
 @dataclass(frozen=True)
@@ -107,13 +109,15 @@ def routines(*, plain: bool = True) -> Iterator[Routine]:
 
 def check(routine: Routine) -> None:
     """Every count at every alignment of either side, and flush against both guard pages."""
-    most = max(LONG) if not routine.column else MOST
-    for step in PITCHES if routine.column else (1,):
+    every = tuple(range(MOST + 1))
+    ways = [(step, every) for step in PITCHES] + [(WIDE_PITCH, WIDE)]
+    for step, counts in ways if routine.column else [(1, every + LONG)]:
+        most = max(counts)
         src, size = routine.source(most, step), routine.sizes(most, step)[1]
         whole = np.full(size, CANARY, np.uint8)
         interpret(routine.nest(most, step), {"src": src, "dst": whole})
         rooms = Guarded(len(src) + 64), Guarded(size + 64)
-        for count in (*range(MOST + 1), *(() if routine.column else LONG)):
+        for count in counts:
             wanted = routine.wanted(whole, count, step)
             source = src[: routine.sizes(count, step)[0]]
             for at_end, gaps in _places(count, 12 if routine.column else 40):
