@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from codegen.choose_interleave import chunk_of, joined_axes
+from codegen.choose_interleave import around, chunk_of, grouped_axes, joined_axes
 from codegen.choose_transpose import VectorSize, transpose_candidates, transpose_schedule
 from codegen.errors import KernelError
 from codegen.ir import Convert, Fill, For, LoopNest, Ref, refs
@@ -128,8 +128,12 @@ def _scheduled(
 ) -> Schedule:
     mode, inner, interleave = transfer
     strip = _strip(nest, transfer, size)
-    outer = list(outer)
-    if strip:
+    outer, groups, together = list(outer), None, None
+    if stream and interleave == "src":
+        groups, together = grouped_axes(nest, inner, outer, threads)
+    if groups:
+        outer, strip = around(outer, groups, together), together
+    elif strip:
         cut = next(x for x in nest.loops if x.axis == inner[-1])
         outer.insert(
             _strip_place(nest, mode, outer, cut), For(STRIP, int_size(cut.extent) // strip, cut.body)
@@ -140,7 +144,9 @@ def _scheduled(
             outer.remove(widest)
             outer.insert(0, widest)
     axes = tuple(loop.axis for loop in outer)
-    return Schedule(mode, axes, inner, interleave, padded_rank(len(outer)), stream, strip=strip)
+    return Schedule(
+        mode, axes, inner, interleave, padded_rank(len(outer)), stream, strip=strip, groups=groups
+    )
 
 
 def _strip(

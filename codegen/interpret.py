@@ -39,6 +39,7 @@ from codegen.tiles import (
     DST,
     FIELDS,
     GRID_TABLES,
+    GROUP_TABLE,
     LAYER_DST,
     LAYER_SRC,
     LAYERS,
@@ -177,6 +178,12 @@ class _Run:
 
     def interleave(self, stmt: Interleave, env: dict[str, int]) -> None:
         to, at, width = self.place(stmt.dst, env), self.place(stmt.src, env), stmt.width
+        if stmt.groups:
+            known = stmt.groups.digits
+            offsets = stmt.groups.offsets if known else self.tables[GROUP_TABLE].reshape(-1, 2)
+            for src, dst in offsets.tolist():
+                self.interleave_lines(stmt, to + dst, at + src)
+            return
         if stmt.lines:
             self.interleave_lines(stmt, to, at)
             return

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from codegen.stretches import Stretches
-from codegen.tiles import PackedLines, TileGrid
+from codegen.tiles import PackedLines, RowGroups, TileGrid
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,8 @@ class Interleave:
     apart. Side "" is any other pair of digits, too short for registers.
 
     `column_step` is the destination's stride along columns, `row_step` the source's along rows, in bytes.
-    `lines` says where each line of the packed side starts, where its long digit is joined from several.
+    `lines` says where each line of the packed side starts, where its long digit is joined from several;
+    `groups` where more of both begin that side "src" takes apart at the same time.
     """
 
     dst: Ref
@@ -144,6 +145,7 @@ class Interleave:
     side: str
     stream: bool = False
     lines: PackedLines | None = None
+    groups: RowGroups | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,6 +336,11 @@ def line_table(stmt: Transfer) -> PackedLines | None:
         case Interleave():
             return stmt.lines
     return None
+
+
+def group_table(stmt: Transfer) -> RowGroups | None:
+    """The table of groups of rows that a transfer reads, where it reads one."""
+    return stmt.groups if isinstance(stmt, Interleave) else None
 
 
 def _load(value: Expr) -> Load:

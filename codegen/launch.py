@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir import Gather, Transpose, line_table
+from codegen.ir import Gather, Transpose, group_table, line_table
 from codegen.kernel import Step
 from codegen.lazy import lazy
 from codegen.passes.normalise import int_size
@@ -77,9 +77,12 @@ class Launch:
         if self.stretches:
             front += [0, self.stretches.pieces.ctypes.data, 0, self._pattern.ctypes.data]
             return np.array(front, np.int64)
-        lines = line_table(self.step.vectorised.innermost)
+        inner = self.step.vectorised.innermost
+        lines, groups = line_table(inner), group_table(inner)
         if lines:
             front.append(lines.offsets.ctypes.data)
+        if groups:
+            front += [groups.offsets.ctypes.data, len(groups.offsets), groups.piece]
         values = [*front, *(self.fill or ()), *(value for _, value in self.step.sizes)]
         return np.array([v - (1 << 64) if v >= 1 << 63 else v for v in values], np.int64)
 

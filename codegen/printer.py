@@ -27,7 +27,7 @@ from codegen.ir import (
     UnpackBits,
 )
 from codegen.stretches import Stretches
-from codegen.tiles import PackedLines, TileGrid
+from codegen.tiles import PackedLines, RowGroups, TileGrid
 
 
 def format_nest(nest: LoopNest) -> str:
@@ -76,13 +76,13 @@ def format_transfer(stmt: Transfer) -> str:
             )
         case FillRun(dst, count):
             return f"{format_ref(dst)} <- padding, {format_size(count)} bytes"
-        case Interleave(dst, src, width, rows, columns, row_step, column_step, side, stream, packed):
+        case Interleave(dst, src, width, rows, columns, row_step, column_step, side, stream, packed, groups):
             how = {"dst": "interleave", "src": "deinterleave", "": "transpose"}[side]
             how = f"streamed {how}" if stream else how
             return (
                 f"{format_ref(dst)} <- {how} {format_ref(src)}, {format_size(rows)} rows of "
                 f"{format_size(columns)} u{8 * width}, rows {format_size(row_step)} apart, "
-                f"columns {format_size(column_step)} apart{_format_lines(packed)}"
+                f"columns {format_size(column_step)} apart{_format_lines(packed)}{_format_groups(groups)}"
             )
         case Transpose(dst, src, width, grid, stage, stream, block, convert):
             how = f"{'streamed ' if stream else ''}{f'{stage} staged ' if stage else ''}transpose"
@@ -126,6 +126,14 @@ def _format_stretches(stretches: Stretches | None) -> str:
         what = "padding" if part.fills else f"from {part.src}"
         text += f"\n    {part.count} times {pieces} pieces of {part.run} at {part.place}, {what}"
     return text
+
+
+def _format_groups(groups: RowGroups | None) -> str:
+    """The groups of rows that are taken apart together."""
+    if groups is None:
+        return ""
+    places = " x ".join(f"{count} at {src} to {dst}" for count, src, dst in groups.digits)
+    return f", groups {places or 'by a table'}"
 
 
 def _format_grid(grid: TileGrid | None) -> str:

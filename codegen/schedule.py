@@ -68,6 +68,8 @@ class Schedule:
     outer        the loops that stay loops, outermost first; the first one is shared among threads
     inner        the loops that the transfer takes in: () | (run,) | (columns, rows); the packed one is last;
                  behind an interleave's, the digits joined to its long one; all of them where they are pieces
+    groups       loops that an interleave takes in besides, whose result rows go out by way of one buffer;
+                 None: without a buffer
     interleave   the side ("dst" or "src") whose short digit is a constant, for that mode
     transpose    how a transposed copy is cut and written, for that mode
     rank         outer loops after padding with loops of one
@@ -83,11 +85,12 @@ class Schedule:
     stream: bool = False
     transpose: TransposeSchedule | None = None
     strip: int | None = None
+    groups: tuple[str, ...] | None = None
 
     @property
     def stripped(self) -> str:
-        """The only loop of a 1-D transfer, the last joined one of an interleave."""
-        return self.inner[-1]
+        """The only loop of a 1-D transfer, the last joined one of an interleave, the last one of groups."""
+        return (self.inner + (self.groups or ()))[-1]
 
     def __str__(self) -> str:
         order = " ".join(self.outer) or "none"
@@ -95,6 +98,7 @@ class Schedule:
         if self.transpose:
             return f"{self.mode} | {self.transpose} | others {order}"
         packed = f" | interleave {self.interleave}" if self.interleave else ""
+        packed += f" | groups {' '.join(self.groups) or 'none'}" if self.groups is not None else ""
         parallel = f" | parallel {self.outer[0]}" if self.outer else ""
         stream = " | streaming stores" if self.stream else ""
         strip = f" | strips of {self.strip}" if self.strip else ""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from codegen.choose_transpose import misaligned
-from codegen.ir import LoopNest, Transpose, line_table, refs
+from codegen.ir import LoopNest, Transpose, group_table, line_table, refs
 from codegen.kernel import Step, kernel_for
 from codegen.launch import GRID_ARGUMENTS, OFFSET_ARGUMENTS, Launch
 from codegen.passes.fix_sizes import fix_sizes
@@ -17,7 +17,7 @@ from codegen.passes.pad_rank import pad_rank
 from codegen.passes.super_vectorize import super_vectorize
 from codegen.refine import PairTable
 from codegen.schedule import Schedule
-from codegen.tiles import LINE_TABLE
+from codegen.tiles import GROUP_ARGUMENTS, LINE_TABLE
 from codegen.verify import affine_range
 
 SCHEDULED = (super_vectorize, pad_rank)
@@ -53,8 +53,9 @@ def step_of(
     front = OFFSET_ARGUMENTS if tables else ()
     grid = GRID_ARGUMENTS if isinstance(inner, Transpose) else ()
     lines = (LINE_TABLE,) if line_table(inner) else ()
+    groups = GROUP_ARGUMENTS if group_table(inner) else ()
     fills = ("fill_low", "fill_high") if refs(inner)[0] is None else ()
-    kernel = kernel_for(lifted, (*front, *grid, *lines, *fills, *(name for name, _ in sizes)))
+    kernel = kernel_for(lifted, (*front, *grid, *lines, *groups, *fills, *(name for name, _ in sizes)))
     return Step(nest, schedule, vectorised, kernel, sizes)
 
 

@@ -36,6 +36,9 @@ AHEAD_BYTES = 4096
 """How far ahead of a run's source lines are asked for where the place of the next run is known: the memory's
 latency times what one core moves in a nanosecond. Measured on tiles in random order: 0.7 of memcpy without,
 0.8 at 2048, 1.1 at 4096 (Zen 5, 2026-11)."""
+MOST_GROUPED = 32
+"""Result rows that are taken apart at the same time: their buffer has half of the first cache."""
+
 STAGED_LINES = 2
 """Lines of each result row that a panel of long rows holds at one time."""
 
@@ -64,6 +67,24 @@ class PackedLines:
     def offsets(self) -> Table:
         """Where each line starts."""
         return _joined(list(self.digits))
+
+
+@dataclass(frozen=True)
+class RowGroups:
+    """Where groups of rows that are packed together begin, which are taken apart side by side.
+
+    digits  (count, source stride, destination stride), most minor first; none where a table at run time says
+            it
+    piece   elements of a row that lie together in the source
+    """
+
+    digits: tuple[Digit, ...] = ()
+    piece: int = 0
+
+    @lazy
+    def offsets(self) -> Table:
+        """(source, destination) of each group."""
+        return np.stack([_joined([(n, d[k]) for n, *d in self.digits]) for k in (0, 1)], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +320,9 @@ def _cut(count: int, most: int, block: int) -> Table:
 
 LINE_TABLE = "line_offsets"
 """What a kernel gets of packed lines, by the name of its argument."""
+
+GROUP_ARGUMENTS = GROUP_TABLE, GROUP_COUNT, GROUP_PIECE = "group_offsets", "group_count", "piece"
+"""What it gets of groups of rows."""
 
 GRID_TABLES = ("tiles", "row_offsets", "column_offsets")
 """What a kernel gets of a grid, by the names of its arguments."""

@@ -39,6 +39,7 @@ from codegen.tiles import (
     COLUMNS,
     DST,
     FIELDS,
+    GROUP_ARGUMENTS,
     LAYER_SRC,
     LAYERS,
     LINE_TABLE,
@@ -179,6 +180,8 @@ def _streams(stmt: Transfer) -> bool:
 
 def _interleave_name(stmt: Interleave) -> str:
     name = {"dst": "interleave", "src": "deinterleave", "": "transpose_small"}[stmt.side]
+    if stmt.groups:
+        return f"{name}_groups"
     return f"{name}_lines" if stmt.lines else name
 
 
@@ -194,6 +197,7 @@ def _interleave_call(stmt: Interleave, src: str, dst: str) -> str:
     if stmt.side == "src":
         count, long, step = stmt.columns, stmt.rows, stmt.column_step
     table = f", {LINE_TABLE}" if stmt.lines else ""
+    table += f", {', '.join(GROUP_ARGUMENTS)}" if stmt.groups else ""
     return f"{name}_{_text(count)}_{kind}({dst}, {src}, {_text(long)}, {_text(step)}{table})"
 
 

@@ -28,7 +28,7 @@ from codegen.ir import (
     UnpackBits,
     wrap,
 )
-from codegen.tiles import PackedLines
+from codegen.tiles import PackedLines, RowGroups
 
 NAMES = "abcdefgh"
 
@@ -121,7 +121,11 @@ class _Lift:
 
     def interleave(self, stmt: Interleave) -> Interleave:
         rows, columns = stmt.rows, stmt.columns
-        stmt = replace(stmt, lines=PackedLines() if stmt.lines else None)
+        stmt = replace(
+            stmt,
+            lines=PackedLines() if stmt.lines else None,
+            groups=RowGroups() if stmt.groups else None,
+        )
         lifted: Interleave = self.changed(
             stmt, stmt.dst, stmt.src, row_step=stmt.row_step, column_step=stmt.column_step
         )

@@ -26,7 +26,7 @@ from codegen.ir import (
 )
 from codegen.passes.normalise import int_size, keep_only, scalar
 from codegen.schedule import Schedule
-from codegen.tiles import LANE_BYTES, LINE_BYTES, Digit, PackedLines, TileGrid, block_shape
+from codegen.tiles import LANE_BYTES, LINE_BYTES, Digit, PackedLines, RowGroups, TileGrid, block_shape
 
 
 def super_vectorize(nest: LoopNest, schedule: Schedule) -> LoopNest:
@@ -123,7 +123,19 @@ def _interleave(
         schedule.interleave,
         schedule.stream,
         lines,
+        _groups(nest, schedule),
     )
+
+
+def _groups(nest: LoopNest, schedule: Schedule) -> RowGroups | None:
+    """The groups that are taken apart at the same time; of each row no less than a line lies together."""
+    src, dst = refs(scalar(nest))
+    if src is None or schedule.groups is None:
+        return None
+    extents = {loop.axis: int_size(loop.extent) for loop in nest.loops}
+    digits = tuple((extents[a], int_size(src.stride(a)), int_size(dst.stride(a))) for a in schedule.groups)
+    first, line = extents[schedule.inner[1]], LINE_BYTES * 8 // nest.buffer("dst").element.bits
+    return RowGroups(digits or ((1, 0, 0),), -(-line // first) * first)
 
 
 def _transpose(nest: LoopNest, schedule: Schedule) -> Transpose:

@@ -16,6 +16,7 @@ from codegen.simd import (
     lines,
     memory,
     pieces,
+    row_groups,
     runs,
     transposes,
 )
@@ -84,7 +85,8 @@ def _listed() -> dict[str, Any]:
     for module in (memory, runs, casts, gathers):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
     names |= memory.ELEMENTS | transposes.SMALL_TRANSPOSES | blocks.INTERLEAVES
-    names |= pieces.PIECES | lines.LINE_INTERLEAVES | bit_runs.BIT_RUNS | bit_rows.BIT_ROWS
+    names |= pieces.PIECES | lines.LINE_INTERLEAVES | row_groups.ROW_GROUPS
+    names |= bit_runs.BIT_RUNS | bit_rows.BIT_ROWS
     names |= bits.PACKERS | bits.UNPACKERS | bits.BIT_LOADS | bits.BIT_STORES
     return names
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir import line_table
+from codegen.ir import group_table, line_table
 from codegen.kernel import Kernel
 from codegen.launch import GRID_ARGUMENTS, OFFSET_ARGUMENTS, Launch
 from codegen.pipeline import CopyProgram
 from codegen.stretches import STRETCH_FIELDS, STRETCH_TABLES
-from codegen.tiles import FIELDS, LINE_BYTES, LINE_TABLE
+from codegen.tiles import FIELDS, GROUP_TABLE, LINE_BYTES, LINE_TABLE
 from tests.guard import Guarded
 
 Bytes = NDArray[np.uint8]
@@ -112,9 +112,12 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
     """The numbers behind an argument that is an address, or the bytes of the buffer; 0 for any other."""
     if name in OFFSET_ARGUMENTS[:2]:
         return end
-    lines = line_table(launch.step.vectorised.innermost)
+    inner = launch.step.vectorised.innermost
+    lines, groups = line_table(inner), group_table(inner)
     if name == LINE_TABLE and lines:
         return int(lines.offsets.size)
+    if name == GROUP_TABLE and groups:
+        return int(groups.offsets.size)
     if name in STRETCH_TABLES and launch.stretches:
         return {
             "stretches": end * STRETCH_FIELDS,

@@ -188,6 +188,10 @@ def _interleaves(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
                 of = f"{count} rows of {columns} elements of {width} bytes"
                 yield _moved(rng, f"{kind}interleave of {of}", width, (columns, count), packed, apart)
                 yield _moved(rng, f"{kind}deinterleave of {of}", width, (columns, count), apart, packed)
+            wide = 600 // width
+            of = f"{count} rows of {wide} elements of {width} bytes, inside lines"
+            packed, apart = (count * width, width), (width, wide * width + width)
+            yield _moved(rng, f"{kind}deinterleave of {of}", width, (wide, count), apart, packed)
 
 
 def _joined_interleaves(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
@@ -200,6 +204,10 @@ def _joined_interleaves(rng: np.random.Generator, kind: str = "") -> Iterator[Ca
             packed = together, 3 * together, count * width, width
             of = f"{count} rows of 5 times {first} elements of {width} bytes"
             yield _moved(rng, f"{kind}interleave of {of}", width, dims, packed, apart)
+            yield _moved(rng, f"{kind}deinterleave of {of}", width, dims, apart, packed)
+            row = 21 * first * width + width
+            dims, apart = (3, 21, first, count), (count * row, first * width, width, row)
+            of = f"{count} rows of 21 times {first} elements of {width} bytes, inside lines"
             yield _moved(rng, f"{kind}deinterleave of {of}", width, dims, apart, packed)
 
 

@@ -16,6 +16,8 @@ from codegen.ir import Interleave, LoopNest
 from codegen.pipeline import CopyProgram
 from codegen.schedule import STRIP
 from codegen.simd.lines import LINE_INTERLEAVES
+from codegen.simd.row_buffers import LEAST_BYTES
+from codegen.simd.row_groups import ROW_GROUPS
 from codegen.tiles import Digit
 from tests.codegen.forced import PLACES, _guarded, check, lowered
 from tests.codegen.test_passes import nest_of
@@ -59,6 +61,8 @@ def guard_lines(program: CopyProgram) -> None:
         inner = launch.step.vectorised.innermost
         if isinstance(inner, Interleave) and inner.lines:
             vars(inner.lines)["offsets"] = _guarded(inner.lines.offsets)
+        if isinstance(inner, Interleave) and inner.groups:
+            vars(inner.groups)["offsets"] = _guarded(inner.groups.offsets)
 
 
 @pytest.mark.parametrize("name", sorted(LINE_INTERLEAVES))
@@ -67,11 +71,70 @@ def test_every_routine(name: str) -> None:
     assert found, name
     width, count, pack = int(found[4]) // 8, int(found[3]), not found[2]
     for (first, second), gap, hole in product(shapes_of(width, count), (0, LINE, width), (0, LINE)):
+        if found[1] and not pack and (first * second * width + gap) % LINE:
+            continue  # Those go by a buffer.
         digits = digits_of(width, count, first, second, pack=pack, gap=gap, hole=hole)
         program = lowered(digits, width, stream=bool(found[1]))
         assert f" {name}(" in program.kernels[0].source, digits
         guard_lines(program)
         check(program, digits, width, (*PLACES, (False, True, width), (True, False, 16)))
+
+
+@pytest.mark.parametrize("name", sorted(ROW_GROUPS))
+def test_every_routine_of_groups(name: str) -> None:
+    """Rows below and above what is worth a buffer, rests of chunks, at places that differ by a byte."""
+    found = re.fullmatch(r"stream_deinterleave_groups_(\d)_u(\d+)", name)
+    assert found, name
+    count, width = int(found[1]), int(found[2]) // 8
+    for first, second in group_shapes_of(width, count):
+        for gap, hole in ((width, 0), (LINE - width, LINE)):
+            digits = digits_of(width, count, first, second, pack=False, gap=gap, hole=hole)
+            if (first * second * width + gap) % LINE == 0:
+                continue
+            program = lowered(digits, width, stream=True)
+            assert f" {name}(" in program.kernels[0].source, digits
+            guard_lines(program)
+            check(program, digits, width, (*PLACES, (False, True, width), (True, False, 16)))
+
+
+def group_shapes_of(width: int, count: int) -> list[tuple[int, int]]:
+    """Digits shorter than a line and longer than a chunk, rows of some of them up to more than a chunk."""
+    out = []
+    for first in (n for n in (4, 16, 64, 128, 640) if n * count * width % LINE == 0 and n != count):
+        row = first * width
+        seconds = {max(-(-n // row), 2) for n in (LINE, 300, LEAST_BYTES, 1000, 1070)}
+        out += [(first, second) for second in sorted(seconds)]
+    return out
+
+
+@pytest.mark.parametrize(("width", "count"), [(1, 4), (2, 2), (2, 8), (4, 3), (8, 8)])
+def test_groups_at_every_alignment(width: int, count: int) -> None:
+    first, second = group_shapes_of(width, count)[-1]
+    digits = digits_of(width, count, first, second, pack=False, gap=width, hole=0)
+    program = lowered(digits, width, stream=True)
+    assert "stream_deinterleave_groups" in program.kernels[0].source
+    guard_lines(program)
+    check(program, digits, width, ALIGNMENTS)
+
+
+def test_groups_of_many_rows() -> None:
+    """As many at one time as there is a buffer for, and the rest."""
+    first, second, count, groups = 128, 9, 4, 11
+    row, together = first * second + 5, first * count
+    digits = (
+        (groups, together, count * row),
+        (second, groups * together, first),
+        (first, count, 1),
+        (count, 1, row),
+    )
+    program = lowered(digits, 1, stream=True)
+    assert len(program.steps) == 2
+    assert [x.extent for x in program.steps[0].scalar.loops if x.axis == STRIP] == [1]
+    guard_lines(program)
+    check(program, digits, 1, ALIGNMENTS)
+    program = lowered(digits, 1, 3, stream=True)
+    assert len(program.steps) == 1, "threads share the groups"
+    check(program, digits, 1, threads=3)
 
 
 @pytest.mark.parametrize(("width", "count"), [(1, 4), (2, 2), (4, 3), (8, 8)])
@@ -127,7 +190,11 @@ LEVELS = ("avx2", "sse2")
 AT_LEVELS = (
     *("interleave_lines_4_u8", "stream_interleave_lines_2_u16", "stream_interleave_lines_3_u32"),
     *("deinterleave_lines_3_u8", "stream_deinterleave_lines_8_u16", "stream_deinterleave_lines_4_u8"),
-    "stream_deinterleave_lines_2_u64",
+    *(
+        "stream_deinterleave_lines_2_u64",
+        "stream_deinterleave_groups_4_u8",
+        "stream_deinterleave_groups_2_u16",
+    ),
 )
 
 
@@ -135,7 +202,9 @@ AT_LEVELS = (
 def test_levels(level: str) -> None:
     if os.environ.get("TILEJIT_CPU") == level:
         pytest.skip("this is that run")
-    chosen = [f"{__file__}::test_every_routine[{name}]" for name in AT_LEVELS]
+    chosen = [
+        f"{__file__}::test_every_routine{'_of_groups' * (name in ROW_GROUPS)}[{name}]" for name in AT_LEVELS
+    ]
     command = [executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *chosen]
     done = run(
         command,

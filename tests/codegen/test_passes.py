@@ -47,7 +47,7 @@ from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.widen import widen
 from codegen.printer import format_nest
 from codegen.schedule import OUTER_RANKS
-from codegen.tiles import GRID_TABLES, LINE_BYTES, LINE_TABLE, grid_tables
+from codegen.tiles import GRID_TABLES, GROUP_TABLE, LINE_BYTES, LINE_TABLE, grid_tables
 from tests.strategies import Pick, one_of, permutation
 
 SIZE = 1 << 17
@@ -159,6 +159,8 @@ def test_scheduled_and_lifted_nests_keep_meaning(nest: LoopNest, threads: int, f
     else:
         if isinstance(inner, Interleave) and inner.lines:
             tables = {LINE_TABLE: inner.lines.offsets}
+        if isinstance(inner, Interleave) and inner.lines and inner.groups:
+            tables = {LINE_TABLE: inner.lines.offsets, GROUP_TABLE: inner.groups.offsets}
         assert len(padded.loops) == schedule.rank
     assert moved(padded) == want
     lifted, sizes = lift_sizes(padded)
