@@ -21,12 +21,13 @@ from codegen.ir import (
     Element,
     Fill,
     For,
-    Interleave,
     Load,
     LoopNest,
     Ref,
     Store,
     Transpose,
+    group_table,
+    line_table,
     refs,
     wrap,
 )
@@ -157,10 +158,8 @@ def test_scheduled_and_lifted_nests_keep_meaning(nest: LoopNest, threads: int, f
         assert not padded.loops
         tables = dict(zip(GRID_TABLES, grid_tables(inner.grid), strict=True))
     else:
-        if isinstance(inner, Interleave) and inner.lines:
-            tables = {LINE_TABLE: inner.lines.offsets}
-        if isinstance(inner, Interleave) and inner.lines and inner.groups:
-            tables = {LINE_TABLE: inner.lines.offsets, GROUP_TABLE: inner.groups.offsets}
+        found = {LINE_TABLE: line_table(inner), GROUP_TABLE: group_table(inner)}
+        tables = {name: table.offsets for name, table in found.items() if table}
         assert len(padded.loops) == schedule.rank
     assert moved(padded) == want
     lifted, sizes = lift_sizes(padded)
