@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from codegen.choose_interleave import around, chunk_of, grouped_axes, joined_axes
-from codegen.choose_transpose import VectorSize, transpose_candidates, transpose_schedule
+from codegen.choose_transpose import VectorSize, earns_special, transpose_candidates, transpose_schedule
 from codegen.errors import KernelError
 from codegen.ir import Convert, Fill, For, LoopNest, Ref, refs
 from codegen.passes.normalise import int_size, scalar
@@ -274,7 +274,10 @@ def _pieces(nest: LoopNest, row: For) -> tuple[str, ...]:
     """Loops that follow each other in the destination, the first one short, if together they fill lines."""
     _, dst = refs(scalar(nest))
     width = nest.buffer("dst").element.bits // 8
-    if width not in PIECE_BYTES or nest.table_loop or int_size(row.extent) > SHORT_PIECES:
+    size_bytes = prod(int_size(loop.extent) for loop in nest.loops) * width
+    if not earns_special(size_bytes) or width not in PIECE_BYTES:
+        return ()
+    if nest.table_loop or int_size(row.extent) > SHORT_PIECES:
         return ()
     taken, count = [row], int_size(row.extent)
     while following := next((x for x in nest.loops if dst.stride(x.axis) == count * width), None):

@@ -200,7 +200,7 @@ class _Box:
     @property
     def is_special(self) -> bool:
         """Whether the box may go by parts or bands, neither of which converts."""
-        return not self.converts and _size(self.walks) * self.width >= SPECIAL_BYTES
+        return not self.converts and earns_special(_size(self.walks) * self.width)
 
     def is_part(self, columns: int) -> bool:
         """Whether so many columns are a part of a lane that registers are worth filling with."""
@@ -312,6 +312,11 @@ class _Box:
             return self.dense(rows, columns, stream=False)
         tile = TILE_LINES * side, TILE_LINES * side
         return TransposeSchedule(_axes(rows), _axes(columns), tile, "", False, block)
+
+
+def earns_special(size_bytes: int) -> bool:
+    """Whether a box of so many bytes is worth a kernel that few others share."""
+    return size_bytes >= SPECIAL_BYTES
 
 
 def _walks(nest: LoopNest) -> list[Walk]:
