@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.pipeline import CopyProgram
 from tests.guard import Guarded
 from tests.oracle import packed_by_definition, random_elements
 from tilejit import blocks
@@ -38,7 +39,11 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def program_of(source: str, target: str) -> BlockProgram | None:
     a, b = tj.Shape.parse(source), tj.Shape.parse(target)
     one = np.uint8(1).tobytes() * (1 if b.packed else b.dtype.itemsize)
-    return in_blocks(relayout_program(a, b, one, False), a, b)
+
+    def pads() -> CopyProgram:
+        return relayout_program(a, b, one, False, apart=True).pads_only()
+
+    return in_blocks(relayout_program(a, b, one, False), pads, a, b)
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
