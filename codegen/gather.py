@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from codegen.calls import Pattern, StretchCalls
 from codegen.choose_stretches import stretches_of
 from codegen.ir import Element, Gather, LoopNest, Ref
 from codegen.kernel import Step, kernel_for
@@ -18,7 +19,7 @@ from codegen.verify import affine_range, check_bounds
 
 
 def gathered(
-    copy: LoweredCopy, element: Element, pattern: tuple[int, int] | None, observe: Observer
+    copy: LoweredCopy, element: Element, pattern: Pattern | None, observe: Observer
 ) -> Launch | None:
     """The launch of a whole copy without conversions; None where its boxes are better moved one by one.
 
@@ -45,4 +46,4 @@ def gathered(
     observe("lift_sizes", lifted)
     kernel = kernel_for(lifted, STRETCH_TABLES)
     step = Step(nests[0], Schedule("gather", (), (), stream=True), vectorised, kernel, (), tuple(nests[1:]))
-    return Launch(step, 0, copy.dst.bounds[0], stretches.count, fill=pattern)
+    return Launch(step, StretchCalls(stretches, pattern), 0, copy.dst.bounds[0], stretches.count, pattern)

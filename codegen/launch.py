@@ -1,175 +1,72 @@
-"""One box of a copy ready to run: a kernel, the table of its arguments, and tables that those point to."""
+"""One box of a copy ready to run: a kernel, the table of its arguments, and how it is called."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir import Gather, Transpose, group_table, line_table
+from codegen.calls import FILL_ARGUMENTS, SCRATCH, Calls, Pattern, TableCalls
+from codegen.ir import group_table, line_table
 from codegen.kernel import Step
 from codegen.lazy import lazy
-from codegen.passes.normalise import int_size
 from codegen.refine import PairTable
-from codegen.stretches import STRETCH_TABLES, Stretches
 from codegen.threads import scratch
-from codegen.tiles import AHEAD_BYTES, LINE_BYTES, Panel, TileGrid
-from codegen.verify import check_bounds
-
-TABLE_CHUNK = 1 << 12
-"""Entries of a table that exist at one time: the memory of a copy stays flat."""
-
-SMALL_TABLE = 1 << 12
-"""Tables up to this extent are worked out once, not chunk by chunk."""
-
-OFFSET_ARGUMENTS = ("src_offsets", "dst_offsets", "ahead", "ahead_low", "ahead_bytes")
-"""What a kernel gets in front of all else where it loops over the entries of offset tables. The last three
-say how many entries ahead it asks for source lines, from where on in an entry, and for how many bytes."""
-
-MOST_AHEAD = 1 << 14
-"""Entries that read more than this, or less than half of what they span, are not asked for ahead."""
-
-GRID_ARGUMENTS = (
-    "tiles",
-    "tile_count",
-    "row_offsets",
-    "column_offsets",
-    "places",
-    "segments",
-    "segment_columns",
-    "scratch",
-)
-"""What a transpose gets behind those."""
-SCRATCH = GRID_ARGUMENTS.index("scratch")
+from codegen.tiles import GROUP_ARGUMENTS, LINE_BYTES, LINE_TABLE
 
 
 @dataclass(frozen=True)
 class Launch:
     """One box ready to run.
 
-    tables     offset tables that the kernel loops over, or none
-    fill       the padding pattern as two numbers, where the box is padding
-    bounds     what may be touched of either side, in units; `reach` what one entry of the tables touches
+    trips      what is shared among threads: entries of tables, tiles, stretches, or the first loop
+    fill       the padding pattern, where there is padding in the box
+    serial     whether parts of the box may share bytes of the destination
     misaligned what runs instead where the destination, or an entry of the tables, does not begin on a line
     """
 
     step: Step
+    calls: Calls
     src_offset: int
     dst_offset: int
     trips: int
-    tables: tuple[PairTable, ...] = ()
-    fill: tuple[int, int] | None = None
-    src_bounds: tuple[int, int] = (0, 0)
-    dst_bounds: tuple[int, int] = (0, 0)
-    reach: tuple[int, int, int, int] = (0, 0, 0, 0)
+    fill: Pattern | None = None
     serial: bool = False
     misaligned: Launch | None = None
 
+    @property
+    def tables(self) -> tuple[PairTable, ...]:
+        """The offset tables that the kernel loops over, or none."""
+        return self.calls.tables if isinstance(self.calls, TableCalls) else ()
+
     @lazy
     def sizes(self) -> NDArray[np.int64]:
-        """The table of arguments; addresses of tables that are made for each call are still 0."""
-        front: list[int] = [0, 0, *self._ahead] if self.tables else []
-        if self.grid:
-            front += self._grid_arguments(self.grid)
-        if self.stretches:
-            front += [0, self.stretches.pieces.ctypes.data, 0, self._pattern.ctypes.data]
-            return np.array(front, np.int64)
+        """The table of arguments; addresses that each call has of its own are still 0."""
         inner = self.step.vectorised.innermost
         lines, groups = line_table(inner), group_table(inner)
+        given = {**self.calls.given, **dict(self.step.sizes)}
+        if self.fill:
+            given.update(zip(FILL_ARGUMENTS, self.fill, strict=True))
         if lines:
-            front.append(lines.offsets.ctypes.data)
+            given[LINE_TABLE] = lines.offsets.ctypes.data
         if groups:
-            front += [groups.offsets.ctypes.data, len(groups.offsets), groups.piece]
-        values = [*front, *(self.fill or ()), *(value for _, value in self.step.sizes)]
+            numbers = groups.offsets.ctypes.data, len(groups.offsets), groups.piece
+            given.update(zip(GROUP_ARGUMENTS, numbers, strict=True))
+        values = [given[name] for name in self.step.kernel.arguments]
         return np.array([v - (1 << 64) if v >= 1 << 63 else v for v in values], np.int64)
-
-    @property
-    def _ahead(self) -> tuple[int, int, int]:
-        """How many entries ahead; the first unit, and the bytes from there on, that an entry reads."""
-        low, stop, _, _ = self.reach
-        loops = prod(int_size(loop.extent) for loop in self.step.scalar.loops)
-        span = (stop - low) // self._units[0]
-        read = loops * self.step.scalar.buffer("dst").element.bits // 8
-        entries = -(-AHEAD_BYTES // max(read, 1))
-        return entries, low - self.src_offset, span if read <= MOST_AHEAD and span <= 2 * read else 0
-
-    @lazy
-    def grid(self) -> TileGrid | None:
-        """The tiles of a transpose."""
-        inner = self.step.vectorised.innermost
-        return inner.grid if isinstance(inner, Transpose) else None
-
-    @lazy
-    def stretches(self) -> Stretches | None:
-        """The stretches of a gather."""
-        inner = self.step.vectorised.innermost
-        return inner.stretches if isinstance(inner, Gather) else None
-
-    @lazy
-    def _pattern(self) -> NDArray[np.uint8]:
-        """A line of the padding pattern."""
-        whole = b"".join(x.to_bytes(8, "little") for x in self.fill or (0, 0))
-        return np.frombuffer(whole * (LINE_BYTES // len(whole)), np.uint8)
-
-    @lazy
-    def _panel(self) -> Panel | None:
-        inner = self.step.vectorised.innermost
-        if not isinstance(inner, Transpose) or inner.grid is None:
-            return None
-        match inner.stage:
-            case "rows":
-                return inner.grid.panel
-            case "dense":
-                return inner.grid.dense_panel
-            case _:
-                return None
-
-    @lazy
-    def _all_tiles(self) -> NDArray[np.int64] | None:
-        """The whole table of tiles where it is small, or where another loop goes round it."""
-        grid = self.grid
-        if grid is None or (grid.count > TABLE_CHUNK and not self.tables):
-            return None
-        return grid.entries(0, grid.count)
-
-    def _grid_arguments(self, grid: TileGrid) -> list[int]:
-        tiles, panel = self._all_tiles, self._panel
-        return [
-            0 if tiles is None else tiles.ctypes.data,
-            grid.count,
-            grid.row_offsets.ctypes.data,
-            grid.column_offsets.ctypes.data,
-            panel.places.ctypes.data if panel else 0,
-            panel.segments.ctypes.data if panel else 0,
-            panel.segment_columns if panel else 0,
-            0,
-        ]
 
     @property
     def is_one_call(self) -> bool:
         """Whether the kernel is called once, with the same arguments each time."""
-        made = self.tables or self._panel or self.stretches or (self.grid and self._all_tiles is None)
-        return not made and self.misaligned is None
+        return self.calls.is_one and self.misaligned is None
 
     def prepare(self) -> None:
         """Make the tables that all threads share, before there are several."""
         _ = self.sizes
-        if self.stretches:
-            _ = self.stretches.every_entry
+        self.calls.prepare()
         if self.misaligned:
             _ = self.misaligned.sizes
-
-    @lazy
-    def _tables_keep_lines(self) -> bool:
-        """Whether every entry of the tables leaves the destination where it is within a line."""
-        return not any(
-            (table.dst(np.arange(start, min(start + TABLE_CHUNK, table.extent))) % LINE_BYTES).any()
-            for table in self.tables
-            for start in range(0, table.extent, TABLE_CHUNK)
-        )
 
     @lazy
     def _units(self) -> tuple[int, int]:
@@ -183,7 +80,7 @@ class Launch:
             if part:
                 return
             part, parts = 0, 1
-        if self.misaligned and ((dst + self.dst_offset) % LINE_BYTES or not self._tables_keep_lines):
+        if self.misaligned and ((dst + self.dst_offset) % LINE_BYTES or not self.calls.keeps_lines):
             self.misaligned.run(src, dst, part, parts)
             return
         begin, end = self.trips * part // parts, self.trips * (part + 1) // parts
@@ -193,56 +90,11 @@ class Launch:
         if self.is_one_call:
             self.step.kernel.call(src, dst, self.sizes.ctypes.data, begin, end)
             return
-        sizes, call = self.sizes.copy(), self.step.kernel.call
-        if self._panel:
-            buffer = scratch(self._panel.size_bytes)
-            sizes[(len(OFFSET_ARGUMENTS) if self.tables else 0) + SCRATCH] = buffer.ctypes.data
-        if self.tables:
-            for src_table, dst_table in self._chunks(begin, end):
-                self._check_tables(src_table, dst_table)
-                sizes[0], sizes[1] = src_table.ctypes.data, dst_table.ctypes.data
-                call(src, dst, sizes.ctypes.data, 0, len(src_table))
-        elif self.stretches:
-            buffer = scratch(self.stretches.length + 3 * LINE_BYTES)
-            sizes[STRETCH_TABLES.index("scratch")] = buffer.ctypes.data
-            for start in range(begin, end, TABLE_CHUNK):
-                entries = self.stretches.entries(start, min(start + TABLE_CHUNK, end))
-                sizes[0] = entries.ctypes.data
-                call(src, dst, sizes.ctypes.data, 0, len(entries))
-        elif self.grid and self._all_tiles is None:
-            for start in range(begin, end, TABLE_CHUNK):
-                tiles = self.grid.entries(start, min(start + TABLE_CHUNK, end))
-                sizes[0] = tiles.ctypes.data
-                call(src, dst, sizes.ctypes.data, 0, len(tiles))
-        else:
-            call(src, dst, sizes.ctypes.data, begin, end)
-
-    def _chunks(self, begin: int, end: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        starts = range(begin, end, TABLE_CHUNK)
-        if len(self.tables) == 1:
-            yield from (_entries(self.tables[0], np.arange(k, min(k + TABLE_CHUNK, end))) for k in starts)
-            return
-        small = {id(t): _entries(t, np.arange(t.extent)) for t in self.tables if t.extent <= SMALL_TABLE}
-        for start in starts:
-            entry = np.arange(start, min(start + TABLE_CHUNK, end))
-            src, dst = np.zeros_like(entry), np.zeros_like(entry)
-            for table in reversed(self.tables):
-                index, entry = entry % table.extent, entry // table.extent
-                if id(table) in small:
-                    src += small[id(table)][0][index]
-                    dst += small[id(table)][1][index]
-                else:
-                    src += table.src(index)
-                    dst += table.dst(index)
-            yield src, dst
-
-    def _check_tables(self, src: NDArray[np.int64], dst: NDArray[np.int64]) -> None:
-        low, high, dst_low, dst_high = self.reach
-        check_bounds("source", int(src.min()) + low, int(src.max()) + high, self.src_bounds)
-        check_bounds("destination", int(dst.min()) + dst_low, int(dst.max()) + dst_high, self.dst_bounds)
-
-
-def _entries(table: PairTable, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Offsets of both sides, side by side in memory as kernels read them."""
-    src, dst = (np.ascontiguousarray(offsets(index), np.int64) for offsets in (table.src, table.dst))
-    return src, dst
+        sizes, call, place = self.sizes.copy(), self.step.kernel.call, self.step.kernel.arguments.index
+        if self.calls.scratch_bytes:
+            buffer = scratch(self.calls.scratch_bytes)
+            sizes[place(SCRATCH)] = buffer.ctypes.data
+        for tables, first, last in self.calls.chunks(begin, end):
+            for name, table in tables.items():
+                sizes[place(name)] = table.ctypes.data
+            call(src, dst, sizes.ctypes.data, first, last)

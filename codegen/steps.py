@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
+from codegen.calls import FILL_ARGUMENTS, GRID_ARGUMENTS, OFFSET_ARGUMENTS, Pattern, calls_for
 from codegen.choose_transpose import misaligned
 from codegen.ir import LoopNest, Transpose, group_table, line_table, refs
 from codegen.kernel import Step, kernel_for
-from codegen.launch import GRID_ARGUMENTS, OFFSET_ARGUMENTS, Launch
+from codegen.launch import Launch
 from codegen.passes.fix_sizes import fix_sizes
 from codegen.passes.lift_sizes import lift_sizes
 from codegen.passes.normalise import int_size
@@ -54,7 +55,7 @@ def step_of(
     grid = GRID_ARGUMENTS if isinstance(inner, Transpose) else ()
     lines = (LINE_TABLE,) if line_table(inner) else ()
     groups = GROUP_ARGUMENTS if group_table(inner) else ()
-    fills = ("fill_low", "fill_high") if refs(inner)[0] is None else ()
+    fills = FILL_ARGUMENTS if refs(inner)[0] is None else ()
     kernel = kernel_for(lifted, (*front, *grid, *lines, *groups, *fills, *(name for name, _ in sizes)))
     return Step(nest, schedule, vectorised, kernel, sizes)
 
@@ -74,7 +75,7 @@ def nobody(name: str, nest: LoopNest) -> None:
 def launch_of(
     step: Step,
     tables: tuple[PairTable, ...] = (),
-    fill: tuple[int, int] | None = None,
+    fill: Pattern | None = None,
     bounds: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0)),
     reach: tuple[int, int, int, int] = (0, 0, 0, 0),
 ) -> Launch:
@@ -84,9 +85,9 @@ def launch_of(
     unit_bits = step.vectorised.buffer("dst").unit_bits
     if step.scalar.buffer("dst").unit_bits == 1 and unit_bits == 8:
         src_at, dst_at = src_at // 8, dst_at // 8
-    serial = unit_bits == 1
+    calls = calls_for(step, src_at, tables, bounds, reach)
     trips = _trips(step.vectorised, tables)
-    return Launch(step, src_at, dst_at, trips, tables, fill, *bounds, reach, serial)
+    return Launch(step, calls, src_at, dst_at, trips, fill, serial=unit_bits == 1)
 
 
 def _trips(nest: LoopNest, tables: tuple[PairTable, ...]) -> int:

@@ -6,12 +6,12 @@ import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.calls import TableCalls
 from codegen.errors import KernelError
 from codegen.interpret import interpret
 from codegen.ir import Convert, Elementwise, Fill, FillRun, Load, LoopNest, Ref, Store, wrap
@@ -81,8 +81,8 @@ def run_nest(nest: LoopNest, launch: Launch, program: CopyProgram, buffers: dict
         if any(b.name == name for b in nest.buffers)
     }
     tables = None
-    if launch.tables:
-        chunks = list(launch._chunks(0, prod(t.extent for t in launch.tables)))
+    if isinstance(launch.calls, TableCalls):
+        chunks = list(launch.calls.offsets(0, launch.trips))
         tables = {
             "src_offsets": np.concatenate([c[0] for c in chunks]),
             "dst_offsets": np.concatenate([c[1] for c in chunks]),

@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 import tests.strategies as random_of
 from codegen import (
     calibrate,
+    calls,
     choose_stretches,
     choose_transpose,
-    launch,
     lower_copy,
     padding,
     pipeline,
     stretches,
 )
+from codegen.calls import StretchCalls
 from codegen.emit.expressions import can_convert
 from codegen.passes.split_run import split_run
 from codegen.schedule import Thresholds
@@ -92,8 +93,8 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (stretches, "MOST_ENTRIES", (0, 3)),
     (lower_copy, "MAX_BOXES", (1, 2)),
     (padding, "MAX_PAD_BOXES", (0, 1, 3)),
-    (launch, "TABLE_CHUNK", (1, 7, 64)),
-    (launch, "SMALL_TABLE", (0, 5)),
+    (calls, "TABLE_CHUNK", (1, 7, 64)),
+    (calls, "SMALL_TABLE", (0, 5)),
     (pipeline, "OUTER_RANKS", ((2,), (3,))),
     (pipeline, "split_run", (partial(split_run, block_bytes=32), partial(split_run, block_bytes=160))),
     (convert, "CHUNK_BYTES", (64, 1000)),
@@ -228,7 +229,7 @@ def _judge(case: Case, seen: list[Watched], sampled: bool) -> None:
         program = watched.program
         case.bench.kernels |= {kernel.name for kernel in program.kernels}
         case.bench.counts["boxes"] += len(program.steps)
-        case.bench.counts["gathers"] += any(launch.stretches for launch in program.launches)
+        case.bench.counts["gathers"] += any(isinstance(x.calls, StretchCalls) for x in program.launches)
         case.bench.counts["tables"] += any(launch.tables for launch in program.launches)
         if not sampled:
             continue

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.calls import GRID_ARGUMENTS, OFFSET_ARGUMENTS
 from codegen.ir import CopyRun, Elementwise, PackBits
-from codegen.launch import GRID_ARGUMENTS, OFFSET_ARGUMENTS
 from tests.guard import Guarded, span_bytes, strided_view
 from tests.oracle import environment
 from tilejit.convert import _pack_program, _unpack_program

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.calls import GRID_ARGUMENTS, OFFSET_ARGUMENTS, SCRATCH, StretchCalls, TableCalls, TileCalls
 from codegen.ir import group_table, line_table
 from codegen.kernel import Kernel
-from codegen.launch import GRID_ARGUMENTS, OFFSET_ARGUMENTS, Launch
+from codegen.launch import Launch
 from codegen.pipeline import CopyProgram
 from codegen.stretches import STRETCH_FIELDS, STRETCH_TABLES
 from codegen.tiles import FIELDS, GROUP_TABLE, LINE_BYTES, LINE_TABLE
@@ -84,7 +85,7 @@ def calls_of(program: CopyProgram, dst_base: int) -> list[Call]:
         tables, scratch = {}, None
         for k, (name, number) in enumerate(zip(kernel.arguments, numbers, strict=True)):
             count = _table_length(running[-1], kernel, name, numbers, end)
-            if name == "scratch" and number:
+            if name == SCRATCH and number:
                 scratch = k, count
             elif count and number:
                 tables[k] = _int64s(number, count)
@@ -118,16 +119,17 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
         return int(lines.offsets.size)
     if name == GROUP_TABLE and groups:
         return int(groups.offsets.size)
-    if name in STRETCH_TABLES and launch.stretches:
+    calls = launch.calls.inner if isinstance(launch.calls, TableCalls) else launch.calls
+    if name in STRETCH_TABLES and isinstance(calls, StretchCalls):
         return {
             "stretches": end * STRETCH_FIELDS,
-            "pieces": launch.stretches.pieces.size,
-            "scratch": launch.stretches.length + 3 * LINE_BYTES,
+            "pieces": calls.stretches.pieces.size,
+            SCRATCH: calls.scratch_bytes,
             "pattern": LINE_BYTES // 8,
         }[name]
-    if name not in GRID_ARGUMENTS or launch.grid is None:
+    if name not in GRID_ARGUMENTS or not isinstance(calls, TileCalls):
         return 0
-    grid, panel = launch.grid, launch._panel
+    grid, panel = calls.grid, calls.panel
     tiles = numbers[kernel.arguments.index("tile_count")] if kernel.nest.table_loop else end
     return {
         "tiles": tiles * FIELDS,
@@ -135,7 +137,7 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
         "column_offsets": grid.column_offsets.size,
         "places": panel.places.size if panel else 0,
         "segments": panel.segments.size if panel else 0,
-        "scratch": panel.size_bytes if panel else 0,
+        SCRATCH: calls.scratch_bytes,
     }.get(name, 0)
 
 

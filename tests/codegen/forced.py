@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from codegen import launch, pipeline
 from codegen.access import strided_map
+from codegen.calls import TableCalls, TileCalls
 from codegen.choose import padded_rank
 from codegen.ir import Element, LoopNest, refs
 from codegen.launch import Launch
@@ -173,19 +174,26 @@ def guarded_scratch(size: int) -> NDArray[np.uint8]:
     return buffer
 
 
+def tile_calls(step: Launch) -> TileCalls | None:
+    """The calls over tiles, those inside tables too; None where the launch makes no transpose."""
+    calls = step.calls.inner if isinstance(step.calls, TableCalls) else step.calls
+    return calls if isinstance(calls, TileCalls) else None
+
+
 def guard_tables(step: Launch) -> None:
     """Put the tables that a transpose reads where nothing may be read behind them."""
-    grid, panel = step.grid, step._panel
-    if grid is None:
+    calls = tile_calls(step)
+    if calls is None:
         return
+    grid, panel = calls.grid, calls.panel
     changed: dict[str, Any] = {n: _guarded(getattr(grid, n)) for n in ("row_offsets", "column_offsets")}
     if panel:
         name = "dense_panel" if panel is grid.dense_panel else "panel"
         changed[name] = replace(panel, places=_guarded(panel.places), segments=_guarded(panel.segments))
-        step.__dict__["_panel"] = changed[name]
+        vars(calls)["panel"] = changed[name]
     vars(grid).update(changed)
-    if step._all_tiles is not None:
-        step.__dict__["_all_tiles"] = _guarded(step._all_tiles)
+    if calls.tiles is not None:
+        vars(calls)["tiles"] = _guarded(calls.tiles)
 
 
 def _guarded(table: Table) -> Table:

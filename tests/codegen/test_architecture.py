@@ -23,7 +23,7 @@ ORDER = (
     ("simd",),
     ("build", "store"),
     ("kernel", "threads"),
-    ("launch",),
+    ("calls", "launch"),
     ("steps", "gather"),
     ("pipeline",),
     ("calibrate", "tune"),

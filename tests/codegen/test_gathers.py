@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codegen import launch, stretches, threads
+from codegen import calls, launch, stretches, threads
+from codegen.calls import StretchCalls
 from codegen.choose_stretches import stretches_of
 from codegen.ir import Element, Gather, LoopNest, Ref
 from codegen.lower_copy import lower_copy
@@ -75,8 +76,8 @@ def expected(spec: Shape, content: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]
 def gather_of(program: CopyProgram) -> Stretches:
     """The stretches of a program that is one gather."""
     (only,) = program.launches
-    assert only.stretches is not None
-    return only.stretches
+    assert isinstance(only.calls, StretchCalls)
+    return only.calls.stretches
 
 
 def guard(program: CopyProgram) -> None:
@@ -125,7 +126,7 @@ def test_every_alignment(text: str) -> None:
 def test_threads_and_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts end where a stretch does, in the middle of a line or not; entries are made a few at a time."""
     both_ways(SPECS[0], range(8), threads=3)
-    monkeypatch.setattr(launch, "TABLE_CHUNK", 2)
+    monkeypatch.setattr(calls, "TABLE_CHUNK", 2)
     both_ways(SPECS[0], range(8), threads=2)
 
 
@@ -139,7 +140,8 @@ def test_random_layouts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("codegen.choose_stretches.LEAST_BYTES", least)
         if spec.element.bits < 8 or 0 in spec.dimensions:
             continue
-        if all(len(p.launches) == 1 and p.launches[0].stretches for p in programs(spec)[1:]):
+        launches = [p.launches for p in programs(spec)[1:]]
+        if all(len(x) == 1 and isinstance(x[0].calls, StretchCalls) for x in launches):
             gathered += 1
             both_ways(spec, range(int(rng.integers(0, 32)), 64, 32))
     assert gathered > 5, f"seed {seed}: {gathered} layouts"

@@ -9,7 +9,7 @@ from sys import executable
 import numpy as np
 import pytest
 
-from codegen.launch import MOST_AHEAD
+from codegen.calls import MOST_AHEAD
 from codegen.tiles import AHEAD_BYTES
 from tests.codegen.case import Case, called_names
 from tests.codegen.cases import STREAM, by_table, through_tables

@@ -12,12 +12,12 @@ from sys import executable
 import numpy as np
 import pytest
 
-from codegen import choose_transpose, launch, pipeline
+from codegen import calls, choose_transpose, pipeline
 from codegen.pipeline import CopyProgram
 from codegen.simd import every_routine
 from codegen.simd.blocks import INTERLEAVES
 from codegen.simd.transposes import BLOCKS, SMALL_TRANSPOSES, block_columns
-from tests.codegen.forced import PLACES, Cut, Problem, check, compiled, lowered, problem
+from tests.codegen.forced import PLACES, Cut, Problem, check, compiled, lowered, problem, tile_calls
 from tests.oracle import environment
 from tests.replay import run_nest
 
@@ -171,9 +171,9 @@ def test_layers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             cut = replace(r.cut(shape.counts), together=together)
             program = compiled(shape, cut, monkeypatch)
             assert f" {name}(" in program.kernels[0].source, shape
-            grid = program.launches[0].grid
-            assert grid is not None
-            assert grid.count == 3 * -(-5 // together)
+            tiles = tile_calls(program.launches[0])
+            assert tiles is not None
+            assert tiles.grid.count == 3 * -(-5 // together)
             check(program, shape.digits, r.width, THREE)
             if rows == 2 and np.prod(shape.counts) <= INTERPRETED_ELEMENTS:
                 judge(program, shape)
@@ -229,16 +229,16 @@ def test_chunks_of_the_table_and_threads(
     name: str, threads: int, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tiles ask for what the next one reads, in another chunk or another thread's part too."""
-    monkeypatch.setattr(launch, "TABLE_CHUNK", chunk)
+    monkeypatch.setattr(calls, "TABLE_CHUNK", chunk)
     r = routine(name)
     rows = 4 * r.side if r.stream and not r.stage else 4 * r.side + 3
     for others in ((), (5,)):
         shape = problem(r.width, (rows,), (3 * r.side + 2,), others, gaps=(4, line_gap(r, rows)))
         tile = (rows if r.stage else r.side, r.side)
         program = compiled(shape, r.cut(tile), monkeypatch, threads=threads)
-        grid = program.launches[0].grid
-        assert grid is not None
-        assert grid.count > chunk
+        tiles = tile_calls(program.launches[0])
+        assert tiles is not None
+        assert tiles.grid.count > chunk
         check(program, shape.digits, r.width, ((False, False, 0), (True, True, 0)), threads=threads)
 
 
@@ -247,7 +247,7 @@ def test_tables_around_tiles(name: str, monkeypatch: pytest.MonkeyPatch) -> None
     """More loops than a kernel has: the outermost become tables, whose entries begin anywhere in a line."""
     r = routine(name)
     monkeypatch.setattr(pipeline, "OUTER_RANKS", (2, 4))
-    monkeypatch.setattr(launch, "TABLE_CHUNK", 4)
+    monkeypatch.setattr(calls, "TABLE_CHUNK", 4)
     for gap in (0, 3):
         shape = problem(r.width, (2 * r.side,), (2 * r.side,), (2, 2, 3, 3))
         others = tuple((n, s + gap * k, d + gap * k) for k, (n, s, d) in enumerate(shape.others))
@@ -319,9 +319,8 @@ def test_panels_stay_in_cache(width: int, stream: bool) -> None:
         for columns in ((1 << 17,), (1 << 13, 3), (3000, 5)):
             shape = problem(width, (rows,), columns, gaps=(0, gap), columns_swapped=True)
             for step in lowered(shape.digits, width, stream=stream).launches:
-                if step._panel:
-                    assert step._panel.size_bytes <= 5 << 18, step.step.schedule
-                    panels += 1
+                assert step.calls.scratch_bytes <= 5 << 18, step.step.schedule
+                panels += step.calls.scratch_bytes > 0
     assert panels
 
 
