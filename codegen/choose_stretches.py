@@ -9,32 +9,36 @@ from math import prod
 import numpy as np
 
 from codegen.lower_copy import LoweredCopy
-from codegen.stretches import MOVES, Part, Stretches
+from codegen.stretches import MOST_OFFSET, MOVES, Part, Stretches
 from codegen.tiles import LINE_BYTES, Digit
 
-LEAST_BYTES, MOST_BYTES = 2 << 10, 20 << 10
-"""Sizes of stretches: buffer, source and moves share a first cache of 32 KiB or more."""
 
-MOST_OFFSET = 1 << 31
-"""Bytes that the pieces of one stretch lie apart in the source: offsets have 32 bits there."""
+@dataclass(frozen=True, slots=True)
+class StretchLimits:
+    """When gathering pays, and how it is cut.
 
-MOST_PARTS = 64
-"""More parts than this are not worth a table."""
+    least_bytes, most_bytes  sizes of stretches: buffer, source and moves share a first cache, of 32 KiB or
+                             more
+    most_parts               more parts than this are not worth a table
+    least_move               bytes of a move, on the average, that gathering still gains with
+    most_waste               bytes of the lines that stretches read, for one that they take: others read the
+                             rest again
+    small_piece              bytes of pieces that every way of copying takes one by one: gathering may waste
+    least_of_page            bytes that a stretch takes of a page, on the average, if reading is to keep up
+    short_run                longer runs are copied one by one, at no loss
+    """
 
-LEAST_MOVE = 8
-"""Bytes of a move, on the average, that gathering still gains with."""
+    least_bytes: int = 2 << 10
+    most_bytes: int = 20 << 10
+    most_parts: int = 64
+    least_move: int = 8
+    most_waste: float = 1.4
+    small_piece: int = 8
+    least_of_page: int = 96
+    short_run: int = 256
 
-MOST_WASTE = 1.4
-"""Bytes of the lines that stretches read, for one that they take: others read the rest again."""
 
-SMALL_PIECE = 8
-"""Bytes of pieces that every way of copying takes one by one."""
-
-LEAST_OF_PAGE = 96
-"""Bytes that a stretch takes of a page, on the average, if reading is to keep up."""
-
-SHORT_RUN = 256
-"""Longer runs are copied one by one, at no loss."""
+STRETCH_LIMITS = StretchLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,35 +52,37 @@ class _Whole:
     fills: bool
 
 
-def stretches_of(copy: LoweredCopy, *, padded: bool) -> Stretches | None:
+def stretches_of(
+    copy: LoweredCopy, *, padded: bool, limits: StretchLimits = STRETCH_LIMITS
+) -> Stretches | None:
     """The stretches of a copy between storages counted in bytes; None where they gain nothing, or where
     not every byte of the destination is written.
     """
-    wholes = _wholes(copy, padded=padded)
+    wholes = _wholes(copy, limits.most_parts, padded=padded)
     low, stop = copy.dst.bounds
     if (
         all(w.fills for w in wholes)
         or sum(w.run * prod(d[0] for d in w.digits) for w in wholes) != stop - low
     ):
         return None
-    if not _shares_lines(wholes, copy.dst.width):
+    if not _shares_lines(wholes, copy.dst.width, limits):
         return None
     best: tuple[float, Stretches] | None = None
-    for length, row in _cuts(wholes, stop - low):
-        found = _cut_all(wholes, length, row)
+    for length, row in _cuts(wholes, stop - low, limits):
+        found = _cut_all(wholes, length, row, limits.most_parts)
         if found is None:
             continue
         made = Stretches(found, length, row, stop - low)
         cost = _cost(made)
         if best is None or cost < best[0]:
             best = cost, made
-    return best[1] if best and _reads_well(best[1]) else None
+    return best[1] if best and _reads_well(best[1], limits) else None
 
 
-def _wholes(copy: LoweredCopy, *, padded: bool) -> list[_Whole]:
+def _wholes(copy: LoweredCopy, most: int, *, padded: bool) -> list[_Whole]:
     """Every box and, where padding is written, every box of it; none where one is no product of digits."""
     low, width = copy.dst.bounds[0], copy.dst.width
-    if copy.fill_first or any(box.tables for box in copy.boxes) or len(copy.boxes) > MOST_PARTS:
+    if copy.fill_first or any(box.tables for box in copy.boxes) or len(copy.boxes) > most:
         return []
     boxes = [(b.src_base, b.dst_base, b.digits, False) for b in copy.boxes if b.volume]
     if padded:
@@ -105,7 +111,7 @@ def _forward(
     return src, dst, tuple((n, -s, -d) if d < 0 else (n, s, d) for n, s, d in digits), fills
 
 
-def _shares_lines(wholes: list[_Whole], width: int) -> bool:
+def _shares_lines(wholes: list[_Whole], width: int, limits: StretchLimits) -> bool:
     """Whether runs of the copy, by bytes for the most part, are short, and share lines of the destination.
 
     Single elements are not runs: they are transposed in registers.
@@ -114,34 +120,34 @@ def _shares_lines(wholes: list[_Whole], width: int) -> bool:
     def short(whole: _Whole) -> bool:
         places = whole.place, whole.run, *(d[2] for d in whole.digits)
         aligned = all(x % LINE_BYTES == 0 for x in places)
-        return max(LEAST_MOVE, width + 1) <= whole.run < SHORT_RUN and not aligned
+        return max(limits.least_move, width + 1) <= whole.run < limits.short_run and not aligned
 
     moved = [(w.run * prod(d[0] for d in w.digits), short(w)) for w in wholes if not w.fills]
     return 2 * sum(size for size, is_short in moved if is_short) > sum(size for size, _ in moved)
 
 
-def _cuts(wholes: list[_Whole], stop: int) -> Iterator[tuple[int, int]]:
+def _cuts(wholes: list[_Whole], stop: int, limits: StretchLimits) -> Iterator[tuple[int, int]]:
     """(length of a stretch, of a row) that are worth a look: steps of digits, and multiples of them."""
     steps = sorted({d[2] for w in wholes for d in w.digits} | {stop})
-    seen = set()
+    least, most, seen = limits.least_bytes, limits.most_bytes, set()
     for row in steps:
-        if row < LEAST_BYTES:
+        if row < least:
             continue
-        if row <= MOST_BYTES:
+        if row <= most:
             seen.add((row, row))
         for step in steps:
             for times in (1, 2, 3, 4, 6, 8, 16, 32):
                 length = step * times
-                if LEAST_BYTES <= length <= min(MOST_BYTES, row):
+                if least <= length <= min(most, row):
                     seen.add((length, row))
     yield from sorted(seen)
 
 
-def _cut_all(wholes: list[_Whole], length: int, row: int) -> tuple[Part, ...] | None:
+def _cut_all(wholes: list[_Whole], length: int, row: int, most: int) -> tuple[Part, ...] | None:
     parts: list[Part] = []
     todo = list(wholes)
     while todo:
-        if len(parts) + len(todo) > MOST_PARTS:
+        if len(parts) + len(todo) > most:
             return None
         whole = todo.pop()
         cut = _cut(whole, length, row)
@@ -218,7 +224,7 @@ def _cost(made: Stretches) -> float:
     return 2 * lines + 5 * pages + 0.7 * moves + 30 * entries
 
 
-def _reads_well(made: Stretches) -> bool:
+def _reads_well(made: Stretches, limits: StretchLimits) -> bool:
     """Whether a stretch takes most of the lines that it reads, and reads on within pages.
 
     Small pieces gain even where lines are read again for later stretches: any other way is as slow.
@@ -226,8 +232,8 @@ def _reads_well(made: Stretches) -> bool:
     lines, pages = _touched(made)
     largest = max((p for p in made.parts if not p.fills), key=lambda p: p.bytes_each * p.count)
     moved = sum(p.bytes_each * p.count for p in made.parts if not p.fills)
-    whole = lines * LINE_BYTES <= MOST_WASTE * moved or largest.run <= SMALL_PIECE
-    return whole and moved >= LEAST_OF_PAGE * pages
+    whole = lines * LINE_BYTES <= limits.most_waste * moved or largest.run <= limits.small_piece
+    return whole and moved >= limits.least_of_page * pages
 
 
 def _touched(made: Stretches) -> tuple[int, int]:

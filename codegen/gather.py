@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from codegen.calls import Pattern, StretchCalls
-from codegen.choose_stretches import stretches_of
+from codegen.choose_stretches import STRETCH_LIMITS, stretches_of
 from codegen.ir import Element, Gather, LoopNest, Ref
 from codegen.kernel import Step, kernel_for
 from codegen.launch import Launch
@@ -25,7 +25,7 @@ def gathered(
 
     `pattern` is the padding as two numbers of eight bytes, or None to leave padding as it is.
     """
-    stretches = stretches_of(copy, padded=pattern is not None)
+    stretches = stretches_of(copy, padded=pattern is not None, limits=STRETCH_LIMITS)
     if stretches is None:
         return None
     for box in copy.boxes:

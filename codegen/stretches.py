@@ -31,6 +31,9 @@ SRC, DST, PIECES, NEXT, BYTES = range(STRETCH_FIELDS)
 MOST_ENTRIES = 1 << 15
 """Entries that are worked out once; more are made while the copy runs, so many at one time."""
 
+MOST_OFFSET = 1 << 31
+"""Bytes that the pieces of one stretch lie apart in the source: offsets have 32 bits in the table."""
+
 _Pairs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -17,14 +17,15 @@ import tests.strategies as random_of
 from codegen import (
     calibrate,
     calls,
-    choose_stretches,
     choose_transpose,
     lower_copy,
     padding,
     pipeline,
     stretches,
 )
+from codegen import gather as gathering
 from codegen.calls import StretchCalls
+from codegen.choose_stretches import StretchLimits
 from codegen.emit.expressions import can_convert
 from codegen.passes.split_run import split_run
 from codegen.schedule import Thresholds
@@ -74,6 +75,13 @@ CAST_TYPES = (
 
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64)
+EAGER = StretchLimits(least_move=1, most_waste=1e9, least_of_page=0, short_run=1 << 20)
+STRETCH_LIMITS = (
+    *(replace(EAGER, least_bytes=least) for least in (1, 64, 300, 2048)),
+    StretchLimits(least_bytes=64),
+    StretchLimits(least_move=1),
+    StretchLimits(most_waste=1e9, least_of_page=0),
+)
 THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (calibrate, "DEFAULT_THRESHOLDS", (Thresholds(0), Thresholds(1000))),
     (choose_transpose, "LONG_ROW_BYTES", (0, 300)),
@@ -85,11 +93,7 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (choose_transpose, "FAR_BYTES", (0, 1000)),
     (choose_transpose, "ALIAS_BYTES", (1,)),
     (choose_transpose, "SHARED_SETS", (dict.fromkeys(WIDTHS, (1, 1)), dict.fromkeys(WIDTHS, (1, 3)))),
-    (choose_stretches, "LEAST_BYTES", (1, 64, 300)),
-    (choose_stretches, "LEAST_MOVE", (1,)),
-    (choose_stretches, "MOST_WASTE", (1e9,)),
-    (choose_stretches, "LEAST_OF_PAGE", (0,)),
-    (choose_stretches, "SHORT_RUN", (1 << 20,)),
+    (gathering, "STRETCH_LIMITS", STRETCH_LIMITS),
     (stretches, "MOST_ENTRIES", (0, 3)),
     (lower_copy, "MAX_BOXES", (1, 2)),
     (padding, "MAX_PAD_BOXES", (0, 1, 3)),

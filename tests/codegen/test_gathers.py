@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codegen import calls, launch, stretches, threads
+from codegen import calls, gather, launch, stretches, threads
 from codegen.calls import StretchCalls
-from codegen.choose_stretches import stretches_of
+from codegen.choose_stretches import StretchLimits, stretches_of
 from codegen.ir import Element, Gather, LoopNest, Ref
 from codegen.lower_copy import lower_copy
 from codegen.pipeline import CopyProgram, compile_copy
@@ -110,11 +110,13 @@ def both_ways(text: str | Shape, gaps: range, *, threads: int = 1) -> None:
             assert (data == content).all()
 
 
+ALWAYS = StretchLimits(least_move=1, most_waste=1e9, least_of_page=0, short_run=1 << 20)
+
+
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gather whatever can be, with the scratch buffer between guard pages."""
-    for name, value in (("LEAST_MOVE", 1), ("MOST_WASTE", 1e9), ("LEAST_OF_PAGE", 0), ("SHORT_RUN", 1 << 20)):
-        monkeypatch.setattr(f"codegen.choose_stretches.{name}", value)
+    monkeypatch.setattr(gather, "STRETCH_LIMITS", ALWAYS)
     monkeypatch.setattr(launch, "scratch", guarded_scratch)
 
 
@@ -137,7 +139,7 @@ def test_random_layouts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         rng = np.random.default_rng((seed, number))
         spec = shape(picker(rng), most=400)
         least = int(rng.choice((8, 64, 300, 1000)))
-        monkeypatch.setattr("codegen.choose_stretches.LEAST_BYTES", least)
+        monkeypatch.setattr(gather, "STRETCH_LIMITS", replace(ALWAYS, least_bytes=least))
         if spec.element.bits < 8 or 0 in spec.dimensions:
             continue
         launches = [p.launches for p in programs(spec)[1:]]
@@ -232,9 +234,8 @@ def chosen(src: str | None, dst: str | None, *, padded: bool = True) -> Stretche
     return stretches_of(lower_copy(sides[0], sides[1]), padded=padded)
 
 
-def test_what_is_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_gathered() -> None:
     """Short runs that share lines, where every byte is written and source lines are read whole."""
-    monkeypatch.undo()
     crouton = "u8[2,125,125,250]{3,2,1,0:T(8,8,32)}"
     assert chosen(None, crouton)
     assert chosen(crouton, None)
