@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from codegen.choose_interleave import around, chunk_of, grouped_axes, joined_axes
-from codegen.choose_transpose import VectorSize, earns_special, transpose_candidates, transpose_schedule
+from codegen.choose_transpose import VectorSize, transpose_candidates, transpose_schedule
 from codegen.errors import KernelError
 from codegen.ir import Convert, Fill, For, LoopNest, Ref, refs
 from codegen.passes.normalise import int_size, scalar
@@ -21,6 +21,7 @@ from codegen.schedule import (
     Thresholds,
 )
 from codegen.tiles import LINE_BYTES
+from codegen.transpose_box import earns_special
 
 PIECE_BYTES = (8, 16, 32)
 """Elements of so many bytes fill lines as pieces, where the source has them in another order."""

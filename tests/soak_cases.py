@@ -22,6 +22,7 @@ from codegen import (
     padding,
     pipeline,
     stretches,
+    transpose_box,
 )
 from codegen import gather as gathering
 from codegen.calls import StretchCalls
@@ -87,7 +88,7 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (choose_transpose, "LONG_ROW_BYTES", (0, 300)),
     (choose_transpose, "SHORT_SOURCE_BYTES", (0,)),
     (choose_transpose, "DENSE_BYTES", (1, 1000)),
-    (choose_transpose, "MOST_JOINED", (1, 8, 100)),
+    (transpose_box, "MOST_JOINED", (1, 8, 100)),
     (choose_transpose, "TILE_LINES", (2, 3)),
     (choose_transpose, "PANEL_COLUMNS", ({w: 64 // w for w in WIDTHS}, {w: 128 // w for w in WIDTHS})),
     (choose_transpose, "FAR_BYTES", (0, 1000)),

@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import choose_transpose
+from codegen import choose_transpose, transpose_box
 from codegen.access import AccessMap, Leaf, Opaque, Root
 from codegen.build import NumbaIr, numba_ir
 from codegen.choose import INTERLEAVES, PIECE_BYTES
@@ -57,11 +58,11 @@ def cases(group: str = "") -> tuple[Case, ...]:
     if group:
         return tuple(case for case in cases() if case.name.startswith(STREAM) == (group == "stream"))
     rng = np.random.default_rng(SEED)
-    with _set("SPECIAL_BYTES", 0):
+    with _set(transpose_box, "SPECIAL_BYTES", 0):
         made = [*_transposes(rng), *_runs(rng), *_elements(rng), *_conversions(rng)]
         made += _pieces(rng)
         made += [*_converted_transposes(rng), *_packs(rng, PACKED), *_unpacks(rng, PACKED)]
-        with _set("SHORT_SOURCE_BYTES", 0):
+        with _set(choose_transpose, "SHORT_SOURCE_BYTES", 0):
             made += [*_transposes(rng, STREAM), *_interleaves(rng, STREAM), *_runs(rng, STREAM)]
             made += [*_converted_transposes(rng, STREAM), *_pieces(rng, STREAM)]
             made += [*_packs(rng, BITS, STREAM), *_unpacks(rng, BITS, STREAM)]
@@ -93,14 +94,14 @@ def in_numbas_ir(kernel: Kernel) -> NumbaIr:
 
 
 @contextmanager
-def _set(name: str, value: int) -> Iterator[None]:
+def _set(module: ModuleType, name: str, value: int) -> Iterator[None]:
     """Another number to choose by: long result rows are staged row by row, boxes of any size go by parts."""
-    before = getattr(choose_transpose, name)
-    setattr(choose_transpose, name, value)
+    before = getattr(module, name)
+    setattr(module, name, value)
     try:
         yield
     finally:
-        setattr(choose_transpose, name, before)
+        setattr(module, name, before)
 
 
 def _thresholds(name: str) -> Thresholds:

@@ -18,7 +18,7 @@ ORDER = (
     ("schedule", "windows"),
     ("refine", "padding"),
     ("lower_copy", "printer", "interpret", "passes"),
-    ("verify", "choose_interleave", "choose_transpose", "choose_stretches", "choose"),
+    ("verify", "choose_interleave", "transpose_box", "choose_transpose", "choose_stretches", "choose"),
     ("emit",),
     ("simd",),
     ("build", "store"),

@@ -12,7 +12,7 @@ from sys import executable
 import numpy as np
 import pytest
 
-from codegen import calls, choose_transpose, pipeline
+from codegen import calls, choose_transpose, pipeline, transpose_box
 from codegen.pipeline import CopyProgram
 from codegen.simd import every_routine
 from codegen.simd.blocks import INTERLEAVES
@@ -305,7 +305,7 @@ def test_chosen_schedules(
 ) -> None:
     """Copies whose digits leave panels little choice."""
     monkeypatch.setattr(choose_transpose, "DENSE_BYTES", panel_bytes)
-    monkeypatch.setattr(choose_transpose, "MOST_JOINED", joined)
+    monkeypatch.setattr(transpose_box, "MOST_JOINED", joined)
     width, digits = CHOSEN[case]
     check(lowered(digits, width, stream=stream), digits, width)
 
