@@ -130,7 +130,7 @@ class TileCalls(Calls):
                 return self.grid.panel
             case "dense":
                 return self.grid.dense_panel
-            case _:
+            case "":
                 return None
 
     @lazy

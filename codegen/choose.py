@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 
 from codegen.choose_interleave import around, chunk_of, grouped_axes, joined_axes
 from codegen.choose_transpose import VectorSize, transpose_candidates, transpose_schedule
 from codegen.errors import KernelError
-from codegen.ir import Convert, Fill, For, LoopNest, Ref, refs
+from codegen.ir import Convert, Fill, For, LoopNest, PackedSide, Ref, Side, refs
 from codegen.passes.normalise import int_size, scalar
 from codegen.schedule import (
     COLUMN_BYTES,
@@ -22,6 +23,9 @@ from codegen.schedule import (
 )
 from codegen.tiles import LINE_BYTES
 from codegen.transpose_box import earns_special
+
+Transfer: TypeAlias = tuple[Mode, tuple[str, ...], PackedSide]
+"""What innermost loops become, and which, as in a schedule."""
 
 PIECE_BYTES = (8, 16, 32)
 """Elements of so many bytes fill lines as pieces, where the source has them in another order."""
@@ -111,7 +115,7 @@ def _begins_inside_lines(nest: LoopNest, columns: str) -> bool:
     return int_size(dst.stride(columns)) % LINE_BYTES != 0
 
 
-def _short(nest: LoopNest, inner: tuple[str, ...]) -> tuple[Mode, tuple[str, ...], str]:
+def _short(nest: LoopNest, inner: tuple[str, ...]) -> Transfer:
     """What a transpose becomes whose digits fill no register."""
     if isinstance(scalar(nest).value, Convert):
         return "elements", _minor_axis(nest), ""
@@ -120,7 +124,7 @@ def _short(nest: LoopNest, inner: tuple[str, ...]) -> tuple[Mode, tuple[str, ...
 
 def _scheduled(
     nest: LoopNest,
-    transfer: tuple[Mode, tuple[str, ...], str],
+    transfer: Transfer,
     outer: list[For],
     threads: int,
     size: VectorSize | None,
@@ -150,9 +154,7 @@ def _scheduled(
     )
 
 
-def _strip(
-    nest: LoopNest, transfer: tuple[Mode, tuple[str, ...], str], size: VectorSize | None
-) -> int | None:
+def _strip(nest: LoopNest, transfer: Transfer, size: VectorSize | None) -> int | None:
     """Elements of a strip, whole bytes where elements are packed; None where one transfer takes all."""
     mode, inner, interleave = transfer
     if mode == "interleave":
@@ -178,7 +180,7 @@ def _strip_place(nest: LoopNest, mode: Mode, outer: list[For], cut: For) -> int:
     )
 
 
-def _streams(nest: LoopNest, mode: Mode, inner: tuple[str, ...], interleave: str) -> bool:
+def _streams(nest: LoopNest, mode: Mode, inner: tuple[str, ...], interleave: PackedSide) -> bool:
     """Whether the transfer writes whole lines; packing element by element at any step does not."""
     if mode in ("pack bits", "unpack bits"):
         return len(inner) == 2 or _loose_step(nest, inner[0]) == 8
@@ -242,7 +244,7 @@ def padded_rank(loops: int) -> int:
     return rank
 
 
-def _transfer(nest: LoopNest, *, past_cache: bool) -> tuple[Mode, tuple[str, ...], str]:
+def _transfer(nest: LoopNest, *, past_cache: bool) -> Transfer:
     store = scalar(nest)
     src, dst = refs(store)
     packed = [b for b in nest.buffers if b.unit_bits == 1]
@@ -261,7 +263,7 @@ def _transfer(nest: LoopNest, *, past_cache: bool) -> tuple[Mode, tuple[str, ...
     if row is column:
         return "run", (row.axis,), ""
     rows, columns = int_size(row.extent), int_size(column.extent)
-    interleave = ""
+    interleave: PackedSide = ""
     if rows in INTERLEAVES and dst.stride(column.axis) == rows * width and width < 16:
         interleave = "dst"
     elif columns in INTERLEAVES and src.stride(row.axis) == columns * width and width < 16:
@@ -289,7 +291,7 @@ def _pieces(nest: LoopNest, row: For) -> tuple[str, ...]:
     return tuple(x.axis for x in taken) if count * width >= LINE_BYTES else ()
 
 
-def _converting(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:
+def _converting(nest: LoopNest) -> Transfer:
     """Transposed where both sides are contiguous, along different loops; else a loop that LLVM vectorises."""
     row = _unit(nest, "dst", nest.buffer("dst").element.bits // 8)
     column = _unit(nest, "src", nest.buffer("src").element.bits // 8)
@@ -298,7 +300,7 @@ def _converting(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:
     return "transpose", (column.axis, row.axis), ""
 
 
-def _packed_transfer(nest: LoopNest) -> tuple[Mode, tuple[str, ...], str]:
+def _packed_transfer(nest: LoopNest) -> Transfer:
     """Whole bytes of packed elements where every other stride is whole bytes, else bit by bit."""
     store = scalar(nest)
     src, _ = refs(store)
@@ -330,7 +332,7 @@ def _columns(nest: LoopNest, packed: For, bits: int) -> tuple[str, ...]:
     return tuple(x.axis for x in nest.loops if (src.stride(x.axis), dst.stride(x.axis)) == steps)[:1]
 
 
-def _whole_bytes(nest: LoopNest, side: str, unit: For, bits: int) -> bool:
+def _whole_bytes(nest: LoopNest, side: Side, unit: For, bits: int) -> bool:
     src, dst = refs(nest.innermost)
     ref = dst if side == "dst" else src
     if ref is None or int_size(ref.const) % 8 or int_size(unit.extent) * bits % 8:
@@ -338,7 +340,7 @@ def _whole_bytes(nest: LoopNest, side: str, unit: For, bits: int) -> bool:
     return all(int_size(s) % 8 == 0 for a, s in ref.terms if a != unit.axis)
 
 
-def _unit(nest: LoopNest, side: str, width: int) -> For | None:
+def _unit(nest: LoopNest, side: Side, width: int) -> For | None:
     """The loop along which that side is contiguous."""
     src, dst = refs(nest.innermost)
     ref = dst if side == "dst" else src

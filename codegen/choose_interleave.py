@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TypeAlias
 
-from codegen.ir import For, LoopNest, refs
+from codegen.ir import For, LoopNest, Side, refs
 from codegen.passes.normalise import int_size
 from codegen.schedule import STRIP
 from codegen.tiles import LINE_BYTES, MOST_GROUPED
@@ -29,7 +29,7 @@ apart come back."""
 PAGE_BYTES = 4096
 
 
-def joined_axes(nest: LoopNest, long: For, short: For, packed: str, *, past_cache: bool) -> tuple[str, ...]:
+def joined_axes(nest: LoopNest, long: For, short: For, packed: Side, *, past_cache: bool) -> tuple[str, ...]:
     """The digits that follow `long` without a hole on the side that has a row apart, most minor first.
 
     The rows of `short` are packed together on the side `packed` ("dst" or "src"). Its lines then lie in

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from codegen.ir import LoopNest
 from codegen.schedule import Schedule, TransposeSchedule
-from codegen.tiles import LINE_BYTES, block_shape, joined_run
+from codegen.tiles import LINE_BYTES, Block, block_shape, joined_run
 from codegen.transpose_box import TransposeBox, Walk, axes_of, prefixes, size_of
 
 VectorSize: TypeAlias = int | tuple[int, int]
@@ -124,7 +124,7 @@ def _in_place(box: TransposeBox) -> TransposeSchedule | None:
         tile = PART_LINES * side, size_of(columns)
         return TransposeSchedule(axes_of(rows), axes_of(columns), tile, "", True, "part")
     down, across = TILE_LINES // 2 if abs(box.row.src) >= FAR_BYTES else TILE_LINES, TILE_LINES
-    block = "lane"
+    block: Block = "lane"
     if box.row.src % ALIAS_BYTES == 0:
         (down, across), block = SHARED_SETS[box.width], "line"
         if box.source_width > box.width:
@@ -139,7 +139,7 @@ def _staged(box: TransposeBox) -> TransposeSchedule | None:
     columns = tuple(box.chain(box.column, "src", rows))
     r, c = size_of(rows), size_of(columns)
     block = box.block(r, c)
-    if not block:
+    if block is None:
         return None
     long = r * box.width >= LONG_ROW_BYTES and c * box.source_width >= SHORT_SOURCE_BYTES
     if long or r * box.width * box.side > DENSE_BYTES:
@@ -162,7 +162,7 @@ def _dense(
     columns = columns[:kept]
     wide = size_of(columns) if kept > 1 else max(most // box.side * box.side, box.side)
     block = box.block(size_of(rows), size_of(columns))
-    if not block:
+    if block is None:
         return None
     cut = TransposeSchedule(axes_of(rows), axes_of(columns), (size_of(rows), wide), "dense", stream, block)
     return _layered(box, cut, rows, columns) if wide >= size_of(columns) else cut
@@ -195,7 +195,7 @@ def _cached(box: TransposeBox) -> TransposeSchedule | None:
         return None
     _, rows, columns = best
     block = box.block(size_of(rows), size_of(columns))
-    if not block:
+    if block is None:
         return None
     if size_of(rows) < side:
         return _dense(box, rows, columns, stream=False)

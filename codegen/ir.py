@@ -12,10 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from codegen.stretches import Stretches
-from codegen.tiles import PackedLines, RowGroups, TileGrid
+from codegen.tiles import Block, PackedLines, RowGroups, Stage, TileGrid
+
+Side: TypeAlias = Literal["dst", "src"]
+PackedSide: TypeAlias = Side | Literal[""]
+"""The side on which an interleave has short rows packed together; "" where neither has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +146,7 @@ class Interleave:
     columns: Size
     row_step: Size
     column_step: Size
-    side: str
+    side: PackedSide
     stream: bool = False
     lines: PackedLines | None = None
     groups: RowGroups | None = None
@@ -153,21 +157,18 @@ class Transpose:
     """Move a box whose sides are contiguous along different digits, tile by tile, blocks in registers.
 
     `grid` says which rows, columns and tiles; None once sizes are lifted, when tables at run time say it.
-    `stage` is "" where blocks are stored at their places; else a panel is transposed into a buffer in cache
-    first: "rows", long result rows, each by itself, or "dense", short ones that follow each other. `stream`
-    sends whole aligned lines past the cache. `block` is what moves at one time: "line", 64 bytes each way,
-    "lane", 16 bytes of each source row, "part", all of rows shorter than that, or "band", 16 bytes of each
-    result row by a line of each source row. `convert` is what becomes of an element on its way:
-    "f32_to_bf16", "swap_u32", or "".
+    Blocks are stored at their places, or a panel is transposed into a buffer in cache first: see `Stage`, and
+    `Block` for what moves at one time. `stream` sends whole aligned lines past the cache. `convert` is what
+    becomes of an element on its way: "f32_to_bf16", "swap_u32", or "".
     """
 
     dst: Ref
     src: Ref
     width: int
     grid: TileGrid | None
-    stage: str = ""
+    stage: Stage = ""
     stream: bool = False
-    block: str = "line"
+    block: Block = "line"
     convert: str = ""
 
 

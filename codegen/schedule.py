@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from codegen.ir import PackedSide
+from codegen.tiles import Block, Stage
+
 Mode: TypeAlias = Literal[
     "run", "pieces", "fill", "interleave", "transpose", "gather", "elements", "pack bits", "unpack bits"
 ]
@@ -29,9 +32,9 @@ class TransposeSchedule:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     tile: tuple[int, int]
-    stage: str
+    stage: Stage
     stream: bool
-    block: str
+    block: Block
     layers: str = ""
     together: int = 1
 
@@ -80,7 +83,7 @@ class Schedule:
     mode: Mode
     outer: tuple[str, ...]
     inner: tuple[str, ...]
-    interleave: str = ""
+    interleave: PackedSide = ""
     rank: int = 1
     stream: bool = False
     transpose: TransposeSchedule | None = None

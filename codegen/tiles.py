@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, prod
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,14 @@ Digit: TypeAlias = tuple[int, int, int]
 """(extent, source stride, destination stride), strides in bytes."""
 
 Table: TypeAlias = NDArray[np.int64]
+
+Block: TypeAlias = Literal["line", "lane", "part", "band"]
+"""What registers move at one time: 64 bytes each way, 16 bytes of each source row, all of source rows shorter
+than that, or 16 bytes of each result row by a line of each source row."""
+
+Stage: TypeAlias = Literal["", "rows", "dense"]
+"""The buffer that tiles go through: none, one of long result rows each by itself, or one of short result rows
+that follow each other."""
 
 FIELDS = 12
 """Numbers in one entry of the table of tiles."""
@@ -43,7 +51,7 @@ STAGED_LINES = 2
 """Lines of each result row that a panel of long rows holds at one time."""
 
 
-def block_shape(width: int, block: str) -> tuple[int, int]:
+def block_shape(width: int, block: Block) -> tuple[int, int]:
     """Rows and columns of a block of elements of so many bytes; of "part" the fewest columns.
 
     1, "line" -> 64, 64    1, "lane" -> 64, 16    1, "part" -> 64, 1    1, "band" -> 16, 64

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from codegen.ir import Convert, LoopNest, refs
+from codegen.ir import Convert, LoopNest, Side, refs
 from codegen.passes.normalise import int_size, scalar
 from codegen.schedule import TransposeSchedule
-from codegen.tiles import LANE_BYTES, LINE_BYTES
+from codegen.tiles import LANE_BYTES, LINE_BYTES, Block
 
 MOST_JOINED = 1 << 14
 """Rows or columns that one table lists: 128 KiB."""
@@ -57,7 +57,7 @@ class TransposeBox:
         extents = {w.axis: w.extent for w in self.walks}
         return prod(extents[a] for a in cut.rows), prod(extents[a] for a in cut.columns)
 
-    def chain(self, first: Walk, on: str, without: tuple[Walk, ...]) -> list[Walk]:
+    def chain(self, first: Walk, on: Side, without: tuple[Walk, ...]) -> list[Walk]:
         """The digits that follow each other without a hole on one side, most minor first."""
         width = self.width if on == "dst" else self.source_width
         chain, total = [first], first.extent
@@ -82,13 +82,13 @@ class TransposeBox:
         """Whether so many columns are a part of a lane that registers are worth filling with."""
         return 1 < columns < LANE_BYTES // self.width and self.is_special
 
-    def block(self, rows: int, columns: int) -> str:
-        """The block for so many rows and columns, or "" where registers cannot be filled."""
+    def block(self, rows: int, columns: int) -> Block | None:
+        """The block for so many rows and columns; None where registers cannot be filled."""
         if self.is_part(columns):
-            return "part" if rows >= self.side else ""
+            return "part" if rows >= self.side else None
         if columns >= self.side:
             return "band" if rows * self.width <= LANE_BYTES and self.is_special else "line"
-        return "lane" if columns * self.width >= LANE_BYTES else ""
+        return "lane" if columns * self.width >= LANE_BYTES else None
 
 
 def earns_special(size_bytes: int) -> bool:

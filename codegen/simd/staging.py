@@ -25,7 +25,7 @@ from codegen.simd.memory import (
 )
 from codegen.simd.runs import part_of_line
 from codegen.simd.transposes import Moved, block, block_columns, block_rows, part_transpose
-from codegen.tiles import LINE_BYTES
+from codegen.tiles import LINE_BYTES, Block
 
 drain_part = part_of_line((drain_1, drain_2, drain_4, drain_8, drain_16, drain_32))
 """Less than a line out of a buffer."""
@@ -38,7 +38,7 @@ def prefetches(row_bytes):
     return (touched * 64 + row_bytes // 2) // row_bytes
 
 
-def _fill_panel(what: Moved, kind: str) -> Any:
+def _fill_panel(what: Moved, kind: Block) -> Any:
     if kind == "part":
         return part_transpose(what, stream=False)
     width, source_width, move = what.width, what.source_width, block(what, kind, stream=False)
@@ -64,7 +64,7 @@ def _fill_panel(what: Moved, kind: str) -> Any:
 
 
 @cache
-def staged_rows(what: Moved, kind: str) -> Any:
+def staged_rows(what: Moved, kind: Block) -> Any:
     """Tiles of long result rows."""
     width, source_width, fill_panel = what.width, what.source_width, _fill_panel(what, kind)
     chunk = 2 * LINE_BYTES // width
@@ -126,7 +126,7 @@ def staged_rows(what: Moved, kind: str) -> Any:
 
 
 @cache
-def staged_dense(what: Moved, kind: str, *, stream: bool) -> Any:
+def staged_dense(what: Moved, kind: Block, *, stream: bool) -> Any:
     """Tiles of short result rows."""
     width, source_width, fill_panel = what.width, what.source_width, _fill_panel(what, kind)
     drain = drain_line if stream else drain_64

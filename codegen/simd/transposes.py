@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 from llvmlite import ir
 from numba import njit
@@ -39,12 +39,12 @@ from codegen.simd.networks import (
     transposed_lines,
 )
 from codegen.simd.shuffles import shuffle
-from codegen.tiles import LANE_BYTES, LINE_BYTES
+from codegen.tiles import LANE_BYTES, LINE_BYTES, Block
 
 MOVES = {1: move_u8, 2: move_u16, 4: move_u32}
 """Bytes of an element that fills no lane by itself -> the routine that moves one."""
 
-BLOCKS = ("line", "lane", "part", "band")
+BLOCKS: tuple[Block, ...] = get_args(Block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,12 @@ def moved(name: str) -> Moved:
     return Moved(name, *lane_conversion(name))
 
 
-def block_columns(width: int, block: str) -> int:
+def block_columns(width: int, block: Block) -> int:
     """Columns that one block takes, at most where it is a part of a lane; one element wider than a lane."""
     return LINE_BYTES // width if block in ("line", "band") else max(LANE_BYTES // width, 1)
 
 
-def block_rows(width: int, block: str) -> int:
+def block_rows(width: int, block: Block) -> int:
     """Rows that one block takes."""
     return LANE_BYTES // width if block == "band" else LINE_BYTES // width
 
@@ -80,7 +80,7 @@ def _entry(builder: Any, table: Any, k: int) -> Any:
     return builder.load(pointer(builder, place, I64))
 
 
-def _load_row(builder: Any, place: Any, what: Moved, block: str) -> Any:
+def _load_row(builder: Any, place: Any, what: Moved, block: Block) -> Any:
     """A block's part of one source row, as bytes of the destination."""
     columns = block_columns(what.width, block)
     if what.convert is None:
@@ -89,7 +89,7 @@ def _load_row(builder: Any, place: Any, what: Moved, block: str) -> Any:
     return builder.bitcast(converted, vector(8, columns * what.width))
 
 
-def _result_lines(builder: Any, places: list[Any], what: Moved, block: str) -> list[Any]:
+def _result_lines(builder: Any, places: list[Any], what: Moved, block: Block) -> list[Any]:
     rows = [_load_row(builder, p, what, block) for p in places]
     if block == "line" or what.width == LINE_BYTES:
         return transposed_lines(builder, rows, what.width)
@@ -100,7 +100,7 @@ def _result_lines(builder: Any, places: list[Any], what: Moved, block: str) -> l
     return transposed_lanes(builder, joined, what.width)
 
 
-def block(what: Moved, kind: str, *, stream: bool) -> Any:
+def block(what: Moved, kind: Block, *, stream: bool) -> Any:
     """The routine that moves one block, by its kind."""
     if kind == "part":
         return part(what, stream=stream)
@@ -108,7 +108,7 @@ def block(what: Moved, kind: str, *, stream: bool) -> Any:
 
 
 @cache
-def whole_block(what: Moved, kind: str, *, stream: bool) -> Any:
+def whole_block(what: Moved, kind: Block, *, stream: bool) -> Any:
     """block(dst, src, row_offsets, column_offsets); streaming ones take (next_src, next_rows) to prefetch."""
     rows, columns = LINE_BYTES // what.width, block_columns(what.width, kind)
     asks, wide = rows // columns, max(columns * what.source_width, LINE_BYTES)
@@ -230,7 +230,7 @@ def part_transpose(what: Moved, *, stream: bool) -> Any:
 
 
 @cache
-def plain_transpose(what: Moved, kind: str) -> Any:
+def plain_transpose(what: Moved, kind: Block) -> Any:
     """Tiles whose blocks are stored at their places."""
     width, source_width, move = what.width, what.source_width, block(what, kind, stream=False)
     rows_step, columns_step = LINE_BYTES // width, block_columns(width, kind)
@@ -265,7 +265,7 @@ def plain_transpose(what: Moved, kind: str) -> Any:
 
 
 @cache
-def stream_transpose(what: Moved, kind: str) -> Any:
+def stream_transpose(what: Moved, kind: Block) -> Any:
     """The same past the cache."""
     width, source_width, move = what.width, what.source_width, block(what, kind, stream=True)
     rows_step, columns_step = LINE_BYTES // width, block_columns(width, kind)

@@ -21,7 +21,7 @@ from codegen.ir import Element, LoopNest, refs
 from codegen.launch import Launch
 from codegen.pipeline import CopyProgram, compile_copy
 from codegen.schedule import Schedule, Thresholds, TransposeSchedule
-from codegen.tiles import Digit, Table
+from codegen.tiles import Block, Digit, Stage, Table
 from tests.guard import Guarded, span_bytes, strided_view
 from tilejit.strided import span
 
@@ -99,9 +99,9 @@ def _steps(extents: tuple[int, ...], first: int, *, swapped: bool) -> tuple[list
 class Cut:
     """What a schedule says besides the axes."""
 
-    stage: str
+    stage: Stage
     stream: bool
-    block: str
+    block: Block
     tile: tuple[int, int]
     together: int = 0
     """Layers in one buffer, along the first of the other digits; 0 where there are none."""
