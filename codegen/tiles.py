@@ -24,7 +24,8 @@ Table: TypeAlias = NDArray[np.int64]
 
 Block: TypeAlias = Literal["line", "lane", "part", "band"]
 """What registers move at one time: 64 bytes each way, 16 bytes of each source row, all of source rows shorter
-than that, or 16 bytes of each result row by a line of each source row."""
+than that, or 16 bytes of each result row by a line of each source row. A part is loaded as a whole lane: it
+reads on behind its row, but not behind the last byte of the box."""
 
 Stage: TypeAlias = Literal["", "rows", "dense"]
 """The buffer that tiles go through: none, one of long result rows each by itself, or one of short result rows

@@ -40,6 +40,9 @@ def copyto(
     specialize: "sizes" compiles a kernel for just this shape. tune: measure a few ways once and keep the
     fastest.
 
+    Nothing outside the span of either array is touched, nor what lies between the rows of dst. Of what lies
+    between the rows of src, up to 15 bytes behind a row may be read; they go nowhere.
+
     NumPy itself copies where no kernel can: objects, `where` arrays, structured dtypes with holes, masked
     arrays, destinations whose elements share memory, rare conversions; and where the array is small.
 

@@ -202,7 +202,8 @@ def plan_copy(
     >>> plan(dst, src)
 
     dst, src: NumPy arrays; src is broadcast, converted and swapped as in `copyto`. threads: a number, or None
-    to let the size decide. The other keywords are those of `copyto`.
+    to let the size decide. The other keywords are those of `copyto`. As there, a copy may read, but never
+    write, up to 15 bytes behind a row inside the span of src.
 
     Raises:
         LayoutError: src cannot be broadcast to dst, dst is read-only, or a keyword has no such value.
