@@ -63,10 +63,11 @@ def thread_count(threads: int | None, size_bytes: int) -> int:
 
     Raises:
         TypeError: `threads` is no integer.
-        KernelError: `threads` is less than one.
+        KernelError: `threads` is less than one, or TILEJIT_THREADS is when it is asked for.
     """
     if threads is None:
-        return 1 if size_bytes < PARALLEL_BYTES or in_dask_worker() else default_threads()
+        most = default_threads()  # asked for first: a wrong setting is an error of small copies too
+        return 1 if size_bytes < PARALLEL_BYTES or in_dask_worker() else most
     if isinstance(threads, bool) or not hasattr(threads, "__index__"):
         raise TypeError(f"threads is a number of threads or None, not {type(threads).__name__}")
     count = threads.__index__()
@@ -77,7 +78,11 @@ def thread_count(threads: int | None, size_bytes: int) -> int:
 
 @cache
 def default_threads() -> int:
-    """TILEJIT_THREADS, else the CPUs this process may use and its quota pays for."""
+    """TILEJIT_THREADS, else the CPUs this process may use and its quota pays for.
+
+    Raises:
+        KernelError: TILEJIT_THREADS is no number of threads.
+    """
     wanted = settings().threads
     if wanted:
         if not (wanted.isascii() and wanted.isdecimal()) or len(wanted) > 9 or int(wanted) < 1:

@@ -80,6 +80,30 @@ def test_the_setting(value: str, good: bool) -> None:
         assert value in child.stderr
 
 
+@pytest.mark.parametrize("value", ["0", "two"])
+def test_a_wrong_setting_is_an_error_of_any_copy(value: str) -> None:
+    """Of one that would have one thread anyway; not where the caller says how many."""
+    code = """
+import numpy as np, tilejit as tj
+x = np.zeros((3, 5), np.float32)
+tj.pack(x, "{1,0:T(2,2)}", threads=1)
+for copy in (lambda: tj.pack(x, "{1,0:T(2,2)}"), lambda: tj.plan_copy(x, x)):
+    try:
+        copy()
+    except tj.TilejitError as error:
+        print(error)
+"""
+    child = run(
+        [executable, "-c", code],
+        env=environment(TILEJIT_THREADS=value),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    wrong = f"TILEJIT_THREADS={value} is no number of threads; set it to 1 or more"
+    assert child.stdout.splitlines() == [wrong] * 2, child.stderr
+
+
 def test_dask_workers_copy_alone() -> None:
     found: list[int] = []
     names = ["Dask-Default-Worker-0", "dask-worker-3", "MainThread"]
