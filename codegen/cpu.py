@@ -38,7 +38,7 @@ class CpuLevel:
 
 
 def level_named(name: str) -> CpuLevel:
-    """A level, whether or not this machine has it: code for others can be made and looked at here.
+    """A level, in letters of either case, whether or not this machine has it: code is made for others too.
 
     On this machine's architecture it is for this machine's system, on another for Linux.
 
@@ -48,11 +48,12 @@ def level_named(name: str) -> CpuLevel:
     Raises:
         KernelError: there is no such level.
     """
-    if name not in _LLVM:
+    known = name.lower()
+    if known not in _LLVM:
         raise KernelError(f"TILEJIT_CPU={name} names no CPU level\n  set it to one of {', '.join(LEVELS)}")
-    architecture, cpu, features = _LLVM[name]
+    architecture, cpu, features = _LLVM[known]
     own = architecture == _own_architecture()
-    return CpuLevel(name, _own_triple() if own else f"{architecture}-unknown-linux-gnu", cpu, features)
+    return CpuLevel(known, _own_triple() if own else f"{architecture}-unknown-linux-gnu", cpu, features)
 
 
 def host_levels() -> tuple[str, ...]:
@@ -86,7 +87,7 @@ def cpu_level() -> CpuLevel:
     if not wanted:
         return level_named(levels[0]) if levels else CpuLevel("generic", _own_triple(), "generic", "")
     level = level_named(wanted)
-    if wanted not in levels:
+    if level.name not in levels:
         raise KernelError(f"TILEJIT_CPU={wanted}, but this CPU has only {', '.join(levels) or 'generic'}")
     return level
 
