@@ -90,13 +90,16 @@ def transpose_candidates(
     return tuple(dict.fromkeys([first, *others]))
 
 
-def misaligned(schedule: Schedule, nest: LoopNest) -> Schedule | None:
-    """What to do instead where the destination does not begin on a line; None where it does not matter."""
+def misaligned(schedule: Schedule, nest: LoopNest, size: VectorSize | None) -> Schedule | None:
+    """What to do instead where the destination does not begin on a line; None where it does not matter.
+
+    `size` is what the caller wants of a tile, as in `transpose_schedule`.
+    """
     cut = schedule.transpose
     if cut is None or cut.stage or not cut.stream:
         return None
     box = TransposeBox.of(nest)
-    return _scheduled(box, _staged(box) or replace(cut, stream=False), 1, None)
+    return _scheduled(box, _staged(box) or replace(cut, stream=False), 1, size)
 
 
 def _in_place(box: TransposeBox) -> TransposeSchedule | None:

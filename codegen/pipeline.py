@@ -272,7 +272,9 @@ class _Maker:
                 if side == "destination" or fill is None:
                     check_bounds(side, low, stop, allowed)
         launch = launch_of(step, tables, fill, bounds, reach)
-        return with_alternative(launch, lambda other: self._launch(nest, other, tables))
+        return with_alternative(
+            launch, self._vector_size(nest), lambda other: self._launch(nest, other, tables)
+        )
 
     def _pattern(self, inner: object) -> tuple[int, int]:
         """The padding as 16 bytes in two numbers; a packed value as it is, unless whole bytes are filled."""

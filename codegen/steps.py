@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from codegen.calls import FILL_ARGUMENTS, GRID_ARGUMENTS, OFFSET_ARGUMENTS, Pattern, calls_for
-from codegen.choose_transpose import misaligned
+from codegen.choose_transpose import VectorSize, misaligned
 from codegen.ir import LoopNest, Transpose, group_table, line_table, refs
 from codegen.kernel import Step, kernel_for
 from codegen.launch import Launch
@@ -100,9 +100,9 @@ def _trips(nest: LoopNest, tables: tuple[PairTable, ...]) -> int:
     return int_size(nest.loops[0].extent)
 
 
-def with_alternative(launch: Launch, make: Callable[[Schedule], Launch]) -> Launch:
+def with_alternative(launch: Launch, size: VectorSize | None, make: Callable[[Schedule], Launch]) -> Launch:
     """The launch together with what runs in its place where the destination does not begin on a line."""
-    otherwise = misaligned(launch.step.schedule, launch.step.scalar)
+    otherwise = misaligned(launch.step.schedule, launch.step.scalar, size)
     return replace(launch, misaligned=make(otherwise)) if otherwise else launch
 
 

@@ -196,7 +196,7 @@ def timed(
 def _launch(nest: LoopNest, schedule: Schedule, specialize: str) -> Launch:
     """A launch whose kernel is built and whose tables are made: no thread waits for another."""
     launch = launch_of(step_of(nest, schedule, specialize=specialize))
-    launch = with_alternative(launch, lambda other: _launch(nest, other, specialize))
+    launch = with_alternative(launch, None, lambda other: _launch(nest, other, specialize))
     _ = launch.step.kernel.call
     launch.prepare()
     return launch

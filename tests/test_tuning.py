@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.access import strided_map
 from codegen.calls import GRID_ARGUMENTS, OFFSET_ARGUMENTS
-from codegen.ir import CopyRun, Elementwise, PackBits
+from codegen.ir import CopyRun, Element, Elementwise, PackBits
+from codegen.pipeline import compile_copy
+from codegen.schedule import Thresholds
 from tests.guard import Guarded, span_bytes, strided_view
 from tests.oracle import environment
 from tilejit.convert import _pack_program, _unpack_program
@@ -205,6 +208,33 @@ def test_a_transpose_is_told_its_tile() -> None:
         assert cut.tile == tile
         (grid,) = {step.vectorised.innermost.grid for step in program.steps}  # type: ignore[union-attr]
         assert grid.tile == tile  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("size", [None, (16, 32), (48, 16)], ids=str)
+def test_a_transpose_that_begins_inside_a_line_is_told_its_tile_too(size: tuple[int, int] | None) -> None:
+    """Past the cache that is another kernel, which stages long result rows."""
+    element = Element("u32", 32)
+    rows, columns = 1024, 160
+    ends = 0, 4 * rows * columns
+    src = strided_map((columns, rows), (4, 4 * columns), ends, element_bits=32)
+    dst = strided_map((columns, rows), (4 * rows, 4), ends, element_bits=32)
+    made = compile_copy(
+        src, dst, element, element, virtual_vector_size=size, thresholds=Thresholds(0), apart=True
+    )
+    (launch,) = made.launches
+    assert launch.misaligned is not None
+    tiles = [x.step.schedule.transpose for x in (launch, launch.misaligned)]
+    assert [cut and cut.stage for cut in tiles] == ["", "rows"]
+    if size is None:
+        assert [cut and cut.tile for cut in tiles] == [(96, 96), (1024, 160)]
+    else:
+        assert [cut and cut.tile for cut in tiles] == [size, size]
+    x, room = np.arange(rows * columns, dtype="u4"), np.zeros(rows * columns + 32, "u4")
+    first = -room.ctypes.data % 64 // 4 + 1
+    made.run(x.ctypes.data, room[first:].ctypes.data)
+    assert (room[first : first + x.size] == x.reshape(rows, columns).T.ravel()).all()
+    assert not room[:first].any()
+    assert not room[first + x.size :].any()
 
 
 @pytest.mark.parametrize(
