@@ -14,7 +14,8 @@ from math import prod
 
 import numpy as np
 
-from codegen.access import AccessMap, Offsets, Root, Split, Tree, logical_roots, map_offset
+from codegen.access import AccessMap, Root, logical_roots, map_offset
+from codegen.digit_trees import Offsets, Split, Tree
 from codegen.ir import Buffer, Convert, Element, Fill, For, ForEach, Load, LoopNest, Ref, Store, wrap
 from codegen.padding import PadBox, lower_padding
 from codegen.refine import (

@@ -14,7 +14,17 @@ from typing import TypeAlias
 
 import numpy as np
 
-from codegen.access import Leaf, Offsets, Switch, Tree, ceil_div, coalesce, cuts, evaluate, split
+from codegen.digit_trees import (
+    Leaf,
+    Offsets,
+    Switch,
+    Tree,
+    ceil_div,
+    coalesce,
+    cuts,
+    evaluate,
+    split,
+)
 
 Digit: TypeAlias = tuple[int, int, int]
 """(extent, source stride, destination stride)."""

@@ -10,7 +10,8 @@ from math import prod
 
 import numpy as np
 
-from codegen.access import Leaf, Offsets, Opaque, Split, Switch, Tree, Window, ceil_div, map_offset
+from codegen.access import map_offset
+from codegen.digit_trees import Leaf, Offsets, Opaque, Split, Switch, Tree, Window, ceil_div
 from codegen.errors import KernelError
 from codegen.ir import For, LoopNest, Store, refs
 from codegen.lower_copy import LoweredCopy

@@ -7,18 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from codegen.access import (
-    AccessMap,
-    Offsets,
-    Opaque,
-    Root,
-    Window,
-    coalesce,
-    evaluate,
-    logical_roots,
-    map_offset,
-    offset_range,
-)
+from codegen.access import AccessMap, Root, logical_roots, map_offset
+from codegen.digit_trees import Offsets, Opaque, Window, coalesce, evaluate, offset_range
 
 
 def window_map(

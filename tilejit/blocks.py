@@ -10,19 +10,9 @@ from math import lcm, prod
 
 import numpy as np
 
-from codegen.access import (
-    AccessMap,
-    Leaf,
-    Tree,
-    ceil_div,
-    coalesce,
-    cuts,
-    logical_roots,
-    map_offset,
-    map_range,
-    split,
-)
+from codegen.access import AccessMap, logical_roots, map_offset, map_range
 from codegen.calibrate import machine_thresholds
+from codegen.digit_trees import Leaf, Tree, ceil_div, coalesce, cuts, split
 from codegen.ir import Element
 from codegen.launch import Launch
 from codegen.passes.normalise import int_size

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.access import AccessMap, Leaf, Root, strided_map
+from codegen.access import AccessMap, Root, strided_map
+from codegen.digit_trees import Leaf
 from codegen.errors import TilejitError
 from tilejit.strided import span
 

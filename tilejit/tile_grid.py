@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.access import AccessMap, Leaf, Offsets, Opaque, Root, map_offset
+from codegen.access import AccessMap, Root, map_offset
+from codegen.digit_trees import Leaf, Offsets, Opaque
 from codegen.errors import LayoutError, LayoutIndexError
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.helpers import dims_text

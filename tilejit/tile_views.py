@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from codegen.access import AccessMap, Offsets, Opaque, Root, Tree, Window, coalesce, evaluate, logical_roots
+from codegen.access import AccessMap, Root, logical_roots
+from codegen.digit_trees import Offsets, Opaque, Tree, Window, coalesce, evaluate
 from codegen.errors import LayoutError, LayoutIndexError
 from codegen.ir import Element
 from codegen.threads import thread_count

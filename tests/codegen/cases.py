@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import choose_transpose, transpose_box
-from codegen.access import AccessMap, Leaf, Opaque, Root
+from codegen.access import AccessMap, Root
 from codegen.build import NumbaIr, numba_ir
 from codegen.choose import INTERLEAVES, PIECE_BYTES
 from codegen.choose_transpose import ALIAS_BYTES, LONG_ROW_BYTES
+from codegen.digit_trees import Leaf, Opaque
 from codegen.emit.expressions import CONVERSIONS
 from codegen.ir import Element
 from codegen.kernel import Kernel

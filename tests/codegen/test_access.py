@@ -7,23 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codegen.access import (
-    AccessMap,
+from codegen.access import AccessMap, Root, logical_roots, map_offset, map_range, strided_map
+from codegen.digit_trees import (
     Leaf,
     Opaque,
-    Root,
     Split,
     Tree,
     Window,
     coalesce,
     cuts,
     evaluate,
-    logical_roots,
-    map_offset,
-    map_range,
     offset_range,
     split,
-    strided_map,
     truncate,
 )
 from codegen.windows import window_map

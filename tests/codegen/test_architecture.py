@@ -14,7 +14,8 @@ from tests.oracle import environment
 ROOT = Path(__file__).resolve().parents[2]
 
 ORDER = (
-    ("errors", "settings", "locks", "lazy", "access", "tiles", "stretches", "ir", "object_symbols", "cpu"),
+    ("errors", "settings", "locks", "lazy", "digit_trees", "access"),
+    ("tiles", "stretches", "ir", "object_symbols", "cpu"),
     ("schedule", "windows"),
     ("refine", "padding"),
     ("lower_copy", "printer", "interpret", "passes"),

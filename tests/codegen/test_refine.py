@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from hypothesis import given
 
-from codegen.access import Leaf, Split, Switch, Tree, evaluate
+from codegen.digit_trees import Leaf, Split, Switch, Tree, evaluate
 from codegen.refine import (
     Box,
     PairLeaf,

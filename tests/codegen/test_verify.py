@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from codegen.access import AccessMap, Leaf, Opaque, Root, Split, Tree, Window, strided_map
+from codegen.access import AccessMap, Root, strided_map
+from codegen.digit_trees import Leaf, Opaque, Split, Tree, Window
 from codegen.errors import KernelError
 from codegen.ir import Element, For, LoopNest
 from codegen.lower_copy import LoweredCopy, box_nest, lower_copy

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.access import AccessMap, Offsets, Opaque, Root
+from codegen.access import AccessMap, Root
+from codegen.digit_trees import Offsets, Opaque
 from codegen.errors import LayoutError
 from tilejit.layout.cute.function import CHUNK, MAX_POINTS, Function, rows_of
 from tilejit.layout.cute.swizzled import swizzled_roots

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen.access import offset_range
+from codegen.digit_trees import offset_range
 from codegen.errors import LayoutError
 from tilejit.layout.checks import int_tuple, set_fields
 from tilejit.layout.cute.function import CHUNK, MAX_POINTS, Function, function_of, rows_of

@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.access import AccessMap, Leaf, Offsets, Opaque, Root, Split, Tree
+from codegen.access import AccessMap, Root
+from codegen.digit_trees import Leaf, Offsets, Opaque, Split, Tree
 from codegen.errors import LayoutIndexError
 from tilejit.layout.cute_index import cute_access_map, cute_index, cute_slot
 from tilejit.layout.cute_shape import CuteShape, Spec

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.access import Leaf, Split, Tree, coalesce, evaluate, truncate
+from codegen.digit_trees import Leaf, Split, Tree, coalesce, evaluate, truncate
 
 Chain: TypeAlias = tuple[tuple[int, int], ...]
 """(size, stride) of each digit, the fastest first, in elements; none where there is one offset, 0."""

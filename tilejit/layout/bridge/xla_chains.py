@@ -8,7 +8,8 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.access import Opaque, logical_roots
+from codegen.access import logical_roots
+from codegen.digit_trees import Opaque
 from codegen.errors import LayoutError
 from tilejit.layout.bridge.chains import Break, Chain, Table, Witness, cut_chain, table_chains, tree_chain
 from tilejit.layout.indexing import access_map, linear_index, shape_name
