@@ -163,24 +163,35 @@ def _parter(bits: int, count: int, columns: int, stream: bool) -> Any:
 
 def _pack_rows(bits: int, count: int) -> Callable[..., None]:
     block, small = (_joiner(bits, count, columns, False) for columns in (BLOCK, SMALL))
-    scalar = PACKERS[f"pack_bits_{bits}"]
+    return _rows(block, small, PACKERS[f"pack_bits_{bits}"], count, dst_step=count, src_step=1)
+
+
+def _unpack_rows(bits: int, count: int) -> Callable[..., None]:
+    block, small = (_parter(bits, count, columns, False) for columns in (BLOCK, SMALL))
+    return _rows(block, small, UNPACKERS[f"unpack_bits_{bits}"], count, dst_step=1, src_step=count)
+
+
+def _rows(
+    block: Any, small: Any, scalar: Any, count: int, *, dst_step: int, src_step: int
+) -> Callable[..., None]:
+    """The routine over all columns, so many bytes from one to the next on either side."""
 
     @njit(error_model="numpy")
-    def pack_rows(dst, src, columns, row_step):
+    def rows(dst, src, columns, row_step):
         """Whole blocks, then small ones, then one more that overlaps the last."""
         if columns < SMALL:
             for c in range(columns):
-                scalar(dst + c * count, src + c, count, row_step)
+                scalar(dst + c * dst_step, src + c * src_step, count, row_step)
             return
         whole = columns & -BLOCK
         for c in range(0, whole, BLOCK):
-            block(dst + c * count, src + c, row_step)
+            block(dst + c * dst_step, src + c * src_step, row_step)
         last = columns - SMALL
         for c in range(whole, columns, SMALL):
             c = min(c, last)
-            small(dst + c * count, src + c, row_step)
+            small(dst + c * dst_step, src + c * src_step, row_step)
 
-    return pack_rows
+    return rows
 
 
 def _stream_pack_rows(bits: int, count: int, plain: Any) -> Callable[..., None]:
@@ -195,28 +206,6 @@ def _stream_pack_rows(bits: int, count: int, plain: Any) -> Callable[..., None]:
             plain(dst + whole * count, src + whole, columns - whole, row_step)
 
     return stream_pack_rows
-
-
-def _unpack_rows(bits: int, count: int) -> Callable[..., None]:
-    block, small = (_parter(bits, count, columns, False) for columns in (BLOCK, SMALL))
-    scalar = UNPACKERS[f"unpack_bits_{bits}"]
-
-    @njit(error_model="numpy")
-    def unpack_rows(dst, src, columns, row_step):
-        """Whole blocks, then small ones, then one more that overlaps the last."""
-        if columns < SMALL:
-            for c in range(columns):
-                scalar(dst + c, src + c * count, count, row_step)
-            return
-        whole = columns & -BLOCK
-        for c in range(0, whole, BLOCK):
-            block(dst + c, src + c * count, row_step)
-        last = columns - SMALL
-        for c in range(whole, columns, SMALL):
-            c = min(c, last)
-            small(dst + c, src + c * count, row_step)
-
-    return unpack_rows
 
 
 def _stream_unpack_rows(bits: int, count: int, plain: Any) -> Callable[..., None]:

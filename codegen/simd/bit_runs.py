@@ -108,29 +108,46 @@ def _parter(bits: int, count: int, stream: bool) -> Any:
 
 
 def _pack_run(bits: int) -> Callable[..., None]:
-    line, word, half = (_joiner(bits, n, False) for n in (LINE_BYTES, WORD_BYTES, HALF_BYTES))
-    group, scalar = 8 // bits, PACKERS[f"pack_bits_{bits}"]
+    sizes = LINE_BYTES, WORD_BYTES, HALF_BYTES
+    parts = tuple(_joiner(bits, n, False) for n in sizes)
+    return _run(parts, PACKERS[f"pack_bits_{bits}"], LINE_BYTES, dst_step=1, src_step=8 // bits)
+
+
+def _unpack_run(bits: int) -> Callable[..., None]:
+    step = LINE_BYTES * bits // 8
+    parts = tuple(_parter(bits, n, False) for n in (step, WORD_BYTES, HALF_BYTES))
+    return _run(parts, UNPACKERS[f"unpack_bits_{bits}"], step, dst_step=8 // bits, src_step=1)
+
+
+def _run(
+    parts: tuple[Any, ...], scalar: Any, step: int, *, dst_step: int, src_step: int
+) -> Callable[..., None]:
+    """The routine over `count` packed bytes from the parts that move `step` of them, a word, and half of one.
+
+    dst_step, src_step  bytes of either side that a packed byte is
+    """
+    line, word, half = parts
 
     @njit(error_model="numpy")
-    def pack_run(dst, src, count):
-        """Whole lines, then words, then one more word that overlaps the last."""
+    def run(dst, src, count):
+        """Whole lines of the destination, then words, then one more word that overlaps the last."""
         if count < HALF_BYTES:
             scalar(dst, src, count, 1)
             return
         if count < WORD_BYTES:
             half(dst, src)
-            half(dst + count - HALF_BYTES, src + (count - HALF_BYTES) * group)
+            half(dst + (count - HALF_BYTES) * dst_step, src + (count - HALF_BYTES) * src_step)
             return
-        whole = count & -LINE_BYTES
-        for k in range(0, whole, LINE_BYTES):
-            line(dst + k, src + k * group)
+        whole = count & -step
+        for k in range(0, whole, step):
+            line(dst + k * dst_step, src + k * src_step)
         last = count - WORD_BYTES
         for k in range(whole, last, WORD_BYTES):
-            word(dst + k, src + k * group)
+            word(dst + k * dst_step, src + k * src_step)
         if whole < count:
-            word(dst + last, src + last * group)
+            word(dst + last * dst_step, src + last * src_step)
 
-    return pack_run
+    return run
 
 
 def _stream_pack_run(bits: int, plain: Any) -> Callable[..., None]:
@@ -148,32 +165,6 @@ def _stream_pack_run(bits: int, plain: Any) -> Callable[..., None]:
             plain(dst + stop, src + stop * group, count - stop)
 
     return stream_pack_run
-
-
-def _unpack_run(bits: int) -> Callable[..., None]:
-    step, group, scalar = LINE_BYTES * bits // 8, 8 // bits, UNPACKERS[f"unpack_bits_{bits}"]
-    line, word, half = (_parter(bits, n, False) for n in (step, WORD_BYTES, HALF_BYTES))
-
-    @njit(error_model="numpy")
-    def unpack_run(dst, src, count):
-        """Whole lines of the destination, then words, then one more word that overlaps the last."""
-        if count < HALF_BYTES:
-            scalar(dst, src, count, 1)
-            return
-        if count < WORD_BYTES:
-            half(dst, src)
-            half(dst + (count - HALF_BYTES) * group, src + count - HALF_BYTES)
-            return
-        whole = count & -step
-        for k in range(0, whole, step):
-            line(dst + k * group, src + k)
-        last = count - WORD_BYTES
-        for k in range(whole, last, WORD_BYTES):
-            word(dst + k * group, src + k)
-        if whole < count:
-            word(dst + last * group, src + last)
-
-    return unpack_run
 
 
 def _stream_unpack_run(bits: int, plain: Any) -> Callable[..., None]:

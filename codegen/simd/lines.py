@@ -69,49 +69,43 @@ def _deinterleave_block(columns: int, width: int, *, stream: bool) -> Any:
 
 
 def _interleave(rows: int, width: int) -> Callable[..., None]:
-    block, step = _interleave_block(rows, width, stream=False), LINE_BYTES // width
+    block = _interleave_block(rows, width, stream=False)
+    return _lines(block, rows, width, dst_step=0, src_step=width)
+
+
+def _deinterleave(columns: int, width: int) -> Callable[..., None]:
+    block = _deinterleave_block(columns, width, stream=False)
+    return _lines(block, columns, width, dst_step=width, src_step=0)
+
+
+def _lines(block: Any, count: int, width: int, *, dst_step: int, src_step: int) -> Callable[..., None]:
+    """The routine that goes along `count` rows, which the steps follow, and the lines they are packed in."""
+    step = LINE_BYTES // width
 
     @njit(error_model="numpy")
-    def interleave_lines(dst, src, columns, row_step, line_offsets):
-        c = 0
-        while c < columns:
-            c = min(c, columns - step)
-            block(dst, src + c * width, row_step, line_offsets + 8 * (c * rows // step))
-            c += step
+    def lines(dst, src, long, row_step, line_offsets):
+        k = 0
+        while k < long:
+            k = min(k, long - step)
+            block(dst + k * dst_step, src + k * src_step, row_step, line_offsets + 8 * (k * count // step))
+            k += step
 
-    return interleave_lines
+    return lines
 
 
 def _stream_interleave(rows: int, width: int, plain: Any) -> Callable[..., None]:
-    block, step = _interleave_block(rows, width, stream=True), LINE_BYTES // width
+    block = _interleave_block(rows, width, stream=True)
+    streamed = _lines(block, rows, width, dst_step=0, src_step=width)
 
     @njit(error_model="numpy")
     def stream_interleave_lines(dst, src, columns, row_step, line_offsets):
         """All lines begin on one, or none does: their offsets are whole lines."""
         if dst & 63:
             plain(dst, src, columns, row_step, line_offsets)
-            return
-        c = 0
-        while c < columns:
-            c = min(c, columns - step)
-            block(dst, src + c * width, row_step, line_offsets + 8 * (c * rows // step))
-            c += step
+        else:
+            streamed(dst, src, columns, row_step, line_offsets)
 
     return stream_interleave_lines
-
-
-def _deinterleave(columns: int, width: int) -> Callable[..., None]:
-    block, step = _deinterleave_block(columns, width, stream=False), LINE_BYTES // width
-
-    @njit(error_model="numpy")
-    def deinterleave_lines(dst, src, rows, column_step, line_offsets):
-        r = 0
-        while r < rows:
-            r = min(r, rows - step)
-            block(dst + r * width, src, column_step, line_offsets + 8 * (r * columns // step))
-            r += step
-
-    return deinterleave_lines
 
 
 def _stream_deinterleave(columns: int, width: int, plain: Any) -> Callable[..., None]:
