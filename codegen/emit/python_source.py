@@ -88,6 +88,7 @@ def emit(nest: LoopNest, arguments: tuple[str, ...]) -> str:
     _statement(nest.body, body, nest, ("src", "dst"), first=True)
     if _streams(nest.innermost):
         body.line("stream_fence()")
+    # The text says it best: what a call reads hangs on its routine, and `end` replaces the first extent.
     used = set(findall(r"\w+", body.text()))
     with out.block(f"def {name}(src, dst, sizes, begin, end):"):
         for k, argument in enumerate(arguments):
