@@ -32,9 +32,12 @@ ALIAS_BYTES = 2048
 FAR_BYTES = 1 << 17
 """From this distance on between source rows a tile has half as many: each row is a page of its own."""
 
-PANEL_COLUMNS = {1: 2048, 2: 4096, 4: 2048, 8: 256, 16: 256, 32: 256, 64: 128}
-"""Columns of a panel that is staged by long result rows, by the bytes of an element: long panels beat square
-ones, as far as the buffer stays in the second cache."""
+PANEL_COLUMNS = {1: 256, 2: 256, 4: 512, 8: 256, 16: 256, 32: 256, 64: 128}
+"""Columns of a panel that is staged by long result rows, by the bytes of an element."""
+
+BANDED = (1, 2)
+"""Bytes of elements of which such a panel is filled in bands: a block of lines is 64 or 32 source rows, and
+rows of many pitches share sets of the first cache, which has 8 or 12 ways."""
 
 DENSE_BYTES = 1 << 17
 """A panel that is staged by short result rows."""
@@ -146,6 +149,8 @@ def _staged(box: TransposeBox) -> TransposeSchedule | None:
         return None
     long = r * box.width >= LONG_ROW_BYTES and c * box.source_width >= SHORT_SOURCE_BYTES
     if long or r * box.width * box.side > DENSE_BYTES:
+        if block == "line" and box.width in BANDED and box.is_special:
+            block = "band"
         tile = r, PANEL_COLUMNS[box.width]
         return TransposeSchedule(axes_of(rows), axes_of(columns), tile, "rows", True, block)
     return _dense(box, rows, columns, stream=True)

@@ -48,8 +48,9 @@ latency times what one core moves in a nanosecond. Measured on tiles in random o
 MOST_GROUPED = 32
 """Result rows that are taken apart at the same time: their buffer has half of the first cache."""
 
-STAGED_LINES = 2
-"""Lines of each result row that a panel of long rows holds at one time."""
+STAGED_LINES = {1: 2, 2: 1, 4: 1, 8: 2, 16: 2, 32: 2, 64: 2}
+"""Lines of each result row that a panel of long rows holds at one time, by the bytes of an element: the rows
+that make more of them are too many for the ways of the first cache."""
 
 
 def block_shape(width: int, block: Block) -> tuple[int, int]:
@@ -176,7 +177,7 @@ class TileGrid:
     @lazy
     def panel(self) -> Panel:
         """The buffer that a tile is staged in when its result rows are long: each row by itself."""
-        pitch = STAGED_LINES * LINE_BYTES + LINE_BYTES
+        pitch = STAGED_LINES[self.width] * LINE_BYTES + LINE_BYTES
         columns = min(self.tile[1], self.column_count)
         return Panel(np.arange(columns) * pitch, np.zeros((0, 2), np.int64), 0, (columns + 1) * pitch)
 

@@ -25,7 +25,7 @@ from codegen.simd.memory import (
 )
 from codegen.simd.runs import part_of_line
 from codegen.simd.transposes import Moved, block, block_columns, block_rows, part_transpose
-from codegen.tiles import LINE_BYTES, Block
+from codegen.tiles import LINE_BYTES, STAGED_LINES, Block
 
 drain_part = part_of_line((drain_1, drain_2, drain_4, drain_8, drain_16, drain_32))
 """Less than a line out of a buffer."""
@@ -38,7 +38,7 @@ def prefetches(row_bytes):
     return (touched * 64 + row_bytes // 2) // row_bytes
 
 
-def _fill_panel(what: Moved, kind: Block) -> Any:
+def _fill_panel(what: Moved, kind: Block, *, in_order: bool = False) -> Any:
     if kind == "part":
         return part_transpose(what, stream=False)
     width, source_width, move = what.width, what.source_width, block(what, kind, stream=False)
@@ -60,14 +60,28 @@ def _fill_panel(what: Moved, kind: Block) -> Any:
                 r += rows_step
             c += columns_step
 
-    return fill_panel
+    @njit(error_model="numpy")
+    def fill_in_order(buffer, src, row_offsets, rows, places, columns, open_rows):
+        """The same a band of rows at a time: the few lines of its blocks stay in the first cache."""
+        r = 0
+        while r < rows:
+            r = max(min(r, rows - rows_step), 0)
+            c = 0
+            while c < columns:
+                c = min(c, columns - columns_step)
+                move(buffer + r * width, src + c * source_width, row_offsets + 8 * r, places + 8 * c)
+                c += columns_step
+            r += rows_step
+
+    return fill_in_order if kind == "band" and in_order else fill_panel
 
 
 @cache
 def staged_rows(what: Moved, kind: Block) -> Any:
     """Tiles of long result rows."""
-    width, source_width, fill_panel = what.width, what.source_width, _fill_panel(what, kind)
-    chunk = 2 * LINE_BYTES // width
+    width, source_width, fill_panel = what.width, what.source_width, _fill_panel(what, kind, in_order=True)
+    lines = STAGED_LINES[width]
+    chunk = lines * LINE_BYTES // width
 
     @njit(error_model="numpy")
     def by_rows(
@@ -98,6 +112,22 @@ def staged_rows(what: Moved, kind: Block) -> Any:
             asked = ahead_src + int64_at(ahead_rows, 0)
             asked_end = asked + row_bytes
             asked &= ~63
+            if lines == 1 and r0 and r1 < rows:  # Nearly all panels: one line of each row.
+                for c in range(columns):
+                    at = dst + int64_at(column_offsets, c) + r0 * width
+                    here = buffer + 64 + int64_at(places, c) - (at & 63)
+                    at &= ~63
+                    drain_line(at, here)
+                    prefetch_line(asked)
+                    asked += 64
+                    if asked >= asked_end:
+                        ahead_row = min(ahead_row + 1, chunk - 1)
+                        asked = ahead_src + int64_at(ahead_rows, ahead_row)
+                        asked_end = asked + row_bytes
+                        asked &= ~63
+                    here = buffer + int64_at(places, c)
+                    drain_64(here, here + 64)
+                continue
             for c in range(columns):
                 begin = dst + int64_at(column_offsets, c) + r0 * width
                 end = begin + (r1 - r0) * width
