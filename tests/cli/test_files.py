@@ -223,19 +223,7 @@ def test_parameters_that_are_refused(
     out, packed = array.with_name("b.npy"), model.with_name("b.safetensors")
     assert says in fails("pack", array, out, "--layout", "blis-a", *parameters)
     assert says in fails("pack", model, packed, "--layout", "blis-a", *parameters, "--tensor", "ids")
-    assert (
-        says
-        in fails(
-            "relayout",
-            array,
-            out,
-            "--shape",
-            "f32[9900]{0}",
-            "--layout",
-            "... (m mr) -> ... m mr",
-            *parameters,
-        )
-        or says == "it takes mr"
-    )
+    arguments = ("relayout", array, out, "--shape", "f32[33,300]", "--layout", "blis-a")
+    assert says in fails(*arguments, *parameters)
     assert not out.exists()
     assert not packed.exists()
