@@ -99,3 +99,18 @@ def test_refusals(call: Callable[[Any], Any], error: type[Exception], words: str
     with pytest.raises(error, match=words):
         call(t)
     assert (t.buffer == before).all()
+
+
+@pytest.mark.parametrize("place", [1.5, "0", (0, 0), object(), np.array([0, 0]), slice(0, 1)], ids=str)
+@pytest.mark.parametrize("tiler", [(8, 8), (), (None, 8)], ids=str)
+def test_places_that_are_no_numbers(tiler: Any, place: Any) -> None:
+    t = tj.pack(np.zeros((20, 30), np.float32), "{1,0:T(8,8)}")
+    with pytest.raises(TypeError):
+        tj.cute.local_tile(t, tiler, (place, 0))
+
+
+@pytest.mark.parametrize("place", [1, np.int64(3), -1, 10**30])
+def test_a_dimension_that_is_one_tile(place: Any) -> None:
+    t = tj.pack(np.zeros((20, 30), np.float32), "{1,0:T(8,8)}")
+    with pytest.raises(tj.LayoutIndexError, match="one tile"):
+        tj.cute.local_tile(t, (), (place, 0))

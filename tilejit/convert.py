@@ -50,8 +50,9 @@ def pack(
     >>> t = tilejit.pack(x, "(m mi) (n ni) -> m n mi ni", mi=8, ni=128)
 
     x: any NumPy array, whatever its strides, alignment and byte order. obj, parameters: whatever `as_layout`
-    reads, and the keywords of a format or a pattern. out:
-    a flat array of the element dtype, a uint8 array or a TiledArray, of the right size, apart from x.
+    reads, and the keywords of a format or a pattern; of an axis whose name pack has taken, the size stands in
+    the text. out: a flat array of the element dtype, a uint8 array or a TiledArray, of the right size, apart
+    from x.
     padding: None for the layout's own padding value, else 0; a number; or "keep" to leave what `out` holds.
     casting: as in np.copyto, where the layout's dtype is not the array's; the conversion is part of the copy.
     threads: a number, or None to let the size decide. virtual_vector_size, specialize, tune: as in `copyto`.
@@ -62,7 +63,9 @@ def pack(
     """
     tuning = read_tuning(virtual_vector_size, specialize, tune)
     array = _as_array(x)
-    spec = as_layout(obj, dims=array.shape, dtype=array.dtype, **_sizes(parameters))
+    spec = as_layout(
+        obj, dims=array.shape, dtype=array.dtype, **of_the_layout(parameters, "pack", "the array")
+    )
     check_packable(spec)
     refuse_overlaps(spec)
     source = _source_element(array, spec, casting)
@@ -92,13 +95,16 @@ def unpack(
     virtual_vector_size: Any = AUTO,
     specialize: str = STRUCTURE,
     tune: bool = False,
+    **parameters: Any,
 ) -> Array:
     """Get the array back from a tiled buffer.
 
     >>> y = tilejit.unpack(t)
     >>> y = tilejit.unpack(buffer, "bf16[1000,300]{1,0:T(8,128)(2,1)}")
+    >>> y = tilejit.unpack(buffer, "blis-a", dims=(1000, 300), dtype="f32", mr=8)
 
-    t: a TiledArray, or any bytes-like buffer of the right size together with obj, its full shape. out: an
+    t: a TiledArray, or any bytes-like buffer of the right size together with obj: its full shape, or whatever
+    `as_layout` reads with dims, dtype and the keywords of a format or a pattern as parameters. out: an
     array of the logical shape and dtype, whatever its strides; it must not overlap the buffer. The other
     keywords are those of `copyto`.
 
@@ -107,7 +113,7 @@ def unpack(
         TypeError: an argument is of a wrong type.
     """
     tuning = read_tuning(virtual_vector_size, specialize, tune)
-    tiled = _as_tiled(t, obj)
+    tiled = _as_tiled(t, obj, parameters)
     spec = tiled.spec
     result = empty(spec.dimensions, spec.dtype) if out is None else _unpack_output(out, tiled)
     count = thread_count(threads, result.nbytes + spec.size_in_bytes)
@@ -171,11 +177,15 @@ def buffer_element(spec: Spec) -> Element:
     return Element(spec.primitive_type, spec.bits)
 
 
-def _sizes(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of a layout, if the array does not say them already."""
+def of_the_layout(parameters: dict[str, Any], call: str, holder: str) -> dict[str, Any]:
+    """The keywords of a layout, for a call whose array says dims and dtype already.
+
+    Raises:
+        TypeError: dims or dtype is among them.
+    """
     for name in ("dims", "dtype"):
         if name in parameters:
-            raise TypeError(f"pack takes no {name}: the array has its own")
+            raise TypeError(f"{call} takes no {name}: {holder} has its own")
     return parameters
 
 
@@ -260,10 +270,14 @@ def _unpack_output(out: Any, tiled: TiledArray) -> Array:
     return out
 
 
-def _as_tiled(t: Any, obj: Any) -> TiledArray:
+def _as_tiled(t: Any, obj: Any, parameters: dict[str, Any]) -> TiledArray:
+    if obj is None and parameters:
+        name = next(iter(parameters))[:40]
+        raise TypeError(f"unpack has no keyword {name!r}, and no layout is given that could have it")
     if isinstance(t, TiledArray):
         if obj is not None:
-            spec = as_layout(obj, dims=t.shape, dtype=t.dtype)
+            own = of_the_layout(parameters, "unpack of a TiledArray", "it")
+            spec = as_layout(obj, dims=t.shape, dtype=t.spec.primitive_type, **own)
             if spec != t.spec:
                 raise LayoutError(
                     f"the tiled array is {shape_name(t.spec)}, not {shape_name(spec)}\n  leave the layout out"
@@ -271,7 +285,7 @@ def _as_tiled(t: Any, obj: Any) -> TiledArray:
         return t
     if obj is None:
         raise TypeError("a buffer says nothing of its shape: unpack(buffer, 'bf16[…]{…}')")
-    return TiledArray.from_buffer(t, obj)
+    return TiledArray.from_buffer(t, obj, **parameters)
 
 
 def _pack_through_numpy(array: Array, target: TiledArray, fill: bytes | None, threads: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -17,10 +18,11 @@ from codegen.printer import format_nest
 from codegen.threads import thread_count
 from tilejit.convert import pack_program, unpack_program
 from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import CuteShape, Spec
-from tilejit.layout.dtypes import from_numpy
+from tilejit.layout.dtypes import PrimitiveType, from_numpy
 from tilejit.layout.indexing import access_map
-from tilejit.layout.shape import Shape
+from tilejit.layout.shape import Shape, make_shape
 from tilejit.memory import Array, array_map
 from tilejit.programs import compiled
 from tilejit.tiled_array import TiledArray, check_packable
@@ -81,30 +83,44 @@ class Explanation:
         return "\n".join([*(step.report() for step in self.steps), self.source])
 
 
-def explain(src: Any, dst: Any, *, casting: str = "no", threads: int = 1) -> Explanation:
+def explain(
+    src: Any,
+    dst: Any,
+    *,
+    casting: str = "no",
+    threads: int = 1,
+    dims: Iterable[int] | None = None,
+    dtype: Any = None,
+    **parameters: Any,
+) -> Explanation:
     """How the copy from one place to another is carried out.
 
     >>> print(tilejit.explain(None, "bf16[1000,300]{1,0:T(8,128)(2,1)}").source)
+    >>> print(tilejit.explain(x, "blis-a", mr=4).schedule)
+    >>> print(tilejit.explain("tpu", "blis-a", dims=(1000, 300), dtype="bf16", mr=4).nest)
 
-    src, dst: arrays, TiledArrays, anything `as_layout` reads, or None for an array in C order. At least one
-    of them must tell the shape. From an array (or None) to a layout it is what `pack` does, casting and
-    zero padding included, from a layout to an array what `unpack` does.
+    src, dst: arrays, TiledArrays, anything `as_layout` reads, or None for an array in C order. From an array
+    (or None) to a layout it is what `pack` does, casting and zero padding included, from a layout to an array
+    what `unpack` does. dims, dtype: of the array, where neither side tells the shape. parameters: keywords of
+    the side that is a format or a pattern; where both are, of dst, and those of src stand in its text.
 
     Raises:
-        LayoutError: the two sides have different shapes or dtypes, or neither has one.
-        TypeError: a side is none of these.
+        LayoutError: the two sides have different shapes or dtypes, or nothing tells them.
+        TypeError: a side is none of these, or a keyword neither of explain's nor of a layout's.
     """
     count = thread_count(threads, 0)
-    dims, dtype = _shape_of(src, dst)
-    source, target = _layout_of(src, dims, dtype), _layout_of(dst, dims, dtype)
+    known, element = _shape_of(src, dst, dims, dtype)
+    source, target = _specs_of(src, dst, known, element, parameters)
+    if target is not None:
+        refuse_overlaps(target)
     if source is None and target is not None:
-        array = _strided_source(src, target.dimensions, target.dtype if src is None else dtype)
+        array = _strided_source(src, target.dimensions, target.dtype)
         return Explanation(pack_program(array, target, casting=casting, threads=count))
     if source is not None and target is None:
         strides = _strides_of(dst, source)
         return Explanation(unpack_program(source, strides, threads=count))
-    src_map, src_element = _side(src, source, dims, dtype)
-    dst_map, dst_element = _side(dst, target, dims, dtype)
+    src_map, src_element = _side(src, source, known, element)
+    dst_map, dst_element = _side(dst, target, known, element)
     if src_map.dims != dst_map.dims:
         raise LayoutError(
             f"the source has dimensions {list(src_map.dims)}, the destination {list(dst_map.dims)}"
@@ -123,25 +139,56 @@ def _volume(step: Step) -> tuple[bool, int]:
     return refs(step.scalar.innermost)[0] is not None, elements
 
 
-def _shape_of(*sides: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Dimensions and dtype from the first side that knows them."""
-    for side in sides:
-        if isinstance(side, np.ndarray | TiledArray):
-            return side.shape, side.dtype
-    for side in sides:
-        if isinstance(side, Shape | CuteShape) or (isinstance(side, str) and "[" in side):
-            shape = as_layout(side)
-            return shape.dimensions, shape.dtype
-    raise LayoutError('neither side tells the shape\n  write it out, e.g. "f32[1000,300]{1,0:T(8,128)}"')
+def _shape_of(
+    src: Any, dst: Any, dims: Iterable[int] | None, dtype: Any
+) -> tuple[tuple[int, ...], PrimitiveType]:
+    """Dimensions and dtype from the first side that knows them, else as given."""
+    told: Any = next((side for side in (src, dst) if isinstance(side, np.ndarray | TiledArray)), None)
+    told = next((side for side in (src, dst) if _is_full(side)), None) if told is None else told
+    if told is None:
+        if dims is None or dtype is None:
+            raise LayoutError(
+                "neither side tells the shape\n"
+                '  write it out, e.g. "f32[1000,300]{1,0:T(8,128)}", or pass dims and dtype'
+            )
+        told = make_shape(dtype, dims)
+        check_packable(told)
+    elif dims is not None or dtype is not None:
+        raise TypeError("a side tells the shape already; dims and dtype are for sides that do not")
+    if isinstance(told, np.ndarray):
+        return told.shape, from_numpy(told.dtype)
+    spec = told.spec if isinstance(told, TiledArray) else as_layout(told)
+    return spec.dimensions, spec.element
 
 
-def _layout_of(side: Any, dims: tuple[int, ...], dtype: np.dtype[Any]) -> Spec | None:
+def _is_full(side: Any) -> bool:
+    """Whether a side is an array's shape, or the text of one."""
+    return isinstance(side, Shape | CuteShape) or (isinstance(side, str) and "[" in side)
+
+
+def _specs_of(
+    src: Any, dst: Any, dims: tuple[int, ...], element: PrimitiveType, parameters: dict[str, Any]
+) -> tuple[Spec | None, Spec | None]:
+    """The layouts of both sides, None for arrays; parameters go to the one that may take them."""
+    to_dst, to_src = (
+        not (side is None or isinstance(side, np.ndarray | TiledArray) or _is_full(side))
+        for side in (dst, src)
+    )
+    if parameters and not (to_dst or to_src):
+        raise TypeError(f"no side is a format or a pattern with a parameter {next(iter(parameters))[:40]!r}")
+    own, others = (parameters, {}) if to_dst else ({}, parameters)
+    return _layout_of(src, dims, element, others), _layout_of(dst, dims, element, own)
+
+
+def _layout_of(
+    side: Any, dims: tuple[int, ...], element: PrimitiveType, parameters: dict[str, Any]
+) -> Spec | None:
     """The layout of a side that has one; None for arrays."""
     if isinstance(side, TiledArray):
         return side.spec
     if side is None or isinstance(side, np.ndarray):
         return None
-    spec = as_layout(side, dims=dims, dtype=dtype)
+    spec = as_layout(side, dims=dims, dtype=element, **parameters)
     check_packable(spec)
     return spec
 
@@ -166,11 +213,11 @@ def _strides_of(side: Any, source: Spec) -> tuple[int, ...]:
 
 
 def _side(
-    side: Any, spec: Spec | None, dims: tuple[int, ...], dtype: np.dtype[Any]
+    side: Any, spec: Spec | None, dims: tuple[int, ...], element: PrimitiveType
 ) -> tuple[AccessMap, Element]:
     if spec is not None:
         return access_map(spec), Element(spec.primitive_type, spec.bits)
-    array = _strided_source(side, dims, dtype)
+    array = _strided_source(side, dims, make_shape(element, dims).dtype)
     return array_map(array), Element(from_numpy(array.dtype).name, 8 * array.itemsize)
 
 

@@ -9,7 +9,7 @@ from codegen.errors import LayoutError
 from codegen.pipeline import CopyProgram
 from codegen.threads import thread_count
 from tilejit.blocks import BlockProgram, in_blocks
-from tilejit.convert import buffer_element, output_tiled
+from tilejit.convert import buffer_element, of_the_layout, output_tiled
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
@@ -30,20 +30,24 @@ def relayout(
     virtual_vector_size: Any = AUTO,
     specialize: str = STRUCTURE,
     tune: bool = False,
+    **parameters: Any,
 ) -> TiledArray:
     """Bring a tiled array into another layout.
 
     >>> u = tilejit.relayout(t, "{1,0:T(32,32)(16,16)}")
+    >>> u = tilejit.relayout(t, "blis-a", mr=4)
+    >>> u = tilejit.relayout(t, "(m mi) (n ni) -> m n mi ni", mi=8, ni=128)
 
-    Equal to pack(unpack(t), obj), in one pass and without the array in row-major order. t: a TiledArray. obj:
-    whatever `as_layout` reads, of the same dimensions and dtype. out: a flat array of the element dtype, a
+    Equal to pack(unpack(t), obj), in one pass and without the array in row-major order. t: a TiledArray. obj,
+    parameters: whatever `as_layout` reads, of the same dimensions and dtype, and the keywords of a format or
+    a pattern, as in `pack`. out: a flat array of the element dtype, a
     uint8 array or a TiledArray, of the right size, apart from t. padding: None for the new layout's own
     padding value, else 0; a number; or "keep" to leave what `out` holds; t's own padding is not read. The
     other keywords are those of `copyto`.
 
     Raises:
         LayoutError: layout, padding, `out` or a keyword are wrong; nothing has been written.
-        TypeError: an argument is of a wrong type.
+        TypeError: an argument is of a wrong type, or a keyword neither of relayout's nor of the layout's.
     """
     tuning = read_tuning(virtual_vector_size, specialize, tune)
     if not isinstance(t, TiledArray):
@@ -51,7 +55,8 @@ def relayout(
             f"relayout takes a TiledArray, not {type(t).__name__}\n"
             "  pack an array; put a buffer into TiledArray.from_buffer"
         )
-    spec = as_layout(obj, dims=t.shape, dtype=t.spec.primitive_type)
+    own = of_the_layout(parameters, "relayout", "the tiled array")
+    spec = as_layout(obj, dims=t.shape, dtype=t.spec.primitive_type, **own)
     check_packable(spec)
     refuse_overlaps(spec)
     if spec.primitive_type != t.spec.primitive_type:

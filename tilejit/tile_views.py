@@ -249,8 +249,8 @@ def _tile_of(t: TiledArray, d: int, part: Any, place: Any) -> tuple[int, list[Mo
     """Where the tile starts along one dimension, its axes, and those of the tiles that `_` keeps."""
     extent = t.shape[d]
     if is_underscore(part):
-        if not is_underscore(place) and place != 0:
-            raise LayoutIndexError(f"dimension {d} is one tile: there is no tile {shown(place)}")
+        if not is_underscore(place) and (number := operator.index(place)):
+            raise LayoutIndexError(f"dimension {d} is one tile: there is no tile {shown(number)}")
         return 0, [(d, extent, 1)], []
     divided = division.logical_divide(Layout(extent), part)
     tile, rest = divided

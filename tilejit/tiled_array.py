@@ -54,16 +54,20 @@ class TiledArray:
         return type(self), (self._buffer, self._spec)
 
     @classmethod
-    def from_buffer(cls, buffer: Any, obj: Any) -> TiledArray:
+    def from_buffer(cls, buffer: Any, obj: Any, **parameters: Any) -> TiledArray:
         """A TiledArray over memory that is there already; nothing is copied.
 
         >>> TiledArray.from_buffer(file.read(), "f32[1000,300]{1,0:T(8,128)}")
+        >>> TiledArray.from_buffer(file.read(), "blis-a", dims=(1000, 300), dtype="f32", mr=8)
+
+        obj, parameters: whatever `as_layout` reads, with dims, dtype and the keywords of a format or a
+        pattern where they are needed.
 
         Raises:
             LayoutError: the buffer has not the shape's size in bytes, or the shape cannot be packed.
-            TypeError: the buffer is not bytes-like.
+            TypeError: the buffer is not bytes-like, or a parameter is not the layout's.
         """
-        spec = as_layout(obj)
+        spec = as_layout(obj, **parameters)
         data = checked_buffer(flat_bytes(buffer), spec, "the buffer")
         return cls(data if spec.packed else data.view(spec.dtype), spec)
 

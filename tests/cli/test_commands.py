@@ -74,6 +74,13 @@ def test_explain_reports() -> None:
     assert list(stages) == ["nest"]
 
 
+def test_explain_takes_parameters() -> None:
+    want = run("explain", "f32[30,20]{1,0:T(8,128)}", "f32[30,20]{1,0:T(4,1)}").stdout
+    assert run("explain", "f32[30,20]{1,0:T(8,128)}", "blis-a", "mr=4").stdout == want
+    assert "it takes mr" in fails("explain", "f32[30,20]", "blis-a", "nr=4")
+    assert "parameter mr" in fails("explain", "f32[30,20]", "C", "mr=4")
+
+
 def test_explain_needs_a_size() -> None:
     assert "how large" in fails("explain", "C", "-")
     assert "how large" in fails("explain", "C", "tpu")

@@ -179,3 +179,51 @@ def test_relayout_says_what_is_missing(array: Path, model: Path) -> None:
     assert "is for .npy files" in fails(
         "relayout", model, model.with_name("b.safetensors"), "--layout", "tpu", "--shape", "f32[2]"
     )
+
+
+PATTERN = "... (m mi) n -> ... m n mi"
+
+
+def test_parameters_of_formats_and_patterns(array: Path) -> None:
+    packed, other = array.with_name("p.npy"), array.with_name("o.npy")
+    x = np.load(array)
+    shape = run("pack", array, packed, "--layout", "blis-a", "mr=4").stdout.strip()
+    assert shape == "f32[33,300]{1,0:T(4,1)}"
+    assert np.load(packed).tobytes() == tilejit.pack(x, "blis-a", mr=4).buffer.tobytes()
+    arguments = ("relayout", packed, other, "--shape", shape, "--layout")
+    tiled = run(*arguments, "tenstorrent", "tile=16,32", "face=8").stdout.strip()
+    assert tiled == "f32[33,300]{1,0:T(16,32)(8,8)}"
+    assert np.load(other).tobytes() == tilejit.pack(x, tiled).buffer.tobytes()
+    assert run(*arguments, PATTERN, "mi=8").stdout == "f32[33,300]{1,0:T(8,1)}\n"
+
+
+def test_parameters_for_every_tensor(model: Path) -> None:
+    packed, other = model.with_name("packed.safetensors"), model.with_name("other.safetensors")
+    pick = ("--tensor", "ids")
+    assert run("pack", model, packed, "--layout", "blis-a", "mr=4", *pick).exit_code == 0
+    rows = json.loads(run("relayout", packed, other, "--layout", PATTERN, "mi=2", "--json").stdout)
+    assert [row["shape"] for row in rows] == ["s64[4,4]{1,0:T(2,1)}"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        (("nr=4",), "it takes mr"),
+        (("mr",), "no parameter"),
+        (("mr=4", "mr=5"), "given twice"),
+        (("mr=4,4",), "integer"),
+        (("dtype=4",), "dtype"),
+        (("threads=4",), "threads"),
+    ],
+    ids=str,
+)
+def test_parameters_that_are_refused(
+    array: Path, model: Path, parameters: tuple[str, ...], says: str
+) -> None:
+    out, packed = array.with_name("b.npy"), model.with_name("b.safetensors")
+    assert says in fails("pack", array, out, "--layout", "blis-a", *parameters)
+    assert says in fails("pack", model, packed, "--layout", "blis-a", *parameters, "--tensor", "ids")
+    arguments = ("relayout", array, out, "--shape", "f32[33,300]", "--layout", "blis-a")
+    assert says in fails(*arguments, *parameters)
+    assert not out.exists()
+    assert not packed.exists()

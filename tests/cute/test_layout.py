@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 from subprocess import run
 from sys import executable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -162,3 +163,20 @@ def test_orders() -> None:
     assert str(cute.make_layout_like(parse("(2,2,2,2):(0,2,4,1)"))) == "(2,2,2,2):(0,2,4,1)"
     with pytest.raises(LayoutError, match="does not nest"):
         cute.make_ordered_layout((2, 2), (0, 1, 2))
+
+
+@pytest.mark.parametrize(
+    "table", ["ab", b"ab", [float("nan")], [0.0, 1.0], [[0, 1], [2]], [None], None], ids=str
+)
+def test_tables_of_no_integers_are_not_recognised(table: Any) -> None:
+    with pytest.raises(TypeError, match="integers"):
+        cute.recognise(table)
+
+
+@pytest.mark.parametrize(
+    "other", [None, 3, "4:1", cute.parse("Sw<2,0,3>"), cute.parse("Sw<2,0,3> o 0 o (8,8):(8,1)")], ids=str
+)
+def test_nothing_is_common_with_what_is_no_layout(other: Any) -> None:
+    for common in (cute.max_common_layout, cute.max_common_vector):
+        with pytest.raises(TypeError):
+            common(other, cute.Layout((4, 8)))

@@ -154,3 +154,9 @@ def test_a_function_s_own_errors_come_through() -> None:
     tj.register_format("mine", fails)
     with pytest.raises(ZeroDivisionError, match="mine"):
         tj.as_layout("mine", dims=(2,), dtype="f32")
+
+
+def test_a_format_of_itself_ends() -> None:
+    tj.register_format("itself", lambda dims, dtype: tj.named_format("itself", dims, dtype))
+    with pytest.raises(LayoutError, match="'itself' calls itself"):
+        tj.pack(np.ones((2, 3), np.float32), "itself")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from codegen.errors import LayoutError
 from tilejit.cli.output import print_json
+from tilejit.cli.parameters import Numbers, Parameters, parameters_checked, read_parameters
 
 if TYPE_CHECKING:
     from tilejit.layout.cute_shape import Spec
@@ -33,6 +35,8 @@ ATTRIBUTES = {
     Stage.ASM: "assembly",
 }
 
+ROW_MAJOR = ("C", "c", "-")
+
 Side = Annotated[
     str,
     typer.Argument(
@@ -44,6 +48,7 @@ Side = Annotated[
 def explain(
     source: Side,
     target: Side,
+    parameters: Parameters = None,
     stage: Annotated[
         Stage | None, typer.Option("--stage", help="Only this stage; a report if absent.")
     ] = None,
@@ -55,7 +60,9 @@ def explain(
     """
     import tilejit
 
-    explained = tilejit.explain(*sides(source, target))
+    values = read_parameters(parameters)
+    with parameters_checked():
+        explained = tilejit.explain(*sides(source, target, values))
     if stage is None and not as_json:
         typer.echo(explained.report().rstrip("\n"))
         return
@@ -70,11 +77,12 @@ def explain(
             typer.echo(f"==== {name}\n" + text.rstrip("\n") + "\n")
 
 
-def sides(source: str, target: str) -> tuple[Spec | None, Spec | None]:
+def sides(source: str, target: str, parameters: Numbers) -> tuple[Spec | None, Spec | None]:
     """Both sides as shapes, None for row-major; a layout alone takes the rest from the other side.
 
     Raises:
         LayoutError: a text cannot be read, or neither side says how large the array is.
+        TypeError: there is no format or pattern that takes the parameters.
     """
     from tilejit.layout.as_layout import as_layout
 
@@ -85,9 +93,15 @@ def sides(source: str, target: str) -> tuple[Spec | None, Spec | None]:
         raise LayoutError(
             'neither side says how large the array is: write one in full, as "bf16[1000,300]{1,0:T(8,128)}"'
         )
-    dims: dict[str, Any] = {"dims": known.dimensions, "dtype": known.primitive_type}
+    read = partial(as_layout, dims=known.dimensions, dtype=known.primitive_type)
+    alone = [text for shape, text in zip(full, texts, strict=True) if shape is None and text not in ROW_MAJOR]
+    if parameters and not alone:
+        raise TypeError(
+            f"neither side is a format or a pattern with a parameter {next(iter(parameters))[:40]}"
+        )
+    more: dict[str, Any] = dict(parameters)
     first, second = (
-        shape if shape is not None or text in ("C", "c", "-") else as_layout(text, **dims)
+        shape if shape is not None or text in ROW_MAJOR else read(text, **more)
         for shape, text in zip(full, texts, strict=True)
     )
     return first, second

@@ -11,6 +11,7 @@ import typer
 
 from codegen.errors import TilejitError
 from tilejit.cli.output import console, human_bytes, print_json
+from tilejit.cli.parameters import Parameters, parameters_checked, read_parameters
 
 if TYPE_CHECKING:
     from tilejit.interop.safetensors import Plan
@@ -37,10 +38,9 @@ def pack(
     target: Out,
     layout: Annotated[
         str,
-        typer.Option(
-            "--layout", metavar="L", help='"tpu", "tpu-doc", "{1,0:T(8,128)(2,1)}" or a full shape.'
-        ),
+        typer.Option("--layout", metavar="L", help='"tpu", "blis-a", "{1,0:T(8,128)(2,1)}", a full shape, …'),
     ],
+    parameters: Parameters = None,
     dtype: Annotated[
         str | None,
         typer.Option(
@@ -54,12 +54,16 @@ def pack(
     """Put the array of a .npy file, or the tensors of a .safetensors file, into a tiled layout.
 
     For .npy the full shape is printed, which `unpack --shape` takes.
+
+    Example: tilejit pack x.npy y.npy --layout blis-a mr=4
     """
+    values = read_parameters(parameters)
     if _kind(source, target) == ".npy":
         from tilejit.interop import npy
 
         _refuse(tensor, "--tensor is for .safetensors files; a .npy file has one array")
-        spec = npy.pack_file(source, target, layout, dtype=dtype, threads=threads)
+        with parameters_checked():
+            spec = npy.pack_file(source, target, layout, dtype=dtype, threads=threads, **values)
         if as_json:
             print_json(_facts(spec))
         else:
@@ -67,7 +71,10 @@ def pack(
         return
     from tilejit.interop import safetensors
 
-    plan = safetensors.plan_pack(source, layout, tensors=tensor or (), dtype=dtype, threads=threads)
+    with parameters_checked():
+        plan = safetensors.plan_pack(
+            source, layout, tensors=tensor or (), dtype=dtype, threads=threads, **values
+        )
     if plan.kept:
         names = ", ".join(plan.kept[:3]) + (", …" if len(plan.kept) > 3 else "")
         typer.echo(f"not converted to {dtype}, since they hold no fractions: {names}", err=True)
@@ -113,6 +120,7 @@ def relayout(
     layout: Annotated[
         str, typer.Option("--layout", metavar="L", help='"tpu", "{1,0:T(8,128)}", "(8,8):(8,1)", …')
     ],
+    parameters: Parameters = None,
     shape: Annotated[
         str | None,
         typer.Option("--shape", metavar="S", help="The full shape of a packed .npy, as `pack` printed it."),
@@ -121,7 +129,11 @@ def relayout(
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
-    """Bring a packed .npy file, or the packed tensors of a .safetensors file, into another layout."""
+    """Bring a packed .npy file, or the packed tensors of a .safetensors file, into another layout.
+
+    Example: tilejit relayout x.npy y.npy --shape "f32[100,30]{1,0:T(8,128)}" --layout blis-a mr=4
+    """
+    values = read_parameters(parameters)
     if _kind(source, target) == ".npy":
         from tilejit.interop import npy
 
@@ -130,7 +142,8 @@ def relayout(
             raise TilejitError(
                 'a .npy file does not hold its layout: give --shape "bf16[...]{...}", as `pack` printed it'
             )
-        spec = npy.relayout_file(source, target, shape, layout, threads=threads)
+        with parameters_checked():
+            spec = npy.relayout_file(source, target, shape, layout, threads=threads, **values)
         if as_json:
             print_json(_facts(spec))
         else:
@@ -139,7 +152,8 @@ def relayout(
     from tilejit.interop import safetensors
 
     _refuse(shape, "--shape is for .npy files; a packed .safetensors file holds the shapes")
-    plan = safetensors.plan_relayout(source, layout, tensors=tensor or (), threads=threads)
+    with parameters_checked():
+        plan = safetensors.plan_relayout(source, layout, tensors=tensor or (), threads=threads, **values)
     _write(plan, target, "converted", as_json)
 
 

@@ -10,6 +10,7 @@ import typer
 
 from codegen.errors import LayoutError
 from tilejit.cli.output import console, print_json, print_lines
+from tilejit.cli.parameters import Parameters, parameters_checked, read_parameters
 from tilejit.cli.pictures import facts, print_picture
 
 if TYPE_CHECKING:
@@ -26,9 +27,7 @@ def formats(
             metavar="NAME", help="A format, a tag of oneDNN's or a pattern; all formats if absent."
         ),
     ] = None,
-    parameters: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=NUMBER...", help="Its parameters, such as mr=8.")
-    ] = None,
+    parameters: Parameters = None,
     dims: Annotated[
         str | None, typer.Option("--dims", metavar="D,D,...", help="The array's dimensions, e.g. 33,300.")
     ] = None,
@@ -45,12 +44,10 @@ def formats(
     from tilejit.layout.as_layout import as_layout, recipe_of
 
     wanted, element = _array(name, dims, dtype)
-    values = dict(_parameter(text) for text in parameters or ())
-    try:
+    values: dict[str, Any] = dict(read_parameters(parameters))
+    with parameters_checked():
         spec = as_layout(name, dims=wanted, dtype=element, **values)
         recipe = recipe_of(name, spec.dimensions, spec.primitive_type, **values)
-    except TypeError as error:
-        raise typer.BadParameter(str(error)) from error
     cute = _cute_text(spec)
     if as_json:
         print_json({**facts(spec), "format": name, "parameters": values, "recipe": recipe, "cute": cute})
@@ -115,15 +112,6 @@ def _dims(text: str) -> tuple[int, ...]:
     if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
         raise LayoutError(f"--dims {text[:40]!r} are no dimensions\n  write e.g. --dims 33,300")
     return tuple(map(int, parts))
-
-
-def _parameter(text: str) -> tuple[str, int | tuple[int, ...]]:
-    key, _, value = text.partition("=")
-    parts = value.split(",")
-    if not key or not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
-        raise LayoutError(f"{text[:40]!r} is no parameter\n  write e.g. mr=8, or tile=16,32 for two numbers")
-    numbers = tuple(map(int, parts))
-    return key, numbers[0] if len(numbers) == 1 else numbers
 
 
 def _heading(name: str) -> str:

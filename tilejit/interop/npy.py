@@ -32,12 +32,14 @@ def pack_file(
     *,
     dtype: str | None = None,
     threads: int | None = None,
+    **parameters: Any,
 ) -> Spec:
     """Pack the array of a .npy file into another; the shape that unpacking will need.
 
     >>> pack_file("x.npy", "x.tpu.npy", "tpu", dtype="bf16")
     bf16[1000,300]{1,0:T(8,128)(2,1)}
 
+    layout, parameters: whatever `as_layout` reads, and the keywords of a format or a pattern.
     dtype: what the raw bytes of a void file are; where the file says what they are, they are converted to it.
 
     Raises:
@@ -49,7 +51,7 @@ def pack_file(
         array = _as_elements(array, dtype)
     own = from_numpy(array.dtype)
     wanted = own if dtype is None else primitive_type(dtype)
-    spec = as_layout(layout, dims=array.shape, dtype=wanted.name)
+    spec = as_layout(layout, dims=array.shape, dtype=wanted.name, **parameters)
     if dtype is not None and spec.primitive_type != wanted.name:
         raise LayoutError(
             f"the layout is for {spec.primitive_type}, but the dtype asked for is {wanted.name}"
@@ -91,6 +93,7 @@ def relayout_file(
     layout: Any,
     *,
     threads: int | None = None,
+    **parameters: Any,
 ) -> Spec:
     """Bring the flat buffer of a .npy file into another layout; the shape that unpacking will need.
 
@@ -102,7 +105,7 @@ def relayout_file(
     """
     old = as_layout(shape)
     packed = TiledArray.from_buffer(read(source), old)
-    spec = as_layout(layout, dims=old.dimensions, dtype=old.primitive_type)
+    spec = as_layout(layout, dims=old.dimensions, dtype=old.primitive_type, **parameters)
     write(target, relayout(packed, spec, threads=threads).buffer)
     return spec
 

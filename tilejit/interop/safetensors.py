@@ -94,12 +94,14 @@ def plan_pack(
     tensors: Collection[str] = (),
     dtype: str | None = None,
     threads: int | None = None,
+    **parameters: Any,
 ) -> Plan:
     """What packing a safetensors file will write.
 
     >>> plan_pack("model.safetensors", "tpu").write("model.tpu.safetensors")
 
-    layout: whatever `as_layout` reads for every tensor that is packed. tensors: their names; none means all.
+    layout, parameters: whatever `as_layout` reads for every tensor that is packed, and the keywords of a
+    format or a pattern. tensors: their names; none means all.
     The others are copied as they are. dtype: convert to it on the way, as a C cast does; without `tensors`, a
     floating-point dtype is for floating-point tensors, and integers and booleans keep their own, since a
     model's indices do not survive in bf16.
@@ -123,7 +125,7 @@ def plan_pack(
             if dtype is not None and not tensors and _keeps_its_dtype(entry, dtype):
                 kept.append(entry.name)
                 own = None
-            spec = _packed_spec(file, entry, layout, own)
+            spec = _packed_spec(file, entry, layout, own, parameters)
             stored = _stored(spec)
         except (LayoutError, TypeError) as error:
             raise _named(entry, error) from error
@@ -176,12 +178,14 @@ def plan_relayout(
     *,
     tensors: Collection[str] = (),
     threads: int | None = None,
+    **parameters: Any,
 ) -> Plan:
     """What bringing the packed tensors of a safetensors file into another layout will write.
 
     >>> plan_relayout("model.tpu.safetensors", "tenstorrent").write("model.tt.safetensors")
 
-    layout: whatever `as_layout` reads for every tensor. tensors: their names; none means all that are packed.
+    layout, parameters: whatever `as_layout` reads for every tensor, and the keywords of a format or a
+    pattern. tensors: their names; none means all that are packed.
 
     Raises:
         LayoutError: the file is damaged, a tensor asked for is not packed, or the layout does not fit it.
@@ -199,7 +203,7 @@ def plan_relayout(
             continue
         try:
             old = _kept_spec(file, entry)
-            spec = as_layout(layout, dims=old.dimensions, dtype=old.primitive_type)
+            spec = as_layout(layout, dims=old.dimensions, dtype=old.primitive_type, **parameters)
             check_packable(spec)
         except (LayoutError, TypeError) as error:
             raise _named(entry, error) from error
@@ -244,7 +248,9 @@ def _keeps_its_dtype(entry: Entry, dtype: str) -> bool:
     )
 
 
-def _packed_spec(file: Container, entry: Entry, layout: Any, dtype: str | None) -> Spec:
+def _packed_spec(
+    file: Container, entry: Entry, layout: Any, dtype: str | None, parameters: dict[str, Any]
+) -> Spec:
     """The tensor's shape in the layout, with the dtype it will have there."""
     if METADATA_PREFIX + entry.name in file.metadata:
         raise LayoutError("it is packed already\n  unpack it first, or name others with --tensor")
@@ -252,7 +258,7 @@ def _packed_spec(file: Container, entry: Entry, layout: Any, dtype: str | None) 
     if own is None:
         raise LayoutError(f"its dtype {entry.dtype} cannot be packed\n  name the others with --tensor")
     wanted = own if dtype is None else primitive_type(dtype).name
-    spec = as_layout(layout, dims=entry.shape, dtype=wanted)
+    spec = as_layout(layout, dims=entry.shape, dtype=wanted, **parameters)
     check_packable(spec)
     _restored(spec)
     narrowed = dtype is None and WIDENED.get(spec.primitive_type) == entry.dtype

@@ -25,6 +25,8 @@ from tilejit.layout.tokens import MAX_INT64, shown, tokenize
 from tilejit.layout.xla_print import array_text
 from tilejit.layout.xla_text import parse_layout
 
+ELEMENT_SIZE = "element_size_in_bits"
+
 
 def as_layout(
     obj: object, *, dims: Iterable[int] | None = None, dtype: object = None, **parameters: Any
@@ -52,8 +54,10 @@ def as_layout(
         obj: what to read. A shape's text without a layout is row-major, and its dtype wins over `dtype`.
         dims: the array's dimensions; a shape that names others is refused.
         dtype: the array's dtype, for whatever is not a full shape.
-        parameters: keywords of a named format, or the sizes of a pattern's axes. A CuTe layout takes
-            element_size_in_bits, the width of elements that share bytes; nothing else takes any.
+        parameters: keywords of a named format, or the sizes of a pattern's axes. CuTe layouts, patterns,
+            oneDNN's tags and the other formats of blocks take element_size_in_bits: 4 packs s4 two to a byte,
+            1 packs pred eight to a byte, low bits first; without it each has a byte, as without XLA's E.
+            Nothing else takes any.
 
     Raises:
         LayoutError: a mistake in the text, other dimensions, dims or dtype missing, a tuple, buffer or token.
@@ -67,7 +71,8 @@ def as_layout(
     if isinstance(obj, str) and is_pattern(obj):
         pattern = parse_pattern(obj)
         wanted, element = _needed(sizes, dtype, "a pattern")
-        return blocked_shape(pattern.blocking(_known(wanted), parameters), _array_element(element))
+        width, sizes_given = _width(parameters, pattern.names)
+        return blocked_shape(pattern.blocking(_known(wanted), sizes_given), _array_element(element), width)
     if isinstance(obj, CuteLayout | ComposedLayout) or (isinstance(obj, str) and is_cute(obj)):
         wanted, element = _needed(sizes, dtype, "a CuTe layout")
         return _cute_shape(obj, wanted, element, parameters)
@@ -98,6 +103,7 @@ def named_format(name: str, dims: Iterable[int], dtype: object, **parameters: An
 
     ("tpu", (33, 300), "bf16") -> bf16[33,300]{1,0:T(8,128)(2,1)}
     ("OIhw16i16o", (64, 32, 3, 3), "f32") -> f32[64,32,3,3]{3,2,1,0:T(16,16,1,1)(16,1,1,1)}
+    ("vnni", (64, 32), "s4", pack=8, element_size_in_bits=4) -> s4[64,32]{1,0:T(8,1)E(4)}
 
     Raises:
         LayoutError: there is no such format (the message names the nearest), it has no rule for the dtype or
@@ -106,7 +112,13 @@ def named_format(name: str, dims: Iterable[int], dtype: object, **parameters: An
     """
     found = find_format(name)
     sizes, element = _known(int_tuple(dims, "dims")), _array_element(dtype)
-    return _shape_of(name, found.layout(sizes, element, parameters), sizes, element)
+    width, own = _width(parameters, found.parameters)
+    built = found.layout(sizes, element, own)
+    if isinstance(built, Blocking):
+        return blocked_shape(built, element, width)
+    if width:
+        raise TypeError(f"the format {name!r} takes no {ELEMENT_SIZE}: its layouts say it themselves")
+    return _shape_of(name, built, sizes, element)
 
 
 def recipe_of(obj: object, dims: Iterable[int], dtype: object, **parameters: Any) -> str:
@@ -128,19 +140,21 @@ def recipe_of(obj: object, dims: Iterable[int], dtype: object, **parameters: Any
     built: object = None
     if isinstance(obj, str) and _is_name(obj):
         name, given = _called(obj, parameters)
-        built = find_format(name).layout(sizes, shape.element, given)
+        found = find_format(name)
+        built = found.layout(sizes, shape.element, _width(given, found.parameters)[1])
     elif isinstance(obj, str) and is_pattern(obj):
-        built = parse_pattern(obj).blocking(sizes, parameters)
-    if isinstance(built, Blocking):
+        pattern = parse_pattern(obj)
+        built = pattern.blocking(sizes, _width(parameters, pattern.names)[1])
+    if isinstance(built, Blocking) and not shape.packed:
         return built.recipe(array_text(shape), fill_text(shape))
     return shape.recipe()
 
 
 def _cute_shape(obj: object, dims: tuple[int, ...], dtype: object, parameters: dict[str, Any]) -> CuteShape:
     """The CuteShape of a CuTe layout or its text."""
-    odd = next((key for key in parameters if key != "element_size_in_bits"), None)
+    odd = next((key for key in parameters if key != ELEMENT_SIZE), None)
     if odd is not None:
-        raise TypeError(f"CuTe layouts take element_size_in_bits, not {odd[:40]!r}")
+        raise TypeError(f"CuTe layouts take {ELEMENT_SIZE}, not {odd[:40]!r}")
     layout = parse_cute(obj) if isinstance(obj, str) else obj
     if not isinstance(layout, CuteLayout | ComposedLayout):
         raise LayoutError(
@@ -148,6 +162,14 @@ def _cute_shape(obj: object, dims: tuple[int, ...], dtype: object, parameters: d
             "  write a shape and a stride, e.g. (8,8):(8,1)"
         )
     return make_cute_shape(dtype, _known(dims), layout, **parameters)
+
+
+def _width(parameters: dict[str, Any], taken: tuple[str, ...] | None) -> tuple[int, dict[str, Any]]:
+    """element_size_in_bits, 0 where it is not given or is one of the layout's own, and the others."""
+    if taken is None or ELEMENT_SIZE in taken or ELEMENT_SIZE not in parameters:
+        return 0, parameters
+    (bits,) = int_tuple((parameters[ELEMENT_SIZE],), ELEMENT_SIZE)
+    return bits, {key: value for key, value in parameters.items() if key != ELEMENT_SIZE}
 
 
 def _called(text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -160,9 +182,7 @@ def _called(text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]
 
 
 def _shape_of(name: str, built: object, dims: tuple[int, ...], element: PrimitiveType) -> Spec:
-    """The Shape that a format's answer stands for."""
-    if isinstance(built, Blocking):
-        return blocked_shape(built, element)
+    """The Shape that the answer of a format's function stands for."""
     if isinstance(built, Shape) and built.dimensions == dims and built.primitive_type == element.name:
         return built
     if isinstance(built, str) and _is_name(built):

@@ -65,7 +65,10 @@ def max_common_layout(a: Layout, b: Layout) -> Layout:
 
     Raises:
         LayoutError: as right_inverse.
+        TypeError: either is no Layout.
     """
+    if not isinstance(a, Layout):
+        raise TypeError(f"layouts have something in common, {type(a).__name__} has not")
     inverse = right_inverse(b)
     count = _identity_run(a, inverse)
     out: list[tuple[int, int]] = []

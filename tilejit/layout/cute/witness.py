@@ -43,8 +43,16 @@ def recognise(table: NDArray[np.int64], shape: IntTuple | None = None) -> Layout
     The table is in colexicographic order. A layout of one mode begins with its longest linear run, of s
     elements; s divides the size, and f(i) = f(i mod s) + f(i - i mod s). So the answer is unique, and either
     rule that fails is a witness.
+
+    Raises:
+        TypeError: not a table of integers.
     """
-    offsets = np.asarray(table).reshape(-1)
+    try:
+        offsets = np.asarray(table).reshape(-1)
+    except ValueError as error:
+        raise TypeError(f"a table of offsets is an array of integers: {error}") from error
+    if offsets.size and offsets.dtype.kind not in "iu":
+        raise TypeError(f"a table of offsets is an array of integers, not of {offsets.dtype}")
     sizes = (offsets.size,) if shape is None else flatten(shape)
     if offsets.size == 0:
         zeros = unflatten(iter([0] * len(sizes)), 0 if shape is None else shape)

@@ -56,7 +56,13 @@ def register_format(name: str, function: Callable[..., object], description: str
     text = next((line.strip() for line in lines.splitlines() if line.strip()), "")
 
     def build(dims: Dims, element: PrimitiveType, **given: Any) -> object:
-        return function(dims, element.numpy, **given)
+        try:
+            return function(dims, element.numpy, **given)
+        except RecursionError as error:
+            raise LayoutError(
+                f"the function of the format {name!r} calls itself without end\n"
+                "  return a layout, or one of another format"
+            ) from error
 
     _FORMATS[name] = Format(name, text, build, parameters)
 

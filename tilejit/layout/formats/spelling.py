@@ -18,6 +18,7 @@ from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.formats.blocking import Blocking, Digit
 from tilejit.layout.shape import Shape, make_shape
 from tilejit.layout.tiling import MAX_TILED_AXES
+from tilejit.layout.tokens import shown
 
 Keys = Mapping[Digit, int]
 Tiles = tuple[tuple[int, ...], ...]
@@ -34,16 +35,23 @@ MOST_DIGITS = 40
 
 
 @functools.lru_cache(maxsize=256)
-def blocked_shape(blocking: Blocking, element: PrimitiveType) -> Shape:
-    """The Shape of a blocked array, elements narrower than a byte one to a byte.
+def blocked_shape(blocking: Blocking, element: PrimitiveType, bits: int = 0) -> Shape:
+    """The Shape of a blocked array, elements narrower than a byte one to a byte if `bits` is 0.
 
     [40,300] as (5,8) and (3,128), blocks kept whole, of f32 -> f32[40,300]{1,0:T(8,128)}
+    the same of s4, 4 bits -> s4[40,300]{1,0:T(8,128)E(4)}
 
     Raises:
-        LayoutError: more digits than tiles can put in order, or a buffer beyond 2^63 bits.
+        LayoutError: more digits than tiles can put in order, a buffer beyond 2^63 bits, or `bits`
+            that are neither the element's own nor those it is stored in.
     """
+    if bits not in (0, element.bits, element.storage_bits):
+        raise LayoutError(
+            f"element_size_in_bits is {shown(bits)}, but {element.name} has {element.bits}\n"
+            f"  give {element.bits}, or leave it out"
+        )
     minor_to_major, tiles = spell(blocking)
-    return make_shape(element, blocking.dimensions, minor_to_major, tiles)
+    return make_shape(element, blocking.dimensions, minor_to_major, tiles, element_size_in_bits=bits % 8)
 
 
 def spell(blocking: Blocking) -> tuple[Order, Tiles]:

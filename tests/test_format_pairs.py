@@ -1,0 +1,80 @@
+"""From every named format to every other of one dtype and rank: the bytes are those of packing afresh."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tests.oracle import same_elements
+from tilejit.layout.dtypes import primitive_type
+
+Array = np.ndarray[Any, Any]
+Dims = tuple[int, ...]
+SHAPES: tuple[tuple[str, Dims], ...] = (
+    ("s8", (1, 32, 8, 32)),
+    ("s8", (2, 19, 3, 5)),
+    ("bf16", (37, 21)),
+    ("f32", (13, 37)),
+    ("s4", (9, 35)),
+)
+"""In four dimensions every format takes bytes: an even and an uneven array of these."""
+
+
+@cache
+def takers(dtype: str, dims: Dims) -> tuple[str, ...]:
+    """The formats that have a rule for such an array."""
+    return tuple(name for name in tj.formats() if _takes(name, dtype, dims))
+
+
+def _takes(name: str, dtype: str, dims: Dims) -> bool:
+    try:
+        tj.as_layout(name, dims=dims, dtype=dtype)
+    except tj.LayoutError:
+        return False
+    return True
+
+
+@cache
+def array(dtype: str, dims: Dims) -> Array:
+    """No element is zero, as padding is; no two neighbours are the same."""
+    element = primitive_type(dtype)
+    assert element.numpy
+    most = 7 if element.bits == 4 else 113
+    return (np.arange(prod(dims)) % most + 1).reshape(dims).astype(element.numpy)
+
+
+@cache
+def packed(name: str, dtype: str, dims: Dims) -> tj.TiledArray:
+    return tj.pack(array(dtype, dims), name)
+
+
+@pytest.mark.parametrize(("dtype", "dims"), SHAPES, ids=str)
+def test_every_pair(dtype: str, dims: Dims) -> None:
+    """One after the other in one test, so that they share what is packed."""
+    names = takers(dtype, dims)
+    assert len(names) >= 8
+    for source, target in product(names, names):
+        want = packed(target, dtype, dims)
+        got = tj.relayout(packed(source, dtype, dims), target)
+        assert got.spec == want.spec, (source, target)
+        assert got.buffer.tobytes() == want.buffer.tobytes(), (source, target)
+
+
+@pytest.mark.parametrize(("dtype", "dims"), SHAPES, ids=str)
+def test_there_and_back(dtype: str, dims: Dims) -> None:
+    """With the test of every pair: whatever way it came, the array is back bit for bit."""
+    x = array(dtype, dims)
+    for name in takers(dtype, dims):
+        tiled = packed(name, dtype, dims)
+        assert same_elements(tj.unpack(tiled), x, tiled.spec), name
+
+
+def test_every_format_has_partners() -> None:
+    even, uneven = (dims for dtype, dims in SHAPES if dtype == "s8")
+    assert takers("s8", even) == takers("s8", uneven) == tj.formats()

@@ -1,0 +1,108 @@
+"""Keywords of formats and patterns reach them through every call that reads a layout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilejit as tj
+
+X = np.arange(11 * 30, dtype=np.float32).reshape(11, 30)
+PATTERN = "(m mi) (n ni) -> m n mi ni"
+LAYOUTS: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("blis-a", {"mr": 4}, "{1,0:T(4,1)}"),
+    ("tenstorrent", {"tile": (8, 16), "face": 4}, "{1,0:T(8,16)(4,4)}"),
+    (PATTERN, {"mi": 8, "ni": 16}, "{1,0:T(8,16)}"),
+)
+by_layout = pytest.mark.parametrize(("layout", "parameters", "text"), LAYOUTS)
+
+
+@by_layout
+def test_every_call_takes_them(layout: str, parameters: dict[str, Any], text: str) -> None:
+    packed = tj.pack(X, text)
+    data, array = packed.buffer.tobytes(), {"dims": X.shape, "dtype": "f32"}
+    tiled = tj.TiledArray.from_buffer(data, layout, **array, **parameters)
+    assert tiled.spec == packed.spec
+    for got in (
+        tj.unpack(data, layout, **array, **parameters),
+        tj.unpack(packed, layout, **parameters),
+        tj.unpack(tiled, out=np.empty_like(X)),
+    ):
+        assert np.array_equal(got, X)
+    again = tj.relayout(tj.pack(X, "{0,1}"), layout, **parameters)
+    assert again.spec == packed.spec
+    assert again.buffer.tobytes() == data
+
+
+@by_layout
+def test_explain_gives_them_to_the_side_that_takes_them(
+    layout: str, parameters: dict[str, Any], text: str
+) -> None:
+    full = f"f32[11,30]{text}"
+    pairs = (
+        ((None, full), tj.explain(X, layout, **parameters)),
+        ((full, None), tj.explain(layout, X, **parameters)),
+        (("f32[11,30]{0,1}", full), tj.explain("f32[11,30]{0,1}", layout, **parameters)),
+        ((full, "f32[11,30]{1,0:T(8,128)}"), tj.explain(layout, tj.pack(X, "{1,0:T(8,128)}"), **parameters)),
+        (("f32[11,30]{1,0:T(8,128)}", full), tj.explain("tpu", layout, **ARRAY, **parameters)),
+    )
+    for sides, explained in pairs:
+        assert explained.nest == tj.explain(*sides).nest
+
+
+ARRAY: dict[str, Any] = {"dims": (11, 30), "dtype": "f32"}
+
+
+def test_explain_of_dims_and_dtype() -> None:
+    assert tj.explain(None, "tpu", **ARRAY).nest == tj.explain(X, "tpu").nest
+    assert tj.explain(None, None, **ARRAY).nest == tj.explain(X, X.copy()).nest
+
+
+def test_a_buffer_of_narrow_elements_by_name() -> None:
+    x = (np.arange(77).reshape(7, 11) % 15 - 7).astype(ml_dtypes.int4)
+    t = tj.pack(x, "tpu")
+    assert tj.unpack(t, "tpu").tolist() == x.tolist()
+    assert tj.unpack(t.buffer, "tpu", dims=x.shape, dtype="s4").tolist() == x.tolist()
+
+
+T = tj.pack(X, "blis-a", mr=4)
+REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
+    "unpack without a layout": (lambda: tj.unpack(T, mr=4), TypeError, "'mr'"),
+    "unpack of another size": (lambda: tj.unpack(T, "blis-a", mr=5), tj.LayoutError, "not"),
+    "unpack with dims of its own": (lambda: tj.unpack(T, "blis-a", dims=(2, 3)), TypeError, "no dims"),
+    "unpack of a buffer": (lambda: tj.unpack(T.buffer, "blis-a", mr=4), tj.LayoutError, "dims and dtype"),
+    "a buffer without dtype": (
+        lambda: tj.TiledArray.from_buffer(T.buffer, "blis-a", dims=(11, 30)),
+        tj.LayoutError,
+        "dtype",
+    ),
+    "a buffer and a full shape": (
+        lambda: tj.TiledArray.from_buffer(T.buffer, "f32[11,30]{1,0}", mr=4),
+        TypeError,
+        "'mr'",
+    ),
+    "a parameter there is not": (lambda: tj.relayout(T, "blis-a", nr=4), TypeError, "it takes mr"),
+    "relayout with a dtype": (lambda: tj.relayout(T, "blis-a", dtype="f32"), TypeError, "no dtype"),
+    "sizes of no axis": (lambda: tj.relayout(T, PATTERN, mi=8, k=2), TypeError, "no axis"),
+    "a size too small": (lambda: tj.relayout(T, PATTERN, m=1, mi=8, ni=2), tj.LayoutError, "dimension 0"),
+    "explain between arrays": (lambda: tj.explain(X, X.copy(), mr=4), TypeError, "'mr'"),
+    "explain of a full shape": (lambda: tj.explain(None, "f32[2,3]{1,0}", mr=4), TypeError, "'mr'"),
+    "explain with dims too many": (lambda: tj.explain(X, "tpu", dims=(11, 30)), TypeError, "already"),
+    "explain without dtype": (lambda: tj.explain(None, "tpu", dims=(11, 30)), tj.LayoutError, "dtype"),
+    "explain of sizes unknown": (
+        lambda: tj.explain(None, None, dims=(-1, 3), dtype="f32"),
+        tj.LayoutError,
+        "size",
+    ),
+    "explain into an overlap": (lambda: tj.explain(X, "(11,30):(1,1)"), tj.LayoutError, "slot|element"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(case: str) -> None:
+    call, error, says = REFUSED[case]
+    with pytest.raises(error, match=says):
+        call()

@@ -1,0 +1,58 @@
+"""Parameters of formats and patterns on the command line: mr=8 tile=16,32."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from codegen.errors import LayoutError
+
+Parameters = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="KEY=NUMBER...",
+        help="Parameters of the format, such as mr=8, or sizes of the pattern's axes.",
+        show_default=False,
+    ),
+]
+Numbers = dict[str, int | tuple[int, ...]]
+
+
+def read_parameters(texts: list[str] | None) -> Numbers:
+    """What the arguments say.
+
+    ["mr=8"] -> {"mr": 8}    ["tile=16,32"] -> {"tile": (16, 32)}
+
+    Raises:
+        LayoutError: one is not written as KEY=NUMBER, or a key comes twice.
+    """
+    found: Numbers = {}
+    for text in texts or ():
+        key, value = _parameter(text)
+        if key in found:
+            raise LayoutError(f"{key[:40]} is given twice\n  give it once")
+        found[key] = value
+    return found
+
+
+@contextmanager
+def parameters_checked() -> Iterator[None]:
+    """Report parameters that a layout does not take, or not so, as mistakes of the command line's user."""
+    try:
+        yield
+    except TypeError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _parameter(text: str) -> tuple[str, int | tuple[int, ...]]:
+    key, _, value = text.partition("=")
+    parts = value.split(",")
+    if not key.isidentifier() or not all(
+        part.isascii() and part.isdigit() and len(part) < 20 for part in parts
+    ):
+        raise LayoutError(f"{text[:40]!r} is no parameter\n  write e.g. mr=8, or tile=16,32 for two numbers")
+    numbers = tuple(map(int, parts))
+    return key, numbers[0] if len(numbers) == 1 else numbers
