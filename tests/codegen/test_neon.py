@@ -19,12 +19,12 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
-from codegen.build import BuiltKernel, assembly, machine_code
+from codegen.build import BuiltKernel, assembly, build
 from codegen.cpu import level_named
 from codegen.ir import Transpose
 from codegen.kernel import Kernel
 from tests.codegen.case import Bytes, Call, Case, calls_of
-from tests.codegen.cases import GROUPS, WIDTHS, cases, in_numbas_ir, kernels
+from tests.codegen.cases import GROUPS, WIDTHS, cases, kernels
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 PACKAGES = "qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
@@ -119,7 +119,7 @@ def base_address(case: Case, at_end: bool, gap: int) -> int:
 @cache
 def for_neon(kernel: Kernel) -> BuiltKernel:
     """The kernel's code for aarch64; tests share it."""
-    return machine_code(in_numbas_ir(kernel), NEON)
+    return build(kernel.name, kernel.source, NEON)
 
 
 def linked(used: Sequence[Kernel], directory: Path) -> Path:
