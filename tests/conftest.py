@@ -14,8 +14,8 @@ from codegen.calibrate import remember
 from codegen.cpu import LEVELS
 from codegen.schedule import DEFAULT_THRESHOLDS
 from codegen.store import Store
+from tests.numbas_ir import OWN_STORE, share
 
-OWN_STORE = "TILEJIT_TEST_STORE"
 SEED = 20_250_801
 """The seed of every test that draws at random."""
 
@@ -36,6 +36,7 @@ if OWN_STORE not in os.environ:
     os.environ[OWN_STORE] = _made
 os.environ["TILEJIT_CACHE_DIR"] = os.environ[OWN_STORE]
 os.environ.pop("TILEJIT_NO_CACHE", None)
+share()
 
 
 def _note_default_thresholds(directory: Path) -> None:

@@ -85,8 +85,10 @@ def _finish(options: argparse.Namespace, child: subprocess.Popen[str], progress:
 
 
 def _work(options: argparse.Namespace) -> int:
+    from tests.numbas_ir import share
     from tests.soak_cases import Bench, SoakError, run_case
 
+    share()
     step, handle = options.worker
     at = mmap.mmap(handle, 8)
     bench, failures, done = Bench(), 0, 0

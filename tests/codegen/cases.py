@@ -5,13 +5,9 @@ NumPy and the definition of the layouts say what that is; where a kernel's code 
 
 from __future__ import annotations
 
-import json
-import os
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -21,7 +17,6 @@ from numpy.typing import NDArray
 
 from codegen import choose_transpose, transpose_box
 from codegen.access import AccessMap, Root
-from codegen.build import NumbaIr, numba_ir
 from codegen.choose import INTERLEAVES, PIECE_BYTES
 from codegen.choose_transpose import ALIAS_BYTES, LONG_ROW_BYTES
 from codegen.digit_trees import Leaf, Opaque
@@ -31,7 +26,7 @@ from codegen.kernel import Kernel
 from codegen.pipeline import compile_copy
 from codegen.schedule import COLUMN_BYTES, Thresholds
 from tests.codegen.case import Bytes, Case, called_names
-from tests.conftest import OWN_STORE, SEED
+from tests.conftest import SEED
 from tests.guard import span_bytes, strided_view
 from tests.oracle import packed_by_definition, random_elements, unpacked_by_definition
 from tilejit.convert import buffer_element
@@ -78,20 +73,6 @@ def kernels(group: str = "") -> tuple[Kernel, ...]:
     """The kernels of all cases or of a group, each once."""
     programs = [case.program for case in cases(group)]
     return tuple({kernel.name: kernel for program in programs for kernel in program.kernels}.values())
-
-
-@cache
-def in_numbas_ir(kernel: Kernel) -> NumbaIr:
-    """The kernel before anything is done to it for one level; the processes of one test run share it."""
-    file = Path(os.environ[OWN_STORE]) / "numba-ir" / kernel.name
-    if file.exists():
-        return NumbaIr(*json.loads(zlib.decompress(file.read_bytes())))
-    made = numba_ir(kernel.name, kernel.source)
-    file.parent.mkdir(exist_ok=True)
-    whole = file.with_suffix(f".{os.getpid()}")
-    whole.write_bytes(zlib.compress(json.dumps((made.name, made.symbol, made.text)).encode(), 1))
-    whole.replace(file)
-    return made
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from codegen.kernel import Kernel, kernel_for
 from codegen.passes.lift_sizes import lift_sizes
 from codegen.schedule import COLUMN_BYTES
 from tests.guard import CANARY, Guarded
+from tests.numbas_ir import share
 
 Bytes = NDArray[np.uint8]
 WIDTHS = (1, 2, 4)
@@ -153,6 +154,7 @@ def _once(
 
 
 if __name__ == "__main__":
+    share()
     for each in routines(plain=False):
         check(each)
     print("checked")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from codegen.build import BuiltKernel, assembly, machine_code
+from codegen.build import BuiltKernel, assembly, build
 from codegen.cpu import LEVELS, CpuLevel, cpu_level, host_levels, level_named
 from codegen.errors import KernelError
 from codegen.ir import Transpose
@@ -20,7 +20,7 @@ from codegen.kernel import Kernel
 from codegen.simd import every_routine, routines
 from codegen.store import Store, store_key
 from tests.codegen.case import called_names
-from tests.codegen.cases import CONVERTED, GROUPS, IN_EVERY_WAY, cases, in_numbas_ir, kernels
+from tests.codegen.cases import CONVERTED, GROUPS, IN_EVERY_WAY, cases, kernels
 from tests.conftest import OWN_STORE
 from tests.oracle import environment
 
@@ -81,7 +81,7 @@ def test_levels_of_x86(group: str, tmp_path: Path) -> None:
     """
     store = Store(tmp_path)
     for kernel, level in product(kernels(group), map(level_named, X86)):
-        built = machine_code(in_numbas_ir(kernel), level)
+        built = build(kernel.name, kernel.source, level)
         assert_registers(kernel, level, built)
         store.put(store_key(kernel.source, level), built.object_code)
     assert len(store.entries()) == len(X86) * len(kernels(group))

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import weakref
 from dataclasses import replace
 from math import prod
-from subprocess import run
-from sys import executable
 from typing import Any
 
 import numpy as np
@@ -23,7 +20,7 @@ from codegen.printer import format_nest
 from codegen.schedule import Thresholds
 from codegen.stretches import BYTES, DST, Part, Stretches
 from tests.codegen.forced import _guarded, arenas, guarded_scratch
-from tests.oracle import environment
+from tests.codegen.levels import LOWER_LEVELS, run_at
 from tests.replay import Watched, interpreted
 from tests.strategies import picker, shape
 from tilejit.layout.as_layout import as_layout
@@ -248,20 +245,6 @@ def test_what_is_gathered() -> None:
     assert not chosen("u16[8191,4101]{1,0:T(16,8)}", None), "half of each line at one time"
 
 
-@pytest.mark.parametrize("level", ["avx2", "sse2"])
+@pytest.mark.parametrize("level", LOWER_LEVELS)
 def test_levels(level: str) -> None:
-    if os.environ.get("TILEJIT_CPU") == level:
-        pytest.skip("this is that run")
-    picked = [f"{__file__}::test_every_alignment", f"{__file__}::test_threads_and_chunks"]
-    options = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    done = run(
-        [executable, *options, *picked],
-        env=environment(TILEJIT_CPU=level, PYTEST_ADDOPTS=""),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if "but this CPU has only" in done.stdout:
-        pytest.skip(f"no {level} here")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{len(CASES) + 1} passed" in done.stdout
+    run_at(level, __file__, ["test_every_alignment", "test_threads_and_chunks"], len(CASES) + 1)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 from itertools import product
-from subprocess import run
-from sys import executable
 
 import pytest
 
@@ -20,8 +17,8 @@ from codegen.simd.row_buffers import LEAST_BYTES
 from codegen.simd.row_groups import ROW_GROUPS
 from codegen.tiles import Digit
 from tests.codegen.forced import PLACES, _guarded, check, lowered
+from tests.codegen.levels import LOWER_LEVELS, run_at
 from tests.codegen.test_passes import nest_of
-from tests.oracle import environment
 
 LINE = 64
 GROUPS = 3
@@ -186,7 +183,6 @@ def test_chunks() -> None:
     assert choose(nest(2, 2, 16, 33, pack=False)).strip is None
 
 
-LEVELS = ("avx2", "sse2")
 AT_LEVELS = (
     *("interleave_lines_4_u8", "stream_interleave_lines_2_u16", "stream_interleave_lines_3_u32"),
     *("deinterleave_lines_3_u8", "stream_deinterleave_lines_8_u16", "stream_deinterleave_lines_4_u8"),
@@ -198,22 +194,6 @@ AT_LEVELS = (
 )
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", LOWER_LEVELS)
 def test_levels(level: str) -> None:
-    if os.environ.get("TILEJIT_CPU") == level:
-        pytest.skip("this is that run")
-    chosen = [
-        f"{__file__}::test_every_routine{'_of_groups' * (name in ROW_GROUPS)}[{name}]" for name in AT_LEVELS
-    ]
-    command = [executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *chosen]
-    done = run(
-        command,
-        env=environment(TILEJIT_CPU=level, PYTEST_ADDOPTS=""),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if "but this CPU has only" in done.stdout:
-        pytest.skip(f"no {level} here")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{len(chosen)} passed" in done.stdout
+    run_at(level, __file__, [f"test_every_routine{'_of_groups' * (n in ROW_GROUPS)}[{n}]" for n in AT_LEVELS])

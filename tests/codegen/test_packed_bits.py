@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from math import prod
-from pathlib import Path
 from subprocess import run
 from sys import executable
 from typing import Any
@@ -15,15 +13,10 @@ import pytest
 
 import tilejit as tj
 from codegen import calibrate
-from codegen.build import machine_code
-from codegen.cpu import level_named
 from codegen.ir import PackBits, UnpackBits
 from codegen.pipeline import CopyProgram
 from codegen.schedule import Thresholds
-from codegen.store import Store, store_key
-from tests.codegen.cases import in_numbas_ir
 from tests.codegen.packed_bits import Routine, check, routines
-from tests.conftest import OWN_STORE
 from tests.oracle import (
     environment,
     packed_by_definition,
@@ -41,11 +34,6 @@ def test_routine_against_the_interpreter(routine: Routine) -> None:
 
 @pytest.mark.parametrize("level", ["avx2", "sse2"])
 def test_lower_cpu_levels(level: str) -> None:
-    """What Numba makes of the kernels serves both levels: the store has them before the child does."""
-    store = Store(Path(os.environ[OWN_STORE]))
-    for routine in routines(plain=False):
-        built = machine_code(in_numbas_ir(routine.kernel), level_named(level))
-        store.put(store_key(routine.kernel.source, level_named(level)), built.object_code)
     command = [executable, "-m", "tests.codegen.packed_bits"]
     done = run(command, env=environment(TILEJIT_CPU=level), capture_output=True, text=True, check=False)
     if "but this CPU has only" in done.stderr:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from subprocess import run
-from sys import executable
-
 import numpy as np
 import pytest
 
@@ -13,9 +9,9 @@ from codegen.calls import MOST_AHEAD
 from codegen.tiles import AHEAD_BYTES
 from tests.codegen.case import Case, called_names
 from tests.codegen.cases import STREAM, by_table, through_tables
+from tests.codegen.levels import LOWER_LEVELS, run_at
 from tests.conftest import SEED
 from tests.guard import Guarded
-from tests.oracle import environment
 
 LINE = 64
 CASES = {case.name.removeprefix(STREAM): case for case in through_tables(np.random.default_rng(SEED), STREAM)}
@@ -29,10 +25,10 @@ def test_every_alignment(name: str) -> None:
     source, target = Guarded(ARENA), Guarded(ARENA)
     for gap in range(LINE):
         for at_end in (False, True):
-            run_at(case, source, target, at_end, gap)
+            check(case, source, target, at_end, gap)
 
 
-def run_at(case: Case, source: Guarded, target: Guarded, at_end: bool, gap: int) -> None:
+def check(case: Case, source: Guarded, target: Guarded, at_end: bool, gap: int) -> None:
     """The destination `gap` bytes from its guard page, the source flush against its own."""
     src, dst = (
         source.place(len(case.src), at_end=at_end),
@@ -81,19 +77,6 @@ def test_how_far_ahead() -> None:
     assert ahead((16, side + 1), (4, 64)) == (1, 0, 0), "long"
 
 
-@pytest.mark.parametrize("level", ["avx2", "sse2"])
+@pytest.mark.parametrize("level", LOWER_LEVELS)
 def test_levels(level: str) -> None:
-    if os.environ.get("TILEJIT_CPU") == level:
-        pytest.skip("this is that run")
-    command = [executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    done = run(
-        [*command, f"{__file__}::test_every_alignment"],
-        env=environment(TILEJIT_CPU=level, PYTEST_ADDOPTS=""),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if "but this CPU has only" in done.stdout:
-        pytest.skip(f"no {level} here")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{len(CASES)} passed" in done.stdout
+    run_at(level, __file__, ["test_every_alignment"], len(CASES))

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, replace
 from itertools import product
-from subprocess import run
-from sys import executable
 
 import numpy as np
 import pytest
@@ -18,7 +15,7 @@ from codegen.simd import every_routine
 from codegen.simd.blocks import INTERLEAVES
 from codegen.simd.transposes import BLOCKS, SMALL_TRANSPOSES, block_columns
 from tests.codegen.forced import PLACES, Cut, Problem, check, compiled, lowered, problem, tile_calls
-from tests.oracle import environment
+from tests.codegen.levels import LOWER_LEVELS, run_at
 from tests.replay import run_nest
 
 BLOCKED = sorted(n for n in every_routine() if "_by_" in n)
@@ -337,7 +334,6 @@ def test_runs_at_every_alignment(stream: bool) -> None:
             check(program, digits, 1, ALIGNMENTS)
 
 
-LEVELS = ("avx2", "sse2")
 AT_LEVELS = (
     *("transpose_by_lines_u8", "transpose_by_lanes_u16", "transpose_by_lines_u32", "transpose_by_lines_u128"),
     *("stream_transpose_by_lanes_u8", "stream_transpose_by_lines_u16", "stream_transpose_by_lanes_u64"),
@@ -348,25 +344,11 @@ AT_LEVELS = (
 INTERLEAVES_AT_LEVELS = ("interleave_4_u8", "stream_deinterleave_2_u16", "stream_interleave_8_u32")
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", LOWER_LEVELS)
 def test_levels(level: str) -> None:
     """Every network, every way out of a buffer: the tests above, with kernels of a lower CPU level."""
-    if os.environ.get("TILEJIT_CPU") == level:
-        pytest.skip("this is that run")
     tests = [f"test_every_shape[{n}]" for n in AT_LEVELS]
     tests += [f"test_every_alignment[{n}]" for n in AT_LEVELS if routine(n).stream and routine(n).stage]
     tests += [f"test_interleaves[{n}]" for n in INTERLEAVES_AT_LEVELS]
     tests += ["test_small_transposes[transpose_small_u16]", "test_runs_at_every_alignment[True]"]
-    chosen = [f"{__file__}::{test}" for test in tests]
-    command = [executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *chosen]
-    done = run(
-        command,
-        env=environment(TILEJIT_CPU=level, PYTEST_ADDOPTS=""),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if "but this CPU has only" in done.stdout:
-        pytest.skip(f"no {level} here")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{len(tests)} passed" in done.stdout
+    run_at(level, __file__, tests)
