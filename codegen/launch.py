@@ -46,6 +46,30 @@ GRID_ARGUMENTS = (
 SCRATCH = GRID_ARGUMENTS.index("scratch")
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a kernel, but for the addresses of the two sides.
+
+    held           what the table of arguments points to
+    scratch_at     which argument is the address of a buffer of `scratch_bytes`, 0 for none
+    """
+
+    sizes: NDArray[np.int64]
+    begin: int
+    end: int
+    held: tuple[NDArray[np.int64], ...]
+    scratch_at: int
+    scratch_bytes: int
+
+    def with_scratch(self) -> NDArray[np.uint8] | None:
+        """This thread's buffer, named in the arguments; hold it during the call."""
+        if not self.scratch_bytes:
+            return None
+        buffer = scratch(self.scratch_bytes)
+        self.sizes[self.scratch_at] = buffer.ctypes.data
+        return buffer
+
+
 @dataclass(frozen=True)
 class Launch:
     """One box ready to run.
@@ -91,7 +115,7 @@ class Launch:
         """How many entries ahead; the first unit, and the bytes from there on, that an entry reads."""
         low, stop, _, _ = self.reach
         loops = prod(int_size(loop.extent) for loop in self.step.scalar.loops)
-        span = (stop - low) // self._units[0]
+        span = (stop - low) // self.units[0]
         read = loops * self.step.scalar.buffer("dst").element.bits // 8
         entries = -(-AHEAD_BYTES // max(read, 1))
         return entries, low - self.src_offset, span if read <= MOST_AHEAD and span <= 2 * read else 0
@@ -172,7 +196,7 @@ class Launch:
         )
 
     @lazy
-    def _units(self) -> tuple[int, int]:
+    def units(self) -> tuple[int, int]:
         """Units an address counts on either side: 1 for bytes, 8 for bits."""
         by_name = {b.name: 8 // b.unit_bits for b in self.step.vectorised.buffers}
         return by_name.get("src", 1), by_name["dst"]
@@ -189,33 +213,56 @@ class Launch:
         begin, end = self.trips * part // parts, self.trips * (part + 1) // parts
         if begin == end:
             return
-        src, dst = src * self._units[0] + self.src_offset, dst * self._units[1] + self.dst_offset
+        src, dst = src * self.units[0] + self.src_offset, dst * self.units[1] + self.dst_offset
         if self.is_one_call:
             self.step.kernel.call(src, dst, self.sizes.ctypes.data, begin, end)
             return
-        sizes, call = self.sizes.copy(), self.step.kernel.call
-        if self._panel:
-            buffer = scratch(self._panel.size_bytes)
-            sizes[(len(OFFSET_ARGUMENTS) if self.tables else 0) + SCRATCH] = buffer.ctypes.data
+        native = self.step.kernel.call
+        for call in self._calls(begin, end):
+            buffer = call.with_scratch()
+            native(src, dst, call.sizes.ctypes.data, call.begin, call.end)
+            del buffer
+
+    def calls(self, *, aligned: bool) -> tuple[tuple[Launch, Call], ...]:
+        """Every call of the whole box, and whose it is: `aligned` says whether the destination's address is
+        that of a line. What `run` does, for whoever calls the kernel again and again.
+        """
+        on_line = aligned and self.dst_offset % LINE_BYTES == 0 and self._tables_keep_lines
+        if self.misaligned and not on_line:
+            return self.misaligned.calls(aligned=aligned)
+        return tuple((self, call) for call in self._calls(0, self.trips)) if self.trips else ()
+
+    def _calls(self, begin: int, end: int) -> Iterator[Call]:
+        """The calls for a part of the box, one for each chunk of a table."""
+        starts = [(k, min(k + TABLE_CHUNK, end)) for k in range(begin, end, TABLE_CHUNK)]
         if self.tables:
+            panel = self._panel
+            at, size = (len(OFFSET_ARGUMENTS) + SCRATCH, panel.size_bytes) if panel else (0, 0)
             for src_table, dst_table in self._chunks(begin, end):
                 self._check_tables(src_table, dst_table)
-                sizes[0], sizes[1] = src_table.ctypes.data, dst_table.ctypes.data
-                call(src, dst, sizes.ctypes.data, 0, len(src_table))
+                front = {0: src_table.ctypes.data, 1: dst_table.ctypes.data}
+                yield Call(self._sized(front), 0, len(src_table), (src_table, dst_table), at, size)
         elif self.stretches:
-            buffer = scratch(self.stretches.length + 3 * LINE_BYTES)
-            sizes[STRETCH_TABLES.index("scratch")] = buffer.ctypes.data
-            for start in range(begin, end, TABLE_CHUNK):
-                entries = self.stretches.entries(start, min(start + TABLE_CHUNK, end))
-                sizes[0] = entries.ctypes.data
-                call(src, dst, sizes.ctypes.data, 0, len(entries))
-        elif self.grid and self._all_tiles is None:
-            for start in range(begin, end, TABLE_CHUNK):
-                tiles = self.grid.entries(start, min(start + TABLE_CHUNK, end))
-                sizes[0] = tiles.ctypes.data
-                call(src, dst, sizes.ctypes.data, 0, len(tiles))
+            at, size = STRETCH_TABLES.index("scratch"), self.stretches.length + 3 * LINE_BYTES
+            for first, last in starts:
+                entries = self.stretches.entries(first, last)
+                sizes = self._sized({0: entries.ctypes.data})
+                yield Call(sizes, 0, len(entries), (entries,), at, size)
         else:
-            call(src, dst, sizes.ctypes.data, begin, end)
+            at, size = (SCRATCH, self._panel.size_bytes) if self._panel else (0, 0)
+            if self.grid is None or self._all_tiles is not None:
+                yield Call(self._sized({}), begin, end, (), at, size)
+                return
+            for first, last in starts:
+                tiles = self.grid.entries(first, last)
+                yield Call(self._sized({0: tiles.ctypes.data}), 0, len(tiles), (tiles,), at, size)
+
+    def _sized(self, values: dict[int, int]) -> NDArray[np.int64]:
+        """A copy of the arguments with these in their places."""
+        sizes = self.sizes.copy()
+        for at, value in values.items():
+            sizes[at] = value
+        return sizes
 
     def _chunks(self, begin: int, end: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         starts = range(begin, end, TABLE_CHUNK)

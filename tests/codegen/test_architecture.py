@@ -24,7 +24,7 @@ ORDER = (
     ("build", "store"),
     ("kernel", "threads"),
     ("launch",),
-    ("steps", "gather"),
+    ("steps", "gather", "calls"),
     ("pipeline",),
     ("calibrate", "tune"),
 )
