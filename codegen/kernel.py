@@ -56,34 +56,23 @@ class Kernel:
         Raises:
             KernelError: it could not be built.
         """
-        native = _natives.get(self.name)
-        return native or self._native()
+        known = _natives.get(self.name)
+        return known or native(self.name, self.source)
 
-    def _native(self) -> Callable[[int, int, int, int, int], None]:
-        with compiler_lock:
-            if self.name not in _natives:
-                _dump(self.name, self.source)
-                _natives[self.name] = _PROTOTYPE(_load(self.name, self._object_code()))
-            return _natives[self.name]
+    @property
+    def address(self) -> int:
+        """Where the machine code begins.
 
-    def _object_code(self) -> bytes:
-        level, store = cpu_level(), default_store()
-        key = store_key(self.source, level)
-        code = store.get(key)
-        if code is None:
-            code = self._built().object_code
-            store.put(key, code)
-        return code
-
-    def _built(self) -> Any:
-        from codegen.build import build
-
-        return build(self.name, self.source, cpu_level())
+        Raises:
+            KernelError: it could not be built.
+        """
+        _ = self.call
+        return _loaded[self.name]
 
     @property
     def llvm_ir(self) -> str:
         """The optimised LLVM IR; compiled anew, since the store keeps machine code only."""
-        return str(self._built().llvm_ir)
+        return str(_built(self.name, self.source).llvm_ir)
 
     @property
     def assembly(self) -> str:
@@ -96,6 +85,35 @@ class Kernel:
     def digest(self) -> str:
         """What tells this kernel from all others."""
         return sha256(self.source.encode()).hexdigest()
+
+
+def native(name: str, source: str) -> Callable[[int, int, int, int, int], None]:
+    """The native function that a source defines, compiled if no store has it.
+
+    Raises:
+        KernelError: it could not be built.
+    """
+    with compiler_lock:
+        if name not in _natives:
+            _dump(name, source)
+            _natives[name] = _PROTOTYPE(_load(name, _object_code(name, source)))
+        return _natives[name]
+
+
+def _object_code(name: str, source: str) -> bytes:
+    level, store = cpu_level(), default_store()
+    key = store_key(source, level)
+    code = store.get(key)
+    if code is None:
+        code = bytes(_built(name, source).object_code)
+        store.put(key, code)
+    return code
+
+
+def _built(name: str, source: str) -> Any:
+    from codegen.build import build
+
+    return build(name, source, cpu_level())
 
 
 def _dump(name: str, source: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,30 @@ from codegen.lazy import lazy
 from codegen.refine import PairTable
 from codegen.threads import scratch
 from codegen.tiles import GROUP_ARGUMENTS, LINE_BYTES, LINE_TABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a kernel, but for the addresses of the two sides.
+
+    held        what the table of arguments points to
+    scratch_at  which argument is the address of a buffer of `scratch_bytes`, 0 for none
+    """
+
+    sizes: NDArray[np.int64]
+    begin: int
+    end: int
+    held: tuple[NDArray[np.int64], ...]
+    scratch_at: int
+    scratch_bytes: int
+
+    def with_scratch(self) -> NDArray[np.uint8] | None:
+        """This thread's buffer, named in the arguments; hold it during the call."""
+        if not self.scratch_bytes:
+            return None
+        buffer = scratch(self.scratch_bytes)
+        self.sizes[self.scratch_at] = buffer.ctypes.data
+        return buffer
 
 
 @dataclass(frozen=True)
@@ -69,7 +94,7 @@ class Launch:
             _ = self.misaligned.sizes
 
     @lazy
-    def _units(self) -> tuple[int, int]:
+    def units(self) -> tuple[int, int]:
         """Units an address counts on either side: 1 for bytes, 8 for bits."""
         by_name = {b.name: 8 // b.unit_bits for b in self.step.vectorised.buffers}
         return by_name.get("src", 1), by_name["dst"]
@@ -86,15 +111,30 @@ class Launch:
         begin, end = self.trips * part // parts, self.trips * (part + 1) // parts
         if begin == end:
             return
-        src, dst = src * self._units[0] + self.src_offset, dst * self._units[1] + self.dst_offset
+        src, dst = src * self.units[0] + self.src_offset, dst * self.units[1] + self.dst_offset
         if self.is_one_call:
             self.step.kernel.call(src, dst, self.sizes.ctypes.data, begin, end)
             return
-        sizes, call, place = self.sizes.copy(), self.step.kernel.call, self.step.kernel.arguments.index
-        if self.calls.scratch_bytes:
-            buffer = scratch(self.calls.scratch_bytes)
-            sizes[place(SCRATCH)] = buffer.ctypes.data
+        native = self.step.kernel.call
+        for call in self._calls(begin, end):
+            buffer = call.with_scratch()
+            native(src, dst, call.sizes.ctypes.data, call.begin, call.end)
+            del buffer
+
+    def every_call(self, *, aligned: bool) -> tuple[tuple[Launch, Call], ...]:
+        """Every call of the whole box, and whose it is: `aligned` says whether the destination's address is
+        that of a line. What `run` does, for whoever calls the kernel again and again.
+        """
+        on_line = aligned and self.dst_offset % LINE_BYTES == 0 and self.calls.keeps_lines
+        if self.misaligned and not on_line:
+            return self.misaligned.every_call(aligned=aligned)
+        return tuple((self, call) for call in self._calls(0, self.trips)) if self.trips else ()
+
+    def _calls(self, begin: int, end: int) -> Iterator[Call]:
+        """The calls for a part of the box, one for each chunk of a table."""
+        place, size = self.step.kernel.arguments.index, self.calls.scratch_bytes
         for tables, first, last in self.calls.chunks(begin, end):
+            sizes = self.sizes.copy()
             for name, table in tables.items():
                 sizes[place(name)] = table.ctypes.data
-            call(src, dst, sizes.ctypes.data, first, last)
+            yield Call(sizes, first, last, tuple(tables.values()), place(SCRATCH) if size else 0, size)

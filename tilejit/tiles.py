@@ -23,6 +23,9 @@ from tilejit.tile_grid import Grid, Table, grid_of
 from tilejit.tiled_array import TiledArray, address_of
 from tilejit.values import broadcast, elements
 
+BETWEEN_BYTES = 4 << 20
+"""Packed elements that go through one buffer: it stays in the last cache."""
+
 
 def gather_tiles(t: TiledArray, ids: Any, out: Any = None, *, threads: int | None = None) -> Any:
     """Some tiles of a tiled array, as an array [n, *tile] or in the TiledArray given as `out`.
@@ -53,11 +56,9 @@ def gather_tiles(t: TiledArray, ids: Any, out: Any = None, *, threads: int | Non
     shape = len(numbers), *grid.tile
     result = empty(shape, t.dtype) if out is None else _checked_out(out, t, shape)
     if t.spec.packed and grid.tile_bytes and 0 not in shape:
-        held_bytes = gather_tiles(_bytes_of(t, grid.tile_bytes), numbers, threads=threads)
-        between = TiledArray(held_bytes.reshape(-1), grid.stored(len(numbers)))
-        if isinstance(result, TiledArray):
-            return relayout(between, result.spec, out=result, padding="keep", threads=threads)
-        return unpack(between, out=result, threads=threads)
+        for some in _pieces(grid, len(numbers), result):
+            _gather_packed(t, grid, numbers[some], result if _is_tiled(result) else result[some], threads)
+        return result
     target, held, element = _side(result)
     count = thread_count(threads, 2 * prod(shape) * t.spec.bits // 8)
     program = compiled(grid.tiles(numbers), target, buffer_element(t.spec), element, threaded=count > 1)
@@ -101,14 +102,8 @@ def scatter_tiles(
         kept, numbers = (kept.numpy() if isinstance(kept, TiledArray) else kept)[chosen], numbers[chosen]
         shape = len(numbers), *grid.tile
     if t.spec.packed and grid.tile_bytes and 0 not in shape:
-        inner = grid.stored(len(numbers))
-        between = TiledArray(empty((inner.size_in_bytes,), np.uint8), inner)
-        if isinstance(kept, TiledArray):
-            relayout(kept, inner, out=between, threads=threads)
-        else:
-            pack(kept, inner, out=between, threads=threads)
-        rows = between.buffer.reshape(len(numbers), -1)
-        scatter_tiles(_bytes_of(t, grid.tile_bytes), numbers, rows, threads=threads)
+        for some in _pieces(grid, len(numbers), kept):
+            _scatter_packed(t, grid, numbers[some], kept if _is_tiled(kept) else kept[some], threads)
         return
     source, held, element = _side(kept)
     count = thread_count(threads, 2 * prod(shape) * t.spec.bits // 8)
@@ -120,6 +115,38 @@ def _grid_of(t: Any) -> Grid:
     if not isinstance(t, TiledArray):
         raise TypeError(f"tiles are taken from a TiledArray, not from {type(t).__name__}")
     return grid_of(t.spec)
+
+
+def _is_tiled(held: Any) -> bool:
+    return isinstance(held, TiledArray)
+
+
+def _pieces(grid: Grid, count: int, held: Any) -> list[slice]:
+    """Tiles that go through one buffer together: all, if they come from or go to another tiled array."""
+    each = count if _is_tiled(held) else max(BETWEEN_BYTES // grid.tile_bytes, 1)
+    return [slice(k, min(k + each, count)) for k in range(0, count, each)]
+
+
+def _gather_packed(t: TiledArray, grid: Grid, numbers: Table, result: Any, threads: int | None) -> None:
+    """Whole tiles as bytes first, then their elements."""
+    held = gather_tiles(_bytes_of(t, grid.tile_bytes), numbers, threads=threads)
+    between = TiledArray(held.reshape(-1), grid.stored(len(numbers)))
+    if isinstance(result, TiledArray):
+        relayout(between, result.spec, out=result, padding="keep", threads=threads)
+    else:
+        unpack(between, out=result, threads=threads)
+
+
+def _scatter_packed(t: TiledArray, grid: Grid, numbers: Table, kept: Any, threads: int | None) -> None:
+    """The reverse."""
+    inner = grid.stored(len(numbers))
+    between = TiledArray(empty((inner.size_in_bytes,), np.uint8), inner)
+    if isinstance(kept, TiledArray):
+        relayout(kept, inner, out=between, threads=threads)
+    else:
+        pack(kept, inner, out=between, threads=threads)
+    rows = between.buffer.reshape(len(numbers), -1)
+    scatter_tiles(_bytes_of(t, grid.tile_bytes), numbers, rows, threads=threads)
 
 
 def _bytes_of(t: TiledArray, tile_bytes: int) -> TiledArray:

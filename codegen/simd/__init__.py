@@ -11,6 +11,7 @@ from codegen.simd import (
     bit_runs,
     bits,
     blocks,
+    calls,
     casts,
     gathers,
     lines,
@@ -34,6 +35,8 @@ def routines(source: str) -> dict[str, Any]:
         found = _TRANSPOSE.fullmatch(word)
         if found:
             names[word] = transpose_routine(*found.groups())
+        elif word == "call_kernel":
+            names[word] = calls.call_kernel
         elif word in _listed():
             names[word] = _listed()[word]
     return names
@@ -54,7 +57,7 @@ def transpose_routine(stream: str | None, how: str, kind: str, element: str) -> 
 
 
 def every_routine() -> dict[str, Any]:
-    """All there are, conversions fused with transposes aside: those are as many as pairs of types."""
+    """All that move elements, but for conversions fused with transposes: as many as pairs of types."""
     transposed = {
         f"{stream}{how}_by_{kind}s_u{8 * width}": (stream, how, kind, f"u{8 * width}")
         for width in (1, 2, 4, 8, 16, 32, 64)

@@ -25,7 +25,7 @@ ORDER = (
     ("build", "store"),
     ("kernel", "threads"),
     ("calls", "launch"),
-    ("steps", "gather"),
+    ("steps", "gather", "call_tables"),
     ("pipeline",),
     ("calibrate", "tune"),
 )
