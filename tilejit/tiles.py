@@ -123,13 +123,13 @@ def _is_tiled(held: Any) -> bool:
 
 def _pieces(grid: Grid, count: int, held: Any) -> list[slice]:
     """Tiles that go through one buffer together: all, if they come from or go to another tiled array."""
-    each = count if _is_tiled(held) else max(BETWEEN_BYTES // grid.tile_bytes, 1)
+    each = count if _is_tiled(held) else max(BETWEEN_BYTES // (grid.tile_bytes or 1), 1)
     return [slice(k, min(k + each, count)) for k in range(0, count, each)]
 
 
 def _gather_packed(t: TiledArray, grid: Grid, numbers: Table, result: Any, threads: int | None) -> None:
     """Whole tiles as bytes first, then their elements."""
-    held = gather_tiles(_bytes_of(t, grid.tile_bytes), numbers, threads=threads)
+    held = gather_tiles(_bytes_of(t, grid), numbers, threads=threads)
     between = TiledArray(held.reshape(-1), grid.stored(len(numbers)))
     if isinstance(result, TiledArray):
         relayout(between, result.spec, out=result, padding="keep", threads=threads)
@@ -146,11 +146,12 @@ def _scatter_packed(t: TiledArray, grid: Grid, numbers: Table, kept: Any, thread
     else:
         pack(kept, inner, out=between, threads=threads)
     rows = between.buffer.reshape(len(numbers), -1)
-    scatter_tiles(_bytes_of(t, grid.tile_bytes), numbers, rows, threads=threads)
+    scatter_tiles(_bytes_of(t, grid), numbers, rows, threads=threads)
 
 
-def _bytes_of(t: TiledArray, tile_bytes: int) -> TiledArray:
+def _bytes_of(t: TiledArray, grid: Grid) -> TiledArray:
     """The same buffer as bytes in tiles of so many; packed elements move whole bytes at a time this way."""
+    tile_bytes = grid.tile_bytes or 1
     count = t.nbytes // tile_bytes * tile_bytes
     return TiledArray(t.buffer[:count], make_shape("u8", (count,), tiles=((tile_bytes,),)))
 
