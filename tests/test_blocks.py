@@ -9,6 +9,7 @@ import pytest
 
 import tilejit as tj
 from codegen.pipeline import CopyProgram
+from codegen.schedule import Thresholds
 from tests.guard import Guarded
 from tests.oracle import packed_by_definition, random_elements
 from tilejit import blocks
@@ -71,6 +72,37 @@ def test_blocks_are_the_whole(source: str, target: str, monkeypatch: pytest.Monk
         assert arenas[1].untouched()
 
 
+STREAMED = (
+    ("f32[61,83]{1,0:T(8,16)(2,1)}", "f32[61,83]{1,0:T(6,1)}"),
+    ("f32[61,83]{1,0}", "f32[61,83]{0,1:T(16,1)}"),
+    ("f32[61,83]{1,0:T(6,1)}", "f32[61,83]{1,0:T(8,8)(4,4)(2,2)}"),
+    ("s8[9,20,33]{2,0,1:T(16)}", "s8[9,20,33]{2,1,0:T(8,8)}"),
+)
+
+
+@pytest.mark.parametrize(("source", "target"), STREAMED)
+def test_blocks_past_the_cache(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same program, wherever in a line its destination begins, and where each block's part does."""
+    monkeypatch.setattr(blocks, "_moves_little", lambda program: True)
+    monkeypatch.setattr(blocks, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
+    program = program_of(source, target)
+    assert program
+    a, b = tj.Shape.parse(source), tj.Shape.parse(target)
+    x = random_elements(np.random.default_rng(2), a.dtype, int(np.prod(a.dimensions))).reshape(a.dimensions)
+    one = np.frombuffer(b"\1" * b.dtype.itemsize, b.dtype)
+    want = packed_by_definition(x, b, one, np.zeros(b.size_in_bytes, np.uint8)).tobytes()
+    data = packed_by_definition(x, a, one, np.zeros(a.size_in_bytes, np.uint8))
+    arenas = Guarded(len(data)), Guarded(len(want) + 64)
+    for gap, threads in ((0, 1), (b.dtype.itemsize, 1), (0, 3), (64 - b.dtype.itemsize, 2)):
+        src = arenas[0].place(len(data), at_end=True)
+        dst = arenas[1].place(len(want), at_end=False, gap=gap)
+        src[:] = data
+        program.run(src.ctypes.data, dst.ctypes.data, threads)
+        assert dst.tobytes() == want
+        assert arenas[1].untouched()
+    assert set(program.tables) == {0, b.dtype.itemsize, 64 - b.dtype.itemsize}
+
+
 def test_a_block_is_as_large_as_the_cache_allows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "_moves_little", lambda program: True)
     program = program_of("f32[61,83]{1,0:T(8,16)}", "f32[61,83]{1,0:T(6,1)}")
@@ -91,5 +123,19 @@ def test_what_goes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert program_of("f32[256,512]{1,0:T(8,128)}", "f32[256,512]{1,0:T(6,1)}")
     assert program_of("f32[256,512]{1,0:T(8,128)}", "f32[256,512]{1,0:T(16,1)}") is None
     assert program_of("bf16[256,512]{1,0:T(8,128)(2,1)}", "bf16[256,512]{1,0:T(2,1)}") is None
+    assert program_of("s8[256,512]{1,0:T(64,16)(4,1)}", "s8[256,512]{0,1:T(32,1)}") is None, "in cache"
+    assert program_of("s8[256,512]{0,1:T(32,1)}", "s8[256,512]{1,0:T(4,1)}") is None, "packed lines are whole"
+    morton = "f32[256,512]{1,0:T(8,8)(4,4)(2,2)}"
+    assert program_of("f32[256,512]{1,0:T(16,1)}", morton)
     monkeypatch.setattr(blocks, "LEAST_BYTES", 1 << 20)
     assert program_of(*slow) is None, "small"
+
+
+def test_what_goes_in_blocks_past_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles taken apart into parts of lines; packed lines are written whole."""
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 19)
+    wide = "s8[4096,4096]"
+    assert program_of(wide + "{1,0:T(64,16)(4,1)}", wide + "{0,1:T(32,1)}")
+    assert program_of(wide + "{1,0:T(16,16)}", wide + "{0,1:T(32,8)(32,2)(4,4,1)(8,1,4,4,1)}"), "few each"
+    assert program_of(wide + "{0,1:T(32,1)}", wide + "{1,0:T(4,1)}") is None
+    assert program_of(wide + "{0,1:T(32,8)(32,2)(4,4,1)(8,1,4,4,1)}", wide + "{0,1:T(32,1)}") is None

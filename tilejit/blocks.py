@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from math import lcm, prod
@@ -12,6 +12,7 @@ import numpy as np
 
 from codegen.access import AccessMap, logical_roots, map_offset, map_range
 from codegen.calibrate import machine_thresholds
+from codegen.call_tables import CallTable, Place, call_table
 from codegen.digit_trees import Leaf, Tree, ceil_div, coalesce, cuts, split
 from codegen.ir import Element
 from codegen.launch import Launch
@@ -34,6 +35,15 @@ LEAST_BYTES = 1 << 20
 MOST_DENSE_BYTES = 4
 """Wider elements are staged in panels fast enough."""
 
+SHORT_PART_BYTES = 4
+"""Transposes of source rows up to this length read again and again the lines that those share."""
+
+SHORT_ROW_BYTES = LINE_BYTES
+"""Rows below this are taken apart into parts of lines: to write those costs more than a way through cache."""
+
+SHORT_PACKED = 4
+"""Elements of rows that an interleave makes too little of."""
+
 MOST_PROGRAMS = 16
 
 Dims = tuple[int, ...]
@@ -48,6 +58,7 @@ class BlockProgram:
     short       whether the last block along a dimension is cut off
     steps       bytes from one block to the next along each dimension, of the source and of the destination
     programs    there and back, for each choice of dimensions along which the block is the last, cut off
+    tables      the calls of all blocks, made when a destination first begins where it does within a line
     """
 
     pads: CopyProgram
@@ -56,25 +67,44 @@ class BlockProgram:
     steps: tuple[Dims, Dims]
     programs: dict[tuple[bool, ...], tuple[CopyProgram, CopyProgram]]
     block_bytes: int
+    tables: dict[int, CallTable] = field(default_factory=dict, compare=False, repr=False)
 
     def run(self, src: int, dst: int, threads: int = 1, *, alive: object = None) -> None:
         """Copy between two addresses; `alive` is held until the last thread is done with them."""
         self.pads.run(src, dst, threads, alive=alive)
-        run_parts(partial(self._part, src, dst, alive), threads)
+        table = self._table(dst % LINE_BYTES)
+        run_parts(partial(self._part, table, src, dst, alive), threads)
 
-    def _part(self, src: int, dst: int, alive: object, part: int, parts: int) -> None:
+    def _part(self, table: CallTable, src: int, dst: int, alive: object, part: int, parts: int) -> None:
         between, count = empty((self.block_bytes,), np.uint8), prod(self.counts)
-        at = address(between)
-        for number in range(count * part // parts, count * (part + 1) // parts):
-            place = _place(number, self.counts)
-            last = tuple(s and k == n - 1 for s, k, n in zip(self.short, place, self.counts, strict=True))
-            there, back = self.programs[last]
-            src_at, dst_at = (
-                sum(k * step for k, step, cut in zip(place, steps, last, strict=True) if not cut)
-                for steps in self.steps
+        table.run((src, dst, address(between)), count * part // parts, count * (part + 1) // parts)
+
+    def _table(self, within: int) -> CallTable:
+        """Every block's calls, for a destination that begins so many bytes inside a line."""
+        if within not in self.tables:
+            blocks = (self._block(number) for number in range(prod(self.counts)))
+            self.tables[within] = call_table(
+                blocks, lambda place: place.dst == BETWEEN or (within + place.dst_offset) % LINE_BYTES == 0
             )
-            there.run(src + src_at, at)
-            back.run(at, dst + dst_at)
+        return self.tables[within]
+
+    def _block(self, number: int) -> tuple[tuple[tuple[Launch, ...], Place], ...]:
+        """The launches there and back of one block."""
+        place = _place(number, self.counts)
+        last = tuple(s and k == n - 1 for s, k, n in zip(self.short, place, self.counts, strict=True))
+        src_at, dst_at = (
+            sum(k * step for k, step, cut in zip(place, steps, last, strict=True) if not cut)
+            for steps in self.steps
+        )
+        there, back = self.programs[last]
+        return (
+            (there.launches, Place(SOURCE, src_at, BETWEEN, 0)),
+            (back.launches, Place(BETWEEN, 0, DESTINATION, dst_at)),
+        )
+
+
+SOURCE, DESTINATION, BETWEEN = range(3)
+"""The addresses that a block's calls are given."""
 
 
 def _place(number: int, counts: Dims) -> Dims:
@@ -116,12 +146,15 @@ def in_blocks(
 
 
 def _moves_little(program: CopyProgram) -> bool:
-    """Whether most bytes move a few at a time, through a table of places.
+    """Whether most bytes move a few at a time, through a table of places or as parts of lines.
 
-    That runs at 0.02 to 0.2 of memcpy, blocks at 0.3 to 0.6 (Zen 5, 2026-11).
+    That runs at 0.02 to 0.45 of memcpy, blocks at 0.4 to 0.75 (Zen 5, 2026-11).
     """
-    launches = [x for x in program.launches if x.fill is None and x.tables]
-    return bool(launches) and _is_short(max(launches, key=_bytes_of))
+    launches = [x for x in program.launches if x.fill is None]
+    if not launches:
+        return False
+    largest = max(launches, key=_bytes_of)
+    return bool(largest.tables or largest.step.schedule.stream) and _is_short(largest)
 
 
 def _bytes_of(launch: Launch) -> int:
@@ -132,9 +165,21 @@ def _bytes_of(launch: Launch) -> int:
 
 def _is_short(launch: Launch) -> bool:
     schedule, width = launch.step.schedule, launch.step.scalar.buffer("dst").element.bits // 8
-    if schedule.transpose:
-        return schedule.transpose.stage == "dense" and width <= MOST_DENSE_BYTES
-    return schedule.mode == "elements" or (schedule.mode == "interleave" and not schedule.stream)
+    cut = schedule.transpose
+    if cut and cut.block == "part":
+        return cut.tile[1] * width <= SHORT_PART_BYTES
+    if cut:
+        return cut.stage == "dense" and width <= MOST_DENSE_BYTES
+    if schedule.mode == "interleave" and schedule.stream:
+        apart = schedule.interleave == "src"
+        long = _extent(launch, schedule.inner[apart])
+        is_short = long * width < SHORT_ROW_BYTES if apart else long <= SHORT_PACKED
+        return is_short and len(schedule.inner) == 2
+    return schedule.mode in ("elements", "interleave")
+
+
+def _extent(launch: Launch, axis: str) -> int:
+    return next(int_size(x.extent) for x in launch.step.scalar.loops if x.axis == axis)
 
 
 def _grains(access: AccessMap) -> Dims | None:
