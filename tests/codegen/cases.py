@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from codegen import choose_transpose, transpose_box
 from codegen.access import AccessMap, Root
 from codegen.choose import INTERLEAVES, PIECE_BYTES
-from codegen.choose_transpose import ALIAS_BYTES, LONG_ROW_BYTES
+from codegen.choose_transpose import ALIAS_BYTES, BANDED, LONG_ROW_BYTES
 from codegen.digit_trees import Leaf, Opaque
 from codegen.emit.expressions import CONVERSIONS
 from codegen.ir import Element
@@ -65,6 +65,8 @@ def cases(group: str = "") -> tuple[Case, ...]:
             made += _joined_interleaves(rng, STREAM)
             made += [*_packs(rng, SHORT_RUNS, STREAM), *_unpacks(rng, SHORT_RUNS, STREAM)]
             made += through_tables(rng, STREAM)
+    with _set(choose_transpose, "SHORT_SOURCE_BYTES", 0):
+        made += _too_small_for_bands(rng)
     return tuple(made)
 
 
@@ -95,6 +97,13 @@ def _transposes(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
     for width in WIDTHS:
         moved = np.dtype(f"V{width}")
         yield from _transposed(rng, f"{kind}transpose, {width} bytes", moved, moved, _shapes(width))
+
+
+def _too_small_for_bands(rng: np.random.Generator) -> Iterator[Case]:
+    """Long result rows of small boxes, which get no kernel of their own: by lines, as other widths."""
+    for width in BANDED:
+        moved, shape = np.dtype(f"V{width}"), (LONG_ROW_BYTES // width + 5, 2 * LINE_BYTES // width + 5)
+        yield from _transposed(rng, f"{STREAM}small transpose, {width} bytes", moved, moved, (shape,))
 
 
 def _shapes(width: int) -> tuple[Dims, ...]:
