@@ -51,7 +51,7 @@ class Figures:
 
 
 def main(
-    suite: Annotated[str, typer.Argument(help="a suite's name, or all of them")] = ALL,
+    suite: Annotated[str, typer.Argument(help="a suite, several with commas between, or all")] = ALL,
     json_file: Annotated[Path | None, typer.Option("--json", help="also write the figures there")] = None,
     markdown_file: Annotated[Path | None, typer.Option("--markdown", help="and as Markdown")] = None,
     plot_file: Annotated[Path | None, typer.Option("--plot", help="and a picture of them, SVG")] = None,
@@ -66,8 +66,10 @@ def main(
     Shares are of memcpy (numpy.copyto of contiguous arrays of the same size) in the same run; "x numpy" says
     how many times as fast as NumPy TileJIT is. Nothing but a wrong answer makes the exit code 1.
     """
-    if suite not in (*SUITES, ALL):
-        raise typer.BadParameter(f"there is no suite {suite}; choose {', '.join((*SUITES, ALL))}")
+    names = tuple(SUITES) if suite == ALL else tuple(dict.fromkeys(suite.split(",")))
+    for name in names:
+        if name not in SUITES:
+            raise typer.BadParameter(f"there is no suite {name}; choose {', '.join((*SUITES, ALL))}")
     _check_outputs(json_file, markdown_file, plot_file)
     versions = peers.versions()
     method = Method(
@@ -82,7 +84,7 @@ def main(
     console.print(f"{head}, threads {threads}, rounds {method.rounds}", highlight=False, soft_wrap=True)
     figures = Figures([], [])
     try:
-        _run(suite, only, quick, method, figures, progress)
+        _run(names, only, quick, method, figures, progress)
     except KeyboardInterrupt:
         progress.print("stopped; the figures so far:")
     _print(console, figures, versions)
@@ -119,9 +121,10 @@ def _chosen(text: str, versions: dict[str, str]) -> tuple[str, ...]:
     return tuple(name for name in wanted if versions[name] != peers.NOT_INSTALLED)
 
 
-def _run(suite: str, only: str, quick: bool, method: Method, figures: Figures, progress: Console) -> None:
+def _run(
+    names: tuple[str, ...], only: str, quick: bool, method: Method, figures: Figures, progress: Console
+) -> None:
     """Every case in turn; the arrays of one are gone before the next."""
-    names = SUITES if suite == ALL else (suite,)
     cases = [case for name in names for case in SUITES[name](quick) if _wanted(case, only)]
     pairs = [case for case in copies.threaded(quick) if "copies" in names and _wanted(case, only)]
     if not cases and not pairs:
