@@ -16,10 +16,11 @@ import numba
 from codegen.cpu import CpuLevel
 from codegen.errors import KernelError
 from codegen.locks import compiler_lock
+from codegen.math_library import SYMBOLS
 from codegen.object_symbols import undefined_symbols
-from codegen.simd import routines
+from codegen.simd import routines, vector_math
 
-ALLOWED_SYMBOLS = frozenset({"memcpy", "memmove", "memset"})
+ALLOWED_SYMBOLS = SYMBOLS | {"memcpy", "memmove", "memset"}
 """What an object may leave to the process that loads it; anything else would need numba there."""
 
 
@@ -75,6 +76,9 @@ def machine_code(kernel: NumbaIr, level: CpuLevel) -> BuiltKernel:
     with compiler_lock:
         machine = target_machine(level)
         module = parse(kernel.text, machine)
+        definitions = vector_math.library([function.name for function in module.functions], level.name)
+        if definitions:
+            module.link_in(parse(definitions, machine))
         optimise(module, kernel.symbol, machine)
         module.get_function(kernel.symbol).name = kernel.name
         ir = str(module)

@@ -16,6 +16,8 @@ from codegen.errors import KernelError
 from codegen.ir import LoopNest
 from codegen.lazy import lazy
 from codegen.locks import compiler_lock
+from codegen.math_library import are_there
+from codegen.object_symbols import undefined_symbols
 from codegen.printer import format_nest
 from codegen.schedule import Schedule
 from codegen.settings import settings
@@ -104,7 +106,7 @@ def _object_code(name: str, source: str) -> bytes:
     level, store = cpu_level(), default_store()
     key = store_key(source, level)
     code = store.get(key)
-    if code is None:
+    if code is None or not are_there(undefined_symbols(code)):
         code = bytes(_built(name, source).object_code)
         store.put(key, code)
     return code
@@ -153,6 +155,8 @@ def _load(name: str, object_code: bytes) -> int:
     global _engine
     if name in _loaded:
         return _loaded[name]
+    if not are_there(undefined_symbols(object_code)):
+        raise KernelError(f"{name} calls functions of the C library that are not there")
     from llvmlite import binding
 
     if _engine is None:

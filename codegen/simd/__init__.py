@@ -20,6 +20,7 @@ from codegen.simd import (
     row_groups,
     runs,
     transposes,
+    vectors,
 )
 from codegen.simd.staging import staged_dense, staged_rows
 from codegen.simd.transposes import moved, part_transpose, plain_transpose, stream_transpose
@@ -39,6 +40,8 @@ def routines(source: str) -> dict[str, Any]:
             names[word] = calls.call_kernel
         elif word in _listed():
             names[word] = _listed()[word]
+        elif (routine := vectors.routine(word)) is not None:
+            names[word] = routine
     return names
 
 
@@ -57,7 +60,10 @@ def transpose_routine(stream: str | None, how: str, kind: str, element: str) -> 
 
 
 def every_routine() -> dict[str, Any]:
-    """All that move elements, but for conversions fused with transposes: as many as pairs of types."""
+    """All that move elements, but for conversions fused with transposes: as many as pairs of types.
+
+    What computes is in `vectors`.
+    """
     transposed = {
         f"{stream}{how}_by_{kind}s_u{8 * width}": (stream, how, kind, f"u{8 * width}")
         for width in (1, 2, 4, 8, 16, 32, 64)

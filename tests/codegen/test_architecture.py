@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 ORDER = (
     ("errors", "settings", "locks", "lazy", "digit_trees", "access"),
-    ("tiles", "stretches", "ir", "object_symbols", "cpu"),
+    ("tiles", "stretches", "ir", "object_symbols", "cpu", "math_library"),
     ("schedule", "windows"),
     ("refine", "padding"),
     ("lower_copy", "printer", "interpret", "passes"),

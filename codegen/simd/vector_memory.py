@@ -1,0 +1,186 @@
+"""Loads and stores of vectors at raw addresses: whole, their first lanes only, or a step apart.
+
+Nothing is said about what aliases what: a kernel may write the array that it reads. What `_first` forms leave
+out is never touched, be it on a page that is not there. Arrays of "i1" have a byte an element, as NumPy's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.errors import TypingError
+
+from codegen.simd.memory import I8, I16, I32, I64, pointer
+from codegen.simd.vector_casts import from_half, to_half
+from codegen.simd.vectors import (
+    MASK,
+    Vector,
+    bits_of,
+    element_kind,
+    intrinsic_of,
+    joined,
+    lane,
+    lanes_like,
+    lanes_of,
+    number,
+    repeated,
+    routine_of,
+    shape,
+    wide,
+)
+
+I1 = ir.IntType(1)
+REGISTER_BITS = 512
+MANY_LANES = 256
+"""So many do not fit a byte as a count."""
+
+
+def access(name: str, what: str, dtype: str, lanes: int, half: str, *, first: bool) -> Any:
+    """`load_f32x16(address)`, `gather_…(address, step_bytes)`, `store_…(address, v)`, and
+    `scatter_…(address, step_bytes, v)`, which writes lane by lane where they share a place.
+
+    `_first` forms take a count behind all that: of lanes, from the first; the others read as 0.
+    """
+    reads, spaced = what in ("load", "gather"), what in ("gather", "scatter")
+    element = I16 if half else I8 if dtype == MASK else element_kind(dtype)
+    bits = 16 if half else max(bits_of(dtype), 8)
+    value = Vector(dtype, lanes)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        address, *rest = args
+        step = rest.pop(0) if spaced else None
+        given = None if reads else to_memory(builder, rest.pop(0), dtype, half)
+        mask = first_mask(builder, rest.pop(0), lanes, bits) if first else None
+        if reads:
+            read = _read(builder, address, step, wide(element, lanes), mask)
+            return from_memory(builder, read, dtype, half)
+        _write(builder, given, address, step, mask)
+        return context.get_dummy_value()
+
+    def rule(*kinds: Any) -> Any:
+        numbers = [types.int64] * len(kinds)
+        if reads:
+            return value(*numbers), generate
+        written = kinds[1 + spaced]
+        if shape(written) != (dtype, lanes):
+            raise TypingError(f"{name} of {written}: cast it first")
+        numbers[1 + spaced] = written
+        return types.void(*numbers), generate
+
+    return routine_of(name, 1 + spaced + (not reads) + first, rule)
+
+
+def first_lanes(name: str, lanes: int) -> Any:
+    """`first_16(count)`: a mask of the lanes below a count, which may be negative or above 16."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return first_mask(builder, args[0], lanes, 32)
+
+    return routine_of(name, 1, lambda count: (Vector(MASK, lanes)(types.int64), generate))
+
+
+def first_mask(builder: Any, count: Any, lanes: int, bits: int) -> Any:
+    """Lanes below a 64-bit count, compared in integers of `bits` bits, or fewer where registers are short."""
+    if lanes == 1:
+        return builder.icmp_signed(">", count, number(I64, 0))
+    none, every = number(I64, 0), number(I64, lanes)
+    count = builder.select(builder.icmp_signed("<", count, none), none, count)
+    count = builder.select(builder.icmp_signed(">", count, every), every, count)
+    bits = max(min(bits, REGISTER_BITS // lanes), 8 if lanes < MANY_LANES else 16)
+    kind = ir.VectorType(ir.IntType(bits), lanes)
+    least = count if bits == I64.width else builder.trunc(count, kind.element)
+    return builder.icmp_unsigned("<", ir.Constant(kind, list(range(lanes))), repeated(builder, least, lanes))
+
+
+def from_memory(builder: Any, value: Any, dtype: str, half: str) -> Any:
+    """What lies in memory as a vector of the dtype."""
+    if half:
+        return from_half(builder, value, half)
+    return builder.icmp_unsigned("!=", value, number(value.type, 0)) if dtype == MASK else value
+
+
+def to_memory(builder: Any, value: Any, dtype: str, half: str) -> Any:
+    """A vector of the dtype as it lies in memory."""
+    if half:
+        return to_half(builder, value, half)
+    return builder.zext(value, lanes_like(value, I8)) if dtype == MASK else value
+
+
+def _read(builder: Any, address: Any, step: Any, kind: Any, mask: Any) -> Any:
+    if mask is not None:
+        return _read_masked(builder, address, step, kind, mask)
+    if step is None:
+        return _load(builder, address, kind)
+    lanes = kind.count if isinstance(kind, ir.VectorType) else 1
+    element = kind.element if lanes > 1 else kind
+    places = [_place(builder, address, step, k) for k in range(lanes)]
+    return joined(builder, [_load(builder, place, element) for place in places])
+
+
+def _write(builder: Any, value: Any, address: Any, step: Any, mask: Any) -> None:
+    if mask is not None:
+        _write_masked(builder, value, address, step, mask)
+    elif step is None:
+        _store(builder, value, address)
+    else:
+        for k in range(lanes_of(value)):
+            _store(builder, lane(builder, value, k), _place(builder, address, step, k))
+
+
+def _load(builder: Any, address: Any, kind: Any) -> Any:
+    value = builder.load(pointer(builder, address, kind))
+    value.align = 1
+    return value
+
+
+def _store(builder: Any, value: Any, address: Any) -> None:
+    builder.store(value, pointer(builder, address, value.type)).align = 1
+
+
+def _place(builder: Any, address: Any, step: Any, k: int) -> Any:
+    return builder.add(address, builder.mul(step, number(I64, k)))
+
+
+def _read_masked(builder: Any, address: Any, step: Any, kind: Any, mask: Any) -> Any:
+    """By LLVM's masked intrinsics, which know vectors only: a single lane becomes one of length 1."""
+    mask, scalar = _at_least_vector(builder, mask), not isinstance(kind, ir.VectorType)
+    kind = ir.VectorType(kind, 1) if scalar else kind
+    zero, align = number(kind, 0), number(I32, 1)
+    if step is None:
+        load = intrinsic_of(builder, "llvm.masked.load", kind, [I8.as_pointer(), I32, mask.type, kind], "p0")
+        out = builder.call(load, [pointer(builder, address, I8), align, mask, zero])
+    else:
+        places = _places(builder, address, step, kind.count)
+        gather = intrinsic_of(
+            builder, "llvm.masked.gather", kind, [places.type, I32, mask.type, kind], f"v{kind.count}p0"
+        )
+        out = builder.call(gather, [places, align, mask, zero])
+    return builder.extract_element(out, number(I32, 0)) if scalar else out
+
+
+def _write_masked(builder: Any, value: Any, address: Any, step: Any, mask: Any) -> None:
+    value, mask, align = _at_least_vector(builder, value), _at_least_vector(builder, mask), number(I32, 1)
+    if step is None:
+        name, suffix, places = "llvm.masked.store", "p0", pointer(builder, address, I8)
+    else:
+        name, suffix = "llvm.masked.scatter", f"v{value.type.count}p0"
+        places = _places(builder, address, step, value.type.count)
+    operands = [value.type, places.type, I32, mask.type]
+    store = intrinsic_of(builder, name, ir.VoidType(), operands, suffix, of=value.type)
+    builder.call(store, [value, places, align, mask])
+
+
+def _places(builder: Any, address: Any, step: Any, lanes: int) -> Any:
+    """Pointers a step apart, in a vector."""
+    first, apart = (_at_least_vector(builder, repeated(builder, x, lanes)) for x in (address, step))
+    offsets = builder.mul(apart, ir.Constant(apart.type, list(range(lanes))))
+    return builder.inttoptr(builder.add(first, offsets), ir.VectorType(I8.as_pointer(), lanes))
+
+
+def _at_least_vector(builder: Any, value: Any) -> Any:
+    if isinstance(value.type, ir.VectorType):
+        return value
+    undefined = ir.Constant(ir.VectorType(value.type, 1), ir.Undefined)
+    return builder.insert_element(undefined, value, number(I32, 0))

@@ -1,0 +1,300 @@
+"""Vectors as values of generated kernels: a Numba type whose values are LLVM's vectors.
+
+`load_f32x16(address) + splat_f32x16(2.0)` adds sixteen lanes. A vector of one lane is a plain LLVM scalar of
+exactly that type, which does not widen as Numba's own numbers do, so that kernels can compute element by
+element in the same words; Numba's numbers are taken for such where a function is called by name.
+Masks are vectors of "i1".
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any, TypeAlias
+
+from llvmlite import ir
+from numba import types
+from numba.core.errors import TypingError
+from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
+
+MAX_LANES = 1024
+"""Lanes of the widest vector: a super-vector is cut into registers before it comes here."""
+
+MASK = "i1"
+SIGNED, UNSIGNED = ("i8", "i16", "i32", "i64"), ("u8", "u16", "u32", "u64")
+INTEGERS, FLOATS = SIGNED + UNSIGNED, ("f32", "f64")
+NUMBERS = INTEGERS + FLOATS
+EVERY = (MASK, *NUMBERS)
+
+NUMBA = {
+    "i1": types.boolean,
+    **{f"i{n}": getattr(types, f"int{n}") for n in (8, 16, 32, 64)},
+    **{f"u{n}": getattr(types, f"uint{n}") for n in (8, 16, 32, 64)},
+    "f32": types.float32,
+    "f64": types.float64,
+}
+"""Numba's own scalar of each dtype."""
+
+_DTYPES = {kind: dtype for dtype, kind in NUMBA.items()}
+
+Emit: TypeAlias = Callable[..., Any]
+"""(builder, dtype of the operands, their LLVM values) -> LLVM value."""
+
+
+class Vector(types.Type):
+    """`lanes` numbers of a dtype: Vector("f32", 16) is <16 x float> to LLVM, Vector("f32", 1) is float."""
+
+    def __init__(self, dtype: str, lanes: int) -> None:
+        self.dtype, self.lanes = dtype, lanes
+        super().__init__(name=f"{dtype}x{lanes}")
+
+
+@register_model(Vector)
+class VectorModel(models.PrimitiveModel):
+    """A value is one LLVM value, in registers and in memory."""
+
+    def __init__(self, manager: Any, kind: Vector) -> None:
+        super().__init__(manager, kind, llvm_kind(kind.dtype, kind.lanes))  # type: ignore[no-untyped-call]
+
+
+def bits_of(dtype: str) -> int:
+    """Bits of a number: 32 for "f32"."""
+    return int(dtype[1:])
+
+
+def is_signed(dtype: str) -> bool:
+    """Whether an integer has a sign."""
+    return dtype in SIGNED
+
+
+def element_kind(dtype: str) -> Any:
+    """The LLVM type of one number."""
+    match dtype:
+        case "f32":
+            return ir.FloatType()
+        case "f64":
+            return ir.DoubleType()
+    return ir.IntType(bits_of(dtype))
+
+
+def llvm_kind(dtype: str, lanes: int) -> Any:
+    """The LLVM type of a vector; of one lane, the element's."""
+    return wide(element_kind(dtype), lanes)
+
+
+def wide(element: Any, lanes: int) -> Any:
+    """`lanes` of an LLVM type; one is the type itself."""
+    return ir.VectorType(element, lanes) if lanes > 1 else element
+
+
+def lanes_of(value: Any) -> int:
+    """Lanes of an LLVM value."""
+    return value.type.count if isinstance(value.type, ir.VectorType) else 1
+
+
+def lanes_like(value: Any, element: Any) -> Any:
+    """The LLVM type with as many lanes as a value, of another element."""
+    return wide(element, lanes_of(value))
+
+
+def number(kind: Any, value: float) -> Any:
+    """A constant; the same in each lane of a vector."""
+    return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
+
+
+def lane(builder: Any, value: Any, k: int) -> Any:
+    """One lane of an LLVM value."""
+    return builder.extract_element(value, ir.Constant(ir.IntType(32), k)) if lanes_of(value) > 1 else value
+
+
+def joined(builder: Any, lanes: list[Any]) -> Any:
+    """Scalars as one LLVM value, in their order."""
+    if len(lanes) == 1:
+        return lanes[0]
+    out = ir.Constant(ir.VectorType(lanes[0].type, len(lanes)), ir.Undefined)
+    for k, scalar in enumerate(lanes):
+        out = builder.insert_element(out, scalar, ir.Constant(ir.IntType(32), k))
+    return out
+
+
+def repeated(builder: Any, scalar: Any, lanes: int) -> Any:
+    """A scalar in each lane."""
+    if lanes == 1:
+        return scalar
+    undefined = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
+    once = builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(once, undefined, number(ir.VectorType(ir.IntType(32), lanes), 0))
+
+
+def intrinsic_of(
+    builder: Any, name: str, result: Any, operands: list[Any], suffix: str = "", *, of: Any = None
+) -> Any:
+    """LLVM's function of that name for a type, by default its result's; `suffix` names a second type."""
+    kind = result if of is None else of
+    lanes = f"v{kind.count}" if isinstance(kind, ir.VectorType) else ""
+    element = kind.element if lanes else kind
+    full = ".".join(part for part in (name, f"{lanes}{element.intrinsic_name}", suffix) if part)
+    known = builder.module.globals.get(full)
+    return known or ir.Function(builder.module, ir.FunctionType(result, operands), full)
+
+
+def llvm_function(builder: Any, name: str, *operands: Any) -> Any:
+    """LLVM's function of that name on operands of one type, called."""
+    kind = operands[0].type
+    return builder.call(intrinsic_of(builder, name, kind, [kind] * len(operands)), operands)
+
+
+def shape(kind: Any) -> tuple[str, int]:
+    """dtype and lanes of a Numba type: a vector's, or those of a number of Numba's as a single lane.
+
+    Raises:
+        TypingError: it is neither.
+    """
+    if isinstance(kind, Vector):
+        return kind.dtype, kind.lanes
+    plain: Any = types.unliteral(kind)  # type: ignore[no-untyped-call]
+    if plain in _DTYPES:
+        return _DTYPES[plain], 1
+    raise TypingError(f"{kind} is neither a vector nor a number")
+
+
+def same_shape(name: str, kinds: Iterable[Any], accepts: Iterable[str]) -> tuple[str, int]:
+    """dtype and lanes that all operands have.
+
+    Raises:
+        TypingError: they differ, or the routine has no meaning for that dtype.
+    """
+    shapes = {shape(kind) for kind in kinds}
+    (first, *others) = shapes
+    if others:
+        raise TypingError(f"{name} of {' and '.join(sorted(f'{d}x{n}' for d, n in shapes))}: cast one first")
+    if first[0] not in accepts:
+        raise TypingError(f"{name} is not there for {first[0]}, only for {', '.join(accepts)}")
+    return first
+
+
+def like(kind: Any, dtype: str, lanes: int) -> Any:
+    """The type of a result: a vector next to vectors, a number of Numba's next to those."""
+    return Vector(dtype, lanes) if isinstance(kind, Vector) else NUMBA[dtype]
+
+
+def routine_of(name: str, arity: int, rule: Callable[..., Any]) -> Any:
+    """An intrinsic of `arity` arguments; `rule` makes (signature, generate) of their types."""
+
+    def none(typing):
+        return rule()
+
+    def one(typing, a):
+        return rule(a)
+
+    def two(typing, a, b):
+        return rule(a, b)
+
+    def three(typing, a, b, c):
+        return rule(a, b, c)
+
+    def four(typing, a, b, c, d):
+        return rule(a, b, c, d)
+
+    typed = (none, one, two, three, four)[arity]
+    typed.__name__ = name
+    return intrinsic(typed)
+
+
+def by_lanes(name: str, arity: int, emit: Emit, accepts: Iterable[str], *, mask: bool = False) -> Any:
+    """A routine on operands of one type, lane by lane; it makes the same type, or a mask."""
+    accepted = tuple(accepts)
+
+    def rule(*kinds: Any) -> Any:
+        dtype, lanes = same_shape(name, kinds, accepted)
+        out = like(kinds[0], MASK if mask else dtype, lanes)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return emit(builder, dtype, *args)
+
+        return out(*kinds), generate
+
+    return routine_of(name, arity, rule)
+
+
+def define_operator(
+    symbol: Any, arity: int, emit: Emit, accepts: Iterable[str], *, mask: bool = False
+) -> None:
+    """Teach Numba an operator on vectors of one type."""
+    accepted = tuple(accepts)
+
+    def result(*kinds: Any) -> Any:
+        (first, *others) = kinds
+        fits = isinstance(first, Vector) and all(kind == first for kind in others)
+        if not fits or first.dtype not in accepted:
+            return None
+        return Vector(MASK, first.lanes) if mask else first
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return emit(builder, signature.args[0].dtype, *args)
+
+    def unary(context):
+        return lambda a: result(a)
+
+    def binary(context):
+        return lambda a, b: result(a, b)
+
+    type_callable(symbol)(unary if arity == 1 else binary)
+    lower_builtin(symbol, *[Vector] * arity)(generate)  # type: ignore[no-untyped-call]
+
+
+IN_PLACE = {
+    getattr(operator, name): getattr(operator, f"i{name.rstrip('_')}")
+    for name in ("add", "sub", "mul", "truediv", "and_", "or_", "xor", "lshift", "rshift")
+}
+"""The operator that `a += b` calls, by that of `a + b`."""
+
+_BY_TYPE = re.compile(
+    r"(?P<what>load|store|gather|scatter|splat|iota|cast)_(?P<dtype>[iuf]\d+)x(?P<lanes>\d+)(?P<first>_first)?"
+)
+_MASK = re.compile(r"first_(?P<lanes>\d+)")
+_HALF_READ = re.compile(r"(?P<what>load|gather)_(?P<half>bf16|f16)_as_f32x(?P<lanes>\d+)(?P<first>_first)?")
+_HALF_WRITTEN = re.compile(
+    r"(?P<what>store|scatter)_f32x(?P<lanes>\d+)_as_(?P<half>bf16|f16)(?P<first>_first)?"
+)
+
+
+@cache
+def routine(name: str) -> Any:
+    """What generated kernels mean by a name, made when it is first wanted; None where it is none of ours."""
+    for pattern in (_BY_TYPE, _MASK, _HALF_READ, _HALF_WRITTEN):
+        found = pattern.fullmatch(name)
+        if found:
+            return _of_parts(
+                name, **{"what": "first", "dtype": "f32", "half": "", "first": "", **found.groupdict()}
+            )
+    return _by_name().get(name)
+
+
+def _of_parts(name: str, what: str, dtype: str, lanes: str, half: str, first: str | None) -> Any:
+    from codegen.simd import vector_casts, vector_memory
+
+    count = int(lanes)
+    if dtype not in EVERY or count > MAX_LANES or count.bit_count() != 1:
+        return None
+    match what:
+        case "load" | "store" | "gather" | "scatter":
+            return vector_memory.access(name, what, dtype, count, half, first=bool(first))
+        case _ if first:
+            return None
+        case "first":
+            return vector_memory.first_lanes(name, count)
+        case "splat":
+            return vector_casts.splat(name, dtype, count)
+        case "iota":
+            return vector_casts.iota(name, dtype, count)
+    return vector_casts.cast(name, dtype, count)
+
+
+@cache
+def _by_name() -> dict[str, Any]:
+    from codegen.simd import vector_arithmetic, vector_casts, vector_math
+
+    return vector_arithmetic.NAMED | vector_casts.NAMED | vector_math.NAMED
