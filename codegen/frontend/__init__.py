@@ -1,0 +1,1 @@
+"""Ways into the IR of kernels: functions of Python."""

@@ -1,0 +1,205 @@
+"""What loops carry: updates in place of lets, and the reductions among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from codegen.loops.ir import COMBINERS, Carried, For, Let, Load, Local, Op, Reduce, Statement, Store, Value
+from codegen.loops.typing import promote
+
+Uses: TypeAlias = Callable[[str, int], bool]
+"""Whether a local is used that many times."""
+
+Uses: TypeAlias = Callable[[str, int], bool]
+"""Whether a local is used that many times."""
+
+
+def join(before: str, after: str) -> str:
+    """The dtype of a local that is one thing before a loop and another behind an iteration."""
+    return promote([before, after])
+
+
+def finish(
+    statements: Sequence[Statement],
+    names: Mapping[str, str],
+    starts: Mapping[str, Value],
+    updates: Mapping[str, Value],
+) -> tuple[tuple[Statement, ...], tuple[Carried, ...]]:
+    """A body and what it carries; `names`: what each local of the text is called there.
+
+    before:  let acc.1 = acc + A[i]        carried acc: acc.1
+    after:                                 carried acc: acc + A[i], combiner "add"
+    """
+    body = list(statements)
+    found = dict(updates)
+    for name in names:
+        while (inlined := _inline(found[name], body, found.values())) is not None:
+            found[name] = inlined
+    carried = []
+    for name, given in names.items():
+        update, combiner = _reduction(given, found[name], body, found.values())
+        carried.append(Carried(given, starts[name], update, combiner))
+    return tuple(body), tuple(carried)
+
+
+def _inline(update: Value, body: list[Statement], updates: Iterable[Value]) -> Value | None:
+    """The value of the let that an update is, taken out of the body; None where it has to stay there."""
+    if not isinstance(update, Local):
+        return None
+    for k, statement in enumerate(body):
+        if not isinstance(statement, Let) or statement.name != update.name:
+            continue
+        loaded = {part.array for part in parts(statement.value) if isinstance(part, Load)}
+        if _uses(update.name, body, updates) > 1 or loaded & set(_stored(body[k + 1 :])):
+            return None
+        del body[k]
+        return statement.value
+    return None
+
+
+def _reduction(
+    name: str, update: Value, body: Sequence[Statement], updates: Iterable[Value]
+) -> tuple[Value, str]:
+    """The update and its combiner, "" where the local is no reduction.
+
+    acc + x -> "add"    acc - x -> acc + -x, "add"    (acc + x) + y -> "add"    x if x > acc else acc -> "max"
+    """
+
+    def once(of: str, times: int) -> bool:
+        return _uses(of, body, updates) == times
+
+    combiners = set(_chain(update, name, body, once))
+    if len(combiners) != 1 or not combiners <= set(COMBINERS):
+        return update, ""
+    if isinstance(update, Op) and update.name == "sub":
+        one, two = update.operands
+        update = Op("add", (one, Op("neg", (two,), two.dtype)), update.dtype)
+    return update, combiners.pop()
+
+
+def _chain(value: Value, name: str, body: Sequence[Statement], once: Uses) -> Iterator[str]:
+    """The combiners on the way from a local to a value; "?" where that is something else."""
+    match value:
+        case Local(found) if found == name:
+            if not once(name, 1):
+                yield "?"
+        case Local(found):
+            yield from _through(found, name, body, once)
+        case Op("select", (Op(test, (a, b)), then, otherwise)) if (
+            {then, otherwise} == {a, b} and (*_locals(a), *_locals(b)).count(name) == 1 and once(name, 2)
+        ):
+            yield _picked(test, first=then == a)
+            yield from () if Local(name, value.dtype) in (a, b) else ("?",)
+        case Op("sub", (one, two)) if name not in _locals(two):
+            yield "add"
+            yield from _chain(one, name, body, once)
+        case Op(combiner, (one, two)) if combiner in COMBINERS:
+            yield combiner
+            yield from _chain(*((two, name) if _reaches(two, name, body) else (one, name)), body, once)
+            if _reaches(one, name, body) and _reaches(two, name, body):
+                yield "?"
+        case _:
+            yield "?"
+
+
+def _picked(test: str, *, first: bool) -> str:
+    """The combiner that `a if a > b else b` is; `first`: whether it gives a."""
+    larger = {"gt": first, "ge": first, "lt": not first, "le": not first}.get(test)
+    return "?" if larger is None else "max" if larger else "min"
+
+
+def _through(found: str, name: str, body: Sequence[Statement], once: Uses) -> Iterator[str]:
+    """As _chain, through a let or a loop inside."""
+    if not once(found, 1):
+        yield "?"
+    for statement in body:
+        match statement:
+            case Let(given, value) if given == found:
+                yield from _chain(value, name, body, once)
+                return
+            case For():
+                for carried in statement.carried:
+                    if carried.name == found:
+                        yield carried.combiner or "?"
+                        yield from _chain(carried.start, name, body, once)
+                        return
+    yield "?"
+
+
+def _reaches(value: Value, name: str, body: Sequence[Statement]) -> bool:
+    """Whether a value depends on a local, through lets and the loops inside too."""
+    seen: set[str] = set()
+    ahead = list(_locals(value))
+    while ahead:
+        local = ahead.pop()
+        if local == name:
+            return True
+        if local in seen:
+            continue
+        seen.add(local)
+        for statement in body:
+            match statement:
+                case Let(given, inner) if given == local:
+                    ahead += _locals(inner)
+                case For():
+                    for carried in statement.carried:
+                        if carried.name == local:
+                            ahead += [*_locals(carried.start), *_locals(carried.update)]
+    return False
+
+
+def parts(value: Value) -> Iterator[Value]:
+    """A value and everything that it is made of."""
+    yield value
+    match value:
+        case Op(_, operands):
+            for operand in operands:
+                yield from parts(operand)
+        case Reduce(_, vector, start):
+            yield from parts(vector)
+            yield from parts(start)
+
+
+def _locals(value: Value) -> list[str]:
+    return [part.name for part in parts(value) if isinstance(part, Local)]
+
+
+def _stored(body: Sequence[Statement]) -> Iterator[str]:
+    """The arrays that statements write."""
+    for statement in body:
+        match statement:
+            case Store(array):
+                yield array
+            case For(body=inner):
+                yield from _stored(inner)
+
+
+def _values(body: Sequence[Statement]) -> Iterator[Value]:
+    """Every value in statements."""
+    for statement in body:
+        match statement:
+            case Let(_, value) | Store(_, _, value):
+                yield value
+            case For(body=inner, carried=carried):
+                yield from _values(inner)
+                for each in carried:
+                    yield each.start
+                    yield each.update
+
+
+def _uses(name: str, body: Sequence[Statement], updates: Iterable[Value]) -> int:
+    """How often a local is used in a body and in what is carried out of it.
+
+    Its uses inside of the loop that carries it itself are not counted.
+    """
+    count = 0
+    for statement in body:
+        own = isinstance(statement, For) and any(c.name == name for c in statement.carried)
+        if own:
+            assert isinstance(statement, For), "has carried locals"
+            values: Iterator[Value] = (c.start for c in statement.carried)
+        else:
+            values = _values([statement])
+        count += sum(_locals(value).count(name) for value in values)
+    return count + sum(_locals(value).count(name) for value in updates)

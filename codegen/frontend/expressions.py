@@ -1,0 +1,341 @@
+"""Expressions of Python -> typed values of the IR."""
+
+from __future__ import annotations
+
+import ast
+import math
+
+import numpy as np
+
+from codegen.errors import KernelError
+from codegen.frontend.functions import call_math, call_ufunc
+from codegen.frontend.operands import Operand, apply, cast, indexed, literal, truth
+from codegen.frontend.scope import UNKNOWN, Scope
+from codegen.loops import typing
+from codegen.loops.index import Affine, Index, symbol
+from codegen.loops.ir import ArrayArg, Load
+
+BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.LShift: "shl",
+    ast.RShift: "shr",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+}
+_COMPARED: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+}
+_ELSE = "write x if c else y"
+
+
+def expression(node: ast.expr, scope: Scope) -> Operand:
+    """An expression as a typed value.
+
+    2.0 * A[i] -> Operand("f32", Op("mul", (Const(2.0, "f32"), Load("A", …)), "f32"))
+
+    Both sides of `x if c else y`, `and` and `or` are computed: their subscripts have to be inside.
+
+    Raises:
+        KernelError: what kernels do not do, with a caret under it.
+    """
+    match node:
+        case ast.Constant(value):
+            return scope.text.check(node, literal, value)
+        case ast.Name():
+            found = scope.meaning(node)
+            if isinstance(found, ArrayArg):
+                raise scope.error(node, f"{node.id} is an array\ngive it subscripts: {_subscripted(found)}")
+            return found
+        case ast.UnaryOp():
+            return _unary(node, scope)
+        case ast.BinOp(left, op, right):
+            if type(op) not in BINARY:
+                raise scope.error(node, "kernels know no matrix product of scalars")
+            one, two = expression(left, scope), expression(right, scope)
+            return scope.text.check(node, apply, BINARY[type(op)], one, two)
+        case ast.Compare():
+            return _compare(node, scope)
+        case ast.BoolOp():
+            return _boolean(node, scope)
+        case ast.IfExp(test, then, otherwise):
+            return choose(node, expression(test, scope), (then, otherwise), scope)
+        case ast.Subscript():
+            return _subscript(node, scope)
+        case ast.Attribute():
+            return _attribute(node, scope)
+        case ast.Call():
+            return _call(node, scope)
+    raise scope.error(node, f"kernels know no {_called(node)}")
+
+
+def choose(node: ast.AST, test: Operand, sides: tuple[ast.expr, ast.expr], scope: Scope) -> Operand:
+    """One of two expressions; both are computed unless the test is known while reading."""
+    if test.literal is not None:
+        return expression(sides[0] if test.literal else sides[1], scope)
+    then, otherwise = (expression(side, scope) for side in sides)
+    condition = Operand("i1", scope.text.check(node, truth, test))
+    return scope.text.check(node, apply, "select", condition, then, otherwise)
+
+
+def element(node: ast.Subscript, scope: Scope) -> tuple[ArrayArg, tuple[Index, ...]]:
+    """The array and the subscripts of an element.
+
+    A[2*i + 1, j] -> A, (Affine(…), Affine(…))    A[i][j] -> A, (i, j)    A[-1] -> A, (A.shape[0] - 1,)
+
+    Raises:
+        KernelError: no array, too few or too many subscripts, or one that is no index expression.
+    """
+    owner, written = node.value, [node.slice]
+    while isinstance(owner, ast.Subscript):
+        written.insert(0, owner.slice)
+        owner = owner.value
+    if not isinstance(owner, ast.Name):
+        raise scope.error(owner, "only arguments that are arrays have elements")
+    array = scope.meaning(owner)
+    if not isinstance(array, ArrayArg):
+        raise scope.error(owner, f"{owner.id} is a number and has no elements")
+    parts = [part for each in written for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
+    for part in parts:
+        if isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value in (None, ...)):
+            raise scope.error(part, f"kernels go element by element\nloops around {_subscripted(array)}")
+    if len(parts) != array.rank:
+        has = _counted(array.rank, "dimension")
+        raise scope.error(node, f"{array.name} has {has}, and here {_counted(len(parts), 'subscript')}")
+    return array, tuple(_index(part, array.name, k, scope) for k, part in enumerate(parts))
+
+
+def _index(node: ast.expr, array: str, dimension: int, scope: Scope) -> Index:
+    found = expression(node, scope)
+    if found.index is None:
+        raise scope.error(node, not_an_index(found, node, "a subscript"))
+    if isinstance(found.index, Affine) and not found.index.terms and found.index.constant < 0:
+        # A negative number counts from the end, as Python has it; other subscripts never do.
+        return found.index + symbol(f"{array}.shape[{dimension}]")
+    return found.index
+
+
+def not_an_index(found: Operand, node: ast.expr, what: str) -> str:
+    """Why an expression is no index expression, and what index expressions are."""
+    if typing.is_float(found.dtype) or typing.is_bool(found.dtype):
+        return f"{what} is an integer, not {typing.concrete(found.dtype)}"
+    if any(isinstance(n, ast.Subscript) and not _is_shape(n.value) for n in ast.walk(node)):
+        return f"{what} that depends on data is no index expression\n{_INDICES}"
+    if found.least or found.largest:
+        return f"min() and max() are bounds of range(), no subscripts\n{_INDICES}"
+    return f"this is no index expression\n{_INDICES}"
+
+
+_INDICES = (
+    "those are sums of loop indices, sizes and integer arguments times numbers,\n"
+    "and // and % of them by positive numbers"
+)
+
+
+def _unary(node: ast.UnaryOp, scope: Scope) -> Operand:
+    operand = expression(node.operand, scope)
+    match node.op:
+        case ast.UAdd():
+            return operand
+        case ast.Not():
+            booleans = Operand("weak_bool" if operand.dtype in typing.WEAK else "i1", truth(operand))
+            if operand.literal is not None:
+                return literal(not operand.literal)
+            return Operand(booleans.dtype, apply("not", Operand("i1", booleans.value)).value)
+        case ast.Invert():
+            return scope.text.check(node, apply, "not", operand)
+    return scope.text.check(node, apply, "neg", operand)
+
+
+def _compare(node: ast.Compare, scope: Scope) -> Operand:
+    found: Operand | None = None
+    left = expression(node.left, scope)
+    for op, written in zip(node.ops, node.comparators, strict=True):
+        if type(op) not in _COMPARED:
+            raise scope.error(node, "kernels know no is and no in")
+        right = scope.let("compared", expression(written, scope))
+        one = scope.text.check(node, apply, _COMPARED[type(op)], left, right)
+        found = one if found is None else apply("and", found, one)
+        left = right
+    assert found is not None, "a comparison compares something"
+    return found
+
+
+def _boolean(node: ast.BoolOp, scope: Scope) -> Operand:
+    """`a and b` is b where a is true, else a; of booleans the operation of bits."""
+    found, *others = (expression(value, scope) for value in node.values)
+    is_and = isinstance(node.op, ast.And)
+    for other in others:
+        if typing.is_bool(found.dtype) and typing.is_bool(other.dtype):
+            found = apply("and" if is_and else "or", found, other)
+            continue
+        found = scope.let("tested", found)
+        sides = (other, found) if is_and else (found, other)
+        condition = Operand("i1", scope.text.check(node, truth, found))
+        found = scope.text.check(node, apply, "select", condition, *sides)
+    return found
+
+
+def _subscript(node: ast.Subscript, scope: Scope) -> Operand:
+    if _is_shape(node.value):
+        return _size(node, scope)
+    array, subscripts = element(node, scope)
+    return Operand(array.dtype, Load(array.name, subscripts, array.dtype))
+
+
+def _is_shape(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "shape"
+
+
+def _size(node: ast.Subscript, scope: Scope) -> Operand:
+    """A.shape[k]."""
+    array = array_of(node.value, scope)
+    number = expression(node.slice, scope).literal
+    if not isinstance(number, int) or not -array.rank <= number < array.rank:
+        raise scope.error(
+            node.slice, f"{array.name} has {_counted(array.rank, 'dimension')}, numbered from 0"
+        )
+    return sizes(array)[number]
+
+
+def sizes(array: ArrayArg) -> tuple[Operand, ...]:
+    """A.shape, as operands."""
+    return tuple(indexed(symbol(f"{array.name}.shape[{k}]")) for k in range(array.rank))
+
+
+def array_of(node: ast.expr, scope: Scope) -> ArrayArg:
+    """The array whose attribute an expression is."""
+    assert isinstance(node, ast.Attribute), "called with attributes"
+    if isinstance(node.value, ast.Name):
+        found = scope.meaning(node.value)
+        if isinstance(found, ArrayArg):
+            return found
+    raise scope.error(node, f"only arguments that are arrays have a {node.attr}")
+
+
+def _attribute(node: ast.Attribute, scope: Scope) -> Operand:
+    found = scope.object(node)
+    if found is not UNKNOWN:
+        return scope.text.check(node, scope.number, ast.unparse(node), found)
+    if node.attr == "ndim":
+        return literal(array_of(node, scope).rank)
+    if node.attr == "size" and array_of(node, scope).rank == 1:
+        return sizes(array_of(node, scope))[0]
+    if node.attr == "shape":
+        raise scope.error(node, "a shape is taken one by one\nwrite A.shape[0], or M, N = A.shape")
+    raise scope.error(
+        node, f"kernels know no {ast.unparse(node)}\nof arrays they know shape, ndim and elements"
+    )
+
+
+def _call(node: ast.Call, scope: Scope) -> Operand:
+    if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
+        raise scope.error(node, "kernels call functions with arguments by position")
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "astype" and len(node.args) == 1:
+        return scope.text.check(node, cast, expression(node.func.value, scope), _dtype(node.args[0], scope))
+    function = scope.object(node.func)
+    if function is len and len(node.args) == 1 and isinstance(node.args[0], ast.Name):
+        array = scope.meaning(node.args[0])
+        if isinstance(array, ArrayArg) and array.rank:
+            return sizes(array)[0]
+    operands = tuple(expression(argument, scope) for argument in node.args)
+    return scope.text.check(node, _called_with, ast.unparse(node.func), function, operands, scope)
+
+
+def _called_with(name: str, function: object, operands: tuple[Operand, ...], scope: Scope) -> Operand:
+    if isinstance(function, np.ufunc):
+        if function.__name__ in ("square", "isnan"):  # Operands that stand there twice.
+            operands = tuple(scope.let(function.__name__, operand) for operand in operands)
+        return call_ufunc(function.__name__, operands)
+    if function is np.where and len(operands) == 3:
+        return strong(apply("select", cast(operands[0], "i1"), *operands[1:]))
+    if function is np.clip and len(operands) == 3:
+        return call_ufunc("minimum", (call_ufunc("maximum", operands[:2]), operands[2]))
+    if isinstance(function, type) and len(operands) == 1:
+        return cast(operands[0], _type_name(function))
+    if (function is min or function is max) and len(operands) > 1:
+        return _least_or_largest("min" if function is min else "max", operands, scope)
+    if function is abs and len(operands) == 1:
+        return apply("abs", *operands)
+    if function is pow and len(operands) == 2:
+        return apply("pow", *operands)
+    home = getattr(function, "__module__", None)
+    short = getattr(function, "__name__", "")
+    if home == "math" and getattr(math, short, None) is function:
+        return call_math(short, operands)
+    if function is UNKNOWN:
+        raise KernelError(f"{name} is not defined, or no function from outside of the kernel")
+    raise KernelError(
+        f"kernels cannot call {name}\n"
+        "they know functions of math and NumPy that go element by element, abs, min, max, int, float and bool"
+    )
+
+
+def strong(operand: Operand) -> Operand:
+    """What NumPy makes of numbers of Python: float64, int64, bool."""
+    return Operand(typing.concrete(operand.dtype), operand.value, operand.least, operand.largest)
+
+
+def _least_or_largest(op: str, operands: tuple[Operand, ...], scope: Scope) -> Operand:
+    """min() and max() of Python: the first unless a later one is less, or larger; so NaN never displaces.
+
+    Of integers the operation of the IR. Of floats a select, which says what Python does with NaN and -0.0.
+    """
+    found = operands[0]
+    for other in operands[1:]:
+        one_literal = found.literal is not None and other.literal is not None
+        if one_literal or not typing.is_float(typing.promote([found.dtype, other.dtype])):
+            found = apply(op, found, other)
+            continue
+        found, other = scope.let(op, found), scope.let(op, other)
+        found = apply("select", apply("lt" if op == "min" else "gt", other, found), other, found)
+    return found
+
+
+def _type_name(kind: type) -> str:
+    """The dtype that calling a type converts to."""
+    weak = {int: "weak_int", float: "weak_float", bool: "weak_bool"}.get(kind)
+    if weak:
+        return weak
+    try:
+        return typing.dtype_name(np.dtype(kind))
+    except TypeError:
+        raise KernelError(f"kernels cannot convert to {kind.__name__}") from None
+
+
+def _dtype(node: ast.expr, scope: Scope) -> str:
+    """The dtype in astype(…): a type, its name, or the dtype of an array."""
+    if isinstance(node, ast.Attribute) and node.attr == "dtype" and isinstance(node.value, ast.Name):
+        return array_of(node, scope).dtype
+    found = node.value if isinstance(node, ast.Constant) else scope.object(node)
+    if isinstance(found, str | type | np.dtype):
+        try:
+            return scope.text.check(node, typing.dtype_name, np.dtype(found))
+        except TypeError:
+            pass
+    raise scope.error(node, "astype takes a dtype, such as np.float32")
+
+
+def _subscripted(array: ArrayArg) -> str:
+    return f"{array.name}[{', '.join('ijklmnop'[: array.rank])}]"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _called(node: ast.expr) -> str:
+    names = {"ListComp": "lists", "List": "lists", "Tuple": "tuples here", "Dict": "dictionaries"}
+    names |= {"Lambda": "functions inside", "JoinedStr": "strings", "NamedExpr": "assignments in expressions"}
+    return names.get(type(node).__name__, type(node).__name__)

@@ -1,0 +1,139 @@
+"""What the functions of math, NumPy and Python are in the IR."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from codegen.errors import KernelError
+from codegen.frontend.operands import Operand, apply, cast, convert, literal
+from codegen.loops import typing
+
+_ONE = ("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh")
+_ONE += ("tanh", "cbrt", "floor", "ceil", "trunc")
+_SAME = (*_ONE, "hypot", "copysign")
+_ARC = ("asin", "acos", "atan", "asinh", "acosh", "atanh")
+
+UFUNCS = {
+    **{name: name for name in _SAME},
+    **{name.replace("a", "arc", 1): name for name in (*_ARC, "atan2")},
+    "rint": "rint",
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "div",
+    "true_divide": "div",
+    "floor_divide": "floordiv",
+    "remainder": "mod",
+    "mod": "mod",
+    "power": "pow",
+    "negative": "neg",
+    "absolute": "abs",
+    "fabs": "abs",
+    "minimum": "min",
+    "maximum": "max",
+    "bitwise_and": "and",
+    "bitwise_or": "or",
+    "bitwise_xor": "xor",
+    "bitwise_not": "not",
+    "invert": "not",
+    "left_shift": "shl",
+    "right_shift": "shr",
+    "equal": "eq",
+    "not_equal": "ne",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+}
+"""NumPy's functions by their names."""
+
+MATH = {**{name: name for name in (*_SAME, *_ARC, "atan2", "fma")}, "pow": "pow", "fabs": "abs"}
+"""Those of math; log of two arguments is apart."""
+
+_ARITY = {**dict.fromkeys((*_ONE, *_ARC, "rint", "neg", "abs", "not"), 1), "fma": 3}
+
+_TESTS = ("isnan", "isinf", "isfinite")
+
+
+def call_ufunc(name: str, operands: tuple[Operand, ...]) -> Operand:
+    """A function of NumPy; of numbers of Python alone it gives float64, int64 or bool, no weak ones.
+
+    Raises:
+        KernelError: kernels do not know it, or not with these operands.
+    """
+    found = _ufunc(name, operands)
+    if found.dtype not in typing.WEAK:
+        return found
+    dtype = typing.concrete(found.dtype)
+    return Operand(dtype, convert(found, dtype), found.least, found.largest)
+
+
+def _ufunc(name: str, operands: tuple[Operand, ...]) -> Operand:
+    if name in _TESTS:
+        return _test(name, *_counted(name, operands, 1))
+    if name.startswith("logical_"):
+        return _logical(name.removeprefix("logical_"), operands)
+    if name == "square":
+        (x,) = _counted(name, operands, 1)
+        return apply("mul", x, x)
+    if name == "positive":
+        return _counted(name, operands, 1)[0]
+    if name not in UFUNCS:
+        raise KernelError(f"kernels know no np.{name}\nthey know {', '.join(sorted(UFUNCS))}")
+    op = UFUNCS[name]
+    if name == "fabs":
+        operands = tuple(cast(x, typing.result_type("sqrt", [x.dtype])) for x in operands)
+    return apply(op, *_counted(name, operands, _ARITY.get(op, 2)))
+
+
+def call_math(name: str, operands: tuple[Operand, ...]) -> Operand:
+    """A function of math, in its argument's dtype where math itself would turn it into a float of Python.
+
+    sqrt(f32) -> f32    sqrt(i32) -> weak float    floor(f32) -> f32, where Python gives an int
+
+    Raises:
+        KernelError: kernels do not know it, or Python raises on these numbers.
+    """
+    numbers = [x.literal for x in operands]
+    function = getattr(math, name)
+    if all(number is not None for number in numbers):
+        try:
+            return literal(function(*numbers))
+        except (ArithmeticError, TypeError, ValueError) as error:
+            raise KernelError(f"Python itself refuses this: {error}") from None
+    if name in _TESTS:
+        return _test(name, *_counted(name, operands, 1))
+    if name not in MATH:
+        raise KernelError(f"kernels know no math.{name}\nthey know {', '.join(sorted(MATH))}")
+    op = MATH[name]
+    if op not in ("floor", "ceil", "trunc"):
+        operands = tuple(x if typing.is_float(x.dtype) else cast(x, "weak_float") for x in operands)
+    if name == "log" and len(operands) == 2:
+        return apply("div", apply("log", operands[0]), apply("log", operands[1]))
+    return apply(op, *_counted(name, operands, _ARITY.get(op, 2)))
+
+
+def _counted(name: str, operands: tuple[Operand, ...], number: int) -> tuple[Operand, ...]:
+    if len(operands) != number:
+        raise KernelError(
+            f"{name} takes {number} argument{'s' * (number > 1)} in kernels, not {len(operands)}"
+        )
+    return operands
+
+
+def _test(name: str, x: Operand) -> Operand:
+    """isnan, isinf, isfinite by comparisons."""
+    if not typing.is_float(x.dtype):
+        return literal(np.bool_(name == "isfinite"))
+    if name == "isnan":
+        return apply("ne", x, x)
+    return apply("eq" if name == "isinf" else "lt", apply("abs", x), literal(math.inf))
+
+
+def _logical(op: str, operands: tuple[Operand, ...]) -> Operand:
+    if op not in ("and", "or", "xor", "not"):
+        raise KernelError(f"kernels know no np.logical_{op}")
+    booleans = tuple(cast(x, "i1") for x in _counted(f"logical_{op}", operands, 1 if op == "not" else 2))
+    return apply(op, *booleans)

@@ -1,0 +1,339 @@
+"""Typed expressions while a function is read: IR values, and index expressions where they are such."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from codegen.errors import KernelError
+from codegen.loops import typing
+from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, add, scale
+from codegen.loops.ir import Const, IndexValue, Op, Value
+
+_BITS = 4096
+"""Numbers longer than this are not computed while a function is read."""
+
+_NODES, _ENDS = 100, 16
+"""Index expressions larger than this, and the least or largest of more of them, are values instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An expression with its dtype.
+
+    2*i + 1 -> Operand("weak_int", IndexValue(…), (Affine(…),), (Affine(…),))
+
+    dtype     as promotion sees it, weak or not; the value has the concrete one
+    least     index expressions of which it is the least; just one where it is such an expression itself
+    largest   index expressions of which it is the largest; both are empty where it is neither
+    """
+
+    dtype: str
+    value: Value
+    least: tuple[Index, ...] = ()
+    largest: tuple[Index, ...] = ()
+
+    @property
+    def index(self) -> Index | None:
+        """The index expression that it is."""
+        return self.least[0] if len(self.least) == 1 and self.least == self.largest else None
+
+    @property
+    def literal(self) -> int | float | bool | None:
+        """The number of Python that it is, where it is known while reading."""
+        return self.value.value if isinstance(self.value, Const) and self.dtype in typing.WEAK else None
+
+
+def literal(value: object) -> Operand:
+    """A number of Python, weak; or one of NumPy, with its dtype.
+
+    Raises:
+        KernelError: it is no number, or a complex one.
+    """
+    if isinstance(value, np.generic):
+        name = typing.dtype_name(value.dtype)
+        return Operand(name, Const(value.astype(_plain(name)).item(), name))
+    if isinstance(value, bool):
+        return Operand("weak_bool", Const(value, "i1"))
+    if isinstance(value, int):
+        if value.bit_length() > _BITS:
+            raise KernelError(f"a number of {value.bit_length()} bits is too large")
+        ends: tuple[Index, ...] = (Affine(value),)
+        return Operand("weak_int", Const(value, "i64"), ends, ends)
+    if isinstance(value, float):
+        return Operand("weak_float", Const(value, "f64"))
+    raise KernelError(f"a {type(value).__name__} is no number that kernels compute with")
+
+
+def _plain(name: str) -> Any:
+    """A dtype whose .item() is a number of Python; bfloat16's is not."""
+    return np.float32 if name == "bf16" else typing.numpy_dtype(name)
+
+
+def indexed(index: Index) -> Operand:
+    """An index expression, as the int of Python that it is."""
+    if isinstance(index, Affine) and not index.terms:
+        return literal(index.constant)
+    return Operand("weak_int", IndexValue(index), (index,), (index,))
+
+
+def convert(operand: Operand, dtype: str) -> Value:
+    """The value in a dtype: numbers as numbers, others by casts.
+
+    2.0 to f32 -> Const(2.0, "f32")    i (i64) to f32 -> Op("cast", …)
+
+    Raises:
+        KernelError: an integer of Python that the dtype cannot hold, as NumPy 2 refuses it.
+    """
+    value = operand.value
+    if isinstance(value, Const):
+        return _convert_number(value, dtype, exact=operand.dtype in typing.WEAK)
+    return value if value.dtype == dtype else Op("cast", (value,), dtype)
+
+
+def _convert_number(number: Const, dtype: str, *, exact: bool) -> Const:
+    value = number.value
+    if dtype == "i1":
+        return Const(bool(value), dtype)
+    if typing.is_float(dtype):
+        try:
+            return Const(float(value), dtype)
+        except OverflowError:
+            raise KernelError("an integer is too large for floats") from None
+    if isinstance(value, float) and not np.isfinite(value):
+        raise KernelError(f"{value} is no {dtype}")
+    low, high = np.iinfo(typing.numpy_dtype(dtype)).min, np.iinfo(typing.numpy_dtype(dtype)).max
+    if low <= int(value) <= high:
+        return Const(int(value), dtype)
+    if exact:
+        raise KernelError(f"{_shown(value)} does not fit {dtype}\n{dtype} holds {low} to {high}")
+    wrapped = np.array(int(value) % 2**64, np.uint64).astype(typing.numpy_dtype(dtype))
+    return Const(int(wrapped), dtype)
+
+
+def _shown(value: int | float) -> str:
+    return (
+        str(value)
+        if isinstance(value, float) or value.bit_length() <= 64
+        else "an integer of more than 64 bits"
+    )
+
+
+def cast(operand: Operand, dtype: str) -> Operand:
+    """Converted as NumPy's astype does, or, to a weak dtype, by int(), float() or bool() of Python."""
+    if operand.literal is not None and dtype in typing.WEAK:
+        made: Callable[[Any], Any] = {"weak_int": int, "weak_float": float, "weak_bool": bool}[dtype]
+        try:
+            return literal(made(operand.literal))
+        except (ArithmeticError, ValueError) as error:
+            raise KernelError(f"Python itself refuses this: {error}") from None
+    value = convert(operand, typing.concrete(dtype))
+    if typing.is_float(dtype) or typing.is_bool(dtype):
+        return Operand(dtype, value)
+    return Operand(dtype, value, operand.least, operand.largest)
+
+
+def apply(op: str, *operands: Operand) -> Operand:
+    """An operation of the IR on operands, typed as NumPy types scalars.
+
+    add(2*i, 1) -> the index expression 2*i + 1    mul(f32, weak 2.0) -> Op("mul", …, "f32")
+    lt(i32, weak 2**40) -> in i64, as NumPy compares integers of Python
+
+    Raises:
+        KernelError: not on these dtypes; or Python itself raises on these numbers.
+    """
+    if all(operand.literal is not None for operand in operands) and op in _FOLDED:
+        return _fold(op, [operand.literal for operand in operands])
+    dtypes = [operand.dtype for operand in operands]
+    found = typing.result_type(op, dtypes)
+    least, largest = map(_bounded, _ends(op, operands))
+    if found == "weak_int" and least and least == largest and len(least) == 1:
+        return indexed(least[0])
+    return Operand(found, _value(op, operands, found), least, largest)
+
+
+def _value(op: str, operands: tuple[Operand, ...], found: str) -> Value:
+    dtypes = [operand.dtype for operand in operands]
+    result = typing.concrete(found)
+    if op == "select":
+        condition, *both = operands
+        return Op(op, (truth(condition), *(convert(x, result) for x in both)), result)
+    if op in typing.COMPARISONS:
+        common = _compared_in(operands)
+        return Op(op, tuple(convert(x, common) for x in operands), "i1")
+    common = typing.concrete(typing.operand_type(op, dtypes))
+    values = tuple(convert(x, common) for x in operands)
+    if common == "i1":
+        op = {"add": "or", "mul": "and", "max": "or", "min": "and"}.get(op, op)
+        if op == "abs":
+            return values[0]
+    if op in ("floor", "ceil", "trunc") and not typing.is_float(common):
+        return values[0]
+    return Op(op, values, result)
+
+
+def _compared_in(operands: tuple[Operand, ...]) -> str:
+    """The dtype that NumPy's comparison is equal to one in."""
+    dtypes = [operand.dtype for operand in operands]
+    common = typing.concrete(typing.promote(dtypes))
+    strong = {d for d in dtypes if d not in typing.WEAK}
+    if common == "f64" and "u64" in strong and not any(map(typing.is_float, dtypes)):
+        raise KernelError("a comparison of u64 with integers that have a sign\nconvert one of them")
+    if not strong or typing.is_float(common) or "weak_int" not in dtypes:
+        return common
+    # NumPy compares with the integer of Python itself, also where the dtype cannot hold it.
+    if common == "u64":
+        return common
+    return common if all(_fits(x, common) for x in operands if x.dtype == "weak_int") else "i64"
+
+
+def _fits(operand: Operand, dtype: str) -> bool:
+    info = np.iinfo(typing.numpy_dtype(dtype))
+    return operand.literal is not None and info.min <= operand.literal <= info.max
+
+
+def truth(operand: Operand) -> Value:
+    """What `if` of Python sees: booleans, and whether numbers are not 0."""
+    if typing.is_bool(operand.dtype):
+        return operand.value
+    return apply("ne", operand, literal(0)).value
+
+
+_FOLDED: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "pow": operator.pow,
+    "shl": operator.lshift,
+    "shr": operator.rshift,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "not": operator.invert,
+    "neg": operator.neg,
+    "abs": operator.abs,
+    "min": min,
+    "max": max,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "select": lambda condition, then, otherwise: then if condition else otherwise,
+}
+
+
+def _fold(op: str, numbers: list[Any]) -> Operand:
+    """What Python makes of numbers that stand in the text."""
+    if op in ("pow", "shl") and all(isinstance(n, int) for n in numbers):
+        bits = numbers[0].bit_length() * numbers[1] if op == "pow" else numbers[0].bit_length() + numbers[1]
+        if bits > _BITS:
+            raise KernelError(f"a number of more than {_BITS} bits is too large")
+    if op == "not":
+        numbers = [int(n) if isinstance(n, bool) else n for n in numbers]
+    try:
+        return literal(_FOLDED[op](*numbers))
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise KernelError(f"Python itself refuses this: {error}") from None
+
+
+def _ends(op: str, operands: tuple[Operand, ...]) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
+    """Of what index expressions a result is the least, and the largest; () where it is not."""
+    match op, operands:
+        case "add", (a, b):
+            return _both(a.least, b.least), _both(a.largest, b.largest)
+        case "sub", (a, b):
+            minus = Operand("weak_int", b.value, _scaled(b.largest, -1), _scaled(b.least, -1))
+            return _ends("add", (a, minus))
+        case "neg", (a,):
+            return _scaled(a.largest, -1), _scaled(a.least, -1)
+        case "mul", (a, b):
+            number = _number(a) if _number(b) is None else _number(b)
+            one = (b if _number(b) is None else a).index
+            return ((scale(one, number),),) * 2 if one is not None and number is not None else ((), ())
+        case (("floordiv" | "mod"), (a, b)):
+            number, one = _number(b), a.index
+            if one is None or number is None or number < 1:
+                return (), ()
+            return ((floor_div if op == "floordiv" else modulo)(one, number),), (
+                (floor_div if op == "floordiv" else modulo)(one, number),
+            )
+        case "min", (a, b) if a.least and b.least:
+            return tuple(dict.fromkeys(a.least + b.least)), ()
+        case "max", (a, b) if a.largest and b.largest:
+            return (), tuple(dict.fromkeys(a.largest + b.largest))
+    return (), ()
+
+
+def _number(operand: Operand) -> int | None:
+    index = operand.index
+    return index.constant if isinstance(index, Affine) and not index.terms else None
+
+
+def _both(one: tuple[Index, ...], two: tuple[Index, ...]) -> tuple[Index, ...]:
+    return tuple(dict.fromkeys(_sum(a, b) for a in one for b in two))
+
+
+def _sum(a: Index, b: Index) -> Index:
+    """The sum with each division and remainder once."""
+    found = add(a, b)
+    if not isinstance(found, Sum):
+        return found
+    parts: dict[FloorDiv | Mod, int] = {}
+    for part, factor in found.parts:
+        parts[part] = parts.get(part, 0) + factor
+    left = tuple((part, factor) for part, factor in parts.items() if factor)
+    return Sum(left, found.rest) if left else found.rest
+
+
+def _bounded(ends: tuple[Index, ...]) -> tuple[Index, ...]:
+    """The same; () where a compiler would choke on it."""
+    return ends if len(ends) <= _ENDS and all(_nodes(end) <= _NODES for end in ends) else ()
+
+
+def _nodes(index: Index) -> int:
+    """How large an expression is; a number beyond 62 bits counts as too large."""
+    match index:
+        case Affine(constant, terms):
+            large = any(abs(c) >= 2**62 for c in (constant, *(c for _, c in terms)))
+            return _NODES + 1 if large else 1 + len(terms)
+        case FloorDiv(of, by) | Mod(of, by):
+            return 1 + _nodes(of) if by < 2**62 else _NODES + 1
+        case Sum(parts, rest):
+            return _nodes(rest) + sum(_nodes(part) for part, _ in parts)
+
+
+def _scaled(ends: tuple[Index, ...], factor: int) -> tuple[Index, ...]:
+    return tuple(scale(end, factor) for end in ends)
+
+
+def floor_div(index: Index, by: int) -> Index:
+    """index // by, for by >= 1; what divides goes out of the division.
+
+    (4*i + j + 9) // 4 -> i + 2 + (j + 1) // 4
+    """
+    if by == 1:
+        return index
+    if not isinstance(index, Affine):
+        return FloorDiv(index, by)
+    out = Affine(index.constant // by, tuple((n, c // by) for n, c in index.terms if c % by == 0))
+    rest = Affine(index.constant % by, tuple((n, c) for n, c in index.terms if c % by))
+    return add(out, FloorDiv(rest, by)) if rest.terms else out
+
+
+def modulo(index: Index, by: int) -> Index:
+    """index % by, for by >= 1, without the terms that divide."""
+    if by == 1:
+        return Affine()
+    if not isinstance(index, Affine):
+        return Mod(index, by)
+    rest = Affine(index.constant % by, tuple((n, c) for n, c in index.terms if c % by))
+    return Mod(rest, by) if rest.terms else rest

@@ -1,0 +1,118 @@
+"""A function of Python with loops over arrays -> the IR of kernels."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from codegen.frontend.expressions import expression
+from codegen.frontend.operands import Operand, convert, literal
+from codegen.frontend.scope import Scope
+from codegen.frontend.source_text import SourceText, source_of
+from codegen.frontend.statements import block
+from codegen.loops import typing
+from codegen.loops.index import Index, symbol
+from codegen.loops.ir import ArrayArg, Function, Local, ScalarArg, Value
+
+
+def read(function: Callable[..., Any]) -> Source:
+    """Read a function's text, once; Source.typed makes kernels of it.
+
+    def add(A, B, C):
+        for i in range(A.shape[0]):
+            C[i] = A[i] + B[i]
+
+    read(add).typed([ArrayArg("A", "f32", 1), …]) -> Function("add", …)
+
+    Raises:
+        KernelError: it has no text (typed at a prompt, made by exec), is a lambda, or has * or ** arguments.
+        TypeError: it is no function of Python.
+    """
+    text, tree = source_of(function)
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    arguments = tree.args
+    for extra in (arguments.vararg, arguments.kwarg, *arguments.kwonlyargs):
+        if extra is not None:
+            raise text.error(extra, "arguments of kernels are given by position, one name each")
+    names = tuple(argument.arg for argument in (*arguments.posonlyargs, *arguments.args))
+    return Source(function, text, tree, names)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text of a kernel, and the names of its arguments."""
+
+    function: Callable[..., Any]
+    text: SourceText
+    tree: ast.FunctionDef
+    names: tuple[str, ...]
+
+    def typed(self, arguments: Sequence[ArrayArg | ScalarArg]) -> Function:
+        """The kernel for arguments of these dtypes and ranks, in the order of the Python function.
+
+        Numbers of Python are ScalarArg(name, "weak_int"), "weak_float" or "weak_bool", which
+        codegen.loops.typing.argument makes of them: a weak 2.0 times f32 is f32. In the Function they are
+        "i64", "f64" and "i1". Arguments that are left out have their defaults, as constants.
+
+        Raises:
+            KernelError: what kernels do not do, with file, line and a caret; or a wrong number of arguments.
+        """
+        given = tuple(replace(a, name=name) for name, a in zip(self.names, arguments, strict=False))
+        scope = Scope(self.text, self.function, {}, dict.fromkeys(self.names, 1))
+        for argument in given:
+            typing.numpy_dtype(typing.concrete(argument.dtype))
+            scope.names[argument.name] = argument if isinstance(argument, ArrayArg) else _scalar(argument)
+        scope.names |= self._defaults(len(arguments))
+        body = self.tree.body
+        end = body[-1] if isinstance(body[-1], ast.Return) else None
+        last = end.value if end else None
+        try:
+            block(body[:-1] if end else body, scope, _names_in(last))
+            results = _results(last, scope)
+        except RecursionError:
+            raise self.text.error(self.tree, "expressions are nested too deep to be read") from None
+        arguments_of = tuple(replace(a, dtype=typing.concrete(a.dtype)) for a in given)
+        return Function(self.tree.name, arguments_of, tuple(scope.statements), results)
+
+    def _defaults(self, number: int) -> dict[str, Operand]:
+        """The numbers of the arguments that are left out."""
+        values = self.function.__defaults__ or ()
+        known = dict(zip(self.names[len(self.names) - len(values) :], values, strict=True))
+        missing = [name for name in self.names[number:] if name not in known]
+        if missing or number > len(self.names):
+            raise self.text.error(
+                self.tree, f"{self.tree.name} takes {len(self.names)} arguments, and {number} are given"
+            )
+        return {name: self.text.check(self.tree, literal, known[name]) for name in self.names[number:]}
+
+
+def _scalar(argument: ScalarArg) -> Operand:
+    """A number that comes with each call; integers are symbols of index expressions."""
+    dtype = argument.dtype
+    value = Local(argument.name, typing.concrete(dtype))
+    if typing.is_float(dtype) or typing.is_bool(dtype):
+        return Operand(dtype, value)
+    ends: tuple[Index, ...] = (symbol(argument.name),)
+    return Operand(dtype, value, ends, ends)
+
+
+def _names_in(node: ast.expr | None) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if node else set()
+
+
+def _results(node: ast.expr | None, scope: Scope) -> tuple[Value, ...]:
+    """The numbers that a kernel returns."""
+    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+        return ()
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    for part in parts:
+        if isinstance(part, ast.Name) and isinstance(scope.names.get(part.id), ArrayArg):
+            raise scope.error(part, f"{part.id} is written in place\nkernels return numbers, or nothing")
+    operands = [expression(part, scope) for part in parts]
+    return tuple(
+        scope.text.check(part, convert, operand, typing.concrete(operand.dtype))
+        for part, operand in zip(parts, operands, strict=True)
+    )

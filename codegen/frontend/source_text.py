@@ -1,0 +1,98 @@
+"""The text of a function, and the error that points into it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from codegen.errors import KernelError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """Lines of a file, those of one function.
+
+    first   the number in the file of the first of them, from 1
+    """
+
+    file: str
+    first: int
+    lines: tuple[str, ...]
+
+    def line(self, node: ast.AST) -> int:
+        """The number in the file of the line that a node begins in."""
+        return self.first + getattr(node, "lineno", 1) - 1
+
+    def error(self, node: ast.AST, message: str) -> KernelError:
+        """The error that shows a node's line with a caret under it.
+
+        subscripts that depend on data are no index expressions
+          kernels.py, line 12
+            C[i] = A[B[i]]
+                     ^
+          …
+
+        What stands behind the first line of `message` goes below the caret: what to write instead.
+        """
+        cause, *mend = message.split("\n")
+        text = self.lines[getattr(node, "lineno", 1) - 1]
+        # ast counts bytes of UTF-8.
+        before = text.encode()[: getattr(node, "col_offset", 0)].decode(errors="replace")
+        margin = len(text) - len(text.lstrip())
+        caret = " " * max(0, len(before) - margin) + "^"
+        lines = [cause, f"  {self.file}, line {self.line(node)}", f"    {text.strip()}", f"    {caret}"]
+        return KernelError("\n".join([*lines, *(f"  {line}" for line in mend)]))
+
+    def check(self, node: ast.AST, run: Callable[..., T], *arguments: object) -> T:
+        """What `run` returns; a KernelError that knows no place gets this node's."""
+        try:
+            return run(*arguments)
+        except KernelError as error:
+            raise self.error(node, str(error)) from None
+
+
+def source_of(function: Callable[..., object]) -> tuple[SourceText, ast.FunctionDef]:
+    """A function's text and its tree.
+
+    Raises:
+        KernelError: it has no source (typed at a prompt, made by exec), or is a lambda or a coroutine.
+        TypeError: it is no function of Python.
+    """
+    function = inspect.unwrap(function)
+    if not inspect.isfunction(function):
+        raise TypeError(f"a kernel is made of a function of Python, not of a {type(function).__name__}")
+    name = function.__name__
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError, SyntaxError, IndexError):
+        raise KernelError(
+            f"{name} has no source to read\n"
+            "  functions typed at a prompt or made by exec have none; put it into a file"
+        ) from None
+    text = SourceText(
+        function.__code__.co_filename, first, tuple(textwrap.dedent("".join(lines)).splitlines())
+    )
+    if name == "<lambda>":
+        raise KernelError(
+            f"a lambda is no kernel\n  {text.file}, line {first}\n  write it as a function: def …"
+        )
+    return text, _definition(name, text)
+
+
+def _definition(name: str, text: SourceText) -> ast.FunctionDef:
+    try:
+        body = ast.parse("\n".join(text.lines)).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        body = []
+    if body and isinstance(body[0], ast.FunctionDef) and body[0].name == name:
+        return body[0]
+    raise KernelError(
+        f"{name} cannot be read as a function\n  {text.file}, line {text.first}\n"
+        "  a kernel is one function, def …, whose text stands in the file as it was loaded"
+    )

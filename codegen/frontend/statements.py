@@ -1,0 +1,334 @@
+"""Statements of Python -> loops, lets and stores."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from codegen.frontend.carried import finish, join
+from codegen.frontend.expressions import (
+    BINARY,
+    array_of,
+    element,
+    expression,
+    not_an_index,
+    sizes,
+)
+from codegen.frontend.liveness import assigned, live_after, live_before
+from codegen.frontend.operands import Operand, apply, convert, indexed, literal, truth
+from codegen.frontend.scope import Missing, Scope
+from codegen.loops import typing
+from codegen.loops.index import Affine, Index, add, scale, symbol
+from codegen.loops.ir import COMBINERS, ArrayArg, For, Load, Local, Op, Store, Value
+
+
+def block(statements: Sequence[ast.stmt], scope: Scope, live: set[str]) -> None:
+    """Read statements into `scope`; `live`: the names that are read behind them.
+
+    Raises:
+        KernelError: what kernels do not do, with a caret under it.
+    """
+    for statement, after in zip(statements, live_after(statements, live), strict=True):
+        match statement:
+            case ast.For():
+                _loop(statement, scope, after)
+            case ast.Assign(targets, value):
+                for target in targets[1:]:
+                    raise scope.error(target, "kernels set one name at a time")
+                _assign(targets[0], value, scope)
+            case ast.AnnAssign(target, _, value) if value is not None:
+                _assign(target, value, scope)
+            case ast.AugAssign():
+                _update(statement, scope)
+            case ast.If():
+                _branch(statement, scope, after)
+            case ast.Pass() | ast.Expr(ast.Constant(str())):
+                pass
+            case ast.Return():
+                raise scope.error(statement, "return is the last statement of a kernel, behind its loops")
+            case _:
+                raise scope.error(statement, f"kernels know no {_named(statement)}\n{_MEND}")
+
+
+_MEND = "they are for loops over range(), assignments and `x if c else y`"
+
+
+def _named(statement: ast.stmt) -> str:
+    names = {"FunctionDef": "functions inside", "ClassDef": "classes", "Expr": "expressions without effect"}
+    return names.get(type(statement).__name__, type(statement).__name__.lower())
+
+
+def _assign(target: ast.expr, value: ast.expr, scope: Scope) -> None:
+    match target:
+        case ast.Name(name):
+            _name(name, target, expression(value, scope), scope)
+        case ast.Subscript():
+            array, subscripts = element(target, scope)
+            _store(target, array, subscripts, expression(value, scope), scope)
+        case ast.Tuple(names) if all(isinstance(name, ast.Name) for name in names):
+            found = _several(value, scope)
+            if len(found) != len(names):
+                raise scope.error(target, f"{len(names)} names for {len(found)} values")
+            given = [scope.let("pair", one) for one in found]
+            for each, one in zip(names, given, strict=True):
+                assert isinstance(each, ast.Name), "checked above"
+                _name(each.id, each, one, scope)
+        case _:
+            raise scope.error(target, "kernels set names and elements of arrays")
+
+
+def _several(value: ast.expr, scope: Scope) -> tuple[Operand, ...]:
+    """What stands on the right of `M, N = …`."""
+    if isinstance(value, ast.Tuple):
+        return tuple(expression(one, scope) for one in value.elts)
+    if isinstance(value, ast.Attribute) and value.attr == "shape":
+        return sizes(array_of(value, scope))
+    raise scope.error(value, "several names take several values, or a shape")
+
+
+def _name(name: str, node: ast.AST, operand: Operand, scope: Scope) -> None:
+    before = scope.names.get(name)
+    if isinstance(before, ArrayArg):
+        raise scope.error(node, f"{name} is an array; give what you compute another name")
+    if name in scope.indices:
+        raise scope.error(node, f"{name} is the index of a loop")
+    scope.names[name] = scope.let(name, operand)
+
+
+def _store(
+    node: ast.AST, array: ArrayArg, subscripts: tuple[Index, ...], operand: Operand, scope: Scope
+) -> None:
+    """C[i] = x; where x is C[i] combined with something the store says so."""
+    value = scope.text.check(node, convert, operand, array.dtype)
+    combiner, rest = _accumulated(Load(array.name, subscripts, array.dtype), value)
+    scope.statements.append(Store(array.name, subscripts, rest, accumulate=combiner))
+
+
+def _accumulated(old: Load, value: Value) -> tuple[str, Value]:
+    """C[i] + x -> "add", x. C[i] - x -> "add", -x, which is the same number. Others: "" and themselves."""
+    match value:
+        case Op(name, (one, two), dtype) if name in COMBINERS:
+            if one == old and dtype == old.dtype:
+                return name, two
+            if two == old and dtype == old.dtype:
+                return name, one
+        case Op("sub", (one, two), dtype) if one == old and dtype == old.dtype:
+            return "add", Op("neg", (two,), dtype)
+    return "", value
+
+
+def _update(node: ast.AugAssign, scope: Scope) -> None:
+    """t += x and C[i] += x."""
+    if type(node.op) not in BINARY:
+        raise scope.error(node, "kernels know no matrix product of scalars")
+    op = BINARY[type(node.op)]
+    match node.target:
+        case ast.Name(name):
+            old = expression(ast.copy_location(ast.Name(name, ast.Load()), node.target), scope)
+            _name(name, node, scope.text.check(node, apply, op, old, expression(node.value, scope)), scope)
+        case ast.Subscript():
+            array, subscripts = element(node.target, scope)
+            old = Operand(array.dtype, Load(array.name, subscripts, array.dtype))
+            found = scope.text.check(node, apply, op, old, expression(node.value, scope))
+            _store(node, array, subscripts, found, scope)
+        case _:
+            raise scope.error(node.target, "kernels set names and elements of arrays")
+
+
+def _branch(node: ast.If, scope: Scope, live: set[str]) -> None:
+    """if c: t = x  ->  t = x if c else t. Both sides are computed."""
+    test = expression(node.test, scope)
+    if test.literal is not None:
+        block(node.body if test.literal else node.orelse, scope, live)
+        return
+    for inner in (*node.body, *node.orelse):
+        target = inner.targets[0] if isinstance(inner, ast.Assign) else getattr(inner, "target", inner)
+        if not isinstance(inner, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.If | ast.Pass):
+            raise scope.error(inner, f"under an if kernels set locals\n{_ELSE}")
+        if not isinstance(target, ast.Name) and not isinstance(inner, ast.If | ast.Pass):
+            raise scope.error(target, f"under an if kernels set locals\n{_ELSE}")
+    condition = scope.let("tested", Operand("i1", scope.text.check(node.test, truth, test)))
+    before = dict(scope.names)
+    sides = []
+    for body in (node.body, node.orelse):
+        scope.names = dict(before)
+        block(body, scope, live)
+        sides.append(scope.names)
+    scope.names = before
+    for name in assigned([node]):
+        then, otherwise = (side.get(name, Missing(f"{name} has a value only under an if")) for side in sides)
+        if isinstance(then, Operand) and isinstance(otherwise, Operand):
+            found = scope.text.check(node, apply, "select", condition, then, otherwise)
+            scope.names[name] = scope.let(name, found)
+        else:
+            scope.names[name] = Missing(f"{name} has a value only on one side of an if")
+
+
+_ELSE = "elements are set by C[i] = x if c else C[i]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """What stands behind `in`: range(…), and what was said about it."""
+
+    call: ast.Call
+    parallel: bool = False
+    reduction: bool = False
+
+
+def _range(node: ast.expr, scope: Scope) -> _Range:
+    """Take tj.parallel(…) and tj.reduction(…) off a range(…)."""
+    if isinstance(node, ast.Call):
+        function = scope.object(node.func)
+        if function is range and not node.keywords and 1 <= len(node.args) <= 3:
+            return _Range(node)
+        name = getattr(function, "__name__", "")
+        if name in ("parallel", "reduction") and len(node.args) == 1:
+            inner = _range(node.args[0], scope)
+            return _Range(
+                inner.call, inner.parallel or name == "parallel", inner.reduction or name == "reduction"
+            )
+    raise scope.error(
+        node, "loops of kernels go over range(…)\nwrite for i in range(A.shape[0]), and A[i] in it"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """A loop's bounds going up, and the number that its index is in the text."""
+
+    lower: tuple[Index, ...]
+    upper: tuple[Index, ...]
+    step: int
+    number: Index
+
+
+def _bounds(call: ast.Call, name: str, scope: Scope) -> _Bounds:
+    """The bounds of range(…).
+
+    range(n - 1, -1, -1) -> from 0 below n, and the index of the text is n - 1 less that of the loop
+    """
+    operands = [expression(argument, scope) for argument in call.args]
+    start, stop = (literal(0), operands[0]) if len(operands) == 1 else operands[:2]
+    first, last = (call.args[0], call.args[0]) if len(operands) == 1 else call.args[:2]
+    step = operands[2].literal if len(operands) == 3 else 1
+    if not isinstance(step, int) or isinstance(step, bool) or not 0 < abs(step) < 2**31:
+        raise scope.error(call.args[-1], "a step is a number that stands in the text, and not 0")
+    if step > 0:
+        lower = _ends(start, start.largest, first, "largest", scope)
+        return _Bounds(lower, _ends(stop, stop.least, last, "least", scope), step, symbol(name))
+    if start.index is None:
+        raise scope.error(first, not_an_index(start, first, "where a loop that counts down begins"))
+    ends = _ends(stop, stop.largest, last, "largest", scope)
+    upper = tuple(add(start.index, scale(end, -1)) for end in ends)
+    return _Bounds((Affine(),), upper, -step, add(start.index, scale(symbol(name), -1)))
+
+
+def _ends(
+    operand: Operand, ends: tuple[Index, ...], node: ast.expr, what: str, scope: Scope
+) -> tuple[Index, ...]:
+    if ends:
+        return ends
+    if operand.least or operand.largest:
+        other = "max()" if what == "largest" else "min()"
+        raise scope.error(node, f"here a bound is the {what} of index expressions: {other} of them")
+    raise scope.error(node, not_an_index(operand, node, "a bound"))
+
+
+def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:
+    """One loop. Locals that go from one iteration to the next, or out of it, are carried."""
+    if node.orelse:
+        raise scope.error(node.orelse[0], "loops of kernels have no else")
+    if not isinstance(node.target, ast.Name):
+        raise scope.error(node.target, "a loop of a kernel has one index")
+    if node.target.id in scope.indices or isinstance(scope.names.get(node.target.id), ArrayArg):
+        raise scope.error(node.target, f"{node.target.id} is taken; give this index another name")
+    said = _range(node.iter, scope)
+    index = scope.fresh(node.target.id)
+    bounds = _bounds(said.call, index, scope)
+    inner, types, names = _settle(node, scope, bounds, live)
+    starts = {
+        name: scope.text.check(node, convert, scope.names[name], typing.concrete(types[name]))
+        for name in names
+    }
+    updates = {
+        name: scope.text.check(node, convert, inner.names[name], typing.concrete(types[name]))
+        for name in names
+    }
+    body, carried = finish(inner.statements, names, starts, updates)
+    if said.reduction and not any(c.combiner for c in carried) and not _accumulates(body):
+        raise scope.error(node.iter, "nothing is reduced in this loop\nwrite acc += x, or C[i] += x, in it")
+    for each in carried:
+        if said.parallel and not each.combiner:
+            text = next(name for name, given in names.items() if given == each.name)
+            raise scope.error(
+                node.iter, f"{text} goes from one iteration to the next: the loop is not parallel"
+            )
+    scope.statements.append(
+        For(
+            index,
+            bounds.lower,
+            bounds.upper,
+            bounds.step,
+            body,
+            carried,
+            said.parallel,
+            line=scope.text.line(node),
+        )
+    )
+    for name in [node.target.id, *assigned(node.body)]:
+        scope.names[name] = Missing(f"{name} has a value only inside of the loop above")
+    for name, given in names.items():
+        scope.names[name] = Operand(types[name], Local(given, typing.concrete(types[name])))
+
+
+def _settle(
+    node: ast.For, scope: Scope, bounds: _Bounds, live: set[str]
+) -> tuple[Scope, dict[str, str], dict[str, str]]:
+    """The body, read with dtypes of the carried locals that it leaves as they are; their dtypes and names."""
+    assert isinstance(node.target, ast.Name), "checked by _loop"
+    again = live | live_before(node.body, live)
+    candidates = [name for name in assigned(node.body) if name in again]
+    started = {name: scope.names[name] for name in candidates if isinstance(scope.names.get(name), Operand)}
+    types = {name: operand.dtype for name, operand in started.items() if isinstance(operand, Operand)}
+    names = {name: scope.fresh(name) for name in types}
+    taken = dict(scope.taken)
+    while True:
+        scope.taken.clear()
+        scope.taken.update(taken)
+        inner = scope.inside()
+        inner.names[node.target.id] = indexed(bounds.number)
+        inner.indices = scope.indices | {node.target.id}
+        for name, given in names.items():
+            inner.names[name] = Operand(types[name], Local(given, typing.concrete(types[name])))
+        block(node.body, inner, again)
+        left = {name: _left(name, inner, node) for name in names}
+        joined = {name: join(types[name], left[name]) for name in names}
+        if joined == types:
+            break
+        types = joined
+    for name, dtype in left.items():
+        if dtype not in typing.WEAK and dtype != types[name]:
+            raise scope.error(
+                node,
+                f"{name} is {types[name]} before the loop and {dtype} behind an iteration\n"
+                "let it begin with that dtype, or convert what it becomes",
+            )
+    return inner, types, names
+
+
+def _left(name: str, inner: Scope, node: ast.For) -> str:
+    """The dtype that a body leaves a carried local with."""
+    found = inner.names[name]
+    if isinstance(found, Operand):
+        return found.dtype
+    raise inner.error(node, found.why if isinstance(found, Missing) else f"{name} is an array")
+
+
+def _accumulates(body: Sequence[object]) -> bool:
+    return any(
+        (isinstance(s, Store) and bool(s.accumulate))
+        or (isinstance(s, For) and (_accumulates(s.body) or any(c.combiner for c in s.carried)))
+        for s in body
+    )

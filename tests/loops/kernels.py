@@ -1,0 +1,526 @@
+# ruff: noqa: N803, N806
+"""Small functions with loops: what the reader, the interpreter and Python itself are compared on.
+
+Each row: the function and what it is called with. Outputs are filled with 7, so that what must not be written
+shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+HALF = 0.5
+SHIFT = np.int32(3)
+SEED = 20261121
+
+
+def parallel(iterator):
+    return iterator
+
+
+def reduction(iterator):
+    return iterator
+
+
+def numbers(shape: Any, dtype: Any, *, low: float = -8, high: float = 8) -> np.ndarray:
+    """Random numbers, the same for the same arguments."""
+    shape = shape if isinstance(shape, tuple) else (shape,)
+    dtype = np.dtype(dtype)
+    random = np.random.default_rng([SEED, *shape, ord(dtype.char)])
+    if dtype.kind == "b":
+        return random.integers(0, 2, shape).astype(dtype)
+    if dtype.kind in "iu":
+        low = 0 if dtype.kind == "u" else low
+        return random.integers(int(low), int(high) + 1, shape).astype(dtype)
+    return random.uniform(low, high, shape).astype(dtype)
+
+
+def out(shape: Any, dtype: Any) -> np.ndarray:
+    return np.full(shape, 7, dtype)
+
+
+@dataclass(frozen=True)
+class Row:
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        kinds = [
+            a.dtype.name if isinstance(a, np.ndarray | np.generic) else type(a).__name__
+            for a in self.arguments
+        ]
+        return f"{self.function.__name__}({', '.join(kinds)})"
+
+
+def add(A, B, C):
+    for i in range(A.shape[0]):
+        C[i] = A[i] + B[i]
+
+
+def add_2d(A, B, C):
+    M, N = A.shape
+    for i in range(M):
+        for j in range(N):
+            s = A[i, j] + B[i, j]
+            C[i, j] = (s + 1.0) + (s + 2.0)
+
+
+def saxpy(alpha, X, Y):
+    for i in range(len(X)):
+        Y[i] += alpha * X[i]
+
+
+def dot(A, B):
+    acc = 0.0
+    for i in range(A.shape[0]):
+        acc += A[i] * B[i]
+    return acc
+
+
+def total_and_product(A):
+    total = 0
+    product = 1
+    for i in range(A.shape[0]):
+        total += A[i]
+        product *= A[i]
+    return total, product
+
+
+def count(A, limit):
+    found = 0
+    for i in range(A.shape[0]):
+        found += 1 if A[i] > limit else 0
+    return found
+
+
+def least_and_largest(A):
+    low = math.inf
+    high = -math.inf
+    for i in range(A.shape[0]):
+        low = min(low, A[i])
+        high = max(A[i], high)
+    return low, high
+
+
+def bits(A, B, C):
+    every = -1
+    some = 0
+    odd = 0
+    for i in range(A.shape[0]):
+        C[i] = (A[i] & B[i]) | ((A[i] ^ 5) << 1)
+        every &= A[i]
+        some |= A[i]
+        odd ^= ~B[i] >> SHIFT
+    return every, some, odd
+
+
+def matmul(A, B, C):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            s = 0.0
+            for k in range(A.shape[1]):
+                s += A[i, k] * B[k, j]
+            C[i, j] = s
+
+
+def matmul_in_place(A, B, C):
+    for i in range(C.shape[0]):
+        for k in range(A.shape[1]):
+            for j in range(C.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+def transpose(A, B):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            B[j, i] = A[i, j]
+
+
+def row_sums(A, S):
+    for i in range(A.shape[0]):
+        S[i] = 0
+        for j in range(A.shape[1]):
+            S[i] += A[i, j]
+
+
+def broadcast(A, B, C):
+    for i in range(A.shape[0]):
+        b = B[i]
+        for j in range(A.shape[1]):
+            C[i, j] = A[i, j] + b
+
+
+def strided(A, C):
+    for i in range(C.shape[0] // 2):
+        C[2 * i] = A[2 * i + 1]
+
+
+def every_third(A, C):
+    for i in range(1, A.shape[0], 3):
+        C[i] = A[i] * i
+
+
+def backwards(A, C):
+    for i in range(A.shape[0] - 1, -1, -1):
+        C[A.shape[0] - 1 - i] = A[i]
+
+
+def backwards_by_two(A, C):
+    for i in range(A.shape[0] - 1, 1, -2):
+        C[i] = A[i - 1] + C[i - 2]
+
+
+def triangle(A, C):
+    for i in range(A.shape[0]):
+        for j in range(i + 1):
+            C[i, j] = A[i, j] - A[j, i]
+
+
+def band(A, C):
+    n = A.shape[0]
+    for i in range(n):
+        for j in range(max(0, i - 1), min(n, i + 2)):
+            C[i, j] = A[i, j]
+
+
+def clipped_ends(A, C, n):
+    first = max(1, n - 4)
+    last = min(n + 4, A.shape[0]) - 1
+    for i in range(first, last):
+        C[i] = A[i - 1] + A[i + 1]
+
+
+def floor_and_mod(A, C):
+    for i in range(C.shape[0]):
+        C[i] = A[i // 4 + i % 3]
+
+
+def tiled(A, C):
+    for i in range(A.shape[0]):
+        C[(i // 4) * 4 + (i + 1) % 4] = A[i]
+
+
+def carried_distance(A):
+    for i in range(4, A.shape[0]):
+        A[i] = A[i - 4] + 1
+
+
+def forward(A):
+    for i in range(A.shape[0] - 1):
+        A[i] = A[i + 1] * 2
+
+
+def prefix(A, C):
+    acc = 0
+    for i in range(A.shape[0]):
+        acc += A[i]
+        C[i] = acc
+    return acc
+
+
+def horner(X, C, Y):
+    for i in range(X.shape[0]):
+        y = 0.0
+        for k in range(C.shape[0]):
+            y = y * X[i] + C[k]
+        Y[i] = y
+
+
+def last_of(A):
+    last = A[0]
+    for i in range(A.shape[0]):
+        t = A[i] * 2
+        last = t
+    return last
+
+
+def reassigned(A, C):
+    for i in range(A.shape[0]):
+        t = A[i]
+        t = t * t
+        t += 1
+        u, v = t, -t
+        C[i] = u if u > 10 else v
+    for i in range(A.shape[0]):
+        t = C[i]
+        C[i] = t - 1
+
+
+def steps_of_types(A, B, C):
+    for i in range(A.shape[0]):
+        C[i] = (A[i] * HALF + B[i]) / 3
+
+
+def division(A, B, C):
+    for i in range(A.shape[0]):
+        C[i] = A[i] // B[i] + A[i] % B[i]
+
+
+def with_index(A, C):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            C[i, j] = A[i, j] * (i * j + 1) + i / (j + 1)
+
+
+def chosen(A, B, C):
+    for i in range(A.shape[0]):
+        C[i] = A[i] if (0 <= A[i] < 4 and not B[i] > 2) or i % 2 == 0 else -B[i]
+
+
+def relu(A, C):
+    for i in range(A.shape[0]):
+        C[i] = max(A[i], 0.0)
+
+
+def nan_order(A, B, C, D):
+    for i in range(A.shape[0]):
+        C[i] = max(A[i], B[i])
+        D[i] = min(B[i], A[i], 0.0)
+
+
+def numpys(A, B, C):
+    for i in range(A.shape[0]):
+        C[i] = np.maximum(A[i], np.minimum(B[i], 2)) + np.sqrt(np.abs(A[i])) * np.where(
+            A[i] > B[i], 1.0, A[i]
+        )
+
+
+def transcendental(A, C):
+    for i in range(A.shape[0]):
+        C[i] = np.exp(-A[i] * A[i]) + np.sin(A[i]) * np.arctan2(A[i], 2.0) + A[i] ** 2
+
+
+def maths(A, C):
+    for i in range(A.shape[0]):
+        C[i] = math.sqrt(abs(A[i])) + math.fabs(A[i]) * math.pi
+
+
+def casts(A, B, C):
+    for i in range(A.shape[0]):
+        B[i] = int(A[i]) + np.int8(i)
+        C[i] = float(B[i]) + A[i].astype(np.float32)
+
+
+def narrowing(A, C):
+    for i in range(A.shape[0]):
+        C[i] = A[i] * 1.5
+
+
+def flags(A, C):
+    every = True
+    some = False
+    for i in range(A.shape[0]):
+        C[i] = A[i] > 0
+        every = every and A[i] > -9
+        some = some or A[i] == 3
+    return every, some
+
+
+def branches(A, C):
+    best = -100
+    place = 0
+    for i in range(A.shape[0]):
+        sign = 1
+        if A[i] < 0:
+            sign = -1
+        elif A[i] == 0:
+            sign = 0
+        if A[i] > best:
+            best = A[i]
+            place = i
+        C[i] = sign
+    return best, place
+
+
+def imperfect(A, B, C):
+    for i in range(A.shape[0]):
+        C[i, 0] = B[i]
+        for j in range(1, A.shape[1]):
+            C[i, j] = A[i, j] + C[i, j - 1]
+        B[i] = C[i, -1]
+
+
+def whole_sum(A):
+    acc = 0.0
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            acc += A[i, j]
+            acc -= A[i, 0]
+    return acc
+
+
+def annotated(A, C):
+    acc = 0
+    for i in parallel(range(A.shape[0])):
+        C[i] = A[i]
+    for i in reduction(range(A.shape[0])):
+        acc += A[i]
+    return acc
+
+
+def by_number(A, C, n, alpha):
+    n = n + 1
+    for i in range(n):
+        C[i] = A[n - 1 - i] * alpha
+    return n * 2
+
+
+def chained(A, C):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            C[i][j] = A[i][j]
+
+
+def never(A, C):
+    t = 3
+    for i in range(5, 5):
+        C[i] = A[i]
+        t = t + 1
+    for i in range(A.shape[0], 0):
+        C[i] = A[i]
+    return t
+
+
+def scalar_only(x, n):
+    y = x
+    for _ in range(n):
+        y = y * x + 1
+    return y
+
+
+def stencil(A, C):
+    for t in range(3):
+        for i in range(1, A.shape[0] - 1):
+            C[i] = (A[i - 1] + 2 * A[i] + A[i + 1]) / 4
+        for i in range(1, A.shape[0] - 1):
+            A[i] = C[i] + t
+
+
+def shadowed(A, C):
+    for i in range(A.shape[0]):
+        t = A[i, 0]
+        for j in range(A.shape[1]):
+            t = A[i, j] + 1
+            C[i, j] = t
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            C[i, j] = C[i, j] * 2
+
+
+def tests(A, C):
+    for i in range(A.shape[0]):
+        C[i] = 1 if np.isnan(A[i]) else 2 if np.isinf(A[i]) else 3 if np.isfinite(A[i]) else 4
+
+
+def pairs(A, C):
+    for i in range(0, A.shape[0] - 1, 2):
+        a, b = A[i + 1], A[i]
+        C[i] = a
+        C[i + 1] = b
+
+
+def swapped(n):
+    a, b = 0, 1
+    for _ in range(n):
+        a, b = b, a + b
+    return a
+
+
+def small_types(A, B, C):
+    for i in range(A.shape[0]):
+        C[i] = A[i] * B[i] + A[i] - 100
+
+
+def compared_beyond(A, C):
+    for i in range(A.shape[0]):
+        C[i] = 1 if A[i] < 300 else 0
+        C[i] += 1 if A[i] > i - 2 else 0
+
+
+SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5, 1e30], np.float32)
+
+ROWS = [
+    *(
+        Row(add, (numbers(33, a), numbers(33, b), out(33, c)))
+        for a, b, c in ["fff", "fdf", "bhi", "ifd", "eef", "BBB"]
+    ),
+    Row(add_2d, (numbers((5, 9), "f"), numbers((5, 9), "f"), out((5, 9), "f"))),
+    Row(saxpy, (2.1, numbers(9, "f"), numbers(9, "f"))),
+    Row(saxpy, (np.float64(2.1), numbers(9, "f"), numbers(9, "f"))),
+    Row(saxpy, (3, numbers(9, "h"), numbers(9, "h"))),
+    Row(saxpy, (0.1, numbers(9, "e"), numbers(9, "e"))),
+    *(Row(dot, (numbers(50, a), numbers(50, b))) for a, b in ["ff", "dd", "fd", "ii", "ee", "bb"]),
+    *(Row(total_and_product, (numbers(20, a, low=1, high=3),)) for a in "fdiBbl"),
+    Row(count, (numbers(30, "f"), 0.5)),
+    *(Row(least_and_largest, (a,)) for a in (numbers(30, "f"), numbers(30, "d"), SPECIAL, SPECIAL[::-1])),
+    *(Row(bits, (numbers(20, a), numbers(20, a), out(20, a))) for a in "ihlb"),
+    *(Row(matmul, (numbers((4, 5), a), numbers((5, 6), a), out((4, 6), a))) for a in "fdie"),
+    Row(matmul_in_place, (numbers((4, 5), "f"), numbers((5, 6), "f"), out((4, 6), "f"))),
+    Row(matmul_in_place, (numbers((4, 5), "f"), numbers((5, 6), "d"), out((4, 6), "f"))),
+    Row(transpose, (numbers((4, 7), "f"), out((7, 4), "f"))),
+    Row(transpose, (numbers((7, 4), "f").T, out((7, 4), "f"))),
+    Row(row_sums, (numbers((4, 7), "f"), out(4, "f"))),
+    Row(row_sums, (numbers((4, 7), "f"), out(4, "d"))),
+    Row(broadcast, (numbers((4, 7), "f"), numbers(4, "f"), out((4, 7), "f"))),
+    Row(strided, (numbers(20, "f"), out(20, "f"))),
+    Row(every_third, (numbers(20, "f"), out(20, "f"))),
+    Row(every_third, (numbers(20, "i"), out(20, "d"))),
+    Row(backwards, (numbers(20, "f"), out(20, "f"))),
+    Row(backwards_by_two, (numbers(19, "f"), out(19, "f"))),
+    Row(backwards_by_two, (numbers(20, "f")[::-1], out(20, "f"))),
+    Row(triangle, (numbers((6, 6), "f"), out((6, 6), "f"))),
+    Row(band, (numbers((6, 6), "f"), out((6, 6), "f"))),
+    *(Row(clipped_ends, (numbers(20, "f"), out(20, "f"), n)) for n in (3, 7, 19, np.int32(18))),
+    Row(floor_and_mod, (numbers(10, "f"), out(20, "f"))),
+    Row(tiled, (numbers(24, "f"), out(24, "f"))),
+    Row(carried_distance, (numbers(30, "f"),)),
+    Row(forward, (numbers(30, "i"),)),
+    Row(prefix, (numbers(30, "f"), out(30, "f"))),
+    Row(prefix, (numbers(30, "i"), out(30, "f"))),
+    Row(horner, (numbers(9, "f"), numbers(6, "f"), out(9, "f"))),
+    Row(last_of, (numbers(9, "f"),)),
+    Row(reassigned, (numbers(9, "f"), out(9, "f"))),
+    *(
+        Row(steps_of_types, (numbers(9, a), numbers(9, b), out(9, c)))
+        for a, b, c in ["fff", "iif", "fdf", "bed", "lfd"]
+    ),
+    *(
+        Row(division, (numbers(9, a), numbers(9, b), out(9, c)))
+        for a, b, c in ["fff", "iii", "idd", "bBh", "BBB"]
+    ),
+    Row(with_index, (numbers((4, 7), "f"), out((4, 7), "f"))),
+    Row(with_index, (numbers((4, 7), "i"), out((4, 7), "d"))),
+    Row(chosen, (numbers(30, "f"), numbers(30, "f", low=-3), out(30, "f"))),
+    Row(relu, (SPECIAL, out(8, "f"))),
+    Row(nan_order, (SPECIAL, SPECIAL[::-1].copy(), out(8, "f"), out(8, "f"))),
+    *(Row(numpys, (numbers(9, a), numbers(9, b), out(9, "d"))) for a, b in ["ff", "dd", "ii", "bf", "ee"]),
+    *(Row(transcendental, (numbers(9, a), out(9, "d"))) for a in "fde"),
+    Row(maths, (numbers(9, "d"), out(9, "d"))),
+    Row(maths, (numbers(9, "i"), out(9, "d"))),
+    Row(casts, (numbers(9, "d"), out(9, "i"), out(9, "f"))),
+    *(Row(narrowing, (numbers(9, a), out(9, b))) for a, b in ["fi", "de", "ib", "df"]),
+    Row(flags, (numbers(9, "f"), out(9, "?"))),
+    Row(flags, (numbers(9, "i"), out(9, "i"))),
+    Row(branches, (numbers(30, "f"), out(30, "i"))),
+    Row(imperfect, (numbers((4, 7), "f"), numbers(4, "f"), out((4, 7), "f"))),
+    Row(whole_sum, (numbers((4, 7), "f"),)),
+    Row(annotated, (numbers(9, "i"), out(9, "i"))),
+    Row(by_number, (numbers(9, "f"), out(9, "f"), 5, 0.3)),
+    Row(by_number, (numbers(9, "f"), out(9, "f"), np.int16(5), np.float32(0.3))),
+    Row(chained, (numbers((4, 7), "f"), out((4, 7), "f"))),
+    Row(never, (numbers(9, "f"), out(9, "f"))),
+    Row(scalar_only, (1.25, 6)),
+    Row(scalar_only, (np.float32(1.1), 6)),
+    Row(stencil, (numbers(12, "f"), out(12, "f"))),
+    Row(shadowed, (numbers((3, 4), "f"), out((3, 4), "f"))),
+    Row(tests, (SPECIAL, out(8, "i"))),
+    Row(pairs, (numbers(9, "f"), out(9, "f"))),
+    Row(swapped, (20,)),
+    *(Row(small_types, (numbers(9, a), numbers(9, b), out(9, c))) for a, b, c in ["bbb", "hhh", "bhi"]),
+    *(Row(compared_beyond, (numbers(9, a), out(9, "i"))) for a in "Bbif"),
+]
