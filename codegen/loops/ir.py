@@ -91,7 +91,8 @@ class Op:
     add sub mul div floordiv mod pow neg abs min max and or xor not shl shr | eq ne lt le gt ge |
     select(condition, then, otherwise) | cast | sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos
     atan atan2 sinh cosh tanh asinh acosh atanh cbrt hypot floor ceil trunc rint copysign fma
-    broadcast (scalar to super-vector)
+    broadcast (a scalar to a super-vector; or a super-vector of the outer loops, whose dimensions are then the
+    first of the result, along those of the inner loops: its element [a] stands in every lane [a, b])
     """
 
     name: str

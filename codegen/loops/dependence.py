@@ -1,0 +1,172 @@
+"""Which iterations may run as lanes together: dependences between accesses, decided by linear inequalities.
+
+In a super-vector each statement runs for all its lanes before the next one does, and what it loads is loaded
+before anything is stored. Iterations i and i + d of the scalar loop, d less than the size, may then meet in
+one super-vector, and whatever the scalar loop does later must still come later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from codegen.loops.accesses import Access, Loop
+from codegen.loops.feasible import feasible
+from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, affine, symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """What stands in the way of lanes: `later` must follow `earlier`, but in lanes it would not.
+
+    loop    the number of the vectorised loop that carries it
+    """
+
+    loop: int
+    earlier: Access
+    later: Access
+
+    def __str__(self) -> str:
+        words = {
+            (True, False): "is written and {} read",
+            (False, True): "is read and {} written",
+            (True, True): "is written and {} written",
+        }[self.earlier.stores, self.later.stores]
+        index = next(loop.node.index for loop in self.earlier.loops if loop.number == self.loop)
+        return (
+            f"{self.earlier} {words.format(self.later)} in a later iteration of {index} of the super-vector"
+        )
+
+
+@dataclass(slots=True)
+class _System:
+    """Equations and inequalities that are being written down."""
+
+    zero: list[Affine]
+    not_negative: list[Affine]
+    made: int = 0
+
+    def feasible(self, zero: Sequence[Affine] = (), not_negative: Sequence[Affine] = ()) -> bool:
+        return feasible([*self.zero, *zero], [*self.not_negative, *not_negative])
+
+    def fresh(self) -> Affine:
+        self.made += 1
+        return symbol(f"#{self.made}")
+
+
+def first_dependence(accesses: Sequence[Access], sizes: Mapping[int, int]) -> Dependence | None:
+    """The first dependence that forbids to run loops as lanes, or None where nothing does.
+
+    sizes: for the number of each loop to vectorise, how many iterations run together.
+
+        for i: A[i + 1] = A[i]      sizes {0: 4} -> A[i + 1] is written and A[i] read …
+        for i: A[i] = A[i + 1]      None: all lanes load before any stores
+        for i: A[i + 4] = A[i]      None: four iterations later it is another super-vector
+
+    Different arrays are taken to be different memory. Loops that are marked as parallel carry nothing.
+    """
+    for earlier in accesses:
+        for later in accesses:
+            if earlier.array == later.array and (earlier.stores or later.stores):
+                loop = _carried_by(earlier, later, sizes)
+                if loop is not None:
+                    return Dependence(loop, earlier, later)
+    return None
+
+
+def _carried_by(earlier: Access, later: Access, sizes: Mapping[int, int]) -> int | None:
+    """The loop whose lanes would put `later` before, or at once with, an `earlier` that it must follow."""
+    common = [a for a, b in zip(earlier.loops, later.loops, strict=False) if a.number == b.number]
+    if not any(loop.number in sizes and not loop.node.parallel for loop in common):
+        return None
+    system = _same_element(earlier, later, common)
+    if not system.feasible():
+        return None
+    for level, loop in enumerate(common):
+        if loop.number not in sizes or loop.node.parallel:
+            continue
+        same_before = [_distance(outer) for outer in common[:level]]
+        together = [_distance(loop) - Affine(1), Affine(sizes[loop.number] - 1) - _distance(loop)]
+        if not system.feasible(same_before, together):
+            continue
+        follows = later.place > earlier.place
+        for zero, rows in _not_after(common[level + 1 :], sizes, follows):
+            if system.feasible([*same_before, *zero], [*together, *rows]):
+                return loop.number
+    return None
+
+
+def _not_after(
+    loops: Sequence[Loop], sizes: Mapping[int, int], follows: bool
+) -> Iterator[tuple[list[Affine], list[Affine]]]:
+    """How iterations of these loops may differ such that lanes run the later access no later."""
+    if not loops:
+        if not follows:
+            yield [], []
+        return
+    first, *rest = loops
+    distance = _distance(first)
+    yield [], [distance * -1 - Affine(1)]
+    for zero, rows in _not_after(rest, sizes, follows):
+        if first.number in sizes:
+            yield zero, [distance, Affine(sizes[first.number] - 1) - distance, *rows]
+        else:
+            yield [distance, *zero], rows
+
+
+def _distance(loop: Loop) -> Affine:
+    """Iterations of a loop from the earlier access to the later."""
+    return symbol(f"distance {loop.number}")
+
+
+def _same_element(earlier: Access, later: Access, common: Sequence[Loop]) -> _System:
+    """Both accesses are inside their loops, at one element."""
+    system = _System([], [])
+    sides = []
+    for access, mark in ((earlier, "<"), (later, ">")):
+        names = {loop.node.index: f"{loop.node.index}{mark}" for loop in access.loops}
+        for loop in access.loops:
+            _inside(loop, names, system)
+        sides.append([_linear(index, names, system) for index in access.subscripts])
+    system.zero += [a - b for a, b in zip(*sides, strict=True)]
+    for loop in common:
+        index = loop.node.index
+        here, there = symbol(f"{index}<"), symbol(f"{index}>")
+        system.zero.append(there - here - _distance(loop) * loop.node.step)
+    extents = {
+        name for row in (*system.zero, *system.not_negative) for name, _ in row.terms if ".shape" in name
+    }
+    system.not_negative += [symbol(name) for name in sorted(extents)]
+    return system
+
+
+def _inside(loop: Loop, names: Mapping[str, str], system: _System) -> None:
+    """The index of a loop is one that it takes."""
+    node = loop.node
+    index = symbol(names[node.index])
+    sign = 1 if node.step > 0 else -1
+    if sign > 0 or len(node.lower) == 1:
+        starts = [_linear(bound, names, system) for bound in node.lower]
+        system.not_negative += [(index - start) * sign for start in starts]
+        if len(starts) == 1 and abs(node.step) > 1:
+            system.zero.append(index - starts[0] - system.fresh() * node.step)
+    if sign > 0 or len(node.upper) == 1:
+        ends = [_linear(bound, names, system) for bound in node.upper]
+        system.not_negative += [(end - index) * sign - Affine(1) for end in ends]
+
+
+def _linear(index: Index, names: Mapping[str, str], system: _System) -> Affine:
+    """An index expression with its symbols renamed; divisions become numbers between inequalities."""
+    match index:
+        case Affine(constant, terms):
+            return affine(constant, [(names.get(name, name), c) for name, c in terms])
+        case FloorDiv(of, by) | Mod(of, by):
+            inner, quotient = _linear(of, names, system), system.fresh()
+            rest = inner - quotient * by
+            system.not_negative += [rest, Affine(by - 1) - rest]
+            return quotient if isinstance(index, FloorDiv) else rest
+        case Sum(pieces, rest):
+            total = _linear(rest, names, system)
+            for piece, k in pieces:
+                total = total + _linear(piece, names, system) * k
+            return total

@@ -1,0 +1,105 @@
+"""Loads and stores of super-vectors: transfers of the vector dialect, masked by the loops' bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codegen.loops.ir import ArrayArg, Load, Store, VectorShape
+from codegen.loops.mlir_names import memref, number, strided, type_of
+from codegen.loops.print_index import IndexPrinter, Names
+
+
+class TransferPrinter(IndexPrinter):
+    """Writes transfers."""
+
+    def transfer_read(self, load: Load, names: Names) -> str:
+        """A load of a super-vector."""
+        array = self.function.array(load.array)
+        kind = type_of(load.dtype, load.shape)
+        padding = self.constant(number(0, load.dtype), type_of(load.dtype))
+        if _walks_twice(load.dims):
+            where = ", ".join(self.index(s, names) for s in load.subscripts)
+            return self.foreign("read", load, [self.memrefs[load.array]], where, memref(array), kind)
+        source, where, source_kind = self.view(load, array, names)
+        how = _attributes(load.dims, array.rank)
+        return self.emit(f"vector.transfer_read {source}[{where}], {padding}{how} : {source_kind}, {kind}")
+
+    def transfer_write(self, node: Store, value: str, dtype: str, shape: VectorShape, names: Names) -> None:
+        """A store of a super-vector."""
+        array = self.function.array(node.array)
+        kind = type_of(dtype, shape)
+        if _walks_twice(node.dims):
+            where = ", ".join(self.index(s, names) for s in node.subscripts)
+            self.foreign("write", node, [value, self.memrefs[node.array]], where, memref(array), kind)
+            return
+        target, where, target_kind = self.view(node, array, names)
+        mask = "" if any(step != 1 for step in node.steps) else self.store_mask(node, shape, names)
+        how = _attributes(node.dims, array.rank)
+        self.line(f"vector.transfer_write {value}, {target}[{where}]{mask}{how} : {kind}, {target_kind}")
+
+    def store_mask(self, node: Store, shape: VectorShape, names: Names) -> str:
+        """A mask in the order of memory's dimensions; none where every lane always counts."""
+        loops = list(names.lanes)
+        if all(self.whole(name, names) for name in loops):
+            return ""
+        order = sorted((dim, k) for k, dim in enumerate(node.dims) if dim is not None)
+        counts = [
+            self.constant(str(shape[k]), "index")
+            if self.whole(loops[k], names)
+            else self.left_over(loops[k], names)
+            for _, k in order
+        ]
+        kind = type_of("i1", tuple(shape[k] for _, k in order))
+        return ", " + self.pure(f"vector.create_mask {', '.join(counts)} : {kind}", names)
+
+    def view(self, access: Load | Store, array: ArrayArg, names: Names) -> tuple[str, str, str]:
+        """What a transfer works on: the array, or a view of each so-manieth element, no lane too many."""
+        where = [self.index(s, names) for s in access.subscripts]
+        if all(step == 1 for step in access.steps):
+            return self.memrefs[access.array], ", ".join(where), memref(array)
+        counts = [self.constant("1", "index")] * array.rank
+        steps = list(counts)
+        for name, dim, step in zip(names.lanes, access.dims, access.steps, strict=True):
+            if dim is not None:
+                counts[dim] = self.left_over(name, names)
+                steps[dim] = self.constant(str(step), "index")
+        extents = "".join("?x" for _ in range(array.rank))
+        kind = f"memref<{extents}{type_of(array.dtype)}, {strided(array.rank)}>"
+        base = self.memrefs[access.array]
+        lists = "".join(f"[{', '.join(part)}]" for part in (where, counts, steps))
+        view = self.pure(f"memref.subview {base}{lists} : {memref(array)} to {kind}", names)
+        zero = self.constant("0", "index")
+        return view, ", ".join([zero] * array.rank), kind
+
+    def foreign(
+        self, what: str, access: Load | Store, operands: Sequence[str], where: str, source: str, kind: str
+    ) -> str:
+        """A transfer that MLIR's permutation maps can't say: two vector dimensions walk one subscript."""
+        dims = [-1 if dim is None else dim for dim in access.dims]
+        walks = f"dims = {dims}, steps = {list(access.steps)}"
+        arguments = ", ".join([*operands, where])
+        indices = ", ".join(["index"] * len(access.subscripts))
+        call = f'"tilejit.transfer_{what}"({arguments}) {{{walks}}}'
+        if what == "read":
+            return self.emit(f"{call} : ({source}, {indices}) -> {kind}")
+        self.line(f"{call} : ({kind}, {source}, {indices}) -> ()")
+        return ""
+
+
+def _walks_twice(dims: Sequence[int | None]) -> bool:
+    walked = [dim for dim in dims if dim is not None]
+    return len(walked) != len(set(walked))
+
+
+def _attributes(dims: Sequence[int | None], rank: int) -> str:
+    """The permutation map, unless the vector's dimensions are the last of the array's, in order."""
+    if tuple(dims) == tuple(range(rank - len(dims), rank)):
+        return ""
+    all_dims = ", ".join(f"d{k}" for k in range(rank))
+    results = ", ".join("0" if dim is None else f"d{dim}" for dim in dims)
+    inside = (
+        f"in_bounds = [{', '.join('true' if dim is None else 'false' for dim in dims)}], "
+        if None in dims
+        else ""
+    )
+    return f" {{{inside}permutation_map = affine_map<({all_dims}) -> ({results})>}}"

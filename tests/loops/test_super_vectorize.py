@@ -1,0 +1,84 @@
+"""The super-vectoriser on a table of loops: vector shapes, reasons, and the same meaning."""
+
+from __future__ import annotations
+
+import pytest
+
+from codegen.errors import KernelError
+from codegen.loops.report import CARRIED, REASONS
+from codegen.loops.super_vectorize import Vectorised, super_vectorize
+from tests.loops.build import add, function, i, j, load, number, over_m, over_n, plus, store
+from tests.loops.meaning import same_meaning
+from tests.loops.table import ROWS, Row
+
+each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+
+
+def vectorised(row: Row) -> Vectorised:
+    return super_vectorize(row.kernel, row.sizes, **row.options)  # type: ignore[arg-type]
+
+
+@each_row
+def test_shape_or_reason(row: Row) -> None:
+    made = vectorised(row)
+    outcomes = tuple(report.shape if report.vectorised else report.code for report in made.loops)
+    assert outcomes == row.expected, "\n".join(map(str, made.loops))
+    assert all(report.code in REASONS and report.text for report in made.loops)
+    if not any(report.vectorised for report in made.loops):
+        assert made.function == row.kernel
+
+
+@each_row
+@pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}], ids=str)
+def test_same_meaning(row: Row, numbers: dict[str, int]) -> None:
+    if "unknown operation" in row.name or "annotated" in row.name:
+        pytest.skip("has no meaning that lanes keep")
+    same_meaning(row.kernel, vectorised(row).function, numbers)
+
+
+def test_reasons_name_both_accesses() -> None:
+    kernel = function(over_n("i", store("A", (plus(i, 1),), load("A", i))))
+    (report,) = super_vectorize(kernel, (8,)).loops
+    assert report.code == CARRIED
+    assert report.text == "A[i + 1] is written and A[i] read in a later iteration of i of the super-vector"
+
+
+def test_pairs_to_check_at_run_time() -> None:
+    kernel = function(
+        over_n("i", store("C", (i,), add(load("A", i), load("B", i)))),
+        over_n("i", store("D", (i,), load("D", plus(i, -1)))),
+        over_n("i", over_m("j", store("E", (i, j), load("A", i)))),
+    )
+    assert super_vectorize(kernel, (8,)).checks == (("A", "C"), ("A", "E"), ("B", "C"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted", "stored", "loaded"),
+    [("shift", "shift", "C", "A"), ("shift", "mask", "A", "A"), ("scalar", "scalar", "A", "A")],
+)
+def test_shifts_only_where_iterations_may_run_twice(
+    asked: str, wanted: str, stored: str, loaded: str
+) -> None:
+    kernel = function(over_n("i", store(stored, (i,), add(load(loaded, i), number(1)))))
+    (report,) = super_vectorize(kernel, (8,), tail=asked).loops
+    assert (report.vectorised, report.tail) == (True, wanted)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "fastest", "tail", "text"),
+    [
+        ((), None, "mask", "one to three sizes"),
+        ((2, 2, 2, 2), None, "mask", "one to three sizes"),
+        ((0,), None, "mask", "positive"),
+        ((-8,), None, "mask", "positive"),
+        ((8,), (1, 0), "mask", "another length"),
+        ((8,), (-1,), "mask", "from 0"),
+        ((8,), None, "round", "tail is one of"),
+    ],
+)
+def test_wrong_arguments(
+    sizes: tuple[int, ...], fastest: tuple[int, ...] | None, tail: str, text: str
+) -> None:
+    kernel = function(over_n("i", store("C", (i,), load("A", i))))
+    with pytest.raises(KernelError, match=text):
+        super_vectorize(kernel, sizes, fastest, tail=tail)
