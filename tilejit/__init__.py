@@ -15,6 +15,7 @@ from codegen.errors import KernelError, LayoutError, LayoutIndexError, StoreErro
 from tilejit.convert import pack, unpack
 from tilejit.copies import copyto
 from tilejit.explain import Explanation, explain
+from tilejit.kernels import Kernel, KernelWarning, kernel, parallel, reduction
 from tilejit.layout.as_layout import as_layout, named_format
 from tilejit.layout.formats import formats, register_format
 from tilejit.layout.indexing import linear_index, multi_index
@@ -37,7 +38,9 @@ __all__ = [
     "BufferShape",
     "CopyPlan",
     "Explanation",
+    "Kernel",
     "KernelError",
+    "KernelWarning",
     "Layout",
     "LayoutError",
     "LayoutIndexError",
@@ -52,12 +55,15 @@ __all__ = [
     "explain",
     "formats",
     "gather_tiles",
+    "kernel",
     "linear_index",
     "make_shape",
     "multi_index",
     "named_format",
     "pack",
+    "parallel",
     "plan_copy",
+    "reduction",
     "register_format",
     "relayout",
     "scatter_tiles",

@@ -19,6 +19,7 @@ from codegen.simd import (
     pieces,
     row_groups,
     runs,
+    scalars,
     transposes,
     vectors,
 )
@@ -36,6 +37,8 @@ def routines(source: str) -> dict[str, Any]:
         found = _TRANSPOSE.fullmatch(word)
         if found:
             names[word] = transpose_routine(*found.groups())
+        elif (scalar := scalars.scalar_routine(word)) is not None:
+            names[word] = scalar
         elif word == "call_kernel":
             names[word] = calls.call_kernel
         elif word in _listed():

@@ -1,0 +1,368 @@
+"""Values of kernels of loops as Python expressions: of one element, or of pieces of a super-vector.
+
+A piece is what one register holds. What is the same in all lanes stays a number until a vector meets it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from codegen.emit.loop_names import Table, affine_text, index_text, product_text
+from codegen.errors import KernelError
+from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, symbols
+from codegen.loops.ir import ArrayArg, Const, Function, IndexValue, Load, Local, Op, Reduce, Store, Value
+
+HALVES = ("bf16", "f16")
+ELEMENT_BYTES = {"i1": 1, "bf16": 2, "f16": 2} | {f"{k}{n}": n // 8 for k in "iu" for n in (8, 16, 32, 64)}
+ELEMENT_BYTES |= {"f32": 4, "f64": 8}
+
+_INFIX = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+}
+_COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_CALLS = {"min": "minimum", "max": "maximum", "mod": "modulo", "fmod": "fmod"}
+_VECTOR_INFIX = {**_INFIX, **_COMPARE, "shl": "<<", "shr": ">>"}
+FUNCTIONS = (
+    *("abs", "floordiv", "pow"),
+    *("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos"),
+    *("atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt", "hypot", "floor", "ceil"),
+    *("trunc", "rint", "copysign", "fma"),
+)
+
+Text: TypeAlias = str | tuple[str, ...]
+"""An expression, or one for each piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The pieces that a loop over super-vectors works on at a time.
+
+    index   the loop's
+    count   lanes of a piece, a power of two
+    pieces  how many stand side by side
+    step    from lane to lane, in the index
+    live    the name of how many lanes of the only piece count, "" for all
+    """
+
+    index: str
+    count: int
+    pieces: int
+    step: int
+    live: str = ""
+
+    def shift(self, piece: int) -> int:
+        """How much further a piece begins than the first."""
+        return piece * self.count * self.step
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """What a reduction leaves behind its loop: accumulators of pieces, and one of a scalar tail or ""."""
+
+    pieces: tuple[str, ...]
+    rest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What names mean where an expression stands."""
+
+    function: Function
+    table: Table
+    indices: dict[str, str] = field(default_factory=dict)
+    held: dict[str, Text | Partial] = field(default_factory=dict)
+    lanes: Lanes | None = None
+
+    def index(self, index: Index, piece: int = 0) -> str:
+        """An index expression at the first lane of a piece."""
+        if self.lanes is not None:
+            index = shifted(index, self.lanes.index, self.lanes.shift(piece))
+        return index_text(index, self.indices, self.table)
+
+
+def shifted(index: Index, name: str, by: int) -> Index:
+    """The expression where a symbol is larger by a number."""
+    if name not in symbols(index):
+        return index
+    match index:
+        case Affine():
+            return index + Affine(by * index.coefficient(name))
+        case Sum(parts, rest) if all(name not in symbols(part) for part, _ in parts):
+            return Sum(parts, rest + Affine(by * rest.coefficient(name)))
+    raise KernelError(f"{index} does not go on evenly from lane to lane of {name}")
+
+
+def slope(index: Index, name: str) -> int:
+    """How much the expression grows with a symbol."""
+    if name not in symbols(index):
+        return 0
+    match index:
+        case Affine():
+            return index.coefficient(name)
+        case Sum(parts, rest) if all(name not in symbols(part) for part, _ in parts):
+            return rest.coefficient(name)
+    raise KernelError(f"{index} does not go on evenly from lane to lane of {name}")
+
+
+def value_text(value: Value, scope: Scope) -> Text:
+    """The expression of a value, for each piece where the lanes differ."""
+    match value:
+        case Const(number, dtype):
+            return _constant(number, dtype)
+        case Local():
+            return _local(value, scope)
+        case IndexValue(index, dtype):
+            return _index_value(index, dtype, scope)
+        case Load():
+            return _load(value, scope)
+        case Op(name, operands, dtype):
+            return _operation(name, operands, dtype, scope)
+        case Reduce():
+            return _reduce(value, scope)
+    raise AssertionError(f"emit: no rule for {type(value).__name__}")
+
+
+def spread(text: Text, dtype: str, lanes: Lanes) -> tuple[str, ...]:
+    """A value for each piece; what is one number is repeated in all lanes."""
+    if isinstance(text, str):
+        return (f"splat_{held_dtype(dtype)}x{lanes.count}({unwrapped(text)})",) * lanes.pieces
+    return text
+
+
+def held_dtype(dtype: str) -> str:
+    """The type of the registers that a dtype is computed in."""
+    return "f32" if dtype in HALVES else dtype
+
+
+def unwrapped(text: str) -> str:
+    """Without brackets around all of it."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    depth = 0
+    for at, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if depth == 0 and at < len(text) - 1:
+            return text
+    return text[1:-1]
+
+
+def _constant(number: float, dtype: str) -> str:
+    if dtype == "i1":
+        return str(bool(number))
+    if dtype in ("i64", "f64"):
+        text = repr(int(number) if dtype == "i64" else float(number))
+        return f"({text})" if text.startswith("-") else text
+    value = float(number) if dtype[0] == "f" or dtype in HALVES else int(number)
+    return f"as_{dtype}({value!r})"
+
+
+def _local(value: Local, scope: Scope) -> Text:
+    held = scope.held.get(value.name)
+    if isinstance(held, Partial):
+        raise KernelError(f"{value.name} holds lanes behind its loop, and nothing combines them")
+    if held is not None:
+        return held
+    if value.name in scope.indices:
+        return _as_number(scope.indices[value.name], value.dtype)
+    name = scope.table.name(value.name)
+    return _as_number(name, value.dtype) if value.dtype[0] in "iu" else name
+
+
+def _as_number(text: str, dtype: str) -> str:
+    """A 64-bit integer as a number of that type."""
+    return text if dtype == "i64" else f"as_{dtype}({text})"
+
+
+def _index_value(index: Index, dtype: str, scope: Scope) -> Text:
+    lanes = scope.lanes
+    step = slope(index, lanes.index) * lanes.step if lanes else 0
+    if lanes is None or not step:
+        text = scope.index(index)
+        return _as_number(text if text.isidentifier() or text.isdigit() else f"({text})", dtype)
+    wide = f"i64x{lanes.count}"
+    along = f"iota_{wide}()" if step == 1 else f"iota_{wide}() * splat_{wide}({step})"
+    texts = [f"(splat_{wide}({scope.index(index, piece)}) + {along})" for piece in range(lanes.pieces)]
+    return tuple(texts) if dtype == "i64" else tuple(_cast_piece(t, dtype, lanes) for t in texts)
+
+
+def place(access: Load | Store, scope: Scope, piece: int = 0) -> tuple[str, str]:
+    """An element's array by its name in the source, and its distance from the first element in bytes."""
+    array = scope.function.array(access.array)
+    base = scope.table.name(array.name)
+    terms = []
+    for dimension, subscript in enumerate(access.subscripts):
+        stride = byte_stride(array, dimension)
+        if stride is None:
+            text = scope.index(subscript, piece)
+            if text != "0":
+                terms.append(product_text(text, scope.table.name(f"{array.name}.stride[{dimension}]")))
+        else:
+            text = _scaled(subscript, stride, scope, piece)
+            if text != "0":
+                terms.append(text)
+    return base, " + ".join(terms) or "0"
+
+
+def _scaled(index: Index, factor: int, scope: Scope, piece: int) -> str:
+    """An expression times a number of bytes, multiplied out where it is a plain sum."""
+    if not isinstance(index, Affine):
+        return product_text(scope.index(index, piece), str(factor))
+    lanes = scope.lanes
+    index = shifted(index, lanes.index, lanes.shift(piece)) if lanes else index
+    assert isinstance(index, Affine)
+    names = [(scope.indices.get(n) or scope.table.name(n), c * factor) for n, c in index.terms]
+    return affine_text(index.constant * factor, names)
+
+
+def byte_stride(array: ArrayArg, dimension: int) -> int | None:
+    """Bytes from one element to the next along a dimension where that is known beforehand."""
+    near = {"C": array.rank - 1, "F": 0}.get(array.order)
+    return ELEMENT_BYTES[array.dtype] if dimension == near else None
+
+
+def lane_stride(access: Load | Store, scope: Scope) -> str | int:
+    """Bytes from lane to lane: a number where it is known, else an expression; 0 for the same element."""
+    lanes = scope.lanes
+    if lanes is None:
+        return 0
+    array, known, terms = scope.function.array(access.array), 0, []
+    for dimension, subscript in enumerate(access.subscripts):
+        step = slope(subscript, lanes.index) * lanes.step
+        stride = byte_stride(array, dimension)
+        if stride is not None:
+            known += step * stride
+        elif step:
+            name = scope.table.name(f"{array.name}.stride[{dimension}]")
+            terms.append(name if step == 1 else f"{step} * {name}")
+    return " + ".join([*terms, *([str(known)] if known else [])]) if terms else known
+
+
+def _load(load: Load, scope: Scope) -> Text:
+    array, step = scope.function.array(load.array), lane_stride(load, scope)
+    lanes = scope.lanes
+    if lanes is None or step == 0:
+        base, offset = place(load, scope)
+        return f"read_{array.dtype}_at({base}, {offset})"
+    suffix = f"{'_as_f32' if array.dtype in HALVES else ''}x{lanes.count}{'_first' if lanes.live else ''}"
+    live = f", {lanes.live}" if lanes.live else ""
+    near = step == ELEMENT_BYTES[array.dtype]
+    texts = []
+    for piece in range(lanes.pieces):
+        base, offset = place(load, scope, piece)
+        at = base if offset == "0" else f"{base} + {offset}"
+        how = "load" if near else "gather"
+        texts.append(f"{how}_{array.dtype}{suffix}({at}{'' if near else f', {step}'}{live})")
+    return tuple(texts)
+
+
+def _operation(name: str, operands: tuple[Value, ...], dtype: str, scope: Scope) -> Text:
+    texts = [value_text(operand, scope) for operand in operands]
+    lanes = scope.lanes
+    if name == "broadcast":
+        return texts[0]
+    if lanes is None or all(isinstance(text, str) for text in texts):
+        return _scalar(name, [str(text) for text in texts], [o.dtype for o in operands], dtype)
+    pieces = [spread(text, o.dtype, lanes) for text, o in zip(texts, operands, strict=True)]
+    return tuple(_vector(name, list(each), operands, dtype, lanes) for each in zip(*pieces, strict=True))
+
+
+def _scalar(name: str, texts: list[str], dtypes: list[str], dtype: str) -> str:
+    """One element, in the type that the result has."""
+    plain = [unwrapped(text) for text in texts]
+    match name:
+        case "div" if dtype[0] in "iu":
+            raise KernelError("integers are divided by // in kernels; / is of floats")
+        case "cast":
+            return f"as_{dtype}({plain[0]})"
+        case "select":
+            return f"select({', '.join(plain)})"
+        case _ if name in _COMPARE:
+            return f"({texts[0]} {_COMPARE[name]} {texts[1]})"
+        case "not":
+            return f"(not {texts[0]})" if dtype == "i1" else f"as_{dtype}(~{texts[0]})"
+        case "neg":
+            out = f"-{texts[0]}"
+        case _ if name in _INFIX:
+            out = f"{texts[0]} {_INFIX[name]} {texts[1]}"
+        case _ if name in ("min", "max") and dtype == "i1":
+            out = f"{texts[0]} {'&' if name == 'min' else '|'} {texts[1]}"
+        case "shl" | "shr":
+            return f"{name}_{dtype}({', '.join(plain)})"
+        case _ if name in _CALLS or name in FUNCTIONS:
+            call = f"{_CALLS.get(name, name)}({', '.join(plain)})"
+            return f"as_{dtype}({call})" if dtype in HALVES else call
+        case _:
+            raise KernelError(f"no kernel computes {name!r} of {', '.join(dtypes)}")
+    return f"({out})" if dtype in ("i64", "f64", "f32") else f"as_{dtype}({out})"
+
+
+def _vector(name: str, texts: list[str], operands: tuple[Value, ...], dtype: str, lanes: Lanes) -> str:
+    """One piece."""
+    plain = ", ".join(unwrapped(text) for text in texts)
+    match name:
+        case "cast":
+            return _cast_piece(unwrapped(texts[0]), dtype, lanes, operands[0].dtype)
+        case "select":
+            return f"select({plain})"
+        case _ if name in _COMPARE:
+            return f"({texts[0]} {_COMPARE[name]} {texts[1]})"
+        case "not":
+            return f"(~{texts[0]})"
+        case "neg":
+            out = f"(-{texts[0]})"
+        case _ if name in _VECTOR_INFIX:
+            out = f"({texts[0]} {_VECTOR_INFIX[name]} {texts[1]})"
+        case _ if name in _CALLS or name in FUNCTIONS:
+            out = f"{_CALLS.get(name, name)}({plain})"
+        case _:
+            raise KernelError(f"no kernel computes {name!r} of {', '.join(o.dtype for o in operands)}")
+    return f"round_to_{dtype}({unwrapped(out)})" if dtype in HALVES else out
+
+
+def _cast_piece(text: str, dtype: str, lanes: Lanes, before: str = "i64") -> str:
+    if held_dtype(before) != held_dtype(dtype):
+        text = f"cast_{held_dtype(dtype)}x{lanes.count}({text})"
+    return f"round_to_{dtype}({text})" if dtype in HALVES and dtype != before else text
+
+
+def _reduce(value: Reduce, scope: Scope) -> str:
+    start = value_text(value.start, scope)
+    vector = value.vector
+    held = scope.held.get(vector.name) if isinstance(vector, Local) else None
+    if not isinstance(start, str):
+        raise KernelError("a reduction starts from one number")
+    dtypes = [value.dtype, value.dtype]
+    if isinstance(held, Partial):
+        total = combined(value.combiner, list(held.pieces))
+        number = f"reduce_{value.combiner}({unwrapped(total)})"
+        number = f"as_{value.dtype}({number})" if value.dtype in HALVES else number
+        if held.rest:
+            number = _scalar(value.combiner, [number, held.rest], dtypes, value.dtype)
+    else:
+        text = value_text(vector, scope)
+        if not isinstance(text, str):
+            raise KernelError("only what a loop has accumulated is reduced")
+        number = text
+    return _scalar(value.combiner, [start, number], dtypes, value.dtype)
+
+
+def combined(combiner: str, pieces: list[str]) -> str:
+    """Pieces combined two by two, so that no chain is longer than it must be."""
+    while len(pieces) > 1:
+        half = len(pieces) // 2
+        pairs = [_pair(combiner, pieces[k], pieces[k + half]) for k in range(half)]
+        pieces = [*pairs, *pieces[2 * half :]]
+    return pieces[0]
+
+
+def _pair(combiner: str, a: str, b: str) -> str:
+    if combiner in _CALLS:
+        return f"{_CALLS[combiner]}({unwrapped(a)}, {unwrapped(b)})"
+    return f"({a} {_VECTOR_INFIX[combiner]} {b})"

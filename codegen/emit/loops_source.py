@@ -1,0 +1,465 @@
+"""A kernel of loops as Python source that Numba compiles and a person can read.
+
+A kernel is `kernel(results, scratch, sizes, begin, end)`: the address of a table of what it returns, one
+that is not used, the address of its table of 64-bit arguments (addresses, extents, strides in bytes, scalars),
+and the part [begin, end) of the indices of its first loop, where it is one that can be shared out.
+
+Of a nest of loops over super-vectors the innermost works in pieces that a register holds; the outer ones go
+row by row, an order between that of elements and that of super-vectors, and legal where both are.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from codegen.emit.loop_names import Names, Table
+from codegen.emit.loop_values import (
+    ELEMENT_BYTES,
+    HALVES,
+    Lanes,
+    Partial,
+    Scope,
+    Text,
+    held_dtype,
+    lane_stride,
+    place,
+    spread,
+    unwrapped,
+    value_text,
+)
+from codegen.emit.writer import Writer
+from codegen.errors import KernelError
+from codegen.loops.bounds import loads
+from codegen.loops.index import symbol
+from codegen.loops.ir import (
+    Carried,
+    For,
+    Function,
+    IndexValue,
+    Let,
+    Load,
+    Local,
+    Op,
+    Reduce,
+    Statement,
+    Store,
+    Value,
+)
+
+TAILS = ("scalar", "mask", "shift", "assume_divisible")
+MOST_PIECES = 4
+"""Registers of a super-vector that are worked on side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopsSource:
+    """A kernel's source and the table of arguments that it reads.
+
+    entries   `A` for an address, `A.shape[0]`, `A.stride[0]` in bytes, or a scalar's name; in order
+    results   the dtypes of what it returns, 8 bytes each
+    shared    whether begin and end say which part of the first loop runs
+    """
+
+    name: str
+    source: str
+    entries: tuple[str, ...]
+    results: tuple[str, ...]
+    shared: bool
+
+
+def emit_loops(function: Function, *, vector_bytes: int = 64, tail: str = "mask") -> LoopsSource:
+    """The source of a function, scalar or super-vectorised, for registers of so many bytes.
+
+    Raises:
+        KernelError: no kernel can do what it says.
+    """
+    names = Names()
+    emitter = _Emitter(function, names, Table(names), vector_bytes, tail)
+    body = Writer()
+    emitter.function_body(body)
+    entries = emitter.table.entries
+    used = set(re.findall(r"\w+", body.text()))
+    entries = tuple((entry, name) for entry, name in entries if name in used)
+    arguments = Writer()
+    for k, (entry, name) in enumerate(entries):
+        arguments.line(f"{name} = {_entry(function, entry, k)}")
+    digest = sha256((arguments.text() + body.text()).encode()).hexdigest()[:12]
+    plain = re.sub(r"[^0-9A-Za-z_]", "_", function.name).strip("_") or "loops"
+    name = f"{plain}_{digest}"
+    out = Writer()
+    out.line(f'"""{function.name}, super-vectors in pieces of {vector_bytes} bytes at most, tail {tail}."""')
+    out.line()
+    with out.block(f"def {name}(results, scratch, sizes, begin, end):"):
+        out.lines(arguments)
+        out.lines(body)
+    dtypes = tuple(value.dtype for value in function.results)
+    return LoopsSource(name, out.text(), tuple(e for e, _ in entries), dtypes, shared_loop(function) is not None)
+
+
+def shared_loop(function: Function) -> For | None:
+    """The loop whose iterations may be shared out among calls: the only statement, without results."""
+    if len(function.body) != 1 or function.results:
+        return None
+    (loop,) = function.body
+    return loop if isinstance(loop, For) and not loop.carried else None
+
+
+def _entry(function: Function, entry: str, k: int) -> str:
+    for argument in function.arguments:
+        if argument.name == entry and argument.dtype in ("f32", "f64", *HALVES) and not hasattr(argument, "rank"):
+            return f"read_{held_dtype(argument.dtype)}_at(sizes, {8 * k})"
+        if argument.name == entry and argument.dtype == "i1" and not hasattr(argument, "rank"):
+            return f"int64_at(sizes, {k}) != 0"
+    return f"int64_at(sizes, {k})"
+
+
+def is_vector_loop(loop: For) -> bool:
+    """Whether a loop takes super-vectors and none inside it does: the one that is cut into pieces."""
+    return loop.size > 1 and not _has_vector_loop(loop.body)
+
+
+def _has_vector_loop(body: tuple[Statement, ...]) -> bool:
+    return any(isinstance(s, For) and (s.size > 1 or _has_vector_loop(s.body)) for s in body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Emitter:
+    function: Function
+    names: Names
+    table: Table
+    vector_bytes: int
+    tail: str
+
+    def function_body(self, out: Writer) -> None:
+        """All statements, then what is returned."""
+        scope = Scope(self.function, self.table)
+        shared = shared_loop(self.function)
+        if shared is not None:
+            self.loop(shared, scope, out, ("begin", "end"))
+        else:
+            scope = self.statements(self.function.body, scope, out)
+        for k, value in enumerate(self.function.results):
+            text = value_text(value, scope)
+            if not isinstance(text, str):
+                raise KernelError("a kernel returns numbers, no super-vectors")
+            out.line(f"write_{held_dtype(value.dtype)}_at(results, {8 * k}, {unwrapped(text)})")
+        if not self.function.body and not self.function.results:
+            out.line("pass")
+
+    def statements(self, body: tuple[Statement, ...], scope: Scope, out: Writer) -> Scope:
+        """A body; the scope behind it."""
+        scope = replace(scope, held=dict(scope.held))
+        for statement in body:
+            match statement:
+                case For():
+                    self.loop(statement, scope, out)
+                case Let(name, value):
+                    scope.held[name] = self.named(name, value_text(value, scope), out)
+                case Store():
+                    self.store(statement, scope, out)
+                case _:
+                    raise AssertionError(f"emit: no rule for {type(statement).__name__}")
+        return scope
+
+    def named(self, name: str, text: Text, out: Writer) -> Text:
+        """A fresh name for a value, one a piece where lanes differ."""
+        if isinstance(text, str):
+            fresh = self.names.fresh(name)
+            out.line(f"{fresh} = {unwrapped(text)}")
+            return fresh
+        many = len(text) > 1
+        held = tuple(self.names.fresh(f"{name}_{k}" if many else name) for k in range(len(text)))
+        for fresh, piece in zip(held, text, strict=True):
+            out.line(f"{fresh} = {unwrapped(piece)}")
+        return held
+
+    def store(self, store: Store, scope: Scope, out: Writer) -> None:
+        """One element, or one of each lane."""
+        array, step = self.function.array(store.array), lane_stride(store, scope)
+        value: Value = store.value
+        if store.accumulate:
+            value = _accumulated(store, array.dtype)
+        text, lanes = value_text(value, scope), scope.lanes
+        if lanes is not None and step == 0 and store.accumulate:
+            raise KernelError(f"all lanes would be accumulated in the same element of {store.array}")
+        if lanes is None or step == 0:
+            if not isinstance(text, str):
+                raise KernelError(f"all lanes would be stored to the same element of {store.array}")
+            base, offset = place(store, scope)
+            out.line(f"write_{array.dtype}_at({base}, {offset}, {unwrapped(text)})")
+            return
+        name = f"f32x{lanes.count}_as_{array.dtype}" if array.dtype in HALVES else f"{array.dtype}x{lanes.count}"
+        suffix, live = ("_first", f", {lanes.live}") if lanes.live else ("", "")
+        near = step == ELEMENT_BYTES[array.dtype]
+        for piece, lane_values in enumerate(spread(text, value.dtype, lanes)):
+            base, offset = place(store, scope, piece)
+            at = base if offset == "0" else f"{base} + {offset}"
+            how, by = ("store", "") if near else ("scatter", f", {step}")
+            out.line(f"{how}_{name}{suffix}({at}{by}, {unwrapped(lane_values)}{live})")
+
+    def loop(self, loop: For, scope: Scope, out: Writer, ends: tuple[str, str] | None = None) -> None:
+        """A loop; what it carries is held in `scope` behind it."""
+        lower, upper = ends or (self.bound(loop.lower, "max", scope), self.bound(loop.upper, "min", scope))
+        if scope.lanes is None and is_vector_loop(loop):
+            self.vector_loop(loop, lower, upper, scope, out)
+            return
+        loop = replace(loop, step=loop.step // loop.size, size=1)
+        inside, carried = self.carry(loop.carried, scope, out)
+        self.plain_loop(loop, lower, upper, inside, carried, out)
+        scope.held.update(carried)
+
+    def bound(self, bounds: tuple[object, ...], which: str, scope: Scope) -> str:
+        """The largest or the least of the bounds of a loop."""
+        texts = [scope.index(bound) for bound in bounds]  # type: ignore[arg-type]
+        return texts[0] if len(texts) == 1 else f"{which}({', '.join(texts)})"
+
+    def carry(
+        self, carried: tuple[Carried, ...], scope: Scope, out: Writer
+    ) -> tuple[Scope, dict[str, Text | Partial]]:
+        """The scope inside a loop, with what it carries under fresh names that have their first values."""
+        held: dict[str, Text | Partial] = {}
+        for each in carried:
+            text = value_text(each.start, scope)
+            if scope.lanes is not None and (each.start.shape or each.update.shape):
+                text = spread(text, each.update.dtype, scope.lanes)
+            held[each.name] = self.named(each.name, text, out)
+        return replace(scope, held={**scope.held, **held}), held
+
+    def plain_loop(
+        self,
+        loop: For,
+        lower: str,
+        upper: str,
+        scope: Scope,
+        carried: dict[str, Text | Partial],
+        out: Writer,
+        fill: str = "",
+    ) -> None:
+        """`for` around a body; `fill` names lanes that count in this iteration, where not all do."""
+        index = self.names.fresh(loop.index)
+        inside = replace(scope, indices={**scope.indices, loop.index: index})
+        with out.block(f"for {index} in {_range(lower, upper, loop.step)}:"):
+            if fill and inside.lanes is not None:
+                steps = f"{upper} - {index}" if loop.step > 0 else f"{index} - {upper}"
+                out.line(f"{fill} = {_least_steps(steps, abs(inside.lanes.step), inside.lanes.count)}")
+            inside = self.statements(loop.body, inside, out)
+            self.update(loop.carried, carried, inside, out)
+
+    def update(
+        self,
+        carried: tuple[Carried, ...],
+        held: dict[str, Text | Partial],
+        scope: Scope,
+        out: Writer,
+    ) -> None:
+        """The assignments at the end of an iteration: all at once, since one may read the other."""
+        names: list[str] = []
+        values: list[str] = []
+        for each in carried:
+            old, text = held[each.name], value_text(each.update, scope)
+            if isinstance(old, str):
+                if not isinstance(text, str):
+                    raise KernelError(f"{each.name} is one number, and its update is one in each lane")
+                names.append(old)
+                values.append(unwrapped(text))
+                continue
+            if isinstance(old, Partial) or scope.lanes is None:
+                raise AssertionError(f"emit: {each.name} is carried by no loop of lanes")
+            lanes = scope.lanes
+            for piece, new in zip(old, spread(text, each.update.dtype, lanes), strict=False):
+                kept = f"select(first_{lanes.count}({lanes.live}), {unwrapped(new)}, {piece})"
+                names.append(piece)
+                values.append(kept if lanes.live else unwrapped(new))
+        pairs = [(n, v) for n, v in zip(names, values, strict=True) if n != v]
+        if pairs:
+            out.line(f"{', '.join(n for n, _ in pairs)} = {', '.join(v for _, v in pairs)}")
+
+    def vector_loop(self, loop: For, lower: str, upper: str, scope: Scope, out: Writer) -> None:
+        """Whole blocks of pieces, then what is left by the rule for tails."""
+        loop = replace(loop, carried=tuple(_unmasked(each, loop) for each in loop.carried))
+        step = loop.step // loop.size
+        lanes = self.lanes_of(loop, step)
+        block = lanes.count * lanes.pieces
+        first, last = self.settled(loop, lower, "lower", out), self.settled(loop, upper, "upper", out)
+        whole = self.names.fresh(f"{loop.index}_whole")
+        out.line(f"{whole} = {_whole(first, last, step, block)}")
+        side_by_side = replace(scope, lanes=lanes)
+        inside, carried = self.carry(loop.carried, side_by_side, out)
+        once = replace(loop, step=block * step, size=1)
+        self.plain_loop(once, first, whole, inside, carried, out)
+        rest = self.tail_loops(loop, (first, whole, last), scope, lanes, carried, out)
+        for each in loop.carried:
+            pieces = carried[each.name]
+            assert isinstance(pieces, tuple)
+            scope.held[each.name] = Partial(pieces, rest.get(each.name, ""))
+
+    def settled(self, loop: For, bound: str, what: str, out: Writer) -> str:
+        """A bound as a name or a number, since it is used more than once."""
+        if bound.isidentifier() or bound.isdigit():
+            return bound
+        name = self.names.fresh(f"{loop.index}_{what}")
+        out.line(f"{name} = {bound}")
+        return name
+
+    def lanes_of(self, loop: For, step: int) -> Lanes:
+        """As many lanes as a register has of the widest numbers, no more than the super-vector."""
+        widest = max((ELEMENT_BYTES[held_dtype(d)] for d in _vector_dtypes((loop,))), default=8)
+        count = min(max(1, self.vector_bytes // widest), 1 << (loop.size.bit_length() - 1))
+        return Lanes(loop.index, count, min(MOST_PIECES, max(1, loop.size // count)), step)
+
+    def tail_loops(
+        self,
+        loop: For,
+        ends: tuple[str, str, str],
+        scope: Scope,
+        lanes: Lanes,
+        carried: dict[str, Text | Partial],
+        out: Writer,
+    ) -> dict[str, str]:
+        """What whole blocks leave; names of what a scalar tail has accumulated."""
+        first, whole, last = ends
+        if self.tail == "assume_divisible" and loop.size % (lanes.count * lanes.pieces) == 0:
+            return {}
+        single, step = replace(lanes, pieces=1), lanes.step
+        heads = {name: held[:1] for name, held in carried.items() if isinstance(held, tuple)}
+        inside = replace(scope, held={**scope.held, **heads})
+        once = replace(loop, step=lanes.count * step, size=1)
+        if self.tail == "mask":
+            live = self.names.fresh(f"{loop.index}_live")
+            masked = replace(inside, lanes=replace(single, live=live))
+            self.plain_loop(once, whole, last, masked, {**heads}, out, fill=live)
+            return {}
+        if lanes.pieces > 1:
+            done = self.names.fresh(f"{loop.index}_done")
+            out.line(f"{done} = {_whole(whole, last, step, lanes.count)}")
+            self.plain_loop(once, whole, done, replace(inside, lanes=single), {**heads}, out)
+            whole = done
+        if self.tail == "shift" and may_shift(loop):
+            self.shifted_tail(loop, (first, whole, last), replace(scope, lanes=single), out)
+            return {}
+        return self.scalar_tail(loop, whole, last, scope, out)
+
+    def scalar_tail(self, loop: For, whole: str, last: str, scope: Scope, out: Writer) -> dict[str, str]:
+        """Element by element."""
+        single = replace(loop, step=loop.step // loop.size, size=1)
+        inside, carried = self.carry(loop.carried, scope, out)
+        self.plain_loop(single, whole, last, inside, carried, out)
+        return {name: held for name, held in carried.items() if isinstance(held, str)}
+
+    def shifted_tail(self, loop: For, ends: tuple[str, str, str], scope: Scope, out: Writer) -> None:
+        """The last piece begins early enough to be whole; below one piece, element by element."""
+        first, whole, last = ends
+        assert scope.lanes is not None
+        step, count = scope.lanes.step, scope.lanes.count
+        start = self.names.fresh(f"{loop.index}_last")
+        trips = _trips(first, last, step)
+        out.line(f"{start} = {first} + ({trips} - {count}) * {step}" if step != 1 else f"{start} = {last} - {count}")
+        reached = f"{start} >= {first}" if step > 0 else f"{start} <= {first}"
+        unfinished = f"{whole} < {last}" if step > 0 else f"{whole} > {last}"
+        with out.block(f"if {unfinished} and {reached}:"):
+            inside = replace(scope, indices={**scope.indices, loop.index: start})
+            self.statements(loop.body, inside, out)
+        with out.block("else:"):
+            self.scalar_tail(loop, whole, last, replace(scope, lanes=None), out)
+
+
+def _unmasked(carried: Carried, loop: For) -> Carried:
+    """Without the select that leaves out lanes behind the loop's end: whole blocks have none of those.
+
+    select(i < n, s + A[i], s) -> s + A[i]
+    """
+    match carried.update:
+        case Op("select", (mask, update, Local(name))) if name == carried.name and _is_lane_mask(mask, loop):
+            return replace(carried, update=update)
+    return carried
+
+
+def _is_lane_mask(value: Value, loop: For) -> bool:
+    match value:
+        case Op("and", (a, b)):
+            return _is_lane_mask(a, loop) and _is_lane_mask(b, loop)
+        case Op("lt" | "gt", (IndexValue(index), IndexValue(bound))):
+            return index == symbol(loop.index) and bound in loop.upper
+    return False
+
+
+def may_shift(loop: For) -> bool:
+    """Whether iterations may run twice: they write what none of them reads, and carry nothing."""
+    stored, read = _stored(loop.body), _read(loop.body)
+    return not loop.carried and not stored & read
+
+
+def _stored(body: tuple[Statement, ...]) -> set[str]:
+    return {s.array for s in _flat(body) if isinstance(s, Store)}
+
+
+def _read(body: tuple[Statement, ...]) -> set[str]:
+    out = {s.array for s in _flat(body) if isinstance(s, Store) and s.accumulate}
+    for value in _values(body):
+        out |= {load.array for load in loads(value)}
+    return out
+
+
+def _flat(body: tuple[Statement, ...]) -> list[Statement]:
+    return [x for s in body for x in ([s, *_flat(s.body)] if isinstance(s, For) else [s])]
+
+
+def _values(body: tuple[Statement, ...]) -> list[Value]:
+    out: list[Value] = []
+    for statement in _flat(body):
+        match statement:
+            case For():
+                out += [value for c in statement.carried for value in (c.start, c.update)]
+            case Let(_, value) | Store(_, _, value):
+                out.append(value)
+    return out
+
+
+def _vector_dtypes(body: tuple[Statement, ...]) -> set[str]:
+    """The types of all super-vectors that are computed with, masks apart."""
+    out: set[str] = set()
+
+    def look(value: Value) -> None:
+        if value.shape and value.dtype != "i1":
+            out.add(value.dtype)
+        for part in value.operands if isinstance(value, Op) else ():
+            look(part)
+        if isinstance(value, Reduce):
+            look(value.vector)
+
+    for value in _values(body):
+        look(value)
+    return out
+
+
+def _accumulated(store: Store, dtype: str) -> Value:
+    """The element combined with the value."""
+    old = Load(store.array, store.subscripts, dtype, store.value.shape, store.dims, store.steps)
+    return Op(store.accumulate, (old, store.value), dtype, store.value.shape)
+
+
+def _range(lower: str, upper: str, step: int) -> str:
+    if step != 1:
+        return f"range({lower}, {upper}, {step})"
+    return f"range({upper})" if lower == "0" else f"range({lower}, {upper})"
+
+
+def _trips(first: str, last: str, step: int) -> str:
+    """Iterations of a loop whose bounds are names or numbers."""
+    far = f"{last} - {first}" if step > 0 else f"{first} - {last}"
+    far = last if first == "0" and step > 0 else far
+    if abs(step) > 1:
+        far = f"({far} + {abs(step) - 1}) // {abs(step)}"
+    return f"max({far}, 0)"
+
+
+def _whole(first: str, last: str, step: int, block: int) -> str:
+    """Where the last whole block of iterations ends."""
+    base = "" if first == "0" else f"{first} + "
+    return f"{base}{_trips(first, last, step)} // {block} * {block * step}".replace("* -", "* -")
+
+
+def _least_steps(far: str, step: int, most: int) -> str:
+    return f"min({far if step == 1 else f'({far} + {step - 1}) // {step}'}, {most})"

@@ -1,0 +1,161 @@
+"""Kernels of loops ready to be called: the table of arguments, parts for threads, what is returned."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from codegen.cpu import cpu_level
+from codegen.emit.loops_source import LoopsSource, emit_loops, shared_loop
+from codegen.kernel import native
+from codegen.lazy import lazy
+from codegen.loops.index import evaluate
+from codegen.loops.ir import Function
+from codegen.threads import run_parts
+
+VECTOR_BYTES = {"avx512": 64, "avx2": 32, "sse2": 16, "neon": 16}
+"""Bytes of a register at each CPU level."""
+
+HOLD_GIL_BYTES = 1 << 14
+"""Calls on arrays of so many bytes keep Python's lock: giving it away costs more than they do."""
+
+_CALLERS = {
+    hold: make(None, *[ctypes.c_void_p] * 5)
+    for hold, make in ((True, ctypes.PYFUNCTYPE), (False, ctypes.CFUNCTYPE))
+}
+_RESULTS = {"f32": np.float32, "f64": np.float64, "i1": np.bool_}
+_RESULTS |= {f"i{n}": getattr(np, f"int{n}") for n in (8, 16, 32, 64)}
+_RESULTS |= {f"u{n}": getattr(np, f"uint{n}") for n in (8, 16, 32, 64)}
+
+
+@cache
+def vector_bytes() -> int:
+    """Bytes of a register of the CPU level that kernels are compiled for."""
+    return VECTOR_BYTES.get(cpu_level().name, 16)
+
+
+@dataclass(frozen=True)
+class LoopKernel:
+    """A function of loops, scalar or super-vectorised, as machine code; compiled when it is first called."""
+
+    function: Function
+    tail: str = "mask"
+
+    @lazy
+    def emitted(self) -> LoopsSource:
+        """The source and the table of arguments that it reads."""
+        return emit_loops(self.function, vector_bytes=vector_bytes(), tail=self.tail)
+
+    @lazy
+    def calls(self) -> dict[bool, Any]:
+        """The native function, holding Python's lock and giving it away."""
+        code = ctypes.cast(native(self.emitted.name, self.emitted.source), ctypes.c_void_p).value  # type: ignore[arg-type]
+        return {hold: make(code) for hold, make in _CALLERS.items()}
+
+    def bind(
+        self, shapes: Mapping[str, Sequence[int]], strides: Mapping[str, Sequence[int]], scalars: Mapping[str, int]
+    ) -> BoundKernel:
+        """The kernel for arrays of these shapes and strides (in bytes) and these integers."""
+        parts = {"shape": shapes, "stride": strides}
+        entries: list[int | str] = []
+        for entry in self.emitted.entries:
+            array, _, number = entry.partition(".")
+            if number:
+                what, _, dimension = number.rstrip("]").partition("[")
+                entries.append(int(parts[what][array][int(dimension)]))
+            else:
+                entries.append(scalars.get(entry, entry))
+        sizes = {f"{name}.shape[{k}]": int(n) for name, shape in shapes.items() for k, n in enumerate(shape)}
+        return BoundKernel(self, tuple(entries), _trips(self.function, {**sizes, **scalars}))
+
+
+def _trips(function: Function, values: Mapping[str, int]) -> range | None:
+    """The indices of the first loop, where that is one that can be shared out."""
+    loop = shared_loop(function)
+    if loop is None:
+        return None
+    return range(
+        max(evaluate(bound, values) for bound in loop.lower),
+        min(evaluate(bound, values) for bound in loop.upper),
+        loop.step // loop.size,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BoundKernel:
+    """A kernel for arrays known by their shapes; only addresses and floats are missing.
+
+    entries   the table: numbers, and the names of what is missing
+    trips     the indices of the loop that can be shared out among threads, None where there is none
+    """
+
+    kernel: LoopKernel
+    entries: tuple[int | str, ...]
+    trips: range | None
+
+    def run(self, given: Mapping[str, int], threads: int = 1, *, hold_gil: bool = False) -> tuple[Any, ...]:
+        """Call it; `given` are addresses by the arrays' names, and floats by their bits. What it returns.
+
+        The caller keeps the arrays alive.
+        """
+        values = [given[entry] if isinstance(entry, str) else entry for entry in self.entries]
+        table = (ctypes.c_int64 * len(values))(*values)
+        dtypes = self.kernel.emitted.results
+        results = (ctypes.c_int64 * len(dtypes))()
+        call, trips = self.kernel.calls[hold_gil], self.trips
+        if trips is None:
+            call(results, 0, table, 0, 0)
+            return tuple(_number(results, k, dtype) for k, dtype in enumerate(dtypes))
+        if threads > 1:
+            run_parts(partial(self._part, call, table), threads)
+        elif trips:
+            call(results, 0, table, trips.start, trips.stop)
+        return ()
+
+    def _part(self, call: Callable[..., None], table: Any, k: int, parts: int) -> None:
+        assert self.trips is not None
+        part = shares(self.trips, self.grain, parts)[k]
+        if part:
+            call(0, 0, table, part.start, part.stop)
+
+    @property
+    def grain(self) -> int:
+        """Iterations that stay together: those of a super-vector."""
+        loop = shared_loop(self.kernel.function)
+        return loop.size if loop is not None else 1
+
+
+def shares(trips: range, grain: int, parts: int) -> list[range]:
+    """The iterations of a loop in so many runs, cut between super-vectors; some may be empty.
+
+    range(0, 10), 4, 2 -> [range(0, 8), range(8, 10)]
+    """
+    blocks = -(-len(trips) // grain)
+    cuts = [min(len(trips), blocks * k // parts * grain) for k in range(parts + 1)]
+    return [
+        range(trips.start + a * trips.step, trips.start + b * trips.step if b < len(trips) else trips.stop, trips.step)
+        if a < b
+        else range(0)
+        for a, b in zip(cuts, cuts[1:], strict=False)
+    ]
+
+
+def _number(results: Any, k: int, dtype: str) -> Any:
+    if dtype in ("bf16", "f16"):
+        wide = np.frombuffer(results, np.float32)[2 * k]
+        return wide.astype(_half(dtype))
+    kind = _RESULTS[dtype]
+    return np.frombuffer(results, kind)[k * 8 // np.dtype(kind).itemsize]
+
+
+def _half(dtype: str) -> Any:
+    if dtype == "f16":
+        return np.float16
+    from ml_dtypes import bfloat16
+
+    return bfloat16

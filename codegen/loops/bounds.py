@@ -1,0 +1,277 @@
+"""Whether every access of a kernel stays inside its arrays, worked out before it runs.
+
+Bounds of loops and subscripts are linear in the indices of loops once sizes are numbers; the least and the
+largest value of a subscript then follow by eliminating one index after another (Fourier and Motzkin). What a
+floor division leaves is a new index between two bounds. The answer errs on the safe side: all that may be
+outside is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from math import gcd
+from typing import TypeAlias
+
+from codegen.errors import KernelError
+from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, affine, symbol
+from codegen.loops.ir import For, Function, Let, Load, Op, Reduce, Statement, Store, Value
+
+Access: TypeAlias = Load | Store
+
+MOST_CONSTRAINTS = 300
+"""More are dropped, which only widens the range: an answer in time matters more."""
+
+_GOAL = "="
+"""The symbol of what is sought; no index has such a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The iterations that reach a statement: affine expressions that are not negative there."""
+
+    constraints: tuple[Affine, ...] = ()
+
+
+def accesses(function: Function) -> Iterator[tuple[tuple[For, ...], Access]]:
+    """Every load and store with the loops around it, outermost first."""
+    yield from _in_body(function.body, ())
+    for value in function.results:
+        yield from (((), load) for load in loads(value))
+
+
+def loads(value: Value) -> Iterator[Load]:
+    """Every load that a value is made of."""
+    match value:
+        case Load():
+            yield value
+        case Op(_, operands):
+            for operand in operands:
+                yield from loads(operand)
+        case Reduce(_, vector, start):
+            yield from loads(vector)
+            yield from loads(start)
+
+
+def _in_body(body: tuple[Statement, ...], loops: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], Access]]:
+    for statement in body:
+        match statement:
+            case For():
+                inside = (*loops, statement)
+                for carried in statement.carried:
+                    yield from ((loops, load) for load in loads(carried.start))
+                yield from _in_body(statement.body, inside)
+                for carried in statement.carried:
+                    yield from ((inside, load) for load in loads(carried.update))
+            case Let(_, value):
+                yield from ((loops, load) for load in loads(value))
+            case Store():
+                yield from ((loops, load) for load in loads(statement.value))
+                yield loops, statement
+
+
+def check_bounds(
+    function: Function, shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, int]
+) -> None:
+    """Refuse a call of a scalar kernel that might touch what is outside an array.
+
+    A subscript below 0 is outside: nothing wraps around. Both sides of `x if c else y` are read.
+
+    Raises:
+        KernelError: it names the access, the subscript and what it may reach.
+    """
+    sizes = {f"{name}.shape[{k}]": n for name, shape in shapes.items() for k, n in enumerate(shape)}
+    values = {**sizes, **scalars}
+    domains: dict[tuple[int, ...], Domain | None] = {}
+    for loops, access in accesses(function):
+        key = tuple(map(id, loops))
+        if key not in domains:
+            domains[key] = _domain(loops, values)
+        domain = domains[key]
+        if domain is not None:
+            _check_access(access, loops, domain, shapes[access.array], values)
+
+
+def _check_access(
+    access: Access,
+    loops: tuple[For, ...],
+    domain: Domain,
+    shape: tuple[int, ...],
+    values: Mapping[str, int],
+) -> None:
+    for dimension, (subscript, extent) in enumerate(zip(access.subscripts, shape, strict=True)):
+        low, high = _extremes(subscript, domain, values)
+        if low is not None and high is not None and (low > high or (low >= 0 and high < extent)):
+            continue
+        name = f"{access.array}[{', '.join(map(str, access.subscripts))}]"
+        reached = [str(n) if n is not None else "anything" for n in (low, high)]
+        line = f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
+        raise KernelError(
+            f"{name}{line} may leave the array: subscript {dimension} reaches {reached[0]} to {reached[1]}, "
+            f"the extent is {extent}\n  shorten the loop or give a larger array; subscripts below 0 do not wrap "
+            "around here, and both sides of `x if c else y` are read"
+        )
+
+
+def extremes(
+    index: Index, loops: tuple[For, ...], values: Mapping[str, int]
+) -> tuple[int | None, int | None]:
+    """The least and the largest value of an expression in the iterations of loops; None where none is known.
+
+    (1, 0) where no iteration is.
+    """
+    domain = _domain(loops, values)
+    return (1, 0) if domain is None else _extremes(index, domain, values)
+
+
+def _extremes(index: Index, domain: Domain, values: Mapping[str, int]) -> tuple[int | None, int | None]:
+    expression, more = _linear(_known(index, values), f"{_GOAL}q")
+    if not expression.terms:
+        return expression.constant, expression.constant
+    constraints = [*domain.constraints, *more]
+    high = _largest(expression, constraints)
+    low = _largest(expression * -1, constraints)
+    if isinstance(high, Nowhere) or isinstance(low, Nowhere):
+        return 1, 0
+    return (None if low is None else -low), high
+
+
+def _domain(loops: tuple[For, ...], values: Mapping[str, int]) -> Domain | None:
+    """What holds inside the loops; None where nothing ever runs."""
+    constraints: list[Affine] = []
+    for depth, loop in enumerate(loops):
+        here = Domain(tuple(constraints))
+        lower = [_known(bound, values) for bound in loop.lower]
+        upper = [_known(bound, values) for bound in loop.upper]
+        numbers = [[b.constant for b in ends if isinstance(b, Affine) and not b.terms] for ends in (lower, upper)]
+        index = symbol(loop.index)
+        if [len(lower), len(upper)] == list(map(len, numbers)):
+            trips = range(max(numbers[0]), min(numbers[1]), loop.step)
+            if not trips:
+                return None
+            constraints += [index - Affine(min(trips[0], trips[-1])), Affine(max(trips[0], trips[-1])) - index]
+            continue
+        if loop.step < 0:
+            lower, upper = _one_bound(lower, here, values, 1), _one_bound(upper, here, values, 0)
+        for k, bound in enumerate((*lower, *upper)):
+            end, more = _linear(bound, f"{_GOAL}{depth}.{k}")
+            behind = (index - end) * (1 if loop.step > 0 else -1)
+            constraints += [*more, behind if k < len(lower) else behind * -1 - Affine(1)]
+        if _largest(Affine(), constraints) is NOWHERE:
+            return None
+    return Domain(tuple(constraints))
+
+
+def _one_bound(ends: list[Index], domain: Domain, values: Mapping[str, int], side: int) -> list[Index]:
+    """Bounds of a loop that counts down as one that is no tighter: which of several holds is not linear."""
+    if len(ends) == 1:
+        return ends
+    found = [_extremes(end, domain, values)[side] for end in ends]
+    known = [n for n in found if n is not None]
+    return [Affine((max if side else min)(known))] if len(known) == len(found) else []
+
+
+def _known(index: Index, values: Mapping[str, int]) -> Index:
+    """An expression with numbers for the sizes."""
+    match index:
+        case Affine(constant, terms):
+            number = constant + sum(c * values[name] for name, c in terms if name in values)
+            return Affine(number, tuple((name, c) for name, c in terms if name not in values))
+        case FloorDiv(of, by):
+            inner = _known(of, values)
+            return Affine(inner.constant // by) if _is_number(inner) else FloorDiv(inner, by)
+        case Mod(of, by):
+            inner = _known(of, values)
+            return Affine(inner.constant % by) if _is_number(inner) else Mod(inner, by)
+        case Sum(parts, rest):
+            out = _known(rest, values)
+            assert isinstance(out, Affine)
+            left = []
+            for part, factor in parts:
+                known = _known(part, values)
+                if isinstance(known, FloorDiv | Mod):
+                    left.append((known, factor))
+                elif isinstance(known, Affine):
+                    out = out + known * factor
+            return Sum(tuple(left), out) if left else out
+
+
+def _is_number(index: Index) -> bool:
+    return isinstance(index, Affine) and not index.terms
+
+
+def _linear(index: Index, fresh: str) -> tuple[Affine, list[Affine]]:
+    """The expression with a new symbol for each floor division, and what binds that symbol."""
+    match index:
+        case Affine():
+            return index, []
+        case FloorDiv(of, by) | Mod(of, by):
+            inner, more = _linear(of, fresh + "'")
+            quotient = symbol(fresh)
+            rest = inner - quotient * by
+            bounds = [*more, rest, Affine(by - 1) - rest]
+            return (quotient if isinstance(index, FloorDiv) else rest), bounds
+        case Sum(parts, rest):
+            total, bounds = rest, []
+            for k, (part, factor) in enumerate(parts):
+                inner, more = _linear(part, f"{fresh}.{k}")
+                total = total + inner * factor
+                bounds += more
+            return total, bounds
+
+
+class Nowhere(Enum):
+    """The largest value over no iteration at all."""
+
+    NOWHERE = 0
+
+
+NOWHERE = Nowhere.NOWHERE
+
+
+def _largest(expression: Affine, constraints: list[Affine]) -> int | Nowhere | None:
+    """The largest value under the constraints, None without a bound, NOWHERE where they cannot hold."""
+    left = {*constraints, expression - symbol(_GOAL)}
+    while True:
+        names = {name for c in left for name, _ in c.terms if name != _GOAL}
+        if not names:
+            break
+        name = min(names, key=lambda n: (_pairs(left, n), n))
+        left = _eliminate(left, name)
+    best: int | None = None
+    for constraint in left:
+        if constraint.coefficient(_GOAL) < 0:
+            bound = constraint.constant // -constraint.coefficient(_GOAL)
+            best = bound if best is None else min(best, bound)
+        elif not constraint.terms and constraint.constant < 0:
+            return NOWHERE
+    return best
+
+
+def _pairs(constraints: set[Affine], name: str) -> int:
+    signs = [c.coefficient(name) for c in constraints]
+    return sum(s > 0 for s in signs) * sum(s < 0 for s in signs)
+
+
+def _eliminate(constraints: set[Affine], name: str) -> set[Affine]:
+    """What the constraints say of all symbols but one, divided by the common factor of each."""
+    out = {c for c in constraints if not c.coefficient(name)}
+    floors = [c for c in constraints if c.coefficient(name) > 0]
+    ceilings = [c for c in constraints if c.coefficient(name) < 0]
+    for floor in floors:
+        for ceiling in ceilings:
+            one, two = floor.coefficient(name), -ceiling.coefficient(name)
+            out.add(_reduced(floor * two + ceiling * one))
+    if len(out) <= MOST_CONSTRAINTS:
+        return out
+    kept = sorted(out, key=lambda c: (len(c.terms), not c.coefficient(_GOAL), str(c)))
+    return set(kept[:MOST_CONSTRAINTS])
+
+
+def _reduced(constraint: Affine) -> Affine:
+    """The same for whole numbers with the least coefficients."""
+    factor = gcd(*(c for _, c in constraint.terms)) if constraint.terms else 1
+    if factor == 1 or constraint.coefficient(_GOAL):
+        return constraint
+    return affine(constraint.constant // factor, [(name, c // factor) for name, c in constraint.terms])

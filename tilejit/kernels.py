@@ -1,0 +1,319 @@
+"""Kernels written as loops in Python: `tilejit.kernel`, and what may be said of their loops."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import warnings
+from collections.abc import Callable, Iterable
+from functools import update_wrapper
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from codegen.errors import KernelError
+from codegen.lazy import lazy
+from codegen.loops.ir import ArrayArg, ScalarArg
+from tilejit.loop_program import LoopOptions, LoopProgram
+
+TAILS = ("scalar", "mask", "shift", "assume_divisible")
+FAILS = ("scalar", "warn", "raise")
+PLACES = ("before_tile", "after_tile")
+MOST_LANES = 1 << 20
+"""Elements of the largest super-vector; more is surely a mistake."""
+
+Loop = TypeVar("Loop", bound=Iterable[int])
+
+
+class KernelWarning(UserWarning):
+    """A kernel runs, but not in super-vectors, and `on_fail="warn"` was asked for."""
+
+
+def parallel(loop: Loop) -> Loop:
+    """Say that the iterations of a loop may run at the same time: `for i in tilejit.parallel(range(n))`.
+
+    The outermost loop of a kernel is then shared out among threads where the arrays are large. It is a promise,
+    not a question: iterations that write what others read give any of the possible results. In Python it
+    changes nothing.
+    """
+    return loop
+
+
+def reduction(loop: Loop) -> Loop:
+    """Say that a loop may reduce in any order: `for k in tilejit.reduction(range(n))`. Python goes in order."""
+    return loop
+
+
+class Kernel:
+    """A function of loops that runs as machine code, compiled for the dtypes that it is called with.
+
+    `python` is the function itself. What was made of it in the last specialisation (the first call with such
+    arguments, or `specialise`) is in `nest`, `vectorised`, `schedule`, `source` and `report()`.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: LoopOptions) -> None:
+        self.python, self.options = function, options
+        self._programs: dict[tuple[Any, ...], LoopProgram] = {}
+        self._last: LoopProgram | None = None
+        update_wrapper(self, function)
+
+    @lazy
+    def _source(self) -> Any:
+        from codegen.frontend.python_ast import read
+
+        return read(self.python)
+
+    @lazy
+    def _signature(self) -> inspect.Signature:
+        return inspect.signature(self.python)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run it: arrays are written in place, numbers are returned as NumPy's.
+
+        Raises:
+            KernelError: the function says what kernels do not do, or an access might leave its array; nothing
+                is written then.
+            TypeError: an argument is neither an array nor a number.
+        """
+        return self._program(self._given(args, kwargs))(*self._given(args, kwargs))
+
+    def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Arguments by their places; those that have defaults may be left out at the end."""
+        if not kwargs:
+            return args
+        bound = self._signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.args
+
+    def _program(self, given: tuple[Any, ...]) -> LoopProgram:
+        key = tuple([_kind(value) for value in given])
+        program = self._programs.get(key)
+        if program is None:
+            program = self._programs[key] = self._specialised(given)
+        if program is not self._last:
+            self._last = program
+        return program
+
+    def _specialised(self, given: tuple[Any, ...]) -> LoopProgram:
+        names = list(self._signature.parameters)
+        if len(given) > len(names):
+            raise TypeError(f"{self.python.__name__} takes {len(names)} arguments, and {len(given)} are given")
+        arguments = [_argument(name, value) for name, value in zip(names, given, strict=False)]
+        program = LoopProgram(self._source.typed(arguments), self.options)
+        self._judge(program)
+        return program
+
+    def _judge(self, program: LoopProgram) -> None:
+        """Say, or refuse, where loops stay scalar, as `on_fail` asks."""
+        failures = program.failures
+        if not failures or self.options.on_fail == "scalar":
+            return
+        text = "\n  ".join([f"{self.python.__name__} is not vectorised throughout", *map(str, failures)])
+        if self.options.on_fail == "raise":
+            raise KernelError(text)
+        warnings.warn(text, KernelWarning, stacklevel=5)
+
+    def specialise(self, *args: Any, **kwargs: Any) -> Kernel:
+        """Type and vectorise it for such arguments without running it; the kernel, to ask it what it made.
+
+        >>> add.specialise(a, b, c).report()
+
+        Raises:
+            KernelError: as a call, but for bounds.
+            TypeError: an argument is neither an array nor a number.
+        """
+        self._last = self._program(self._given(args, kwargs))
+        return self
+
+    @property
+    def program(self) -> LoopProgram:
+        """The last specialisation.
+
+        Raises:
+            KernelError: there is none yet.
+        """
+        if self._last is None:
+            raise KernelError(
+                f"{self.python.__name__} was not specialised yet\n  call it, or .specialise(*arguments) first"
+            )
+        return self._last
+
+    @property
+    def nest(self) -> str:
+        """The scalar loops, printed in the manner of MLIR."""
+        return _printed(self.program.function)
+
+    @property
+    def vectorised(self) -> str:
+        """The loops over super-vectors, printed in the manner of MLIR's vector dialect."""
+        return _printed(self.program.vectorised.function)
+
+    @property
+    def schedule(self) -> str:
+        """How super-vectors become registers and threads."""
+        return self.program.schedule
+
+    @property
+    def source(self) -> str:
+        """The Python source of the kernel that Numba compiles."""
+        return self.program.kernel.emitted.source
+
+    def report(self) -> str:
+        """Each loop: vectorised how, or the reason why not and what stands in the way; then the schedule."""
+        program = self.program
+        head = f"kernel {self.python.__name__}({', '.join(map(_argument_text, program.function.arguments))})"
+        loops = [f"  {report}" for report in program.vectorised.loops] or ["  no loops"]
+        return "\n".join([head, *loops, f"  {program.schedule}"])
+
+    def __repr__(self) -> str:
+        return f"<tilejit.Kernel {self.python.__name__}>"
+
+
+@overload
+def kernel(function: Callable[..., Any], /) -> Kernel: ...
+
+
+@overload
+def kernel(
+    function: None = None,
+    /,
+    *,
+    virtual_vector_size: Any = "auto",
+    fastest_varying: Any = None,
+    vectorize_reductions: bool = False,
+    tail: str = "mask",
+    on_fail: str = "scalar",
+    vectorize_at: str = "before_tile",
+    parallel: bool | int | None = None,
+    fastmath: bool = False,
+) -> Callable[[Callable[..., Any]], Kernel]: ...
+
+
+def kernel(function: Any = None, /, **options: Any) -> Any:
+    """Make a kernel of a Python function of loops over arrays.
+
+    >>> @tilejit.kernel(virtual_vector_size=256)
+    ... def add(a, b, c):
+    ...     for i in range(a.shape[0]):
+    ...         for j in range(a.shape[1]):
+    ...             c[i, j] = a[i, j] + b[i, j]
+
+    virtual_vector_size    lanes of the super-vectors: 256, (32, 256) for two loops, "2*hw" for so many registers,
+                           "auto"
+    fastest_varying        for each size the memory dimension, the innermost 0, that lanes walk; None: any
+    vectorize_reductions   sums and the like in lanes too, which changes their rounding
+    tail                   the last iterations: "mask", "scalar", "shift" (the last super-vector begins earlier,
+                           where nothing that is written is read), "assume_divisible" (checked at the call)
+    on_fail                loops that cannot be vectorised stay "scalar", silently or with a "warn"; or "raise"
+    vectorize_at           "before_tile" or "after_tile"; loops of kernels are not tiled, so both are one
+    parallel               None: loops in `tilejit.parallel` on threads where arrays are large; a number: so many
+                           threads; True: as if the outermost loop were annotated; False: one thread
+    fastmath               sums may be reordered: as vectorize_reductions
+
+    Negative subscripts are outside of an array, not behind its end, and both sides of `x if c else y` are read.
+    Arrays that share memory run element by element in the order of the loops, unless they are one and the same.
+
+    Raises:
+        KernelError: an option has no such value.
+        TypeError: what is decorated is no function, or there is no such option.
+    """
+    checked = _options(**options)
+
+    def decorate(python: Callable[..., Any]) -> Kernel:
+        if not callable(python):
+            raise TypeError(f"a kernel is made of a function, not of a {type(python).__name__}")
+        return Kernel(python, checked)
+
+    return decorate if function is None else decorate(function)
+
+
+def _options(
+    virtual_vector_size: Any = "auto",
+    fastest_varying: Any = None,
+    vectorize_reductions: bool = False,
+    tail: str = "mask",
+    on_fail: str = "scalar",
+    vectorize_at: str = "before_tile",
+    parallel: bool | int | None = None,
+    fastmath: bool = False,
+) -> LoopOptions:
+    for name, value, known in (("tail", tail, TAILS), ("on_fail", on_fail, FAILS), ("vectorize_at", vectorize_at, PLACES)):
+        if value not in known:
+            raise KernelError(f"{name}={value!r} is none of {', '.join(known)}")
+    if parallel is not None and not isinstance(parallel, bool):
+        parallel = _whole("parallel", parallel)
+        if parallel < 1:
+            raise KernelError(f"parallel={parallel}: a kernel needs at least one thread")
+    sizes = _sizes(virtual_vector_size)
+    varying = None if fastest_varying is None else _tuple("fastest_varying", fastest_varying, 0)
+    if varying is not None and len(varying) != (len(sizes) if isinstance(sizes, tuple) else 1):
+        raise KernelError(f"fastest_varying={fastest_varying!r} has not one dimension for each size")
+    return LoopOptions(
+        sizes, varying, bool(vectorize_reductions), tail, on_fail, vectorize_at, parallel, bool(fastmath)
+    )
+
+
+def _sizes(value: Any) -> tuple[int, ...] | str:
+    if isinstance(value, str):
+        if value == "auto" or re.fullmatch(r"[1-9]\d{0,4}\*hw", value):
+            return value
+        raise KernelError(f'virtual_vector_size={value!r} is no size\n  write 256, (32, 256), "2*hw" or "auto"')
+    sizes = _tuple("virtual_vector_size", value, 1)
+    if not 1 <= len(sizes) <= 3:
+        raise KernelError(f"virtual_vector_size={value!r}: a super-vector has one to three dimensions")
+    if np.prod(sizes, dtype=object) > MOST_LANES:
+        raise KernelError(f"virtual_vector_size={value!r} has more than {MOST_LANES} elements")
+    return sizes
+
+
+def _tuple(name: str, value: Any, least: int) -> tuple[int, ...]:
+    values = tuple(value) if isinstance(value, tuple | list) else (value,)
+    numbers = tuple(_whole(name, each) for each in values)
+    for number in numbers:
+        if number < least:
+            raise KernelError(f"{name}={value!r}: {number} is less than {least}")
+    return numbers
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        raise TypeError(f"{name} is a number, not a {type(value).__name__}")
+    return int(value.__index__())
+
+
+def _kind(value: Any) -> Any:
+    """What a specialisation hangs on of an argument."""
+    if type(value) is np.ndarray:
+        return value.dtype, _order(value), value.ndim
+    return type(value)
+
+
+def _order(array: Any) -> str:
+    """ "C" where elements follow each other along the last dimension, "F" along the first, else ""."""
+    strides, size = array.strides, array.itemsize
+    if not strides or strides[-1] == size:
+        return "C"
+    return "F" if strides[0] == size else ""
+
+
+def _argument(name: str, value: Any) -> ArrayArg | ScalarArg:
+    from codegen.loops import typing
+
+    if isinstance(value, np.ndarray):
+        if type(value) not in (np.ndarray, np.memmap):
+            raise TypeError(f"{name} is a {type(value).__name__}; kernels take plain arrays of NumPy")
+        return ArrayArg(name, typing.dtype_name(value.dtype), value.ndim, _order(value))  # type: ignore[arg-type]
+    return typing.argument(name, value)
+
+
+def _argument_text(argument: ArrayArg | ScalarArg) -> str:
+    if isinstance(argument, ScalarArg):
+        return f"{argument.name}: {argument.dtype}"
+    order = argument.order or "strided"
+    return f"{argument.name}: {argument.dtype}[{', '.join('?' * argument.rank)}] {order}"
+
+
+def _printed(function: Any) -> str:
+    from codegen.loops.printer import format_function
+
+    return format_function(function)
