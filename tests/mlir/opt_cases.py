@@ -42,7 +42,8 @@ func.func @f(%A: memref<?xf32>, %C: memref<?xf32>, %s: f32, %n: index) {
 """
 
 BROADCASTS = """
-func.func @f(%A: memref<?x?xf64>, %b: memref<?xf64>, %c: memref<?xf64>, %D: memref<?x?xf64>, %m: index, %n: index) {
+func.func @f(%A: memref<?x?xf64>, %b: memref<?xf64>, %c: memref<?xf64>, %D: memref<?x?xf64>,
+             %m: index, %n: index) {
   affine.for %i = 0 to %m {
     affine.for %j = 0 to %n {
       %x = affine.load %A[%i, %j] : memref<?x?xf64>

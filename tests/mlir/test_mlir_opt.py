@@ -63,7 +63,7 @@ def passes(case: OptCase) -> str:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_as_mlir_does(case: OptCase) -> None:
-    """The same vector shapes, steps, permutation maps and masks of reductions; mlir-opt reads what we print."""
+    """The same vector shapes, steps, permutation maps, masks of reductions; mlir-opt reads what we print."""
     ours = mlir.super_vectorize(
         case.text,
         virtual_vector_size=case.sizes,

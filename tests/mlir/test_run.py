@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from ml_dtypes import bfloat16
@@ -13,6 +15,9 @@ from tests.mlir.texts import VECRED, VECTOR_ADD_2D
 from tilejit import mlir
 from tilejit.mlir.arithmetic import FLOAT_PREDICATES
 
+run = partial(mlir.run, interpreted=True)
+"""What operations mean is the interpreter's to say; kernels are compared with it."""
+
 FORMS = [
     None,
     {"virtual_vector_size": 256},
@@ -20,18 +25,21 @@ FORMS = [
 ]
 
 
+@pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("form", FORMS, ids=str)
-def test_vector_add_2d(form: dict[str, object] | None) -> None:
+def test_vector_add_2d(form: dict[str, object] | None, interpreted: bool) -> None:
     """(1 + 2) + 1 and (1 + 2) + 2 make 9, also where sizes are no multiples of the super-vector's."""
-    assert mlir.run(VECTOR_ADD_2D, "vector_add_2d", 9, 43, **(form or {})) == np.float32(9.0)
+    result = mlir.run(VECTOR_ADD_2D, "vector_add_2d", 9, 43, interpreted=interpreted, **(form or {}))
+    assert result == np.float32(9.0)
 
 
+@pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("form", [None, {"virtual_vector_size": 128, "vectorize_reductions": True}], ids=str)
-def test_vecred(form: dict[str, object] | None) -> None:
+def test_vecred(form: dict[str, object] | None, interpreted: bool) -> None:
     """Elements beyond 500 take no part, NaN though they are."""
     x = np.linspace(-3, 3, 512, dtype=np.float32)
     x[500:] = np.nan
-    total = mlir.run(VECRED, "vecred", x, **(form or {}))
+    total = mlir.run(VECRED, "vecred", x, interpreted=interpreted, **(form or {}))
     assert isinstance(total, np.float32)
     exact = np.cos(x[:500].astype(np.float64)).sum()
     # 500 sums of at most 500, each rounded once.
@@ -92,7 +100,7 @@ def test_integers(operation: str) -> None:
     keep = ~((a == -128) & (b == -1))
     a, b = a[keep], b[keep]
     c = np.zeros_like(a)
-    mlir.run(binary(operation, "i8"), "f", a, b, c, a.size)
+    run(binary(operation, "i8"), "f", a, b, c, a.size)
     exact = [INTEGER_CASES[operation](int(x), int(y)) for x, y in zip(a, b, strict=True)]
     assert c.tolist() == [(n + 128) % 256 - 128 for n in exact]
 
@@ -101,7 +109,7 @@ def test_integers(operation: str) -> None:
 def test_shifts(operation: str) -> None:
     a, b = pairs(INTS, np.arange(8, dtype=np.int8))
     c = np.zeros_like(a)
-    mlir.run(binary(f"arith.{operation}", "i8"), "f", a, b, c, a.size)
+    run(binary(f"arith.{operation}", "i8"), "f", a, b, c, a.size)
     exact = {
         "shli": lambda x, k: x << k,
         "shrsi": lambda x, k: x >> k,
@@ -120,7 +128,7 @@ INTEGER_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
 def test_comparisons_of_integers(predicate: str, dtype: str) -> None:
     a, b = pairs(INTS if dtype == "i8" else np.array([False, True]))
     c = np.zeros(a.size, bool)
-    mlir.run(binary(f"arith.cmpi {predicate},", dtype, "i1"), "f", a, b, c, a.size)
+    run(binary(f"arith.cmpi {predicate},", dtype, "i1"), "f", a, b, c, a.size)
     sign = INTEGER_COMPARISONS[predicate if predicate in ("eq", "ne") else predicate[1:]]
     if predicate.startswith("u"):
         values = [(int(x) % 256, int(y) % 256) for x, y in zip(a, b, strict=True)]
@@ -136,7 +144,7 @@ def test_comparisons_of_integers(predicate: str, dtype: str) -> None:
 def test_comparisons_of_floats(predicate: str) -> None:
     a, b = pairs(FLOATS)
     c = np.zeros(a.size, bool)
-    mlir.run(binary(f"arith.cmpf {predicate},", "f32", "i1"), "f", a, b, c, a.size)
+    run(binary(f"arith.cmpf {predicate},", "f32", "i1"), "f", a, b, c, a.size)
     unordered = np.isnan(a) | np.isnan(b)
     if predicate in ("true", "false", "ord", "uno"):
         exact = {
@@ -160,7 +168,7 @@ def test_comparisons_of_floats(predicate: str) -> None:
 def test_floats(operation: str, numpy: np.ufunc) -> None:
     a, b = pairs(FLOATS)
     c = np.zeros_like(a)
-    mlir.run(binary(operation, "f32"), "f", a, b, c, a.size)
+    run(binary(operation, "f32"), "f", a, b, c, a.size)
     with np.errstate(all="ignore"):
         assert np.array_equal(c, numpy(a, b), equal_nan=True)
 
@@ -184,7 +192,7 @@ func.func @f(%A: memref<?x{source}>, %C: memref<?x{target}>, %n: index) {{
 }}"""
     exact = numpy(INTS)  # type: ignore[operator]
     c = np.zeros_like(exact)
-    mlir.run(text, "f", INTS, c, INTS.size)
+    run(text, "f", INTS, c, INTS.size)
     assert c.tolist() == exact.tolist()
 
 
@@ -205,10 +213,11 @@ func.func @scale(%A: memref<?x4xbf16>, %s: bf16) -> memref<?x4xbf16> {
 """
 
 
+@pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("make", [np.ascontiguousarray, np.asfortranarray, lambda a: np.repeat(a, 2, 0)[::2]])
-def test_arrays_are_returned(make: object) -> None:
+def test_arrays_are_returned(make: object, interpreted: bool) -> None:
     a = make(np.arange(12).reshape(3, 4).astype(bfloat16))  # type: ignore[operator]
-    b = mlir.run(SCALE, "scale", a, bfloat16(3))
+    b = mlir.run(SCALE, "scale", a, bfloat16(3), interpreted=interpreted)
     assert b.dtype == bfloat16
     assert np.array_equal(b, a * bfloat16(3))
 
@@ -227,21 +236,24 @@ ARGUMENTS = {
 def test_arguments_are_checked(name: str) -> None:
     arguments, kind, words = ARGUMENTS[name]
     with pytest.raises(kind, match=words):
-        mlir.run(SCALE, "scale", *arguments)
+        run(SCALE, "scale", *arguments)
 
 
+@pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("sizes", [(-1, 4), (1 << 62, 1 << 62), (1 << 40, 1 << 20)])
-def test_allocations_that_cannot_be(sizes: tuple[int, int]) -> None:
+def test_allocations_that_cannot_be(sizes: tuple[int, int], interpreted: bool) -> None:
     with pytest.raises(KernelError, match="allocates A"):
-        mlir.run(VECTOR_ADD_2D, "vector_add_2d", *sizes)
+        mlir.run(VECTOR_ADD_2D, "vector_add_2d", *sizes, interpreted=interpreted)
 
 
-def test_nothing_outside_an_array() -> None:
+@pytest.mark.parametrize("interpreted", [True, False])
+def test_nothing_outside_an_array(interpreted: bool) -> None:
     with pytest.raises(KernelError):
-        mlir.run(VECTOR_ADD_2D, "vector_add_2d", 2, 2)
+        mlir.run(VECTOR_ADD_2D, "vector_add_2d", 2, 2, interpreted=interpreted)
 
 
-def test_overlapping_arrays_run_as_the_scalar_loop() -> None:
+@pytest.mark.parametrize("interpreted", [True, False])
+def test_overlapping_arrays_run_as_the_scalar_loop(interpreted: bool) -> None:
     """The super-vector form takes arguments for distinct; these are one array, one element apart."""
     text = """
 func.func @f(%A: memref<?xf32>, %B: memref<?xf32>, %n: index) {
@@ -252,7 +264,7 @@ func.func @f(%A: memref<?xf32>, %B: memref<?xf32>, %n: index) {
   return
 }"""
     x = np.arange(9, dtype=np.float32)
-    mlir.run(text, "f", x[:8], x[1:], 8, virtual_vector_size=4)
+    mlir.run(text, "f", x[:8], x[1:], 8, virtual_vector_size=4, interpreted=interpreted)
     assert np.array_equal(x, np.zeros(9))
 
 
