@@ -28,9 +28,7 @@ from tilejit.tiles import gather_tiles, scatter_tiles
 
 if _TYPE_CHECKING:
     from tilejit import cute as cute
-
-if _TYPE_CHECKING:
-    from tilejit import cute as cute
+    from tilejit import mlir as mlir
 
 __version__ = "0.1.0"
 
@@ -72,9 +70,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    """`tilejit.cute`, imported when first asked for."""
-    if name != "cute":
+    """`tilejit.cute` and `tilejit.mlir`, imported when first asked for."""
+    if name not in ("cute", "mlir"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return importlib.import_module("tilejit.cute")
+    return importlib.import_module(f"tilejit.{name}")

@@ -1,4 +1,4 @@
-"""The command line: `tilejit demo | pack | unpack | show | explain | formats | cache`.
+"""The command line: `tilejit demo | pack | unpack | show | explain | formats | vectorise | cache`.
 
 Errors are one line on stderr and exit code 2. Nothing heavy is imported before a command needs it.
 """
@@ -11,7 +11,7 @@ from types import FrameType
 
 import typer
 
-from tilejit.cli import cache, demo, explain, files, formats, pictures
+from tilejit.cli import cache, demo, explain, files, formats, pictures, vectorise
 from tilejit.cli.errors import OneLineErrors, help_if_alone
 
 app = typer.Typer(
@@ -32,6 +32,7 @@ app.command("relayout")(files.relayout)
 app.command("show")(pictures.show)
 app.command("explain")(explain.explain)
 app.command("formats")(formats.formats)
+app.command("vectorise")(vectorise.vectorise)
 app.add_typer(cache.app, name="cache")
 
 

@@ -1,0 +1,303 @@
+"""Texts of MLIR in the IR of kernels, and what is said of those that are none."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
+
+from codegen.errors import KernelError
+from codegen.loops.index import Affine, FloorDiv, Mod, symbol
+from codegen.loops.ir import ArrayArg, Const, For, IndexValue, Let, Load, Local, Op, ScalarArg, Store
+from tests.mlir.texts import VECRED, VECTOR_ADD_2D
+from tilejit import mlir
+
+
+def loop(text: str) -> For:
+    """The loop of a text's only function."""
+    (function,) = mlir.parse(text).functions
+    (found,) = (node for node in function.body if isinstance(node, For))
+    return found
+
+
+def around(body: str, arguments: str = "%A: memref<?xf32>, %n: index") -> str:
+    """A function of one loop."""
+    return f"func.func @f({arguments}) {{\n  affine.for %i = 0 to %n {{\n    {body}\n  }}\n  return\n}}\n"
+
+
+def test_vector_add_2d() -> None:
+    program = mlir.parse(VECTOR_ADD_2D)["vector_add_2d"]
+    function = program.function
+    assert function.arguments == (
+        ScalarArg("M", "i64"),
+        ScalarArg("N", "i64"),
+        *(ArrayArg(name, "f32", 2, "C") for name in "ABC"),
+    )
+    assert [a.sizes for a in program.allocations] == [(symbol("M"), symbol("N"))] * 3
+    first, _, third, last = function.body
+    inner = For(
+        "i1",
+        (Affine(),),
+        (symbol("N"),),
+        1,
+        (Store("A", (symbol("i0"), symbol("i1")), Const(1.0, "f32")),),
+        line=8,
+    )
+    assert first == For("i0", (Affine(),), (symbol("M"),), 1, (inner,), line=7)
+    assert isinstance(third, For)
+    names = [node.name for node in third.body[0].body if isinstance(node, Let)]  # type: ignore[union-attr]
+    assert names == ["a5", "b5", "s5", "s6", "s7", "s8"]
+    assert last == Let("res", Load("C", (Affine(7), Affine(42)), "f32"))
+    assert function.results == (Local("res", "f32"),)
+
+
+def test_vecred() -> None:
+    (function,) = mlir.parse(VECRED).functions
+    assert function.arguments == (ArrayArg("in_", "f32", 1, "C"),)
+    node = loop(VECRED)
+    assert (node.lower, node.upper, node.step, node.line) == ((Affine(),), (Affine(500),), 1, 3)
+    (carried,) = node.carried
+    assert (carried.start, carried.update, carried.combiner) == (
+        Const(0.0, "f32"),
+        Local("add", "f32"),
+        "add",
+    )
+    assert function.results == (Local("part_sum", "f32"),)
+
+
+@pytest.mark.parametrize(
+    ("pretty", "subscript"),
+    [
+        ("%i", symbol("i")),
+        ("2 * %i + 3", symbol("i") * 2 + Affine(3)),
+        ("-%i + 511", Affine(511) - symbol("i")),
+        ("%i floordiv 2", FloorDiv(symbol("i"), 2)),
+        ("%i mod 16", Mod(symbol("i"), 16)),
+        ("%i + symbol(%n)", symbol("i") + symbol("n")),
+        ("7 floordiv 2", Affine(3)),
+    ],
+    ids=lambda value: str(value),
+)
+def test_subscripts(pretty: str, subscript: object) -> None:
+    (let,) = loop(around(f"%x = affine.load %A[{pretty}] : memref<?xf32>")).body
+    assert let == Let("x", Load("A", (subscript,), "f32"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("header", "lower", "upper", "step"),
+    [
+        ("0 to %n step 2", (Affine(),), (symbol("n"),), 2),
+        ("-3 to 5", (Affine(-3),), (Affine(5),), 1),
+        (
+            "max #low(%n) to min #high(%n)[%n]",
+            (Affine(1), symbol("n") - Affine(9)),
+            (symbol("n") * 3, Affine(64)),
+            1,
+        ),
+        (
+            "affine_map<(d0) -> (d0 floordiv 4)>(%n) to %m",
+            (FloorDiv(symbol("n"), 4),),
+            (symbol("n") * 2, Affine(8)),
+            1,
+        ),
+        ("%k to %n", (symbol("n") + Affine(4),), (symbol("n"),), 1),
+    ],
+)
+def test_bounds(header: str, lower: object, upper: object, step: int) -> None:
+    text = f"""
+#low = affine_map<(d0) -> (1, d0 - 9)>
+#high = affine_map<(d0)[s0] -> (d0 + 2 * s0, 64)>
+func.func @f(%n: index) {{
+  %m = affine.min affine_map<()[s0] -> (2 * s0, 8)>()[%n]
+  %k = affine.apply affine_map<(d0) -> (d0 + 4)>(%n)
+  affine.for %i = {header} {{
+  }}
+  return
+}}"""
+    node = loop(text)
+    assert (node.lower, node.upper, node.step) == (lower, upper, step)
+
+
+def test_indices_made_by_arith() -> None:
+    """Sums, multiples and divisions of what is not negative stay affine; casts of arguments are symbols."""
+    text = """
+func.func @f(%A: memref<?xf32>, %k: i32) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %n = memref.dim %A, %c0 : memref<?xf32>
+  %m = arith.index_cast %k : i32 to index
+  affine.for %i = 0 to %n {
+    %q = arith.divui %i, %c4 : index
+    %r = arith.remsi %i, %c4 : index
+    %s = arith.muli %q, %c4 : index
+    %t = arith.addi %s, %r : index
+    %u = arith.subi %t, %m : index
+    %x = memref.load %A[%u] : memref<?xf32>
+    memref.store %x, %A[%i] : memref<?xf32>
+  }
+  return
+}"""
+    node = loop(text)
+    assert node.upper == (symbol("A.shape[0]"),)
+    load = node.body[0]
+    assert isinstance(load, Let)
+    assert isinstance(load.value, Load)
+    assert str(load.value.subscripts[0]) == "4*((i) // 4) + (i) % 4 + -1*k"
+
+
+def test_names_are_pythons_and_unique() -> None:
+    text = """
+func.func @f(%lambda: memref<4xf32>, %0: f32) {
+  affine.for %i = 0 to 4 {
+    affine.store %0, %lambda[%i] : memref<4xf32>
+  }
+  affine.for %i = 0 to 4 {
+    %a.b = affine.load %lambda[%i] : memref<4xf32>
+    affine.store %a.b, %lambda[%i] : memref<4xf32>
+  }
+  return
+}"""
+    (function,) = mlir.parse(text).functions
+    assert [a.name for a in function.arguments] == ["lambda_", "n"]
+    first, second = function.body
+    assert isinstance(first, For)
+    assert isinstance(second, For)
+    assert (first.index, second.index) == ("i", "i_1")
+    assert all(name.isidentifier() for name in ("lambda_", second.body[0].name))  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("operation", "value"),
+    [
+        ("arith.addf %x, %x : f32", Op("add", (Local("x", "f32"),) * 2, "f32")),
+        ("arith.maxf %x, %x : f32", Op("max", (Local("x", "f32"),) * 2, "f32")),
+        ("arith.maximumf %x, %x : f32", Op("max", (Local("x", "f32"),) * 2, "f32")),
+        ("arith.negf %x : f32", Op("neg", (Local("x", "f32"),), "f32")),
+        ("math.roundeven %x : f32", Op("rint", (Local("x", "f32"),), "f32")),
+        ("math.absf %x fastmath<fast> : f32", Op("abs", (Local("x", "f32"),), "f32")),
+        ("arith.truncf %x : f32 to bf16", Op("cast", (Local("x", "f32"),), "bf16")),
+        ("arith.cmpf ole, %x, %x : f32", Op("le", (Local("x", "f32"),) * 2, "i1")),
+        ("arith.index_cast %i : index to i32", Op("cast", (IndexValue(symbol("i")),), "i32")),
+    ],
+)
+def test_operations(operation: str, value: object) -> None:
+    body = loop(around(f"%x = affine.load %A[%i] : memref<?xf32>\n    %y = {operation}")).body
+    assert body[1] == Let("y", value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("yielded", "combiner"),
+    [
+        ("%t = arith.addf %a, %x : f32", "add"),
+        ("%t = arith.addf %x, %a : f32", "add"),
+        ("%t = arith.subf %a, %x : f32", "add"),
+        ("%t = arith.subf %x, %a : f32", ""),
+        ("%t = arith.maximumf %a, %x : f32", "max"),
+        ("%t = arith.addf %a, %a : f32", ""),
+        ("%s = arith.addf %a, %x : f32\n    %t = arith.addf %s, %x : f32", "add"),
+        ("%s = arith.mulf %a, %x : f32\n    %t = arith.addf %s, %x : f32", ""),
+        ("%s = arith.addf %a, %x : f32\n    %t = arith.addf %x, %x : f32", ""),
+    ],
+)
+def test_combiners(yielded: str, combiner: str) -> None:
+    text = f"""
+func.func @f(%A: memref<8xf32>, %z: f32) -> f32 {{
+  %r = affine.for %i = 0 to 8 iter_args(%a = %z) -> (f32) {{
+    %x = affine.load %A[%i] : memref<8xf32>
+    {yielded}
+    affine.yield %t : f32
+  }}
+  return %r : f32
+}}"""
+    (carried,) = loop(text).carried
+    assert carried.combiner == combiner
+
+
+def test_a_nest_reduces_as_its_inner_loop_does() -> None:
+    text = """
+func.func @f(%A: memref<8x8xi32>) -> i32 {
+  %z = arith.constant 0 : i32
+  %r = affine.for %i = 0 to 8 iter_args(%a = %z) -> (i32) {
+    %s = affine.for %j = 0 to 8 iter_args(%b = %a) -> (i32) {
+      %x = affine.load %A[%i, %j] : memref<8x8xi32>
+      %t = arith.xori %b, %x : i32
+      affine.yield %t : i32
+    }
+    affine.yield %s : i32
+  }
+  return %r : i32
+}"""
+    outer = loop(text)
+    (inner,) = outer.body
+    assert isinstance(inner, For)
+    assert (outer.carried[0].combiner, inner.carried[0].combiner) == ("xor", "xor")
+    assert outer.carried[0].update == Local("b", "i32")
+
+
+ERRORS = {
+    "affine.if": around("affine.if affine_set<(d0) : (d0 >= 0)>(%i) {\n    }"),
+    "a vector": around("%x = arith.constant dense<1.0> : vector<4xf32>"),
+    "data in a subscript": around(
+        "%x = affine.load %B[%i] : memref<?xindex>\n    %y = memref.load %A[%x] : memref<?xf32>",
+        "%A: memref<?xf32>, %B: memref<?xindex>, %n: index",
+    ),
+    "a product of indices": around("%y = affine.load %A[%i * %n] : memref<?xf32>"),
+    "a rank": around("%y = affine.load %A[%i, %i] : memref<?xf32>"),
+    "a step": "func.func @f() {\n  affine.for %i = 0 to 4 step 0 {\n  }\n  return\n}\n",
+    "several bounds": (
+        "func.func @f(%n: index) {\n"
+        "  affine.for %i = 0 to affine_map<(d0) -> (d0, 4)>(%n) {\n  }\n  return\n}\n"
+    ),
+    "an unknown name": around("%y = affine.load %Z[%i] : memref<?xf32>"),
+    "an unknown operation": around("%y = arith.frobnicate %i : index"),
+    "an allocation by an index": around("%y = memref.alloc(%i) : memref<?xf32>"),
+    "a call": around("func.call @g() : () -> ()"),
+    "a dimension": around("%c = arith.constant 3 : index\n    %y = memref.dim %A, %c : memref<?xf32>"),
+    "an 80-bit float": "func.func @f(%x: f80) {\n  return\n}\n",
+    "an end": "func.func @f(",
+    "nothing": "",
+    "no MLIR": "for i in range(4):\n    pass\n",
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_show_the_place(name: str) -> None:
+    """The cause, the line with a caret, what to write instead."""
+    with pytest.raises(KernelError) as caught:
+        mlir.parse(ERRORS[name])
+    cause, line, caret, mend = str(caught.value).split("\n")
+    assert cause
+    assert line.startswith("  line ")
+    assert caret.strip() == "^"
+    assert mend.startswith("  ")
+    assert len(caret) <= len(line) + 1
+
+
+def test_an_error_as_a_whole() -> None:
+    with pytest.raises(KernelError) as caught:
+        mlir.parse(ERRORS["data in a subscript"])
+    assert str(caught.value) == (
+        "%x is no affine index: it hangs on data, or on more than sums and multiples\n"
+        "  line 4: %y = memref.load %A[%x] : memref<?xf32>\n"
+        "          ^\n"
+        "  make subscripts, sizes and bounds of loop indices, sizes and index arguments"
+    )
+
+
+def test_functions_by_name() -> None:
+    module = mlir.parse(VECTOR_ADD_2D + VECRED)
+    assert [f.name for f in module.functions] == ["vector_add_2d", "vecred"]
+    assert module["@vecred"].name == "vecred"
+    with pytest.raises(KernelError, match="no function 'nothing'"):
+        module["nothing"]
+
+
+def test_texts_only() -> None:
+    with pytest.raises(TypeError, match="not bytes"):
+        mlir.parse(b"")  # type: ignore[arg-type]
+
+
+def test_deep_texts_end_in_an_error() -> None:
+    deep = "(" * 20000
+    with pytest.raises(KernelError):
+        mlir.parse(around(f"%y = affine.load %A[{deep}%i] : memref<?xf32>"))

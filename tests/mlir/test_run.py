@@ -1,0 +1,277 @@
+"""Functions of texts of MLIR on arrays."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16
+
+pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
+
+from codegen.errors import KernelError
+from tests.mlir.texts import VECRED, VECTOR_ADD_2D
+from tilejit import mlir
+from tilejit.mlir.arithmetic import FLOAT_PREDICATES
+
+run = partial(mlir.run, interpreted=True)
+"""What operations mean is the interpreter's to say; kernels are compared with it."""
+
+FORMS = [
+    None,
+    {"virtual_vector_size": 256},
+    {"virtual_vector_size": (4, 8), "fastest_varying": (1, 0)},
+]
+
+
+@pytest.mark.parametrize("interpreted", [True, False])
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_vector_add_2d(form: dict[str, object] | None, interpreted: bool) -> None:
+    """(1 + 2) + 1 and (1 + 2) + 2 make 9, also where sizes are no multiples of the super-vector's."""
+    result = mlir.run(VECTOR_ADD_2D, "vector_add_2d", 9, 43, interpreted=interpreted, **(form or {}))
+    assert result == np.float32(9.0)
+
+
+@pytest.mark.parametrize("interpreted", [True, False])
+@pytest.mark.parametrize("form", [None, {"virtual_vector_size": 128, "vectorize_reductions": True}], ids=str)
+def test_vecred(form: dict[str, object] | None, interpreted: bool) -> None:
+    """Elements beyond 500 take no part, NaN though they are."""
+    x = np.linspace(-3, 3, 512, dtype=np.float32)
+    x[500:] = np.nan
+    total = mlir.run(VECRED, "vecred", x, interpreted=interpreted, **(form or {}))
+    assert isinstance(total, np.float32)
+    exact = np.cos(x[:500].astype(np.float64)).sum()
+    # 500 sums of at most 500, each rounded once.
+    assert abs(total - exact) <= 500 * 500 * np.finfo(np.float32).eps
+
+
+def binary(operation: str, dtype: str, result: str | None = None) -> str:
+    return f"""
+func.func @f(%A: memref<?x{dtype}>, %B: memref<?x{dtype}>, %C: memref<?x{result or dtype}>, %n: index) {{
+  affine.for %i = 0 to %n {{
+    %x = affine.load %A[%i] : memref<?x{dtype}>
+    %y = affine.load %B[%i] : memref<?x{dtype}>
+    %z = {operation} %x, %y : {dtype}
+    affine.store %z, %C[%i] : memref<?x{result or dtype}>
+  }}
+  return
+}}"""
+
+
+INTS = np.array([-128, -127, -7, -1, 0, 1, 3, 8, 127], np.int8)
+FLOATS = np.array([-np.inf, -1.5, -0.0, 0.0, 2.25, np.inf, np.nan], np.float32)
+
+
+def pairs(values: np.ndarray, second: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+    a, b = np.meshgrid(values, values if second is None else second)
+    return np.ascontiguousarray(a.ravel()), np.ascontiguousarray(b.ravel())
+
+
+def trunc_div(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+INTEGER_CASES = {
+    "arith.addi": lambda a, b: a + b,
+    "arith.subi": lambda a, b: a - b,
+    "arith.muli": lambda a, b: a * b,
+    "arith.divsi": trunc_div,
+    "arith.remsi": lambda a, b: a - b * trunc_div(a, b),
+    "arith.floordivsi": lambda a, b: a // b,
+    "arith.ceildivsi": lambda a, b: -(-a // b),
+    "arith.divui": lambda a, b: (a % 256) // (b % 256),
+    "arith.remui": lambda a, b: (a % 256) % (b % 256),
+    "arith.ceildivui": lambda a, b: -(-(a % 256) // (b % 256)),
+    "arith.maxui": lambda a, b: max(a % 256, b % 256),
+    "arith.minui": lambda a, b: min(a % 256, b % 256),
+    "arith.maxsi": max,
+    "arith.minsi": min,
+    "arith.andi": lambda a, b: a & b,
+    "arith.ori": lambda a, b: a | b,
+    "arith.xori": lambda a, b: a ^ b,
+}
+
+
+@pytest.mark.parametrize("operation", INTEGER_CASES)
+def test_integers(operation: str) -> None:
+    """8-bit integers, wrapped around; -128 / -1 and divisions by 0 have no result in MLIR."""
+    a, b = pairs(INTS, INTS[INTS != 0] if "div" in operation or "rem" in operation else None)
+    keep = ~((a == -128) & (b == -1))
+    a, b = a[keep], b[keep]
+    c = np.zeros_like(a)
+    run(binary(operation, "i8"), "f", a, b, c, a.size)
+    exact = [INTEGER_CASES[operation](int(x), int(y)) for x, y in zip(a, b, strict=True)]
+    assert c.tolist() == [(n + 128) % 256 - 128 for n in exact]
+
+
+@pytest.mark.parametrize("operation", ["shli", "shrsi", "shrui"])
+def test_shifts(operation: str) -> None:
+    a, b = pairs(INTS, np.arange(8, dtype=np.int8))
+    c = np.zeros_like(a)
+    run(binary(f"arith.{operation}", "i8"), "f", a, b, c, a.size)
+    exact = {
+        "shli": lambda x, k: x << k,
+        "shrsi": lambda x, k: x >> k,
+        "shrui": lambda x, k: (x % 256) >> k,
+    }[operation]
+    assert c.tolist() == [(exact(int(x), int(k)) + 128) % 256 - 128 for x, k in zip(a, b, strict=True)]
+
+
+INTEGER_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+
+@pytest.mark.parametrize(
+    "predicate", ["eq", "ne", *(f"{s}{p}" for s in "su" for p in ("lt", "le", "gt", "ge"))]
+)
+@pytest.mark.parametrize("dtype", ["i8", "i1"])
+def test_comparisons_of_integers(predicate: str, dtype: str) -> None:
+    a, b = pairs(INTS if dtype == "i8" else np.array([False, True]))
+    c = np.zeros(a.size, bool)
+    run(binary(f"arith.cmpi {predicate},", dtype, "i1"), "f", a, b, c, a.size)
+    sign = INTEGER_COMPARISONS[predicate if predicate in ("eq", "ne") else predicate[1:]]
+    if predicate.startswith("u"):
+        values = [(int(x) % 256, int(y) % 256) for x, y in zip(a, b, strict=True)]
+    else:
+        # Signed, the only bit of true is its sign.
+        values = [
+            (int(x), int(y)) if dtype == "i8" else (-int(x), -int(y)) for x, y in zip(a, b, strict=True)
+        ]
+    assert c.tolist() == [eval(f"{x} {sign} {y}") for x, y in values]
+
+
+@pytest.mark.parametrize("predicate", FLOAT_PREDICATES)
+def test_comparisons_of_floats(predicate: str) -> None:
+    a, b = pairs(FLOATS)
+    c = np.zeros(a.size, bool)
+    run(binary(f"arith.cmpf {predicate},", "f32", "i1"), "f", a, b, c, a.size)
+    unordered = np.isnan(a) | np.isnan(b)
+    if predicate in ("true", "false", "ord", "uno"):
+        exact = {
+            "true": ~unordered | unordered,
+            "false": unordered & ~unordered,
+            "ord": ~unordered,
+            "uno": unordered,
+        }
+        assert np.array_equal(c, exact[predicate])
+        return
+    compare = {"eq": np.equal, "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal}
+    compare["ne"] = np.not_equal
+    held = compare[predicate[1:]](a, b)
+    assert np.array_equal(c, held | unordered if predicate.startswith("u") else held & ~unordered)
+
+
+@pytest.mark.parametrize(("operation", "numpy"), [
+    ("arith.maximumf", np.maximum), ("arith.minimumf", np.minimum), ("arith.maxnumf", np.fmax),
+    ("arith.minnumf", np.fmin), ("arith.divf", np.divide), ("math.copysign", np.copysign),
+])  # fmt: skip
+def test_floats(operation: str, numpy: np.ufunc) -> None:
+    a, b = pairs(FLOATS)
+    c = np.zeros_like(a)
+    run(binary(operation, "f32"), "f", a, b, c, a.size)
+    with np.errstate(all="ignore"):
+        assert np.array_equal(c, numpy(a, b), equal_nan=True)
+
+
+@pytest.mark.parametrize(("operation", "source", "target", "numpy"), [
+    ("extui", "i8", "i32", lambda a: a.view(np.uint8).astype(np.int32)),
+    ("extsi", "i8", "i32", lambda a: a.astype(np.int32)),
+    ("uitofp", "i8", "f32", lambda a: a.view(np.uint8).astype(np.float32)),
+    ("sitofp", "i8", "f32", lambda a: a.astype(np.float32)),
+    ("trunci", "i8", "i1", lambda a: (a & 1).astype(bool)),
+])  # fmt: skip
+def test_conversions(operation: str, source: str, target: str, numpy: object) -> None:
+    text = f"""
+func.func @f(%A: memref<?x{source}>, %C: memref<?x{target}>, %n: index) {{
+  affine.for %i = 0 to %n {{
+    %x = affine.load %A[%i] : memref<?x{source}>
+    %y = arith.{operation} %x : {source} to {target}
+    affine.store %y, %C[%i] : memref<?x{target}>
+  }}
+  return
+}}"""
+    exact = numpy(INTS)  # type: ignore[operator]
+    c = np.zeros_like(exact)
+    run(text, "f", INTS, c, INTS.size)
+    assert c.tolist() == exact.tolist()
+
+
+SCALE = """
+func.func @scale(%A: memref<?x4xbf16>, %s: bf16) -> memref<?x4xbf16> {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %A, %c0 : memref<?x4xbf16>
+  %B = memref.alloc(%n) : memref<?x4xbf16>
+  affine.for %i = 0 to %n {
+    affine.for %j = 0 to 4 {
+      %x = affine.load %A[%i, %j] : memref<?x4xbf16>
+      %y = arith.mulf %x, %s : bf16
+      affine.store %y, %B[%i, %j] : memref<?x4xbf16>
+    }
+  }
+  return %B : memref<?x4xbf16>
+}
+"""
+
+
+@pytest.mark.parametrize("interpreted", [True, False])
+@pytest.mark.parametrize("make", [np.ascontiguousarray, np.asfortranarray, lambda a: np.repeat(a, 2, 0)[::2]])
+def test_arrays_are_returned(make: object, interpreted: bool) -> None:
+    a = make(np.arange(12).reshape(3, 4).astype(bfloat16))  # type: ignore[operator]
+    b = mlir.run(SCALE, "scale", a, bfloat16(3), interpreted=interpreted)
+    assert b.dtype == bfloat16
+    assert np.array_equal(b, a * bfloat16(3))
+
+
+ARGUMENTS = {
+    "too few": ((np.zeros((3, 4), bfloat16),), KernelError, "takes 2 arguments, but 1"),
+    "a dtype": ((np.zeros((3, 4), np.float32), 1.0), KernelError, "its dtype is float32"),
+    "a rank": ((np.zeros(4, bfloat16), 1.0), KernelError, "it has 1 dimensions"),
+    "a size": ((np.zeros((3, 5), bfloat16), 1.0), KernelError, r"its shape is \(3, 5\)\n  give one of \?x4"),
+    "no array": (([1.0], 1.0), TypeError, "is an array, not list"),
+    "no number": ((np.zeros((3, 4), bfloat16), "1"), TypeError, "is one bfloat16, not str"),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_arguments_are_checked(name: str) -> None:
+    arguments, kind, words = ARGUMENTS[name]
+    with pytest.raises(kind, match=words):
+        run(SCALE, "scale", *arguments)
+
+
+@pytest.mark.parametrize("interpreted", [True, False])
+@pytest.mark.parametrize("sizes", [(-1, 4), (1 << 62, 1 << 62), (1 << 40, 1 << 20)])
+def test_allocations_that_cannot_be(sizes: tuple[int, int], interpreted: bool) -> None:
+    with pytest.raises(KernelError, match="allocates A"):
+        mlir.run(VECTOR_ADD_2D, "vector_add_2d", *sizes, interpreted=interpreted)
+
+
+@pytest.mark.parametrize("interpreted", [True, False])
+def test_nothing_outside_an_array(interpreted: bool) -> None:
+    with pytest.raises(KernelError):
+        mlir.run(VECTOR_ADD_2D, "vector_add_2d", 2, 2, interpreted=interpreted)
+
+
+@pytest.mark.parametrize("interpreted", [True, False])
+def test_overlapping_arrays_run_as_the_scalar_loop(interpreted: bool) -> None:
+    """The super-vector form takes arguments for distinct; these are one array, one element apart."""
+    text = """
+func.func @f(%A: memref<?xf32>, %B: memref<?xf32>, %n: index) {
+  affine.for %i = 0 to %n {
+    %x = affine.load %A[%i] : memref<?xf32>
+    affine.store %x, %B[%i] : memref<?xf32>
+  }
+  return
+}"""
+    x = np.arange(9, dtype=np.float32)
+    mlir.run(text, "f", x[:8], x[1:], 8, virtual_vector_size=4, interpreted=interpreted)
+    assert np.array_equal(x, np.zeros(9))
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(KernelError, match="virtual_vector_size is 0"):
+        mlir.super_vectorize(VECRED, virtual_vector_size=0)
+    with pytest.raises(KernelError, match="one dimension for each size"):
+        mlir.super_vectorize(VECRED, virtual_vector_size=(4, 4), fastest_varying=0)
+    with pytest.raises(TypeError, match="is a number"):
+        mlir.super_vectorize(VECRED, virtual_vector_size=("4",))  # type: ignore[arg-type]

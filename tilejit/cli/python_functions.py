@@ -1,0 +1,159 @@
+"""Python functions of a file, typed by their annotations, in super-vectors."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+from codegen.frontend.python_ast import read
+from codegen.loops.printer import format_function
+from codegen.loops.super_vectorize import super_vectorize
+
+from codegen.errors import KernelError
+from codegen.loops.ir import ArrayArg, ScalarArg
+
+ANNOTATION = re.compile(
+    r"\s*(?P<dtype>i1|[iu](?:8|16|32|64)|f16|bf16|f32|f64)\s*(?:\[(?P<dims>[\s:,]*)\])?\s*"
+)
+MODULE = "vectorised_file"
+"""What a file's module is called while it runs, so that it hides no other."""
+PYTHONS = {int: "weak_int", float: "weak_float", bool: "weak_bool"}
+"""Numbers of Python take the dtype of what they meet."""
+
+
+def vectorised_functions(
+    path: Path, sizes: tuple[int, ...], fastest: tuple[int, ...] | None, reductions: bool, dtype: str
+) -> Iterator[str]:
+    """The functions of a file, each in super-vectors, what became of its loops before it.
+
+    Runs the file, as `import` would. Kernels (`@tj.kernel`) if it has any, else every function of its own.
+
+    Raises:
+        KernelError: the file holds no function, or one that kernels cannot say.
+    """
+    functions = list(_functions(load(path)))
+    if not functions:
+        raise KernelError(f"{path} defines no function; write one with `for` loops over arrays")
+    for python in functions:
+        wide = super_vectorize(
+            read(python).typed(arguments_of(python, dtype)), sizes, fastest, reductions, "mask"
+        )
+        yield "".join(f"// {loop}\n" for loop in wide.loops) + format_function(wide.function).rstrip("\n")
+
+
+def arguments_of(python: Callable[..., Any], dtype: str) -> list[ArrayArg | ScalarArg]:
+    """What each parameter is: by its annotation, else by how the function uses it.
+
+    def add(A: "f32[:, :]", n: int)       -> ArrayArg("A", "f32", 2, "C"), ScalarArg("n", "weak_int")
+    def add(A, n): … A[i, j] … range(n)   -> the same, with `dtype` for f32
+
+    Parameters with a default keep it, unless an annotation types them.
+
+    Raises:
+        KernelError: an annotation says no dtype, or a parameter takes several arguments.
+    """
+    ranks, integers = _uses(python)
+    found: list[ArrayArg | ScalarArg] = []
+    for name, parameter in inspect.signature(python).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise KernelError(f"{python.__name__}: {parameter} takes several arguments; name each of them")
+        annotation = parameter.annotation
+        if annotation is parameter.empty and parameter.default is not parameter.empty:
+            break
+        if isinstance(annotation, str) and annotation in ("int", "float", "bool"):
+            annotation = {"int": int, "float": float, "bool": bool}[annotation]
+        if annotation in PYTHONS:
+            found.append(ScalarArg(name, PYTHONS[annotation]))
+        elif isinstance(annotation, str):
+            found.append(_annotated(python, name, annotation))
+        elif name in ranks:
+            found.append(ArrayArg(name, dtype, ranks[name], "C"))
+        else:
+            found.append(ScalarArg(name, "weak_int" if name in integers else "weak_float"))
+    return found
+
+
+def _annotated(python: Callable[..., Any], name: str, text: str) -> ArrayArg | ScalarArg:
+    # Under `from __future__ import annotations` a text's annotation is a text in a text.
+    match = ANNOTATION.fullmatch(text.strip("\"'"))
+    if match is None:
+        raise KernelError(
+            f"{python.__name__}: the annotation {text[:40]!r} of {name} says no dtype; "
+            'write "f32[:, :]" or "i64"'
+        )
+    dims = match["dims"]
+    if dims is None:
+        return ScalarArg(name, match["dtype"])
+    return ArrayArg(name, match["dtype"], dims.count(",") + 1 if dims.strip() else 0, "C")
+
+
+def _uses(python: Callable[..., Any]) -> tuple[dict[str, int], set[str]]:
+    """The ranks of names that are subscripted, and names in subscripts and bounds."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(python)))
+    except (OSError, TypeError, SyntaxError) as error:
+        raise KernelError(
+            f"the source of {python.__name__} cannot be read: {error}; write it in a file"
+        ) from None
+    ranks: dict[str, int] = {}
+    integers: set[str] = set()
+    for node in ast.walk(tree):
+        inside: ast.AST | None = None
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            ranks[node.value.id] = len(node.slice.elts) if isinstance(node.slice, ast.Tuple) else 1
+            inside = node.slice
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
+            inside = node
+        if inside is not None:
+            integers |= {n.id for n in ast.walk(inside) if isinstance(n, ast.Name)}
+    return ranks, integers
+
+
+def load(path: Path) -> ModuleType:
+    """Run a file as `python FILE` would, but for its `__name__`.
+
+    Raises:
+        KernelError: it ends in an exception.
+        OSError: it cannot be read.
+    """
+    spec = importlib.util.spec_from_file_location(MODULE, path)
+    if spec is None or spec.loader is None:
+        raise KernelError(f"{path} is no Python file; give one of functions")
+    sys.modules[MODULE] = module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except OSError:
+        raise
+    # Whatever the file does wrong is the user's to see, on one line.
+    except (Exception, SystemExit) as error:
+        raise KernelError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
+    finally:
+        with suppress(ValueError):
+            sys.path.remove(str(path.parent))
+        sys.modules.pop(MODULE, None)
+    return module
+
+
+def _functions(module: ModuleType) -> Iterator[FunctionType]:
+    """The functions of kernels, else all functions that the file itself defines."""
+    kernels = [
+        value.python
+        for value in vars(module).values()
+        if isinstance(getattr(value, "python", None), FunctionType)
+    ]
+    if kernels:
+        yield from kernels
+        return
+    for value in vars(module).values():
+        if isinstance(value, FunctionType) and value.__module__ == module.__name__:
+            yield value

@@ -1,0 +1,17 @@
+"""Loops as MLIR's text: read, super-vectorised and printed again, run on arrays. The extra `mlir`, by xdsl.
+
+`parse(text)`, `super_vectorize(text, virtual_vector_size=(32, 256)) -> text`, `run(text, name, *arrays)`, for
+affine.for, affine.load, affine.store, affine.apply, arith, math and memref. The spelling of years ago is read
+too: `func`, `alloc`, `load` without a dialect's name.
+"""
+
+from importlib.util import find_spec
+
+if find_spec("xdsl") is None:
+    raise ImportError("tilejit.mlir reads texts of MLIR with xdsl: pip install 'tilejit[mlir]'")
+
+from tilejit.mlir.module import Module, parse
+from tilejit.mlir.program import Program
+from tilejit.mlir.vectorise import run, super_vectorize
+
+__all__ = ["Module", "Program", "parse", "run", "super_vectorize"]

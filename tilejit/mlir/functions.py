@@ -1,0 +1,320 @@
+"""A function of affine loops, as xdsl holds it, in the IR of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap, AffineSymExpr
+
+from codegen.loops.index import Affine, Index, add, scale, symbol, symbols
+from codegen.loops.ir import (
+    ArrayArg,
+    Carried,
+    Const,
+    For,
+    Function,
+    IndexValue,
+    Let,
+    Load,
+    Local,
+    ScalarArg,
+    Statement,
+    Store,
+    Value,
+)
+from tilejit.mlir.arithmetic import arithmetic
+from tilejit.mlir.dtypes import MemRef
+from tilejit.mlir.maps import ceil_div, floor_div, product, remainder, results
+from tilejit.mlir.places import Unsupported, line_of, mistake
+from tilejit.mlir.program import Program
+from tilejit.mlir.reductions import combiner
+from tilejit.mlir.scope import Extremum, Scope
+from tilejit.mlir.types import constant_of, dtype_of, is_strided, static_sizes
+
+INDEX_ARITHMETIC: Mapping[str, Callable[[Index, Index], Index]] = {
+    "arith.addi": add,
+    "arith.subi": lambda a, b: add(a, scale(b, -1)),
+    "arith.muli": product,
+    "arith.floordivsi": floor_div,
+    "arith.ceildivsi": ceil_div,
+}
+NONNEGATIVE_ARITHMETIC: Mapping[str, Callable[[Index, Index], Index]] = {
+    **dict.fromkeys(("arith.divsi", "arith.divui"), floor_div),
+    **dict.fromkeys(("arith.remsi", "arith.remui"), remainder),
+}
+"""Divisions that round towards zero, or read no sign: down, of what is not negative."""
+
+TERMINATORS = ("affine.yield", "func.return")
+IGNORED = ("memref.dealloc", "memref.assume_alignment")
+
+
+def read_function(function: FuncOp, text: str, places: Mapping[Operation, int]) -> Program:
+    """The kernel that a function is.
+
+    Raises:
+        KernelError: kernels cannot say an operation, a type, a subscript or a bound of it.
+    """
+    return _Reader(text, places).function(function)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """What is known of a function while it is read from its first operation to its last."""
+
+    text: str
+    places: Mapping[Operation, int]
+    scope: Scope = field(default_factory=Scope)
+    allocations: list[MemRef] = field(default_factory=list)
+
+    def function(self, op: FuncOp) -> Program:
+        """The arguments, the body, what is returned."""
+        (block,) = op.body.blocks
+        memrefs: list[MemRef | None] = []
+        arguments: list[ArrayArg | ScalarArg] = []
+        with _Placed(self, op):
+            for argument in block.args:
+                declared, memref = self.argument(argument)
+                arguments.append(declared)
+                memrefs.append(memref)
+        body, end = self.body(block)
+        returns: list[str | int] = []
+        values: list[Value] = []
+        index_results: set[int] = set()
+        for value in () if end is None else end.operands:
+            with _Placed(self, end):
+                meaning = self.scope.meaning(value)
+                if isinstance(meaning, MemRef):
+                    returns.append(meaning.name)
+                    continue
+                if isinstance(value.type, IndexType):
+                    index_results.add(len(values))
+                returns.append(len(values))
+                values.append(self.scope.value(value))
+        internal = tuple(ArrayArg(a.name, a.dtype, len(a.sizes), "C") for a in self.allocations)
+        kernel = Function(op.sym_name.data, (*arguments, *internal), tuple(body), tuple(values))
+        indices = frozenset(
+            a.name for a, v in zip(arguments, block.args, strict=True) if isinstance(v.type, IndexType)
+        )
+        return Program(
+            kernel, tuple(memrefs), tuple(self.allocations), tuple(returns), indices, frozenset(index_results)
+        )
+
+    def argument(self, value: SSAValue) -> tuple[ArrayArg | ScalarArg, MemRef | None]:
+        """An argument, and the memref that it is."""
+        if isinstance(value.type, MemRefType):
+            name, dtype = self.scope.fresh(value, "A"), dtype_of(value.type.element_type)
+            sizes = static_sizes(value.type)
+            known = (
+                symbol(f"{name}.shape[{k}]") if size is None else Affine(size) for k, size in enumerate(sizes)
+            )
+            memref = MemRef(name, dtype, tuple(known))
+            self.scope.values[value] = memref
+            self.scope.nonnegative |= {f"{name}.shape[{k}]" for k in range(len(sizes))}
+            return ArrayArg(name, dtype, len(sizes), "" if is_strided(value.type) else "C"), memref
+        dtype = dtype_of(value.type)
+        name = self.scope.fresh(value, "n")
+        is_index = isinstance(value.type, IndexType)
+        self.scope.values[value] = IndexValue(symbol(name)) if is_index else Local(name, dtype)
+        return ScalarArg(name, dtype), None
+
+    def body(self, block: Block) -> tuple[list[Statement], Operation | None]:
+        """The statements of a block, and the operation that ends it."""
+        out: list[Statement] = []
+        for op in block.ops:
+            if op.name in TERMINATORS:
+                return out, op
+            if op.name not in IGNORED:
+                with _Placed(self, op):
+                    self.operation(op, out)
+        return out, None
+
+    def operation(self, op: Operation, out: list[Statement]) -> None:
+        """One operation: statements for what it does, a meaning for each of its results."""
+        match op.name:
+            case "affine.for":
+                self.loop(op, out)
+            case "affine.load" | "memref.load":
+                memref, subscripts = self.access(op, op.operands[0], op.operands[1:])
+                self.let(op.results[0], Load(memref.name, subscripts, memref.dtype), out)
+            case "affine.store" | "memref.store":
+                memref, subscripts = self.access(op, op.operands[1], op.operands[2:])
+                out.append(Store(memref.name, subscripts, self.scope.value(op.operands[0])))
+            case "affine.apply":
+                (index,) = self.mapped(op)
+                self.scope.values[op.results[0]] = IndexValue(index)
+            case "affine.min" | "affine.max":
+                self.scope.values[op.results[0]] = Extremum(op.name.removeprefix("affine."), self.mapped(op))
+            case "memref.alloc" | "memref.alloca":
+                self.allocate(op)
+            case "memref.dim":
+                self.dim(op)
+            case "arith.constant":
+                dtype = dtype_of(op.results[0].type)
+                number = constant_of(op.properties["value"], dtype)
+                is_index = isinstance(op.results[0].type, IndexType)
+                self.scope.values[op.results[0]] = (
+                    IndexValue(Affine(int(number))) if is_index else Const(number, dtype)
+                )
+            case name if name.startswith(("arith.", "math.")):
+                self.compute(op, out)
+            case name:
+                raise Unsupported(
+                    f"{name} is not supported",
+                    "write affine.for, affine.load, affine.store, affine.apply, memref.alloc, memref.load, "
+                    "memref.store, memref.dim, and operations of arith and math",
+                )
+
+    def loop(self, op: Operation, out: list[Statement]) -> None:
+        """affine.for: its carried values reduce where the yielded one combines them with something."""
+        counts = op.properties["operandSegmentSizes"].get_values()
+        low, high = counts[0], counts[0] + counts[1]
+        lower = self.bounds(op.properties["lowerBoundMap"].data, op.operands[:low], "max")
+        upper = self.bounds(op.properties["upperBoundMap"].data, op.operands[low:high], "min")
+        starts = [self.scope.value(init) for init in op.operands[high:]]
+        (block,) = op.regions[0].blocks
+        index, *carried = block.args
+        name = self.scope.fresh(index, "i")
+        self.scope.loops.add(name)
+        if any(self.scope.is_nonnegative(bound) for bound in lower):
+            self.scope.nonnegative.add(name)
+        self.scope.values[index] = IndexValue(symbol(name))
+        locals_ = []
+        for value, result in zip(carried, op.results, strict=True):
+            local = Local(self.scope.fresh(value, "carried"), dtype_of(value.type))
+            self.scope.values[value] = self.scope.values[result] = local
+            locals_.append(local)
+        end = block.last_op
+        yielded = end.operands if end is not None and end.name == "affine.yield" else ()
+        if len(yielded) != len(carried):
+            raise Unsupported(
+                f"the loop carries {len(carried)} values and yields {len(yielded)}",
+                "yield one value for each of iter_args",
+            )
+        body, _ = self.body(block)
+        updates = [
+            Carried(local.name, start, self.scope.value(y), combiner(y, value))
+            for y, local, start, value in zip(yielded, locals_, starts, carried, strict=True)
+        ]
+        step = op.properties["step"].value.data
+        if step < 1:
+            raise Unsupported(f"the step of the loop is {step}", "write a positive step")
+        line = line_of(self.text, self.places.get(op, 0))
+        out.append(For(name, lower, upper, step, tuple(body), tuple(updates), line=line))
+
+    def access(
+        self, op: Operation, array: SSAValue, indices: Sequence[SSAValue]
+    ) -> tuple[MemRef, tuple[Index, ...]]:
+        """The memref that a load or a store touches, and where."""
+        memref = self.scope.memref(array)
+        subscripts = tuple(map(self.scope.index, indices))
+        if "map" in op.properties:
+            subscripts = results(op.properties["map"].data, subscripts)
+        if len(subscripts) != len(memref.sizes):
+            raise Unsupported(
+                f"{memref.name} has {len(memref.sizes)} dimensions, but {len(subscripts)} subscripts",
+                "write one subscript for each dimension",
+            )
+        return memref, subscripts
+
+    def allocate(self, op: Operation) -> None:
+        """An array of the function's own; one for all iterations where it stands in a loop."""
+        type_ = op.results[0].type
+        given = iter(op.operands)
+        static = static_sizes(type_)
+        if static.count(None) != len(op.operands):
+            raise Unsupported(
+                f"the allocation has {len(op.operands)} sizes, its type {static.count(None)} `?`",
+                "write one size for each `?`",
+            )
+        sizes = [self.scope.index(next(given)) if size is None else Affine(size) for size in static]
+        inner = sorted(set().union(*map(symbols, sizes)) & self.scope.loops)
+        if inner:
+            raise Unsupported(
+                f"the size of an allocation hangs on {inner[0]}, the index of a loop",
+                "allocate before the loop, as large as any iteration needs",
+            )
+        memref = MemRef(self.scope.fresh(op.results[0], "buffer"), dtype_of(type_.element_type), tuple(sizes))
+        self.allocations.append(memref)
+        self.scope.values[op.results[0]] = memref
+
+    def dim(self, op: Operation) -> None:
+        """memref.dim: a size, by its number."""
+        memref, which = self.scope.memref(op.operands[0]), self.scope.index(op.operands[1])
+        if not isinstance(which, Affine) or which.terms or not 0 <= which.constant < len(memref.sizes):
+            raise Unsupported(
+                f"({which}) is no dimension of {memref.name}, which has {len(memref.sizes)}",
+                "write an arith.constant from 0 up",
+            )
+        self.scope.values[op.results[0]] = IndexValue(memref.sizes[which.constant])
+
+    def compute(self, op: Operation, out: list[Statement]) -> None:
+        """Arithmetic: of indices where it stays affine, else of numbers."""
+        if len(op.results) != 1:
+            raise Unsupported(f"{op.name} is not supported", "compute one result at a time")
+        result = op.results[0]
+        if isinstance(result.type, IndexType) and (index := self.index_arithmetic(op)) is not None:
+            self.scope.values[result] = IndexValue(index)
+            return
+        predicate = op.properties["predicate"].value.data if "predicate" in op.properties else 0
+        operands = [self.scope.value(o) for o in op.operands]
+        self.let(result, arithmetic(op.name, operands, dtype_of(result.type), predicate), out)
+
+    def index_arithmetic(self, op: Operation) -> Index | None:
+        """An index made of indices, or of an integer argument; None where it would not be affine."""
+        meanings = [self.scope.meaning(o) for o in op.operands]
+        if op.name.startswith("arith.index_cast") and isinstance(meanings[0], Local):
+            argument = op.operands[0]
+            is_argument = isinstance(argument.owner, Block) and isinstance(argument.owner.parent_op(), FuncOp)
+            return symbol(meanings[0].name) if is_argument and op.name == "arith.index_cast" else None
+        if len(meanings) != 2 or not all(isinstance(m, IndexValue) for m in meanings):
+            return None
+        a, b = (m.index for m in meanings if isinstance(m, IndexValue))
+        make = INDEX_ARITHMETIC.get(op.name)
+        if make is None and self.scope.is_nonnegative(a):
+            make = NONNEGATIVE_ARITHMETIC.get(op.name)
+        try:
+            return None if make is None else make(a, b)
+        except Unsupported:
+            return None
+
+    def bounds(self, bound: AffineMap, operands: Sequence[SSAValue], kind: str) -> tuple[Index, ...]:
+        """The bounds of a loop, of which the largest (kind "max") or the least counts."""
+        meanings = [self.scope.meaning(o) for o in operands]
+        if len(meanings) == 1 and isinstance(meanings[0], Extremum):
+            (extremum,) = meanings
+            plain = all(isinstance(e, AffineDimExpr | AffineSymExpr) for e in bound.results)
+            if plain and isinstance(extremum, Extremum) and extremum.kind == kind:
+                return extremum.parts
+        return results(bound, tuple(map(self.scope.index, operands)))
+
+    def mapped(self, op: Operation) -> tuple[Index, ...]:
+        """What an operation's map makes of its operands."""
+        return results(op.properties["map"].data, tuple(map(self.scope.index, op.operands)))
+
+    def let(self, result: SSAValue, value: Value, out: list[Statement]) -> None:
+        """A name for what an operation gives."""
+        if not isinstance(value, Const | Local | IndexValue):
+            name = self.scope.fresh(result, "v")
+            out.append(Let(name, value))
+            value = Local(name, value.dtype)
+        self.scope.values[result] = value
+
+
+@dataclass(slots=True)
+class _Placed:
+    """Gives what is refused inside the place of an operation."""
+
+    reader: _Reader
+    op: Operation
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Unsupported):
+            at = self.reader.places.get(self.op, 0)
+            raise mistake(self.reader.text, at, error.cause, error.mend) from None

@@ -1,0 +1,48 @@
+"""Places in a text of MLIR, and the errors that point at them."""
+
+from __future__ import annotations
+
+from codegen.errors import KernelError
+
+
+class Unsupported(Exception):
+    """What an operation cannot be, and what to write instead; whoever knows its place makes a KernelError."""
+
+    def __init__(self, cause: str, mend: str) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.mend = mend
+
+
+def line_of(text: str, at: int) -> int:
+    """The number of the line, from 1, that position `at` stands in."""
+    return text.count("\n", 0, max(at, 0)) + 1
+
+
+def mistake(text: str, at: int, cause: str, mend: str) -> KernelError:
+    """The error that shows a line of the text, a caret under position `at`, and what to write instead.
+
+    affine.if is not supported
+      line 7: affine.if #positive(%i) {
+              ^
+      write arith.select of both values
+    """
+    at = min(max(at, 0), len(text))
+    begin = text.rfind("\n", 0, at) + 1
+    end = text.find("\n", at)
+    line = text[begin : end if end >= 0 else len(text)]
+    column = at - begin
+    cut = max(0, column - 60)
+    before = ("…" if cut else "") + "".join(map(_visible, line[cut:column]))
+    after = "".join(map(_visible, line[column : column + 60])) + ("…" if len(line) > column + 60 else "")
+    if not cut:
+        before = before.lstrip()
+    place = f"line {line_of(text, at)}: "
+    return KernelError(f"{cause}\n  {place}{before}{after}\n  {' ' * (len(place) + len(before))}^\n  {mend}")
+
+
+def _visible(character: str) -> str:
+    """A character that takes one column on a screen."""
+    if character in "\t\r\v\f":
+        return " "
+    return character if character.isprintable() else "\ufffd"

@@ -1,0 +1,145 @@
+"""What a function of a text of MLIR became, and running it on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from codegen.errors import KernelError
+from codegen.loops.index import Affine, evaluate
+from codegen.loops.ir import ArrayArg, Function, ScalarArg
+from tilejit.mlir.dtypes import NUMPY, MemRef
+
+Execute: TypeAlias = Callable[[Function, Sequence[Any]], tuple[Any, ...]]
+"""Runs a kernel on its arguments, in their order, and gives what it returns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A kernel whose last arguments are the arrays that the text allocates.
+
+    function     arguments of the text first, then an array for each allocation
+    memrefs      for each argument of the text the array that it is, or None
+    allocations  what the text allocates, sizes made of the text's arguments
+    returns      an array's name, or a position among the results of `function`
+    indices, index_results  arguments and results that are of the type index
+    """
+
+    function: Function
+    memrefs: tuple[MemRef | None, ...]
+    allocations: tuple[MemRef, ...]
+    returns: tuple[str | int, ...]
+    indices: frozenset[str] = frozenset()
+    index_results: frozenset[int] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """The function's name in the text."""
+        return self.function.name
+
+    def __call__(self, *arguments: Any, execute: Execute) -> Any:
+        """What the function returns: None, one number or array, or a tuple; arrays are written in place.
+
+        Raises:
+            KernelError: an argument is not what the function declares.
+            TypeError: an argument is neither an array nor a number.
+        """
+        if len(arguments) != len(self.memrefs):
+            raise KernelError(
+                f"@{self.name} takes {len(self.memrefs)} arguments, but {len(arguments)} are given\n"
+                f"  give {', '.join(a.name for a in self.declared) or 'none'}"
+            )
+        checked = [
+            self._array(a, m, given) if m is not None and isinstance(a, ArrayArg) else self._number(a, given)
+            for a, m, given in zip(self.declared, self.memrefs, arguments, strict=True)
+        ]
+        checked += self._allocated(checked)
+        orders = [_order(a) if isinstance(a, np.ndarray) else "" for a in checked]
+        function = replace(
+            self.function,
+            arguments=tuple(
+                replace(a, order=order) if isinstance(a, ArrayArg) else a
+                for a, order in zip(self.function.arguments, orders, strict=True)
+            ),
+        )
+        numbers = execute(function, checked)
+        by_name = {a.name: given for a, given in zip(function.arguments, checked, strict=True)}
+        returned = tuple(by_name[r] if isinstance(r, str) else numbers[r] for r in self.returns)
+        return returned[0] if len(returned) == 1 else returned or None
+
+    @property
+    def declared(self) -> tuple[ArrayArg | ScalarArg, ...]:
+        """The arguments that the text declares."""
+        return self.function.arguments[: len(self.memrefs)]
+
+    def _array(self, argument: ArrayArg, memref: MemRef, given: object) -> np.ndarray[Any, Any]:
+        """An array as the kernel reads it, after checking what the memref says of it."""
+        if not isinstance(given, np.ndarray):
+            raise TypeError(f"{argument.name} of @{self.name} is an array, not {type(given).__name__}")
+        wanted = NUMPY[argument.dtype]
+        # Integers of MLIR have no sign, so that an array of either kind does.
+        signless = (
+            given.dtype.kind in "iu" and given.dtype.itemsize == wanted.itemsize and wanted.kind in "iu"
+        )
+        if given.dtype != wanted and not (signless and given.dtype.isnative):
+            raise self._refused(argument, f"its dtype is {given.dtype}", f"convert it to {wanted}")
+        if given.ndim != argument.rank:
+            raise self._refused(argument, f"it has {given.ndim} dimensions", f"give one of {argument.rank}")
+        sizes = tuple(s.constant if isinstance(s, Affine) and not s.terms else None for s in memref.sizes)
+        if any(size not in (None, n) for size, n in zip(sizes, given.shape, strict=True)):
+            stated = "x".join("?" if s is None else str(s) for s in sizes)
+            raise self._refused(
+                argument, f"its shape is {given.shape}", f"give one of {stated}, or write `?` in the type"
+            )
+        return given if given.dtype == wanted else given.view(wanted)
+
+    def _number(self, argument: ArrayArg | ScalarArg, given: object) -> Any:
+        """A number in its dtype; a float where an integer is declared is a wrong type."""
+        dtype = NUMPY[argument.dtype]
+        kind: type = Integral if dtype.kind in "iub" else Real
+        exact = isinstance(given, np.generic) and given.dtype == dtype
+        if not (exact or isinstance(given, kind)):
+            raise TypeError(f"{argument.name} of @{self.name} is one {dtype}, not {type(given).__name__}")
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            if not limits.min <= int(given) <= limits.max:  # type: ignore[call-overload]
+                raise self._refused(argument, f"{given} is out of range", f"give what {dtype} holds")
+        return dtype.type(given)
+
+    def _refused(self, argument: ArrayArg | ScalarArg, cause: str, mend: str) -> KernelError:
+        return KernelError(f"{argument.name} of @{self.name} cannot be what is given: {cause}\n  {mend}")
+
+    def _allocated(self, given: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        values = _sizes(self.declared, given)
+        return [self._allocate(memref, values) for memref in self.allocations]
+
+    def _allocate(self, memref: MemRef, values: Mapping[str, int]) -> np.ndarray[Any, Any]:
+        """Zeros, which no program may count on, so that a wrong program fails the same way each time."""
+        shape = tuple(int(evaluate(size, values)) for size in memref.sizes)
+        try:
+            return np.zeros(shape, NUMPY[memref.dtype])
+        except (ValueError, MemoryError, OverflowError) as error:
+            raise KernelError(
+                f"@{self.name} allocates {memref.name} of the shape {shape}: {error}\n  give other sizes"
+            ) from None
+
+
+def _sizes(arguments: Sequence[ArrayArg | ScalarArg], given: Sequence[Any]) -> dict[str, int]:
+    """The values of what stands in index expressions: integer arguments, sizes of arrays."""
+    values: dict[str, int] = {}
+    for argument, value in zip(arguments, given, strict=True):
+        if isinstance(argument, ArrayArg):
+            values |= {f"{argument.name}.shape[{k}]": n for k, n in enumerate(value.shape)}
+        elif NUMPY[argument.dtype].kind in "iu":
+            values[argument.name] = int(value)
+    return values
+
+
+def _order(array: np.ndarray[Any, Any]) -> Literal["C", "F", ""]:
+    if array.flags.c_contiguous:
+        return "C"
+    return "F" if array.flags.f_contiguous else ""

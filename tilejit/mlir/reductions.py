@@ -1,0 +1,51 @@
+"""What the carried values of affine.for reduce by."""
+
+from __future__ import annotations
+
+from xdsl.dialects.affine import ForOp
+from xdsl.ir import Operation, SSAValue
+
+from codegen.loops.ir import COMBINERS
+from tilejit.mlir.arithmetic import DIRECT, ON_BITS
+from tilejit.mlir.types import dtype_of
+
+
+def combiner(yielded: SSAValue, carried: SSAValue) -> str:
+    """The combiner of a value that a loop carries and yields, "" where it is no reduction.
+
+    %a + %x -> "add"    (%a + %x) - %y -> "add"    %a * %a -> ""    the sum of an inner loop from %a -> "add"
+    """
+    return _chain(yielded, carried) or ""
+
+
+def _chain(value: SSAValue, carried: SSAValue) -> str | None:
+    """What the carried value was combined by on its way to `value`: "" by nothing, None if it isn't there."""
+    if len(list(value.uses)) != 1:
+        return None
+    if value is carried:
+        return ""
+    op = value.owner
+    if isinstance(op, ForOp):
+        return _through_loop(value, op, carried)
+    if not isinstance(op, Operation) or len(op.operands) != 2:
+        return None
+    name = DIRECT.get(op.name, "")
+    name = ON_BITS.get(name, name) if dtype_of(value.type) == "i1" else name
+    # What is taken away from a sum, in whatever order, reduces as a sum does.
+    name, among = ("add", op.operands[:1]) if name == "sub" else (name, op.operands)
+    if name not in COMBINERS:
+        return None
+    before = (_chain(operand, carried) for operand in among)
+    return name if any(b in ("", name) for b in before if b is not None) else None
+
+
+def _through_loop(value: SSAValue, op: ForOp, carried: SSAValue) -> str | None:
+    """Of the result of a loop inside that goes on from the carried value."""
+    k = [*op.results].index(value)
+    (block,) = op.body.blocks
+    end = block.last_op
+    before = _chain(op.inits[k], carried)
+    if before is None or end is None or len(end.operands) != len(op.results):
+        return None
+    inside = _chain(end.operands[k], block.args[1 + k])
+    return inside if inside is not None and before in ("", inside) else None

@@ -1,0 +1,83 @@
+"""Types and constants of xdsl as dtypes and numbers of kernels."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    NoneAttr,
+    Signedness,
+    StridedLayoutAttr,
+)
+
+from tilejit.mlir.dtypes import INDEX, NUMPY
+from tilejit.mlir.places import Unsupported
+
+FLOATS = {BFloat16Type: "bf16", Float16Type: "f16", Float32Type: "f32", Float64Type: "f64"}
+
+
+def dtype_of(type_: object) -> str:
+    """The dtype of a scalar type; of signless integers the signed one.
+
+    f32 -> "f32"    i1 -> "i1"    ui8 -> "u8"    index -> "i64"
+
+    Raises:
+        Unsupported: there are no such elements in kernels.
+    """
+    if isinstance(type_, IndexType):
+        return INDEX
+    if type(type_) in FLOATS:
+        return FLOATS[type(type_)]
+    if isinstance(type_, IntegerType):
+        name = f"{'u' if type_.signedness.data == Signedness.UNSIGNED else 'i'}{type_.width.data}"
+        if name in NUMPY:
+            return name
+    raise Unsupported(
+        f"values of the type {type_} are not supported",
+        "write one of index, i1, i8, i16, i32, i64, ui8 … ui64, f16, bf16, f32, f64",
+    )
+
+
+def static_sizes(type_: object) -> tuple[int | None, ...]:
+    """The sizes that a memref type states, None for `?`.
+
+    Raises:
+        Unsupported: the memref has a layout other than strides.
+    """
+    assert isinstance(type_, MemRefType)
+    if not isinstance(type_.layout, NoneAttr | StridedLayoutAttr):
+        raise Unsupported(
+            f"the layout {type_.layout} of a memref is not supported",
+            "leave it out, or write strided<[…], offset: ?>",
+        )
+    return tuple(None if n < 0 else n for n in type_.get_shape())
+
+
+def is_strided(type_: object) -> bool:
+    """Whether a memref type says strides, so that its arrays need not be contiguous."""
+    return isinstance(type_, MemRefType) and isinstance(type_.layout, StridedLayoutAttr)
+
+
+def constant_of(value: object, dtype: str) -> int | float | bool:
+    """The number of an arith.constant; integers with the sign that their bits have in the dtype.
+
+    Raises:
+        Unsupported: it is no number.
+    """
+    if isinstance(value, FloatAttr):
+        return float(value.value.data)
+    if not isinstance(value, IntegerAttr):
+        raise Unsupported("the constant is no number", "write one number, as `arith.constant 1.0 : f32`")
+    number = int(value.value.data)
+    if dtype == "i1":
+        return bool(number)
+    bits = int(dtype[1:])
+    number %= 1 << bits
+    return number - (1 << bits) if dtype.startswith("i") and number >> (bits - 1) else number

@@ -1,0 +1,125 @@
+"""Operations of a text by xdsl's parser, each with its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from xdsl.context import Context
+from xdsl.dialects import affine
+from xdsl.dialects.arith import Arith
+from xdsl.dialects.builtin import Builtin
+from xdsl.dialects.func import Func
+from xdsl.dialects.math import Math
+from xdsl.dialects.memref import MemRef
+from xdsl.ir import Dialect, Operation
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError
+
+from tilejit.mlir.places import mistake
+
+OLD_NAMES = {"arith.maxf": "arith.maximumf", "arith.minf": "arith.minimumf"}
+"""What operations were called in MLIR 16."""
+SPOKEN_FOR = ("func", "memref", "arith", "math", "affine")
+"""Dialects whose operations may stand without the dialect's name: `func`, `return`, `alloc`, `load`."""
+
+
+UNREAD = (
+    # Whether an operand of a map is a symbol changes nothing here, and xdsl knows only %n in subscripts.
+    re.compile(r"\b(symbol\()\s*%[\w.$-]+\s*(\))"),
+    # MLIR takes memory space 0 for none, xdsl for another type.
+    re.compile(r"memref<[^<>]*?(,\s*0\s*(?::\s*i64\s*)?)>"),
+)
+"""What MLIR reads and xdsl does not; blanks do as well, which leave everything else at its place."""
+
+
+def operations(text: str) -> tuple[Sequence[Operation], Mapping[Operation, int]]:
+    """The operations at the top of a text, and the position of each operation in it.
+
+    Raises:
+        KernelError: the text can't be read; with the line and a caret.
+    """
+    parser = _Parser(_context(), _readable(text))
+    try:
+        module = parser.parse_module()
+        for op in module.walk():
+            parser.last = parser.places.get(op, 0)
+            op.verify(verify_nested_ops=False)
+    except ParseError as error:
+        cause = next(iter(error.msg.strip().splitlines()), "the text is no MLIR")
+        raise mistake(text, _place(text, error), cause, "write it as the pages of mlir.llvm.org do") from None
+    except RecursionError:
+        raise mistake(text, parser.last, "the text is nested too deeply", "write fewer levels") from None
+    # Texts that xdsl did not foresee end in any exception, its own VerifyException among them.
+    except Exception as error:
+        cause = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+        raise mistake(text, parser.last, cause, "write an operation that holds together") from error
+    return tuple(module.ops), parser.places
+
+
+def _place(text: str, error: ParseError) -> int:
+    """Where an error is; xdsl puts names that nothing defines behind the last line."""
+    unknown = re.search(r"used but not defined: \[?(%[\w.$-]+)", error.msg)
+    found = unknown and re.search(re.escape(unknown[1]) + r"(?![\w.$-])", text)
+    return found.start() if found else error.span.start
+
+
+def _readable(text: str) -> str:
+    """The text with blanks for what xdsl does not read: symbol(%n) ->        %n"""
+    blank = list(text)
+    for pattern in UNREAD:
+        for match in pattern.finditer(text):
+            for begin, end in match.regs[1:]:
+                blank[begin:end] = " " * (end - begin)
+    return "".join(blank)
+
+
+def _context() -> Context:
+    context = Context()
+    for dialect in (Builtin, Func, Arith, Math, MemRef, AFFINE):
+        context.load_dialect(dialect)
+    return context
+
+
+class _Parser(Parser):
+    """xdsl's parser; remembers where operations stand, knows them without their dialect's name."""
+
+    def __init__(self, context: Context, text: str) -> None:
+        super().__init__(context, text)
+        self.places: dict[Operation, int] = {}
+        self.last = 0
+
+    def parse_operation(self) -> Operation:
+        begin = self.last = self.pos
+        op = super().parse_operation()
+        self.places[op] = begin
+        return op
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        name = OLD_NAMES.get(name, name)
+        if "." not in name:
+            known = (f"{dialect}.{name}" for dialect in SPOKEN_FOR)
+            name = next((full for full in known if self.ctx.get_optional_op(full) is not None), name)
+        if self.ctx.get_optional_op(name) is None:
+            self.raise_error(f"{name} is not supported", self.last)
+        found: type[Operation] = super()._get_op_by_name(name)
+        return found
+
+
+class Max(affine.MinOp):
+    """affine.max, which xdsl lacks; read as affine.min is."""
+
+    name = "affine.max"
+
+    @classmethod
+    def parse(cls, parser: Parser) -> affine.MinOp:
+        """The map and its operands."""
+        like = super().parse(parser)
+        return cls(like.operands, like.map)
+
+
+AFFINE = Dialect(
+    "affine",
+    [affine.ApplyOp, affine.ForOp, affine.LoadOp, affine.StoreOp, affine.MinOp, Max, affine.YieldOp],
+    [],
+)
