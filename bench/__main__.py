@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -106,15 +107,23 @@ def _check_outputs(*files: Path | None) -> None:
     """Before a long run rather than after it; the last one is the picture."""
     *_, plot_file = files
     for path in files:
-        if path and not path.absolute().parent.is_dir():
+        if path is None:
+            continue
+        folder = path.absolute().parent
+        if not folder.is_dir():
             raise typer.BadParameter(f"{path}: there is no such directory; make it first")
+        if path.is_dir():
+            raise typer.BadParameter(f"{path} is a directory; name a file in it")
+        if not os.access(path if path.exists() else folder, os.W_OK):
+            raise typer.BadParameter(f"{path} cannot be written; name another file")
     if plot_file and find_spec("matplotlib") is None:
         raise typer.BadParameter("--plot needs matplotlib; pip install '.[bench]'")
 
 
 def _chosen(text: str, versions: dict[str, str]) -> tuple[str, ...]:
     """The peers to measure, those that are installed."""
-    wanted = peers.NAMES if text == ALL else () if text == "none" else tuple(text.split(","))
+    named = tuple(name for name in text.split(",") if name)
+    wanted = peers.NAMES if text == ALL else () if text == "none" else named
     for name in wanted:
         if name not in peers.NAMES:
             raise typer.BadParameter(f"there is no peer {name}; choose of {', '.join(peers.NAMES)}")

@@ -148,6 +148,11 @@ def _staged(box: TransposeBox) -> TransposeSchedule | None:
     if block is None:
         return None
     long = r * box.width >= LONG_ROW_BYTES and c * box.source_width >= SHORT_SOURCE_BYTES
+    fitting = [p for p in prefixes(list(rows)) if size_of(p) * box.width * box.side <= DENSE_BYTES]
+    if not long and fitting and len(fitting) < len(rows) and size_of(fitting[-1]) >= box.side:
+        # Lines of few columns are too little for a panel: rather a part of each result row, in whole.
+        rows = fitting[-1]
+        return _dense(box, rows, tuple(box.chain(box.column, "src", rows)), stream=True)
     if long or r * box.width * box.side > DENSE_BYTES:
         if block == "line" and box.width in BANDED and box.is_special:
             block = "band"

@@ -231,7 +231,7 @@ class _Maker:
         schedule = self._schedule(nest)
         if schedule.transpose and len(nest.loops) + MOST_CUT <= OUTER_RANKS[-1]:
             parts = split_long(nest)
-            if len(parts) > 1:
+            if parts != (nest,):
                 return [launch for part in parts for launch in self._launches(part, tables)]
         return [self._launch(part, schedule, tables) for part in strip_mine(nest, schedule)]
 

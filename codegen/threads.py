@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 from collections.abc import Callable
@@ -70,7 +71,10 @@ def thread_count(threads: int | None, size_bytes: int) -> int:
         return 1 if size_bytes < PARALLEL_BYTES or in_dask_worker() else most
     if isinstance(threads, bool) or not hasattr(threads, "__index__"):
         raise TypeError(f"threads is a number of threads or None, not {type(threads).__name__}")
-    count = threads.__index__()
+    try:
+        count = operator.index(threads)
+    except TypeError:  # arrays have __index__ too
+        raise TypeError(f"threads is a number of threads or None, not {type(threads).__name__}") from None
     if count < 1:
         raise KernelError(f"threads={count}: a copy needs at least one thread")
     return min(count, 64)

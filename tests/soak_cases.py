@@ -40,7 +40,7 @@ from tests.oracle import (
     value_mask,
 )
 from tests.replay import INTERPRETED_BYTES, Watched, interpreted, watching
-from tests.soak_copies import copy_arrays
+from tests.soak_copies import copy_arrays, keywords
 from tests.soak_layouts import gather, relay
 from tilejit import convert, copies, plan
 from tilejit.convert import pack, unpack
@@ -308,11 +308,11 @@ def _pack(case: Case, shape: Shape) -> None:
     if out is not None and case.chance(4):
         out = TiledArray.from_buffer(out, shape)
     value, fill = _padding(case, shape, keep=out is not None)
-    threads = case.one_of(1, 1, 2, 3, None)
-    case.note(out=type(out).__name__, padding=value, threads=threads, casting=casting)
+    how = keywords(case)
+    case.note(out=type(out).__name__, padding=value, casting=casting)
     kept = array.copy()
     with warnings.catch_warnings(action="ignore"):
-        tiled = pack(array, shape, out=out, padding=value, casting=casting, threads=threads)
+        tiled = pack(array, shape, out=out, padding=value, casting=casting, **how)
     got = tiled.buffer.view(np.uint8)
     with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
         elements = kept.astype(shape.dtype)
@@ -386,12 +386,11 @@ def _unpack(case: Case, shape: Shape) -> None:
             holes = room.copy()
             out = strided_view(room, shape.dtype, shape.dimensions, steps)
             case.note(out_strides=steps)
-    threads = case.one_of(1, 1, 2, 3, None)
-    case.note(threads=threads)
+    how = keywords(case)
     if case.chance(2):
-        got = unpack(TiledArray.from_buffer(typed, shape), out=out, threads=threads)
+        got = unpack(TiledArray.from_buffer(typed, shape), out=out, **how)
     else:
-        got = unpack(bytes(data) if case.chance(4) else typed, shape, out=out, threads=threads)
+        got = unpack(bytes(data) if case.chance(4) else typed, shape, out=out, **how)
     case.check(same_elements(got, want, shape), "unpack gives other elements than the definition")
     case.check(bool((data == before).all()), "the buffer changed")
     if out is not None and holes is not None:

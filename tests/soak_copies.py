@@ -65,6 +65,19 @@ CASTS = (
 )
 
 
+def keywords(case: Case) -> dict[str, Any]:
+    """threads, and now and then what the kernels are to be like; kernels for one shape are compiled anew."""
+    wanted: dict[str, Any] = {"threads": case.one_of(1, 1, 2, 3, None)}
+    if case.chance(6):
+        wanted["virtual_vector_size"] = case.one_of("auto", 1, 16, 100, (16, 32), (7, 5))
+    if case.chance(60):
+        wanted["specialize"] = "sizes"
+    if case.chance(60):
+        wanted["tune"] = True
+    case.note(**wanted)
+    return wanted
+
+
 def copy_arrays(case: Case) -> None:
     """One copy, by a plan or by copyto; small ones a second time under the eyes of `watching`."""
     source, target = _dtypes(case)
@@ -86,19 +99,18 @@ def copy_arrays(case: Case) -> None:
     wanted = room.copy()
     with warnings.catch_warnings(action="ignore"):
         np.copyto(strided_view(wanted, target, dims, dst_strides), src, "unsafe")
-        threads = case.one_of(1, 1, 1, 2, 3)
-        case.note(threads=threads)
+        how = keywords(case)
         plan = None
         if np.can_cast(source, target, "same_kind") and case.chance(2):
-            plan = tj.plan_copy(dst, src, threads=threads)
+            plan = tj.plan_copy(dst, src, **how)
             _count(case, plan)
             plan(dst, src)
         else:
-            tj.copyto(dst, src, "unsafe", threads=threads)
+            tj.copyto(dst, src, "unsafe", **how)
         _compare(case, room, wanted, data, kept)
         if plan and plan._program and len(room) <= INTERPRETED_BYTES and source == target and case.chance(2):
             room[:] = before
-            plan._program.run(address(src), address(dst), threads)
+            plan._program.run(address(src), address(dst), how["threads"] or 1)
             _compare(case, room, wanted, data, kept)
 
 

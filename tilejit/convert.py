@@ -22,10 +22,9 @@ from tilejit.memory import Array, address, bytes_map, empty, halved
 from tilejit.programs import compiled
 from tilejit.strided import overlaps_itself
 from tilejit.tiled_array import TiledArray, address_of, check_packable, checked_buffer
-from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
+from tilejit.tuning import AUTO, CASTINGS, DEFAULT, STRUCTURE, Tuning, read_tuning
 from tilejit.values import check_range, refuse_masked
 
-CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 CHUNK_BYTES = 1 << 19
 """Source bytes that a conversion which no kernel makes goes through NumPy with, at one time."""
 
@@ -122,7 +121,9 @@ def unpack(
     return result
 
 
-def pack_program(array: Array, spec: Spec, *, casting: str = "no", threads: int = 1) -> CopyProgram:
+def pack_program(
+    array: Array, spec: Spec, *, casting: str = "no", threads: int = 1, tuning: Tuning = DEFAULT
+) -> CopyProgram:
     """The copy that `pack` makes of an array, padding zero; for those who want to look at it.
 
     Raises:
@@ -133,12 +134,14 @@ def pack_program(array: Array, spec: Spec, *, casting: str = "no", threads: int 
         raise LayoutError(f"{array.dtype} to {spec.primitive_type} goes through NumPy, piece by piece")
     swap = not array.dtype.isnative
     fill = bytes(spec.dtype.itemsize)
-    return _pack_program(spec, array.strides, array.itemsize, source, fill, swap, threads > 1)
+    return _pack_program(spec, array.strides, array.itemsize, source, fill, swap, threads > 1, tuning)
 
 
-def unpack_program(spec: Spec, strides: tuple[int, ...], *, threads: int = 1) -> CopyProgram:
+def unpack_program(
+    spec: Spec, strides: tuple[int, ...], *, threads: int = 1, tuning: Tuning = DEFAULT
+) -> CopyProgram:
     """The copy that `unpack` makes into an array of those strides, in bytes; for those who want to look."""
-    return _unpack_program(spec, strides, threads > 1)
+    return _unpack_program(spec, strides, threads > 1, tuning)
 
 
 @lru_cache(maxsize=512)

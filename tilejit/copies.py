@@ -10,10 +10,7 @@ from codegen.threads import thread_count
 from tilejit.memory import Array
 from tilejit.plan import PLAIN_ARRAYS, SMALL_ELEMENTS, cached_plan
 from tilejit.strided import apart
-from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, read_tuning
-
-SAME_KIND = "same_kind"
-CASTINGS = ("no", "equiv", "safe", SAME_KIND, "unsafe")
+from tilejit.tuning import AUTO, CASTINGS, DEFAULT, SAME_KIND, STRUCTURE, read_tuning
 
 SMALL_RUN_BYTES = 1 << 20
 """Below this NumPy's own copy of one contiguous stretch to another is as fast as memory."""
@@ -35,13 +32,16 @@ def copyto(
     >>> tilejit.copyto(dst, src.T)
 
     dst, src, casting, where: as in NumPy, overlapping arrays and exceptions included. threads: a number, or
-    None to let the size decide. virtual_vector_size: elements that move at one time, one number along a
-    contiguous run, two for rows and columns of a transpose (rounded up to whole blocks), or "auto".
+    None to let the size decide. virtual_vector_size: elements that move at one time: along a
+    contiguous run, or rows and columns of the tile of a transpose, rounded up to whole blocks (one number for
+    both); or "auto". Interleaves, bits and fills have sizes of their own and leave it unread.
     specialize: "sizes" compiles a kernel for just this shape. tune: measure a few ways once and keep the
     fastest.
 
     Nothing outside the span of either array is touched, nor what lies between the rows of dst. Of what lies
     between the rows of src, up to 15 bytes behind a row may be read; they go nowhere.
+
+    Conversions warn as NumPy's do, but for one: f32 to bf16 says nothing of signalling NaNs.
 
     NumPy itself copies where no kernel can: objects, `where` arrays, structured dtypes with holes, masked
     arrays, destinations whose elements share memory, rare conversions; and where the array is small.
@@ -49,7 +49,7 @@ def copyto(
     Raises:
         KernelError: threads is less than one.
         LayoutError: virtual_vector_size, specialize or tune have no such value.
-        TypeError: dst is no array, or the conversion is forbidden.
+        TypeError: dst is no array, the conversion is forbidden, or a keyword is of a wrong type.
         ValueError: src cannot be broadcast to dst, or dst is read-only.
     """
     tuning = DEFAULT
@@ -69,7 +69,7 @@ def copyto(
         and source is not None
         and type(dst) in PLAIN_ARRAYS
         and dst.flags.writeable
-        and casting in CASTINGS
+        and _is_rule(casting)
         and (source.dtype is dst.dtype or np.can_cast(source.dtype, dst.dtype, casting))
     ):
         np.copyto(dst, src if source is None else apart(dst, source), casting, where)
@@ -81,6 +81,11 @@ def copyto(
         np.copyto(dst, apart(dst, source), casting)
     else:
         plan.run(dst, source)
+
+
+def _is_rule(casting: Any) -> bool:
+    """Whether it is one of NumPy's rules, as a string and nothing else."""
+    return type(casting) is str and casting in CASTINGS
 
 
 def _short_run(dst: Array, src: Any) -> bool:

@@ -24,8 +24,12 @@ from tilejit.layout.dtypes import PrimitiveType, from_numpy
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape, make_shape
 from tilejit.memory import Array, array_map
+from tilejit.moves import move_for
+from tilejit.plan import program
 from tilejit.programs import compiled
+from tilejit.strided import broadcast_strides
 from tilejit.tiled_array import TiledArray, check_packable
+from tilejit.tuning import AUTO, SAME_KIND, STRUCTURE, Tuning, read_tuning
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,11 @@ def explain(
     src: Any,
     dst: Any,
     *,
-    casting: str = "no",
+    casting: str | None = None,
     threads: int = 1,
+    virtual_vector_size: Any = AUTO,
+    specialize: str = STRUCTURE,
+    tune: bool = False,
     dims: Iterable[int] | None = None,
     dtype: Any = None,
     **parameters: Any,
@@ -101,24 +108,34 @@ def explain(
 
     src, dst: arrays, TiledArrays, anything `as_layout` reads, or None for an array in C order. From an array
     (or None) to a layout it is what `pack` does, casting and zero padding included, from a layout to an array
-    what `unpack` does. dims, dtype: of the array, where neither side tells the shape. parameters: keywords of
-    the side that is a format or a pattern; where both are, of dst, and those of src stand in its text.
+    what `unpack` does, between arrays what `copyto` does. casting, virtual_vector_size, specialize, tune: as
+    there; casting is "no" where None, between arrays "same_kind". dims, dtype: of the array, where neither
+    side tells the shape. parameters: keywords of the side that is a format or a pattern; where both are, of
+    dst, and those of src stand in its text.
 
     Raises:
-        LayoutError: the two sides have different shapes or dtypes, or nothing tells them.
+        LayoutError: the two sides have different shapes or dtypes, or nothing tells them; or NumPy makes this
+            copy.
         TypeError: a side is none of these, or a keyword neither of explain's nor of a layout's.
     """
-    count = thread_count(threads, 0)
+    count, tuning = thread_count(threads, 0), read_tuning(virtual_vector_size, specialize, tune)
+    told = (dims, dtype) != (None, None) or bool(parameters)
+    if not told and _are_arrays(src, dst):
+        return Explanation(_between_arrays(src, dst, casting or SAME_KIND, count, tuning))
     known, element = _shape_of(src, dst, dims, dtype)
     source, target = _specs_of(src, dst, known, element, parameters)
     if target is not None:
         refuse_overlaps(target)
+    if source is None and target is None:
+        array = _strided_source(None, known, make_shape(element, known).dtype)
+        return Explanation(_between_arrays(array, array, casting or SAME_KIND, count, tuning))
+    casting = casting or "no"
     if source is None and target is not None:
         array = _strided_source(src, target.dimensions, target.dtype)
-        return Explanation(pack_program(array, target, casting=casting, threads=count))
+        return Explanation(pack_program(array, target, casting=casting, threads=count, tuning=tuning))
     if source is not None and target is None:
         strides = _strides_of(dst, source)
-        return Explanation(unpack_program(source, strides, threads=count))
+        return Explanation(unpack_program(source, strides, threads=count, tuning=tuning))
     src_map, src_element = _side(src, source, known, element)
     dst_map, dst_element = _side(dst, target, known, element)
     if src_map.dims != dst_map.dims:
@@ -129,8 +146,34 @@ def explain(
         raise LayoutError(f"the source holds {src_element.name}, the destination {dst_element.name}")
     padding = bytes(max(1, dst_element.bits // 8)) if target is not None else None
     return Explanation(
-        compiled(src_map, dst_map, src_element, dst_element, threaded=count > 1, padding=padding)
+        compiled(
+            src_map, dst_map, src_element, dst_element, threaded=count > 1, padding=padding, tuning=tuning
+        )
     )
+
+
+def _are_arrays(*sides: Any) -> bool:
+    """Whether all are arrays, or None, and one tells what None is like."""
+    arrays = [isinstance(side, np.ndarray) for side in sides]
+    return any(arrays) and all(known or side is None for known, side in zip(arrays, sides, strict=True))
+
+
+def _between_arrays(src: Any, dst: Any, casting: Any, threads: int, tuning: Tuning) -> CopyProgram:
+    """The program that `copyto` runs; None is an array in C order, like the other one."""
+    source = _strided_source(src, dst.shape, dst.dtype) if src is None else src
+    target = _strided_source(dst, src.shape, src.dtype) if dst is None else dst
+    if not np.can_cast(source.dtype, target.dtype, casting):
+        raise LayoutError(f"{source.dtype} does not become {target.dtype} by the rule {casting!r}")
+    strides = broadcast_strides(source.shape, source.strides, target.shape)
+    if strides is None:
+        raise LayoutError(
+            f"the source has dimensions {list(source.shape)}, which do not broadcast to the "
+            f"destination's {list(target.shape)}"
+        )
+    move = move_for(source.dtype, target.dtype)
+    if move is None:
+        raise LayoutError(f"NumPy copies {source.dtype} to {target.dtype}; there is no kernel to show")
+    return program(target.shape, target.strides, strides, move, threads > 1, tuning)
 
 
 def _volume(step: Step) -> tuple[bool, int]:

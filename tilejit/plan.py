@@ -124,7 +124,7 @@ class CopyPlan:
                     f"{name} {difference}, for which this plan was made\n  make a plan of its own for it"
                 )
         if not dst.flags.writeable:
-            raise LayoutError("dst is read-only")
+            raise LayoutError("dst is read-only\n  copy into an array of your own, or set its writeable flag")
 
     def run(self, dst: Array, src: Array) -> None:
         """The copy between arrays known to fit, `dst` writeable."""
@@ -214,11 +214,17 @@ def plan_copy(
         if not isinstance(array, np.ndarray):
             raise TypeError(f"{name} is a NumPy array, not {type(array).__name__}")
     if not dst.flags.writeable:
-        raise LayoutError("dst is read-only")
+        raise LayoutError("dst is read-only\n  plan for an array of your own, or set its writeable flag")
     if not np.can_cast(src.dtype, dst.dtype, "same_kind"):
-        raise TypeError(f"{src.dtype} does not become {dst.dtype} by the rule 'same_kind'")
+        raise TypeError(
+            f"{src.dtype} does not become {dst.dtype} by the rule 'same_kind'"
+            '\n  convert with src.astype, or copy with tilejit.copyto(dst, src, casting="unsafe")'
+        )
     if broadcast_strides(src.shape, src.strides, dst.shape) is None:
-        raise LayoutError(f"src of shape {src.shape} cannot be broadcast to dst of shape {dst.shape}")
+        raise LayoutError(
+            f"src of shape {src.shape} cannot be broadcast to dst of shape {dst.shape}\n"
+            "  from the last on, dimensions of src are those of dst, or 1"
+        )
     target = ArrayLayout(dst.shape, dst.strides, dst.dtype)
     source = ArrayLayout(src.shape, src.strides, src.dtype)
     count = thread_count(threads, dst.nbytes + src.nbytes)

@@ -12,6 +12,10 @@ from codegen.errors import LayoutError
 
 AUTO, STRUCTURE, SIZES = "auto", "structure", "sizes"
 
+SAME_KIND = "same_kind"
+CASTINGS = ("no", "equiv", "safe", SAME_KIND, "unsafe")
+"""NumPy's rules for conversions."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tuning:

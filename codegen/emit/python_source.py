@@ -117,13 +117,14 @@ def _statement(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str], *, 
 def _ask_ahead(axis: str, nest: LoopNest, out: Writer, src: str) -> None:
     """Lines that ask for what a later entry of the table reads: entries lie anywhere, hardware foresees none.
 
-    Runs ask line by line, with each they write, for the entry that is a page's worth of bytes ahead.
+    Runs ask line by line, with each they write, for the entry that is a page's worth of bytes ahead;
+    deinterleaves with each of their calls: so many at once as an entry has would be waited for.
     """
     inner = nest.innermost
     if not _streams(inner):
         return
     later = f"int64_at(src_offsets, min({axis} + ahead, end - 1))"
-    if isinstance(inner, CopyRun):
+    if isinstance(inner, CopyRun) or _reads_in_order(inner):
         out.line(f"later = {later} - int64_at(src_offsets, {axis})")
         return
     start = f"{src} + {later} + ahead_low"
@@ -157,6 +158,9 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
         case FillRun(_, count):
             out.line(f"fill_run({dst}, {_text(count)}, fill_low, fill_high)")
         case Interleave():
+            if nest.table_loop and _reads_in_order(stmt):
+                row_bytes = int(_text(stmt.columns)) * stmt.width
+                out.line(f"prefetch_span({src} + later, {_text(stmt.rows)} * {row_bytes})")
             out.line(_interleave_call(stmt, src, dst))
         case Transpose():
             _tiles(stmt, out, src, dst, first=nest.table_loop is None)
@@ -171,6 +175,13 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
             _elementwise(stmt, out, nest, src, dst)
         case _:
             raise AssertionError(f"emit: no rule for {type(stmt).__name__}")
+
+
+def _reads_in_order(stmt: Transfer) -> bool:
+    """Whether it takes apart rows that follow each other, past the cache."""
+    if not isinstance(stmt, Interleave) or stmt.lines or stmt.groups:
+        return False
+    return stmt.stream and stmt.side == "src"
 
 
 def _streams(stmt: Transfer) -> bool:

@@ -1,0 +1,63 @@
+"""explain between arrays is what copyto runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilejit as tj
+
+F4 = np.zeros((100, 120), "f4")
+
+
+@pytest.mark.parametrize(
+    ("src", "dst"),
+    [
+        (F4.T, np.zeros((120, 100), ">f4")),
+        (F4.T, np.zeros((120, 100), "f8")),
+        (F4[0], np.zeros((100, 120), "f4")),
+        (F4, np.zeros((100, 120), ml_dtypes.bfloat16)),
+        (np.zeros((300, 50), "V3").T, np.zeros((50, 300), "V3")),
+    ],
+    ids=["swapped", "cast", "broadcast", "bf16", "three bytes"],
+)
+def test_the_kernels_are_those_of_a_plan(src: Any, dst: Any) -> None:
+    shown = tj.explain(src, dst).program.kernels
+    assert shown
+    assert shown == tj.plan_copy(dst, src, threads=1).kernels
+
+
+def test_keywords_of_copies() -> None:
+    one, other = (
+        tj.explain(F4.T, np.zeros((120, 100), "f4"), virtual_vector_size=size).schedule for size in (16, 32)
+    )
+    assert "tiles 16x16" in one
+    assert "tiles 32x32" in other
+    sized = tj.explain(F4, "{1,0:T(8,128)}", specialize="sizes").source
+    assert sized != tj.explain(F4, "{1,0:T(8,128)}").source
+    with pytest.raises(tj.LayoutError, match="specialize"):
+        tj.explain(F4, F4.copy(), specialize="all")
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(tj.LayoutError, match="same_kind"):
+        tj.explain(F4, np.zeros((100, 120), "i4"))
+    with pytest.raises(tj.LayoutError, match="broadcast"):
+        tj.explain(F4, np.zeros((10, 120), "f4"))
+    with pytest.raises(tj.LayoutError, match="NumPy copies"):
+        tj.explain(F4, np.zeros((100, 120), "i4"), casting="unsafe")
+
+
+def test_tables_stay_small_where_extents_are_whole_multiples() -> None:
+    """65536 = 8 * 8192: a cut without a rest is a cut."""
+    one = np.zeros((1, 1), "u1")
+    src, dst = (
+        np.lib.stride_tricks.as_strided(one, (1 << 16, 1 << 16), strides)
+        for strides in ((1 << 16, 1), (1, 1 << 16))
+    )
+    grids = [step.vectorised.innermost.grid for step in tj.explain(src, dst).program.steps]
+    assert grids
+    assert max(max(grid.row_count, grid.column_count) for grid in grids) <= 1 << 14
