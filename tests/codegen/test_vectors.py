@@ -337,7 +337,7 @@ def test_halves_are_written(half: str, lanes: int) -> None:
 
 
 def test_rounding_to_odd_first() -> None:
-    """f64 to f16 by way of f32 rounds once, next to the middle between two as well; to f32's infinities too."""
+    """f64 to f16 by way of f32 rounds once, next to the middle between two as well."""
     kind = np.dtype(np.float16)
     short = np.arange(1 << 16, dtype=np.uint16).view(kind).astype(float)
     short = short[np.isfinite(short)]
@@ -389,7 +389,8 @@ def test_registers(level: str) -> None:
     )
     text = assembly(build("wide", source, level_named(level)).llvm_ir, level_named(level))
     assert ("%zmm" in text) == (level == "avx512")
-    assert ("%ymm" in text) == (level == "avx2")
+    assert "%ymm" in text or level != "avx2"
+    assert "%ymm" not in text or level != "sse2"
     assert "movntps" in text
     assert not re.search(r"\tv?fn?m(add|sub)", text)
 
@@ -464,9 +465,5 @@ def test_lower_levels(level: str) -> None:
         *("test_halves_are_read", "test_halves_are_written", "test_fused_only_by_name"),
         *("test_rounding_to_odd_first", "test_streams"),
     ]
-    run_at(
-        level,
-        "tests/codegen/test_vectors.py",
-        tests,
-        cases=2 * 11 + 11 + 10 + 3 * 11 + 11 + 4 + 4 + 1 + 1 + 5,
-    )
+    cases = (2 + 1 + 3 + 1) * len(EVERY) + len(WIDTHS) + 4 + 4 + 1 + 1 + 5
+    run_at(level, "tests/codegen/test_vectors.py", tests, cases)
