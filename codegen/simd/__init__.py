@@ -21,7 +21,7 @@ from codegen.simd import (
     runs,
     scalars,
     transposes,
-    vectors,
+    vector_names,
 )
 from codegen.simd.staging import staged_dense, staged_rows
 from codegen.simd.transposes import moved, part_transpose, plain_transpose, stream_transpose
@@ -43,7 +43,7 @@ def routines(source: str) -> dict[str, Any]:
             names[word] = calls.call_kernel
         elif word in _listed():
             names[word] = _listed()[word]
-        elif (routine := vectors.routine(word)) is not None:
+        elif (routine := vector_names.routine(word)) is not None:
             names[word] = routine
     return names
 
@@ -65,7 +65,7 @@ def transpose_routine(stream: str | None, how: str, kind: str, element: str) -> 
 def every_routine() -> dict[str, Any]:
     """All that move elements, but for conversions fused with transposes: as many as pairs of types.
 
-    What computes is in `vectors`.
+    What computes is in `vector_names`.
     """
     transposed = {
         f"{stream}{how}_by_{kind}s_u{8 * width}": (stream, how, kind, f"u{8 * width}")

@@ -20,10 +20,13 @@ from codegen.simd.vectors import (
     element_kind,
     lane,
     lanes_like,
+    like,
+    llvm_function,
     llvm_kind,
     number,
     repeated,
     routine_of,
+    same_shape,
     shape,
 )
 
@@ -205,9 +208,42 @@ def _rounded(half: str) -> Emit:
     return emit
 
 
+def _to_odd(builder: Any, value: Any) -> Any:
+    """f64 as f32: towards zero, with the last bit set where anything was lost.
+
+    A float is too large by one step where it is not the number and larger; its bits less one are the lower.
+    """
+    single = lanes_like(value, F32)
+    bits = lanes_like(value, I32)
+    near = builder.fptrunc(value, single)
+    back = builder.fpext(near, value.type)
+    whole = builder.bitcast(near, bits)
+    lost = builder.fcmp_ordered("!=", back, value)
+    size, least = (llvm_function(builder, "llvm.fabs", x) for x in (back, value))
+    above = builder.and_(lost, builder.fcmp_ordered(">", size, least))
+    whole = builder.select(above, builder.sub(whole, number(bits, 1)), whole)
+    whole = builder.or_(whole, builder.zext(lost, bits))
+    return builder.bitcast(whole, single)
+
+
+def _odd_routine(name: str) -> Any:
+    """`round_to_odd_f32(v)`: f64 as f32 that may be rounded once more, to f16, as if for the first time."""
+
+    def rule(kind: Any) -> Any:
+        _, lanes = same_shape(name, [kind], ("f64",))
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return _to_odd(builder, args[0])
+
+        return like(kind, "f32", lanes)(kind), generate
+
+    return routine_of(name, 1, rule)
+
+
 NAMED = {
     "round_to_bf16": by_lanes("round_to_bf16", 1, _rounded("bf16"), ("f32",)),
     "round_to_f16": by_lanes("round_to_f16", 1, _rounded("f16"), ("f32",)),
+    "round_to_odd_f32": _odd_routine("round_to_odd_f32"),
     "first_lane": lane_routine("first_lane"),
 }
-"""f32 that stays f32, rounded to what the shorter types can hold; and one lane as a number."""
+"""Floats rounded to what the shorter types can hold or for that; and one lane as a number."""

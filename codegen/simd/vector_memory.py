@@ -30,8 +30,8 @@ from codegen.simd.vectors import (
     shape,
     wide,
 )
+from codegen.tiles import LANE_BYTES, LINE_BYTES
 
-I1 = ir.IntType(1)
 REGISTER_BITS = 512
 MANY_LANES = 256
 """So many do not fit a byte as a count."""
@@ -70,6 +70,31 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, *, first: bo
         return types.void(*numbers), generate
 
     return routine_of(name, 1 + spaced + (not reads) + first, rule)
+
+
+def streamed(name: str, dtype: str, lanes: int, half: str) -> Any:
+    """`stream_f32x16(address, v)`: a store past the cache, to a multiple of as many bytes or of a line.
+
+    A fence (`stream_fence`) must follow before others read it. None for fewer than 16 bytes.
+    """
+    element_bytes = 2 if half else max(bits_of(dtype), 8) // 8
+    align = min(element_bytes * lanes, LINE_BYTES)
+    if align < LANE_BYTES:
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = to_memory(builder, args[1], dtype, half)
+        done = builder.store(value, pointer(builder, args[0], value.type))
+        done.align = align
+        done.set_metadata("nontemporal", builder.module.add_metadata([number(I32, 1)]))
+        return context.get_dummy_value()
+
+    def rule(address: Any, written: Any) -> Any:
+        if shape(written) != (dtype, lanes):
+            raise TypingError(f"{name} of {written}: cast it first")
+        return types.void(types.int64, written), generate
+
+    return routine_of(name, 2, rule)
 
 
 def first_lanes(name: str, lanes: int) -> Any:

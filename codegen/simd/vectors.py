@@ -9,18 +9,13 @@ Masks are vectors of "i1".
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable, Iterable
-from functools import cache
 from typing import Any, TypeAlias
 
 from llvmlite import ir
 from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
-
-MAX_LANES = 1024
-"""Lanes of the widest vector: a super-vector is cut into registers before it comes here."""
 
 MASK = "i1"
 SIGNED, UNSIGNED = ("i8", "i16", "i32", "i64"), ("u8", "u16", "u32", "u64")
@@ -250,51 +245,3 @@ IN_PLACE = {
     for name in ("add", "sub", "mul", "truediv", "and_", "or_", "xor", "lshift", "rshift")
 }
 """The operator that `a += b` calls, by that of `a + b`."""
-
-_BY_TYPE = re.compile(
-    r"(?P<what>load|store|gather|scatter|splat|iota|cast)_(?P<dtype>[iuf]\d+)x(?P<lanes>\d+)(?P<first>_first)?"
-)
-_MASK = re.compile(r"first_(?P<lanes>\d+)")
-_HALF_READ = re.compile(r"(?P<what>load|gather)_(?P<half>bf16|f16)_as_f32x(?P<lanes>\d+)(?P<first>_first)?")
-_HALF_WRITTEN = re.compile(
-    r"(?P<what>store|scatter)_f32x(?P<lanes>\d+)_as_(?P<half>bf16|f16)(?P<first>_first)?"
-)
-
-
-@cache
-def routine(name: str) -> Any:
-    """What generated kernels mean by a name, made when it is first wanted; None where it is none of ours."""
-    for pattern in (_BY_TYPE, _MASK, _HALF_READ, _HALF_WRITTEN):
-        found = pattern.fullmatch(name)
-        if found:
-            return _of_parts(
-                name, **{"what": "first", "dtype": "f32", "half": "", "first": "", **found.groupdict()}
-            )
-    return _by_name().get(name)
-
-
-def _of_parts(name: str, what: str, dtype: str, lanes: str, half: str, first: str | None) -> Any:
-    from codegen.simd import vector_casts, vector_memory
-
-    count = int(lanes)
-    if dtype not in EVERY or count > MAX_LANES or count.bit_count() != 1:
-        return None
-    match what:
-        case "load" | "store" | "gather" | "scatter":
-            return vector_memory.access(name, what, dtype, count, half, first=bool(first))
-        case _ if first:
-            return None
-        case "first":
-            return vector_memory.first_lanes(name, count)
-        case "splat":
-            return vector_casts.splat(name, dtype, count)
-        case "iota":
-            return vector_casts.iota(name, dtype, count)
-    return vector_casts.cast(name, dtype, count)
-
-
-@cache
-def _by_name() -> dict[str, Any]:
-    from codegen.simd import vector_arithmetic, vector_casts, vector_math
-
-    return vector_arithmetic.NAMED | vector_casts.NAMED | vector_math.NAMED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import reduce
 from typing import Any
 
@@ -9,10 +10,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from codegen.build import build
-from codegen.cpu import cpu_level
+from codegen.build import assembly, build
+from codegen.cpu import cpu_level, level_named
 from codegen.errors import KernelError
 from codegen.simd import routines
+from codegen.simd.vector_names import NAMES, by_name
 from tests.codegen.levels import LOWER_LEVELS, run_at
 from tests.codegen.vector_cases import (
     EVERY,
@@ -334,6 +336,65 @@ def test_halves_are_written(half: str, lanes: int) -> None:
         assert_same(rounded, wanted.astype(np.float32), half)
 
 
+def test_rounding_to_odd_first() -> None:
+    """f64 to f16 by way of f32 rounds once, next to the middle between two as well."""
+    kind = np.dtype(np.float16)
+    short = np.arange(1 << 16, dtype=np.uint16).view(kind).astype(float)
+    short = short[np.isfinite(short)]
+    middle = (short[:-1] + short[1:]) / 2
+    near = [np.nextafter(middle, to) for to in (-np.inf, np.inf)]
+    large = np.array([1e300, -1e300, np.inf, -np.inf, 1e-310, 3e38, 3.5e38, 1e-46, -1e-46, 0.0, -0.0, np.nan])
+    x = np.concatenate([short, middle, *near, np.random.default_rng(0).normal(size=1000), large])
+    x = np.pad(x, (0, -len(x) % 16))
+    out = np.zeros(len(x), kind)
+    body = "    for k in range(begin, end, 16):\n        v = round_to_odd_f32(load_f64x16(src + k * 8))\n"
+    run = kernel(body + "        store_f32x16_as_f16(dst + k * 2, v)\n")
+    run(x.ctypes.data, out.ctypes.data, 0, 0, len(x))
+    with np.errstate(all="ignore"):
+        assert_same(out, x.astype(kind), "f64 to f16")
+
+
+@pytest.mark.parametrize("kind", ["f32x4", "f32x64", "u8x16", "f64x16", "i1x64"])
+def test_streams(kind: str) -> None:
+    dtype, lanes = kind.split("x")
+    x, _ = operands(dtype)
+    room = np.zeros(len(x) + 64, x.dtype)
+    out = room[-room.ctypes.data % 64 // x.itemsize :][: len(x)]
+    run = kernel(
+        f"    for k in range(begin, end, {lanes}):\n"
+        f"        stream_{kind}(dst + k * {x.itemsize}, load_{kind}(src + k * {x.itemsize}))\n"
+        "    stream_fence()\n"
+    )
+    run(x.ctypes.data, out.ctypes.data, 0, 0, len(x))
+    assert out.tobytes() == x.tobytes()
+
+
+def test_streamed_halves() -> None:
+    x = np.random.default_rng(0).normal(size=32).astype(np.float32)
+    room = np.zeros(96, np.uint16)
+    out = room[-room.ctypes.data % 64 // 2 :][:32]
+    kernel("    stream_f32x32_as_bf16(dst, load_f32x32(src))\n    stream_fence()\n")(
+        x.ctypes.data, out.ctypes.data, 0, 0, 0
+    )
+    assert (out.view(HALVES["bf16"]) == x.astype(HALVES["bf16"])).all()
+
+
+@pytest.mark.parametrize("level", ["avx512", "avx2", "sse2"])
+def test_registers(level: str) -> None:
+    """No wider ones than the level's, and stores that are what they are called."""
+    source = (
+        "def wide(src, dst, sizes, begin, end):\n    v = load_f32x32(src)\n"
+        "    w = select(v < splat_f32x32(0.5), v * v, floordiv(v, v) + exp(v))\n"
+        "    stream_f32x32(dst, w)\n    store_f32x32_first(sizes, w, end)\n"
+    )
+    text = assembly(build("wide", source, level_named(level)).llvm_ir, level_named(level))
+    assert ("%zmm" in text) == (level == "avx512")
+    assert "%ymm" in text or level != "avx2"
+    assert "%ymm" not in text or level != "sse2"
+    assert "movntps" in text
+    assert not re.search(r"\tv?fn?m(add|sub)", text)
+
+
 def test_fused_only_by_name() -> None:
     """x * x - y rounds twice, fma once: of 1 + 2**-12 the square's last bit is lost or kept."""
     x, y = np.full(16, 1 + 2.0**-12, np.float32), np.full(16, 1 + 2.0**-11, np.float32)
@@ -380,6 +441,8 @@ def test_in_place_operators() -> None:
         "load_f32x3(src)",
         "load_f32x2048(src)",
         "splat_f32x8_first(src)",
+        "stream_f32x2(src, load_f32x2(src))",
+        "round_to_odd_f32(load_f32x2(src))",
     ],
 )
 def test_refused(expression: str) -> None:
@@ -391,6 +454,7 @@ def test_refused(expression: str) -> None:
 def test_nothing_is_made_that_is_not_called() -> None:
     source = "x = load_f32x16(a); y = exp(x); load_f32x3 store_q7x2 first_9 exponent"
     assert set(routines(source)) == {"load_f32x16", "exp"}
+    assert set(by_name()) == NAMES
     assert routines(source)["load_f32x16"] is routines("load_f32x16")["load_f32x16"]
 
 
@@ -399,5 +463,7 @@ def test_lower_levels(level: str) -> None:
     tests = [
         *("test_operations", "test_reductions", "test_lanes", "test_first_lanes", "test_steps"),
         *("test_halves_are_read", "test_halves_are_written", "test_fused_only_by_name"),
+        *("test_rounding_to_odd_first", "test_streams"),
     ]
-    run_at(level, "tests/codegen/test_vectors.py", tests, cases=2 * 11 + 11 + 10 + 3 * 11 + 11 + 4 + 4 + 1)
+    cases = (2 + 1 + 3 + 1) * len(EVERY) + len(WIDTHS) + 4 + 4 + 1 + 1 + 5
+    run_at(level, "tests/codegen/test_vectors.py", tests, cases)
