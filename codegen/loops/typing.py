@@ -159,7 +159,9 @@ def result_type(op: str, dtypes: Sequence[str]) -> str:
     if op == "select":
         return promote(dtypes[1:])
     if op in FLOAT_FUNCTIONS:
-        return promote([_float_for(dtype) for dtype in dtypes])
+        weak = [dtype for dtype in dtypes if dtype in WEAK]
+        strong = [dtype for dtype in dtypes if dtype not in WEAK]
+        return promote([_float_for(promote([dtype, *weak])) for dtype in strong or weak])
     common = promote(dtypes)
     if op in _BITS or op in _SHIFTS:
         _only_integers(op, common, dtypes)
