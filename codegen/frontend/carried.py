@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from codegen.loops.ir import COMBINERS, Carried, For, Let, Load, Local, Op, Reduce, Statement, Store, Value
 from codegen.loops.typing import promote
-
-Uses: TypeAlias = Callable[[str, int], bool]
-"""Whether a local is used that many times."""
-
-Uses: TypeAlias = Callable[[str, int], bool]
-"""Whether a local is used that many times."""
 
 
 def join(before: str, after: str) -> str:
@@ -63,14 +57,13 @@ def _reduction(
 ) -> tuple[Value, str]:
     """The update and its combiner, "" where the local is no reduction.
 
-    acc + x -> "add"    acc - x -> acc + -x, "add"    (acc + x) + y -> "add"    x if x > acc else acc -> "max"
+    acc + x -> "add"    acc - x -> acc + -x, "add"    (acc + x) + y -> "add"    acc + x if c else acc -> "add"
+    x if x > acc else acc -> "max"
     """
-
-    def once(of: str, times: int) -> bool:
-        return _uses(of, body, updates) == times
-
-    combiners = set(_chain(update, name, body, once))
-    if len(combiners) != 1 or not combiners <= set(COMBINERS):
+    way = _Way(name, body, {})
+    combiners = set(way.combiners(update))
+    known = len(combiners) == 1 and combiners <= set(COMBINERS)
+    if not known or any(_uses(local, body, updates) != times for local, times in way.met.items()):
         return update, ""
     if isinstance(update, Op) and update.name == "sub":
         one, two = update.operands
@@ -78,53 +71,67 @@ def _reduction(
     return update, combiners.pop()
 
 
-def _chain(value: Value, name: str, body: Sequence[Statement], once: Uses) -> Iterator[str]:
-    """The combiners on the way from a local to a value; "?" where that is something else."""
-    match value:
-        case Local(found) if found == name:
-            if not once(name, 1):
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """The way from a carried local to what it becomes.
+
+    met   how often the local, and the lets and loops it goes through, stand on the way: nowhere else may they
+    """
+
+    name: str
+    body: Sequence[Statement]
+    met: dict[str, int]
+
+    def combiners(self, value: Value) -> Iterator[str]:
+        """What combines the local on its way to a value; "?" where something else happens to it."""
+        match value:
+            case Local(found):
+                self.met[found] = self.met.get(found, 0) + 1
+                if found != self.name and self.met[found] == 1:
+                    yield from self.through(found)
+            case Op("select", (Op(test, (a, b)), then, otherwise)) if (
+                {then, otherwise} == {a, b} and Local(self.name, value.dtype) in (a, b) and a != b
+            ):
+                self.met[self.name] = self.met.get(self.name, 0) + 2
+                yield _picked(test, first=then == a)
+                other = b if a == Local(self.name, value.dtype) else a
+                yield from ("?",) if self.reaches(other) else ()
+            case Op("select", (condition, then, otherwise)) if not self.reaches(condition):
+                yield from self.combiners(then)
+                yield from self.combiners(otherwise)
+            case Op("sub", (one, two)) if not self.reaches(two):
+                yield "add"
+                yield from self.combiners(one)
+            case Op(combiner, (one, two)) if combiner in COMBINERS and self.reaches(one) != self.reaches(two):
+                yield combiner
+                yield from self.combiners(one if self.reaches(one) else two)
+            case _:
                 yield "?"
-        case Local(found):
-            yield from _through(found, name, body, once)
-        case Op("select", (Op(test, (a, b)), then, otherwise)) if (
-            {then, otherwise} == {a, b} and (*_locals(a), *_locals(b)).count(name) == 1 and once(name, 2)
-        ):
-            yield _picked(test, first=then == a)
-            yield from () if Local(name, value.dtype) in (a, b) else ("?",)
-        case Op("sub", (one, two)) if name not in _locals(two):
-            yield "add"
-            yield from _chain(one, name, body, once)
-        case Op(combiner, (one, two)) if combiner in COMBINERS:
-            yield combiner
-            yield from _chain(*((two, name) if _reaches(two, name, body) else (one, name)), body, once)
-            if _reaches(one, name, body) and _reaches(two, name, body):
-                yield "?"
-        case _:
-            yield "?"
+
+    def through(self, local: str) -> Iterator[str]:
+        """As combiners, of a let or of what a loop inside carries."""
+        for statement in self.body:
+            match statement:
+                case Let(given, value) if given == local:
+                    yield from self.combiners(value)
+                    return
+                case For():
+                    for carried in statement.carried:
+                        if carried.name == local:
+                            yield carried.combiner or "?"
+                            yield from self.combiners(carried.start)
+                            return
+        yield "?"
+
+    def reaches(self, value: Value) -> bool:
+        """Whether a value depends on the local, through lets and the loops inside too."""
+        return _reaches(value, self.name, self.body)
 
 
 def _picked(test: str, *, first: bool) -> str:
     """The combiner that `a if a > b else b` is; `first`: whether it gives a."""
     larger = {"gt": first, "ge": first, "lt": not first, "le": not first}.get(test)
     return "?" if larger is None else "max" if larger else "min"
-
-
-def _through(found: str, name: str, body: Sequence[Statement], once: Uses) -> Iterator[str]:
-    """As _chain, through a let or a loop inside."""
-    if not once(found, 1):
-        yield "?"
-    for statement in body:
-        match statement:
-            case Let(given, value) if given == found:
-                yield from _chain(value, name, body, once)
-                return
-            case For():
-                for carried in statement.carried:
-                    if carried.name == found:
-                        yield carried.combiner or "?"
-                        yield from _chain(carried.start, name, body, once)
-                        return
-    yield "?"
 
 
 def _reaches(value: Value, name: str, body: Sequence[Statement]) -> bool:

@@ -164,7 +164,9 @@ def _compare(node: ast.Compare, scope: Scope) -> Operand:
     for op, written in zip(node.ops, node.comparators, strict=True):
         if type(op) not in _COMPARED:
             raise scope.error(node, "kernels know no is and no in")
-        right = scope.let("compared", expression(written, scope))
+        right = expression(written, scope)
+        if written is not node.comparators[-1]:
+            right = scope.let("compared", right)
         one = scope.text.check(node, apply, _COMPARED[type(op)], left, right)
         found = one if found is None else apply("and", found, one)
         left = right

@@ -10,8 +10,8 @@ from codegen.errors import KernelError
 from codegen.frontend.operands import Operand, apply, cast, convert, literal
 from codegen.loops import typing
 
-_ONE = ("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh")
-_ONE += ("tanh", "cbrt", "floor", "ceil", "trunc")
+_ONE: tuple[str, ...] = ("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan")
+_ONE += ("sinh", "cosh", "tanh", "cbrt", "floor", "ceil", "trunc")
 _SAME = (*_ONE, "hypot", "copysign")
 _ARC = ("asin", "acos", "atan", "asinh", "acosh", "atanh")
 

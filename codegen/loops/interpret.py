@@ -46,8 +46,8 @@ def interpret(
     """Run a kernel; arrays are written in place, and the numbers that it returns are NumPy's scalars.
 
     Both sides of a select are computed. A lane that the loop's bound leaves out is neither read nor written,
-    and keeps what it carries; it reads as 0. Divisions of integers by 0 give 0, shifts by more than the width 0
-    or the sign, as NumPy has them.
+    and keeps what it carries; it reads as 0. Divisions of integers by 0 give 0, shifts by more than the width
+    0 or the sign, as NumPy has them.
 
     Raises:
         KernelError: a subscript is outside of its array (negative ones are), before that element is touched;
@@ -162,7 +162,9 @@ class _Run:
             case Op(name, operands, dtype, shape):
                 found = [self.value(operand) for operand in operands]
                 if name == "broadcast":
-                    return np.full(shape, found[0])
+                    # A super-vector of outer loops has their dimensions, the first ones.
+                    inner = (1,) * (len(shape) - np.ndim(found[0]))
+                    return np.full(shape, np.reshape(found[0], np.shape(found[0]) + inner))
                 return compute(name, found, dtype)
             case Reduce(combiner, vector, start, dtype):
                 total = self.value(start)

@@ -1,8 +1,8 @@
 """What dtype a result has: NumPy 2's promotion, by the names that the IR has for dtypes.
 
 Numbers of Python (literals, loop indices, sizes, int and float arguments) are weak: they take the dtype of
-what they meet. "weak_bool", "weak_int" and "weak_float" say so while a function is read; the IR has "i1", "i64"
-and "f64" where nothing else came.
+what they meet. "weak_bool", "weak_int" and "weak_float" say so while a function is read; the IR has "i1",
+"i64" and "f64" where nothing else came.
 
 Two things are not as NumPy has them: a float of Python leaves bf16 what it is, and integers of Python beyond
 the dtype that they meet wrap around where they are not written as a number (NumPy raises OverflowError).
@@ -114,13 +114,21 @@ def promote(dtypes: Sequence[str]) -> str:
     """
     weakest = [list(WEAK).index(d) for d in dtypes if d in WEAK]
     weak = list(WEAK)[max(weakest)] if weakest else ""
-    strong = [numpy_dtype(d) for d in dtypes if d not in WEAK]
+    strong = {d for d in dtypes if d not in WEAK}
     if not strong:
         return weak
-    found = dtype_name(reduce(np.promote_types, strong))
+    found = _common(strong)
     if weak == "weak_float" and found not in FLOATS:
         return "f64"
     return "i64" if weak == "weak_int" and found == "i1" else found
+
+
+def _common(dtypes: set[str]) -> str:
+    """NumPy's promotion; bf16 goes with integers as f16 does, and both with each other make f32."""
+    if "bf16" in dtypes:
+        found = _common(dtypes - {"bf16"} | {"f16"})
+        return found if found != "f16" else "f32" if "f16" in dtypes else "bf16"
+    return dtype_name(reduce(np.promote_types, map(numpy_dtype, sorted(dtypes))))
 
 
 def operand_type(op: str, dtypes: Sequence[str]) -> str:
@@ -150,9 +158,11 @@ def result_type(op: str, dtypes: Sequence[str]) -> str:
         return "weak_bool" if all(d in WEAK for d in dtypes) else "i1"
     if op == "select":
         return promote(dtypes[1:])
-    common = promote(dtypes)
     if op in FLOAT_FUNCTIONS:
-        return _float_for(common)
+        weak = [dtype for dtype in dtypes if dtype in WEAK]
+        strong = [dtype for dtype in dtypes if dtype not in WEAK]
+        return promote([_float_for(promote([dtype, *weak])) for dtype in strong or weak])
+    common = promote(dtypes)
     if op in _BITS or op in _SHIFTS:
         _only_integers(op, common, dtypes)
     if op in _NO_BOOLS:
@@ -174,13 +184,13 @@ def _arithmetic(op: str, common: str) -> str:
     return "weak_int" if common == "weak_bool" and op not in ("min", "max") else common
 
 
-def _float_for(common: str) -> str:
+def _float_for(dtype: str) -> str:
     """Of integers the least float that NumPy has a loop for."""
-    if is_float(common):
-        return common
-    if common in WEAK:
+    if is_float(dtype):
+        return dtype
+    if dtype in WEAK:
         return "weak_float"
-    return {1: "f16", 2: "f32"}.get(numpy_dtype(common).itemsize, "f64")
+    return {1: "f16", 2: "f32"}.get(numpy_dtype(dtype).itemsize, "f64")
 
 
 def _only_integers(op: str, common: str, dtypes: Sequence[str]) -> None:

@@ -98,6 +98,32 @@ def count(A, limit):
     return found
 
 
+def sum_of_some(A):
+    acc = 0.0
+    for i in range(A.shape[0]):
+        if A[i] > 0:
+            acc += A[i]
+    return acc
+
+
+def largest_if(A):
+    best = -1e30
+    for i in range(A.shape[0]):
+        best = best if best >= A[i] else A[i]
+    return best
+
+
+def not_reductions(A):
+    a = 0.0
+    b = 0.0
+    c = 1.0
+    for i in range(A.shape[0]):
+        a = A[i] - a
+        b = b + b * A[i]
+        c = c * A[i] if c < 100 else c
+    return a, b, c
+
+
 def least_and_largest(A):
     low = math.inf
     high = -math.inf
@@ -457,6 +483,9 @@ ROWS = [
     *(Row(dot, (numbers(50, a), numbers(50, b))) for a, b in ["ff", "dd", "fd", "ii", "ee", "bb"]),
     *(Row(total_and_product, (numbers(20, a, low=1, high=3),)) for a in "fdiBbl"),
     Row(count, (numbers(30, "f"), 0.5)),
+    Row(sum_of_some, (numbers(30, "f"),)),
+    Row(largest_if, (SPECIAL,)),
+    Row(not_reductions, (numbers(30, "f"),)),
     *(Row(least_and_largest, (a,)) for a in (numbers(30, "f"), numbers(30, "d"), SPECIAL, SPECIAL[::-1])),
     *(Row(bits, (numbers(20, a), numbers(20, a), out(20, a))) for a in "ihlb"),
     *(Row(matmul, (numbers((4, 5), a), numbers((5, 6), a), out((4, 6), a))) for a in "fdie"),
