@@ -17,24 +17,25 @@ class TransferPrinter(IndexPrinter):
         array = self.function.array(load.array)
         kind = type_of(load.dtype, load.shape)
         padding = self.constant(number(0, load.dtype), type_of(load.dtype))
-        if _walks_twice(load.dims):
+        if _walks_twice(load.dims) and array.rank > 1:
             where = ", ".join(self.index(s, names) for s in load.subscripts)
             return self.foreign("read", load, [self.memrefs[load.array]], where, memref(array), kind)
         source, where, source_kind = self.view(load, array, names)
-        how = _attributes(load.dims, array.rank)
+        how = _attributes(_viewed(load.dims), max(array.rank, _walks(load.dims)))
         return self.emit(f"vector.transfer_read {source}[{where}], {padding}{how} : {source_kind}, {kind}")
 
     def transfer_write(self, node: Store, value: str, dtype: str, shape: VectorShape, names: Names) -> None:
         """A store of a super-vector."""
         array = self.function.array(node.array)
         kind = type_of(dtype, shape)
-        if _walks_twice(node.dims):
+        if _walks_twice(node.dims) and array.rank > 1:
             where = ", ".join(self.index(s, names) for s in node.subscripts)
             self.foreign("write", node, [value, self.memrefs[node.array]], where, memref(array), kind)
             return
         target, where, target_kind = self.view(node, array, names)
-        mask = "" if any(step != 1 for step in node.steps) else self.store_mask(node, shape, names)
-        how = _attributes(node.dims, array.rank)
+        whole = target != self.memrefs[node.array]
+        mask = "" if whole else self.store_mask(node, shape, names)
+        how = _attributes(_viewed(node.dims), max(array.rank, _walks(node.dims)))
         self.line(f"vector.transfer_write {value}, {target}[{where}]{mask}{how} : {kind}, {target_kind}")
 
     def store_mask(self, node: Store, shape: VectorShape, names: Names) -> str:
@@ -55,6 +56,8 @@ class TransferPrinter(IndexPrinter):
     def view(self, access: Load | Store, array: ArrayArg, names: Names) -> tuple[str, str, str]:
         """What a transfer works on: the array, or a view of each so-manieth element, no lane too many."""
         where = [self.index(s, names) for s in access.subscripts]
+        if _walks_twice(access.dims):
+            return self.view_of_row(access, array, where[0], names)
         if all(step == 1 for step in access.steps):
             return self.memrefs[access.array], ", ".join(where), memref(array)
         counts = [self.constant("1", "index")] * array.rank
@@ -70,6 +73,20 @@ class TransferPrinter(IndexPrinter):
         view = self.pure(f"memref.subview {base}{lists} : {memref(array)} to {kind}", names)
         zero = self.constant("0", "index")
         return view, ", ".join([zero] * array.rank), kind
+
+    def view_of_row(
+        self, access: Load | Store, array: ArrayArg, where: str, names: Names
+    ) -> tuple[str, str, str]:
+        """An array of one dimension with a dimension for each loop that walks it: A[32*i + j]."""
+        walks = [(name, step) for name, dim, step in zip(names.lanes, access.dims, access.steps, strict=True)
+                 if dim is not None]  # fmt: skip
+        counts = ", ".join(self.left_over(name, names) for name, _ in walks)
+        steps = ", ".join(str(step) for _, step in walks)
+        kind = f"memref<{'?x' * len(walks)}{type_of(array.dtype)}, strided<[{steps}], offset: ?>>"
+        cast = f"to offset: [{where}], sizes: [{counts}], strides: [{steps}]"
+        base = self.memrefs[access.array]
+        view = self.pure(f"memref.reinterpret_cast {base} {cast} : {memref(array)} to {kind}", names)
+        return view, ", ".join([self.constant("0", "index")] * len(walks)), kind
 
     def foreign(
         self, what: str, access: Load | Store, operands: Sequence[str], where: str, source: str, kind: str
@@ -89,6 +106,19 @@ class TransferPrinter(IndexPrinter):
 def _walks_twice(dims: Sequence[int | None]) -> bool:
     walked = [dim for dim in dims if dim is not None]
     return len(walked) != len(set(walked))
+
+
+def _walks(dims: Sequence[int | None]) -> int:
+    """How many vector dimensions walk the array."""
+    return sum(dim is not None for dim in dims)
+
+
+def _viewed(dims: Sequence[int | None]) -> tuple[int | None, ...]:
+    """The dimensions of the view that vector dimensions walk: one each, where two walk one of the array."""
+    if not _walks_twice(dims):
+        return tuple(dims)
+    numbers = iter(range(len(dims)))
+    return tuple(None if dim is None else next(numbers) for dim in dims)
 
 
 def _attributes(dims: Sequence[int | None], rank: int) -> str:

@@ -113,8 +113,10 @@ class _Printer(ValuePrinter):
             only = limits[0]
             if not only.terms:
                 return str(only.constant)
-            if only.constant == 0 and len(only.terms) == 1 and only.terms[0][1] == 1:
-                return self.index_name(only.terms[0][0], names)
+            name, c = only.terms[0]
+            # The short form takes symbols only; an index needs a map.
+            if only.constant == 0 and len(only.terms) == 1 and c == 1 and name not in names.indices:
+                return self.index_name(name, names)
         applied = self.applied(limits, names)
         return applied if len(limits) == 1 else f"{which} {applied}"
 

@@ -18,6 +18,7 @@ DIAGONAL = "diagonal-access"
 UNSUPPORTED = "unsupported-op"
 TOO_FEW = "too-few-loops"
 OTHER = "other-loop-chosen"
+UNPROFITABLE = "not-profitable"
 ONE_LANE = "one-lane"
 
 REASONS = {
@@ -33,6 +34,7 @@ REASONS = {
     UNSUPPORTED: "The loop holds something that has no form in super-vectors.",
     TOO_FEW: "The nest has fewer loops than the super-vector has dimensions.",
     OTHER: "Another loop of the nest is the better one to run as lanes.",
+    UNPROFITABLE: "Lanes are expected to cost more than the scalar loop.",
     ONE_LANE: "A super-vector of one lane is the scalar loop.",
 }
 """One sentence for each code."""

@@ -11,7 +11,7 @@ from codegen.loops.accesses import Access, Loop, accesses_of, around, loops_of
 from codegen.loops.costs import cost
 from codegen.loops.ir import Function
 from codegen.loops.legal import Asked, Choice, refusal, stride
-from codegen.loops.report import ONE_LANE, OTHER, TOO_FEW, VECTORISED, LoopReport, Refusal
+from codegen.loops.report import ONE_LANE, OTHER, TOO_FEW, UNPROFITABLE, VECTORISED, LoopReport, Refusal
 from codegen.loops.widen import widen
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")
@@ -114,6 +114,9 @@ class _Search:
         for choice in islice(choices(loop, len(self.asked.sizes)), MOST_CHOICES):
             price = cost(self.function, self.accesses, loop, self.asked.lanes(choice))
             if price >= best.cost:
+                if not best.roots:
+                    text = f"lanes cost {price:.0f}, the scalar loop {best.cost:.0f}"
+                    self.refused.setdefault(loop.number, Refusal(loop.number, UNPROFITABLE, text))
                 continue
             why = refusal(self.function, loop, choice, self.accesses, self.asked)
             if why is not None:
@@ -163,8 +166,8 @@ def describe(function: Function, access: Access, loop: Loop) -> str:
         return f"{access} contiguous"
     if (subscript, step) == (fast, -1):
         return f"{access} reversed"
-    where = "" if subscript == fast else f" in dimension {subscript}"
-    return f"{access} strided by {step}{where}"
+    by = "" if step == 1 else f" by {step}"
+    return f"{access} strided{by}" if subscript == fast else f"{access} along dimension {subscript}{by}"
 
 
 def _report(loop: Loop, made: Sequence[tuple[Loop, Choice]], search: _Search) -> LoopReport:
