@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,23 +57,32 @@ class LoopKernel:
     def calls(self) -> dict[bool, Any]:
         """The native function, holding Python's lock and giving it away."""
         code = ctypes.cast(native(self.emitted.name, self.emitted.source), ctypes.c_void_p).value  # type: ignore[arg-type]
+        assert code is not None
         return {hold: make(code) for hold, make in _CALLERS.items()}
 
     def bind(
-        self, shapes: Mapping[str, Sequence[int]], strides: Mapping[str, Sequence[int]], scalars: Mapping[str, int]
+        self,
+        shapes: Mapping[str, Sequence[int]],
+        strides: Mapping[str, Sequence[int]],
+        integers: Mapping[str, int],
     ) -> BoundKernel:
         """The kernel for arrays of these shapes and strides (in bytes) and these integers."""
         parts = {"shape": shapes, "stride": strides}
-        entries: list[int | str] = []
-        for entry in self.emitted.entries:
+        missing = [a.name for a in self.function.arguments if a.name not in integers]
+        table: list[int] = []
+        slots: list[tuple[int, int]] = []
+        for slot, entry in enumerate(self.emitted.entries):
             array, _, number = entry.partition(".")
             if number:
                 what, _, dimension = number.rstrip("]").partition("[")
-                entries.append(int(parts[what][array][int(dimension)]))
+                table.append(int(parts[what][array][int(dimension)]))
+            elif entry in integers:
+                table.append(integers[entry])
             else:
-                entries.append(scalars.get(entry, entry))
+                table.append(0)
+                slots.append((slot, missing.index(entry)))
         sizes = {f"{name}.shape[{k}]": int(n) for name, shape in shapes.items() for k, n in enumerate(shape)}
-        return BoundKernel(self, tuple(entries), _trips(self.function, {**sizes, **scalars}))
+        return BoundKernel(self, table, slots, _trips(self.function, {**sizes, **integers}))
 
 
 def _trips(function: Function, values: Mapping[str, int]) -> range | None:
@@ -86,48 +97,47 @@ def _trips(function: Function, values: Mapping[str, int]) -> range | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
 class BoundKernel:
     """A kernel for arrays known by their shapes; only addresses and floats are missing.
 
-    entries   the table: numbers, and the names of what is missing
-    trips     the indices of the loop that can be shared out among threads, None where there is none
+    table   the entries of its table of arguments, 0 where they are missing
+    slots   (place in the table, which of the arguments that are no integers stands there)
+    trips   the indices of the loop that can be shared out among threads, None where there is none
     """
 
-    kernel: LoopKernel
-    entries: tuple[int | str, ...]
-    trips: range | None
+    def __init__(
+        self, kernel: LoopKernel, table: list[int], slots: list[tuple[int, int]], trips: range | None
+    ) -> None:
+        self.trips = trips
+        self._table, self._slots, self._pack = table, slots, struct.Struct(f"={len(table)}q").pack
+        self._calls, self._results = kernel.calls, kernel.emitted.results
+        loop = shared_loop(kernel.function)
+        self._grain = loop.size if loop is not None else 1
 
-    def run(self, given: Mapping[str, int], threads: int = 1, *, hold_gil: bool = False) -> tuple[Any, ...]:
-        """Call it; `given` are addresses by the arrays' names, and floats by their bits. What it returns.
+    def run(self, given: Sequence[int], threads: int = 1, *, hold_gil: bool = False) -> tuple[Any, ...]:
+        """Call it; `given` are the arguments that are no integers: addresses, and floats by their bits.
 
-        The caller keeps the arrays alive.
+        The caller keeps the arrays alive. What the function returns.
         """
-        values = [given[entry] if isinstance(entry, str) else entry for entry in self.entries]
-        table = (ctypes.c_int64 * len(values))(*values)
-        dtypes = self.kernel.emitted.results
-        results = (ctypes.c_int64 * len(dtypes))()
-        call, trips = self.kernel.calls[hold_gil], self.trips
+        values = self._table.copy()
+        for slot, which in self._slots:
+            values[slot] = given[which]
+        table, call, trips = self._pack(*values), self._calls[hold_gil], self.trips
         if trips is None:
+            results = (ctypes.c_int64 * len(self._results))()
             call(results, 0, table, 0, 0)
-            return tuple(_number(results, k, dtype) for k, dtype in enumerate(dtypes))
+            return tuple([_number(results, k, dtype) for k, dtype in enumerate(self._results)])
         if threads > 1:
             run_parts(partial(self._part, call, table), threads)
         elif trips:
-            call(results, 0, table, trips.start, trips.stop)
+            call(0, 0, table, trips.start, trips.stop)
         return ()
 
     def _part(self, call: Callable[..., None], table: Any, k: int, parts: int) -> None:
         assert self.trips is not None
-        part = shares(self.trips, self.grain, parts)[k]
+        part = shares(self.trips, self._grain, parts)[k]
         if part:
             call(0, 0, table, part.start, part.stop)
-
-    @property
-    def grain(self) -> int:
-        """Iterations that stay together: those of a super-vector."""
-        loop = shared_loop(self.kernel.function)
-        return loop.size if loop is not None else 1
 
 
 def shares(trips: range, grain: int, parts: int) -> list[range]:
@@ -137,12 +147,7 @@ def shares(trips: range, grain: int, parts: int) -> list[range]:
     """
     blocks = -(-len(trips) // grain)
     cuts = [min(len(trips), blocks * k // parts * grain) for k in range(parts + 1)]
-    return [
-        range(trips.start + a * trips.step, trips.start + b * trips.step if b < len(trips) else trips.stop, trips.step)
-        if a < b
-        else range(0)
-        for a, b in zip(cuts, cuts[1:], strict=False)
-    ]
+    return [trips[a:b] for a, b in pairwise(cuts)]
 
 
 def _number(results: Any, k: int, dtype: str) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from codegen.errors import KernelError
 from codegen.lazy import lazy
 from codegen.loops.ir import ArrayArg, ScalarArg
-from tilejit.loop_program import LoopOptions, LoopProgram
+from tilejit.loop_program import MOST_BOUND, BoundCall, LoopOptions, LoopProgram, call_key
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")
 FAILS = ("scalar", "warn", "raise")
@@ -32,15 +32,15 @@ class KernelWarning(UserWarning):
 def parallel(loop: Loop) -> Loop:
     """Say that the iterations of a loop may run at the same time: `for i in tilejit.parallel(range(n))`.
 
-    The outermost loop of a kernel is then shared out among threads where the arrays are large. It is a promise,
-    not a question: iterations that write what others read give any of the possible results. In Python it
-    changes nothing.
+    The outermost loop of a kernel is then shared out among threads where the arrays are large. It is a
+    promise, not a question: iterations that write what others read give any of the possible results. Python
+    runs it as it is.
     """
     return loop
 
 
 def reduction(loop: Loop) -> Loop:
-    """Say that a loop may reduce in any order: `for k in tilejit.reduction(range(n))`. Python goes in order."""
+    """Say that a loop may reduce in any order: `for k in tilejit.reduction(range(n))`; in Python nothing."""
     return loop
 
 
@@ -54,6 +54,7 @@ class Kernel:
     def __init__(self, function: Callable[..., Any], options: LoopOptions) -> None:
         self.python, self.options = function, options
         self._programs: dict[tuple[Any, ...], LoopProgram] = {}
+        self._calls: dict[tuple[Any, ...], BoundCall] = {}
         self._last: LoopProgram | None = None
         update_wrapper(self, function)
 
@@ -75,7 +76,20 @@ class Kernel:
                 is written then.
             TypeError: an argument is neither an array nor a number.
         """
-        return self._program(self._given(args, kwargs))(*self._given(args, kwargs))
+        given = self._given(args, kwargs)
+        key = tuple([call_key(value) for value in given])
+        call = self._calls.get(key)
+        if call is None:
+            call = self._bind(key, given)
+        self._last = call.program
+        return call.run(given)
+
+    def _bind(self, key: tuple[Any, ...], given: tuple[Any, ...]) -> BoundCall:
+        call = BoundCall(self._program(given), given)
+        if len(self._calls) >= MOST_BOUND:
+            self._calls.clear()
+        self._calls[key] = call
+        return call
 
     def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Arguments by their places; those that have defaults may be left out at the end."""
@@ -90,14 +104,14 @@ class Kernel:
         program = self._programs.get(key)
         if program is None:
             program = self._programs[key] = self._specialised(given)
-        if program is not self._last:
-            self._last = program
         return program
 
     def _specialised(self, given: tuple[Any, ...]) -> LoopProgram:
         names = list(self._signature.parameters)
         if len(given) > len(names):
-            raise TypeError(f"{self.python.__name__} takes {len(names)} arguments, and {len(given)} are given")
+            raise TypeError(
+                f"{self.python.__name__} takes {len(names)} arguments, and {len(given)} are given"
+            )
         arguments = [_argument(name, value) for name, value in zip(names, given, strict=False)]
         program = LoopProgram(self._source.typed(arguments), self.options)
         self._judge(program)
@@ -198,20 +212,21 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     ...         for j in range(a.shape[1]):
     ...             c[i, j] = a[i, j] + b[i, j]
 
-    virtual_vector_size    lanes of the super-vectors: 256, (32, 256) for two loops, "2*hw" for so many registers,
-                           "auto"
+    virtual_vector_size    lanes of the super-vectors: 256, (32, 256) for two loops, "2*hw" for so many
+                           registers, "auto"
     fastest_varying        for each size the memory dimension, the innermost 0, that lanes walk; None: any
     vectorize_reductions   sums and the like in lanes too, which changes their rounding
-    tail                   the last iterations: "mask", "scalar", "shift" (the last super-vector begins earlier,
-                           where nothing that is written is read), "assume_divisible" (checked at the call)
-    on_fail                loops that cannot be vectorised stay "scalar", silently or with a "warn"; or "raise"
+    tail                   the last iterations: "mask", "scalar", "shift" (the last super-vector begins
+                           earlier, where nothing that is written is read), "assume_divisible" (checked)
+    on_fail                loops that cannot be vectorised stay "scalar", or do and "warn"; or "raise"
     vectorize_at           "before_tile" or "after_tile"; loops of kernels are not tiled, so both are one
-    parallel               None: loops in `tilejit.parallel` on threads where arrays are large; a number: so many
-                           threads; True: as if the outermost loop were annotated; False: one thread
+    parallel               None: loops in `tilejit.parallel` on threads where arrays are large; a number: so
+                           many threads; True: as if the outermost loop were annotated; False: one thread
     fastmath               sums may be reordered: as vectorize_reductions
 
-    Negative subscripts are outside of an array, not behind its end, and both sides of `x if c else y` are read.
-    Arrays that share memory run element by element in the order of the loops, unless they are one and the same.
+    Negative subscripts are outside of an array, not behind its end, and both sides of `x if c else y` are
+    read. Arrays that share memory run element by element in the order of the loops, unless they are one and
+    the same.
 
     Raises:
         KernelError: an option has no such value.
@@ -237,7 +252,11 @@ def _options(
     parallel: bool | int | None = None,
     fastmath: bool = False,
 ) -> LoopOptions:
-    for name, value, known in (("tail", tail, TAILS), ("on_fail", on_fail, FAILS), ("vectorize_at", vectorize_at, PLACES)):
+    for name, value, known in (
+        ("tail", tail, TAILS),
+        ("on_fail", on_fail, FAILS),
+        ("vectorize_at", vectorize_at, PLACES),
+    ):
         if value not in known:
             raise KernelError(f"{name}={value!r} is none of {', '.join(known)}")
     if parallel is not None and not isinstance(parallel, bool):
@@ -257,7 +276,9 @@ def _sizes(value: Any) -> tuple[int, ...] | str:
     if isinstance(value, str):
         if value == "auto" or re.fullmatch(r"[1-9]\d{0,4}\*hw", value):
             return value
-        raise KernelError(f'virtual_vector_size={value!r} is no size\n  write 256, (32, 256), "2*hw" or "auto"')
+        raise KernelError(
+            f'virtual_vector_size={value!r} is no size\n  write 256, (32, 256), "2*hw" or "auto"'
+        )
     sizes = _tuple("virtual_vector_size", value, 1)
     if not 1 <= len(sizes) <= 3:
         raise KernelError(f"virtual_vector_size={value!r}: a super-vector has one to three dimensions")

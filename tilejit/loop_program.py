@@ -1,11 +1,11 @@
-"""A function of loops, typed and super-vectorised, and its calls: checked, bound to shapes, sent to kernels."""
+"""A function of loops, typed and super-vectorised, and its calls: checked, bound to shapes, run."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -108,8 +108,13 @@ class LoopProgram:
         if self.kernel is self.scalar_kernel:
             return "schedule  element by element"
         shape = "x".join(map(str, self.options.sizes(self.function)))
-        threads = "threads share the outermost loop" if self.shared else "one thread"
-        return f"schedule  super-vectors {shape} | registers of {vector_bytes()} bytes | tail {self.options.tail} | {threads}"
+        parts = [
+            f"super-vectors {shape}",
+            f"registers of {vector_bytes()} bytes",
+            f"tail {self.options.tail}",
+            "threads share the outermost loop" if self.shared else "one thread",
+        ]
+        return f"schedule  {' | '.join(parts)}"
 
     @property
     def shared(self) -> bool:
@@ -126,7 +131,7 @@ class LoopProgram:
             KernelError: an access might leave its array, an array that is written is read-only, or a number
                 does not fit.
         """
-        key = tuple([(a.shape, a.strides) if isinstance(a, np.ndarray) else _key(a) for a in given])
+        key = tuple([call_key(value) for value in given])
         bound = self._bound.get(key)
         if bound is None:
             bound = BoundCall(self, given)
@@ -147,42 +152,35 @@ class BoundCall:
 
     def __init__(self, program: LoopProgram, given: Sequence[Any]) -> None:
         self.program = program
-        function = program.function
-        arrays = {a.name: x for a, x in zip(function.arguments, given, strict=True) if isinstance(a, ArrayArg)}
-        self._arrays = [(k, a.name) for k, a in enumerate(function.arguments) if isinstance(a, ArrayArg)]
-        self._written = [(k, name) for k, name in self._arrays if name in program.stored]
-        self._floats = [
-            (k, a.name, a.dtype)
-            for k, a in enumerate(function.arguments)
-            if isinstance(a, ScalarArg) and a.dtype[0] not in "iu"
-        ]
-        integers = {
-            a.name: _integer(a, x)
-            for a, x in zip(function.arguments, given, strict=True)
-            if isinstance(a, ScalarArg) and a.dtype[0] in "iu"
-        }
+        named = list(zip(program.function.arguments, given, strict=True))
+        self._arrays = [(k, a.name) for k, (a, _) in enumerate(named) if isinstance(a, ArrayArg)]
+        arrays = {name: given[k] for k, name in self._arrays}
+        self._integers = {a.name: _integer(a, x) for a, x in named if _is_integer(a)}
         self._shapes = {name: x.shape for name, x in arrays.items()}
         self._strides = {name: x.strides for name, x in arrays.items()}
-        self._integers = integers
-        check_bounds(function, self._shapes, integers)
+        check_bounds(program.function, self._shapes, self._integers)
         if program.options.tail == "assume_divisible":
-            check_divisible(program.vectorised.function, self._shapes, integers)
-        self._spans = {name: span(x.shape, x.strides, x.itemsize) for name, x in arrays.items()}
-        self._pairs = _pairs([each for each in self._arrays if each[1] in program.used], program.stored, arrays)
-        alone = any(overlaps_itself(arrays[n].shape, arrays[n].strides, arrays[n].itemsize) for _, n in self._written)
+            check_divisible(program.vectorised.function, self._shapes, self._integers)
+        self._missing = [(k, "" if isinstance(a, ArrayArg) else a.dtype) for k, (a, _) in enumerate(named)]
+        self._missing = [(k, dtype) for k, dtype in self._missing if not _is_integer(named[k][0])]
+        self._only_arrays = len(self._missing) == len(self._arrays)
+        self._written = [(k, name) for k, name in self._arrays if name in program.stored]
+        self._pairs = _pairs(
+            [each for each in self._arrays if each[1] in program.used], program.stored, given
+        )
+        alone = any(_shares_elements(given[k]) for k, _ in self._written)
         kernel = program.scalar_kernel if alone else program.kernel
-        self._kernel = kernel.bind(self._shapes, self._strides, integers)
-        self._bytes = sum(x.nbytes for x in arrays.values())
-        self._threads = self._thread_count() if not alone else 1
-        self._hold = self._bytes <= HOLD_GIL_BYTES
+        self._kernel = kernel.bind(self._shapes, self._strides, self._integers)
+        size_bytes = sum(x.nbytes for x in arrays.values())
+        self._threads = 1 if alone else self._thread_count(size_bytes)
+        self._hold = size_bytes <= HOLD_GIL_BYTES
 
-    def _thread_count(self) -> int:
+    def _thread_count(self, size_bytes: int) -> int:
         """For the whole call; asked for once, since it hangs on the size."""
         if not self.program.shared:
             return 1
         wish = self.program.options.parallel
-        wanted = None if wish is None or isinstance(wish, bool) else wish
-        return thread_count(wanted, self._bytes)
+        return thread_count(None if wish is None or isinstance(wish, bool) else wish, size_bytes)
 
     @lazy
     def _scalar(self) -> BoundKernel:
@@ -190,48 +188,66 @@ class BoundCall:
 
     def run(self, given: Sequence[Any]) -> Any:
         """One call."""
-        addresses = {name: address(given[k]) for k, name in self._arrays}
         for k, name in self._written:
             if not given[k].flags.writeable:
                 raise KernelError(f"{name} is read-only, and the kernel writes it\n  give a copy of it")
+        if self._only_arrays:
+            at = [address(given[k]) for k, _ in self._missing]
+        else:
+            at = [_bits(given[k], dtype) if dtype else address(given[k]) for k, dtype in self._missing]
         kernel, threads = self._kernel, self._threads
-        if self._pairs:
-            overlapping = self._overlapping(given, addresses)
-            if overlapping:
-                same = tuple((b, a) for a, b, twins in overlapping if twins)
-                if len(same) == len(overlapping):
-                    return self.program.twin(same)(*given)
-                kernel, threads = self._scalar, 1
-        for k, name, dtype in self._floats:
-            addresses[name] = _bits(given[k], dtype)
-        threads = 1 if threads > 1 and self.program.options.parallel is None and in_dask_worker() else threads
-        results = kernel.run(addresses, threads, hold_gil=self._hold and threads == 1)
+        for (i, _), (j, _), low, high, _ in self._pairs:
+            if low < address(given[j]) - address(given[i]) < high:
+                overlapping = self._overlapping(given)
+                if overlapping:
+                    same = tuple((b, a) for a, b, twins in overlapping if twins)
+                    if len(same) == len(overlapping):
+                        return self.program.twin(same)(*given)
+                    kernel, threads = self._scalar, 1
+                break
+        if threads > 1 and self.program.options.parallel is None and in_dask_worker():
+            threads = 1
+        results = kernel.run(at, threads, hold_gil=self._hold and threads == 1)
         return (results if len(results) > 1 else results[0]) if results else None
 
-    def _overlapping(self, given: Sequence[Any], at: dict[str, int]) -> list[tuple[str, str, bool]]:
+    def _overlapping(self, given: Sequence[Any]) -> list[tuple[str, str, bool]]:
         """Pairs of arrays that share memory, and whether both are one and the same."""
         out = []
-        for (i, a), (j, b), alike in self._pairs:
-            (low, stop), (other_low, other_stop) = self._spans[a], self._spans[b]
-            if at[a] + low < at[b] + other_stop and at[b] + other_low < at[a] + stop:
-                twins = alike and at[a] == at[b]
+        for (i, a), (j, b), low, high, alike in self._pairs:
+            far = address(given[j]) - address(given[i])
+            if low < far < high:
+                twins = alike and not far
                 if twins or share_memory(given[i], given[j]):
                     out.append((a, b, twins))
         return out
 
 
-def _pairs(
-    arrays: list[tuple[int, str]], stored: set[str], given: dict[str, Array]
-) -> list[tuple[tuple[int, str], tuple[int, str], bool]]:
-    """Pairs of arrays of which one is written, and whether they may be one: same dtype, shape and strides."""
+_Pair: TypeAlias = tuple[tuple[int, str], tuple[int, str], int, int, bool]
+"""Two arguments, the distances of their addresses between which they reach into each other, and whether they
+may be one and the same."""
+
+
+def _pairs(arrays: list[tuple[int, str]], stored: set[str], given: Sequence[Array]) -> list[_Pair]:
+    """Pairs of arrays of which one is written."""
     out = []
-    for k, one in enumerate(arrays):
-        for two in arrays[k + 1 :]:
+    for at, one in enumerate(arrays):
+        for two in arrays[at + 1 :]:
             if one[1] in stored or two[1] in stored:
-                a, b = given[one[1]], given[two[1]]
+                a, b = given[one[0]], given[two[0]]
                 alike = a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides
-                out.append((one, two, alike))
+                (low, stop), (other_low, other_stop) = (span(x.shape, x.strides, x.itemsize) for x in (a, b))
+                if low < stop and other_low < other_stop:
+                    out.append((one, two, low - other_stop, stop - other_low, alike))
     return out
+
+
+def _shares_elements(array: Array) -> bool:
+    return overlaps_itself(array.shape, array.strides, array.itemsize)
+
+
+def _is_integer(argument: ArrayArg | ScalarArg) -> TypeGuard[ScalarArg]:
+    """Whether it is a number that calls are bound to."""
+    return isinstance(argument, ScalarArg) and (argument.dtype == "i1" or argument.dtype[0] in "iu")
 
 
 def check_divisible(function: Function, shapes: dict[str, tuple[int, ...]], integers: dict[str, int]) -> None:
@@ -240,7 +256,9 @@ def check_divisible(function: Function, shapes: dict[str, tuple[int, ...]], inte
     Raises:
         KernelError: iterations are no multiple of the size, or cannot be counted before the call.
     """
-    values = {f"{name}.shape[{k}]": n for name, shape in shapes.items() for k, n in enumerate(shape)} | integers
+    values = {
+        f"{name}.shape[{k}]": n for name, shape in shapes.items() for k, n in enumerate(shape)
+    } | integers
 
     def check(body: tuple[Statement, ...], around: tuple[For, ...]) -> None:
         for statement in body:
@@ -259,8 +277,8 @@ def _check_trips(loop: For, around: tuple[For, ...], values: dict[str, int]) -> 
     low, high = extremes(length, around, values)
     if len(loop.lower) + len(loop.upper) > 2 or low is None or low != high:
         raise KernelError(
-            f"tail='assume_divisible' cannot be checked for loop {loop.index}: how often it runs hangs on outer "
-            "loops\n  use tail='mask'"
+            f"tail='assume_divisible' cannot be checked for loop {loop.index}: how often it runs hangs on "
+            "outer loops\n  use tail='mask'"
         )
     trips = len(range(0, low, step))
     if trips % loop.size:
@@ -276,9 +294,13 @@ def _loops(statement: Statement) -> list[For]:
     return [statement, *(inner for s in statement.body for inner in _loops(s))]
 
 
-def _key(value: Any) -> Any:
-    """What a call's plan hangs on of a number: all of an integer, which may be a bound; of a float nothing."""
-    return float if isinstance(value, float | np.floating) else (type(value), value)
+def call_key(value: Any) -> Any:
+    """What the plan of a call hangs on of an argument: of a float only its type, of an integer all."""
+    if type(value) is np.ndarray:
+        return value.shape, value.strides, value.dtype
+    if isinstance(value, np.ndarray):
+        return type(value), value.shape, value.strides, value.dtype
+    return type(value) if isinstance(value, float | np.floating) else (type(value), value)
 
 
 def _integer(argument: ScalarArg, value: Any) -> int:
@@ -296,5 +318,3 @@ def _bits(value: Any, dtype: str) -> int:
         return int.from_bytes(struct.pack("<d", value), "little", signed=True)
     with np.errstate(over="ignore"):
         return int(np.float32(value).view(np.int32))
-
-

@@ -1,4 +1,4 @@
-"""Names in the source of a kernel of loops: the user's where they are free, and the table of its arguments."""
+"""Names in the source of a kernel of loops: the user's where they are free; and its table of arguments."""
 
 from __future__ import annotations
 
@@ -16,10 +16,27 @@ _ROUTINES = re.compile(
 )
 """What calls might be taken for, besides functions of math, which are reserved by their names."""
 
-_MATH = frozenset(
-    "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh "
-    "atanh cbrt hypot floor ceil trunc rint copysign fma pow".split()
+
+FUNCTIONS = (
+    *(
+        "abs",
+        "floordiv",
+        "pow",
+        "sqrt",
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sin",
+        "cos",
+    ),
+    *("tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt"),
+    *("hypot", "floor", "ceil", "trunc", "rint", "copysign", "fma"),
 )
+"""Operations that kernels call by their names."""
 
 
 class Names:
@@ -32,7 +49,12 @@ class Names:
         """The name itself where it is free: `t.1` becomes t_1, `range` becomes range_."""
         name = re.sub(r"[^0-9A-Za-z_]", "_", wanted) or "_"
         name = name if not name[0].isdigit() else f"_{name}"
-        if keyword.iskeyword(name) or hasattr(builtins, name) or name in _MATH or _ROUTINES.fullmatch(name):
+        if (
+            keyword.iskeyword(name)
+            or hasattr(builtins, name)
+            or name in FUNCTIONS
+            or _ROUTINES.fullmatch(name)
+        ):
             name += "_"
         free, k = name, 2
         while free in self._taken:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from codegen.emit.loop_names import Table, affine_text, index_text, product_text
+from codegen.emit.loop_names import FUNCTIONS, Table, affine_text, index_text, product_text
 from codegen.errors import KernelError
-from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, symbols
+from codegen.loops.index import Affine, Index, Sum, symbols
 from codegen.loops.ir import ArrayArg, Const, Function, IndexValue, Load, Local, Op, Reduce, Store, Value
 
 HALVES = ("bf16", "f16")
@@ -29,13 +29,6 @@ _INFIX = {
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _CALLS = {"min": "minimum", "max": "maximum", "mod": "modulo", "fmod": "fmod"}
 _VECTOR_INFIX = {**_INFIX, **_COMPARE, "shl": "<<", "shr": ">>"}
-FUNCTIONS = (
-    *("abs", "floordiv", "pow"),
-    *("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos"),
-    *("atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt", "hypot", "floor", "ceil"),
-    *("trunc", "rint", "copysign", "fma"),
-)
-
 Text: TypeAlias = str | tuple[str, ...]
 """An expression, or one for each piece."""
 

@@ -1,8 +1,8 @@
 """A kernel of loops as Python source that Numba compiles and a person can read.
 
 A kernel is `kernel(results, scratch, sizes, begin, end)`: the address of a table of what it returns, one
-that is not used, the address of its table of 64-bit arguments (addresses, extents, strides in bytes, scalars),
-and the part [begin, end) of the indices of its first loop, where it is one that can be shared out.
+that is not used, the address of its table of 64-bit arguments (addresses, extents, strides in bytes,
+scalars), and the part [begin, end) of the indices of its first loop, where it is one that can be shared out.
 
 Of a nest of loops over super-vectors the innermost works in pieces that a register holds; the outer ones go
 row by row, an order between that of elements and that of super-vectors, and legal where both are.
@@ -32,7 +32,7 @@ from codegen.emit.loop_values import (
 from codegen.emit.writer import Writer
 from codegen.errors import KernelError
 from codegen.loops.bounds import loads
-from codegen.loops.index import symbol
+from codegen.loops.index import symbol, symbols
 from codegen.loops.ir import (
     Carried,
     For,
@@ -42,7 +42,6 @@ from codegen.loops.ir import (
     Load,
     Local,
     Op,
-    Reduce,
     Statement,
     Store,
     Value,
@@ -95,7 +94,9 @@ def emit_loops(function: Function, *, vector_bytes: int = 64, tail: str = "mask"
         out.lines(arguments)
         out.lines(body)
     dtypes = tuple(value.dtype for value in function.results)
-    return LoopsSource(name, out.text(), tuple(e for e, _ in entries), dtypes, shared_loop(function) is not None)
+    return LoopsSource(
+        name, out.text(), tuple(e for e, _ in entries), dtypes, shared_loop(function) is not None
+    )
 
 
 def shared_loop(function: Function) -> For | None:
@@ -108,7 +109,11 @@ def shared_loop(function: Function) -> For | None:
 
 def _entry(function: Function, entry: str, k: int) -> str:
     for argument in function.arguments:
-        if argument.name == entry and argument.dtype in ("f32", "f64", *HALVES) and not hasattr(argument, "rank"):
+        if (
+            argument.name == entry
+            and argument.dtype in ("f32", "f64", *HALVES)
+            and not hasattr(argument, "rank")
+        ):
             return f"read_{held_dtype(argument.dtype)}_at(sizes, {8 * k})"
         if argument.name == entry and argument.dtype == "i1" and not hasattr(argument, "rank"):
             return f"int64_at(sizes, {k}) != 0"
@@ -190,7 +195,9 @@ class _Emitter:
             base, offset = place(store, scope)
             out.line(f"write_{array.dtype}_at({base}, {offset}, {unwrapped(text)})")
             return
-        name = f"f32x{lanes.count}_as_{array.dtype}" if array.dtype in HALVES else f"{array.dtype}x{lanes.count}"
+        name = (
+            f"f32x{lanes.count}_as_{array.dtype}" if array.dtype in HALVES else f"{array.dtype}x{lanes.count}"
+        )
         suffix, live = ("_first", f", {lanes.live}") if lanes.live else ("", "")
         near = step == ELEMENT_BYTES[array.dtype]
         for piece, lane_values in enumerate(spread(text, value.dtype, lanes)):
@@ -305,7 +312,7 @@ class _Emitter:
 
     def lanes_of(self, loop: For, step: int) -> Lanes:
         """As many lanes as a register has of the widest numbers, no more than the super-vector."""
-        widest = max((ELEMENT_BYTES[held_dtype(d)] for d in _vector_dtypes((loop,))), default=8)
+        widest = max((ELEMENT_BYTES[held_dtype(d)] for d in _vector_dtypes(loop)), default=8)
         count = min(max(1, self.vector_bytes // widest), 1 << (loop.size.bit_length() - 1))
         return Lanes(loop.index, count, min(MOST_PIECES, max(1, loop.size // count)), step)
 
@@ -355,7 +362,11 @@ class _Emitter:
         step, count = scope.lanes.step, scope.lanes.count
         start = self.names.fresh(f"{loop.index}_last")
         trips = _trips(first, last, step)
-        out.line(f"{start} = {first} + ({trips} - {count}) * {step}" if step != 1 else f"{start} = {last} - {count}")
+        out.line(
+            f"{start} = {first} + ({trips} - {count}) * {step}"
+            if step != 1
+            else f"{start} = {last} - {count}"
+        )
         reached = f"{start} >= {first}" if step > 0 else f"{start} <= {first}"
         unfinished = f"{whole} < {last}" if step > 0 else f"{whole} > {last}"
         with out.block(f"if {unfinished} and {reached}:"):
@@ -417,21 +428,33 @@ def _values(body: tuple[Statement, ...]) -> list[Value]:
     return out
 
 
-def _vector_dtypes(body: tuple[Statement, ...]) -> set[str]:
-    """The types of all super-vectors that are computed with, masks apart."""
+def _vector_dtypes(loop: For) -> set[str]:
+    """The types of all that differs from lane to lane, masks apart."""
     out: set[str] = set()
 
     def look(value: Value) -> None:
-        if value.shape and value.dtype != "i1":
+        if _varies(value, loop.index) and value.dtype != "i1":
             out.add(value.dtype)
         for part in value.operands if isinstance(value, Op) else ():
             look(part)
-        if isinstance(value, Reduce):
-            look(value.vector)
 
-    for value in _values(body):
+    for value in _values((loop,)):
         look(value)
     return out
+
+
+def _varies(value: Value, index: str) -> bool:
+    """Whether a value may differ from lane to lane of a loop."""
+    match value:
+        case Local(_, _, shape):
+            return bool(shape)
+        case IndexValue(expression):
+            return index in symbols(expression)
+        case Load(_, subscripts):
+            return any(index in symbols(subscript) for subscript in subscripts)
+        case Op(_, operands):
+            return any(_varies(operand, index) for operand in operands)
+    return False
 
 
 def _accumulated(store: Store, dtype: str) -> Value:

@@ -109,8 +109,8 @@ def _check_access(
         line = f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
         raise KernelError(
             f"{name}{line} may leave the array: subscript {dimension} reaches {reached[0]} to {reached[1]}, "
-            f"the extent is {extent}\n  shorten the loop or give a larger array; subscripts below 0 do not wrap "
-            "around here, and both sides of `x if c else y` are read"
+            f"the extent is {extent}\n  shorten the loop or give a larger array; subscripts below 0 do not "
+            "wrap around here, and both sides of `x if c else y` are read"
         )
 
 
@@ -126,12 +126,15 @@ def extremes(
 
 
 def _extremes(index: Index, domain: Domain, values: Mapping[str, int]) -> tuple[int | None, int | None]:
-    expression, more = _linear(_known(index, values), f"{_GOAL}q")
+    constraints = list(domain.constraints)
+    expression = _linear(_known(index, values), f"{_GOAL}q", constraints)
+    return _range(expression, constraints)
+
+
+def _range(expression: Affine, constraints: list[Affine]) -> tuple[int | None, int | None]:
     if not expression.terms:
         return expression.constant, expression.constant
-    constraints = [*domain.constraints, *more]
-    high = _largest(expression, constraints)
-    low = _largest(expression * -1, constraints)
+    high, low = _largest(expression, constraints), _largest(expression * -1, constraints)
     if isinstance(high, Nowhere) or isinstance(low, Nowhere):
         return 1, 0
     return (None if low is None else -low), high
@@ -144,20 +147,25 @@ def _domain(loops: tuple[For, ...], values: Mapping[str, int]) -> Domain | None:
         here = Domain(tuple(constraints))
         lower = [_known(bound, values) for bound in loop.lower]
         upper = [_known(bound, values) for bound in loop.upper]
-        numbers = [[b.constant for b in ends if isinstance(b, Affine) and not b.terms] for ends in (lower, upper)]
+        numbers = [
+            [b.constant for b in ends if isinstance(b, Affine) and not b.terms] for ends in (lower, upper)
+        ]
         index = symbol(loop.index)
         if [len(lower), len(upper)] == list(map(len, numbers)):
             trips = range(max(numbers[0]), min(numbers[1]), loop.step)
             if not trips:
                 return None
-            constraints += [index - Affine(min(trips[0], trips[-1])), Affine(max(trips[0], trips[-1])) - index]
+            constraints += [
+                index - Affine(min(trips[0], trips[-1])),
+                Affine(max(trips[0], trips[-1])) - index,
+            ]
             continue
         if loop.step < 0:
             lower, upper = _one_bound(lower, here, values, 1), _one_bound(upper, here, values, 0)
         for k, bound in enumerate((*lower, *upper)):
-            end, more = _linear(bound, f"{_GOAL}{depth}.{k}")
+            end = _linear(bound, f"{_GOAL}{depth}.{k}", constraints)
             behind = (index - end) * (1 if loop.step > 0 else -1)
-            constraints += [*more, behind if k < len(lower) else behind * -1 - Affine(1)]
+            constraints.append(behind if k < len(lower) else behind * -1 - Affine(1))
         if _largest(Affine(), constraints) is NOWHERE:
             return None
     return Domain(tuple(constraints))
@@ -180,10 +188,18 @@ def _known(index: Index, values: Mapping[str, int]) -> Index:
             return Affine(number, tuple((name, c) for name, c in terms if name not in values))
         case FloorDiv(of, by):
             inner = _known(of, values)
-            return Affine(inner.constant // by) if _is_number(inner) else FloorDiv(inner, by)
+            return (
+                Affine(inner.constant // by)
+                if isinstance(inner, Affine) and not inner.terms
+                else FloorDiv(inner, by)
+            )
         case Mod(of, by):
             inner = _known(of, values)
-            return Affine(inner.constant % by) if _is_number(inner) else Mod(inner, by)
+            return (
+                Affine(inner.constant % by)
+                if isinstance(inner, Affine) and not inner.terms
+                else Mod(inner, by)
+            )
         case Sum(parts, rest):
             out = _known(rest, values)
             assert isinstance(out, Affine)
@@ -197,28 +213,25 @@ def _known(index: Index, values: Mapping[str, int]) -> Index:
             return Sum(tuple(left), out) if left else out
 
 
-def _is_number(index: Index) -> bool:
-    return isinstance(index, Affine) and not index.terms
-
-
-def _linear(index: Index, fresh: str) -> tuple[Affine, list[Affine]]:
-    """The expression with a new symbol for each floor division, and what binds that symbol."""
+def _linear(index: Index, fresh: str, constraints: list[Affine]) -> Affine:
+    """The expression with a new symbol for each floor division; what binds that joins the constraints."""
     match index:
         case Affine():
-            return index, []
+            return index
         case FloorDiv(of, by) | Mod(of, by):
-            inner, more = _linear(of, fresh + "'")
+            inner = _linear(of, fresh + "'", constraints)
             quotient = symbol(fresh)
             rest = inner - quotient * by
-            bounds = [*more, rest, Affine(by - 1) - rest]
-            return (quotient if isinstance(index, FloorDiv) else rest), bounds
-        case Sum(parts, rest):
-            total, bounds = rest, []
+            # Where the quotient is whole, elimination over fractions does not see it.
+            low, high = _range(inner, constraints)
+            constraints += [] if low is None else [quotient - Affine(low // by)]
+            constraints += [] if high is None else [Affine(high // by) - quotient]
+            constraints += [rest, Affine(by - 1) - rest]
+            return quotient if isinstance(index, FloorDiv) else rest
+        case Sum(parts, total):
             for k, (part, factor) in enumerate(parts):
-                inner, more = _linear(part, f"{fresh}.{k}")
-                total = total + inner * factor
-                bounds += more
-            return total, bounds
+                total = total + _linear(part, f"{fresh}.{k}", constraints) * factor
+            return total
 
 
 class Nowhere(Enum):

@@ -31,7 +31,9 @@ def with_arrays(function: Function, names: Mapping[str, str]) -> Function:
             case Store():
                 return replace(node, array=names.get(node.array, node.array), value=value(node.value))
             case For():
-                carried = tuple(replace(c, start=value(c.start), update=value(c.update)) for c in node.carried)
+                carried = tuple(
+                    replace(c, start=value(c.start), update=value(c.update)) for c in node.carried
+                )
                 return replace(node, body=tuple(map(statement, node.body)), carried=carried)
 
     body = tuple(map(statement, function.body))

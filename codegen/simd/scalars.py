@@ -10,7 +10,6 @@ import re
 from functools import cache
 from typing import Any
 
-from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
@@ -143,7 +142,7 @@ def _cast(dtype: str) -> Any:
     number = types.boolean if target == "i1" else NUMBERS[target]
 
     def as_number(typing, value):
-        value = types.unliteral(value)
+        value = types.unliteral(value)  # type: ignore[no-untyped-call]
         source, _ = shape(value)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:

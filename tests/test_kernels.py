@@ -1,0 +1,495 @@
+"""`tilejit.kernel`: loops in Python against what the same function does undecorated."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tests.conftest import SEED
+
+TAILS = ("mask", "scalar", "shift")
+
+
+def scaled(a, b, c, alpha):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            c[i, j] = (a[i, j] + b[i]) * alpha
+
+
+def stepped(a, b, c, alpha):
+    for i in range(1, a.shape[0], 3):
+        for j in range(2, a.shape[1], 2):
+            c[i, j] = a[i, j] - b[i] * alpha
+
+
+def reversed_rows(a, b, c, alpha):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            c[i, j] = a[i, a.shape[1] - 1 - j] + alpha
+
+
+def triangle(a, b, c, alpha):
+    for i in range(a.shape[0]):
+        for j in range(min(i, a.shape[1])):
+            c[i, j] = a[i, j] * b[i]
+
+
+def floor_and_mod(a, b, c, alpha):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            c[i, j] = a[i, j // 2] + a[i, j % 16] + alpha
+
+
+def doubled_index(a, b, c, alpha):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1] // 2):
+            c[i, j] = a[i, 2 * j]
+
+
+def partial_row(a, b, c, alpha):
+    for i in range(a.shape[0]):
+        for j in range(3, a.shape[1] - 5):
+            c[i, j] = a[i, j - 3] + a[i, j + 5]
+
+
+def down_columns(a, b, c, alpha):
+    for j in range(a.shape[1]):
+        for i in range(a.shape[0]):
+            c[i, j] = a[i, j] + b[i]
+
+
+def carried(a, b, c, alpha):
+    for i in range(a.shape[0]):
+        for j in range(1, a.shape[1]):
+            c[i, j] = c[i, j - 1] + a[i, j]
+
+
+def forward(a, b, c, alpha):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1] - 1):
+            c[i, j] = c[i, j + 1] + a[i, j]
+
+
+def far_carried(a, b, c, alpha):
+    for i in range(a.shape[0]):
+        for j in range(16, a.shape[1]):
+            c[i, j] = c[i, j - 16] + a[i, j]
+
+
+def chosen(a, b, c, alpha):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            t = a[i, j] * a[i, j]
+            c[i, j] = t if a[i, j] > b[i] else -t
+
+
+def index_used(a, b, c, alpha):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            c[i, j] = a[i, j] * j + i
+
+
+def accumulating(a, b, c, alpha):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            c[i, j] += a[i, j] * b[i]
+
+
+def sums_inside(a, b, c, alpha):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            s = np.float32(0)
+            for k in range(min(a.shape[0], a.shape[1])):
+                s += a[i, k] * a[k, j]
+            c[i, j] = s
+
+
+def two_nests(a, b, c, alpha):
+    for i in range(a.shape[0]):
+        b[i] = b[i] + a[i, 0]
+        for j in range(a.shape[1]):
+            c[i, j] = b[i] + a[i, j]
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            c[i, j] = math.sqrt(abs(c[i, j]))
+
+
+FUNCTIONS = (
+    scaled,
+    stepped,
+    reversed_rows,
+    triangle,
+    floor_and_mod,
+    doubled_index,
+    partial_row,
+    down_columns,
+    carried,
+    forward,
+    far_carried,
+    chosen,
+    index_used,
+    accumulating,
+    sums_inside,
+    two_nests,
+)
+
+
+def arguments(dtype: Any, rows: int = 19, columns: int = 83) -> list[Any]:
+    rng = np.random.default_rng(SEED)
+    draw = [(rng.standard_normal(s) * 40).astype(dtype) for s in ((rows, columns), (rows,), (rows, columns))]
+    return [*draw, 3]
+
+
+def same(kernel: Callable[..., Any], python: Callable[..., Any], given: list[Any]) -> None:
+    """Both leave the same in every array, and return the same."""
+    other = [x.copy("K") if isinstance(x, np.ndarray) else x for x in given]
+    with np.errstate(all="ignore"):
+        expected = python(*other)
+    found = kernel(*given)
+    for one, two in zip(given, other, strict=True):
+        np.testing.assert_array_equal(one, two, strict=True)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("size", [16, 256, (4, 32)], ids=str)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_kernel_does_what_python_does(function: Callable[..., Any], size: Any) -> None:
+    same(tj.kernel(virtual_vector_size=size)(function), function, arguments(np.float32))
+
+
+@pytest.mark.parametrize("tail", TAILS)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_tails(function: Callable[..., Any], tail: str) -> None:
+    made = tj.kernel(virtual_vector_size=64, tail=tail)(function)
+    for columns in (1, 15, 16, 64, 131):
+        same(made, function, arguments(np.float32, 5, columns))
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f8"])
+@pytest.mark.parametrize("function", [scaled, chosen, index_used, accumulating], ids=lambda f: f.__name__)
+def test_dtypes(function: Callable[..., Any], dtype: str) -> None:
+    given = arguments(np.int64)
+    given = [np.abs(x).astype(dtype) if isinstance(x, np.ndarray) else x for x in given]
+    same(tj.kernel(function), function, given)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("function", [scaled, chosen, accumulating], ids=lambda f: f.__name__)
+def test_halves_round_after_each_operation(function: Callable[..., Any], dtype: str) -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    kind = np.float16 if dtype == "float16" else ml_dtypes.bfloat16
+    given = [x.astype(kind) if isinstance(x, np.ndarray) else x for x in arguments(np.float32)]
+    same(tj.kernel(function), function, given)
+
+
+def total(x, y):
+    s = np.float32(0)
+    for i in range(x.shape[0]):
+        s += x[i] * y[i]
+    return s
+
+
+def least_and_largest(x, y):
+    low = x[0]
+    high = y[0]
+    for i in range(x.shape[0]):
+        low = np.minimum(low, x[i])
+        high = np.maximum(high, y[i])
+    return low, high
+
+
+def bits(x, y):
+    a = x[0]
+    o = x[0]
+    e = x[0]
+    p = y[0]
+    for i in range(1, x.shape[0]):
+        a &= x[i]
+        o |= x[i]
+        e ^= x[i]
+        p *= y[i]
+    return a, o, e, p
+
+
+def sum_of_part(x, y):
+    s = np.float32(0)
+    for i in range(3, x.shape[0] - 2, 3):
+        s += x[i]
+    return s
+
+
+def vector(dtype: Any, count: int) -> list[Any]:
+    rng = np.random.default_rng(SEED)
+    return [rng.integers(-9, 9, count).astype(dtype) for _ in "xy"]
+
+
+@pytest.mark.parametrize("tail", TAILS)
+@pytest.mark.parametrize("size", [8, 128, 500])
+def test_reductions_in_lanes(size: int, tail: str) -> None:
+    """Sums of small whole numbers are exact in any order."""
+    made = [tj.kernel(virtual_vector_size=size, tail=tail, vectorize_reductions=True)(f) for f in REDUCTIONS]
+    for count in (1, 7, 64, 127, 1000):
+        for kernel in made:
+            dtype = np.int32 if kernel.python is bits else np.float32
+            same(kernel, kernel.python, vector(dtype, count))
+    assert all("vectorised by" in kernel.report() for kernel in made)
+
+
+REDUCTIONS = (total, least_and_largest, bits, sum_of_part)
+
+
+def test_reductions_keep_their_order_unless_asked() -> None:
+    x = [np.random.default_rng(SEED).standard_normal(999).astype(np.float32) for _ in "xy"]
+    kernel = tj.kernel(total)
+    same(kernel, total, x)
+    assert "reduction-not-asked" in kernel.report()
+
+
+def test_the_sum_in_lanes_is_near() -> None:
+    x = [np.random.default_rng(SEED).standard_normal(10_000).astype(np.float32) for _ in "xy"]
+    exact = float(np.dot(x[0].astype(np.float64), x[1].astype(np.float64)))
+    bound = 2**-24 * len(x[0]) * float(np.abs(x[0] * x[1]).sum())
+    assert abs(float(tj.kernel(fastmath=True)(total)(*x)) - exact) <= bound
+
+
+def shift_by_one(x, y):
+    for i in range(x.shape[0]):
+        y[i] = x[i] + x[i]
+
+
+@pytest.mark.parametrize("offset", [-20, -3, -1, 0, 1, 3, 20])
+def test_arrays_that_overlap(offset: int) -> None:
+    """Element by element in the order of the loop, as Python runs it."""
+    memory = np.arange(400, dtype=np.float64)
+    kernel = tj.kernel(virtual_vector_size=16)(shift_by_one)
+    other = memory.copy()
+    shift_by_one(other[40:300], other[40 + offset : 300 + offset])
+    kernel(memory[40:300], memory[40 + offset : 300 + offset])
+    np.testing.assert_array_equal(memory, other)
+
+
+def test_interleaved_arrays_do_not_overlap() -> None:
+    memory = np.arange(400, dtype=np.float32)
+    tj.kernel(shift_by_one)(memory[::2], memory[1::2])
+    np.testing.assert_array_equal(memory[1::2], 2 * np.arange(0, 400, 2))
+
+
+def test_one_array_twice_is_still_vectorised() -> None:
+    kernel = tj.kernel(virtual_vector_size=16)(shift_by_one)
+    x = np.arange(100, dtype=np.float32)
+    kernel(x, x)
+    np.testing.assert_array_equal(x, 2 * np.arange(100))
+    program = kernel.program.twin((("y", "x"),))
+    assert program.kernel is not program.scalar_kernel
+
+
+def running(x, y):
+    for i in range(1, x.shape[0]):
+        y[i] = x[i - 1] + np.float32(1)
+
+
+def test_one_array_twice_may_carry() -> None:
+    x = np.zeros(100, np.float32)
+    tj.kernel(virtual_vector_size=16)(running)(x, x)
+    np.testing.assert_array_equal(x, np.arange(100))
+
+
+def test_elements_that_share_memory_are_written_in_order() -> None:
+    x, y = np.arange(100, dtype=np.float32), np.zeros(1, np.float32)
+    shared = np.lib.stride_tricks.as_strided(y, (100,), (0,))
+    tj.kernel(shift_by_one)(x, shared)
+    assert y[0] == 198
+
+
+def beyond(x, y):
+    for i in range(x.shape[0]):
+        y[i] = x[i + 1]
+
+
+def below(x, y):
+    for i in range(x.shape[0]):
+        y[i] = x[i - 1]
+
+
+@pytest.mark.parametrize(("function", "access"), [(beyond, r"x\[i \+ 1\]"), (below, r"x\[i - 1\]")])
+def test_nothing_is_written_before_bounds_are_known(function: Callable[..., Any], access: str) -> None:
+    x, y = np.ones(50, np.float32), np.zeros(50, np.float32)
+    with pytest.raises(tj.KernelError, match=access):
+        tj.kernel(function)(x, y)
+    assert not y.any()
+
+
+def test_empty_loops_touch_nothing() -> None:
+    tj.kernel(beyond)(np.zeros(0, np.float32), np.zeros(0, np.float32))
+
+
+def test_a_shorter_output_is_an_error() -> None:
+    with pytest.raises(tj.KernelError, match=r"y\[i\].*extent is 9"):
+        tj.kernel(shift_by_one)(np.ones(10, np.float32), np.ones(9, np.float32))
+
+
+def test_read_only_arrays() -> None:
+    x, y = np.ones(10, np.float32), np.zeros(10, np.float32)
+    x.flags.writeable = False
+    kernel = tj.kernel(shift_by_one)
+    kernel(x, y)
+    with pytest.raises(tj.KernelError, match="y is read-only"):
+        kernel(y, x)
+
+
+def test_assume_divisible_is_checked() -> None:
+    kernel = tj.kernel(virtual_vector_size=16, tail="assume_divisible")(shift_by_one)
+    same(kernel, shift_by_one, vector(np.float32, 64))
+    x, y = vector(np.float32, 65)
+    with pytest.raises(tj.KernelError, match="65 times, no multiple of 16"):
+        kernel(x, y)
+
+
+def rows_in_parallel(a, b, c, alpha):
+    for i in tj.parallel(range(a.shape[0])):
+        for j in range(a.shape[1]):
+            c[i, j] = a[i, j] * b[i] + alpha
+
+
+def one_loop_in_parallel(x, y):
+    for i in tj.parallel(range(2, x.shape[0], 3)):
+        y[i] = x[i] * x[i]
+
+
+@pytest.mark.parametrize("threads", [None, True, False, 1, 2, 3, 7])
+def test_threads(threads: Any) -> None:
+    same(tj.kernel(parallel=threads)(rows_in_parallel), rows_in_parallel, arguments(np.float32))
+    made = tj.kernel(parallel=threads, virtual_vector_size=32)(one_loop_in_parallel)
+    for count in (0, 1, 2, 3, 100, 1001):
+        same(made, one_loop_in_parallel, vector(np.float32, count))
+
+
+def test_orders_and_strides() -> None:
+    for view in (lambda x: x.T.copy().T, lambda x: x[::2, ::3], lambda x: x[::-1, ::-1], lambda x: x[:, :50]):
+        a, b, c, alpha = arguments(np.float32)
+        same(tj.kernel(scaled), scaled, [view(a), b, view(c), alpha])
+
+
+def test_attributes_before_and_after() -> None:
+    kernel = tj.kernel(virtual_vector_size=(4, 32))(scaled)
+    for name in ("nest", "vectorised", "schedule", "source"):
+        with pytest.raises(tj.KernelError, match="specialised"):
+            getattr(kernel, name)
+    with pytest.raises(tj.KernelError, match="specialised"):
+        kernel.report()
+    assert kernel.specialise(*arguments(np.float32)) is kernel
+    assert "vector<4x32xf32>" in kernel.vectorised
+    assert "affine.for" in kernel.nest
+    assert "load_f32x" in kernel.source
+    assert "4x32" in kernel.schedule
+    assert kernel.python is scaled
+
+
+def summed_up(x, y):
+    for i in range(1, x.shape[0]):
+        y[i] = y[i - 1] + x[i]
+
+
+def test_on_fail() -> None:
+    given = vector(np.float32, 20)
+    with pytest.raises(tj.KernelError, match="carried-dependence"):
+        tj.kernel(on_fail="raise")(summed_up).specialise(*given)
+    with pytest.warns(tj.KernelWarning, match="carried-dependence"):
+        tj.kernel(on_fail="warn")(summed_up).specialise(*given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        same(tj.kernel(summed_up), summed_up, given)
+
+
+def test_keywords_and_defaults() -> None:
+    @tj.kernel
+    def power(x, y, factor=2, more=1.5):
+        for i in range(x.shape[0]):
+            y[i] = x[i] * factor + more
+
+    x, y = np.arange(40, dtype=np.float32), np.zeros(40, np.float32)
+    power(x, y)
+    np.testing.assert_array_equal(y, x * np.float32(2) + np.float32(1.5))
+    power(y=y, x=x, more=0.25)
+    np.testing.assert_array_equal(y, x * np.float32(2) + np.float32(0.25))
+    power(x, y, 7)
+    np.testing.assert_array_equal(y, x * np.float32(7) + np.float32(1.5))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"tail": "none"},
+        {"on_fail": 3},
+        {"vectorize_at": "now"},
+        {"virtual_vector_size": 0},
+        {"virtual_vector_size": (8, -1)},
+        {"virtual_vector_size": (1, 2, 3, 4)},
+        {"virtual_vector_size": ()},
+        {"virtual_vector_size": "wide"},
+        {"virtual_vector_size": 1 << 30},
+        {"fastest_varying": (0, 1), "virtual_vector_size": 8},
+        {"fastest_varying": -1},
+        {"parallel": 0},
+    ],
+    ids=str,
+)
+def test_options_that_there_are_not(options: dict[str, Any]) -> None:
+    with pytest.raises(tj.KernelError):
+        tj.kernel(**options)
+
+
+def test_types_that_there_are_not() -> None:
+    for options in (
+        {"virtual_vector_size": 2.5},
+        {"virtual_vector_size": None},
+        {"parallel": "two"},
+        {"vector": 2},
+    ):
+        with pytest.raises(TypeError):
+            tj.kernel(**options)
+    with pytest.raises(TypeError):
+        tj.kernel(3)
+    kernel = tj.kernel(shift_by_one)
+    with pytest.raises(TypeError):
+        kernel([1.0], np.zeros(1))
+    with pytest.raises(tj.KernelError):
+        kernel(np.zeros(1, complex), np.zeros(1))
+    with pytest.raises((TypeError, tj.KernelError)):
+        kernel(np.zeros(1))
+    with pytest.raises((TypeError, tj.KernelError)):
+        kernel(np.zeros(1), np.zeros(1), np.zeros(1))
+
+
+def test_numbers_that_do_not_fit() -> None:
+    @tj.kernel
+    def filled(x, n):
+        for i in range(x.shape[0]):
+            x[i] = n
+
+    with pytest.raises(tj.KernelError, match="does not fit"):
+        filled(np.zeros(3, np.int64), 1 << 70)
+
+
+def test_names_of_routines_are_free_for_arguments() -> None:
+    @tj.kernel
+    def odd(sizes, begin, splat_f32x16):
+        for range_ in range(sizes.shape[0]):
+            begin[range_] = sizes[range_] * splat_f32x16
+
+    x, y = np.arange(40, dtype=np.float32), np.zeros(40, np.float32)
+    odd(x, y, 2.0)
+    np.testing.assert_array_equal(y, x * 2)
+
+
+def test_several_shapes_take_one_kernel() -> None:
+    kernel = tj.kernel(shift_by_one)
+    for count in (3, 50, 1000):
+        kernel(*vector(np.float32, count))
+    assert len(kernel._programs) == 1
