@@ -273,7 +273,7 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     elements of a new result are 0. TiledArrays of one layout are computed slot by slot, padding too, and give
     that layout; of several, or with an `out` of another layout, the result is computed plain and packed.
 
-    Sums run in lanes: the error of n terms is at most (n / 64 + 8) units in the last place of the sum of their
+    Sums run in lanes: the error of n terms is at most (n / 64 + 8) units in the last place of the sum of all
     magnitudes. Functions such as exp are within 4 units in the last place. options: those of `kernel`.
 
     Raises:
