@@ -79,7 +79,7 @@ class Elementwise:
         return tuple(outs) if recorded.several else outs[0]
 
     def _flat_program(self, args: tuple[Any, ...], out: Array) -> LoopProgram | None:
-        """What a call has shown to be right for arrays of these dtypes that are alike, in C order, and apart or
+        """What a call has shown to be right for arrays of these dtypes, alike, in C order, and apart or
         the very same: small arrays are computed before more could be looked at.
         """
         shape, here, size = out.shape, address(out), out.nbytes
