@@ -14,6 +14,7 @@ if not hasattr(_codegen, "TILEJIT"):
 from codegen.errors import KernelError, LayoutError, LayoutIndexError, StoreError, TilejitError
 from tilejit.convert import pack, unpack
 from tilejit.copies import copyto
+from tilejit.elementwise import Elementwise, elementwise
 from tilejit.explain import Explanation, explain
 from tilejit.kernels import Kernel, KernelWarning, kernel, parallel, reduction
 from tilejit.layout.as_layout import as_layout, named_format
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BufferShape",
     "CopyPlan",
+    "Elementwise",
     "Explanation",
     "Kernel",
     "KernelError",
@@ -50,6 +52,7 @@ __all__ = [
     "as_layout",
     "copyto",
     "cute",
+    "elementwise",
     "explain",
     "formats",
     "gather_tiles",

@@ -1,0 +1,128 @@
+"""Expressions of arrays as one kernel, against NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilejit as tj
+
+RNG = np.random.default_rng(5)
+X, Y = RNG.random((37, 70), np.float32), RNG.random(70, np.float32)
+
+EXACT: dict[str, Callable[..., Any]] = {
+    "a + b + 1 + 2": lambda a, b: a + b + 1 + 2,
+    "a polynomial": lambda a, b: ((a * 0.5 + b) * a - 3) * a + 1.25,
+    "a choice": lambda a, b: np.where(a > b, a, -b),
+    "comparisons": lambda a, b: (a < b) | (a == b),
+    "a root": lambda a, b: np.sqrt(a * a + b * b),
+    "converted": lambda a, b: a.astype(np.float64) * b,
+    "least of two": lambda a, b: np.minimum(a, b) / np.maximum(a, b),
+    "reversed sides": lambda a, b: 1.0 - a / (2.0 + b),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("kind", ["rows", "transposed", "every other", "one column"])
+def test_the_same_bytes(name: str, kind: str) -> None:
+    """Broadcast, strided, in any order."""
+    a, b = {
+        "rows": (X, Y),
+        "transposed": (X.T, Y[:, None]),
+        "every other": (X[::2, ::3], Y[::3]),
+        "one column": (X[:, :1], Y),
+    }[kind]
+    got, want = tj.elementwise(EXACT[name])(a, b), EXACT[name](a, b)
+    assert got.dtype == want.dtype
+    assert got.shape == want.shape
+    assert got.tobytes() == np.ascontiguousarray(want).tobytes()
+
+
+def test_results_go_where_they_are_asked_for() -> None:
+    double = tj.elementwise(lambda a, b: (a + b, a - b))
+    out = np.empty_like(X), np.empty(X.shape)
+    assert double(X, Y, out=out)[0] is out[0]
+    assert (out[0] == X + Y).all()
+    assert (out[1] == X - Y).all()
+    kept, mask = np.ones_like(X), X > 0.3
+    tj.elementwise(lambda a: a * 2)(X, out=kept, where=mask)
+    assert (kept == np.where(mask, X * 2, 1)).all()
+
+
+def test_outputs_that_are_inputs() -> None:
+    add = tj.elementwise(lambda a, b: a + b)
+    line = RNG.random(1000, np.float32)
+    want = line.copy()
+    want[1:] = want[1:] + line[:-1]
+    add(line[1:], line[:-1], out=line[1:])
+    assert (line == want).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.uint16, np.int64, bool])
+def test_reductions(dtype: Any) -> None:
+    x = (RNG.random((31, 65)) * 100).astype(dtype)
+    for view in (x, x.T, x[::2, 1::3]):
+        least, largest, total = tj.elementwise(lambda a: (a.min(), a.max(), np.sum(a)))(view)
+        assert (least, largest) == (view.min(), view.max())
+        assert total.dtype == view.sum().dtype
+        assert total == view.sum() if np.dtype(dtype).kind != "f" else abs(total / view.sum() - 1) < 1e-6
+
+
+def test_floats_are_arguments_of_one_kernel() -> None:
+    scale = tj.elementwise(lambda a, s: a * s)
+    for s in (2.0, 0.1, float("nan"), np.float32(3)):
+        assert np.array_equal(scale(X, s), X * s, equal_nan=True)
+    source = scale.source
+    scale(X, 7.5)
+    scale(X, np.float32(3))
+    assert scale.source == source
+
+
+def test_bfloat16_is_rounded_as_ml_dtypes_does() -> None:
+    a = X.astype(ml_dtypes.bfloat16)
+    got = tj.elementwise(lambda x: x * x + x)(a)
+    assert got.dtype == ml_dtypes.bfloat16
+    assert got.tobytes() == (a * a + a).tobytes()
+
+
+def test_tiled_arrays_slot_by_slot() -> None:
+    layout = "{1,0:T(8,128)}"
+    t, u = tj.pack(X, layout, padding=0), tj.pack(X * 2, layout)
+    got = tj.elementwise(lambda a, b: a / b + 1)(t, u)
+    assert got.spec == t.spec
+    assert (got.numpy() == X / (X * 2) + 1).all()
+    other = tj.pack(np.zeros_like(X), "{1,0:T(32,32)(16,16)}")
+    assert tj.elementwise(lambda a, b: a + b)(t, Y, out=other) is other
+    assert (other.numpy() == X + Y).all()
+
+
+REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], type[Exception], str]] = {
+    "shapes": (lambda a, b: a + b, (X, np.ones(3)), tj.LayoutError, "broadcast"),
+    "a branch": (lambda a: a if a > 0 else -a, (X,), tj.KernelError, "np.where"),
+    "no array": (lambda a: a, (1,), TypeError, "no argument is an array"),
+    "sorted": (lambda a: np.sort(a), (X,), tj.KernelError, "np.sort"),
+    "text": (lambda a: a, ("text",), tj.KernelError, "compute"),
+    "nothing": (lambda a: None, (X,), tj.KernelError, "NoneType"),
+    "a part": (lambda a: a[0], (X,), tj.KernelError, "one element"),
+    "an array from outside": (lambda a: a + X, (X,), tj.KernelError, "argument of the function"),
+    "both kinds": (lambda a: (a, np.sum(a)), (X,), tj.KernelError, "two"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(name: str) -> None:
+    function, arguments, error, match = REFUSED[name]
+    with pytest.raises(error, match=match):
+        tj.elementwise(function)(*arguments)
+
+
+def test_out_is_untouched_where_it_does_not_fit() -> None:
+    out = np.ones((3, 3), np.int32)
+    for given in ((X, out), (np.ones((3, 3)), out)):
+        with pytest.raises((tj.LayoutError, TypeError)):
+            tj.elementwise(lambda a: a * 0)(given[0], out=given[1])
+    assert (out == 1).all()
