@@ -128,9 +128,7 @@ def explain(
     if src_element.name != dst_element.name:
         raise LayoutError(f"the source holds {src_element.name}, the destination {dst_element.name}")
     padding = bytes(max(1, dst_element.bits // 8)) if target is not None else None
-    return Explanation(
-        compiled(src_map, dst_map, src_element, dst_element, threaded=count > 1, padding=padding)
-    )
+    return Explanation(compiled(src_map, dst_map, src_element, dst_element, threads=count, padding=padding))
 
 
 def _volume(step: Step) -> tuple[bool, int]:
