@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from math import gcd
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.calls import FILL_ARGUMENTS, SCRATCH, Calls, Pattern, TableCalls
-from codegen.ir import group_table, line_table
+from codegen.calls import FILL_ARGUMENTS, SCRATCH, Calls, Pattern, PlainCall, TableCalls
+from codegen.ir import group_table, line_table, refs
 from codegen.kernel import Step
 from codegen.lazy import lazy
+from codegen.passes.normalise import int_size
 from codegen.refine import PairTable
 from codegen.threads import scratch
 from codegen.tiles import GROUP_ARGUMENTS, LINE_BYTES, LINE_TABLE
+
+PAGE_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,9 @@ class Call:
     scratch_at: int
     scratch_bytes: int
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a call holds addresses of this process\n  pickle or copy the launch it is of")
+
     def with_scratch(self) -> NDArray[np.uint8] | None:
         """This thread's buffer, named in the arguments; hold it during the call."""
         if not self.scratch_bytes:
@@ -39,6 +47,28 @@ class Call:
         buffer = scratch(self.scratch_bytes)
         self.sizes[self.scratch_at] = buffer.ctypes.data
         return buffer
+
+
+UNEVEN = 8
+"""A share may be larger than its even one by this part of it, for the sake of its first line."""
+
+
+def on_boundary(near: int, start: int, step: int, *, most_off: int) -> int:
+    """The number k closest to `near` for which start + k*step begins a page, else a line, else `near`.
+
+    500, 0, 1204, most_off=62 -> 496: byte 597184 is that of a line
+    """
+    for boundary in (PAGE_BYTES, LINE_BYTES):
+        common = gcd(step, boundary)
+        period = boundary // common
+        if start % common or period > 2 * most_off + 1:
+            continue
+        first = -start // common * pow(step // common, -1, period) % period
+        below = near - (near - first) % period
+        found = below if near - below <= period // 2 else below + period
+        if abs(found - near) <= most_off:
+            return found
+    return near
 
 
 @dataclass(frozen=True)
@@ -94,6 +124,32 @@ class Launch:
             _ = self.misaligned.sizes
 
     @lazy
+    def _step_bytes(self) -> int:
+        """How far apart in the destination the trips of the first loop are; 0 where trips are something else.
+
+        Entries of tables and tiles lie where their tables say, and stretches are whole lines already.
+        """
+        nest = self.step.vectorised
+        if not isinstance(self.calls, PlainCall) or self.serial:
+            return 0
+        return int_size(refs(nest.innermost)[1].stride(nest.loops[0].axis))
+
+    def _cut(self, dst: int, part: int, parts: int) -> int:
+        """The trip with which a part begins: near its even share, on a page of the destination or a line.
+
+        Two threads that write one line take it from each other. Where the loop's step never meets a line, or
+        too seldom for shares to stay about even, it is the even share.
+        """
+        even = self.trips * part // parts
+        if part in (0, parts) or not self._step_bytes:
+            return even
+        return on_boundary(even, dst, self._step_bytes, most_off=self.trips // (UNEVEN * parts))
+
+    def __getstate__(self) -> dict[str, object]:
+        """The fields alone: what was worked out from them has addresses of this process's own."""
+        return {x.name: getattr(self, x.name) for x in fields(self)}
+
+    @lazy
     def units(self) -> tuple[int, int]:
         """Units an address counts on either side: 1 for bytes, 8 for bits."""
         by_name = {b.name: 8 // b.unit_bits for b in self.step.vectorised.buffers}
@@ -108,7 +164,7 @@ class Launch:
         if self.misaligned and ((dst + self.dst_offset) % LINE_BYTES or not self.calls.keeps_lines):
             self.misaligned.run(src, dst, part, parts)
             return
-        begin, end = self.trips * part // parts, self.trips * (part + 1) // parts
+        begin, end = (self._cut(dst + self.dst_offset, k, parts) for k in (part, part + 1))
         if begin == end:
             return
         src, dst = src * self.units[0] + self.src_offset, dst * self.units[1] + self.dst_offset

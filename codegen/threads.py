@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import operator
 import os
+import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -16,47 +17,97 @@ from numpy.typing import NDArray
 from codegen.errors import KernelError
 from codegen.settings import settings
 
-PARALLEL_BYTES = 1 << 20
-"""Below this a copy stays on the thread that asked for it."""
+PARALLEL_BYTES = 8 << 20
+"""Below this a copy stays on the thread that asked for it.
+
+Two threads of one core (Zen 5, 2026-11), u32 transposes, us on one thread and on two: 2 MiB read and written
+54 and 120, 4 MiB 59 and 121, 5.5 MiB 86 and 158, 8 MiB 261 and 218, 16 MiB 512 and 357. While both sides are
+in a core's own cache its threads share what one of them has; and to wake another takes 15 to 60 us.
+"""
 
 _lock = threading.Lock()
-_pools: dict[int, ThreadPoolExecutor] = {}
+_shared_pool: ThreadPoolExecutor | None = None
+
+
+class _Shared:
+    """Work in parts; whoever takes a part first does it, and nobody else.
+
+    `owners` names the thread of each part that is taken. Setting a default in a dict is one step: two threads
+    never both find themselves there, and one that a signal interrupts can look up whether it had got it.
+    """
+
+    __slots__ = ("done", "errors", "owners", "work")
+
+    def __init__(self, work: Callable[[int, int], None], parts: int) -> None:
+        self.work: Callable[[int, int], None] | None = work
+        self.owners: dict[int, int] = {}
+        self.done = [threading.Event() for _ in range(parts)]
+        self.errors: list[BaseException] = []
+
+    def take(self, part: int) -> None:
+        """Do a part, unless another thread does or has done it."""
+        me, work = threading.get_ident(), self.work
+        if self.owners.setdefault(part, me) != me or work is None:
+            return
+        try:
+            work(part, len(self.done))
+        except BaseException as error:
+            self.errors.append(error)
+        finally:
+            self.done[part].set()
 
 
 def run_parts(work: Callable[[int, int], None], parts: int) -> None:
     """work(k, parts) for every k, part 0 on the calling thread; the first error is raised at the end.
 
-    Nothing returns before every part is done: kernels write to memory that the caller may free. A part
-    that no thread can be had for runs here. A signal handler that raises meanwhile is heard at the end; one
-    that raises between two steps of this function may still get out early, so `work` must hold on to the
-    memory itself.
+    Nothing returns before every part is done, and nothing begins later: kernels write to memory that the
+    caller may free. A part that no thread has begun when the caller is through with its own runs here. A
+    signal handler that raises meanwhile is heard at the end; one that raises between two steps of this
+    function may still get out early, so `work` must hold on to the memory itself.
     """
     if parts <= 1:
         work(0, 1)
         return
-    futures: list[Future[None]] = []
-    errors: list[BaseException] = []
-    here = [0]
+    shared = _Shared(work, parts)
     try:
-        pool = _pool()
-        for k in range(1, parts):
-            futures.append(pool.submit(work, k, parts))
+        _run_shared(shared)
+    finally:
+        shared.work = None  # whatever the pool still has in its queue does nothing, and holds nothing
+    if shared.errors:
+        raise shared.errors[0]
+
+
+def _run_shared(shared: _Shared) -> None:
+    me, parts = threading.get_ident(), range(len(shared.done))
+    try:
+        _submit(shared)
+    except BaseException as error:  # a signal's: parts may be on their way
+        shared.errors.append(error)
+    for k in parts:
+        try:
+            shared.take(k)
+        except BaseException as error:
+            shared.errors.append(error)
+    for k in parts:
+        while shared.owners.setdefault(k, me) != me and not shared.done[k].is_set():
+            try:
+                shared.done[k].wait()
+            except BaseException as error:
+                shared.errors.append(error)
+
+
+def _submit(shared: _Shared) -> None:
+    """Offer all parts but the first to the pool; none of them need be taken there.
+
+    An executor queues what it is given before it starts a thread for it, and leaves it there when there is
+    no thread to be had. That pool goes, and its queue with it: parts of other copies run on their callers.
+    """
+    pool = _pool()
+    try:
+        for k in range(1, len(shared.done)):
+            pool.submit(shared.take, k)
     except RuntimeError:  # no more threads, or the interpreter is on its way out
-        here += range(1 + len(futures), parts)
-    for k in here:
-        try:
-            work(k, parts)
-        except BaseException as error:
-            errors.append(error)
-    while True:
-        try:
-            wait(futures)
-            break
-        except BaseException as error:
-            errors.append(error)
-    errors += [failed for f in futures if (failed := f.exception()) is not None]
-    if errors:
-        raise errors[0]
+        _drop(pool)
 
 
 def thread_count(threads: int | None, size_bytes: int) -> int:
@@ -106,21 +157,44 @@ def _quota() -> int | None:
 
 
 def in_dask_worker() -> bool:
-    """Whether this thread belongs to a dask worker, which has its own parallelism."""
-    return (
-        "dask" in threading.current_thread().name.lower()
-        and "worker" in threading.current_thread().name.lower()
-    )
+    """Whether this thread runs a task of dask's, which has its own parallelism.
+
+    Names of threads do not tell: dask's pools have the names that all executors have, or those of the task.
+    """
+    state = getattr(sys.modules.get("distributed.worker"), "thread_state", None)
+    return hasattr(state, "key") or hasattr(state, "executor") or _called_by_dask()
+
+
+def _called_by_dask() -> bool:
+    """Whether a thread or process that dask.local gave a task to is at it, whatever pool it belongs to.
+
+    The synchronous scheduler runs tasks on the thread that asked, so the outermost function there is another.
+    """
+    if "dask.local" not in sys.modules:
+        return False
+    frame, outermost = sys._getframe().f_back, ""
+    while frame:
+        if frame.f_globals.get("__name__") == "dask.local":
+            outermost = frame.f_code.co_name
+        frame = frame.f_back
+    return outermost in ("batch_execute_tasks", "execute_task")
 
 
 def _pool() -> ThreadPoolExecutor:
+    global _shared_pool
     with _lock:
-        pool = _pools.get(os.getpid())
-        if pool is None:
-            _pools.clear()
-            pool = ThreadPoolExecutor(max_workers=64, thread_name_prefix="tilejit")
-            _pools[os.getpid()] = pool
-        return pool
+        if _shared_pool is None:
+            _shared_pool = ThreadPoolExecutor(max_workers=64, thread_name_prefix="tilejit")
+        return _shared_pool
+
+
+def _drop(pool: ThreadPoolExecutor) -> None:
+    """Let a pool go that has no thread to give; what its threads have begun they finish."""
+    global _shared_pool
+    with _lock:
+        if _shared_pool is pool:
+            _shared_pool = None
+    pool.shutdown(wait=False, cancel_futures=True)
 
 
 _local = threading.local()
@@ -142,9 +216,8 @@ def scratch(size_bytes: int) -> NDArray[np.uint8]:
 
 def _after_fork() -> None:
     """A child has none of its parent's threads, and perhaps a lock that nobody will release."""
-    global _lock
-    _lock = threading.Lock()
-    _pools.clear()
+    global _lock, _shared_pool
+    _lock, _shared_pool = threading.Lock(), None
 
 
 if hasattr(os, "register_at_fork"):

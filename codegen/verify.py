@@ -1,7 +1,9 @@
 """What a lowered copy and its nests must be; `TILEJIT_VERIFY=1` and the tests ask, one invariant a function.
 
-Every check raises KernelError and says which invariant broke, with a witness. `check_bounds` and
-`check_disjoint` are never skipped: kernels run on raw addresses.
+Every check raises KernelError and says which invariant broke, with a witness. Kernels run on raw addresses:
+`check_bounds` is never skipped, and no copy runs before what `check_disjoint` asks has been asked.
+`CopyProgram.run` calls it; plans look at their two arrays themselves, at what they span and then exactly, and
+`relayout` at the memory behind `out`.
 """
 
 from __future__ import annotations

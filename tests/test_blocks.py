@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from itertools import product
 
 import numpy as np
@@ -42,9 +44,9 @@ def program_of(source: str, target: str) -> BlockProgram | None:
     one = np.uint8(1).tobytes() * (1 if b.packed else b.dtype.itemsize)
 
     def pads() -> CopyProgram:
-        return relayout_program(a, b, one, False, apart=True).pads_only()
+        return relayout_program(a, b, one, 1, apart=True).pads_only()
 
-    return in_blocks(relayout_program(a, b, one, False), pads, a, b)
+    return in_blocks(relayout_program(a, b, one, 1), pads, a, b)
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
@@ -101,6 +103,20 @@ def test_blocks_past_the_cache(source: str, target: str, monkeypatch: pytest.Mon
         assert dst.tobytes() == want
         assert arenas[1].untouched()
     assert set(program.tables) == {0, b.dtype.itemsize, 64 - b.dtype.itemsize}
+
+
+def test_blocks_are_pickled_without_their_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "_moves_little", lambda program: True)
+    program = program_of("f32[61,83]{1,0}", "f32[61,83]{0,1:T(16,1)}")
+    assert program
+    x = np.random.default_rng(3).random((61, 83), np.float32)
+    want = tj.pack(x, "{0,1:T(16,1)}").buffer
+    for take in (lambda p: pickle.loads(pickle.dumps(p)), copy.deepcopy, copy.copy, lambda p: p):
+        again, out = take(program), np.zeros_like(want)
+        assert not again.tables
+        again.run(x.ctypes.data, out.ctypes.data)
+        assert (out[want != 0] == want[want != 0]).all()
+        assert again.tables
 
 
 def test_a_block_is_as_large_as_the_cache_allows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from subprocess import run
 from sys import executable
 from typing import Any
@@ -237,6 +240,70 @@ def test_a_plan_keeps_no_array_alive() -> None:
     plan(dst, src)
     assert (dst == src).all()
     assert all((j == 1).all() for j in junk)
+
+
+COPY_LOADED = """
+import pickle, sys
+import ml_dtypes
+import numpy as np
+with open(sys.argv[1], "rb") as file:
+    for plan, src in pickle.load(file):
+        dst = np.zeros(src.shape, plan._dst_dtype)
+        plan(dst, src)
+        assert dst.tolist() == src.astype(dst.dtype).tolist(), plan
+        print(plan._threads, plan._in_dask, plan._tuning.specialize)
+"""
+
+
+def test_plans_are_planned_anew_in_another_process(tmp_path: Path) -> None:
+    """Kernels, through a table or not, and NumPy's copies; the addresses of here are not there."""
+    plans = []
+    for target, source, keywords in (
+        ("f4", "f4", {"threads": 1}),
+        ("f4", "f4", {"threads": 2, "specialize": "sizes"}),
+        (">f8", "f4", {}),
+        (ml_dtypes.bfloat16, "f4", {}),
+        ("O", "f4", {}),
+    ):
+        dst, src = pair(dtype=source)
+        dst = dst.astype(target)
+        plan = tj.plan_copy(dst, src, **keywords)
+        plan(dst, src)
+        plans.append((plan, src))
+    path = tmp_path / "plans"
+    path.write_bytes(pickle.dumps(plans))
+    done = run(
+        [executable, "-c", COPY_LOADED, str(path)],
+        env=environment(TILEJIT_THREADS="3"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    few = "1 True structure"
+    assert done.stdout.splitlines() == ["1 False structure", "2 False sizes", few, few, few], done.stderr
+
+
+def test_copies_of_a_plan_are_the_plan() -> None:
+    dst, src = pair()
+    plan = tj.plan_copy(dst, src)
+    assert copy.copy(plan) is copy.deepcopy(plan) is plan
+
+
+def test_no_plan_runs_unchecked() -> None:
+    plan = tj.plan_copy(*pair())
+    assert [name for name in dir(plan) if not name.startswith("_")] == ["kernels", "reason", "report"]
+    with pytest.raises(tj.LayoutError, match="dst has shape"):
+        plan(np.zeros(3), np.zeros(3))
+
+
+def test_kernels_are_chosen_for_the_number_of_threads() -> None:
+    """Not for two, however many there are: narrower tiles, so that each of eight has some."""
+    src = np.zeros((300, 310), np.float32).T
+    trips = [
+        sum(x.trips for x in tj.plan_copy(src.copy(), src, threads=n)._program.launches)  # type: ignore[union-attr]
+        for n in (2, 8)
+    ]
+    assert trips[1] > 2 * 8 >= trips[0]
 
 
 def test_plans_without_numba() -> None:

@@ -150,7 +150,7 @@ def test_tables_and_padding_stay_arguments() -> None:
     fill = padding_bytes(0, shape.element)
     source = shape.element
     element = tj.explain(x, shape).program.steps[0].scalar.buffer("dst").element
-    program = _pack_program(shape, x.strides, 4, type(element)(source.name, 32), fill, False, False, tuning)
+    program = _pack_program(shape, x.strides, 4, type(element)(source.name, 32), fill, False, 1, tuning)
     tabled = [launch.step.kernel for launch in program.launches if launch.tables]
     padded = [launch.step.kernel for launch in program.launches if launch.fill is not None]
     assert tabled

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from math import lcm, prod
+from typing import Any
 
 import numpy as np
 
@@ -74,6 +75,11 @@ class BlockProgram:
         self.pads.run(src, dst, threads, alive=alive)
         table = self._table(dst % LINE_BYTES)
         run_parts(partial(self._part, table, src, dst, alive), threads)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """All but the tables: they hold addresses of this process's own."""
+        kept = self.pads, self.counts, self.short, self.steps, self.programs, self.block_bytes
+        return BlockProgram, kept
 
     def _part(self, table: CallTable, src: int, dst: int, alive: object, part: int, parts: int) -> None:
         between, count = empty((self.block_bytes,), np.uint8), prod(self.counts)

@@ -80,7 +80,7 @@ def pack(
         _pack_through_numpy(array, target, fill, count)
     else:
         swap = not array.dtype.isnative
-        program = _pack_program(spec, array.strides, array.itemsize, source, fill, swap, count > 1, tuning)
+        program = _pack_program(spec, array.strides, array.itemsize, source, fill, swap, count, tuning)
         program.run(address(array), address_of(target), count, alive=(array, target))
     return target
 
@@ -116,7 +116,7 @@ def unpack(
     spec = tiled.spec
     result = empty(spec.dimensions, spec.dtype) if out is None else _unpack_output(out, tiled)
     count = thread_count(threads, result.nbytes + spec.size_in_bytes)
-    program = _unpack_program(spec, result.strides, count > 1, tuning)
+    program = _unpack_program(spec, result.strides, count, tuning)
     program.run(address_of(tiled), address(result), count, alive=(tiled, result))
     return result
 
@@ -134,14 +134,14 @@ def pack_program(
         raise LayoutError(f"{array.dtype} to {spec.primitive_type} goes through NumPy, piece by piece")
     swap = not array.dtype.isnative
     fill = bytes(spec.dtype.itemsize)
-    return _pack_program(spec, array.strides, array.itemsize, source, fill, swap, threads > 1, tuning)
+    return _pack_program(spec, array.strides, array.itemsize, source, fill, swap, threads, tuning)
 
 
 def unpack_program(
     spec: Spec, strides: tuple[int, ...], *, threads: int = 1, tuning: Tuning = DEFAULT
 ) -> CopyProgram:
     """The copy that `unpack` makes into an array of those strides, in bytes; for those who want to look."""
-    return _unpack_program(spec, strides, threads > 1, tuning)
+    return _unpack_program(spec, strides, threads, tuning)
 
 
 @lru_cache(maxsize=512)
@@ -152,7 +152,7 @@ def _pack_program(
     source: Element,
     fill: bytes | None,
     swap: bool,
-    threaded: bool,
+    threads: int,
     tuning: Tuning = DEFAULT,
 ) -> CopyProgram:
     src, dst = bytes_map(spec.dimensions, strides, itemsize), access_map(spec)
@@ -162,17 +162,17 @@ def _pack_program(
         source = target = Element(f"u{dst.element_bits}", dst.element_bits)
     elif swap:
         source = target = Element(f"u{source.bits}", source.bits)
-    return compiled(src, dst, source, target, threaded=threaded, tuning=tuning, swap=swap, padding=fill)
+    return compiled(src, dst, source, target, threads=threads, tuning=tuning, swap=swap, padding=fill)
 
 
 @lru_cache(maxsize=512)
 def _unpack_program(
-    spec: Spec, strides: tuple[int, ...], threaded: bool, tuning: Tuning = DEFAULT
+    spec: Spec, strides: tuple[int, ...], threads: int, tuning: Tuning = DEFAULT
 ) -> CopyProgram:
     dst = bytes_map(spec.dimensions, strides, spec.dtype.itemsize)
     source = buffer_element(spec)
     target = Element(spec.primitive_type, 8 * spec.dtype.itemsize)
-    return compiled(access_map(spec), dst, source, target, threaded=threaded, tuning=tuning)
+    return compiled(access_map(spec), dst, source, target, threads=threads, tuning=tuning)
 
 
 def buffer_element(spec: Spec) -> Element:
@@ -295,7 +295,7 @@ def _pack_through_numpy(array: Array, target: TiledArray, fill: bytes | None, th
     """Convert piece by piece with NumPy, each piece written to its place; memory stays flat."""
     spec = target.spec
     if fill is not None:
-        pad = _padding_program(spec, fill, threads > 1)
+        pad = _padding_program(spec, fill, threads)
         pad.run(0, address_of(target), threads, alive=target)
     for box in _pieces(array.shape, max(1, CHUNK_BYTES // max(array.itemsize, 1))):
         piece = array[box]
@@ -306,10 +306,10 @@ def _pack_through_numpy(array: Array, target: TiledArray, fill: bytes | None, th
 
 
 @lru_cache(maxsize=64)
-def _padding_program(spec: Spec, fill: bytes, threaded: bool) -> CopyProgram:
+def _padding_program(spec: Spec, fill: bytes, threads: int) -> CopyProgram:
     """Only the padding: a copy of the elements of nothing."""
     dst, element = access_map(spec), buffer_element(spec)
-    return compiled(dst, dst, element, element, padding=fill, threaded=threaded, apart=True).pads_only()
+    return compiled(dst, dst, element, element, padding=fill, threads=threads, apart=True).pads_only()
 
 
 def _pieces(dims: tuple[int, ...], most: int) -> list[tuple[slice, ...]]:

@@ -80,7 +80,7 @@ def copyto(
     if plan is None:
         np.copyto(dst, apart(dst, source), casting)
     else:
-        plan.run(dst, source)
+        plan._run(dst, source)
 
 
 def _is_rule(casting: Any) -> bool:

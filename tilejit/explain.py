@@ -146,9 +146,7 @@ def explain(
         raise LayoutError(f"the source holds {src_element.name}, the destination {dst_element.name}")
     padding = bytes(max(1, dst_element.bits // 8)) if target is not None else None
     return Explanation(
-        compiled(
-            src_map, dst_map, src_element, dst_element, threaded=count > 1, padding=padding, tuning=tuning
-        )
+        compiled(src_map, dst_map, src_element, dst_element, threads=count, padding=padding, tuning=tuning)
     )
 
 
@@ -173,7 +171,7 @@ def _between_arrays(src: Any, dst: Any, casting: Any, threads: int, tuning: Tuni
     move = move_for(source.dtype, target.dtype)
     if move is None:
         raise LayoutError(f"NumPy copies {source.dtype} to {target.dtype}; there is no kernel to show")
-    return program(target.shape, target.strides, strides, move, threads > 1, tuning)
+    return program(target.shape, target.strides, strides, move, threads, tuning)
 
 
 def _volume(step: Step) -> tuple[bool, int]:

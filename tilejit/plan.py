@@ -43,7 +43,8 @@ class CopyPlan:
     >>> plan = tilejit.plan_copy(dst, src)
     >>> plan(dst, src)
 
-    It keeps no array alive, and any number of threads may call it.
+    It keeps no array alive, and any number of threads may call it. A copy of a plan is the plan itself; one
+    that is pickled is planned anew where it is loaded, for the machine there.
     """
 
     __slots__ = (
@@ -62,6 +63,7 @@ class CopyPlan:
         "_src_shape",
         "_src_strides",
         "_threads",
+        "_tuning",
         "reason",
     )
 
@@ -72,7 +74,7 @@ class CopyPlan:
         self._dst_shape, self._dst_strides, self._dst_dtype = dst.shape, dst.strides, dst.dtype
         self._src_shape, self._src_strides, self._src_dtype = src.shape, src.strides, src.dtype
         self._near, self._far = src.low - dst.stop, src.stop - dst.low
-        self._threads, self._in_dask = threads, in_dask
+        self._threads, self._in_dask, self._tuning = threads, in_dask, tuning
         self._calls: tuple[tuple[Any, int, int, int, int], ...] = ()
         self._program: CopyProgram | None = None
         move, strides = move_for(src.dtype, dst.dtype), broadcast_strides(src.shape, src.strides, dst.shape)
@@ -80,7 +82,7 @@ class CopyPlan:
         self.reason = _why_numpy(dst, move)
         if move is None or self.reason or strides is None:
             return
-        self._program = program(dst.shape, dst.strides, strides, move, threads > 1, tuning)
+        self._program = program(dst.shape, dst.strides, strides, move, threads, tuning)
         for kernel in self._program.kernels:
             _ = kernel.call
         for launch in self._program.launches:
@@ -111,7 +113,19 @@ class CopyPlan:
             if type(dst) not in PLAIN_ARRAYS or type(src) not in PLAIN_ARRAYS:
                 np.copyto(dst, apart(dst, src))
                 return
-        self.run(dst, src)
+        self._run(dst, src)
+
+    def __copy__(self) -> CopyPlan:
+        return self
+
+    def __deepcopy__(self, memo: object) -> CopyPlan:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What plans the same copy again: addresses of code and tables are this process's own."""
+        threads = None if self._in_dask else self._threads
+        dst, src = ((x.shape, x.strides, x.dtype) for x in (self._dst, self._src))
+        return _planned_anew, (dst, src, self._tuning, threads)
 
     def _check(self, dst: Any, src: Any) -> None:
         """Raise what is wrong with arrays that are not at first sight those of the plan."""
@@ -126,8 +140,8 @@ class CopyPlan:
         if not dst.flags.writeable:
             raise LayoutError("dst is read-only\n  copy into an array of your own, or set its writeable flag")
 
-    def run(self, dst: Array, src: Array) -> None:
-        """The copy between arrays known to fit, `dst` writeable."""
+    def _run(self, dst: Array, src: Array) -> None:
+        """The copy between arrays known to fit, `dst` writeable; `cached_plan` and its callers know."""
         to, at = address(dst), address(src)
         if self._near < to - at < self._far:
             self._run_close(dst, src)
@@ -227,8 +241,17 @@ def plan_copy(
         )
     target = ArrayLayout(dst.shape, dst.strides, dst.dtype)
     source = ArrayLayout(src.shape, src.strides, src.dtype)
-    count = thread_count(threads, dst.nbytes + src.nbytes)
-    return CopyPlan(target, source, tuning, count, in_dask=threads is None)
+    return _planned(target, source, tuning, threads)
+
+
+def _planned(dst: ArrayLayout, src: ArrayLayout, tuning: Tuning, threads: int | None) -> CopyPlan:
+    size = sum(prod(x.shape) * x.dtype.itemsize for x in (dst, src))
+    return CopyPlan(dst, src, tuning, thread_count(threads, size), in_dask=threads is None)
+
+
+def _planned_anew(dst: Any, src: Any, tuning: Tuning, threads: int | None) -> CopyPlan:
+    """The plan that was pickled, from (shape, strides, dtype) of either side."""
+    return _planned(ArrayLayout(*dst), ArrayLayout(*src), tuning, threads)
 
 
 @lru_cache(maxsize=1024)
@@ -237,7 +260,7 @@ def program(
     dst_strides: tuple[int, ...],
     src_strides: tuple[int, ...],
     move: Move,
-    threaded: bool,
+    threads: int,
     tuning: Tuning,
 ) -> CopyProgram:
     """The copy of an array of that shape, its elements' pieces as one more dimension."""
@@ -248,7 +271,7 @@ def program(
         strides = strides if move.units == 1 else (*strides, width)
         maps.append(strided_map(dims, strides, span(dims, strides, width), element_bits=element.bits))
     return compiled(
-        maps[0], maps[1], move.source, move.target, threaded=threaded, tuning=tuning, swap=move.swap
+        maps[0], maps[1], move.source, move.target, threads=threads, tuning=tuning, swap=move.swap
     )
 
 
@@ -303,4 +326,4 @@ def _through_temporary(dst: Array, src: Array) -> None:
     plan = cached_plan(dst.shape, dst.strides, dst.dtype, *layout, count)
     if plan is None:
         raise AssertionError("the same elements, and the same destination, as in a plan of their own")
-    plan.run(dst, copied)
+    plan._run(dst, copied)

@@ -6,7 +6,6 @@ from codegen.access import AccessMap
 from codegen.calibrate import machine_thresholds
 from codegen.ir import Element
 from codegen.pipeline import CopyProgram, compile_copy, footprint_bytes
-from codegen.threads import default_threads
 from codegen.tune import tuned
 from tilejit.tuning import DEFAULT, Tuning
 
@@ -17,19 +16,19 @@ def compiled(
     source: Element,
     target: Element,
     *,
-    threaded: bool,
+    threads: int,
     tuning: Tuning = DEFAULT,
     swap: bool = False,
     padding: bytes | None = None,
     apart: bool = False,
 ) -> CopyProgram:
-    """The program of a copy for one thread or for several; `tuning` may have its schedules measured now.
+    """The program of a copy for so many threads; `tuning` may have its schedules measured now.
 
     `apart` keeps boxes and padding apart, each a launch of its own.
     """
     pick = None
     if tuning.tune:
-        pick = tuned(default_threads() if threaded else 1, specialize=tuning.specialize)
+        pick = tuned(threads, specialize=tuning.specialize)
     return compile_copy(
         src,
         dst,
@@ -37,7 +36,7 @@ def compiled(
         target,
         swap=swap,
         padding=padding,
-        threads=2 if threaded else 1,
+        threads=threads,
         virtual_vector_size=tuning.virtual_vector_size,
         specialize=tuning.specialize,
         thresholds=machine_thresholds(footprint_bytes(src, dst)),

@@ -73,7 +73,7 @@ def relayout(
     source = address_of(t)
     target = output_tiled(out, spec, t.buffer)
     count = thread_count(threads, t.nbytes + spec.size_in_bytes)
-    program = _way(t.spec, spec, fill, count > 1, tuning)
+    program = _way(t.spec, spec, fill, count, tuning)
     program.run(source, address_of(target), count, alive=(t, target))
     return target
 
@@ -83,7 +83,7 @@ def relayout_program(
     source: Spec,
     target: Spec,
     fill: bytes | None,
-    threaded: bool,
+    threads: int,
     tuning: Tuning = DEFAULT,
     apart: bool = False,
 ) -> CopyProgram:
@@ -99,7 +99,7 @@ def relayout_program(
         access_map(target),
         buffer_element(source),
         buffer_element(target),
-        threaded=threaded,
+        threads=threads,
         tuning=tuning,
         padding=fill,
         apart=apart,
@@ -108,14 +108,14 @@ def relayout_program(
 
 @lru_cache(maxsize=256)
 def _way(
-    source: Spec, target: Spec, fill: bytes | None, threaded: bool, tuning: Tuning
+    source: Spec, target: Spec, fill: bytes | None, threads: int, tuning: Tuning
 ) -> CopyProgram | BlockProgram:
     """The copy itself, or block by block where that is faster; never the latter where a keyword says how."""
-    program = relayout_program(source, target, fill, threaded, tuning)
+    program = relayout_program(source, target, fill, threads, tuning)
     if tuning != DEFAULT:
         return program
 
     def pads() -> CopyProgram:
-        return relayout_program(source, target, fill, threaded, tuning, apart=True).pads_only()
+        return relayout_program(source, target, fill, threads, tuning, apart=True).pads_only()
 
     return in_blocks(program, pads, source, target) or program

@@ -118,10 +118,10 @@ class TileView:
         loose = Element(from_numpy(array.dtype).name, 8 * array.itemsize)
         count = thread_count(None, 2 * array.nbytes)
         if writes:
-            program = compiled(own, view, loose, stored, threaded=count > 1)
+            program = compiled(own, view, loose, stored, threads=count)
             program.run(address(array), address_of(tiled), count, alive=(array, tiled))
         else:
-            program = compiled(view, own, stored, loose, threaded=count > 1)
+            program = compiled(view, own, stored, loose, threads=count)
             program.run(address_of(tiled), address(array), count, alive=(tiled, array))
 
     def _access(self) -> AccessMap:

@@ -138,7 +138,7 @@ class TiledArray:
         out = empty(extents, self.dtype)
         if out.size:
             threads = thread_count(None, 2 * out.nbytes)
-            program = _window_program(self._spec, starts, steps, extents, out.strides, False, threads > 1)
+            program = _window_program(self._spec, starts, steps, extents, out.strides, False, threads)
             program.run(memory, address(out), threads, alive=(self, out))
         return out.reshape(kept)
 
@@ -163,7 +163,7 @@ class TiledArray:
             self._write_element(starts, values)
         elif values.size:
             threads = thread_count(None, 2 * values.nbytes)
-            program = _window_program(self._spec, starts, steps, extents, values.strides, True, threads > 1)
+            program = _window_program(self._spec, starts, steps, extents, values.strides, True, threads)
             program.run(address(values), memory, threads, alive=(self, values))
 
     def _element(self, index: tuple[int, ...]) -> Any:
@@ -205,7 +205,7 @@ def _window_program(
     extents: tuple[int, ...],
     strides: tuple[int, ...],
     writes: bool,
-    threaded: bool,
+    threads: int,
 ) -> CopyProgram:
     """The copy between a box of the tiled array and an array of those strides, in bytes."""
     window = window_map(access_map(spec), starts, steps, extents)
@@ -213,8 +213,8 @@ def _window_program(
     stored = Element(spec.primitive_type, spec.bits)
     loose = Element(spec.primitive_type, 8 * spec.dtype.itemsize)
     if writes:
-        return compiled(array, window, loose, stored, threaded=threaded)
-    return compiled(window, array, stored, loose, threaded=threaded)
+        return compiled(array, window, loose, stored, threads=threads)
+    return compiled(window, array, stored, loose, threads=threads)
 
 
 def checked_buffer(buffer: Any, spec: Spec, what: str) -> Array:

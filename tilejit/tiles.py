@@ -63,7 +63,7 @@ def gather_tiles(t: TiledArray, ids: Any, out: Any = None, *, threads: int | Non
         return result
     target, held, element = _side(result)
     count = thread_count(threads, 2 * prod(shape) * t.spec.bits // 8)
-    program = compiled(grid.tiles(numbers), target, buffer_element(t.spec), element, threaded=count > 1)
+    program = compiled(grid.tiles(numbers), target, buffer_element(t.spec), element, threads=count)
     program.run(address_of(t), held, count, alive=(t, result))
     return result
 
@@ -110,7 +110,7 @@ def scatter_tiles(
         return
     source, held, element = _side(kept)
     count = thread_count(threads, 2 * prod(shape) * t.spec.bits // 8)
-    program = compiled(source, grid.tiles(numbers), element, buffer_element(t.spec), threaded=count > 1)
+    program = compiled(source, grid.tiles(numbers), element, buffer_element(t.spec), threads=count)
     program.run(held, address_of(t), count, alive=(t, kept))
 
 

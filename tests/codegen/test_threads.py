@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+import weakref
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from subprocess import run
 from sys import executable
@@ -27,9 +29,15 @@ def test_every_part_runs_once(parts: int) -> None:
     assert sorted(seen) == [(k, count) for k in range(count)]
 
 
-def test_the_caller_takes_a_part() -> None:
+def test_the_caller_takes_a_part_and_the_pool_the_others() -> None:
     who: dict[int, str] = {}
-    run_parts(lambda k, n: who.__setitem__(k, threading.current_thread().name), 3)
+    meet = threading.Barrier(3)
+
+    def work(part: int, parts: int) -> None:
+        who[part] = threading.current_thread().name
+        meet.wait(60)
+
+    run_parts(work, 3)
     assert who[0] == threading.current_thread().name
     assert all(who[k].startswith("tilejit") for k in (1, 2))
 
@@ -104,15 +112,41 @@ for copy in (lambda: tj.pack(x, "{1,0:T(2,2)}"), lambda: tj.plan_copy(x, x)):
     assert child.stdout.splitlines() == [wrong] * 2, child.stderr
 
 
-def test_dask_workers_copy_alone() -> None:
-    found: list[int] = []
-    names = ["Dask-Default-Worker-0", "dask-worker-3", "MainThread"]
-    for name in names:
-        worker = threading.Thread(target=lambda: found.append(thread_count(None, 1 << 30)), name=name)
-        worker.start()
-        worker.join()
-    assert found == [1, 1, default_threads()]
-    assert not in_dask_worker()
+def found_here() -> tuple[bool, int]:
+    return in_dask_worker(), thread_count(None, 1 << 30)
+
+
+def test_names_of_threads_do_not_make_dask_workers() -> None:
+    found: list[tuple[bool, int]] = []
+    worker = threading.Thread(target=lambda: found.append(found_here()), name="Dask-Default-Worker-0")
+    worker.start()
+    worker.join()
+    assert found == [(False, default_threads())]
+
+
+def test_dask_tasks_copy_alone() -> None:
+    """On its own pools, on one of the caller's; not where the synchronous scheduler stays on this thread."""
+    dask = pytest.importorskip("dask")
+    pytest.importorskip("dask.threaded")
+    task = dask.delayed(found_here, pure=False)
+    with ThreadPoolExecutor(2) as own:
+        for keywords in ({}, {"num_workers": 3}, {"pool": own}):
+            for _ in range(5):
+                assert task().compute(scheduler="threads", **keywords) == (True, 1)
+        assert own.submit(found_here).result() == (False, default_threads())
+    inner = dask.delayed(lambda: task().compute(scheduler="synchronous"))
+    assert inner().compute(scheduler="threads") == (True, 1)
+    assert task().compute(scheduler="synchronous") == (False, default_threads())
+    assert found_here() == (False, default_threads())
+
+
+def test_distributed_tasks_copy_alone() -> None:
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None
+    ) as client:
+        assert client.submit(found_here, pure=False).result(60) == (True, 1)
+        assert found_here() == (False, default_threads())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -135,23 +169,83 @@ def test_a_child_has_a_pool_of_its_own(tmp_path: Path) -> None:
     )
 
 
-def test_parts_that_no_thread_can_be_had_for_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Full:
-        def __init__(self, room: int) -> None:
-            self.room = room
-            self.pool = ThreadPoolExecutor(1)
+Pool = tuple[ThreadPoolExecutor, threading.Event]
 
-        def submit(self, work: Callable[..., None], *arguments: int) -> Future[None]:
-            if not self.room:
-                raise RuntimeError("can't start new thread")
-            self.room -= 1
-            return self.pool.submit(work, *arguments)
 
-    for room in range(4):
-        monkeypatch.setattr(threads, "_pool", lambda room=room: Full(room))
-        done: list[tuple[int, int]] = []
-        threads.run_parts(lambda *part, done=done: done.append(part), 4)
-        assert sorted(done) == [(0, 4), (1, 4), (2, 4), (3, 4)]
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
+    """A pool of one thread that is at something else until the event is set."""
+    pool, free, begun = ThreadPoolExecutor(1), threading.Event(), threading.Event()
+    pool.submit(lambda: (begun.set(), free.wait(60)))
+    assert begun.wait(60)
+    monkeypatch.setattr(threads, "_shared_pool", pool)
+    yield pool, free
+    free.set()
+    pool.shutdown()
+
+
+def no_thread(thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_parts_that_no_thread_takes_run_here_and_never_again(
+    busy: Pool, full: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the pool has queued them and raised: an executor does that before it starts a thread."""
+    pool, free = busy
+    if full:
+        pool._max_workers = 2
+        monkeypatch.setattr(threading.Thread, "start", no_thread)
+    done: list[tuple[int, int]] = []
+    run_parts(lambda *part: done.append(part), 4)
+    assert sorted(done) == [(0, 4), (1, 4), (2, 4), (3, 4)]
+    monkeypatch.undo()
+    free.set()
+    pool.shutdown()
+    assert len(done) == 4
+
+
+def test_without_any_thread_parts_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_shared_pool", None)
+    done: list[tuple[int, int]] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        for _ in range(3):
+            run_parts(lambda *part: done.append(part), 2)
+    assert threads._shared_pool is None, "a pool without threads would gather what it is given"
+    assert done == [(0, 2), (1, 2)] * 3
+    others: list[int] = []
+    run_parts(lambda k, n: others.append(k), 2)
+    assert sorted(others) == [0, 1]
+    assert len(done) == 6
+
+
+def test_what_stays_queued_holds_nothing(busy: Pool) -> None:
+    class Memory:
+        pass
+
+    memory = Memory()
+    gone = weakref.ref(memory)
+    run_parts(lambda k, n, alive=memory: None, 3)  # type: ignore[misc]
+    del memory
+    gc.collect()
+    assert gone() is None
+
+
+def test_no_part_runs_twice() -> None:
+    """Callers and pool reach for the same parts again and again."""
+    counts = [0] * 4000
+
+    def one(at: int) -> None:
+        def work(part: int, parts: int) -> None:
+            counts[at * 8 + part] += 1
+
+        run_parts(work, 8)
+
+    with ThreadPoolExecutor(4) as callers:
+        list(callers.map(one, range(500)))
+    assert set(counts) == {1}
 
 
 def test_a_signal_that_raises_waits_for_every_part() -> None:
