@@ -14,12 +14,11 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from codegen.errors import KernelError
 from codegen.frontend.python_ast import read
+from codegen.loops.ir import ArrayArg, ScalarArg
 from codegen.loops.printer import format_function
 from codegen.loops.super_vectorize import super_vectorize
-
-from codegen.errors import KernelError
-from codegen.loops.ir import ArrayArg, ScalarArg
 
 ANNOTATION = re.compile(
     r"\s*(?P<dtype>i1|[iu](?:8|16|32|64)|f16|bf16|f32|f64)\s*(?:\[(?P<dims>[\s:,]*)\])?\s*"

@@ -8,12 +8,12 @@ from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from codegen.loops.interpret import interpret
-from codegen.loops.super_vectorize import Vectorised
-from codegen.loops.super_vectorize import super_vectorize as vectorise_function
 
 from codegen.errors import KernelError
+from codegen.loops.interpret import interpret
 from codegen.loops.ir import Function
+from codegen.loops.super_vectorize import Vectorised
+from codegen.loops.super_vectorize import super_vectorize as vectorise_function
 from tilejit.loop_program import LoopOptions, LoopProgram
 from tilejit.mlir.module import parse
 from tilejit.mlir.printing import format_program
