@@ -86,6 +86,7 @@ class Explanation:
 def explain(
     src: Any,
     dst: Any,
+    /,
     *,
     casting: str = "no",
     threads: int = 1,

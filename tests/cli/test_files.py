@@ -84,7 +84,7 @@ def saved(directory: Path, x: np.ndarray[Any, Any]) -> Path:
 
 def test_errors_are_one_line(model: Path, array: Path) -> None:
     out, other = model.with_name("out.safetensors"), array.with_name("out.npy")
-    assert "tensor 'bias'" in fails("pack", model, out, "--layout", "{1,0:T(8,128)}")
+    assert "tensor 'bias'" in fails("pack", model, out, "--layout", "{1,0:T(8,128)}", "--tensor", "bias")
     assert "one kind" in fails("pack", model, other, "--layout", "tpu")
     assert "ends neither" in fails("pack", model, "out.bin", "--layout", "tpu")
     assert "No such file" in fails("pack", "none.npy", other, "--layout", "tpu")
