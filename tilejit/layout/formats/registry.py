@@ -120,8 +120,8 @@ def find_format(name: str) -> Format:
     mend = (
         f"write {names[close[0]]!r}"
         if close
-        else f"write one of {some} and {len(_FORMATS) - SHOWN} more, which tilejit.formats() lists, or a layout "
-        "such as {1,0:T(8,128)}"
+        else f"write one of {some} and {len(_FORMATS) - SHOWN} more, which tilejit.formats() lists, "
+        "or a layout such as {1,0:T(8,128)}"
     )
     raise LayoutError(f"there is no format {_cut(name)!r}\n  {mend}")
 
