@@ -55,6 +55,27 @@ def test_one_format(name: str) -> None:
         assert np.array_equal(source["pack"](x), slots_of(spec) + 1)
 
 
+def test_a_picture_shows_blocks() -> None:
+    """Height and width of one: the board is that of the other dimensions."""
+    for name in ("OIhw4i16o4i", "OIhw16i16o"):
+        text = run("formats", name, columns=80).stdout
+        assert "[:, :, 0, 0]" in text
+        assert "more slices" not in text
+    assert " 0   1   2   3  64  65  66  67" in run("formats", "OIhw4i16o4i", columns=80).stdout
+    assert "more slices" not in run("formats", "nChw16c", columns=80).stdout
+
+
+def test_it_says_where_there_is_no_cute_layout() -> None:
+    arguments = ("formats", "tpu", "--dims", "3,200", "--dtype", "bf16")
+    assert "CuTe      ((2,2),(128,2)):((1,256),(2,1024))\n" in run(*arguments).stdout
+    pattern = ("formats", "(m mi) n -> m n mi", "m=5", "mi=3", "--dims", "4,7")
+    assert "\nCuTe      " in run(*pattern).stdout
+    for name in (*tj.formats(), "nhwc"):
+        (line,) = [x for x in run("formats", name, columns=200).stdout.splitlines() if x.startswith("CuTe")]
+        cute = json.loads(run("formats", name, "--json").stdout)["cute"]
+        assert line == f"CuTe      {cute}" if cute else line.startswith("CuTe      none: ")
+
+
 def test_arrays_and_parameters_are_taken() -> None:
     text = run("formats", "blis-a", "mr=4", "--dims", "10, 6", "--dtype", "f64").stdout
     assert "f64[10,6]{1,0:T(4,1)}" in text
@@ -84,7 +105,12 @@ def test_arrays_and_parameters_are_taken() -> None:
         (("blis-a", "--dims", "3,-1"), "no dimensions"),
         (("blis-a", "--dtype", "int"), "dtype"),
         (("vnni", "--dtype", "f32"), "no rule"),
-        (("m n -> n m",), "dims"),
+        (("m n -> n m",), "give them, e.g. --dims"),
+        (("(m mi) n -> m n mi", "mi=2"), "give them, e.g. --dims"),
+        (("Sw<1,0,1> o 0 o (2,4):(4,1)",), "is a layout, not the name"),
+        (("{1,0:T(8,128)}",), "is a layout, not the name"),
+        (("(threads b) n -> b threads n", "threads=2"), "named threads"),
+        (("(threads b) n -> b threads n", "--dims", "4,5"), "named threads"),
         (("m n -> n", "--dims", "2,3"), "missing"),
         (("m n -> n m", "k=3", "--dims", "2,3"), "no axis"),
     ],

@@ -81,8 +81,11 @@ def test_refusals(shape: str, message: str) -> None:
 
 @pytest.mark.parametrize("shape", ["f32[3]{0}", None, 3, cute.Layout(3)])
 def test_other_objects(shape: object) -> None:
-    with pytest.raises(TypeError, match="takes a Shape"):
+    mend = r"\n  read a text with tilejit\.as_layout\(\.\.\.\)"
+    with pytest.raises(TypeError, match=f"^from_xla takes a Shape, not .*{mend}"):
         cute.from_xla(shape)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=f"^bounded takes a Shape, not .*{mend}"):
+        cute.bounded(shape)  # type: ignore[arg-type]
 
 
 @settings(max_examples=600)

@@ -59,7 +59,7 @@ def from_xla(shape: Shape) -> Layout:
             rows); the message names an index that shows it. Or the shape's size is not known.
         TypeError: not a Shape.
     """
-    return bounded(shape).layout
+    return _bounded(shape, "from_xla").layout
 
 
 def bounded(shape: Shape) -> BoundedLayout:
@@ -70,9 +70,13 @@ def bounded(shape: Shape) -> BoundedLayout:
     Raises:
         LayoutError, TypeError: as `from_xla`.
     """
+    return _bounded(shape, "bounded")
+
+
+def _bounded(shape: Shape, call: str) -> BoundedLayout:
     if not isinstance(shape, Shape):
         raise TypeError(
-            f"from_xla takes a Shape, not {type(shape).__name__}\n  read a text with tilejit.aslayout_of(...)"
+            f"{call} takes a Shape, not {type(shape).__name__}\n  read a text with tilejit.as_layout(...)"
         )
     slots = shape.physical_size
     if 0 in shape.dimensions:
