@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -73,7 +74,7 @@ T = tj.pack(X, "blis-a", mr=4)
 
 def test_layouts_without_parameters_say_so() -> None:
     for layout, what in (("{1,0}", "the text '{1,0}'"), (tj.Layout((1, 0)), "a Layout"), (T.spec, "a Shape")):
-        with pytest.raises(TypeError, match=f"'foo' is one of named formats and patterns; {what} has no"):
+        with pytest.raises(TypeError, match=re.escape(f"patterns; {what} has no parameters")):
             tj.relayout(T, layout, foo=1)
 
 

@@ -12,7 +12,7 @@ import tilejit as tj
 from tests.cli.running import fails, run
 from tests.oracle import slots_of
 from tilejit.cli.formats import table
-from tilejit.layout.formats import describe_format
+from tilejit.layout.formats import describe_format, registry
 
 
 @pytest.mark.parametrize("columns", [16, 30, 40, 47, 48, 80, 200])
@@ -65,15 +65,20 @@ def test_a_picture_shows_blocks() -> None:
     assert "more slices" not in run("formats", "nChw16c", columns=80).stdout
 
 
-def test_it_says_where_there_is_no_cute_layout() -> None:
-    arguments = ("formats", "tpu", "--dims", "3,200", "--dtype", "bf16")
-    assert "CuTe      ((2,2),(128,2)):((1,256),(2,1024))\n" in run(*arguments).stdout
-    pattern = ("formats", "(m mi) n -> m n mi", "m=5", "mi=3", "--dims", "4,7")
-    assert "\nCuTe      " in run(*pattern).stdout
-    for name in (*tj.formats(), "nhwc"):
-        (line,) = [x for x in run("formats", name, columns=200).stdout.splitlines() if x.startswith("CuTe")]
-        cute = json.loads(run("formats", name, "--json").stdout)["cute"]
-        assert line == f"CuTe      {cute}" if cute else line.startswith("CuTe      none: ")
+def test_it_says_where_there_is_no_cute_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))
+    tj.register_format("halves", lambda dims, dtype: "{1,0:T(3,5)(2,2)}")
+    for name in ("tpu", "blis-a", "halves"):
+        arguments = ("formats", name, "--dims", "6,200")
+        cute = json.loads(run(*arguments, "--json").stdout)["cute"]
+        (line,) = [x for x in run(*arguments).stdout.splitlines() if x.startswith("CuTe")]
+        if name == "halves":
+            assert cute is None
+            assert line.startswith("CuTe      none: f32[6,200]{1,0:T(3,5)(2,2)}")
+        else:
+            dtype = json.loads(run(*arguments, "--json").stdout)["dtype"]
+            assert cute == str(tj.cute.from_xla(tj.as_layout(name, dims=(6, 200), dtype=dtype)))
+            assert line == f"CuTe      {cute}"
 
 
 def test_arrays_and_parameters_are_taken() -> None:
