@@ -53,8 +53,8 @@ def to_xla(
 
     Raises:
         NoLayoutError: a stride of 0 or below, offsets that overlap or interleave, a swizzle: no tiles, but
-            for freaks of a `*` that cuts through digits, say that; the witness is an index that shows it, and the
-            least offset that tiles could give there.
+            for freaks of a `*` that cuts through digits, say that; the witness is an index that shows it,
+            and the least offset that tiles could give there.
         LayoutError: dims or slots that do not fit the layout.
         TypeError: an argument of another type.
     """

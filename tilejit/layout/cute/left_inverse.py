@@ -120,7 +120,7 @@ class _Problem:
         return found
 
     def no_radix(self, points: dict[int, int]) -> LayoutError:
-        """The error for points that no layout goes through, with the first that one through those before misses.
+        """The error for points that no layout goes through, with the first that those before rule out.
 
         They are taken in the order of the indices to give back.
         """

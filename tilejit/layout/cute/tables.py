@@ -1,7 +1,7 @@
 """The recogniser: is a table of offsets a layout? The coalesced answer, or the first index that shows not.
 
 A chain of digits (s0,s1,..):(d0,d1,..) sends i to (i mod s0)*d0 + (i // s0 mod s1)*d1 + ... Of all chains
-that give the same offsets on [0, n) one has the fewest digits; its first digit is their longest linear run, and
+that give the same offsets on [0, n) one has the fewest digits; its first is their longest linear run, and
 
     offset(i) = offset(i mod s0) + offset(i - i mod s0)
 
