@@ -41,20 +41,20 @@ from tests.oracle import (
 )
 from tests.replay import INTERPRETED_BYTES, Watched, interpreted, watching
 from tests.soak_copies import copy_arrays, keywords
-from tests.soak_layouts import gather, relay
-from tilejit import convert, copies, plan
+from tests.soak_layouts import gather, relay, view
+from tilejit import blocks, convert, copies, plan
 from tilejit.convert import pack, unpack
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape
-from tilejit.relayout import relayout_program
+from tilejit.relayout import _way, relayout_program
 from tilejit.tiled_array import TiledArray
 
 Array = NDArray[Any]
 ARENA_BYTES = 24 << 20
 KINDS = (
     *("pack", "pack", "pack", "cast", "unpack", "unpack", "read", "write", "copy", "copy", "copy", "copy"),
-    *("cute", "cute", "swizzle", "swizzle", "relayout", "relayout", "gather"),
+    *("cute", "cute", "swizzle", "swizzle", "relayout", "relayout", "gather", "view"),
 )
 CAST_TYPES = (
     "s8",
@@ -103,11 +103,17 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (pipeline, "OUTER_RANKS", ((2,), (3,))),
     (pipeline, "split_run", (partial(split_run, block_bytes=32), partial(split_run, block_bytes=160))),
     (convert, "CHUNK_BYTES", (64, 1000)),
+    (blocks, "BLOCK_BYTES", (300, 3000)),
+    (blocks, "MOST_PROGRAMS", (1,)),
+    (blocks, "_moves_little", (lambda program: True, lambda program: False)),
 )
 """What decides by size or by number, and the values to try instead."""
 
-FOR_LARGE = ((copies, "SMALL_ELEMENTS"), (copies, "SMALL_RUN_BYTES"), (plan, "SMALL_ELEMENTS"))
-"""Sizes below which NumPy copies: none here."""
+FOR_LARGE = (
+    *((copies, "SMALL_ELEMENTS"), (copies, "SMALL_RUN_BYTES"), (plan, "SMALL_ELEMENTS")),
+    (blocks, "LEAST_BYTES"),
+)
+"""Sizes below which NumPy copies, or a copy is not cut into blocks: none here."""
 
 
 PROGRAMS = (
@@ -115,6 +121,7 @@ PROGRAMS = (
     convert._unpack_program,
     convert._padding_program,
     relayout_program,
+    _way,
     plan.program,
     plan.cached_plan,
 )
@@ -477,5 +484,6 @@ DOES = {
     "write": _write,
     "relayout": relay,
     "gather": gather,
+    "view": view,
 }
 """What carries out each kind."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeVar
 
@@ -127,13 +128,20 @@ def shape(
     )
 
 
-def cute_shape(pick: Pick, *, swizzled: bool, most: int = 2000) -> CuteShape:
+def cute_shape(
+    pick: Pick,
+    *,
+    swizzled: bool,
+    most: int = 2000,
+    dtype: str | None = None,
+    dims: tuple[int, ...] | None = None,
+) -> CuteShape:
     """A CuTe layout of at most `most` elements, none in the slot of another: nested modes, holes, boxes."""
-    name = one_of(pick, PACKED) if chance(pick, 4) else one_of(pick, TYPES)
+    name = dtype or (one_of(pick, PACKED) if chance(pick, 4) else one_of(pick, TYPES))
     sizes = (1, 2, 2, 4, 4, 8) if swizzled and not chance(pick, 5) else (1, 2, 3, 4, 5, 7, 8, 16)
-    modes: list[list[int]] = []
+    modes: list[list[int]] = [] if dims is None else [digits(pick, n) for n in dims]
     total = 1
-    for _ in range(pick(1, 3)):
+    for _ in range(pick(1, 3) if dims is None else 0):
         modes.append([])
         for _ in range(pick(1, 3)):
             fits = [n for n in sizes if n * total <= most]
@@ -147,7 +155,8 @@ def cute_shape(pick: Pick, *, swizzled: bool, most: int = 2000) -> CuteShape:
         stride *= one_of(pick, gaps) if chance(pick, 8) else 1
         steps[m][k] = stride
         stride *= modes[m][k]
-    dims = tuple(prod(mode) if chance(pick, 2) else pick(1, prod(mode)) for mode in modes)
+    if dims is None:
+        dims = tuple(prod(mode) if chance(pick, 2) else pick(1, prod(mode)) for mode in modes)
     layout: Any = Layout(tuple(map(tuple, modes)), tuple(map(tuple, steps)))
     if swizzled:
         bits = pick(0, 3)
@@ -156,6 +165,40 @@ def cute_shape(pick: Pick, *, swizzled: bool, most: int = 2000) -> CuteShape:
         layout = ComposedLayout(Swizzle(bits, pick(0, 4), shift), offset, layout)
     own = PRIMITIVE_TYPES[name].bits
     return CuteShape(name, dims, layout, own if name in PACKED and not chance(pick, 4) else 0)
+
+
+def digits(pick: Pick, size: int) -> list[int]:
+    """Up to three digits of a dimension; what they make beyond it is padding."""
+    out: list[int] = []
+    for _ in range(pick(0, 2)):
+        out.append(one_of(pick, [n for n in (1, 2, 3, 4, 5, 8, 16) if n <= size]))
+        size = -(-size // out[-1])
+    return [*out, size + (pick(0, 2) if chance(pick, 8) else 0)]
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """An einops pattern of an array, the sizes to give, and the number of the element in each slot or -1."""
+
+    text: str
+    sizes: dict[str, int]
+    slots: np.ndarray[Any, Any]
+
+
+def pattern(pick: Pick, dims: tuple[int, ...]) -> Pattern:
+    """Up to seven digits in any order; the slots by pad, reshape and transpose."""
+    groups: list[list[int]] = []
+    for n in dims:
+        groups.append(digits(pick, n) if sum(map(len, groups)) + len(dims) < 6 else [n])
+    flat = [(f"d{d}k{k}", n) for d, group in enumerate(groups) for k, n in enumerate(group)]
+    names = [[f"d{d}k{k}" for k in range(len(group))] for d, group in enumerate(groups)]
+    order = permutation(pick, len(flat))
+    box = np.full([prod(group) for group in groups], -1)
+    box[tuple(map(slice, dims))] = np.arange(prod(dims)).reshape(dims)
+    slots = box.reshape([n for _, n in flat]).transpose(order).reshape(-1)
+    left = " ".join(f"({' '.join(row)})" for row in names)
+    text = f"{left} -> {' '.join(flat[k][0] for k in order)}"
+    return Pattern(text, dict(flat), slots)
 
 
 def strides(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -69,6 +70,14 @@ def test_a_buffer_of_narrow_elements_by_name() -> None:
 
 
 T = tj.pack(X, "blis-a", mr=4)
+
+
+def test_layouts_without_parameters_say_so() -> None:
+    for layout, what in (("{1,0}", "the text '{1,0}'"), (tj.Layout((1, 0)), "a Layout"), (T.spec, "a Shape")):
+        with pytest.raises(TypeError, match=re.escape(f"patterns; {what} has no parameters")):
+            tj.relayout(T, layout, foo=1)
+
+
 REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "unpack without a layout": (lambda: tj.unpack(T, mr=4), TypeError, "'mr'"),
     "unpack of another size": (lambda: tj.unpack(T, "blis-a", mr=5), tj.LayoutError, "not"),

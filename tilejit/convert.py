@@ -31,6 +31,7 @@ CHUNK_BYTES = 1 << 19
 
 def pack(
     x: Any,
+    /,
     obj: Any,
     *,
     out: Any = None,
@@ -49,9 +50,8 @@ def pack(
     >>> t = tilejit.pack(x, "(m mi) (n ni) -> m n mi ni", mi=8, ni=128)
 
     x: any NumPy array, whatever its strides, alignment and byte order. obj, parameters: whatever `as_layout`
-    reads, and the keywords of a format or a pattern; of an axis whose name pack has taken, the size stands in
-    the text. out: a flat array of the element dtype, a uint8 array or a TiledArray, of the right size, apart
-    from x.
+    reads, and the keywords of a format or a pattern. out: a flat array of the element dtype, a uint8 array or
+    a TiledArray, of the right size, apart from x.
     padding: None for the layout's own padding value, else 0; a number; or "keep" to leave what `out` holds.
     casting: as in np.copyto, where the layout's dtype is not the array's; the conversion is part of the copy.
     threads: a number, or None to let the size decide. virtual_vector_size, specialize, tune: as in `copyto`.
@@ -87,6 +87,7 @@ def pack(
 
 def unpack(
     t: Any,
+    /,
     obj: Any = None,
     *,
     out: Any = None,

@@ -5,6 +5,16 @@ LayoutError names an index that shows so.
 """
 
 from tilejit.layout.bridge import BoundedLayout, bounded, from_offsets, from_xla, to_xla
+from tilejit.layout.cute.checked import (
+    compatible,
+    congruent,
+    elem_scale,
+    inner_product,
+    prefix_product,
+    product,
+    shape_div,
+    weakly_congruent,
+)
 from tilejit.layout.cute.complement import complement
 from tilejit.layout.cute.composition import composition
 from tilejit.layout.cute.construct import (
@@ -17,30 +27,9 @@ from tilejit.layout.cute.construct import (
     suffix_product,
 )
 from tilejit.layout.cute.coordinates import crd2crd, crd2idx, idx2crd
-from tilejit.layout.cute.division import (
-    blocked_product,
-    flat_divide,
-    flat_product,
-    logical_product,
-    raked_product,
-    tile_to_shape,
-    tiled_divide,
-    tiled_product,
-    zipped_divide,
-    zipped_product,
-)
+from tilejit.layout.cute.division import flat_divide, tiled_divide, zipped_divide
 from tilejit.layout.cute.grid import format_layout, print_layout
-from tilejit.layout.cute.int_tuple import (
-    IntTuple,
-    compatible,
-    congruent,
-    elem_scale,
-    inner_product,
-    prefix_product,
-    product,
-    shape_div,
-    weakly_congruent,
-)
+from tilejit.layout.cute.int_tuple import IntTuple
 from tilejit.layout.cute.inverses import max_common_layout, max_common_vector, nullspace, right_inverse
 from tilejit.layout.cute.layout import Layout, coshape, cosize, offsets, size
 from tilejit.layout.cute.left_inverse import left_inverse
@@ -58,12 +47,22 @@ from tilejit.layout.cute.modes import (
     select,
 )
 from tilejit.layout.cute.partition import local_partition
+from tilejit.layout.cute.products import (
+    blocked_product,
+    flat_product,
+    logical_product,
+    raked_product,
+    tile_to_shape,
+    tiled_product,
+    zipped_product,
+)
 from tilejit.layout.cute.questions import is_bijective, is_injective
 from tilejit.layout.cute.recast import downcast, max_alignment, recast_layout, upcast
 from tilejit.layout.cute.slicing import Underscore, _, dice, domain_offset, slice_, slice_and_offset
 from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
+from tilejit.layout.cute.tables import recognise
 from tilejit.layout.cute.text import Tiler, parse
-from tilejit.layout.cute.witness import NoLayoutError, Witness, recognise
+from tilejit.layout.cute.witness import NoLayoutError, Witness
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.tile_views import TileView, local_tile, logical_divide
 

@@ -90,6 +90,7 @@ class Explanation:
 def explain(
     src: Any,
     dst: Any,
+    /,
     *,
     casting: str | None = None,
     threads: int = 1,

@@ -1,4 +1,4 @@
-"""relayout: from one tiled buffer to another in one pass, without the array in between."""
+"""relayout: from one tiled buffer to another, at once or block by block, without the array in between."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
 
 def relayout(
     t: TiledArray,
+    /,
     obj: Any,
     *,
     out: Any = None,
@@ -38,12 +39,14 @@ def relayout(
     >>> u = tilejit.relayout(t, "blis-a", mr=4)
     >>> u = tilejit.relayout(t, "(m mi) (n ni) -> m n mi ni", mi=8, ni=128)
 
-    Equal to pack(unpack(t), obj), in one pass and without the array in row-major order. t: a TiledArray. obj,
-    parameters: whatever `as_layout` reads, of the same dimensions and dtype, and the keywords of a format or
-    a pattern, as in `pack`. out: a flat array of the element dtype, a
-    uint8 array or a TiledArray, of the right size, apart from t. padding: None for the new layout's own
-    padding value, else 0; a number; or "keep" to leave what `out` holds; t's own padding is not read. The
-    other keywords are those of `copyto`.
+    Equal to pack(unpack(t), obj), without the whole array in row-major order. Most layouts go straight into
+    each other; where that would move a few bytes at a time, blocks of at most 384 KiB go through a buffer
+    of that size, which stays in cache: memory is read once and written once either way. t: a TiledArray.
+    obj, parameters: whatever `as_layout` reads, of the same dimensions and dtype, and the keywords of a
+    format or a pattern, as in `pack`. out: a flat array of the element dtype, a uint8 array or a TiledArray,
+    of the right size, apart from t. padding: None for the new layout's own padding value, else 0; a number;
+    or "keep" to leave what `out` holds; t's own padding is not read. The other keywords are those of
+    `copyto`; given `virtual_vector_size`, `specialize` or `tune`, there are no blocks.
 
     Raises:
         LayoutError: layout, padding, `out` or a keyword are wrong; nothing has been written.

@@ -54,7 +54,7 @@ class TiledArray:
         return type(self), (self._buffer, self._spec)
 
     @classmethod
-    def from_buffer(cls, buffer: Any, obj: Any, **parameters: Any) -> TiledArray:
+    def from_buffer(cls, buffer: Any, /, obj: Any, **parameters: Any) -> TiledArray:
         """A TiledArray over memory that is there already; nothing is copied.
 
         >>> TiledArray.from_buffer(file.read(), "f32[1000,300]{1,0:T(8,128)}")

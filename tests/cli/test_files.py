@@ -84,7 +84,7 @@ def saved(directory: Path, x: np.ndarray[Any, Any]) -> Path:
 
 def test_errors_are_one_line(model: Path, array: Path) -> None:
     out, other = model.with_name("out.safetensors"), array.with_name("out.npy")
-    assert "tensor 'bias'" in fails("pack", model, out, "--layout", "{1,0:T(8,128)}")
+    assert "tensor 'bias'" in fails("pack", model, out, "--layout", "{1,0:T(8,128)}", "--tensor", "bias")
     assert "one kind" in fails("pack", model, other, "--layout", "tpu")
     assert "ends neither" in fails("pack", model, "out.bin", "--layout", "tpu")
     assert "No such file" in fails("pack", "none.npy", other, "--layout", "tpu")
@@ -169,6 +169,54 @@ def test_relayout_of_a_checkpoint(model: Path) -> None:
     back = model.with_name("back.safetensors")
     run("unpack", other, back)
     assert back.read_bytes() == model.read_bytes()
+
+
+MATRICES = ("tenstorrent", "tile=16")
+
+
+def test_tensors_that_the_layout_does_not_fit_are_left_and_named(model: Path) -> None:
+    packed, back = model.with_name("packed.safetensors"), model.with_name("back.safetensors")
+    done = run("pack", model, packed, "--layout", *MATRICES)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("packed 8 of 10 tensors")
+    said = "not packed, since the layout does not fit: bias, scale\n  tensor 'bias': the format 'tenstorrent'"
+    assert said in done.stderr
+    assert "--tensor" in done.stderr
+    assert run("unpack", packed, back).stdout.startswith("unpacked 8 of 10 tensors")
+    assert back.read_bytes() == model.read_bytes()
+
+
+def test_relayout_leaves_them_packed_as_they_are(model: Path) -> None:
+    packed, other, back = (model.with_name(f"{name}.safetensors") for name in ("a", "b", "c"))
+    run("pack", model, packed, "--layout", "tpu")
+    done = run("relayout", packed, other, "--layout", *MATRICES)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("converted 8 of 10 tensors")
+    assert "not converted, since the layout does not fit: bias, scale\n" in done.stderr
+    old, new = container.read(packed), container.read(other)
+    for name in ("bias", "scale"):
+        before, after = (
+            file.bytes_of(next(e for e in file.entries if e.name == name)).tobytes() for file in (old, new)
+        )
+        assert after == before
+        assert new.metadata[f"tilejit.{name}"] == old.metadata[f"tilejit.{name}"]
+    run("unpack", other, back)
+    assert back.read_bytes() == model.read_bytes()
+
+
+def test_a_layout_that_fits_no_tensor_or_not_those_named_is_refused(model: Path) -> None:
+    packed, out = model.with_name("packed.safetensors"), model.with_name("out.safetensors")
+    run("pack", model, packed, "--layout", "tpu")
+    for source, command in ((model, "pack"), (packed, "relayout")):
+        assert "no format" in fails(command, source, out, "--layout", "nope-nope")
+        assert "tensor 'scale'" in fails(
+            command, source, out, "--layout", *MATRICES, "--tensor", "scale", "--tensor", "weight"
+        )
+        assert "named threads" in fails(command, source, out, "--layout", "blis-a", "threads=4")
+        named = fails(command, source, out, "--layout", "(threads b) n -> b threads n", "b=2")
+        assert "an axis is named threads" in named
+    assert "f6e2m3fn" in fails("pack", model, out, "--layout", "tpu", "--dtype", "f6e2m3fn")
+    assert not out.exists()
 
 
 def test_relayout_says_what_is_missing(array: Path, model: Path) -> None:

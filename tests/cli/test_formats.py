@@ -12,7 +12,7 @@ import tilejit as tj
 from tests.cli.running import fails, run
 from tests.oracle import slots_of
 from tilejit.cli.formats import table
-from tilejit.layout.formats import describe_format
+from tilejit.layout.formats import describe_format, registry
 
 
 @pytest.mark.parametrize("columns", [16, 30, 40, 47, 48, 80, 200])
@@ -55,6 +55,32 @@ def test_one_format(name: str) -> None:
         assert np.array_equal(source["pack"](x), slots_of(spec) + 1)
 
 
+def test_a_picture_shows_blocks() -> None:
+    """Height and width of one: the board is that of the other dimensions."""
+    for name in ("OIhw4i16o4i", "OIhw16i16o"):
+        text = run("formats", name, columns=80).stdout
+        assert "[:, :, 0, 0]" in text
+        assert "more slices" not in text
+    assert " 0   1   2   3  64  65  66  67" in run("formats", "OIhw4i16o4i", columns=80).stdout
+    assert "more slices" not in run("formats", "nChw16c", columns=80).stdout
+
+
+def test_it_says_where_there_is_no_cute_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))
+    tj.register_format("halves", lambda dims, dtype: "{1,0:T(3,5)(2,2)}")
+    for name in ("tpu", "blis-a", "halves"):
+        arguments = ("formats", name, "--dims", "6,200")
+        cute = json.loads(run(*arguments, "--json").stdout)["cute"]
+        (line,) = [x for x in run(*arguments).stdout.splitlines() if x.startswith("CuTe")]
+        if name == "halves":
+            assert cute is None
+            assert line.startswith("CuTe      none: f32[6,200]{1,0:T(3,5)(2,2)}")
+        else:
+            dtype = json.loads(run(*arguments, "--json").stdout)["dtype"]
+            assert cute == str(tj.cute.from_xla(tj.as_layout(name, dims=(6, 200), dtype=dtype)))
+            assert line == f"CuTe      {cute}"
+
+
 def test_arrays_and_parameters_are_taken() -> None:
     text = run("formats", "blis-a", "mr=4", "--dims", "10, 6", "--dtype", "f64").stdout
     assert "f64[10,6]{1,0:T(4,1)}" in text
@@ -84,7 +110,12 @@ def test_arrays_and_parameters_are_taken() -> None:
         (("blis-a", "--dims", "3,-1"), "no dimensions"),
         (("blis-a", "--dtype", "int"), "dtype"),
         (("vnni", "--dtype", "f32"), "no rule"),
-        (("m n -> n m",), "dims"),
+        (("m n -> n m",), "give them, e.g. --dims"),
+        (("(m mi) n -> m n mi", "mi=2"), "give them, e.g. --dims"),
+        (("Sw<1,0,1> o 0 o (2,4):(4,1)",), "is a layout, not the name"),
+        (("{1,0:T(8,128)}",), "is a layout, not the name"),
+        (("(threads b) n -> b threads n", "threads=2"), "named threads"),
+        (("(threads b) n -> b threads n", "--dims", "4,5"), "named threads"),
         (("m n -> n", "--dims", "2,3"), "missing"),
         (("m n -> n m", "k=3", "--dims", "2,3"), "no axis"),
     ],

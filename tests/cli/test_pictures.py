@@ -117,6 +117,28 @@ def test_a_terminal_without_columns_counts_as_80() -> None:
     assert "elements  15" in text
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("(2,4):(4,1)", 'tilejit show "f32[2,4] (2,4):(4,1)"'),
+        ("Sw<1,0,1> o 0 o ((2,2),4):((4,9),1)", 'show "f32[4,4] Sw<1,0,1>'),
+        ("{1,0:T(8,128)}", '--layout "{1,0:T(8,128)}"'),
+        ("tpu", '--layout "tpu"'),
+        ("m n -> n m", '--layout "m n -> n m"'),
+    ],
+)
+def test_a_layout_alone_is_told_how_to_say_the_array(text: str, says: str) -> None:
+    assert says in fails("show", text)
+
+
+def test_slices_go_along_dimensions_of_more_than_one_index() -> None:
+    drawn = picture(shape("f32[3,1,5,1]"), Style()).plain
+    assert drawn.splitlines() == ["[:, 0, :, 0]", "  0  1  2  3  4", "  5  6  7  8  9", " 10 11 12 13 14"]
+    assert picture(shape("f32[1,1,5]"), Style()).plain.splitlines()[0] == "[0, :, :]"
+    assert "[1, :, :]" in picture(shape("f32[2,3,5]"), Style()).plain
+    assert "[:, 0, :]" in picture(shape("f32[2,1,5]"), Style()).plain
+
+
 def test_show_takes_a_layout() -> None:
     assert run("show", "bf16[33,300]", "--layout", "tpu").stdout.startswith(
         "bf16[33,300]{1,0:T(8,128)(2,1)}\n"

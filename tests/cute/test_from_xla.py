@@ -15,7 +15,8 @@ from tests.cute.tilings import MERGE, all_tilings, chains_of, is_sum_of_chains, 
 from tests.strategies import shapes
 from tilejit import cute
 from tilejit.layout.bridge import xla_chains as by_shape
-from tilejit.layout.bridge.chains import Witness, table_chains
+from tilejit.layout.cute.tables import table_chains
+from tilejit.layout.cute.witness import Witness
 
 TABLE = [
     ("f32[3,5]{1,0:T(2,2)}", "((2,2),(2,3)):((2,12),(1,4))", (4, 6), 24),
@@ -81,8 +82,11 @@ def test_refusals(shape: str, message: str) -> None:
 
 @pytest.mark.parametrize("shape", ["f32[3]{0}", None, 3, cute.Layout(3)])
 def test_other_objects(shape: object) -> None:
-    with pytest.raises(TypeError, match="takes a Shape"):
+    mend = r"\n  read a text with tilejit\.as_layout\(\.\.\.\)"
+    with pytest.raises(TypeError, match=f"^from_xla takes a Shape, not .*{mend}"):
         cute.from_xla(shape)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=f"^bounded takes a Shape, not .*{mend}"):
+        cute.bounded(shape)  # type: ignore[arg-type]
 
 
 @settings(max_examples=600)
@@ -158,7 +162,7 @@ def test_huge_shapes_list_nothing() -> None:
     assert isinstance(found, Witness)
     assert found.index == (3 << 20, 0)
     assert found.value == tj.linear_index(shape, found.index)
-    assert found.wanted == tj.linear_index(shape, (1 << 20, 0)) + tj.linear_index(shape, (1 << 21, 0))
+    assert found.expected == tj.linear_index(shape, (1 << 20, 0)) + tj.linear_index(shape, (1 << 21, 0))
 
 
 MERGED = [
@@ -180,6 +184,6 @@ def test_merges_of_many_elements(
     if isinstance(found, Witness):
         units = [tuple(i if d == axis else 0 for d in range(len(dims))) for axis, i in enumerate(found.index)]
         assert found.value == tj.linear_index(shape, found.index)
-        assert found.wanted == sum(tj.linear_index(shape, unit) for unit in units) != found.value
+        assert found.expected == sum(tj.linear_index(shape, unit) for unit in units) != found.value
     else:
         assert str(cute.from_xla(shape)) == layout

@@ -165,9 +165,7 @@ def test_orders() -> None:
         cute.make_ordered_layout((2, 2), (0, 1, 2))
 
 
-@pytest.mark.parametrize(
-    "table", ["ab", b"ab", [float("nan")], [0.0, 1.0], [[0, 1], [2]], [None], None], ids=str
-)
+@pytest.mark.parametrize("table", ["ab", b"ab", [float("nan")], [0.0, 1.0], [None], None], ids=str)
 def test_tables_of_no_integers_are_not_recognised(table: Any) -> None:
     with pytest.raises(TypeError, match="integers"):
         cute.recognise(table)

@@ -46,7 +46,8 @@ def test_no_counterpart(dtype) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "mend"), [("f33", "write f32"), ("Bf16", "write bf16"), ("int4", "write s4")]
+    ("name", "mend"),
+    [("f33", "write f32"), ("Bf16", "write bf16"), ("int4", "write s4"), ("nope", "write one of pred, ")],
 )
 def test_the_nearest_is_named(name: str, mend: str) -> None:
     with pytest.raises(LayoutError, match=mend):

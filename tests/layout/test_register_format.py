@@ -98,6 +98,12 @@ def test_bad_names(name: str, says: str) -> None:
     assert len(name) == 0 or name not in tj.formats() or name in ("tpu", "nChw16c")
 
 
+@pytest.mark.parametrize("name", ["x1", "nChw16", "aBc8d"])
+def test_a_tag_with_a_mistake_is_no_tag(name: str) -> None:
+    tj.register_format(name, lambda dims, dtype: "{0,1}")
+    assert str(tj.named_format(name, (2, 3), "f32")) == "f32[2,3]{0,1}"
+
+
 def test_a_name_is_taken_once() -> None:
     tj.register_format("mine", panels)
     with pytest.raises(LayoutError, match="already"):

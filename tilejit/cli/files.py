@@ -53,6 +53,9 @@ def pack(
 ) -> None:
     """Put the array of a .npy file, or the tensors of a .safetensors file, into a tiled layout.
 
+    Tensors that the layout does not fit, such as biases for one of matrices, stay as they are, unless
+    --tensor names them.
+
     For .npy the full shape is printed, which `unpack --shape` takes.
 
     Example: tilejit pack x.npy y.npy --layout blis-a mr=4
@@ -76,7 +79,7 @@ def pack(
             source, layout, tensors=tensor or (), dtype=dtype, threads=threads, **values
         )
     if plan.kept:
-        names = ", ".join(plan.kept[:3]) + (", …" if len(plan.kept) > 3 else "")
+        names = _some(plan.kept)
         typer.echo(f"not converted to {dtype}, since they hold no fractions: {names}", err=True)
     _write(plan, target, "packed", as_json)
 
@@ -131,6 +134,8 @@ def relayout(
 ) -> None:
     """Bring a packed .npy file, or the packed tensors of a .safetensors file, into another layout.
 
+    Tensors that the layout does not fit stay as they are, unless --tensor names them.
+
     Example: tilejit relayout x.npy y.npy --shape "f32[100,30]{1,0:T(8,128)}" --layout blis-a mr=4
     """
     values = read_parameters(parameters)
@@ -176,6 +181,10 @@ def _refuse(value: Any, why: str) -> None:
 def _write(plan: Plan, target: Path, done: str, as_json: bool) -> None:
     if not plan.converted:
         raise TilejitError(f"there is nothing to be {done} in this file")
+    if plan.left:
+        typer.echo(f"not {done}, since the layout does not fit: {_some(plan.left)}", err=True)
+        typer.echo(f"  {plan.reason.splitlines()[0]}", err=True)
+        typer.echo("  to give these another layout, name them with --tensor", err=True)
     rows = [{"tensor": c.name, **_facts(c.spec)} for c in plan.converted]
     with _progress(plan.nbytes, target.name) as advance:
         plan.write(target, advance)
@@ -186,6 +195,12 @@ def _write(plan: Plan, target: Path, done: str, as_json: bool) -> None:
     after = sum(c.target_bytes for c in plan.converted)
     count = f"{len(plan.converted)} of {len(plan.outputs)} tensors"
     typer.echo(f"{done} {count}, {human_bytes(before)} -> {human_bytes(after)}")
+
+
+def _some(names: tuple[str, ...]) -> str:
+    """A few names of many, with nothing in them that moves a terminal's cursor."""
+    text = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def _facts(spec: Spec) -> dict[str, Any]:

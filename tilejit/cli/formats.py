@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -43,12 +42,12 @@ def formats(
         return
     from tilejit.layout.as_layout import as_layout, recipe_of
 
-    wanted, element = _array(name, dims, dtype)
     values: dict[str, Any] = dict(read_parameters(parameters))
+    wanted, element = _array(name, dims, dtype)
     with parameters_checked():
         spec = as_layout(name, dims=wanted, dtype=element, **values)
         recipe = recipe_of(name, spec.dimensions, spec.primitive_type, **values)
-    cute = _cute_text(spec)
+    cute, why_not = _cute_text(spec)
     if as_json:
         print_json({**facts(spec), "format": name, "parameters": values, "recipe": recipe, "cute": cute})
         return
@@ -57,8 +56,7 @@ def formats(
     out.print()
     print_lines(out, recipe.rstrip("\n"))
     out.print()
-    if cute is not None:
-        print_lines(out, f"CuTe      {cute}")
+    print_lines(out, f"CuTe      {cute or why_not}")
     print_picture(spec)
 
 
@@ -96,15 +94,31 @@ def table(rows: list[tuple[str, str]], width: int) -> list[str]:
     return lines
 
 
-def _array(name: str, dims: str | None, dtype: str | None) -> tuple[tuple[int, ...] | None, str | None]:
-    """The array to show a format on: as asked, else a small one of the format's own."""
-    from tilejit.layout.formats.pattern_text import is_pattern
+def _array(name: str, dims: str | None, dtype: str | None) -> tuple[tuple[int, ...], str]:
+    """The array to show a format on: as asked, else a small one of the format's own.
+
+    Raises:
+        LayoutError: the name is no format's, or neither it nor --dims says the dimensions.
+    """
+    from tilejit.layout.as_layout import is_name
+    from tilejit.layout.formats.pattern_text import is_pattern, parse_pattern
     from tilejit.layout.formats.registry import find_format, read_call
 
     given = None if dims is None else _dims(dims)
-    example = None if is_pattern(name) else find_format(read_call(name)[0]).example
+    example = None
+    if is_pattern(name):
+        parse_pattern(name)
+    elif is_name(name):
+        example = find_format(read_call(name)[0]).example
+    else:
+        raise LayoutError(
+            f"{name[:80]!r} is a layout, not the name of a format or a pattern\n  tilejit show draws layouts"
+        )
     small, element = example or (None, "f32")
-    return small if given is None else given, element if dtype is None else dtype
+    wanted = small if given is None else given
+    if wanted is None:
+        raise LayoutError("a pattern does not say the array's dimensions\n  give them, e.g. --dims 33,300")
+    return wanted, element if dtype is None else dtype
 
 
 def _dims(text: str) -> tuple[int, ...]:
@@ -125,13 +139,14 @@ def _heading(name: str) -> str:
     return f"{found.name}: {found.description}{takes}"
 
 
-def _cute_text(spec: Spec) -> str | None:
-    """The CuTe layout of a shape; None where there is none, or no CuTe here."""
+def _cute_text(spec: Spec) -> tuple[str | None, str]:
+    """The CuTe layout of a shape; None, and why, where there is none."""
+    from tilejit.cute import from_xla
+    from tilejit.layout.shape import Shape
+
+    if not isinstance(spec, Shape):
+        return str(spec.layout), ""
     try:
-        convert: Any = getattr(import_module("tilejit.cute"), "from_xla", None)
-    except ModuleNotFoundError:
-        return None
-    try:
-        return None if convert is None else str(convert(spec))
-    except LayoutError:
-        return None
+        return str(from_xla(spec)), ""
+    except LayoutError as error:
+        return None, f"none: {str(error).splitlines()[0]}"

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from codegen.errors import LayoutError
+from tilejit.layout.formats.reserved import refuse_reserved
 
 Parameters = Annotated[
     list[str] | None,
@@ -27,7 +28,7 @@ def read_parameters(texts: list[str] | None) -> Numbers:
     ["mr=8"] -> {"mr": 8}    ["tile=16,32"] -> {"tile": (16, 32)}
 
     Raises:
-        LayoutError: one is not written as KEY=NUMBER, or a key comes twice.
+        LayoutError: one is not written as KEY=NUMBER, a key comes twice, or is a keyword of the calls.
     """
     found: Numbers = {}
     for text in texts or ():
@@ -54,5 +55,6 @@ def _parameter(text: str) -> tuple[str, int | tuple[int, ...]]:
         part.isascii() and part.isdigit() and len(part) < 20 for part in parts
     ):
         raise LayoutError(f"{text[:40]!r} is no parameter\n  write e.g. mr=8, or tile=16,32 for two numbers")
+    refuse_reserved(key, "a parameter")
     numbers = tuple(map(int, parts))
     return key, numbers[0] if len(numbers) == 1 else numbers

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from codegen.errors import LayoutError
 from tilejit.cli.output import console, human_bytes, print_json, print_lines, style_of
 
 if TYPE_CHECKING:
@@ -26,15 +27,31 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print the facts and the indices as JSON.")] = False,
 ) -> None:
     """Draw where each element of an array lives in memory: every cell shows its linear index."""
-    from tilejit.layout.as_layout import as_layout
+    from tilejit.layout.as_layout import ArrayUnknownError, as_layout
 
-    spec = as_layout(shape)
+    try:
+        spec = as_layout(shape)
+    except ArrayUnknownError as error:
+        raise LayoutError(f"{str(error).splitlines()[0]}\n  {_in_full(shape)}") from error
     if layout is not None:
         spec = as_layout(layout, dims=spec.dimensions, dtype=spec.primitive_type)
     if as_json:
         print_json(facts(spec))
     else:
         print_picture(spec)
+
+
+def _in_full(text: str) -> str:
+    """How to say the array of a layout alone: a CuTe layout has the sizes, others go behind --layout."""
+    from tilejit.layout.cute.int_tuple import product
+    from tilejit.layout.cute.text import is_cute, parse
+
+    layout: Any = parse(text) if is_cute(text) else None
+    if layout is None:
+        return f'write the array, too: tilejit show "f32[33,300]" --layout "{text[:80]}"'
+    shape = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
+    dims = ",".join(str(product(mode)) for mode in shape)
+    return f'write them in front, e.g. tilejit show "f32[{dims}] {text[:80]}"'
 
 
 def print_picture(spec: Spec) -> None:

@@ -28,6 +28,7 @@ from tilejit.tiled_array import TiledArray
 def pack_file(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
+    /,
     layout: Any,
     *,
     dtype: str | None = None,
@@ -90,6 +91,7 @@ def relayout_file(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     shape: Any,
+    /,
     layout: Any,
     *,
     threads: int | None = None,

@@ -21,6 +21,7 @@ from tilejit.convert import pack, unpack
 from tilejit.interop import container
 from tilejit.interop.container import Container, Entry, Output
 from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec, spec_from_json
 from tilejit.layout.dtypes import primitive_type
 from tilejit.layout.layout import Layout
@@ -71,6 +72,10 @@ class Plan:
     converted: tuple[Converted, ...]
     kept: tuple[str, ...] = ()
     """Tensors of integers that a conversion of all tensors to a floating-point type left alone."""
+    left: tuple[str, ...] = ()
+    """Tensors that stay as they are, since the layout does not fit them."""
+    reason: str = ""
+    """Why the first of those stays."""
 
     @property
     def nbytes(self) -> int:
@@ -89,6 +94,7 @@ class Plan:
 
 def plan_pack(
     source: str | os.PathLike[str],
+    /,
     layout: Any,
     *,
     tensors: Collection[str] = (),
@@ -101,13 +107,14 @@ def plan_pack(
     >>> plan_pack("model.safetensors", "tpu").write("model.tpu.safetensors")
 
     layout, parameters: whatever `as_layout` reads for every tensor that is packed, and the keywords of a
-    format or a pattern. tensors: their names; none means all.
-    The others are copied as they are. dtype: convert to it on the way, as a C cast does; without `tensors`, a
-    floating-point dtype is for floating-point tensors, and integers and booleans keep their own, since a
-    model's indices do not survive in bf16.
+    format or a pattern. tensors: their names; none means all that the layout fits: others, such as biases
+    where it is one of matrices, are `left` as they are. dtype: convert to it on the way, as a C cast does;
+    without `tensors`, a floating-point dtype is for floating-point tensors, and integers and booleans keep
+    their own, since a model's indices do not survive in bf16.
 
     Raises:
-        LayoutError: the file is damaged, or a tensor cannot be packed so; the message names it.
+        LayoutError: the file is damaged, a tensor asked for cannot be packed so, or none can; the message
+            names it.
         OSError: the file cannot be read.
     """
     file = container.read(source)
@@ -116,6 +123,7 @@ def plan_pack(
     outputs: list[Output] = []
     converted: list[Converted] = []
     kept: list[str] = []
+    misfits: list[tuple[str, LayoutError]] = []
     for entry in file.entries:
         if entry.name not in chosen:
             outputs.append(_copied(file, entry))
@@ -127,13 +135,21 @@ def plan_pack(
                 own = None
             spec = _packed_spec(file, entry, layout, own, parameters)
             stored = _stored(spec)
+        except _Misfit as error:
+            misfits.append((entry.name, _named(entry, error)))
+            outputs.append(_copied(file, entry))
+            continue
         except (LayoutError, TypeError) as error:
             raise _named(entry, error) from error
         make = partial(_packed, file, entry, spec, "no" if own is None else "unsafe", threads)
         outputs.append(Output(entry.name, *stored, spec.size_in_bytes, make))
         converted.append(Converted(entry.name, spec, entry.nbytes, spec.size_in_bytes))
         metadata[METADATA_PREFIX + entry.name] = json.dumps(spec.to_json(), separators=(",", ":"))
-    return Plan(tuple(outputs), metadata, tuple(converted), tuple(kept))
+    # Where none of the tensors to convert fits, it is dtype that does not.
+    alike = {c.name for c in converted} - set(kept) or not {name for name, _ in misfits} - set(kept)
+    left, reason = _left(misfits, raises=bool(tensors) or not converted or not alike)
+    own_dtype = tuple(name for name in kept if name not in left)
+    return Plan(tuple(outputs), metadata, tuple(converted), own_dtype, left, reason)
 
 
 def plan_unpack(
@@ -174,6 +190,7 @@ def plan_unpack(
 
 def plan_relayout(
     source: str | os.PathLike[str],
+    /,
     layout: Any,
     *,
     tensors: Collection[str] = (),
@@ -185,10 +202,12 @@ def plan_relayout(
     >>> plan_relayout("model.tpu.safetensors", "tenstorrent").write("model.tt.safetensors")
 
     layout, parameters: whatever `as_layout` reads for every tensor, and the keywords of a format or a
-    pattern. tensors: their names; none means all that are packed.
+    pattern. tensors: their names; none means all that are packed and that the layout fits: others are `left`
+    packed as they are.
 
     Raises:
-        LayoutError: the file is damaged, a tensor asked for is not packed, or the layout does not fit it.
+        LayoutError: the file is damaged, a tensor asked for is not packed, or the layout does not fit it, or
+            fits none.
         OSError: the file cannot be read.
     """
     file = container.read(source)
@@ -197,21 +216,59 @@ def plan_relayout(
     metadata = dict(file.metadata)
     outputs: list[Output] = []
     converted: list[Converted] = []
+    misfits: list[tuple[str, LayoutError]] = []
     for entry in file.entries:
         if entry.name not in chosen:
             outputs.append(_copied(file, entry))
             continue
         try:
             old = _kept_spec(file, entry)
-            spec = as_layout(layout, dims=old.dimensions, dtype=old.primitive_type, **parameters)
-            check_packable(spec)
+            spec = _spec_of(layout, old.dimensions, old.primitive_type, parameters)
+            if spec.primitive_type != old.primitive_type:
+                raise _Misfit(f"the layout is for {spec.primitive_type}, the tensor is {old.primitive_type}")
+        except _Misfit as error:
+            misfits.append((entry.name, _named(entry, error)))
+            outputs.append(_copied(file, entry))
+            continue
         except (LayoutError, TypeError) as error:
             raise _named(entry, error) from error
         make = partial(_relaid, file, entry, old, spec, threads)
         outputs.append(Output(entry.name, *_stored(spec), spec.size_in_bytes, make))
         converted.append(Converted(entry.name, spec, entry.nbytes, spec.size_in_bytes))
         metadata[METADATA_PREFIX + entry.name] = json.dumps(spec.to_json(), separators=(",", ":"))
-    return Plan(tuple(outputs), metadata, tuple(converted))
+    left, reason = _left(misfits, raises=bool(tensors) or not converted)
+    return Plan(tuple(outputs), metadata, tuple(converted), left=left, reason=reason)
+
+
+class _Misfit(LayoutError):
+    """The layout is none of this tensor's; it may be one of another's."""
+
+
+def _spec_of(layout: Any, dims: tuple[int, ...], dtype: str, parameters: dict[str, Any]) -> Spec:
+    """The tensor's shape in the layout.
+
+    Raises:
+        _Misfit: the layout is of other ranks, dtypes or sizes, or cannot be read at all.
+        TypeError: a parameter is not the layout's, whatever the tensor.
+    """
+    try:
+        spec = as_layout(layout, dims=dims, dtype=dtype, **parameters)
+        check_packable(spec)
+        refuse_overlaps(spec)
+    except LayoutError as error:
+        raise _Misfit(str(error)) from error
+    return spec
+
+
+def _left(misfits: list[tuple[str, LayoutError]], *, raises: bool) -> tuple[tuple[str, ...], str]:
+    """The names of the tensors that a layout does not fit, and what is wrong with the first.
+
+    Raises:
+        LayoutError: that itself, where the caller named these tensors, or no other tensor fits.
+    """
+    if misfits and raises:
+        raise misfits[0][1]
+    return tuple(name for name, _ in misfits), str(misfits[0][1]) if misfits else ""
 
 
 def _relaid(file: Container, entry: Entry, old: Spec, spec: Spec, threads: int | None) -> Array:
@@ -256,10 +313,9 @@ def _packed_spec(
         raise LayoutError("it is packed already\n  unpack it first, or name others with --tensor")
     own = PRIMITIVE_OF.get(entry.dtype)
     if own is None:
-        raise LayoutError(f"its dtype {entry.dtype} cannot be packed\n  name the others with --tensor")
+        raise _Misfit(f"its dtype {entry.dtype} cannot be packed\n  name others with --tensor")
     wanted = own if dtype is None else primitive_type(dtype).name
-    spec = as_layout(layout, dims=entry.shape, dtype=wanted, **parameters)
-    check_packable(spec)
+    spec = _spec_of(layout, entry.shape, wanted, parameters)
     _restored(spec)
     narrowed = dtype is None and WIDENED.get(spec.primitive_type) == entry.dtype
     if spec.primitive_type != wanted and not narrowed:
@@ -268,7 +324,7 @@ def _packed_spec(
             if dtype is None
             else f"becomes {wanted}"
         )
-        raise LayoutError(f"the layout is for {spec.primitive_type}, the tensor {fate}")
+        raise _Misfit(f"the layout is for {spec.primitive_type}, the tensor {fate}")
     return spec
 
 

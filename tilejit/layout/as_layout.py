@@ -16,6 +16,7 @@ from tilejit.layout.dtypes import PrimitiveType, primitive_type
 from tilejit.layout.formats.blocking import Blocking
 from tilejit.layout.formats.pattern_text import is_pattern, parse_pattern
 from tilejit.layout.formats.registry import find_format, read_call
+from tilejit.layout.formats.reserved import ELEMENT_SIZE
 from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.layout import Layout
@@ -25,7 +26,9 @@ from tilejit.layout.tokens import MAX_INT64, shown, tokenize
 from tilejit.layout.xla_print import array_text
 from tilejit.layout.xla_text import parse_layout
 
-ELEMENT_SIZE = "element_size_in_bits"
+
+class ArrayUnknownError(LayoutError):
+    """A layout alone was given, and nothing says the array's dimensions or its dtype."""
 
 
 def as_layout(
@@ -48,7 +51,8 @@ def as_layout(
     major first; right of it all of them in the order of memory. Of the axes of a dimension one may have no
     size: it is the least that makes the dimension fit, and what the sizes make beyond it is padding. `...`
     stands for any further dimensions, 1 and () for dimensions of size 1. Sizes, and parameters of formats,
-    may stand in the text, too: "(m mi) n -> m n mi, mi=8", "blis-a, mr=8".
+    may stand in the text, too: "(m mi) n -> m n mi, mi=8", "blis-a, mr=8". No axis has the name of a keyword
+    of the calls, such as threads or out.
 
     Args:
         obj: what to read. A shape's text without a layout is row-major, and its dtype wins over `dtype`.
@@ -64,7 +68,7 @@ def as_layout(
         TypeError: an object of another type, or parameters where none are taken.
     """
     sizes = None if dims is None else int_tuple(dims, "dims")
-    if isinstance(obj, str) and _is_name(obj):
+    if isinstance(obj, str) and is_name(obj):
         name, given = _called(obj, parameters)
         find_format(name)
         return named_format(name, *_needed(sizes, dtype, f"the format {name!r}"), **given)
@@ -77,8 +81,9 @@ def as_layout(
         wanted, element = _needed(sizes, dtype, "a CuTe layout")
         return _cute_shape(obj, wanted, element, parameters)
     if parameters:
+        what = f"the text {obj[:40]!r}" if isinstance(obj, str) else f"a {type(obj).__name__}"
         raise TypeError(
-            f"{next(iter(parameters))[:40]!r} is a parameter of named formats, not of {type(obj).__name__}"
+            f"{next(iter(parameters))[:40]!r} is one of named formats and patterns; {what} has no parameters"
         )
     if isinstance(obj, str):
         obj = parse_cute_shape(obj) or _read(obj, sizes)
@@ -98,7 +103,7 @@ def as_layout(
     return _checked(obj, sizes)
 
 
-def named_format(name: str, dims: Iterable[int], dtype: object, **parameters: Any) -> Spec:
+def named_format(name: str, /, dims: Iterable[int], dtype: object, **parameters: Any) -> Spec:
     """The Shape of an array of those dimensions in a named format.
 
     ("tpu", (33, 300), "bf16") -> bf16[33,300]{1,0:T(8,128)(2,1)}
@@ -124,7 +129,8 @@ def named_format(name: str, dims: Iterable[int], dtype: object, **parameters: An
 def recipe_of(obj: object, dims: Iterable[int], dtype: object, **parameters: Any) -> str:
     """A layout as NumPy code: a function `pack(x)` that pads, reshapes, transposes x to the buffer.
 
-    Formats and patterns come as one pad, one reshape and one transpose, others tile by tile.
+    Tags, formats of blocks and patterns come as one pad, one reshape and one transpose; "tpu", "tpu-doc",
+    layouts and shapes tile by tile, as XLA's definition reads.
 
     Raises:
         LayoutError: as `as_layout`; or NumPy's 64 dimensions do not suffice.
@@ -138,7 +144,7 @@ def recipe_of(obj: object, dims: Iterable[int], dtype: object, **parameters: Any
             "  tilejit.cute.offsets(layout) gives its table"
         )
     built: object = None
-    if isinstance(obj, str) and _is_name(obj):
+    if isinstance(obj, str) and is_name(obj):
         name, given = _called(obj, parameters)
         found = find_format(name)
         built = found.layout(sizes, shape.element, _width(given, found.parameters)[1])
@@ -185,7 +191,7 @@ def _shape_of(name: str, built: object, dims: tuple[int, ...], element: Primitiv
     """The Shape that the answer of a format's function stands for."""
     if isinstance(built, Shape) and built.dimensions == dims and built.primitive_type == element.name:
         return built
-    if isinstance(built, str) and _is_name(built):
+    if isinstance(built, str) and is_name(built):
         raise LayoutError(
             f"the function of the format {name!r} returns a name, {built[:40]!r}\n"
             "  return tilejit.named_format(…) of it"
@@ -222,7 +228,7 @@ def _known(dims: tuple[int, ...]) -> tuple[int, ...]:
     return dims
 
 
-def _is_name(text: str) -> bool:
+def is_name(text: str) -> bool:
     """Whether a text can only be a format's name: a letter first, and no brackets anywhere."""
     stripped = text.strip()
     return stripped[:1].isalpha() and not any(sign in stripped for sign in "[](){}>")
@@ -240,7 +246,7 @@ def _needed(dims: tuple[int, ...] | None, dtype: object, what: str) -> tuple[tup
     """dims and dtype, which only a full shape can do without."""
     if dims is None or dtype is None:
         missing = " and ".join(name for name, value in (("dims", dims), ("dtype", dtype)) if value is None)
-        raise LayoutError(
+        raise ArrayUnknownError(
             f"{what} does not say the array's {missing}\n"
             f"  pass {missing}, or write a full shape such as f32[3,5]{{1,0}}"
         )

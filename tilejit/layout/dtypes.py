@@ -132,7 +132,7 @@ def nearest_dtype(name: str) -> str:
     elements = [row.name for row in PRIMITIVE_TYPES.values() if row.is_array_element]
     others = [name for name in PRIMITIVE_TYPES if name not in elements]
     close = difflib.get_close_matches(lowered, others, n=1, cutoff=0.8)
-    close = close or difflib.get_close_matches(lowered, elements, n=1, cutoff=0.5)
+    close = close or difflib.get_close_matches(lowered, elements, n=1, cutoff=0.6)
     return (
         f"write {close[0]}"
         if close

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +65,8 @@ def picture(shape: Spec, style: Style) -> Text:
                              -----+-----+---
                              12 13|16 17|20
 
-    Arrays of more than two dimensions are drawn slice by slice; what does not fit is left out.
+    Arrays of more than two dimensions are drawn slice by slice, each along the last two that have more than
+    one index; what does not fit is left out.
 
     Raises:
         LayoutError: the buffer has no size known here.
@@ -75,15 +75,18 @@ def picture(shape: Spec, style: Style) -> Text:
         return Text("no elements")
     parts: list[Text] = []
     tiling = _Tiling.of(shape)
-    leading = shape.dimensions[:-2]
-    count = prod(leading)
-    for prefix in islice(_prefixes(leading), MAX_SLICES):
-        if leading:
-            parts.append(_fitted(f"[{', '.join(map(str, prefix))}, :, :]", style))
+    drawn = _drawn(shape.dimensions)
+    others = [n for d, n in enumerate(shape.dimensions) if d not in drawn]
+    count = prod(others)
+    for prefix in islice(_prefixes(others), MAX_SLICES):
+        if others:
+            rest = iter(prefix)
+            names = (":" if d in drawn else str(next(rest)) for d in range(shape.rank))
+            parts.append(_fitted(f"[{', '.join(names)}]", style))
         board = _slice_board(shape, tiling, prefix, style)
         parts.append(_draw(board, tiling, style))
     if board.more_columns or board.more_rows:
-        whole, part = (1, 1, *shape.dimensions)[-2:], board.slots.shape
+        whole, part = _extents(shape), board.slots.shape
         parts.append(_fitted(f"the first {part[0]} x {part[1]} of {whole[0]} x {whole[1]}", style))
     if count > MAX_SLICES:
         parts.append(_fitted(f"{style.more.strip()} {count - MAX_SLICES} more slices", style))
@@ -123,19 +126,34 @@ def _tile_of(tiling: _Tiling, index: tuple[int, ...]) -> int:
     return int(tiling.numbers(np.asarray(linear_index(tiling.alone, index), np.int64)))
 
 
-def _prefixes(leading: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Leading indices in row-major order, made one by one: there may be more than memory holds."""
-    for number in range(prod(leading)):
+def _drawn(dims: Sequence[int]) -> tuple[int, ...]:
+    """The dimensions of a board: the last two of more than one index, or the last two where these are fewer.
+
+    (2, 5, 7) -> 1, 2    (32, 32, 1, 1) -> 0, 1    (1, 5, 1) -> 1, 2
+    """
+    long = [d for d, n in enumerate(dims) if n > 1][-2:]
+    return tuple(long) if len(long) == 2 else tuple(range(len(dims)))[-2:]
+
+
+def _extents(shape: Spec) -> tuple[int, int]:
+    """Rows and columns of a board."""
+    *_, rows, columns = 1, 1, *(shape.dimensions[d] for d in _drawn(shape.dimensions))
+    return rows, columns
+
+
+def _prefixes(others: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Indices of the other dimensions in row-major order, one by one: there may be more than memory holds."""
+    for number in range(prod(others)):
         index = []
-        for extent in reversed(leading):
+        for extent in reversed(others):
             number, digit = divmod(number, extent)
             index.append(digit)
         yield tuple(reversed(index))
 
 
 def _slice_board(shape: Spec, tiling: _Tiling, prefix: tuple[int, ...], style: Style) -> Board:
-    """The last two dimensions at a leading index, cut to what fits."""
-    rows, columns = (1, 1, *shape.dimensions)[-2:]
+    """The drawn dimensions at an index of the others, cut to what fits."""
+    rows, columns = _extents(shape)
     shown = min(rows, MAX_ROWS), min(columns, max(1, style.width // 2))
     slots = _block(shape, prefix, *shown)
     fit = shown[1]
@@ -151,11 +169,13 @@ def _board_width(slots: Grid, more: bool, style: Style) -> int:
 
 
 def _block(shape: Spec, prefix: tuple[int, ...], rows: int, columns: int) -> Grid:
-    """The linear indices of a corner of the last two dimensions."""
+    """The linear indices of a corner of the drawn dimensions."""
     if not shape.rank:
         return np.full((1, 1), linear_index(shape, ()), np.int64)
     i, j = np.indices((rows, columns))
-    index: tuple[Any, ...] = (*(np.full_like(i, p) for p in prefix), i, j) if shape.rank > 1 else (j,)
+    drawn, rest = _drawn(shape.dimensions), iter(prefix)
+    along = dict(zip(drawn, (i, j)[-len(drawn) :], strict=True))
+    index = tuple(along[d] if d in along else np.full_like(i, next(rest)) for d in range(shape.rank))
     return np.asarray(linear_index(shape, index), np.int64)
 
 

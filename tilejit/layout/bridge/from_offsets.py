@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import NoReturn
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from codegen.errors import LayoutError
-from tilejit.layout.bridge.chains import Chain, Table, Witness, table_chains
 from tilejit.layout.cute.layout import Layout
+from tilejit.layout.cute.tables import Table, exact_table, layout_of, table_chains
+from tilejit.layout.cute.witness import NoLayoutError, Witness
 
 
 def from_offsets(table: ArrayLike, *, boxed: bool = False) -> Layout:
@@ -25,13 +23,15 @@ def from_offsets(table: ArrayLike, *, boxed: bool = False) -> Layout:
         boxed: whether a layout of a larger box will do, of which the table holds a corner.
 
     Raises:
-        LayoutError: no layout has these offsets; the message names the first index, in C order, at which
+        NoLayoutError: no layout has these offsets; the witness is the first index, in C order, at which
             none agrees with the indices before it.
+        LayoutError: rows of several lengths, or strides past 64 bits.
         TypeError: not a table of integers.
     """
     values = exact_table(table)
     if 0 in values.shape:
-        return layout_of(((n, 0),) for n in values.shape)
+        found = layout_of(((n, 0),) for n in values.shape)
+        return found[0] if values.ndim == 1 else found
     found = recognised(values, "the table", _mend(boxed), whole=not boxed)
     return found[0] if values.ndim == 1 else found
 
@@ -40,12 +40,13 @@ def recognised(values: Table, name: str, mend: str, *, whole: bool = True) -> La
     """The layout of a table that is not empty, one mode an axis; `name` and `mend` are for the message.
 
     Raises:
-        LayoutError: there is none.
+        NoLayoutError: there is none.
     """
     first = int(values.flat[0])
     if first:
-        raise LayoutError(
-            f"{name} is not a CuTe layout: index 0 gives {first}, where a layout gives 0\n  {mend}"
+        raise NoLayoutError(
+            f"{name} is not a CuTe layout: index 0 gives {first}, where a layout gives 0\n  {mend}",
+            Witness(0 if values.ndim == 1 else (0,) * values.ndim, first, 0),
         )
     found = table_chains(values, whole=whole)
     if isinstance(found, Witness):
@@ -59,38 +60,12 @@ def _mend(boxed: bool) -> str:
     return law if boxed else f"{law}; boxed=True lets the last digit of an axis end early"
 
 
-def layout_of(chains: Iterable[Chain]) -> Layout:
-    """One mode a chain."""
-    shape: list[Any] = []
-    stride: list[Any] = []
-    for digits in chains:
-        sizes, steps = zip(*(digits or ((1, 0),)), strict=True)
-        shape.append(sizes if len(sizes) > 1 else sizes[0])
-        stride.append(steps if len(steps) > 1 else steps[0])
-    return Layout(tuple(shape), tuple(stride))
-
-
-def exact_table(table: ArrayLike) -> Table:
-    """A table as an array whose sums and differences do not overflow."""
-    try:
-        array = np.asarray(table)
-    except ValueError as error:
-        raise LayoutError(f"the table has no dimensions: {error}\n  give rows of one length") from error
-    if array.size == 0:
-        return array.astype(np.int64)
-    if array.dtype.kind not in "iu":
-        kind = array.dtype
-        array = np.asarray(table, dtype=object)  # integers past 64 bits, which NumPy takes for floats
-        if not all(type(value) is int for value in array.flat):
-            raise TypeError(f"a table of offsets holds integers, not {kind}")
-    reach = max(int(array.max()), -int(array.min())) * (array.ndim + 1)
-    return array.astype(np.int64 if reach < 2**62 else object, copy=False)
-
-
 def refuse(name: str, witness: Witness, mend: str) -> NoReturn:
-    """Raise the LayoutError that a witness proves."""
-    index = witness.index[0] if len(witness.index) == 1 else witness.index
-    raise LayoutError(
-        f"{name} is not a CuTe layout: index {index} gives {witness.value}, "
-        f"where the indices before it ask for {witness.wanted}\n  {mend}"
+    """Raise the error that a witness of a table proves; of one axis its index is a number."""
+    if len(witness.multi_index) == 1:
+        witness = Witness(witness.multi_index[0], witness.value, witness.expected)
+    raise NoLayoutError(
+        f"{name} is not a CuTe layout: index {witness.index} gives {witness.value}, "
+        f"where the indices before it ask for {witness.expected}\n  {mend}",
+        witness,
     )

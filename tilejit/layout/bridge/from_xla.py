@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilejit.layout.bridge.chains import Witness
-from tilejit.layout.bridge.from_offsets import layout_of, refuse
+from tilejit.layout.bridge.from_offsets import refuse
 from tilejit.layout.bridge.xla_chains import xla_chains
 from tilejit.layout.cute.layout import Layout
+from tilejit.layout.cute.tables import layout_of
+from tilejit.layout.cute.witness import Witness
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.shape import Shape
@@ -55,11 +56,12 @@ def from_xla(shape: Shape) -> Layout:
     whole digits, and only indices within the dimension hold elements. `bounded` keeps the two together.
 
     Raises:
-        LayoutError: no layout has these slots (a partial tile inside a tile, a `*` whose tile cuts through
-            rows); the message names an index that shows it. Or the shape's size is not known.
+        NoLayoutError: no layout has these slots (a partial tile inside a tile, a `*` whose tile cuts through
+            rows); the witness is an index that shows it.
+        LayoutError: the shape's size is not known.
         TypeError: not a Shape.
     """
-    return bounded(shape).layout
+    return _bounded(shape, "from_xla").layout
 
 
 def bounded(shape: Shape) -> BoundedLayout:
@@ -70,9 +72,13 @@ def bounded(shape: Shape) -> BoundedLayout:
     Raises:
         LayoutError, TypeError: as `from_xla`.
     """
+    return _bounded(shape, "bounded")
+
+
+def _bounded(shape: Shape, call: str) -> BoundedLayout:
     if not isinstance(shape, Shape):
         raise TypeError(
-            f"from_xla takes a Shape, not {type(shape).__name__}\n  read a text with tilejit.aslayout_of(...)"
+            f"{call} takes a Shape, not {type(shape).__name__}\n  read a text with tilejit.Shape.parse(...)"
         )
     slots = shape.physical_size
     if 0 in shape.dimensions:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from codegen.errors import LayoutError
-from tilejit.layout.bridge.chains import Chain, cut_chain
+from tilejit.layout.bridge.chains import cut_chain
 from tilejit.layout.bridge.from_offsets import recognised
 from tilejit.layout.bridge.from_xla import BoundedLayout
 from tilejit.layout.bridge.storage_order import Unplaced, storage_stages
@@ -16,9 +16,12 @@ from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute.int_tuple import flatten, modes, product
 from tilejit.layout.cute.layout import Layout, offsets
 from tilejit.layout.cute.swizzle import ComposedLayout
+from tilejit.layout.cute.tables import Chain
+from tilejit.layout.cute.witness import NoLayoutError, Witness
 from tilejit.layout.dtypes import primitive_type
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.shape import Shape, make_shape
+from tilejit.layout.tokens import shown
 
 MOST_AXES = 64
 """Of a NumPy array."""
@@ -49,9 +52,10 @@ def to_xla(
         slots: elements the buffer is to have; by default as many as the tiles need.
 
     Raises:
-        LayoutError: a stride of 0 or below, offsets that overlap or interleave, a swizzle: no tiles, but for
-            freaks of a `*` that cuts through digits, say that; the message names an index that shows it. Or
-            dims or slots that do not fit the layout.
+        NoLayoutError: a stride of 0 or below, offsets that overlap or interleave, a swizzle: no tiles, but
+            for freaks of a `*` that cuts through digits, say that; the witness is an index that shows it,
+            and the least offset that tiles could give there.
+        LayoutError: dims or slots that do not fit the layout.
         TypeError: an argument of another type.
     """
     if isinstance(layout, BoundedLayout):
@@ -69,6 +73,10 @@ def to_xla(
     bound = _bound(layout, sizes, dims)
     type_name = primitive_type(dtype).name
     if 0 in bound:
+        if slots:
+            raise LayoutError(
+                f"an array without elements has no slots, not {shown(slots)}\n  give 0, or none"
+            )
         return make_shape(type_name, bound, element_size_in_bits=element_size_in_bits)
     chains = tuple(cut_chain(_digits(mode), n) for mode, n in zip(layout, bound, strict=True))
     stages = storage_stages(chains)
@@ -80,7 +88,7 @@ def to_xla(
         return shape
     if slots < shape.physical_size:
         raise LayoutError(
-            f"the tiles need {shape.physical_size} slots, not {slots}\n  give at least as many, or none"
+            f"the tiles need {shape.physical_size} slots, not {shown(slots)}\n  give as many, or none"
         )
     return make_shape(
         type_name,
@@ -128,7 +136,9 @@ def _refuse_tiles(layout: Layout, fault: Unplaced) -> NoReturn:
         cause = f"{here}, and slots count from 0"
     else:
         cause = f"{here}, inside a smaller stride's way to {fault.reach}, the offset of index {fault.far}"
-    raise LayoutError(
+    index = fault.index[0] if len(fault.index) == 1 else fault.index
+    raise NoLayoutError(
         f"{str(layout)[:80]} has no tiles: {cause}\n"
-        "  give strides above 0, each past all offsets of the smaller ones"
+        "  give strides above 0, each past all offsets of the smaller ones",
+        Witness(index, fault.offset, None if fault.offset < 0 else fault.reach + 1),
     )

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from codegen.access import logical_roots
 from codegen.digit_trees import Opaque
 from codegen.errors import LayoutError
-from tilejit.layout.bridge.chains import Break, Chain, Table, Witness, cut_chain, table_chains, tree_chain
+from tilejit.layout.bridge.chains import cut_chain, tree_chain
+from tilejit.layout.cute.tables import Chain, Table, table_chains
+from tilejit.layout.cute.witness import Witness
 from tilejit.layout.indexing import access_map, linear_index, shape_name
 from tilejit.layout.shape import Shape, tile_steps_of
 from tilejit.layout.strides import buffer_digits
@@ -39,17 +41,11 @@ def xla_chains(shape: Shape) -> tuple[Chain, ...] | Witness:
     for root in roots:
         (dim,) = root.dims
         found = tree_chain(root.tree, shape.dimensions[dim])
-        if isinstance(found, Break):
-            breaks.append(_along(shape, dim, found))
+        if isinstance(found, Witness):
+            breaks.append(found.along(dim, shape.rank))
         else:
             chains[dim] = found
-    return min(breaks, key=lambda b: b.index) if breaks else tuple(chains)
-
-
-def _along(shape: Shape, dim: int, found: Break) -> Witness:
-    """A break of one dimension, 0 in all others."""
-    index = tuple(found.index if d == dim else 0 for d in range(shape.rank))
-    return Witness(index, found.value, found.wanted)
+    return min(breaks, key=lambda b: b.multi_index) if breaks else tuple(chains)
 
 
 def _digit_chains(shape: Shape) -> tuple[Chain, ...] | None:

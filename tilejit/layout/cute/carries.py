@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import LayoutError
-from tilejit.layout.cute.int_tuple import flatten, unflatten
+from tilejit.layout.cute.int_tuple import IntTuple, flatten, unflatten
 from tilejit.layout.cute.layout import Layout, trusted
-from tilejit.layout.cute.witness import NoLayoutError, Witness, nested
+from tilejit.layout.cute.witness import NoLayoutError, Witness
 
 LIMIT = 1 << 23
 """Values compared before a question is given up."""
@@ -119,9 +119,14 @@ def compose_with_carries(digits: Digits, a: Layout, b: Layout) -> Layout:
         pieces.append(_linear_pieces(digits, n, e, scale, fail))
         scale *= n
     _check_sum(digits, [piece for mode in pieces for piece in mode], fail)
-    shapes = [nested(tuple(piece.size for piece in mode)) for mode in pieces]
-    strides = [nested(tuple(piece.step for piece in mode)) for mode in pieces]
+    shapes = [_nested([piece.size for piece in mode]) for mode in pieces]
+    strides = [_nested([piece.step for piece in mode]) for mode in pieces]
     return trusted(unflatten(iter(shapes), b.shape), unflatten(iter(strides), b.shape))
+
+
+def _nested(parts: Sequence[int]) -> IntTuple:
+    """One integer as itself, more as a tuple."""
+    return parts[0] if len(parts) == 1 else tuple(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +151,7 @@ class _Refusal:
         return NoLayoutError(
             f"{self.call} is not a layout: index {index} maps to {place}, before A's first element\n"
             "  give B strides of 0 or more",
-            Witness(index, place, 0),
+            Witness(index, place, None),
         )
 
     def undecided(self) -> LayoutError:

@@ -8,7 +8,8 @@ from codegen.errors import LayoutError
 from tilejit.layout.cute.int_tuple import as_int_tuple, product
 from tilejit.layout.cute.layout import Layout, cosize, offsets
 from tilejit.layout.cute.modes import flat_modes, from_modes, joined
-from tilejit.layout.cute.witness import NoLayoutError, recognise
+from tilejit.layout.cute.tables import recognise
+from tilejit.layout.cute.witness import NoLayoutError, Witness
 from tilejit.layout.tokens import shown
 
 _MEND = "give strides that are multiples of what the smaller ones reach"
@@ -30,7 +31,8 @@ def complement(layout: object, cotarget: object = None) -> Layout:
         cotarget: the bound, a size, shape or Layout; the cosize of the layout where none is given.
 
     Raises:
-        NoLayoutError: no layout does that; the message names the offset that cannot be met once.
+        NoLayoutError: no layout does that; the witness is an offset that cannot be met once, and how many
+            times the repeats that smaller ones ask for meet it.
         LayoutError: a negative stride.
     """
     base = layout if isinstance(layout, Layout) else Layout(layout)
@@ -38,7 +40,7 @@ def complement(layout: object, cotarget: object = None) -> Layout:
     modes = [(step, size) for size, step in flat_modes(base) if step and size != 1]
     modes.sort()
     if base.size == 0:
-        raise NoLayoutError(f"{base} has no elements to repeat\n  give it some")
+        raise NoLayoutError(f"{str(base)[:80]} has no elements to repeat\n  give it some", Witness(0, 0, 1))
     if modes and modes[0][0] < 0:
         raise LayoutError(
             f"{str(base)[:80]} has the negative stride {modes[0][0]}\n  make it a layout of offsets from 0"
@@ -84,7 +86,8 @@ def _searched(base: Layout, bound: int) -> Layout:
             clash = int(places[met[places]][0])
             raise NoLayoutError(
                 f"{str(base)[:80]} has no complement in {shown(bound)}: offset {lowest} needs a repeat "
-                f"of its own, which would meet offset {clash} again\n  {_MEND}"
+                f"of its own, which would meet offset {clash} again\n  {_MEND}",
+                Witness(clash, 2, 1),
             )
         met[places] = True
         values.append(lowest)
@@ -132,14 +135,18 @@ def _check_disjoint(
         )
     sums = np.sort((repeats[:, None] + tile).reshape(-1))
     twice = np.flatnonzero(sums[1:] == sums[:-1])
-    if (np.diff(repeats) <= 0).any() or twice.size or not _covers(sums, bound):
-        at = int(sums[twice[0]]) if twice.size else bound - 1
+    if (np.diff(repeats) <= 0).any() or twice.size or _first_gap(sums, bound) < bound:
+        at = int(sums[twice[0]]) if twice.size else _first_gap(sums, bound)
+        count = int((sums == at).sum())
         raise NoLayoutError(
             f"{str(base)[:80]} has no complement in {shown(bound)}: repeats at the offsets it needs, "
-            f"{found}, do not meet offset {at} once\n  {_MEND}"
+            f"{found}, do not meet offset {at} once and ascend\n  {_MEND}",
+            None if count == 1 else Witness(at, count, 1),
         )
 
 
-def _covers(sums: np.ndarray[tuple[int], np.dtype[np.int64]], bound: int) -> bool:
+def _first_gap(sums: np.ndarray[tuple[int], np.dtype[np.int64]], bound: int) -> int:
+    """The first offset below the bound that is not among distinct, sorted sums; the bound where none is."""
     within = sums[sums < bound]
-    return within.size == bound
+    gaps = np.flatnonzero(within != np.arange(within.size))
+    return int(gaps[0]) if gaps.size else within.size

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilejit.layout.cute.carries import Digits, compose_with_carries
-from tilejit.layout.cute.int_tuple import IntTuple, flatten, unflatten
+from tilejit.layout.cute.int_tuple import IntTuple, flatten, limit_nesting, unflatten
 from tilejit.layout.cute.layout import Layout, trusted
 from tilejit.layout.cute.modes import by_mode
 from tilejit.layout.cute.slicing import is_underscore
@@ -31,6 +31,7 @@ def composition(a: Any, b: Any) -> Any:
     """
     if type(a) is Layout and type(b) is Layout:
         return compose_layouts(a, b)
+    limit_nesting(b, "a tiler")
     if is_underscore(b):
         return a
     if isinstance(a, ComposedLayout):

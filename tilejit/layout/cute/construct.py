@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from codegen.errors import LayoutError
+from tilejit.layout.cute.checked import integer
 from tilejit.layout.cute.int_tuple import (
     IntTuple,
     as_int_tuple,
@@ -25,9 +26,10 @@ def suffix_product(shape: object, start: int = 1) -> IntTuple:
     """
     sizes = as_int_tuple(shape, "a shape")
     out: list[int] = []
+    current = integer(start)
     for size in reversed(flatten(sizes)):
-        out.append(start)
-        start *= size
+        out.append(current)
+        current *= size
     return unflatten(reversed(out), sizes)  # type: ignore[no-any-return]
 
 

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from codegen.errors import LayoutError, LayoutIndexError
+from tilejit.layout.cute.exact import exact_integers, narrowed, reach_of
 from tilejit.layout.cute.int_tuple import (
     IntTuple,
+    as_int_tuple,
     congruent,
     flatten,
+    limit_nesting,
     prefix_product,
+    product,
     rank,
     shortened,
     unflatten,
 )
-from tilejit.layout.tokens import shown
+from tilejit.layout.tokens import MAX_INT64, shown
+
+Term: TypeAlias = tuple[Any, tuple[int, ...], tuple[int, ...]]
+"""An integer or an array of them, and the flat sizes and strides that it counts."""
 
 
-def crd2idx(crd: Any, shape: IntTuple, stride: IntTuple | None = None) -> Any:
+def crd2idx(crd: Any, shape: object, stride: object = None) -> Any:
     """The offset of a coordinate; integers are taken apart where the shape has tuples, first mode fastest.
 
     (1, 2), (4, 8) -> 9    9, ((2, 2), 8), ((1, 10), 100) -> 201
@@ -29,22 +37,59 @@ def crd2idx(crd: Any, shape: IntTuple, stride: IntTuple | None = None) -> Any:
 
     Raises:
         LayoutIndexError: a coordinate is negative.
-        LayoutError: the coordinate does not nest like the shape.
+        LayoutError: the coordinate or the stride does not nest like the shape.
+        TypeError: not made of integers.
     """
+    sizes = as_int_tuple(shape, "a shape")
+    limit_nesting(crd, "a coordinate")
+    return offset_at(crd, sizes, _steps(sizes, stride))
+
+
+def _steps(sizes: IntTuple, stride: object) -> IntTuple:
+    """The strides given, or those of the compact layout."""
     if stride is None:
-        stride = prefix_product(shape)
-    if isinstance(crd, tuple | list):
-        if not isinstance(shape, tuple) or len(crd) != len(shape):
-            raise LayoutError(
-                f"the coordinate {shortened(crd)} does not fit the shape {shortened(shape)}\n"
-                f"  give {rank(shape)} coordinate(s), or one integer"
-            )
-        assert isinstance(stride, tuple)
-        return sum(crd2idx(c, s, d) for c, s, d in zip(crd, shape, stride, strict=True))
-    at = _coordinate(crd)
-    if not isinstance(shape, tuple):
-        return at * stride
-    return _digits_times(at, flatten(shape), flatten(stride))
+        return prefix_product(sizes)
+    steps = as_int_tuple(stride, "a stride")
+    if not congruent(sizes, steps):
+        raise LayoutError(f"{shortened(steps)} does not nest like {shortened(sizes)}\n  give a stride a size")
+    return steps
+
+
+def offset_at(crd: Any, shape: IntTuple, stride: IntTuple) -> Any:
+    """`crd2idx` of a shape and a stride that are known to fit."""
+    if type(crd) is int and crd >= 0:
+        return _digits_times(crd, flatten(shape), flatten(stride))
+    terms = list(_terms(crd, shape, stride))
+    arrays = [at for at, _, _ in terms if isinstance(at, np.ndarray)]
+    if not arrays:
+        return sum(_digits_times(*term) for term in terms)
+    try:
+        np.broadcast_shapes(*(at.shape for at in arrays))
+    except ValueError:
+        shapes = " and ".join(str(at.shape) for at in arrays)[:80]
+        raise LayoutError(
+            f"arrays of coordinates of shapes {shapes} do not broadcast\n  give equal shapes"
+        ) from None
+    if sum(_reach(*term) for term in terms) <= MAX_INT64:
+        return sum(_digits_times(*term) for term in terms)
+    exact = [(at.astype(object) if isinstance(at, np.ndarray) else at, n, d) for at, n, d in terms]
+    return narrowed(sum(_digits_times(*term) for term in exact))
+
+
+def _terms(
+    crd: Any, shape: IntTuple, stride: IntTuple
+) -> Iterator[tuple[Any, tuple[int, ...], tuple[int, ...]]]:
+    """Integers or arrays of them, each with the flat sizes and strides that it counts."""
+    if not isinstance(crd, tuple | list):
+        yield _coordinate(crd), flatten(shape), flatten(stride)
+        return
+    if not isinstance(shape, tuple) or not isinstance(stride, tuple) or len(crd) != len(shape):
+        raise LayoutError(
+            f"the coordinate {shortened(crd)} does not fit the shape {shortened(shape)}\n"
+            f"  give {rank(shape)} coordinate(s), or one integer"
+        )
+    for c, s, d in zip(crd, shape, stride, strict=True):
+        yield from _terms(c, s, d)
 
 
 def _digits_times(at: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Any:
@@ -60,12 +105,33 @@ def _digits_times(at: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> 
     return out + at * strides[-1]
 
 
+def _reach(at: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """No number on the way to the offsets of some coordinates is larger."""
+    most = reach_of(at) if isinstance(at, np.ndarray) else at
+    out = most
+    for size, step in zip(sizes[:-1], strides, strict=False):
+        out += max(size, min(size, most) * abs(step))
+        most //= max(size, 1)
+    return out + max(most, 1) * abs(strides[-1]) if strides else out
+
+
 def _coordinate(crd: object) -> Any:
     """An integer, or an array of them, none negative."""
-    if isinstance(crd, np.ndarray) and crd.ndim and crd.dtype.kind in "iu":
-        if crd.size and crd.min() < 0:
-            raise LayoutIndexError(f"a coordinate is {crd.min()}\n  coordinates begin at 0")
-        return crd.astype(np.int64, copy=False)
+    if isinstance(crd, np.ndarray) and crd.ndim:
+        at = exact_integers(crd, "a coordinate")
+        if at.size and at.min() < 0:
+            raise LayoutIndexError(f"a coordinate is {shown(int(at.min()))}\n  coordinates begin at 0")
+        return at
+    return whole_number(crd)
+
+
+def whole_number(crd: object) -> int:
+    """A coordinate that is one integer.
+
+    Raises:
+        LayoutIndexError: it is negative.
+        TypeError: it is none.
+    """
     try:
         at = operator.index(crd)  # type: ignore[arg-type]
     except TypeError:
@@ -75,7 +141,7 @@ def _coordinate(crd: object) -> Any:
     return at
 
 
-def idx2crd(index: int, shape: IntTuple, stride: IntTuple | None = None) -> IntTuple:
+def idx2crd(index: int, shape: object, stride: object = None) -> IntTuple:
     """The coordinate at an index, mode by mode: index / stride % size.
 
     9, ((2, 2), 8) -> ((1, 0), 2)    5, (2, 3), (3, 1) -> (1, 2)
@@ -83,34 +149,56 @@ def idx2crd(index: int, shape: IntTuple, stride: IntTuple | None = None) -> IntT
     Without strides the index is a colexicographic number, and beyond the size the last mode goes on.
 
     Raises:
-        LayoutIndexError: the index is negative.
-        LayoutError: the strides do not nest like the shape, or a size is 0.
+        LayoutIndexError: the index is negative, or with strides is not that of the coordinate so found.
+        LayoutError: the strides do not nest like the shape, or one is negative.
+        TypeError: not made of integers.
     """
-    at = operator.index(_coordinate(index))
-    sizes = flatten(shape)
-    if 0 in sizes:
+    profile = as_int_tuple(shape, "a shape")
+    at = whole_number(index)
+    sizes = flatten(profile)
+    if min(sizes, default=1) < 1:
         raise LayoutIndexError("a shape without elements has no coordinates\n  give a larger one")
     if stride is not None:
-        if not congruent(shape, stride):
-            raise LayoutError(
-                f"{shortened(stride)} does not nest like {shortened(shape)}\n  give a stride a size"
-            )
-        steps = flatten(stride)
+        steps = flatten(_steps(profile, stride))
+        if min(steps, default=0) < 0:
+            raise LayoutError(f"a stride is {min(steps)}\n  give strides of 0 or more")
         parts = [at // d % s if d else 0 for s, d in zip(sizes, steps, strict=True)]
-        return unflatten(iter(parts), shape)  # type: ignore[no-any-return]
+        found: IntTuple = unflatten(iter(parts), profile)
+        if (there := sum(map(operator.mul, parts, steps))) != at:
+            raise LayoutIndexError(
+                f"index {shown(at)} is not of {shortened(profile)}:{shortened(stride)}: "
+                f"{shortened(found)} is at {shown(there)}\n  give an index that the strides lead to"
+            )
+        return found
     parts = []
     for size in sizes[:-1]:
         at, digit = divmod(at, size)
         parts.append(digit)
-    return unflatten(iter([*parts, at]), shape)  # type: ignore[no-any-return]
+    return unflatten(iter([*parts, at][: len(sizes)]), profile)  # type: ignore[no-any-return]
 
 
-def crd2crd(crd: IntTuple, shape: IntTuple, into: IntTuple) -> IntTuple:
+def crd2crd(crd: Any, shape: object, into: object) -> IntTuple:
     """The coordinate of `into` with the same colexicographic number.
 
     (1, 2), (2, 6), (4, 3) -> (1, 1)
 
     Raises:
-        LayoutIndexError, LayoutError: as crd2idx and idx2crd.
+        LayoutIndexError, LayoutError, TypeError: as crd2idx and idx2crd.
     """
     return idx2crd(crd2idx(crd, shape), into)
+
+
+def check_within(crd: Any, shape: IntTuple, what: str) -> None:
+    """Raise where an integer of a coordinate is no place of its mode; `_` and None are any.
+
+    Raises:
+        LayoutIndexError: it is none.
+    """
+    if isinstance(crd, tuple | list):
+        if isinstance(shape, tuple) and len(crd) == len(shape):
+            for part, size in zip(crd, shape, strict=True):
+                check_within(part, size, what)
+    elif hasattr(crd, "__index__") and not 0 <= operator.index(crd) < product(shape):
+        raise LayoutIndexError(
+            f"there is no {what} {shown(operator.index(crd))}\n  there are {product(shape)}"
+        )

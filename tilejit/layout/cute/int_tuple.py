@@ -41,6 +41,20 @@ def as_int_tuple(value: object, what: str = "an IntTuple", depth: int = 0) -> In
     return number
 
 
+def limit_nesting(value: object, what: str) -> None:
+    """Check how deep tuples and lists nest, whatever stands in them.
+
+    Raises:
+        LayoutError: deeper than any program's.
+    """
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [part for item in level if isinstance(item, tuple | list) for part in item]
+        if not level:
+            return
+    raise LayoutError(f"{what} nests more than {MAX_DEPTH} deep\n  nest it less")
+
+
 def flatten(value: IntTuple) -> tuple[int, ...]:
     """The integers from left to right.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from codegen.errors import LayoutError
 from tilejit.layout.cute.composition import compose_layouts
 from tilejit.layout.cute.layout import Layout, expect_layout, offsets
@@ -23,10 +25,16 @@ def right_inverse(layout: Layout) -> Layout:
     """
     expect_layout(layout)
     if layout.size == 0:
-        raise NoLayoutError(f"{layout} has no elements: there is no offset 0 to find\n  give it some")
+        raise NoLayoutError(
+            f"{str(layout)[:80]} has no elements: there is no offset 0 to find\n  give it some"
+        )
     chain, reach = _chain(layout)
     found = from_modes(joined(chain))
     return found if _ends(layout, reach) else longest_run(layout, found)
+
+
+def _no_elements(layout: Layout) -> LayoutError:
+    return NoLayoutError(f"{str(layout)[:80]} has no elements: there is no offset 0 to find\n  give it some")
 
 
 def _chain(layout: Layout) -> tuple[list[tuple[int, int]], int]:
@@ -61,7 +69,9 @@ def _ends(layout: Layout, reach: int) -> bool:
 def max_common_layout(a: Layout, b: Layout) -> Layout:
     """The longest layout R along b's right inverse with a(R(i)) = i = b(R(i)): elements contiguous in both.
 
-    (4,8):(1,4), (4,8):(1,5) -> 4:1
+    (4,8):(1,4), (4,8):(1,5) -> 4:1    4:1, 8:1 -> 4:1
+
+    R(i) is a coordinate of both.
 
     Raises:
         LayoutError: as right_inverse.
@@ -69,13 +79,28 @@ def max_common_layout(a: Layout, b: Layout) -> Layout:
     """
     if not isinstance(a, Layout):
         raise TypeError(f"layouts have something in common, {type(a).__name__} has not")
-    inverse = right_inverse(b)
+    if a.size == 0:
+        raise _no_elements(a)
+    inverse = _within(right_inverse(b), a.size)
     count = _identity_run(a, inverse)
     out: list[tuple[int, int]] = []
     for size, step in joined(flat_modes(inverse)):
         out.append((min(size, count), step))
         count //= size
         if count <= 1:
+            break
+    return from_modes(joined(out))
+
+
+def _within(inverse: Layout, size: int) -> Layout:
+    """As much of R, from its start on, as stays below `size`."""
+    out: list[tuple[int, int]] = []
+    top = size - 1
+    for count, step in joined(flat_modes(inverse)):
+        fitting = min(count, top // step + 1) if step else count
+        out.append((fitting, step))
+        top -= (fitting - 1) * step
+        if fitting < count:
             break
     return from_modes(joined(out))
 
@@ -98,7 +123,7 @@ def _identity_run(a: Layout, inverse: Layout) -> int:
         return first[0] if first[1] == 1 else 1
     except LayoutError:
         table = a(offsets(inverse))
-        faults = (table != range(len(table))).nonzero()[0]
+        faults = (table != np.arange(len(table))).nonzero()[0]
         return int(faults[0]) if len(faults) else len(table)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import LayoutError, LayoutIndexError
-from tilejit.layout.cute.coordinates import crd2idx
+from tilejit.layout.cute.coordinates import offset_at
 from tilejit.layout.cute.int_tuple import (
     MAX_DEPTH,
     IntTuple,
@@ -19,6 +19,7 @@ from tilejit.layout.cute.int_tuple import (
     congruent,
     depth,
     flatten,
+    limit_nesting,
     modes,
     prefix_product,
     product,
@@ -82,17 +83,20 @@ class Layout:
 
         (4,8):(8,1) at 5 or (1, 1) -> 9    at (_, 2) -> (4):(8)
 
+        Arrays of any integers give arrays: int64, or Python's integers where an offset passes 64 bits.
+
         Raises:
             LayoutIndexError: a coordinate is negative.
-            LayoutError: the coordinate does not nest like the shape.
+            LayoutError: the coordinate does not nest like the shape, or arrays do not broadcast.
         """
         crd = coordinates[0] if len(coordinates) == 1 else coordinates
         if not isinstance(crd, int | np.ndarray):
             from tilejit.layout.cute.slicing import has_underscore, slice_
 
+            limit_nesting(crd, "a coordinate")
             if has_underscore(crd):
                 return slice_(crd, self)
-        return crd2idx(crd, self.shape, self.stride)
+        return offset_at(crd, self.shape, self.stride)
 
     def __len__(self) -> int:
         """The rank: modes at the top."""
@@ -221,18 +225,22 @@ def size(layout: Any) -> int:
     return layout.size if hasattr(layout, "size") else product(as_int_tuple(layout))
 
 
-def cosize(layout: Layout) -> int:
+def cosize(layout: Any) -> int:
     """Elements between the lowest and the highest offset, both included.
 
     (4,8):(8,1) -> 32    (4,8):(10,1) -> 38    (4,2):(-1,4) -> 8    (4,0):(1,4) -> 0
+
+    Layouts composed with swizzles too.
     """
+    if not isinstance(layout, Layout) and hasattr(layout, "offsets"):
+        return int(layout.cosize)
     if expect_layout(layout).size == 0:
         return 0
     low, high = extent(layout)
     return high - low + 1
 
 
-def coshape(layout: Layout) -> int:
+def coshape(layout: Any) -> int:
     """The shape of the codomain: with integer strides one mode, of the cosize."""
     return cosize(layout)
 
@@ -253,7 +261,10 @@ def offsets(layout: Any) -> NDArray[np.int64]:
     expect_layout(layout)
     count = layout.size
     if count > MAX_TABLE:
-        raise LayoutError(f"a table of {shown(count)} offsets is too large\n  ask for at most 2^27")
+        raise LayoutError(
+            f"the table of {str(layout)[:80]} is too large: its size is {shown(count)}\n"
+            "  ask for at most 2^27"
+        )
     low, high = extent(layout)
     if not -MAX_INT64 <= low <= high <= MAX_INT64:
         raise LayoutError(f"an offset of {str(layout)[:80]} passes 64 bits\n  use smaller strides")

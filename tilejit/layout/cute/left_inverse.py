@@ -28,7 +28,8 @@ def left_inverse(layout: Layout) -> Layout:
     (4,8):(1,5) -> (5,8):(1,4)    (6,3):(8,3) -> (8,6):(2,1)    4:3 -> (3,4):(0,1)
 
     Raises:
-        NoLayoutError: there is none: an offset is negative or met twice, or no mixed radix fits.
+        NoLayoutError: there is none: an offset is negative or met twice, or no mixed radix fits; the witness
+            is an index, what a layout gives back for it that is right before, and the index again.
         LayoutError: too many mixed radices to try.
     """
     expect_layout(layout)
@@ -43,7 +44,7 @@ def left_inverse(layout: Layout) -> Layout:
             raise NoLayoutError(
                 f"{str(layout)[:80]} has no left inverse: index {weight} gives {step}, before any element\n"
                 "  give strides of 0 or more",
-                Witness(weight, step, 0),
+                Witness(weight, step, None),
             )
         weight *= size
     modes.sort()
@@ -115,11 +116,32 @@ class _Problem:
             raise self.given_up() from None
         if found is None:
             self.check_injective()
-            raise NoLayoutError(
-                f"{str(self.layout)[:80]} has no left inverse: no mixed radix gives back all indices\n"
-                "  give strides of which each is a multiple of the one before"
-            )
+            raise self.no_radix(points)
         return found
+
+    def no_radix(self, points: dict[int, int]) -> LayoutError:
+        """The error for points that no layout goes through, with the first that those before rule out.
+
+        They are taken in the order of the indices to give back.
+        """
+        ordered = sorted(points.items(), key=lambda point: point[1])
+        seen, before = None, EMPTY_MODE
+        for count in range(1, len(ordered) + 1):
+            try:
+                found = Radices(sorted(ordered[:count]), self.primes()).solution()
+            except TooManyError:
+                break
+            if found is None:
+                offset, index = ordered[count - 1]
+                seen = Witness(index, before(offset), index)
+                break
+            before = found
+        one = f": one that gives back the indices before, at {seen}" if seen else ""
+        return NoLayoutError(
+            f"{str(self.layout)[:80]} has no left inverse: no mixed radix gives back all indices{one}\n"
+            "  give strides of which each is a multiple of the one before",
+            seen,
+        )
 
     def primes(self) -> list[int]:
         """The primes in A's strides: radices to try first."""
@@ -133,7 +155,8 @@ class _Problem:
         except NoLayoutError as error:
             if error.witness is None:
                 raise
-            return self.with_parts(error.witness.index)
+            (index,) = error.witness.multi_index
+            return self.with_parts(index)
         if back == self.wanted:
             return []
         out: list[int] = []
@@ -174,7 +197,7 @@ class _Problem:
         return NoLayoutError(
             f"{str(self.layout)[:80]} has no left inverse: indices {first} and {second} both give {offset}\n"
             "  give strides that meet no offset twice",
-            Witness(second, offset, offset),
+            Witness(second, first, second),
         )
 
     def given_up(self) -> LayoutError:

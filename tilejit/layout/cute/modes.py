@@ -11,10 +11,13 @@ from typing import Any
 
 from codegen.errors import LayoutError
 from tilejit.layout.cute import int_tuple as tuples
-from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple, unflatten
+from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple, limit_nesting, unflatten
 from tilejit.layout.cute.layout import Layout, expect_layout, trusted
+from tilejit.layout.tokens import shown
 
 EMPTY_MODE = trusted(1, 0)
+MAX_RANK = 1 << 16
+"""More modes than any layout has."""
 
 
 def make_layout(*parts: Any) -> Layout:
@@ -93,8 +96,9 @@ def coalesce(layout: Layout, profile: object = None) -> Layout:
         LayoutError: the profile has more modes than the layout.
     """
     expect_layout(layout)
-    if isinstance(profile, tuple | list):
-        return by_mode(layout, profile, coalesce)
+    guide = None if profile is None else as_int_tuple(profile, "a profile")
+    if isinstance(guide, tuple):
+        return by_mode(layout, guide, coalesce)
     if 0 in tuples.flatten(layout.shape):
         return trusted(0, 0)
     return from_modes(joined(flat_modes(layout)))
@@ -131,8 +135,9 @@ def filter_(layout: Layout, profile: object = None) -> Layout:
     Raises:
         LayoutError: the profile has more modes than the layout.
     """
-    if isinstance(profile, tuple | list):
-        return by_mode(layout, profile, filter_)
+    guide = None if profile is None else as_int_tuple(profile, "a profile")
+    if isinstance(guide, tuple):
+        return by_mode(layout, guide, filter_)
     return coalesce(filter_zeros(layout))
 
 
@@ -143,6 +148,7 @@ def by_mode(layout: Layout, guide: Iterable[Any], change: Callable[[Layout, Any]
         LayoutError: the guide has more modes than the layout.
     """
     expect_layout(layout)
+    limit_nesting(guide, "a tiler")
     parts, kept = list(guide), list(layout)
     if len(parts) > len(kept):
         raise LayoutError(
@@ -187,9 +193,12 @@ def select(layout: Layout, *places: int) -> Layout:
 
     Raises:
         LayoutIndexError: there is no such mode.
+        TypeError: a place is no integer.
     """
     expect_layout(layout)
-    chosen = [layout[place] for place in places]
+    if any(isinstance(place, tuple | list) for place in places):
+        raise TypeError("modes are named one by one: select(layout, 0, 2)")
+    chosen = [layout[operator.index(place)] for place in places]
     return trusted(tuple(mode.shape for mode in chosen), tuple(mode.stride for mode in chosen))
 
 
@@ -218,9 +227,10 @@ def append(layout: Layout, mode: Layout = EMPTY_MODE, rank: int | None = None) -
     (2,3):(1,2), 4:6 -> (2,3,4):(1,2,6)    2:1, rank=3 -> (2,1,1):(1,0,0)
 
     Raises:
-        LayoutError: the rank is passed already.
+        LayoutError: the rank is passed already, or larger than any.
     """
     expect_layout(layout)
+    expect_layout(mode)
     count = _missing(layout, rank)
     return make_layout(*layout, *[mode] * count) if count else layout
 
@@ -231,9 +241,10 @@ def prepend(layout: Layout, mode: Layout = EMPTY_MODE, rank: int | None = None) 
     (2,3):(1,2), 4:6 -> (4,2,3):(6,1,2)
 
     Raises:
-        LayoutError: the rank is passed already.
+        LayoutError: the rank is passed already, or larger than any.
     """
     expect_layout(layout)
+    expect_layout(mode)
     count = _missing(layout, rank)
     return make_layout(*[mode] * count, *layout) if count else layout
 
@@ -241,6 +252,9 @@ def prepend(layout: Layout, mode: Layout = EMPTY_MODE, rank: int | None = None) 
 def _missing(layout: Layout, rank: int | None) -> int:
     if rank is None:
         return 1
+    rank = operator.index(rank)
+    if rank > MAX_RANK:
+        raise LayoutError(f"a rank of {shown(rank)} is too large\n  ask for at most {MAX_RANK} modes")
     if rank < layout.rank:
         raise LayoutError(f"{str(layout)[:80]} has more than {rank} modes\n  give its rank or more")
     return rank - layout.rank

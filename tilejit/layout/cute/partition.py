@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.errors import LayoutError
+import numpy as np
+
+from codegen.errors import LayoutError, LayoutIndexError
 from tilejit.layout.cute.construct import product_each
-from tilejit.layout.cute.coordinates import idx2crd
+from tilejit.layout.cute.coordinates import check_within, idx2crd, whole_number
 from tilejit.layout.cute.division import zipped_divide
-from tilejit.layout.cute.int_tuple import flatten
-from tilejit.layout.cute.layout import Layout
+from tilejit.layout.cute.int_tuple import flatten, limit_nesting
+from tilejit.layout.cute.layout import Layout, expect_layout, offsets
 from tilejit.layout.cute.slicing import _, is_underscore, slice_and_offset
+from tilejit.layout.tokens import shown
+
+MAX_THREADS = 1 << 20
+"""Of a layout in which a thread is looked for by a table."""
 
 
 def local_tile(layout: Layout, tiler: Any, coord: Any, proj: Any = None) -> tuple[Layout, int]:
@@ -25,20 +31,21 @@ def local_tile(layout: Layout, tiler: Any, coord: Any, proj: Any = None) -> tupl
         proj: `_` or None where tiler and coordinate have a mode that this layout has not, else anything.
 
     Raises:
-        LayoutError, NoLayoutError: as zipped_divide; a coordinate that does not nest like the tiles.
+        LayoutIndexError: there is no such tile.
+        LayoutError, NoLayoutError: as zipped_divide; a coordinate that does not nest like the tiles; a proj
+            of another length than tiler or coordinate.
     """
+    limit_nesting(coord, "a coordinate")
     if proj is not None:
-        keep = [not is_underscore(part) for part in proj]
-        tiler = tuple(part for part, kept in zip(tiler, keep, strict=True) if kept)
-        coord = tuple(part for part, kept in zip(coord, keep, strict=True) if kept)
+        tiler, coord = _projected(tiler, proj, "tiler"), _projected(coord, proj, "coordinate")
     divided = zipped_divide(layout, tiler)
     tile, rest = divided
     if isinstance(coord, tuple | list):
         coord = _padded(coord, rest)
-    kept, begin = slice_and_offset(
+    check_within(coord, rest.shape, "tile")
+    return slice_and_offset(
         (tuple(_ for _mode in tile) if isinstance(tile.shape, tuple) else _, coord), divided
     )
-    return kept, begin
 
 
 def local_partition(layout: Layout, threads: Layout, index: int, proj: Any = None) -> tuple[Layout, int]:
@@ -53,25 +60,39 @@ def local_partition(layout: Layout, threads: Layout, index: int, proj: Any = Non
         proj: `_` or None where `threads` has a mode that this layout has not, else anything.
 
     Raises:
-        LayoutError, NoLayoutError: as zipped_divide.
+        LayoutIndexError: there is no thread of that number.
+        LayoutError, NoLayoutError: as zipped_divide; a proj of another length than the threads' rank.
     """
-    tiler: Any = product_each(threads.shape)
-    coord: Any = flatten(idx2crd(index, tiler, _thread_strides(threads)))
+    tiler: Any = product_each(expect_layout(threads).shape)
+    coord: Any = _thread_at(threads, whole_number(index))
     if proj is not None:
-        keep = [not is_underscore(part) for part in proj]
-        tiler = tuple(part for part, kept in zip(tiler, keep, strict=True) if kept)
-        coord = tuple(part for part, kept in zip(coord, keep, strict=True) if kept)
+        tiler, coord = _projected(tiler, proj, "threads"), _projected(coord, proj, "threads")
     divided = zipped_divide(layout, tiler)
     return slice_and_offset((coord, tuple(_ for _mode in divided[1])), divided)
 
 
-def _thread_strides(threads: Layout) -> tuple[int, ...]:
-    steps = []
-    for mode in threads:
-        if not isinstance(mode.stride, int):
-            raise LayoutError(f"{threads} has nested modes of threads\n  give one size and stride a mode")
-        steps.append(mode.stride)
-    return tuple(steps)
+def _projected(parts: Any, proj: Any, what: str) -> tuple[Any, ...]:
+    """The parts that the projection keeps."""
+    if not isinstance(proj, tuple | list) or not isinstance(parts, tuple | list):
+        raise TypeError(f"proj and {what} are tuples, not {type(proj).__name__} and {type(parts).__name__}")
+    if len(proj) != len(parts):
+        raise LayoutError(f"proj has {len(proj)} parts, but the {what} {len(parts)}\n  give one a mode")
+    return tuple(part for part, keep in zip(parts, proj, strict=True) if not is_underscore(keep))
+
+
+def _thread_at(threads: Layout, index: int) -> tuple[int, ...]:
+    """The coordinate of a thread, a number a mode."""
+    sizes = product_each(threads.shape)
+    steps = [mode.stride for mode in threads]
+    if threads.size and all(isinstance(step, int) and step > 0 for step in steps):
+        found = tuple(index // step % size for size, step in zip(sizes, steps, strict=True))  # type: ignore[operator]
+        if threads(*found) == index:
+            return found
+    if threads.size <= MAX_THREADS:
+        places = np.flatnonzero(offsets(threads) == index)
+        if places.size:
+            return flatten(idx2crd(int(places[0]), sizes))
+    raise LayoutIndexError(f"{str(threads)[:80]} has no thread {shown(index)}\n  give one of its offsets")
 
 
 def _padded(coord: Any, rest: Layout) -> tuple[Any, ...]:

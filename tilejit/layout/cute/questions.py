@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
-from tilejit.layout.cute.layout import Layout, extent, offsets
-from tilejit.layout.cute.modes import flat_modes
-from tilejit.layout.cute.swizzle import ComposedLayout
+from tilejit.layout.cute import injective
+from tilejit.layout.cute.layout import Layout, expect_layout, extent, offsets
+from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
 
 
 def is_injective(layout: Layout | ComposedLayout) -> bool:
@@ -16,31 +14,34 @@ def is_injective(layout: Layout | ComposedLayout) -> bool:
 
     (4,8):(1,5) -> True    (4,4):(1,2) -> False    4:0 -> False
 
+    Strides decide wherever they can, and a swizzle moves no two offsets to one.
+
     Raises:
+        LayoutIndexError: a swizzle is given negative offsets.
         LayoutError: it takes a table to tell, and the layout is too large for one.
     """
-    if isinstance(layout, Layout):
-        quick = _by_strides(layout)
-        if quick is not None:
-            return quick
+    if not isinstance(layout, ComposedLayout):
+        return injective.is_injective(expect_layout(layout))
+    if layout.size == 0:
+        return True
+    if not is_injective(layout.inner):
+        return False
+    if _apart(layout.outer, layout.offset, layout.inner):
+        return True
     table = offsets(layout)
     return np.unique(table).size == table.size
 
 
-def _by_strides(layout: Layout) -> bool | None:
-    """Yes where each stride passes all smaller modes, no where one is 0 or twice there; else unknown."""
-    if layout.size <= 1:
+def _apart(outer: Swizzle | Layout | ComposedLayout, offset: int, inner: Layout | ComposedLayout) -> bool:
+    """Whether A keeps all places apart that B can give it."""
+    if isinstance(inner, ComposedLayout):
+        return isinstance(outer, Swizzle) and isinstance(inner.outer, Swizzle) and offset >= 0
+    low, high = extent(inner)
+    if isinstance(outer, Swizzle):
+        outer(low + offset)  # refuses what is negative
         return True
-    modes = sorted((abs(step), size) for size, step in flat_modes(layout) if size > 1)
-    if modes[0][0] == 0 or any(a[0] == b[0] for a, b in pairwise(modes)):
-        return False
-    reach = 0
-    for step, size in modes:
-        if step <= reach:
-            low, high = extent(layout)
-            return False if high - low + 1 < layout.size else None
-        reach += (size - 1) * step
-    return True
+    inside = isinstance(outer, Layout) and 0 <= low + offset <= high + offset < outer.size
+    return inside and is_injective(outer)
 
 
 def is_bijective(layout: Layout | ComposedLayout) -> bool:
@@ -49,9 +50,15 @@ def is_bijective(layout: Layout | ComposedLayout) -> bool:
     (4,8):(8,1) -> True    (4,8):(1,5) -> False    4:-1 -> False
 
     Raises:
+        LayoutIndexError: a swizzle is given negative offsets.
         LayoutError: it takes a table to tell, and the layout is too large for one.
     """
-    if isinstance(layout, Layout):
-        return layout.size == 0 or (extent(layout) == (0, layout.size - 1) and is_injective(layout))
+    if not isinstance(layout, ComposedLayout):
+        whole = extent(expect_layout(layout)) == (0, layout.size - 1)
+        return layout.size == 0 or (whole and injective.is_injective(layout))
+    if layout.is_compact:
+        return True
+    if not is_injective(layout):
+        return False
     table = offsets(layout)
     return bool((np.sort(table) == np.arange(table.size)).all())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from codegen.errors import LayoutError
-from tilejit.layout.cute.coordinates import crd2idx
-from tilejit.layout.cute.int_tuple import IntTuple
+from tilejit.layout.cute.coordinates import offset_at, whole_number
+from tilejit.layout.cute.int_tuple import IntTuple, limit_nesting, shortened
 from tilejit.layout.cute.layout import Layout, expect_layout, trusted
 
 
@@ -45,9 +45,11 @@ def slice_(crd: Any, layout: Layout) -> Layout:
     (_, 5), (3,4):(4,1) -> (3):(4)    ((0, _), _), ((2,3),4):((1,2),6) -> (3,4):(2,6)
 
     Raises:
+        LayoutIndexError: a coordinate is negative.
         LayoutError: the coordinate does not nest like the layout.
     """
     expect_layout(layout)
+    limit_nesting(crd, "a coordinate")
     return _side_by_side(_kept(crd, layout.shape, layout.stride, True))
 
 
@@ -57,9 +59,11 @@ def dice(crd: Any, layout: Layout) -> Layout:
     (_, 5), (3,4):(4,1) -> (4):(1)
 
     Raises:
+        LayoutIndexError: a coordinate is negative.
         LayoutError: the coordinate does not nest like the layout.
     """
     expect_layout(layout)
+    limit_nesting(crd, "a coordinate")
     return _side_by_side(_kept(crd, layout.shape, layout.stride, False))
 
 
@@ -71,7 +75,7 @@ def slice_and_offset(crd: Any, layout: Layout) -> tuple[Layout, int]:
     Raises:
         LayoutError, LayoutIndexError: as slice_ and crd2idx.
     """
-    return slice_(crd, layout), crd2idx(_filled(crd), layout.shape, layout.stride)
+    return slice_(crd, layout), offset_at(_filled(crd), layout.shape, layout.stride)
 
 
 def domain_offset(crd: Any, layout: Layout) -> tuple[Layout, int]:
@@ -83,7 +87,8 @@ def domain_offset(crd: Any, layout: Layout) -> tuple[Layout, int]:
         LayoutError, LayoutIndexError: as crd2idx.
     """
     expect_layout(layout)
-    return layout, crd2idx(crd, layout.shape, layout.stride)
+    limit_nesting(crd, "a coordinate")
+    return layout, offset_at(crd, layout.shape, layout.stride)
 
 
 def _side_by_side(kept: list[tuple[IntTuple, IntTuple]]) -> Layout:
@@ -95,12 +100,15 @@ def _kept(crd: Any, shape: IntTuple, stride: IntTuple, whole: bool) -> list[tupl
     if isinstance(crd, tuple | list):
         if not isinstance(shape, tuple) or not isinstance(stride, tuple) or len(crd) != len(shape):
             raise LayoutError(
-                f"the coordinate {str(crd)[:80]} does not fit {str(trusted(shape, stride))[:80]}\n"
+                f"the coordinate {shortened(crd)} does not fit {str(trusted(shape, stride))[:80]}\n"
                 "  give one integer or _ a mode"
             )
         parts = zip(crd, shape, stride, strict=True)
         return [pair for c, s, d in parts for pair in _kept(c, s, d, whole)]
-    return [(shape, stride)] if is_underscore(crd) is whole else []
+    free = is_underscore(crd)
+    if not free:
+        whole_number(crd)
+    return [(shape, stride)] if free is whole else []
 
 
 def _filled(crd: Any) -> Any:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import LayoutError, LayoutIndexError
-from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple
-from tilejit.layout.cute.layout import Layout, offsets
+from tilejit.layout.cute.exact import exact_integers, reach_of
+from tilejit.layout.cute.injective import is_injective
+from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple, limit_nesting
+from tilejit.layout.cute.layout import Layout, extent, offsets
 from tilejit.layout.cute.slicing import has_underscore, slice_and_offset
 from tilejit.layout.tokens import MAX_INT64, shown
 
@@ -55,15 +58,21 @@ class Swizzle:
         """CuTe's text, Sw<B,M,S>."""
         return f"Sw<{self.bits},{self.base},{self.shift}>"
 
+    @property
+    def block(self) -> int:
+        """Offsets that are exchanged among themselves, from each multiple of that many on."""
+        return 1 << self.bits + self.base + abs(self.shift) if self.bits else 1
+
     def __call__(self, offset: Any) -> Any:
-        """The offset with its bits exchanged; integers or arrays of them.
+        """The offset with its bits exchanged; integers or arrays of any, as int64 or Python's integers.
 
         Raises:
             LayoutIndexError: a negative offset.
+            TypeError: not of integers.
         """
-        if not isinstance(offset, np.ndarray):
-            offset = operator.index(offset)
-        if (offset.min(initial=0) if isinstance(offset, np.ndarray) else offset) < 0:
+        many = isinstance(offset, np.ndarray)
+        offset = exact_integers(offset, "an offset") if many else operator.index(offset)
+        if (offset.size and offset.min() < 0) if many else offset < 0:
             raise LayoutIndexError("a swizzle is of offsets of 0 or more\n  add an offset that makes them so")
         mask = (1 << self.bits) - 1 << self.base + max(0, self.shift)
         moved = offset & mask
@@ -121,9 +130,16 @@ class ComposedLayout:
 
     @property
     def cosize(self) -> int:
-        """Elements between the lowest and the highest offset, both included."""
-        table = self.offsets()
-        return int(table.max()) - int(table.min()) + 1 if table.size else 0
+        """Elements between the lowest and the highest offset, both included; a table is made once."""
+        return _cosize(self)
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether a swizzle only moves the offsets 0 to size - 1 of a compact layout among themselves."""
+        if not isinstance(self.outer, Swizzle) or not isinstance(self.inner, Layout) or self.offset:
+            return False
+        whole = extent(self.inner) == (0, self.inner.size - 1) and self.inner.size % self.outer.block == 0
+        return whole and is_injective(self.inner)
 
     def __len__(self) -> int:
         """The rank."""
@@ -136,12 +152,17 @@ class ComposedLayout:
             LayoutIndexError, LayoutError: as a Layout.
         """
         crd = coordinates[0] if len(coordinates) == 1 else coordinates
+        if not isinstance(crd, int | np.ndarray):
+            limit_nesting(crd, "a coordinate")
         if not isinstance(crd, int | np.ndarray) and has_underscore(crd):
             if isinstance(self.inner, Layout):
                 kept, start = slice_and_offset(crd, self.inner)
                 return ComposedLayout(self.outer, self.offset + start, kept)
             return ComposedLayout(self.outer, self.offset, self.inner(crd))
-        return self.outer(self.offset + self.inner(crd))
+        inside = self.inner(crd)
+        if isinstance(inside, np.ndarray) and reach_of(inside) + abs(self.offset) > MAX_INT64:
+            inside = inside.astype(object)
+        return self.outer(self.offset + inside)
 
     def offsets(self) -> NDArray[np.int64]:
         """The offsets of all coordinates in colexicographic order; see `offsets`."""
@@ -150,9 +171,20 @@ class ComposedLayout:
         if not -MAX_INT64 <= low + self.offset <= high + self.offset <= MAX_INT64:
             raise LayoutError(f"an offset of {str(self)[:80]} passes 64 bits\n  use smaller ones")
         out: NDArray[np.int64] = self.outer(table + self.offset)
+        if out.dtype == object:
+            raise LayoutError(f"an offset of {str(self)[:80]} passes 64 bits\n  use smaller ones")
         return out
 
     def __str__(self) -> str:
         """CuTe's text, A o offset o B."""
         outer = f"[{self.outer}]" if isinstance(self.outer, ComposedLayout) else str(self.outer)
         return f"{outer} o {self.offset} o {self.inner}"
+
+
+@lru_cache(maxsize=256)
+def _cosize(composed: ComposedLayout) -> int:
+    """Of a table, where no argument tells; kept, for a table takes long."""
+    if composed.is_compact:
+        return composed.size
+    table = composed.offsets()
+    return int(table.max()) - int(table.min()) + 1 if table.size else 0

@@ -10,12 +10,13 @@ INT may begin with '_', as CuTe marks what is known when compiling: _4, _-1.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from codegen.errors import LayoutError
-from tilejit.layout.cute.int_tuple import MAX_DEPTH, congruent
+from tilejit.layout.cute.int_tuple import MAX_DEPTH, congruent, limit_nesting
 from tilejit.layout.cute.layout import Layout
-from tilejit.layout.cute.slicing import Underscore, _, has_underscore
+from tilejit.layout.cute.slicing import Underscore, _, has_underscore, is_underscore
 from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.layout.tokens import MAX_TEXT, Token, mistake, small_int
 
@@ -34,12 +35,33 @@ class Tiler(tuple[Any, ...]):
 
     __slots__ = ()
 
+    def __new__(cls, parts: Iterable[Any] = ()) -> Tiler:
+        """Take the parts, one a mode.
+
+        Raises:
+            LayoutError: they nest too deep.
+            TypeError: a part is nothing that tiles.
+        """
+        out = super().__new__(cls, parts)
+        limit_nesting(out, "a tiler")
+        _check_tilers(out)
+        return out
+
     def __str__(self) -> str:
         """Its modes between angle brackets."""
         return f"<{','.join(str(Tiler(part)) if isinstance(part, tuple) else str(part) for part in self)}>"
 
     def __repr__(self) -> str:
         return f"Tiler({tuple(self)!r})"
+
+
+def _check_tilers(parts: Iterable[Any]) -> None:
+    """Raise TypeError unless all are layouts, sizes, tuples of them, or `_`."""
+    for part in parts:
+        if isinstance(part, tuple | list):
+            _check_tilers(part)
+        elif not (isinstance(part, Layout) or is_underscore(part) or hasattr(part, "__index__")):
+            raise TypeError(f"a tiler is made of layouts, sizes and `_`, not of {type(part).__name__}")
 
 
 def parse(text: str) -> Any:

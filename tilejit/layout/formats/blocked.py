@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from codegen.errors import LayoutError
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.dtypes import PrimitiveType
@@ -168,10 +170,13 @@ def tag_format(tag: str, description: str | None = None, example: tuple[Dims, st
     def build(dims: Dims, element: Element) -> Blocking:
         return parsed.blocking(dims)
 
-    small = dict.fromkeys(parsed.dims, 4)
-    for size, letter in parsed.blocks:
-        small[letter] *= size
-    dims = tuple(small[letter] // 2 for letter in parsed.dims)
+    blocked = {letter: prod(n for n, name in parsed.blocks if name == letter) for _, letter in parsed.blocks}
+    plain = [letter for letter in parsed.dims if letter not in blocked]
+    # A picture shows two dimensions of more than one index: those with blocks, or the last without.
+    small = dict.fromkeys(parsed.dims, 1 if blocked else 2) | {d: 2 * n for d, n in blocked.items()}
+    if len(blocked) == 1 and plain:
+        small[plain[-1]] = 4
+    dims = tuple(small[letter] for letter in parsed.dims)
     what = description or f"oneDNN's tag, dimensions {' '.join(parsed.dims)}"
     return Format(tag, what, build, (), example or (dims, "f32"))
 
@@ -185,17 +190,17 @@ FORMATS = (
         ("tile", "face"),
         ((64, 64), _HALF),
     ),
-    tag_format("nChw16c", "oneDNN: channels in blocks of 16, array N C H W", ((1, 32, 4, 4), "f32")),
-    tag_format("nChw8c", "oneDNN: channels in blocks of 8, array N C H W", ((1, 16, 4, 4), "f32")),
+    tag_format("nChw16c", "oneDNN: channels in blocks of 16, array N C H W", ((1, 32, 1, 4), "f32")),
+    tag_format("nChw8c", "oneDNN: channels in blocks of 8, array N C H W", ((1, 16, 1, 4), "f32")),
     Format(
         "NC1HWC0",
         "Ascend: channels in blocks of c0 (16-bit: 16, 8-bit: 32), array N C H W",
         _nc1hwc0,
         ("c0",),
-        ((1, 32, 4, 4), "f16"),
+        ((1, 32, 1, 4), "f16"),
     ),
-    tag_format("OIhw16i16o", "oneDNN: weights in blocks of 16 x 16, array O I H W", ((32, 32, 1, 1), "f32")),
-    tag_format("OIhw4i16o4i", "oneDNN: int8 weights, array O I H W", ((32, 32, 1, 1), _BYTE)),
+    tag_format("OIhw16i16o", "oneDNN: weights in blocks of 16 x 16, array O I H W", ((16, 16, 1, 1), "f32")),
+    tag_format("OIhw4i16o4i", "oneDNN: int8 weights, array O I H W", ((16, 16, 1, 1), _BYTE)),
     Format(
         "vnni",
         "VNNI: rows of K side by side, as many as share 32 bits, array K N",

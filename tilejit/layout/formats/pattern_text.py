@@ -2,6 +2,7 @@
 
 pattern := item* "->" target* size*
 item    := NAME | "1" | "..." | "(" (NAME | "1")* ")"        one a dimension of the array
+NAME    := letters, digits and _, no digit first; not a keyword of the calls (`reserved.py`)
 target  := NAME | "1" | "..." | "(" target* ")"              the order of memory, the most major first
 size    := "," NAME "=" INT
 """
@@ -14,6 +15,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from tilejit.layout.formats.pattern import Group, Pattern, cut
+from tilejit.layout.formats.reserved import reserved_mistake
 from tilejit.layout.tokens import MAX_TEXT, Token, mistake, small_int
 
 _TOKEN = re.compile(
@@ -123,6 +125,9 @@ class _Reader:
             self.fail(f"{cause}: {self.found()}", mend)
         if token.text in seen:
             self.fail(f"{cut(token.text)} stands twice left of ->", "give each axis a name of its own")
+        wrong = reserved_mistake(token.text, "an axis")
+        if wrong:
+            self.fail(*wrong)
         if len(seen) == MAX_AXES:
             self.fail(f"the pattern has more than {MAX_AXES} axes", "use fewer")
         seen.add(token.text)

@@ -11,10 +11,13 @@ from codegen.errors import LayoutError
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
 from tilejit.layout.formats import blocked, tpu
 from tilejit.layout.formats.format import Dims, Format, keywords_of
+from tilejit.layout.formats.reserved import refuse_reserved
 from tilejit.layout.formats.tags import is_tag, parse_tag
 from tilejit.layout.tokens import MAX_TEXT, mistake, small_int
 
 MAX_NAME = 64
+SHOWN = 6
+"""Formats that a message names."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*", re.ASCII)
 _PARAMETER = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*([0-9]+)\s*", re.ASCII)
 _FORMATS: dict[str, Format] = {row.name: row for row in (*tpu.FORMATS, *blocked.FORMATS)}
@@ -34,7 +37,8 @@ def register_format(name: str, function: Callable[..., object], description: str
     description: one line, the first of the function's docstring if not given.
 
     Raises:
-        LayoutError: the name is taken, is a tag of oneDNN's or a dtype, or is no plain word.
+        LayoutError: the name is taken, is a tag of oneDNN's or a dtype, or is no plain word; or a parameter
+            has the name of a keyword of the calls, such as threads.
         TypeError: the name is no str, or the function cannot be called with dims and dtype.
     """
     if not isinstance(name, str):
@@ -44,7 +48,7 @@ def register_format(name: str, function: Callable[..., object], description: str
             f"{_cut(name)!r} cannot be a format's name\n"
             f"  begin with a letter and go on with letters, digits, - _ and . up to {MAX_NAME}"
         )
-    if name in _FORMATS or is_tag(name):
+    if name in _FORMATS or _spells_a_tag(name):
         kind = "a format" if name in _FORMATS else "a tag of oneDNN's"
         raise LayoutError(f"{kind} named {name!r} is there already\n  choose another name")
     if name.lower() in PRIMITIVE_TYPES:
@@ -52,6 +56,8 @@ def register_format(name: str, function: Callable[..., object], description: str
     if description is not None and not isinstance(description, str):
         raise TypeError(f"a description is a str, not {type(description).__name__}")
     parameters = keywords_of(function)
+    for parameter in parameters or ():
+        refuse_reserved(parameter, f"a parameter of the format {name!r}")
     lines = (function.__doc__ if description is None else description) or ""
     text = next((line.strip() for line in lines.splitlines() if line.strip()), "")
 
@@ -110,11 +116,12 @@ def find_format(name: str) -> Format:
     lowered = name[:MAX_NAME].lower()
     names = {known.lower(): known for known in _FORMATS}
     close = difflib.get_close_matches(lowered.replace(" ", "-"), names, n=1, cutoff=0.4)
-    known = ", ".join(list(_FORMATS)[:12])
+    some = ", ".join(list(_FORMATS)[:SHOWN])
     mend = (
         f"write {names[close[0]]!r}"
         if close
-        else f"write one of {known}, or a layout such as {{1,0:T(8,128)}}"
+        else f"write one of {some} and {len(_FORMATS) - SHOWN} more, which tilejit.formats() lists, "
+        "or a layout such as {1,0:T(8,128)}"
     )
     raise LayoutError(f"there is no format {_cut(name)!r}\n  {mend}")
 
@@ -140,6 +147,17 @@ def read_call(text: str) -> tuple[str, dict[str, int]]:
         given[match[1]] = value
         at += len(part) + 1
     return name.strip(), given
+
+
+def _spells_a_tag(name: str) -> bool:
+    """Whether a name is a tag without a mistake."""
+    if not is_tag(name):
+        return False
+    try:
+        parse_tag(name)
+    except LayoutError:
+        return False
+    return True
 
 
 def _cut(name: str) -> str:

@@ -1,0 +1,217 @@
+"""Arguments of any width, out of range, nested without end or of other types: exact answers, or one error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.cute import brute, draw
+from tests.strategies import picker
+from tilejit import LayoutError, LayoutIndexError, cute
+from tilejit.cute import Layout, Swizzle, _, parse
+
+DEEP: Any = 2
+for _level in range(2000):
+    DEEP = (DEEP,)
+
+
+@pytest.mark.parametrize(
+    ("swizzle", "offsets"),
+    [
+        (Swizzle(3, 3, -3), np.array([32], np.uint8)),
+        (Swizzle(1, 6, -1), np.array([64], np.int8)),
+        (Swizzle(3, 4, 3), np.arange(8, dtype=np.uint8)),
+        (Swizzle(3, 4, 3), np.array([[2**63 + 128]], np.uint64)),
+        (Swizzle(1, 61, 1), np.array([2**62])),
+        (Swizzle(2, 1, 2), np.array([2**70 + 8], object)),
+    ],
+)
+def test_swizzles_do_not_wrap(swizzle: Swizzle, offsets: Any) -> None:
+    assert (
+        swizzle(offsets).tolist()
+        == np.vectorize(lambda k: swizzle(int(k)), otypes=[object])(offsets).tolist()
+    )
+
+
+def test_swizzles_of_no_integers() -> None:
+    for wrong in (np.array([1.0]), np.array([True]), "1"):
+        with pytest.raises(TypeError):
+            Swizzle(1, 0, 1)(wrong)
+    with pytest.raises(LayoutIndexError):
+        Swizzle(1, 0, 1)(np.array([-1]))
+
+
+@pytest.mark.parametrize(
+    ("layout", "coordinates"),
+    [
+        (Layout((100, 100), (2**61, 1)), [np.array([99])]),
+        (Layout(4, 1), [np.array([2**64 - 1], np.uint64)]),
+        (Layout((4, 4), (2**62, 2**62)), [np.array([1, 3]), np.array([1, 0])]),
+        (Layout((4, 4), (2**62, -(2**62))), [np.array([3, 3]), 3]),
+        (Layout((200, 2), (1, 300)), [np.array([199], np.uint8), np.array([1], np.int8)]),
+    ],
+)
+def test_offsets_of_arrays_do_not_wrap(layout: Layout, coordinates: list[Any]) -> None:
+    found = layout(*coordinates)
+    rows = np.broadcast_arrays(*coordinates)
+    wanted = [layout(*(int(c) for c in row)) for row in zip(*rows, strict=True)]
+    assert found.tolist() == wanted
+    composed = cute.ComposedLayout(layout, 2**62, Layout(3, 2**62))
+    assert composed(np.array([2])).tolist() == [composed(2)]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: cute.local_tile(Layout((4, 8)), (2, 4), (5, 0)),
+        lambda: cute.local_tile(Layout((4, 8)), (2, 4), (0, -1)),
+        lambda: cute.local_tile(Layout((4, 8)), (2, 4), 4),
+        lambda: cute.local_partition(Layout((8, 8)), Layout((2, 4)), 9),
+        lambda: cute.local_partition(Layout((8, 8)), Layout((2, 4), (3, 7)), 5),
+        lambda: cute.idx2crd(7, (2, 3), (3, 1)),
+        lambda: cute.slice_((-1, 3), Layout((4, 8))),
+        lambda: cute.dice((-1, _), Layout((4, 8))),
+    ],
+)
+def test_places_that_there_are_not(ask: Callable[[], Any]) -> None:
+    with pytest.raises(LayoutIndexError):
+        ask()
+
+
+def test_threads_of_any_layout() -> None:
+    """Each thread that some coordinate has is found, by division or not; the smallest such coordinate."""
+    block = Layout((12, 12))
+    for threads in (
+        parse("(2,4):(3,7)"),
+        parse("(3,3):(2,3)"),
+        parse("((2,2),3):((1,6),2)"),
+        parse("(2,3):(0,1)"),
+    ):
+        sizes = cute.product_each(threads.shape)
+        for index in cute.offsets(threads).tolist():
+            _mine, begin = cute.local_partition(block, threads, index)
+            assert threads(begin % 12, begin // 12) == index
+            assert begin % 12 < sizes[0]
+    with pytest.raises(LayoutIndexError, match="no thread 1"):
+        cute.local_partition(block, parse("(2,4):(3,7)"), 1)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: cute.product(DEEP),
+        lambda: cute.crd2idx(DEEP, 2),
+        lambda: cute.crd2idx(1, DEEP),
+        lambda: cute.idx2crd(0, DEEP),
+        lambda: cute.crd2crd(0, DEEP, 2),
+        lambda: cute.composition(Layout(4), DEEP),
+        lambda: cute.coalesce(Layout(4), DEEP),
+        lambda: cute.filter(Layout(4), DEEP),
+        lambda: cute.congruent(DEEP, DEEP),
+        lambda: cute.compatible(DEEP, DEEP),
+        lambda: cute.weakly_congruent(DEEP, DEEP),
+        lambda: cute.inner_product(DEEP, DEEP),
+        lambda: cute.shape_div(DEEP, 2),
+        lambda: cute.elem_scale(DEEP, DEEP),
+        lambda: cute.prefix_product(DEEP),
+        lambda: cute.suffix_product(DEEP),
+        lambda: cute.slice_(DEEP, Layout(4)),
+        lambda: cute.domain_offset(DEEP, Layout(4)),
+        lambda: cute.local_tile(Layout(4), DEEP, 0),
+        lambda: cute.local_tile(Layout(4), 2, DEEP),
+        lambda: cute.logical_divide(Layout(4), DEEP),
+        lambda: cute.logical_product(Layout(4), DEEP),
+        lambda: cute.zipped_divide(Layout(4), DEEP),
+        lambda: cute.recognise([1], DEEP),
+        lambda: cute.Tiler(DEEP),
+        lambda: Layout(4)(DEEP),
+        lambda: parse("Sw<1,0,1> o 0 o 4:1")(DEEP),
+    ],
+)
+def test_nesting_without_end(ask: Callable[[], Any]) -> None:
+    with pytest.raises(LayoutError, match="deep"):
+        ask()
+
+
+@pytest.mark.parametrize(
+    ("ask", "text"),
+    [
+        (lambda: cute.crd2idx((1, 2), (2, 3), 5), "does not nest"),
+        (lambda: cute.crd2idx((1, 2), (2, 3), (1, 2, 3)), "does not nest"),
+        (lambda: cute.crd2idx(5, (2, 3), (1,)), "does not nest"),
+        (lambda: cute.idx2crd(5, (2, 3), (3, -1)), "a stride is -1"),
+        (lambda: cute.local_tile(Layout((4, 8)), (2, 4), (1, 0), proj=(1,)), "proj has 1 parts"),
+        (lambda: cute.local_partition(Layout((8, 8)), Layout((2, 4)), 3, proj=(1,)), "proj has 1 parts"),
+        (lambda: Layout((4, 4), (1, 4))(np.arange(4), np.arange(3)), "do not broadcast"),
+        (lambda: cute.append(Layout(4), Layout(2), 10**9), "too large"),
+        (lambda: cute.prepend(Layout(4), Layout(2), 10**9), "too large"),
+        (lambda: cute.prefix_product((2, 3), (1,)), "give one integer"),  # type: ignore[arg-type]
+        (lambda: cute.suffix_product((2, 3), (1,)), "give one integer"),  # type: ignore[arg-type]
+        (
+            lambda: cute.complement(Layout((2,) * 2000, tuple(range(1, 2001))), 100),
+            "its size is a number of 2001",
+        ),
+    ],
+)
+def test_refusals(ask: Callable[[], Any], text: str) -> None:
+    with pytest.raises(LayoutError, match=text):
+        ask()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: cute.prefix_product((2, 3), "a"),  # type: ignore[arg-type]
+        lambda: cute.product(None),
+        lambda: cute.product("ab"),
+        lambda: cute.coalesce(Layout((2, 4), (1, 2)), "a"),
+        lambda: cute.filter(Layout((2, 4), (1, 2)), "a"),
+        lambda: cute.Tiler(("a",)),
+        lambda: cute.Tiler((1, (2, 1.5))),
+        lambda: cute.local_partition(Layout((8, 8)), (2, 4), 3),  # type: ignore[arg-type]
+        lambda: cute.local_tile(Layout((4, 8)), (2, 4), (1, 0), proj=1),
+        lambda: cute.select(Layout((4, 8, 2)), (0, 2)),  # type: ignore[arg-type]
+        lambda: cute.slice_(("a", _), Layout((4, 8))),
+        lambda: cute.append(Layout(4), 3),  # type: ignore[arg-type]
+        lambda: cute.is_injective(4),  # type: ignore[arg-type]
+    ],
+)
+def test_other_types(ask: Callable[[], Any]) -> None:
+    with pytest.raises(TypeError):
+        ask()
+
+
+@pytest.mark.parametrize("number", range(300))
+def test_injective_as_a_table_says(number: int) -> None:
+    a = draw.layout(picker(np.random.default_rng(number)), signed=True)
+    table = brute.table(brute.modes_of(a))
+    assert cute.is_injective(a) == (len(set(table)) == len(table))
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("(134217728,2):(2,3)", True),
+        ("(134217728,3):(2,3)", False),
+        ("(1099511627776,2,4):(6,9,14)", False),
+        ("(1099511627776,2,3):(6,9,14)", True),
+        ("(4,4,4,4,4,1099511627776):(1,7,30,51,77,3)", False),
+        ("Sw<3,4,3> o 0 o (1048576,1048576):(1048576,1)", True),
+        ("Sw<3,4,3> o 0 o (1048576,1048576):(1048576,0)", False),
+        ("(1048576,1048576):(1,2097152) o 0 o (1048576,1048576):(1048576,1)", True),
+    ],
+)
+def test_injective_without_a_table(text: str, answer: bool) -> None:
+    assert cute.is_injective(parse(text)) == answer
+
+
+def test_cosize_of_composed_layouts() -> None:
+    swizzled = parse("Sw<3,4,3> o 0 o (8,64):(64,1)")
+    assert cute.cosize(swizzled) == swizzled.cosize == cute.coshape(swizzled) == 512
+    assert cute.cosize(parse("Sw<1,0,1> o 0 o 3:1")) == 4
+    large = parse("Sw<3,4,3> o 0 o (1048576,1048576):(1048576,1)")
+    assert large.cosize == 1 << 40
+    assert cute.is_bijective(large)

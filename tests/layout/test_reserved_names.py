@@ -1,0 +1,86 @@
+"""Axes of patterns and parameters of formats have no names that calls keep for themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from inspect import Parameter, signature
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tilejit.interop import npy, safetensors
+from tilejit.layout.as_layout import recipe_of
+from tilejit.layout.formats import registry
+from tilejit.layout.formats.reserved import ELEMENT_SIZE, RESERVED
+
+X = np.arange(40 * 6, dtype=np.float32).reshape(40, 6)
+CALLS: tuple[Callable[..., Any], ...] = (
+    *(tj.pack, tj.unpack, tj.relayout, tj.explain, tj.as_layout, tj.named_format, tj.TiledArray.from_buffer),
+    *(recipe_of, npy.pack_file, npy.relayout_file, safetensors.plan_pack, safetensors.plan_relayout),
+)
+
+
+@pytest.fixture(autouse=True)
+def _only_here() -> Iterator[None]:
+    known = dict(registry._FORMATS)
+    yield
+    registry._FORMATS.clear()
+    registry._FORMATS.update(known)
+
+
+def test_the_names_are_those_of_the_calls() -> None:
+    kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    taken = {p.name for call in CALLS for p in signature(call).parameters.values() if p.kind in kinds}
+    assert taken == set(RESERVED)
+
+
+@pytest.mark.parametrize("name", [*RESERVED, ELEMENT_SIZE])
+def test_axes(name: str) -> None:
+    pattern = f"({name} b) n -> b {name} n"
+    with pytest.raises(tj.LayoutError, match=f"an axis is named {name}, .*\n.*\n.*\n.*choose another"):
+        tj.as_layout(f"{pattern}, b=10", dims=X.shape, dtype="f32")
+
+
+def test_no_size_is_taken_for_something_else() -> None:
+    pattern = "(threads b) n -> b threads n"
+    t = tj.pack(X, "{1,0}")
+    for call in (
+        lambda: tj.pack(X, pattern, threads=4, b=10),
+        lambda: tj.relayout(t, pattern, threads=4, b=10),
+        lambda: tj.unpack(t, pattern, threads=4, b=10),
+        lambda: tj.explain(X, pattern, threads=4, b=10),
+    ):
+        with pytest.raises(tj.LayoutError, match="named threads"):
+            call()
+
+
+@pytest.mark.parametrize("name", ["x", "t", "src", "dst", "buffer", "name", "source", "target"])
+def test_names_of_places_are_free(name: str) -> None:
+    """What comes by place leaks no name: the axes t and x are common."""
+    pattern, sizes = f"({name} b) n -> b {name} n", {name: 4, "b": 10}
+    want = X.reshape(4, 10, 6).swapaxes(0, 1).ravel()
+    t = tj.pack(X, pattern, **sizes)
+    assert (t.buffer == want).all()
+    assert (tj.relayout(tj.pack(X, "{1,0}"), pattern, **sizes).buffer == want).all()
+    assert (tj.unpack(t, pattern, **sizes) == X).all()
+    again = tj.TiledArray.from_buffer(want, pattern, dims=X.shape, dtype="f32", **sizes)
+    assert (again.numpy() == X).all()
+    assert tj.explain(X, pattern, **sizes).nest == tj.explain(X, t.spec).nest
+
+
+@pytest.mark.parametrize("name", [n for n in RESERVED if n not in ("dims", "dtype")])
+def test_parameters_of_formats(name: str) -> None:
+    functions: dict[str, Any] = {}
+    exec(f"def f(dims, dtype, *, {name}=3): return '{{1,0}}'", functions)
+    with pytest.raises(tj.LayoutError, match=f"'mine' is named {name}"):
+        tj.register_format("mine", functions["f"])
+    assert "mine" not in tj.formats()
+
+
+def test_a_format_may_have_a_width_of_its_own() -> None:
+    tj.register_format(
+        "mine", lambda dims, dtype, element_size_in_bits=0: f"{{1,0:E({element_size_in_bits})}}"
+    )
+    assert str(tj.as_layout("mine", dims=(2, 4), dtype="s4", element_size_in_bits=4).layout) == "{1,0:E(4)}"

@@ -1,0 +1,73 @@
+"""README.md: its Python runs as it stands and gives what its comments say; its map names every module."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tilejit
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+MAP = TEXT[TEXT.index("| stage | file |") : TEXT.index("`codegen` knows no XLA")]
+
+
+def comment(source: str, node: ast.stmt) -> str:
+    """What stands behind a statement's last line."""
+    return source.splitlines()[(node.end_lineno or 1) - 1].partition("  # ")[2]
+
+
+def test_the_blocks_run_in_order() -> None:
+    """Values and errors stand in comments; other comments are prose."""
+    names: dict[str, Any] = {}
+    values = errors = 0
+    for source in BLOCKS:
+        for node in ast.parse(source).body:
+            said = comment(source, node)
+            if said.startswith("LayoutError: "):
+                with pytest.raises(tilejit.LayoutError) as caught:
+                    exec(compile(ast.Module([node], []), "README.md", "exec"), names)
+                assert said.removeprefix("LayoutError: ") in str(caught.value)
+                errors += 1
+            elif isinstance(node, ast.Expr):
+                value = eval(compile(ast.Expression(node.value), "README.md", "eval"), names)
+                if re.match(r"[0-9(\[]", said):
+                    assert said.partition(";")[0] in (str(value), str(value)[1:-1])
+                    values += 1
+            else:
+                exec(compile(ast.Module([node], []), "README.md", "exec"), names)
+    assert len(BLOCKS) == 2
+    assert (values, errors) == (7, 1)
+
+
+def modules() -> list[str]:
+    paths = [p.relative_to(ROOT) for name in ("tilejit", "codegen") for p in (ROOT / name).rglob("*.py")]
+    return sorted(str(p) for p in paths if p.name != "__init__.py")
+
+
+def names_of_the_map() -> list[str]:
+    """Files, whole or by their ends, and folders with a slash behind."""
+    return [name for name in re.findall(r"`([^`\s]+)`", MAP) if name.endswith((".py", "/"))]
+
+
+@pytest.mark.parametrize("module", modules())
+def test_every_module_is_named_or_its_folder_is(module: str) -> None:
+    assert any(
+        module.startswith(name) if name.endswith("/") else f"/{module}".endswith(f"/{name}")
+        for name in names_of_the_map()
+    )
+
+
+@pytest.mark.parametrize("name", names_of_the_map())
+def test_what_the_map_names_is_there(name: str) -> None:
+    assert "/" in name or name.endswith(".py")
+    if name.endswith("/"):
+        assert (ROOT / name).is_dir()
+        assert name.count("/") > 1, "a whole package says nothing"
+    else:
+        assert any(f"/{module}".endswith(f"/{name}") for module in modules())

@@ -1,0 +1,84 @@
+"""Whether a layout meets an offset twice: by its strides, by differences of few coordinates, last by a table.
+
+Coordinates c and c' meet where x = c - c' has sum(x[k] * stride[k]) = 0 with |x[k]| < size[k]. A mode whose
+stride passes all smaller ones, or that comes back to the lattice of all others only past its size, has x = 0.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate, combinations
+from math import gcd, prod
+
+import numpy as np
+
+from tilejit.layout.cute.layout import Layout, offsets, trusted
+from tilejit.layout.cute.modes import flat_modes
+
+MAX_PAIRED = 200
+MAX_DIFFERENCES = 1 << 22
+Mode = tuple[int, int]
+"""The stride, without its sign, and the size."""
+
+
+def is_injective(layout: Layout) -> bool:
+    """Whether no two coordinates of a Layout have one offset; see `questions.is_injective`."""
+    modes = sorted((abs(step), size) for size, step in flat_modes(layout) if size != 1)
+    if not modes or any(size == 0 for _, size in modes):
+        return True
+    core = _core(modes)
+    if not core:
+        return True
+    reach = sum(step * (size - 1) for step, size in core)
+    if reach + 1 < prod(size for _, size in core) or len({step for step, _ in core}) < len(core):
+        return False
+    if len(core) <= MAX_PAIRED and any(_meet(a, b) for a, b in combinations(core, 2)):
+        return False
+    if len(core) == 2:
+        return True
+    core.sort(key=lambda mode: mode[1])
+    if prod(2 * size - 1 for _, size in core[:-1]) <= MAX_DIFFERENCES:
+        return not _met_by_last(core, reach)
+    table = offsets(trusted(tuple(size for _, size in core), tuple(step for step, _ in core)))
+    return np.unique(table).size == table.size
+
+
+def _core(modes: list[Mode]) -> list[Mode]:
+    """Modes that may have a part in a meeting.
+
+    (2, 4), (3, 4), (1000, 5) -> (2, 4), (3, 4)
+    """
+    count = len(modes) + 1
+    while len(modes) < count:
+        count = len(modes)
+        reaches = list(accumulate((step * (size - 1) for step, size in modes), initial=0))
+        while modes and modes[-1][0] > reaches[len(modes) - 1]:
+            modes = modes[:-1]
+        strides = [step for step, _ in modes]
+        before = list(accumulate(strides, gcd, initial=0))
+        behind = list(accumulate(reversed(strides), gcd, initial=0))[::-1]
+        modes = [mode for k, mode in enumerate(modes) if not _apart(mode, gcd(before[k], behind[k + 1]))]
+    return modes
+
+
+def _apart(mode: Mode, lattice: int) -> bool:
+    """Whether no multiple of the stride within the size is on the lattice, but 0."""
+    step, size = mode
+    return step > 0 and (lattice == 0 or lattice // gcd(lattice, step) >= size)
+
+
+def _meet(a: Mode, b: Mode) -> bool:
+    """Whether some c * a is some c' * b."""
+    common = gcd(a[0], b[0])
+    return common == 0 or (b[0] // common < a[1] and a[0] // common < b[1])
+
+
+def _met_by_last(core: list[Mode], reach: int) -> bool:
+    """Whether differences of all modes but the last are a multiple of its stride within its size."""
+    kind = np.int64 if reach < 1 << 61 else object
+    sums = np.zeros(1, kind)
+    for step, size in core[:-1]:
+        sums = (np.arange(1 - size, size).astype(kind)[:, None] * step + sums).reshape(-1)
+    step, size = core[-1]
+    met = (sums % step == 0) & (abs(sums) // step < size)
+    met[sums.size // 2] = False  # no difference at all
+    return bool(met.any())
