@@ -43,9 +43,11 @@ BITWISE = (MASK, *INTEGERS)
 
 
 def _arithmetic(name: str, flags: tuple[str, ...] = ()) -> Emit:
-    """add, sub or mul."""
+    """add, sub or mul; of truth values "or" and "and", as in NumPy, which does not subtract them."""
 
     def emit(builder: Any, dtype: str, a: Any, b: Any) -> Any:
+        if dtype == MASK:
+            return builder.or_(a, b) if name == "add" else builder.and_(a, b)
         if dtype in FLOATS:
             return getattr(builder, f"f{name}")(a, b, flags=flags)
         return getattr(builder, name)(a, b)
@@ -133,8 +135,8 @@ def _multiplied_and_added(builder: Any, dtype: str, a: Any, b: Any, c: Any) -> A
 COMBINE: dict[str, tuple[Emit, tuple[str, ...]]] = {
     "add": (_arithmetic("add"), NUMBERS),
     "mul": (_arithmetic("mul"), NUMBERS),
-    "min": (extreme("<="), NUMBERS),
-    "max": (extreme(">="), NUMBERS),
+    "min": (extreme("<="), EVERY),
+    "max": (extreme(">="), EVERY),
     "and": (_bitwise("and_"), BITWISE),
     "or": (_bitwise("or_"), BITWISE),
     "xor": (_bitwise("xor"), BITWISE),
@@ -189,9 +191,9 @@ def _select() -> Any:
 
 
 OPERATORS: tuple[tuple[Any, int, Emit, tuple[str, ...], bool], ...] = (
-    (operator.add, 2, _arithmetic("add"), NUMBERS, False),
+    (operator.add, 2, _arithmetic("add"), EVERY, False),
     (operator.sub, 2, _arithmetic("sub"), NUMBERS, False),
-    (operator.mul, 2, _arithmetic("mul"), NUMBERS, False),
+    (operator.mul, 2, _arithmetic("mul"), EVERY, False),
     (operator.truediv, 2, _divided, FLOATS, False),
     (operator.and_, 2, _bitwise("and_"), BITWISE, False),
     (operator.or_, 2, _bitwise("or_"), BITWISE, False),
@@ -213,12 +215,12 @@ for _symbol, _arity, _emit, _accepts, _mask in OPERATORS:
         define_operator(_each, _arity, _emit, _accepts, mask=_mask)
 
 FUNCTIONS: dict[str, tuple[int, Emit, tuple[str, ...]]] = {
-    "minimum": (2, extreme("<="), NUMBERS),
-    "maximum": (2, extreme(">="), NUMBERS),
+    "minimum": (2, extreme("<="), EVERY),
+    "maximum": (2, extreme(">="), EVERY),
     "floordiv": (2, floor_divided, NUMBERS),
     "modulo": (2, modulo, NUMBERS),
     "fmod": (2, _remainder, FLOATS),
-    "abs": (1, _absolute, NUMBERS),
+    "abs": (1, _absolute, EVERY),
     "sqrt": (1, _plain("llvm.sqrt"), FLOATS),
     "floor": (1, _plain("llvm.floor"), FLOATS),
     "ceil": (1, _plain("llvm.ceil"), FLOATS),

@@ -74,9 +74,9 @@ def _halved(function: Any) -> Any:
 
 
 OPERATIONS = (
-    Operation("x + y", np.add, NUMBERS),
+    Operation("x + y", np.add, EVERY),
     Operation("x - y", np.subtract, NUMBERS),
-    Operation("x * y", np.multiply, NUMBERS),
+    Operation("x * y", np.multiply, EVERY),
     Operation("x / y", np.divide, FLOATS),
     Operation("x & y", np.bitwise_and, BITWISE),
     Operation("x | y", np.bitwise_or, BITWISE),
@@ -91,12 +91,12 @@ OPERATIONS = (
     Operation("x <= y", np.less_equal, EVERY),
     Operation("x > y", np.greater, EVERY),
     Operation("x >= y", np.greater_equal, EVERY),
-    Operation("minimum(x, y)", np.minimum, NUMBERS),
-    Operation("maximum(x, y)", np.maximum, NUMBERS),
+    Operation("minimum(x, y)", np.minimum, EVERY),
+    Operation("maximum(x, y)", np.maximum, EVERY),
     Operation("floordiv(x, y)", np.floor_divide, NUMBERS),
     Operation("modulo(x, y)", np.remainder, NUMBERS),
     Operation("fmod(x, y)", np.fmod, FLOATS),
-    Operation("abs(x)", _first(np.abs), NUMBERS),
+    Operation("abs(x)", _first(np.abs), EVERY),
     Operation("sqrt(x)", _first(np.sqrt), FLOATS),
     Operation("floor(x)", _first(np.floor), FLOATS),
     Operation("ceil(x)", _first(np.ceil), FLOATS),
@@ -116,8 +116,8 @@ OPERATIONS = (
 REDUCTIONS = (
     Operation("reduce_add(x)", _halved(np.add), NUMBERS, whole=True),
     Operation("reduce_mul(x)", _halved(np.multiply), NUMBERS, whole=True),
-    Operation("reduce_min(x)", _halved(np.minimum), NUMBERS, whole=True),
-    Operation("reduce_max(x)", _halved(np.maximum), NUMBERS, whole=True),
+    Operation("reduce_min(x)", _halved(np.minimum), EVERY, whole=True),
+    Operation("reduce_max(x)", _halved(np.maximum), EVERY, whole=True),
     Operation("reduce_and(x)", _halved(np.bitwise_and), BITWISE, whole=True),
     Operation("reduce_or(x)", _halved(np.bitwise_or), BITWISE, whole=True),
     Operation("reduce_xor(x)", _halved(np.bitwise_xor), BITWISE, whole=True),
@@ -416,6 +416,26 @@ def test_fast_forms_know_nan() -> None:
             assert (np.isnan(got) == np.isnan(wanted)).all(), op
             close = np.isclose(got[finite], wanted[finite], rtol=1e-6, atol=np.abs(y[finite]) * 1e-6)
             assert close.all(), (op, x[finite][~close], y[finite][~close])
+
+
+def test_negative_powers() -> None:
+    """NumPy refuses them; here they are 0. Large ones wrap."""
+    x, y = np.arange(-8, 8), np.array([-1, 0, 1, 2, 63, 64, 65, 1 << 62] * 2)
+    (got,) = computed([Operation("pow(x, y)", np.add, ())], "i64", 16, x, y)
+    wanted = [0 if e < 0 else pow(int(b), int(e), 1 << 64) for b, e in zip(x, y, strict=True)]
+    assert got.view(np.uint64).tolist() == wanted
+
+
+def test_numbers_are_single_lanes() -> None:
+    """Functions take Numba's own numbers too, and give them back."""
+    out = np.zeros(5)
+    kernel(
+        "    x = end * 0.5\n    y = select(x > 2.0, maximum(x, 7.5), x)\n"
+        "    store_f64x1(dst, sqrt(y * 8.0 + 4.0))\n    store_f64x1(dst + 8, exp(x - 2.5) + pow(x, 2.0))\n"
+        "    store_f64x1(dst + 16, cast_f64x1(floordiv(begin, 3) + modulo(begin, 5)))\n"
+        "    store_f64x1(dst + 24, abs(-y))\n    store_f64x1(dst + 32, reduce_add(splat_f64x8(x)))\n"
+    )(0, out.ctypes.data, 0, -7, 5)
+    assert out.tolist() == [8.0, 7.25, 0.0, 7.5, 20.0]
 
 
 def test_in_place_operators() -> None:
