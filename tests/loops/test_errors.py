@@ -1,5 +1,5 @@
 # ruff: noqa: F821, F841, N803
-"""What functions of Python may not say in a kernel: the whole text of each error, the caret under the place."""
+"""What functions of Python may not say in a kernel: the text of each error, the caret under the place."""
 
 from __future__ import annotations
 
@@ -411,10 +411,10 @@ def ünïcode(A):
     """
     π is not defined
       FILE, line N
-        ä, A_ö = 1.0, π
-                      ^
+        ä, bö = 1.0, π
+                    ^
     """
-    ä, A_ö = 1.0, π
+    ä, bö = 1.0, π
 
 
 @refused(A1)

@@ -59,7 +59,8 @@ def test_tail_is_masked(n: int) -> None:
 
 
 def test_lanes_outside_of_the_array_are_errors_inside_of_the_loop() -> None:
-    wide = loop("i", N, Store("C", (I_,), Load("A", (I_,), "f32", (8,), (0,), (1,)), (0,), (1,)), size=8)
+    load = Load("A", (I_,), "f32", (8,), (0,), (1,))
+    wide = loop("i", N, Store("C", (I_,), load, (0,), (1,)), size=8)
     c = out(32, "f")
     interpret(function(wide), (numbers(9, "f"), c, 9))
     with pytest.raises(KernelError, match=r"A\[i\] is A\[9\] here, but dimension 0 has 9 elements \(i = 8\)"):
