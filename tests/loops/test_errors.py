@@ -412,7 +412,7 @@ def ünïcode(A):
     π is not defined
       FILE, line N
         ä, bö = 1.0, π
-                    ^
+                     ^
     """
     ä, bö = 1.0, π
 
