@@ -241,6 +241,8 @@ def _fold(op: str, numbers: list[Any]) -> Operand:
         numbers = [int(n) if isinstance(n, bool) else n for n in numbers]
     try:
         return literal(_FOLDED[op](*numbers))
+    except ZeroDivisionError:
+        raise KernelError("Python itself refuses this: division by zero") from None
     except (ArithmeticError, TypeError, ValueError) as error:
         raise KernelError(f"Python itself refuses this: {error}") from None
 
