@@ -21,7 +21,7 @@ ORDER = (
     ("lower_copy", "printer", "interpret", "passes"),
     ("verify", "choose_interleave", "transpose_box", "choose_transpose", "choose_stretches", "choose"),
     ("loops",),
-    ("emit",),
+    ("frontend", "emit"),
     ("simd",),
     ("build", "store"),
     ("kernel", "threads"),
