@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from tests.codegen.levels import LOWER_LEVELS, run_at
 from tests.conftest import SEED
+from tests.guard import Guarded
 
 TAILS = ("mask", "scalar", "shift")
 
@@ -493,3 +495,36 @@ def test_several_shapes_take_one_kernel() -> None:
     for count in (3, 50, 1000):
         kernel(*vector(np.float32, count))
     assert len(kernel._programs) == 1
+
+
+def wide_and_narrow(x, y):
+    for i in range(x.shape[0] - 1):
+        y[i] = x[i] + x[i + 1]
+
+
+@pytest.mark.parametrize("tail", TAILS)
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+def test_nothing_is_touched_beyond_the_arrays(dtype: Any, tail: str) -> None:
+    source, target = Guarded(1 << 14), Guarded(1 << 14)
+    kernel = tj.kernel(virtual_vector_size=64, tail=tail)(wide_and_narrow)
+    for count in (1, 2, 17, 63, 64, 65, 200):
+        for at_end in (False, True):
+            x = source.place(count * np.dtype(dtype).itemsize, at_end=at_end).view(dtype)
+            y = target.place((count - 1) * np.dtype(dtype).itemsize, at_end=at_end).view(dtype)
+            x[:] = np.arange(count)
+            kernel(x, y)
+            np.testing.assert_array_equal(y, x[:-1] + x[1:])
+            assert target.untouched()
+
+
+def test_rows_and_elements_stand_before_the_loop() -> None:
+    source = tj.kernel(scaled).specialise(*arguments(np.float32)).source
+    inner = source[source.index("for j in") :]
+    assert "stride" not in inner
+    assert "read_f32_at" not in inner
+
+
+@pytest.mark.parametrize("level", LOWER_LEVELS)
+def test_lower_levels(level: str) -> None:
+    tests = ["test_halves_round_after_each_operation", "test_reductions_in_lanes", "test_threads"]
+    run_at(level, "tests/test_kernels.py", tests, 6 + 9 + 7)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from codegen.emit.loop_names import FUNCTIONS, Table, affine_text, index_text, product_text
+from codegen.emit.loop_names import FUNCTIONS, Names, Table, affine_text, index_text, product_text
+from codegen.emit.writer import Writer
 from codegen.errors import KernelError
 from codegen.loops.index import Affine, Index, Sum, symbols
 from codegen.loops.ir import ArrayArg, Const, Function, IndexValue, Load, Local, Op, Reduce, Store, Value
@@ -64,6 +65,33 @@ class Partial:
 
 
 @dataclass(frozen=True, slots=True)
+class Hoisted:
+    """Lines before a loop over super-vectors: what is the same in all of its iterations.
+
+    moving     the indices of that loop and of those inside
+    readable   arrays whose elements may be read before: the loop does not write them, and runs at least once
+    """
+
+    names: Names
+    out: Writer
+    moving: frozenset[str]
+    readable: frozenset[str] = frozenset()
+    held: dict[str, str] = field(default_factory=dict)
+    loads: set[str] = field(default_factory=set)
+
+    def stays(self, index: Index) -> bool:
+        """Whether an expression is the same in all iterations."""
+        return not symbols(index) & self.moving
+
+    def named(self, wanted: str, text: str) -> str:
+        """The name that a text has before the loop."""
+        if text not in self.held:
+            self.held[text] = self.names.fresh(wanted)
+            self.out.line(f"{self.held[text]} = {text}")
+        return self.held[text]
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """What names mean where an expression stands."""
 
@@ -72,6 +100,7 @@ class Scope:
     indices: dict[str, str] = field(default_factory=dict)
     held: dict[str, Text | Partial] = field(default_factory=dict)
     lanes: Lanes | None = None
+    hoisted: Hoisted | None = None
 
     def index(self, index: Index, piece: int = 0) -> str:
         """An index expression at the first lane of a piece."""
@@ -189,17 +218,24 @@ def place(access: Load | Store, scope: Scope, piece: int = 0) -> tuple[str, str]
     """An element's array by its name in the source, and its distance from the first element in bytes."""
     array = scope.function.array(access.array)
     base = scope.table.name(array.name)
-    terms = []
+    terms: list[str] = []
+    rows: list[str] = []
     for dimension, subscript in enumerate(access.subscripts):
         stride = byte_stride(array, dimension)
         if stride is None:
             text = scope.index(subscript, piece)
-            if text != "0":
-                terms.append(product_text(text, scope.table.name(f"{array.name}.stride[{dimension}]")))
+            text = (
+                product_text(text, scope.table.name(f"{array.name}.stride[{dimension}]"))
+                if text != "0"
+                else ""
+            )
         else:
             text = _scaled(subscript, stride, scope, piece)
-            if text != "0":
-                terms.append(text)
+        if text and text != "0":
+            hoist = scope.hoisted is not None and scope.hoisted.stays(subscript)
+            (rows if hoist else terms).append(text)
+    if scope.hoisted is not None and rows:
+        base = scope.hoisted.named(f"{array.name}_row", " + ".join([base, *rows]))
     return base, " + ".join(terms) or "0"
 
 
@@ -242,7 +278,15 @@ def _load(load: Load, scope: Scope) -> Text:
     lanes = scope.lanes
     if lanes is None or step == 0:
         base, offset = place(load, scope)
-        return f"read_{array.dtype}_at({base}, {offset})"
+        text, hoisted = f"read_{array.dtype}_at({base}, {offset})", scope.hoisted
+        if (
+            hoisted is None
+            or load.array not in hoisted.readable
+            or not all(map(hoisted.stays, load.subscripts))
+        ):
+            return text
+        hoisted.loads.add(text)
+        return hoisted.named(f"{load.array}_element", text)
     suffix = f"{'_as_f32' if array.dtype in HALVES else ''}x{lanes.count}{'_first' if lanes.live else ''}"
     live = f", {lanes.live}" if lanes.live else ""
     near = step == ELEMENT_BYTES[array.dtype]

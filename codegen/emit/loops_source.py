@@ -11,6 +11,7 @@ row by row, an order between that of elements and that of super-vectors, and leg
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -18,6 +19,7 @@ from codegen.emit.loop_names import Names, Table
 from codegen.emit.loop_values import (
     ELEMENT_BYTES,
     HALVES,
+    Hoisted,
     Lanes,
     Partial,
     Scope,
@@ -214,6 +216,8 @@ class _Emitter:
             return
         loop = replace(loop, step=loop.step // loop.size, size=1)
         inside, carried = self.carry(loop.carried, scope, out)
+        if inside.hoisted is not None:  # This loop may not run at all.
+            inside = replace(inside, hoisted=replace(inside.hoisted, readable=frozenset()))
         self.plain_loop(loop, lower, upper, inside, carried, out)
         scope.held.update(carried)
 
@@ -286,21 +290,36 @@ class _Emitter:
     def vector_loop(self, loop: For, lower: str, upper: str, scope: Scope, out: Writer) -> None:
         """Whole blocks of pieces, then what is left by the rule for tails."""
         loop = replace(loop, carried=tuple(_unmasked(each, loop) for each in loop.carried))
+        held = scope.held
         step = loop.step // loop.size
         lanes = self.lanes_of(loop, step)
         block = lanes.count * lanes.pieces
         first, last = self.settled(loop, lower, "lower", out), self.settled(loop, upper, "upper", out)
         whole = self.names.fresh(f"{loop.index}_whole")
         out.line(f"{whole} = {_whole(first, last, step, block)}")
-        side_by_side = replace(scope, lanes=lanes)
-        inside, carried = self.carry(loop.carried, side_by_side, out)
+        hoisted, loops = self.hoisted(loop), Writer()
+        inside, carried = self.carry(loop.carried, replace(scope, lanes=lanes), out)
+        inside, scope = replace(inside, hoisted=hoisted), replace(scope, hoisted=hoisted)
         once = replace(loop, step=block * step, size=1)
-        self.plain_loop(once, first, whole, inside, carried, out)
-        rest = self.tail_loops(loop, (first, whole, last), scope, lanes, carried, out)
+        self.plain_loop(once, first, whole, inside, carried, loops)
+        rest = self.tail_loops(loop, (first, whole, last), scope, lanes, carried, loops)
+        with out.block(f"if {first} {'<' if step > 0 else '>'} {last}:") if hoisted.loads else nullcontext():
+            out.lines(hoisted.out)
+            out.lines(loops)
         for each in loop.carried:
             pieces = carried[each.name]
             assert isinstance(pieces, tuple)
-            scope.held[each.name] = Partial(pieces, rest.get(each.name, ""))
+            held[each.name] = Partial(pieces, rest.get(each.name, ""))
+
+    def hoisted(self, loop: For) -> Hoisted:
+        """What may stand before a loop: addresses of rows, and elements of arrays that it only reads.
+
+        Where it carries something, elements stay inside: what is carried must be there if nothing runs.
+        """
+        moving = {loop.index} | {s.index for s in _flat(loop.body) if isinstance(s, For)}
+        arrays = {load.array for value in _values(loop.body) for load in loads(value)}
+        readable = arrays - _stored(loop.body) if not loop.carried else set()
+        return Hoisted(self.names, Writer(), frozenset(moving), frozenset(readable))
 
     def settled(self, loop: For, bound: str, what: str, out: Writer) -> str:
         """A bound as a name or a number, since it is used more than once."""

@@ -24,7 +24,7 @@ MOST_CONSTRAINTS = 300
 """More are dropped, which only widens the range: an answer in time matters more."""
 
 _GOAL = "="
-"""The symbol of what is sought; no index has such a name."""
+"""The symbol of what is sought, and how those of quotients begin; no index has such a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def extremes(
 
 def _extremes(index: Index, domain: Domain, values: Mapping[str, int]) -> tuple[int | None, int | None]:
     constraints = list(domain.constraints)
-    expression = _linear(_known(index, values), f"{_GOAL}q", constraints)
+    expression = _linear(_known(index, values), constraints)
     return _range(expression, constraints)
 
 
@@ -143,7 +143,7 @@ def _range(expression: Affine, constraints: list[Affine]) -> tuple[int | None, i
 def _domain(loops: tuple[For, ...], values: Mapping[str, int]) -> Domain | None:
     """What holds inside the loops; None where nothing ever runs."""
     constraints: list[Affine] = []
-    for depth, loop in enumerate(loops):
+    for loop in loops:
         here = Domain(tuple(constraints))
         lower = [_known(bound, values) for bound in loop.lower]
         upper = [_known(bound, values) for bound in loop.upper]
@@ -163,7 +163,7 @@ def _domain(loops: tuple[For, ...], values: Mapping[str, int]) -> Domain | None:
         if loop.step < 0:
             lower, upper = _one_bound(lower, here, values, 1), _one_bound(upper, here, values, 0)
         for k, bound in enumerate((*lower, *upper)):
-            end = _linear(bound, f"{_GOAL}{depth}.{k}", constraints)
+            end = _linear(bound, constraints)
             behind = (index - end) * (1 if loop.step > 0 else -1)
             constraints.append(behind if k < len(lower) else behind * -1 - Affine(1))
         if _largest(Affine(), constraints) is NOWHERE:
@@ -213,14 +213,14 @@ def _known(index: Index, values: Mapping[str, int]) -> Index:
             return Sum(tuple(left), out) if left else out
 
 
-def _linear(index: Index, fresh: str, constraints: list[Affine]) -> Affine:
-    """The expression with a new symbol for each floor division; what binds that joins the constraints."""
+def _linear(index: Index, constraints: list[Affine]) -> Affine:
+    """The expression with a new symbol for each quotient; what binds that joins the constraints."""
     match index:
         case Affine():
             return index
         case FloorDiv(of, by) | Mod(of, by):
-            inner = _linear(of, fresh + "'", constraints)
-            quotient = symbol(fresh)
+            inner = _linear(of, constraints)
+            quotient = symbol(f"{_GOAL}{of} // {by}")
             rest = inner - quotient * by
             # Where the quotient is whole, elimination over fractions does not see it.
             low, high = _range(inner, constraints)
@@ -229,8 +229,8 @@ def _linear(index: Index, fresh: str, constraints: list[Affine]) -> Affine:
             constraints += [rest, Affine(by - 1) - rest]
             return quotient if isinstance(index, FloorDiv) else rest
         case Sum(parts, total):
-            for k, (part, factor) in enumerate(parts):
-                total = total + _linear(part, f"{fresh}.{k}", constraints) * factor
+            for part, factor in parts:
+                total = total + _linear(part, constraints) * factor
             return total
 
 
