@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
@@ -256,6 +258,7 @@ ERRORS = {
     "an 80-bit float": "func.func @f(%x: f80) {\n  return\n}\n",
     "an end": "func.func @f(",
     "nothing": "",
+    "a string": 'func.func @f() attributes {a = "' + "a" * 100 + "} {\n  return\n}\n",
     "no MLIR": "for i in range(4):\n    pass\n",
 }
 
@@ -301,3 +304,32 @@ def test_deep_texts_end_in_an_error() -> None:
     deep = "(" * 20000
     with pytest.raises(KernelError):
         mlir.parse(around(f"%y = affine.load %A[{deep}%i] : memref<?xf32>"))
+
+
+SIGNS = ("", "", *'{}()[]%#:\0é"', "->", "affine.for", "memref<", "0", "-1")
+
+
+def damaged(rng: random.Random) -> str:
+    """A text with one to three places cut out, or replaced by a sign."""
+    text = rng.choice((VECTOR_ADD_2D, VECRED))
+    for _ in range(rng.randint(1, 3)):
+        at, length = rng.randrange(len(text)), rng.choice((0, 1, 1, 4, 40))
+        text = text[:at] + rng.choice(SIGNS) + text[at + length :]
+    return text
+
+
+def refusal(text: str) -> str:
+    """What is said of a text that cannot be read, "" where it can."""
+    try:
+        mlir.parse(text)
+    except KernelError as error:
+        return str(error)
+    return ""
+
+
+def test_any_text_is_read_or_refused(seed: int) -> None:
+    """Damaged texts end in functions or in a KernelError with a place, nothing else."""
+    rng = random.Random(seed)
+    said = [refusal(damaged(rng)) for _ in range(300)]
+    assert 0 < said.count("") < 300
+    assert all(text.count("\n") == 3 for text in said if text)

@@ -32,6 +32,9 @@ UNREAD = (
 )
 """What MLIR reads and xdsl does not; blanks do as well, which leave everything else at its place."""
 
+STRINGS = re.compile(r'//[^\n]*+|"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"|(?P<open>")')
+"""Comments, strings, and a quotation mark that begins no string: xdsl's time is exponential on those."""
+
 
 def operations(text: str) -> tuple[Sequence[Operation], Mapping[Operation, int]]:
     """The operations at the top of a text, and the position of each operation in it.
@@ -39,6 +42,9 @@ def operations(text: str) -> tuple[Sequence[Operation], Mapping[Operation, int]]
     Raises:
         KernelError: the text can't be read; with the line and a caret.
     """
+    for found in STRINGS.finditer(text):
+        if found["open"]:
+            raise mistake(text, found.start(), "the string is not closed", 'close it with " on the same line')
     parser = _Parser(_context(), _readable(text))
     try:
         module = parser.parse_module()
