@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 
 from codegen.errors import KernelError
+from codegen.frontend.index_arithmetic import both, bounded, floor_div, modulo, scaled
 from codegen.loops import typing
-from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, add, scale
+from codegen.loops.index import Affine, Index, scale
 from codegen.loops.ir import Const, IndexValue, Op, Value
 
 _BITS = 4096
 """Numbers longer than this are not computed while a function is read."""
-
-_NODES, _ENDS = 100, 16
-"""Index expressions larger than this, and the least or largest of more of them, are values instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +148,7 @@ def apply(op: str, *operands: Operand) -> Operand:
         return _fold(op, [operand.literal for operand in operands])
     dtypes = [operand.dtype for operand in operands]
     found = typing.result_type(op, dtypes)
-    least, largest = map(_bounded, _ends(op, operands))
+    least, largest = map(bounded, _ends(op, operands))
     if found == "weak_int" and least and least == largest and len(least) == 1:
         return indexed(least[0])
     return Operand(found, _value(op, operands, found), least, largest)
@@ -251,12 +249,12 @@ def _ends(op: str, operands: tuple[Operand, ...]) -> tuple[tuple[Index, ...], tu
     """Of what index expressions a result is the least, and the largest; () where it is not."""
     match op, operands:
         case "add", (a, b):
-            return _both(a.least, b.least), _both(a.largest, b.largest)
+            return both(a.least, b.least), both(a.largest, b.largest)
         case "sub", (a, b):
-            minus = Operand("weak_int", b.value, _scaled(b.largest, -1), _scaled(b.least, -1))
+            minus = Operand("weak_int", b.value, scaled(b.largest, -1), scaled(b.least, -1))
             return _ends("add", (a, minus))
         case "neg", (a,):
-            return _scaled(a.largest, -1), _scaled(a.least, -1)
+            return scaled(a.largest, -1), scaled(a.least, -1)
         case "mul", (a, b):
             number = _number(a) if _number(b) is None else _number(b)
             one = (b if _number(b) is None else a).index
@@ -278,64 +276,3 @@ def _ends(op: str, operands: tuple[Operand, ...]) -> tuple[tuple[Index, ...], tu
 def _number(operand: Operand) -> int | None:
     index = operand.index
     return index.constant if isinstance(index, Affine) and not index.terms else None
-
-
-def _both(one: tuple[Index, ...], two: tuple[Index, ...]) -> tuple[Index, ...]:
-    return tuple(dict.fromkeys(_sum(a, b) for a in one for b in two))
-
-
-def _sum(a: Index, b: Index) -> Index:
-    """The sum with each division and remainder once."""
-    found = add(a, b)
-    if not isinstance(found, Sum):
-        return found
-    parts: dict[FloorDiv | Mod, int] = {}
-    for part, factor in found.parts:
-        parts[part] = parts.get(part, 0) + factor
-    left = tuple((part, factor) for part, factor in parts.items() if factor)
-    return Sum(left, found.rest) if left else found.rest
-
-
-def _bounded(ends: tuple[Index, ...]) -> tuple[Index, ...]:
-    """The same; () where a compiler would choke on it."""
-    return ends if len(ends) <= _ENDS and all(_nodes(end) <= _NODES for end in ends) else ()
-
-
-def _nodes(index: Index) -> int:
-    """How large an expression is; a number beyond 62 bits counts as too large."""
-    match index:
-        case Affine(constant, terms):
-            large = any(abs(c) >= 2**62 for c in (constant, *(c for _, c in terms)))
-            return _NODES + 1 if large else 1 + len(terms)
-        case FloorDiv(of, by) | Mod(of, by):
-            return 1 + _nodes(of) if by < 2**62 else _NODES + 1
-        case Sum(parts, rest):
-            return _nodes(rest) + sum(_nodes(part) for part, _ in parts)
-
-
-def _scaled(ends: tuple[Index, ...], factor: int) -> tuple[Index, ...]:
-    return tuple(scale(end, factor) for end in ends)
-
-
-def floor_div(index: Index, by: int) -> Index:
-    """index // by, for by >= 1; what divides goes out of the division.
-
-    (4*i + j + 9) // 4 -> i + 2 + (j + 1) // 4
-    """
-    if by == 1:
-        return index
-    if not isinstance(index, Affine):
-        return FloorDiv(index, by)
-    out = Affine(index.constant // by, tuple((n, c // by) for n, c in index.terms if c % by == 0))
-    rest = Affine(index.constant % by, tuple((n, c) for n, c in index.terms if c % by))
-    return add(out, FloorDiv(rest, by)) if rest.terms else out
-
-
-def modulo(index: Index, by: int) -> Index:
-    """index % by, for by >= 1, without the terms that divide."""
-    if by == 1:
-        return Affine()
-    if not isinstance(index, Affine):
-        return Mod(index, by)
-    rest = Affine(index.constant % by, tuple((n, c) for n, c in index.terms if c % by))
-    return Mod(rest, by) if rest.terms else rest

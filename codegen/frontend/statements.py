@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from codegen.frontend.carried import finish, join
 from codegen.frontend.expressions import (
@@ -12,14 +11,14 @@ from codegen.frontend.expressions import (
     array_of,
     element,
     expression,
-    not_an_index,
     sizes,
 )
 from codegen.frontend.liveness import assigned, live_after, live_before
-from codegen.frontend.operands import Operand, apply, convert, indexed, literal, truth
+from codegen.frontend.operands import Operand, apply, convert, indexed, truth
+from codegen.frontend.ranges import Bounds, read_bounds, read_range
 from codegen.frontend.scope import Missing, Scope
 from codegen.loops import typing
-from codegen.loops.index import Affine, Index, add, scale, symbol
+from codegen.loops.index import Index
 from codegen.loops.ir import COMBINERS, ArrayArg, For, Load, Local, Op, Store, Value
 
 
@@ -168,74 +167,6 @@ def _branch(node: ast.If, scope: Scope, live: set[str]) -> None:
 _ELSE = "elements are set by C[i] = x if c else C[i]"
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
-    """What stands behind `in`: range(…), and what was said about it."""
-
-    call: ast.Call
-    parallel: bool = False
-    reduction: bool = False
-
-
-def _range(node: ast.expr, scope: Scope) -> _Range:
-    """Take tj.parallel(…) and tj.reduction(…) off a range(…)."""
-    if isinstance(node, ast.Call):
-        function = scope.object(node.func)
-        if function is range and not node.keywords and 1 <= len(node.args) <= 3:
-            return _Range(node)
-        name = getattr(function, "__name__", "")
-        if name in ("parallel", "reduction") and len(node.args) == 1:
-            inner = _range(node.args[0], scope)
-            return _Range(
-                inner.call, inner.parallel or name == "parallel", inner.reduction or name == "reduction"
-            )
-    raise scope.error(
-        node, "loops of kernels go over range(…)\nwrite for i in range(A.shape[0]), and A[i] in it"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Bounds:
-    """A loop's bounds going up, and the number that its index is in the text."""
-
-    lower: tuple[Index, ...]
-    upper: tuple[Index, ...]
-    step: int
-    number: Index
-
-
-def _bounds(call: ast.Call, name: str, scope: Scope) -> _Bounds:
-    """The bounds of range(…).
-
-    range(n - 1, -1, -1) -> from 0 below n, and the index of the text is n - 1 less that of the loop
-    """
-    operands = [expression(argument, scope) for argument in call.args]
-    start, stop = (literal(0), operands[0]) if len(operands) == 1 else operands[:2]
-    first, last = (call.args[0], call.args[0]) if len(operands) == 1 else call.args[:2]
-    step = operands[2].literal if len(operands) == 3 else 1
-    if not isinstance(step, int) or isinstance(step, bool) or not 0 < abs(step) < 2**31:
-        raise scope.error(call.args[-1], "a step is a number that stands in the text, and not 0")
-    if step > 0:
-        lower = _ends(start, start.largest, first, "largest", scope)
-        return _Bounds(lower, _ends(stop, stop.least, last, "least", scope), step, symbol(name))
-    if start.index is None:
-        raise scope.error(first, not_an_index(start, first, "where a loop that counts down begins"))
-    ends = _ends(stop, stop.largest, last, "largest", scope)
-    upper = tuple(add(start.index, scale(end, -1)) for end in ends)
-    return _Bounds((Affine(),), upper, -step, add(start.index, scale(symbol(name), -1)))
-
-
-def _ends(
-    operand: Operand, ends: tuple[Index, ...], node: ast.expr, what: str, scope: Scope
-) -> tuple[Index, ...]:
-    if ends:
-        return ends
-    if operand.least or operand.largest:
-        other = "max()" if what == "largest" else "min()"
-        raise scope.error(node, f"here a bound is the {what} of index expressions: {other} of them")
-    raise scope.error(node, not_an_index(operand, node, "a bound"))
-
-
 def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:
     """One loop. Locals that go from one iteration to the next, or out of it, are carried."""
     if node.orelse:
@@ -244,9 +175,9 @@ def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:
         raise scope.error(node.target, "a loop of a kernel has one index")
     if node.target.id in scope.indices or isinstance(scope.names.get(node.target.id), ArrayArg):
         raise scope.error(node.target, f"{node.target.id} is taken; give this index another name")
-    said = _range(node.iter, scope)
+    said = read_range(node.iter, scope)
     index = scope.fresh(node.target.id)
-    bounds = _bounds(said.call, index, scope)
+    bounds = read_bounds(said.call, index, scope)
     inner, types, names = _settle(node, scope, bounds, live)
     starts = {
         name: scope.text.check(node, convert, scope.names[name], typing.concrete(types[name]))
@@ -284,7 +215,7 @@ def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:
 
 
 def _settle(
-    node: ast.For, scope: Scope, bounds: _Bounds, live: set[str]
+    node: ast.For, scope: Scope, bounds: Bounds, live: set[str]
 ) -> tuple[Scope, dict[str, str], dict[str, str]]:
     """The body, read with dtypes of the carried locals that it leaves as they are; their dtypes and names."""
     assert isinstance(node.target, ast.Name), "checked by _loop"

@@ -1,0 +1,79 @@
+"""Calls of functions of math, NumPy and Python, and of types."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from codegen.errors import KernelError
+from codegen.frontend.functions import call_math, call_ufunc
+from codegen.frontend.operands import Operand, apply, cast
+from codegen.frontend.scope import UNKNOWN, Scope
+from codegen.loops import typing
+
+
+def called_with(name: str, function: object, operands: tuple[Operand, ...], scope: Scope) -> Operand:
+    """What a call of something from outside of the kernel gives; `name`: how the text calls it.
+
+    Raises:
+        KernelError: kernels do not know it, or not with these operands.
+    """
+    if isinstance(function, np.ufunc):
+        if function.__name__ in ("square", "isnan"):  # Operands that stand there twice.
+            operands = tuple(scope.let(function.__name__, operand) for operand in operands)
+        return call_ufunc(function.__name__, operands)
+    if function is np.where and len(operands) == 3:
+        return strong(apply("select", cast(operands[0], "i1"), *operands[1:]))
+    if function is np.clip and len(operands) == 3:
+        return call_ufunc("minimum", (call_ufunc("maximum", operands[:2]), operands[2]))
+    if isinstance(function, type) and len(operands) == 1:
+        return cast(operands[0], _type_name(function))
+    if (function is min or function is max) and len(operands) > 1:
+        return _least_or_largest("min" if function is min else "max", operands, scope)
+    if function is abs and len(operands) == 1:
+        return apply("abs", *operands)
+    if function is pow and len(operands) == 2:
+        return apply("pow", *operands)
+    home = getattr(function, "__module__", None)
+    short = getattr(function, "__name__", "")
+    if home == "math" and getattr(math, short, None) is function:
+        return call_math(short, operands)
+    if function is UNKNOWN:
+        raise KernelError(f"{name} is not defined, or no function from outside of the kernel")
+    raise KernelError(
+        f"kernels cannot call {name}\n"
+        "they know functions of math and NumPy that go element by element, abs, min, max, int, float and bool"
+    )
+
+
+def strong(operand: Operand) -> Operand:
+    """What NumPy makes of numbers of Python: float64, int64, bool."""
+    return Operand(typing.concrete(operand.dtype), operand.value, operand.least, operand.largest)
+
+
+def _least_or_largest(op: str, operands: tuple[Operand, ...], scope: Scope) -> Operand:
+    """min() and max() of Python: the first unless a later one is less, or larger; so NaN never displaces.
+
+    Of integers the operation of the IR. Of floats a select, which says what Python does with NaN and -0.0.
+    """
+    found = operands[0]
+    for other in operands[1:]:
+        one_literal = found.literal is not None and other.literal is not None
+        if one_literal or not typing.is_float(typing.promote([found.dtype, other.dtype])):
+            found = apply(op, found, other)
+            continue
+        found, other = scope.let(op, found), scope.let(op, other)
+        found = apply("select", apply("lt" if op == "min" else "gt", other, found), other, found)
+    return found
+
+
+def _type_name(kind: type) -> str:
+    """The dtype that calling a type converts to."""
+    weak = {int: "weak_int", float: "weak_float", bool: "weak_bool"}.get(kind)
+    if weak:
+        return weak
+    try:
+        return typing.dtype_name(np.dtype(kind))
+    except TypeError:
+        raise KernelError(f"kernels cannot convert to {kind.__name__}") from None

@@ -1,0 +1,71 @@
+"""Arithmetic on index expressions, and on what is the least or the largest of several."""
+
+from __future__ import annotations
+
+from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, add, scale
+
+_NODES, _ENDS = 100, 16
+"""Index expressions larger than this, and the least or largest of more of them, are values instead."""
+
+
+def both(one: tuple[Index, ...], two: tuple[Index, ...]) -> tuple[Index, ...]:
+    """The sums of each with each: min(a, b) + c -> a + c, b + c."""
+    return tuple(dict.fromkeys(total(a, b) for a in one for b in two))
+
+
+def total(a: Index, b: Index) -> Index:
+    """The sum with each division and remainder once."""
+    found = add(a, b)
+    if not isinstance(found, Sum):
+        return found
+    parts: dict[FloorDiv | Mod, int] = {}
+    for part, factor in found.parts:
+        parts[part] = parts.get(part, 0) + factor
+    left = tuple((part, factor) for part, factor in parts.items() if factor)
+    return Sum(left, found.rest) if left else found.rest
+
+
+def bounded(ends: tuple[Index, ...]) -> tuple[Index, ...]:
+    """The same; () where a compiler would choke on it."""
+    return ends if len(ends) <= _ENDS and all(_nodes(end) <= _NODES for end in ends) else ()
+
+
+def _nodes(index: Index) -> int:
+    """How large an expression is; a number beyond 62 bits counts as too large."""
+    match index:
+        case Affine(constant, terms):
+            large = any(abs(c) >= 2**62 for c in (constant, *(c for _, c in terms)))
+            return _NODES + 1 if large else 1 + len(terms)
+        case FloorDiv(of, by) | Mod(of, by):
+            return 1 + _nodes(of) if by < 2**62 else _NODES + 1
+        case Sum(parts, rest):
+            return _nodes(rest) + sum(_nodes(part) for part, _ in parts)
+
+
+def scaled(ends: tuple[Index, ...], factor: int) -> tuple[Index, ...]:
+    """Each times a number."""
+    return tuple(scale(end, factor) for end in ends)
+
+
+def floor_div(index: Index, by: int) -> Index:
+    """index // by, for by >= 1; what divides goes out of the division.
+
+    (4*i + j + 9) // 4 -> i + 2 + (j + 1) // 4
+    """
+    if by == 1:
+        return index
+    if not isinstance(index, Affine):
+        return FloorDiv(index, by)
+    out = Affine(index.constant // by, tuple((n, c // by) for n, c in index.terms if c % by == 0))
+    rest = Affine(index.constant % by, tuple((n, c) for n, c in index.terms if c % by))
+    return add(out, FloorDiv(rest, by)) if rest.terms else out
+
+
+def modulo(index: Index, by: int) -> Index:
+    """index % by, for by >= 1, without the terms that divide."""
+    if by == 1:
+        return Affine()
+    if not isinstance(index, Affine):
+        return Mod(index, by)
+    rest = Affine(index.constant % by, tuple((n, c) for n, c in index.terms if c % by))
+    return Mod(rest, by) if rest.terms else rest

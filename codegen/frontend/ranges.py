@@ -1,0 +1,79 @@
+"""What loops go over: range(…), its bounds, and what is said about it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from codegen.frontend.expressions import expression, not_an_index
+from codegen.frontend.operands import Operand, literal
+from codegen.frontend.scope import Scope
+from codegen.loops.index import Affine, Index, add, scale, symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What stands behind `in`: range(…), and what was said about it."""
+
+    call: ast.Call
+    parallel: bool = False
+    reduction: bool = False
+
+
+def read_range(node: ast.expr, scope: Scope) -> Range:
+    """Take tj.parallel(…) and tj.reduction(…) off a range(…)."""
+    if isinstance(node, ast.Call):
+        function = scope.object(node.func)
+        if function is range and not node.keywords and 1 <= len(node.args) <= 3:
+            return Range(node)
+        name = getattr(function, "__name__", "")
+        if name in ("parallel", "reduction") and len(node.args) == 1:
+            inner = read_range(node.args[0], scope)
+            return Range(
+                inner.call, inner.parallel or name == "parallel", inner.reduction or name == "reduction"
+            )
+    raise scope.error(
+        node, "loops of kernels go over range(…)\nwrite for i in range(A.shape[0]), and A[i] in it"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """A loop's bounds going up, and the number that its index is in the text."""
+
+    lower: tuple[Index, ...]
+    upper: tuple[Index, ...]
+    step: int
+    number: Index
+
+
+def read_bounds(call: ast.Call, name: str, scope: Scope) -> Bounds:
+    """The bounds of range(…).
+
+    range(n - 1, -1, -1) -> from 0 below n, and the index of the text is n - 1 less that of the loop
+    """
+    operands = [expression(argument, scope) for argument in call.args]
+    start, stop = (literal(0), operands[0]) if len(operands) == 1 else operands[:2]
+    first, last = (call.args[0], call.args[0]) if len(operands) == 1 else call.args[:2]
+    step = operands[2].literal if len(operands) == 3 else 1
+    if not isinstance(step, int) or isinstance(step, bool) or not 0 < abs(step) < 2**31:
+        raise scope.error(call.args[-1], "a step is a number that stands in the text, and not 0")
+    if step > 0:
+        lower = _ends(start, start.largest, first, "largest", scope)
+        return Bounds(lower, _ends(stop, stop.least, last, "least", scope), step, symbol(name))
+    if start.index is None:
+        raise scope.error(first, not_an_index(start, first, "where a loop that counts down begins"))
+    ends = _ends(stop, stop.largest, last, "largest", scope)
+    upper = tuple(add(start.index, scale(end, -1)) for end in ends)
+    return Bounds((Affine(),), upper, -step, add(start.index, scale(symbol(name), -1)))
+
+
+def _ends(
+    operand: Operand, ends: tuple[Index, ...], node: ast.expr, what: str, scope: Scope
+) -> tuple[Index, ...]:
+    if ends:
+        return ends
+    if operand.least or operand.largest:
+        other = "max()" if what == "largest" else "min()"
+        raise scope.error(node, f"here a bound is the {what} of index expressions: {other} of them")
+    raise scope.error(node, not_an_index(operand, node, "a bound"))
