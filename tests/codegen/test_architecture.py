@@ -115,6 +115,7 @@ HEAVY = (
     "typer",
     "rich",
     "pytest",
+    "xdsl",
 )
 
 
