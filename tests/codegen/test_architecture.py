@@ -116,6 +116,7 @@ HEAVY = (
     "typer",
     "rich",
     "pytest",
+    "xdsl",
 )
 
 

@@ -258,6 +258,7 @@ ERRORS = {
     "an 80-bit float": "func.func @f(%x: f80) {\n  return\n}\n",
     "an end": "func.func @f(",
     "nothing": "",
+    "a sign that begins nothing": "\0" + VECRED,
     "a string": 'func.func @f() attributes {a = "' + "a" * 100 + "} {\n  return\n}\n",
     "no MLIR": "for i in range(4):\n    pass\n",
 }

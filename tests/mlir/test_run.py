@@ -275,3 +275,21 @@ def test_options_are_checked() -> None:
         mlir.super_vectorize(VECRED, virtual_vector_size=(4, 4), fastest_varying=0)
     with pytest.raises(TypeError, match="is a number"):
         mlir.super_vectorize(VECRED, virtual_vector_size=("4",))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("interpreted", [True, False])
+def test_several_results(interpreted: bool) -> None:
+    """An index, an array that the function makes, a number and an argument."""
+    text = """
+func.func @f(%A: memref<4xf32>, %n: index, %s: f32) -> (index, memref<?xf32>, f32, memref<4xf32>) {
+  %B = memref.alloc(%n) : memref<?xf32>
+  %m = affine.apply affine_map<(d0) -> (d0 * 2 + 1)>(%n)
+  affine.for %i = 0 to %n {
+    affine.store %s, %B[%i] : memref<?xf32>
+  }
+  return %m, %B, %s, %A : index, memref<?xf32>, f32, memref<4xf32>
+}"""
+    a = np.zeros(4, np.float32)
+    m, b, s, same = mlir.run(text, "f", a, 3, 1.5, interpreted=interpreted)
+    assert (m, b.tolist(), s) == (7, [1.5] * 3, 1.5)
+    assert same is a

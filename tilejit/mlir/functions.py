@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import IndexType, MemRefType
@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap, AffineSymExpr
 
-from codegen.loops.index import Affine, Index, add, scale, symbol, symbols
+from codegen.loops.index import Affine, Index, symbol, symbols
 from codegen.loops.ir import (
     ArrayArg,
     Carried,
@@ -28,25 +28,13 @@ from codegen.loops.ir import (
 )
 from tilejit.mlir.arithmetic import arithmetic
 from tilejit.mlir.dtypes import MemRef
-from tilejit.mlir.maps import ceil_div, floor_div, product, remainder, results
+from tilejit.mlir.index_arithmetic import index_arithmetic
+from tilejit.mlir.maps import results
 from tilejit.mlir.places import Unsupported, line_of, mistake
 from tilejit.mlir.program import Program
 from tilejit.mlir.reductions import combiner
 from tilejit.mlir.scope import Extremum, Scope
 from tilejit.mlir.types import constant_of, dtype_of, is_strided, static_sizes
-
-INDEX_ARITHMETIC: Mapping[str, Callable[[Index, Index], Index]] = {
-    "arith.addi": add,
-    "arith.subi": lambda a, b: add(a, scale(b, -1)),
-    "arith.muli": product,
-    "arith.floordivsi": floor_div,
-    "arith.ceildivsi": ceil_div,
-}
-NONNEGATIVE_ARITHMETIC: Mapping[str, Callable[[Index, Index], Index]] = {
-    **dict.fromkeys(("arith.divsi", "arith.divui"), floor_div),
-    **dict.fromkeys(("arith.remsi", "arith.remui"), remainder),
-}
-"""Divisions that round towards zero, or read no sign: down, of what is not negative."""
 
 TERMINATORS = ("affine.yield", "func.return")
 IGNORED = ("memref.dealloc", "memref.assume_alignment")
@@ -256,30 +244,12 @@ class _Reader:
         if len(op.results) != 1:
             raise Unsupported(f"{op.name} is not supported", "compute one result at a time")
         result = op.results[0]
-        if isinstance(result.type, IndexType) and (index := self.index_arithmetic(op)) is not None:
+        if isinstance(result.type, IndexType) and (index := index_arithmetic(op, self.scope)) is not None:
             self.scope.values[result] = IndexValue(index)
             return
         predicate = op.properties["predicate"].value.data if "predicate" in op.properties else 0
         operands = [self.scope.value(o) for o in op.operands]
         self.let(result, arithmetic(op.name, operands, dtype_of(result.type), predicate), out)
-
-    def index_arithmetic(self, op: Operation) -> Index | None:
-        """An index made of indices, or of an integer argument; None where it would not be affine."""
-        meanings = [self.scope.meaning(o) for o in op.operands]
-        if op.name.startswith("arith.index_cast") and isinstance(meanings[0], Local):
-            argument = op.operands[0]
-            is_argument = isinstance(argument.owner, Block) and isinstance(argument.owner.parent_op(), FuncOp)
-            return symbol(meanings[0].name) if is_argument and op.name == "arith.index_cast" else None
-        if len(meanings) != 2 or not all(isinstance(m, IndexValue) for m in meanings):
-            return None
-        a, b = (m.index for m in meanings if isinstance(m, IndexValue))
-        make = INDEX_ARITHMETIC.get(op.name)
-        if make is None and self.scope.is_nonnegative(a):
-            make = NONNEGATIVE_ARITHMETIC.get(op.name)
-        try:
-            return None if make is None else make(a, b)
-        except Unsupported:
-            return None
 
     def bounds(self, bound: AffineMap, operands: Sequence[SSAValue], kind: str) -> tuple[Index, ...]:
         """The bounds of a loop, of which the largest (kind "max") or the least counts."""

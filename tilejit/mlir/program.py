@@ -8,11 +8,12 @@ from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from codegen.loops.typing import numpy_dtype
 
 from codegen.errors import KernelError
 from codegen.loops.index import Affine, evaluate
 from codegen.loops.ir import ArrayArg, Function, ScalarArg
-from tilejit.mlir.dtypes import NUMPY, MemRef
+from tilejit.mlir.dtypes import MemRef
 
 Execute: TypeAlias = Callable[[Function, Sequence[Any]], tuple[Any, ...]]
 """Runs a kernel on its arguments, in their order, and gives what it returns."""
@@ -80,7 +81,7 @@ class Program:
         """An array as the kernel reads it, after checking what the memref says of it."""
         if not isinstance(given, np.ndarray):
             raise TypeError(f"{argument.name} of @{self.name} is an array, not {type(given).__name__}")
-        wanted = NUMPY[argument.dtype]
+        wanted = numpy_dtype(argument.dtype)
         # Integers of MLIR have no sign, so that an array of either kind does.
         signless = (
             given.dtype.kind in "iu" and given.dtype.itemsize == wanted.itemsize and wanted.kind in "iu"
@@ -99,7 +100,7 @@ class Program:
 
     def _number(self, argument: ArrayArg | ScalarArg, given: object) -> Any:
         """A number in its dtype; a float where an integer is declared is a wrong type."""
-        dtype = NUMPY[argument.dtype]
+        dtype = numpy_dtype(argument.dtype)
         kind: type = Integral if dtype.kind in "iub" else Real
         exact = isinstance(given, np.generic) and given.dtype == dtype
         if not (exact or isinstance(given, kind)):
@@ -121,7 +122,7 @@ class Program:
         """Zeros, which no program may count on, so that a wrong program fails the same way each time."""
         shape = tuple(int(evaluate(size, values)) for size in memref.sizes)
         try:
-            return np.zeros(shape, NUMPY[memref.dtype])
+            return np.zeros(shape, numpy_dtype(memref.dtype))
         except (ValueError, MemoryError, OverflowError) as error:
             raise KernelError(
                 f"@{self.name} allocates {memref.name} of the shape {shape}: {error}\n  give other sizes"
@@ -134,7 +135,7 @@ def _sizes(arguments: Sequence[ArrayArg | ScalarArg], given: Sequence[Any]) -> d
     for argument, value in zip(arguments, given, strict=True):
         if isinstance(argument, ArrayArg):
             values |= {f"{argument.name}.shape[{k}]": n for k, n in enumerate(value.shape)}
-        elif NUMPY[argument.dtype].kind in "iu":
+        elif numpy_dtype(argument.dtype).kind in "iu":
             values[argument.name] = int(value)
     return values
 

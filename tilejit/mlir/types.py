@@ -17,9 +17,10 @@ from xdsl.dialects.builtin import (
     StridedLayoutAttr,
 )
 
-from tilejit.mlir.dtypes import INDEX, NUMPY
+from tilejit.mlir.dtypes import INDEX
 from tilejit.mlir.places import Unsupported
 
+WIDTHS = (1, 8, 16, 32, 64)
 FLOATS = {BFloat16Type: "bf16", Float16Type: "f16", Float32Type: "f32", Float64Type: "f64"}
 
 
@@ -37,7 +38,7 @@ def dtype_of(type_: object) -> str:
         return FLOATS[type(type_)]
     if isinstance(type_, IntegerType):
         name = f"{'u' if type_.signedness.data == Signedness.UNSIGNED else 'i'}{type_.width.data}"
-        if name in NUMPY:
+        if type_.width.data in WIDTHS and name != "u1":
             return name
     raise Unsupported(
         f"values of the type {type_} are not supported",

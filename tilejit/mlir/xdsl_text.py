@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import affine
@@ -45,22 +46,22 @@ def operations(text: str) -> tuple[Sequence[Operation], Mapping[Operation, int]]
     for found in STRINGS.finditer(text):
         if found["open"]:
             raise mistake(text, found.start(), "the string is not closed", 'close it with " on the same line')
-    parser = _Parser(_context(), _readable(text))
+    seen = _Seen()
     try:
-        module = parser.parse_module()
+        module = _Parser(_context(), _readable(text), seen).parse_module()
         for op in module.walk():
-            parser.last = parser.places.get(op, 0)
+            seen.last = seen.places.get(op, 0)
             op.verify(verify_nested_ops=False)
     except ParseError as error:
         cause = next(iter(error.msg.strip().splitlines()), "the text is no MLIR")
         raise mistake(text, _place(text, error), cause, "write it as the pages of mlir.llvm.org do") from None
     except RecursionError:
-        raise mistake(text, parser.last, "the text is nested too deeply", "write fewer levels") from None
+        raise mistake(text, seen.last, "the text is nested too deeply", "write fewer levels") from None
     # Texts that xdsl did not foresee end in any exception, its own VerifyException among them.
     except Exception as error:
         cause = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-        raise mistake(text, parser.last, cause, "write an operation that holds together") from error
-    return tuple(module.ops), parser.places
+        raise mistake(text, seen.last, cause, "write an operation that holds together") from error
+    return tuple(module.ops), seen.places
 
 
 def _place(text: str, error: ParseError) -> int:
@@ -87,18 +88,25 @@ def _context() -> Context:
     return context
 
 
+@dataclass(slots=True)
+class _Seen:
+    """Where operations begin, and the last one that was begun."""
+
+    places: dict[Operation, int] = field(default_factory=dict)
+    last: int = 0
+
+
 class _Parser(Parser):
     """xdsl's parser; remembers where operations stand, knows them without their dialect's name."""
 
-    def __init__(self, context: Context, text: str) -> None:
+    def __init__(self, context: Context, text: str, seen: _Seen) -> None:
         super().__init__(context, text)
-        self.places: dict[Operation, int] = {}
-        self.last = 0
+        self.seen = seen
 
     def parse_operation(self) -> Operation:
-        begin = self.last = self.pos
+        begin = self.seen.last = self.pos
         op = super().parse_operation()
-        self.places[op] = begin
+        self.seen.places[op] = begin
         return op
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
@@ -107,7 +115,7 @@ class _Parser(Parser):
             known = (f"{dialect}.{name}" for dialect in SPOKEN_FOR)
             name = next((full for full in known if self.ctx.get_optional_op(full) is not None), name)
         if self.ctx.get_optional_op(name) is None:
-            self.raise_error(f"{name} is not supported", self.last)
+            self.raise_error(f"{name} is not supported", self.seen.last)
         found: type[Operation] = super()._get_op_by_name(name)
         return found
 

@@ -1,0 +1,30 @@
+"""What the extra `mlir` is to those who have not installed it."""
+
+from __future__ import annotations
+
+from subprocess import run
+from sys import executable
+
+from tests.oracle import environment
+
+WITHOUT = """
+import importlib.util as util
+found = util.find_spec
+util.find_spec = lambda name, *more: None if name == "xdsl" else found(name, *more)
+import tilejit
+try:
+    tilejit.mlir
+except ImportError as error:
+    print(error)
+from tilejit.cli import main
+import sys
+sys.argv = ["tilejit", "vectorise", "x.mlir"]
+main()
+"""
+
+
+def test_without_xdsl_it_says_what_to_install() -> None:
+    """In Python as an ImportError, on the command line in one line."""
+    child = run([executable, "-c", WITHOUT], env=environment(), capture_output=True, text=True, check=False)
+    said = "tilejit.mlir reads texts of MLIR with xdsl: pip install 'tilejit[mlir]'\n"
+    assert (child.stdout, child.stderr, child.returncode) == (said, f"tilejit: {said}", 2)

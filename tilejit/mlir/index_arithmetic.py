@@ -1,0 +1,49 @@
+"""Operations of arith on indices that stay affine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
+
+from codegen.loops.index import Index, add, scale, symbol
+from codegen.loops.ir import IndexValue, Local
+from tilejit.mlir.maps import ceil_div, floor_div, product, remainder
+from tilejit.mlir.places import Unsupported
+from tilejit.mlir.scope import Scope
+
+INDEX_ARITHMETIC: Mapping[str, Callable[[Index, Index], Index]] = {
+    "arith.addi": add,
+    "arith.subi": lambda a, b: add(a, scale(b, -1)),
+    "arith.muli": product,
+    "arith.floordivsi": floor_div,
+    "arith.ceildivsi": ceil_div,
+}
+NONNEGATIVE_ARITHMETIC: Mapping[str, Callable[[Index, Index], Index]] = {
+    **dict.fromkeys(("arith.divsi", "arith.divui"), floor_div),
+    **dict.fromkeys(("arith.remsi", "arith.remui"), remainder),
+}
+"""Divisions that round towards zero, or read no sign: down, of what is not negative."""
+
+
+def index_arithmetic(op: Operation, scope: Scope) -> Index | None:
+    """An index made of indices, or of an integer argument; None where it would not be affine.
+
+    arith.addi %i, %c1 -> i + 1    arith.remsi %i, %c4 of i from 0 -> i % 4    arith.muli %i, %j -> None
+    """
+    meanings = [scope.meaning(o) for o in op.operands]
+    if op.name == "arith.index_cast" and isinstance(meanings[0], Local):
+        block = op.operands[0].owner
+        is_argument = isinstance(block, Block) and isinstance(block.parent_op(), FuncOp)
+        return symbol(meanings[0].name) if is_argument else None
+    if len(meanings) != 2 or not all(isinstance(m, IndexValue) for m in meanings):
+        return None
+    a, b = (m.index for m in meanings if isinstance(m, IndexValue))
+    make = INDEX_ARITHMETIC.get(op.name)
+    if make is None and scope.is_nonnegative(a):
+        make = NONNEGATIVE_ARITHMETIC.get(op.name)
+    try:
+        return None if make is None else make(a, b)
+    except Unsupported:
+        return None
