@@ -387,6 +387,10 @@ OTHERS = (
     row(
         "walks columns only", over_n("i", loop("j", 0, 1, store("C", (i, j), A))), gives=((8,), UNPROFITABLE)
     ),
+    row("few iterations", loop("i", 0, 20, store("C", (i,), load("A", i))), gives=((256,),), sizes=(256,)),
+    row(
+        "one iteration", loop("i", 0, 1, store("C", (i,), load("A", i))), gives=(UNPROFITABLE,), sizes=(256,)
+    ),
     row("columns asked for", copy(i, j), gives=((8,), NOT_CONTIGUOUS), fastest_varying=(1,)),
     row("what nobody walks", copy(i, j), gives=(NOT_CONTIGUOUS, NOT_CONTIGUOUS), fastest_varying=(2,)),
     row("too few loops", over_n("i", store("C", (i,), load("A", i))), gives=(TOO_FEW,), sizes=(4, 8)),

@@ -167,6 +167,7 @@ DIFFERENT = {
     "A[i // 2]": "wrong there",
     "A[i % 16]": "wrong there",
     "walks columns only": "a loop of one iteration is not worth eight lanes",
+    "one iteration": "a loop of one iteration is not worth lanes",
     "no iteration": "no mask is wanted where there are no iterations",
     "all of two dimensions, along the outer": "the outer loop is the contiguous one",
 }
