@@ -13,6 +13,9 @@ SCALAR, WHOLE, REPEATED, TRANSPOSED, STRIDED = 8.0, 1.0, 0.5, 2.0, 5.0
 DEEPER = 16.0
 """How much more often an inner loop's body runs than what surrounds it, where no number says so."""
 
+REGISTER = 16
+"""Lanes that are filled at the end at most: longer super-vectors are cut into registers."""
+
 
 def cost(function: Function, accesses: Sequence[Access], root: Loop, lanes: Mapping[int, int]) -> float:
     """What a nest costs when some of its loops run as lanes: the lower the better.
@@ -42,9 +45,10 @@ def _product(factors: Sequence[float]) -> float:
 
 
 def _elements(loop: Loop, size: int) -> float:
-    """Iterations of a loop, those that fill its last super-vector as well."""
+    """Iterations of a loop, those that fill its last register as well."""
     trips = constant_trips(loop.node)
-    return DEEPER if trips is None else float(max(1, -(-trips // size) * size))
+    lanes = min(size, REGISTER)
+    return DEEPER if trips is None else float(max(1, -(-trips // lanes) * lanes))
 
 
 def _unit(function: Function, access: Access, lanes: Mapping[int, int]) -> float:

@@ -9,7 +9,7 @@ from codegen.loops.accesses import Access, Loop, carried_values, coefficient, pa
 from codegen.loops.dependence import first_dependence
 from codegen.loops.index import symbols
 from codegen.loops.ir import COMBINERS, Function, Op, Reduce
-from codegen.loops.reductions import reduces
+from codegen.loops.reductions import reduces, sums_in_memory
 from codegen.loops.report import (
     BOUND,
     CARRIED,
@@ -66,7 +66,7 @@ def refusal(
         or _operations(root)
         or _subscripts(own, choice)
         or _memory(function, own, chosen, choice, asked)
-        or _dependences(own, choice, asked)
+        or _dependences(_apart(own, chosen), choice, asked)
     )
 
 
@@ -94,6 +94,12 @@ def _carried(chosen: Sequence[Loop], asked: Asked) -> Refusal | None:
                 return Refusal(loop.number, NOT_1D, text)
             if not reduces(local, loop.node):
                 return Refusal(loop.number, VALUE, f"{local.name} is used before the reduction is complete")
+        for store in sums_in_memory(loop.node):
+            if not asked.reductions or len(asked.sizes) > 1:
+                text = (
+                    f"{store.array}[{', '.join(map(str, store.subscripts))}] is reduced by {store.accumulate}"
+                )
+                return Refusal(loop.number, NOT_1D if asked.reductions else NOT_ASKED, text)
     return None
 
 
@@ -152,6 +158,12 @@ def _memory(
                 text = f"{access} walks memory dimension {dim} with {loop.node.index}, not {wanted}"
                 return Refusal(loop.number, NOT_CONTIGUOUS, text)
     return None
+
+
+def _apart(accesses: Sequence[Access], chosen: Sequence[Loop]) -> list[Access]:
+    """Without those of sums in memory, which become locals of the loop."""
+    sums = {(loop.number, store.array) for loop in chosen for store in sums_in_memory(loop.node)}
+    return [a for a in accesses if not any((loop.number, a.array) in sums for loop in a.loops)]
 
 
 def _dependences(accesses: Sequence[Access], choice: Choice, asked: Asked) -> Refusal | None:

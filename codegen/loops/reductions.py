@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from codegen.loops.accesses import parts
-from codegen.loops.ir import COMBINERS, Carried, For, Let, Local, Op, Statement, Store, Value
+from dataclasses import replace
+
+from codegen.loops.accesses import loads, parts, values_of
+from codegen.loops.index import Affine, add, symbols
+from codegen.loops.ir import COMBINERS, Carried, Const, For, Let, Local, Op, Statement, Store, Value
 
 
 def reduces(carried: Carried, node: For) -> bool:
@@ -79,3 +82,78 @@ def _chain(value: Value, names: set[str], combiner: str) -> bool:
             return on_left or (_chain(right, names, combiner) and not _mentions(left, names))
         case _:
             return False
+
+
+def sums_in_memory(node: For) -> tuple[Store, ...]:
+    """The stores of a loop that combine one element with a value in each iteration, and nothing else sees it.
+
+    for j: C[i] += A[i, j]                 that store
+    for j: C[i] += A[i, j]; B[j] = C[i]    none
+    """
+    if node.step < 0 or len(node.lower) > 1:
+        return ()
+    found = [
+        store
+        for store in node.body
+        if isinstance(store, Store)
+        and store.accumulate in COMBINERS
+        and not any(node.index in symbols(subscript) for subscript in store.subscripts)
+    ]
+    updates = [load.array for c in node.carried for load in loads(c.update)]
+    return tuple(s for s in found if _accesses(node.body, s.array) == 1 and s.array not in updates)
+
+
+def _accesses(body: tuple[Statement, ...], array: str) -> int:
+    """Loads of an array and stores to it."""
+    count = sum(load.array == array for value in values_of(body) for load in loads(value))
+    for node in body:
+        if isinstance(node, Store):
+            count += node.array == array
+        elif isinstance(node, For):
+            count += _accesses(node.body, array) - sum(
+                load.array == array for value in values_of(node.body) for load in loads(value)
+            )
+    return count
+
+
+def sums_in_locals(node: For) -> tuple[For, tuple[Statement, ...]]:
+    """The loop with sums in memory carried as locals, and what adds them to memory behind it.
+
+    before:  for j in a..b:  C[i] += A[i, j]
+    after:   for j in a..b carrying s = 0:  s = s + A[i, j]
+             for once in a..min(b, a + 1):  C[i] += s          nothing is touched where there is no iteration
+    """
+    sums = sums_in_memory(node)
+    body: list[Statement] = []
+    carried: list[Carried] = []
+    behind: list[Statement] = []
+    for statement in node.body:
+        if not isinstance(statement, Store) or not any(statement is each for each in sums):
+            body.append(statement)
+            continue
+        name, dtype, how = f"{statement.array}.{len(carried)}", statement.value.dtype, statement.accumulate
+        term = Local(f"{name}.term", dtype)
+        body.append(Let(term.name, statement.value))
+        update = Op(how, (Local(name, dtype), term), dtype)
+        carried.append(Carried(name, Const(neutral(how, dtype), dtype), update, how))
+        upper = (*node.upper, *(add(bound, Affine(1)) for bound in node.lower))
+        once = replace(statement, value=Local(name, dtype))
+        behind.append(For(f"{node.index}_once", node.lower, upper, 1, (once,), line=node.line))
+    return replace(node, body=tuple(body), carried=(*node.carried, *carried)), tuple(behind)
+
+
+def neutral(combiner: str, dtype: str) -> int | float | bool:
+    """What changes nothing when combined. Of floats -0.0, as adding 0.0 would make -0.0 positive.
+
+    add f32 -> -0.0    min i8 -> 127    and u8 -> 255    max f64 -> -inf
+    """
+    if dtype == "i1":
+        return combiner in ("and", "mul", "min")
+    if combiner in ("add", "mul"):
+        floats, integers = {"add": (-0.0, 0), "mul": (1.0, 1)}[combiner]
+        return integers if dtype[0] in "iu" else floats
+    if dtype[0] not in "iu":
+        return float("inf") if combiner == "min" else float("-inf")
+    bits, signed = int(dtype[1:]), dtype[0] == "i"
+    least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    return {"min": most, "max": least, "and": -1 if signed else most, "or": 0, "xor": 0}[combiner]

@@ -23,6 +23,7 @@ from codegen.loops.ir import (
     Value,
     VectorShape,
 )
+from codegen.loops.reductions import neutral, sums_in_locals
 
 
 class Lane(NamedTuple):
@@ -79,8 +80,10 @@ def _body(
 
 def _for(node: For, loop: Loop, sizes: Mapping[int, int], scope: Scope) -> list[Statement]:
     size = sizes.get(loop.number, 1)
-    if size > 1 and node.carried:
-        return _reduction(node, loop, sizes, scope)
+    if size > 1 and not scope.lanes:
+        node, behind = sums_in_locals(node)
+        if node.carried:
+            return [*_reduction(node, loop, sizes, scope), *behind]
     if size > 1:
         inner = Scope((*scope.lanes, Lane(node.index, size, node.step)), dict(scope.names))
         body = _body(node.body, iter(loop.inside), sizes, inner)
@@ -160,23 +163,6 @@ def lane_mask(node: For, lane: Lane) -> Value | None:
     for other in masks[1:]:
         mask = Op("and", (mask, other), "i1", shape)
     return mask
-
-
-def neutral(combiner: str, dtype: str) -> int | float | bool:
-    """What changes nothing when combined. Of floats -0.0, as adding 0.0 would make -0.0 positive.
-
-    add f32 -> -0.0    min i8 -> 127    and u8 -> 255    max f64 -> -inf
-    """
-    if dtype == "i1":
-        return combiner in ("and", "mul", "min")
-    if combiner in ("add", "mul"):
-        floats, integers = {"add": (-0.0, 0), "mul": (1.0, 1)}[combiner]
-        return integers if dtype[0] in "iu" else floats
-    if dtype[0] not in "iu":
-        return float("inf") if combiner == "min" else float("-inf")
-    bits, signed = int(dtype[1:]), dtype[0] == "i"
-    least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-    return {"min": most, "max": least, "and": -1 if signed else most, "or": 0, "xor": 0}[combiner]
 
 
 def _store(node: Store, scope: Scope) -> Store:

@@ -16,6 +16,7 @@ from codegen.loops.report import (
     ONE_LANE,
     OTHER,
     TOO_FEW,
+    UNPROFITABLE,
     UNSUPPORTED,
     VALUE,
 )
@@ -86,6 +87,7 @@ def total(name: str, dtype: str = "f32", **keywords: object) -> Statement:
 
 
 S = (local("s"),)
+ROW_SUMS = over_n("i", over_m("j", store("C", (i,), A, "add")))
 
 CONTIGUOUS = (
     row("copy", over_n("i", store("C", (i,), load("A", i))), gives=((8,),)),
@@ -345,7 +347,7 @@ DEPENDENT = (
                 "j", loop("k", 0, 7, store("C", (i, j), op("mul", load("A", i, k), load("B", k, j)), "add"))
             ),
         ),
-        gives=(OTHER, (8,), CARRIED),
+        gives=(OTHER, (8,), NOT_ASKED),
     ),
     row(
         "matrix product, 2-D",
@@ -355,7 +357,7 @@ DEPENDENT = (
                 "j", loop("k", 0, 7, store("C", (i, j), op("mul", load("A", i, k), load("B", k, j)), "add"))
             ),
         ),
-        gives=((4,), (4, 8), CARRIED),
+        gives=((4,), (4, 8), NOT_ASKED),
         sizes=(4, 8),
     ),
     row(
@@ -382,7 +384,13 @@ OTHERS = (
         loop("i", 1, n, store("C", (i,), add(load("A", plus(i, -1)), load("A", plus(i, 1))))),
         gives=((8,),),
     ),
-    row("walks columns only", over_n("i", loop("j", 0, 1, store("C", (i, j), A))), gives=((8,), OTHER)),
+    row(
+        "walks columns only", over_n("i", loop("j", 0, 1, store("C", (i, j), A))), gives=((8,), UNPROFITABLE)
+    ),
+    row("few iterations", loop("i", 0, 20, store("C", (i,), load("A", i))), gives=((256,),), sizes=(256,)),
+    row(
+        "one iteration", loop("i", 0, 1, store("C", (i,), load("A", i))), gives=(UNPROFITABLE,), sizes=(256,)
+    ),
     row("columns asked for", copy(i, j), gives=((8,), NOT_CONTIGUOUS), fastest_varying=(1,)),
     row("what nobody walks", copy(i, j), gives=(NOT_CONTIGUOUS, NOT_CONTIGUOUS), fastest_varying=(2,)),
     row("too few loops", over_n("i", store("C", (i,), load("A", i))), gives=(TOO_FEW,), sizes=(4, 8)),
@@ -606,6 +614,40 @@ REDUCTIONS = (
             store("C", (i,), local("s")),
         ),
         gives=(OTHER, (8,)),
+        reductions=True,
+    ),
+    row("sums of rows in memory, not asked", ROW_SUMS, gives=((8,), NOT_ASKED)),
+    row("sums of rows in memory", ROW_SUMS, gives=(OTHER, (8,)), reductions=True),
+    row("sums of rows in memory, 2-D", ROW_SUMS, gives=(NOT_1D, NOT_1D), sizes=(4, 8), reductions=True),
+    row(
+        "products of rows in memory",
+        over_n("i", over_m("j", store("C", (i,), A, "mul"), store("D", (i,), A, "max"))),
+        gives=(OTHER, (8,)),
+        reductions=True,
+    ),
+    row(
+        "sums of a triangle's rows in memory",
+        over_n("i", loop("j", 0, i, store("C", (plus(i, -1),), A, "add"))),
+        gives=(OTHER, (8,)),
+        reductions=True,
+    ),
+    row(
+        "sums in memory that are read",
+        over_n("i", over_m("j", store("C", (i,), A, "add"), store("D", (i, j), load("C", i)))),
+        gives=((8,), CARRIED),
+        reductions=True,
+    ),
+    row(
+        "sums in memory of what is stored",
+        over_m("j", store("C", (3,), load("A", j), "add"), store("A", (j,), number(1))),
+        gives=((8,),),
+        reductions=True,
+    ),
+    row(
+        "sum and its memory at once",
+        over_n("i", store("C", (3,), load("A", i), "add"), carried=[reduce("add", load("A", i))]),
+        gives=((8,),),
+        results=S,
         reductions=True,
     ),
 )
