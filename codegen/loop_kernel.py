@@ -114,10 +114,12 @@ class BoundKernel:
         loop = shared_loop(kernel.function)
         self._grain = loop.size if loop is not None else 1
 
-    def run(self, given: Sequence[int], threads: int = 1, *, hold_gil: bool = False) -> tuple[Any, ...]:
+    def run(
+        self, given: Sequence[int], threads: int = 1, *, hold_gil: bool = False, alive: object = None
+    ) -> tuple[Any, ...]:
         """Call it; `given` are the arguments that are no integers: addresses, and floats by their bits.
 
-        The caller keeps the arrays alive. What the function returns.
+        `alive` is what the addresses point into; threads hold it until they are done. What the function returns.
         """
         values = self._table.copy()
         for slot, which in self._slots:
@@ -128,12 +130,12 @@ class BoundKernel:
             call(results, 0, table, 0, 0)
             return tuple([_number(results, k, dtype) for k, dtype in enumerate(self._results)])
         if threads > 1:
-            run_parts(partial(self._part, call, table), threads)
+            run_parts(partial(self._part, call, table, alive), threads)
         elif trips:
             call(0, 0, table, trips.start, trips.stop)
         return ()
 
-    def _part(self, call: Callable[..., None], table: Any, k: int, parts: int) -> None:
+    def _part(self, call: Callable[..., None], table: Any, _: object, k: int, parts: int) -> None:
         assert self.trips is not None
         part = shares(self.trips, self._grain, parts)[k]
         if part:

@@ -141,9 +141,13 @@ class LoopProgram:
         return bound.run(given)
 
     def twin(self, same: tuple[tuple[str, str], ...]) -> LoopProgram:
-        """The program for calls where arrays are the very same ones: pairs (name, name of the one it is)."""
+        """The program for calls where arrays are the very same ones: pairs (name, name of the one it is).
+
+        On one thread: what was promised of the loops was promised of arrays apart.
+        """
         if same not in self._twins:
-            self._twins[same] = LoopProgram(with_arrays(self.function, dict(same)), self.options)
+            alone = replace(self.options, parallel=False)
+            self._twins[same] = LoopProgram(with_arrays(self.function, dict(same)), alone)
         return self._twins[same]
 
 
@@ -207,7 +211,7 @@ class BoundCall:
                 break
         if threads > 1 and self.program.options.parallel is None and in_dask_worker():
             threads = 1
-        results = kernel.run(at, threads, hold_gil=self._hold and threads == 1)
+        results = kernel.run(at, threads, hold_gil=self._hold and threads == 1, alive=given)
         return (results if len(results) > 1 else results[0]) if results else None
 
     def _overlapping(self, given: Sequence[Any]) -> list[tuple[str, str, bool]]:

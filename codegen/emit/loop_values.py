@@ -11,7 +11,7 @@ from typing import TypeAlias
 from codegen.emit.loop_names import FUNCTIONS, Names, Table, affine_text, index_text, product_text
 from codegen.emit.writer import Writer
 from codegen.errors import KernelError
-from codegen.loops.index import Affine, Index, Sum, symbols
+from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, symbols
 from codegen.loops.ir import ArrayArg, Const, Function, IndexValue, Load, Local, Op, Reduce, Store, Value
 
 HALVES = ("bf16", "f16")
@@ -204,14 +204,29 @@ def _as_number(text: str, dtype: str) -> str:
 
 def _index_value(index: Index, dtype: str, scope: Scope) -> Text:
     lanes = scope.lanes
-    step = slope(index, lanes.index) * lanes.step if lanes else 0
-    if lanes is None or not step:
+    if lanes is None or lanes.index not in symbols(index):
         text = scope.index(index)
         return _as_number(text if text.isidentifier() or text.isdigit() else f"({text})", dtype)
-    wide = f"i64x{lanes.count}"
-    along = f"iota_{wide}()" if step == 1 else f"iota_{wide}() * splat_{wide}({step})"
-    texts = [f"(splat_{wide}({scope.index(index, piece)}) + {along})" for piece in range(lanes.pieces)]
+    texts = [_index_piece(index, scope, lanes, piece) for piece in range(lanes.pieces)]
     return tuple(texts) if dtype == "i64" else tuple(_cast_piece(t, dtype, lanes) for t in texts)
+
+
+def _index_piece(index: Index, scope: Scope, lanes: Lanes, piece: int) -> str:
+    """An index expression in each lane of a piece."""
+    wide = f"i64x{lanes.count}"
+    if lanes.index not in symbols(index):
+        return f"splat_{wide}({scope.index(index)})"
+    match index:
+        case Affine():
+            step = index.coefficient(lanes.index) * lanes.step
+            along = f"iota_{wide}()" if step == 1 else f"iota_{wide}() * splat_{wide}({step})"
+            return f"(splat_{wide}({scope.index(index, piece)}) + {along})"
+        case FloorDiv(of, by) | Mod(of, by):
+            name = "floordiv" if isinstance(index, FloorDiv) else "modulo"
+            return f"{name}({unwrapped(_index_piece(of, scope, lanes, piece))}, splat_{wide}({by}))"
+        case Sum(parts, rest):
+            texts = [f"{_index_piece(part, scope, lanes, piece)} * splat_{wide}({k})" for part, k in parts]
+            return f"({' + '.join([*texts, _index_piece(rest, scope, lanes, piece)])})"
 
 
 def place(access: Load | Store, scope: Scope, piece: int = 0) -> tuple[str, str]:
