@@ -119,7 +119,8 @@ class BoundKernel:
     ) -> tuple[Any, ...]:
         """Call it; `given` are the arguments that are no integers: addresses, and floats by their bits.
 
-        `alive` is what the addresses point into; threads hold it until they are done. What the function returns.
+        `alive` is what the addresses point into: threads hold it until they are done. It returns what the
+        function returns.
         """
         values = self._table.copy()
         for slot, which in self._slots:

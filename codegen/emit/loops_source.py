@@ -15,6 +15,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
+from codegen.emit.loop_facts import accumulated, flat, may_shift, stored, unmasked, values, vector_dtypes
 from codegen.emit.loop_names import Names, Table
 from codegen.emit.loop_values import (
     ELEMENT_BYTES,
@@ -34,16 +35,11 @@ from codegen.emit.loop_values import (
 from codegen.emit.writer import Writer
 from codegen.errors import KernelError
 from codegen.loops.bounds import loads
-from codegen.loops.index import symbol, symbols
 from codegen.loops.ir import (
     Carried,
     For,
     Function,
-    IndexValue,
     Let,
-    Load,
-    Local,
-    Op,
     Statement,
     Store,
     Value,
@@ -187,7 +183,7 @@ class _Emitter:
         array, step = self.function.array(store.array), lane_stride(store, scope)
         value: Value = store.value
         if store.accumulate:
-            value = _accumulated(store, array.dtype)
+            value = accumulated(store, array.dtype)
         text, lanes = value_text(value, scope), scope.lanes
         if lanes is not None and step == 0 and store.accumulate:
             raise KernelError(f"all lanes would be accumulated in the same element of {store.array}")
@@ -289,7 +285,7 @@ class _Emitter:
 
     def vector_loop(self, loop: For, lower: str, upper: str, scope: Scope, out: Writer) -> None:
         """Whole blocks of pieces, then what is left by the rule for tails."""
-        loop = replace(loop, carried=tuple(_unmasked(each, loop) for each in loop.carried))
+        loop = replace(loop, carried=tuple(unmasked(each, loop) for each in loop.carried))
         held = scope.held
         step = loop.step // loop.size
         lanes = self.lanes_of(loop, step)
@@ -316,9 +312,9 @@ class _Emitter:
 
         Where it carries something, elements stay inside: what is carried must be there if nothing runs.
         """
-        moving = {loop.index} | {s.index for s in _flat(loop.body) if isinstance(s, For)}
-        arrays = {load.array for value in _values(loop.body) for load in loads(value)}
-        readable = arrays - _stored(loop.body) if not loop.carried else set()
+        moving = {loop.index} | {s.index for s in flat(loop.body) if isinstance(s, For)}
+        arrays = {load.array for value in values(loop.body) for load in loads(value)}
+        readable = arrays - stored(loop.body) if not loop.carried else set()
         return Hoisted(self.names, Writer(), frozenset(moving), frozenset(readable))
 
     def settled(self, loop: For, bound: str, what: str, out: Writer) -> str:
@@ -331,7 +327,7 @@ class _Emitter:
 
     def lanes_of(self, loop: For, step: int) -> Lanes:
         """As many lanes as a register has of the widest numbers, no more than the super-vector."""
-        widest = max((ELEMENT_BYTES[held_dtype(d)] for d in _vector_dtypes(loop)), default=8)
+        widest = max((ELEMENT_BYTES[held_dtype(d)] for d in vector_dtypes(loop)), default=8)
         count = min(max(1, self.vector_bytes // widest), 1 << (loop.size.bit_length() - 1))
         return Lanes(loop.index, count, min(MOST_PIECES, max(1, loop.size // count)), step)
 
@@ -393,93 +389,6 @@ class _Emitter:
             self.statements(loop.body, inside, out)
         with out.block("else:"):
             self.scalar_tail(loop, whole, last, replace(scope, lanes=None), out)
-
-
-def _unmasked(carried: Carried, loop: For) -> Carried:
-    """Without the select that leaves out lanes behind the loop's end: whole blocks have none of those.
-
-    select(i < n, s + A[i], s) -> s + A[i]
-    """
-    match carried.update:
-        case Op("select", (mask, update, Local(name))) if name == carried.name and _is_lane_mask(mask, loop):
-            return replace(carried, update=update)
-    return carried
-
-
-def _is_lane_mask(value: Value, loop: For) -> bool:
-    match value:
-        case Op("and", (a, b)):
-            return _is_lane_mask(a, loop) and _is_lane_mask(b, loop)
-        case Op("lt" | "gt", (IndexValue(index), IndexValue(bound))):
-            return index == symbol(loop.index) and bound in loop.upper
-    return False
-
-
-def may_shift(loop: For) -> bool:
-    """Whether iterations may run twice: they write what none of them reads, and carry nothing."""
-    stored, read = _stored(loop.body), _read(loop.body)
-    return not loop.carried and not stored & read
-
-
-def _stored(body: tuple[Statement, ...]) -> set[str]:
-    return {s.array for s in _flat(body) if isinstance(s, Store)}
-
-
-def _read(body: tuple[Statement, ...]) -> set[str]:
-    out = {s.array for s in _flat(body) if isinstance(s, Store) and s.accumulate}
-    for value in _values(body):
-        out |= {load.array for load in loads(value)}
-    return out
-
-
-def _flat(body: tuple[Statement, ...]) -> list[Statement]:
-    return [x for s in body for x in ([s, *_flat(s.body)] if isinstance(s, For) else [s])]
-
-
-def _values(body: tuple[Statement, ...]) -> list[Value]:
-    out: list[Value] = []
-    for statement in _flat(body):
-        match statement:
-            case For():
-                out += [value for c in statement.carried for value in (c.start, c.update)]
-            case Let(_, value) | Store(_, _, value):
-                out.append(value)
-    return out
-
-
-def _vector_dtypes(loop: For) -> set[str]:
-    """The types of all that differs from lane to lane, masks apart."""
-    out: set[str] = set()
-
-    def look(value: Value) -> None:
-        if _varies(value, loop.index) and value.dtype != "i1":
-            out.add(value.dtype)
-        for part in value.operands if isinstance(value, Op) else ():
-            look(part)
-
-    for value in _values((loop,)):
-        look(value)
-    return out
-
-
-def _varies(value: Value, index: str) -> bool:
-    """Whether a value may differ from lane to lane of a loop."""
-    match value:
-        case Local(_, _, shape):
-            return bool(shape)
-        case IndexValue(expression):
-            return index in symbols(expression)
-        case Load(_, subscripts):
-            return any(index in symbols(subscript) for subscript in subscripts)
-        case Op(_, operands):
-            return any(_varies(operand, index) for operand in operands)
-    return False
-
-
-def _accumulated(store: Store, dtype: str) -> Value:
-    """The element combined with the value."""
-    old = Load(store.array, store.subscripts, dtype, store.value.shape, store.dims, store.steps)
-    return Op(store.accumulate, (old, store.value), dtype, store.value.shape)
 
 
 def _range(lower: str, upper: str, step: int) -> str:
