@@ -67,11 +67,22 @@ def _mentions(value: Value, names: set[str]) -> bool:
     return any(isinstance(part, Local) and part.name in names for part in parts(value))
 
 
+_PICKS = {("gt", "max"), ("ge", "max"), ("lt", "min"), ("le", "min")}
+"""Comparisons of what is new with what was best, and what they look for."""
+
+
 def _chain(value: Value, names: set[str], combiner: str) -> bool:
     """Whether a value is the local, combined with what does not depend on it."""
     match value:
         case Local(name):
             return name in names
+        case Op("select", (Op(test, (left, right)), then, otherwise)) if (test, combiner) in _PICKS:
+            # Python's max(s, x): a NaN in x is never taken, in lanes as in order.
+            return (
+                (left, right) == (then, otherwise)
+                and _chain(otherwise, names, combiner)
+                and not _mentions(then, names)
+            )
         case Op("select", (condition, then, otherwise)):
             both = _chain(then, names, combiner) and _chain(otherwise, names, combiner)
             return both and not _mentions(condition, names)

@@ -8,11 +8,11 @@ from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from codegen.loops.typing import numpy_dtype
 
 from codegen.errors import KernelError
 from codegen.loops.index import Affine, evaluate
 from codegen.loops.ir import ArrayArg, Function, ScalarArg
+from codegen.loops.typing import numpy_dtype
 from tilejit.mlir.dtypes import MemRef
 
 Execute: TypeAlias = Callable[[Function, Sequence[Any]], tuple[Any, ...]]
