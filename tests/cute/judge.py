@@ -8,7 +8,7 @@ from math import prod
 import pytest
 
 from tests.cute import brute, draw
-from tests.strategies import Pick, one_of
+from tests.strategies import Pick, chance, one_of
 from tilejit import LayoutError, cute
 
 Count = Counter[str]
@@ -41,6 +41,8 @@ def composition(pick: Pick) -> str:
 def complement(pick: Pick) -> str:
     a = draw.layout(pick, 12)
     bound = pick(1, 18)
+    if chance(pick, 3):  # mostly without a complement
+        a, bound = cute.Layout((pick(2, 3), pick(2, 3)), (pick(1, 5), pick(2, 7))), pick(8, 18)
     modes = [(n, d) for n, d in brute.modes_of(a) if d]
     exists = brute.complement_exists(modes, bound)
     try:

@@ -78,7 +78,7 @@ def bounded(shape: Shape) -> BoundedLayout:
 def _bounded(shape: Shape, call: str) -> BoundedLayout:
     if not isinstance(shape, Shape):
         raise TypeError(
-            f"{call} takes a Shape, not {type(shape).__name__}\n  read a text with tilejit.Shape.parse(...)"
+            f"{call} takes a Shape, not {type(shape).__name__}\n  read a text with tilejit.as_layout(...)"
         )
     slots = shape.physical_size
     if 0 in shape.dimensions:
