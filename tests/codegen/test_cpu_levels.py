@@ -73,6 +73,7 @@ def test_cases_have_names_of_their_own() -> None:
     assert len({case.name for case in cases()}) == len(cases())
 
 
+@pytest.mark.timeout(1200)  # hundreds of kernels, compiled: minutes on a slow machine
 @pytest.mark.parametrize("group", GROUPS)
 def test_levels_of_x86(group: str, tmp_path: Path) -> None:
     """No vector is wider than the level's, and every case is right at each level that this CPU has.

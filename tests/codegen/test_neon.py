@@ -54,6 +54,7 @@ def tools() -> None:
     pytest.skip(reason)
 
 
+@pytest.mark.timeout(1200)  # hundreds of kernels, compiled: minutes on a slow machine
 @pytest.mark.parametrize("group", GROUPS[::-1])
 def test_kernels_on_neon(group: str, tmp_path: Path) -> None:
     """Every case in every placement: the bytes that NumPy writes, and none beside them."""
