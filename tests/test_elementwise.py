@@ -82,6 +82,19 @@ def test_floats_are_arguments_of_one_kernel() -> None:
     assert scale.source == source
 
 
+def test_numbers_of_python_stay_such() -> None:
+    """What is computed of floats alone takes the dtype of what it meets, whatever the operator."""
+    for function in (
+        lambda a, s: a * (s**2),
+        lambda a, s: a + s // 0.5,
+        lambda a, s: np.where(s > 1.0, a, -a),
+        lambda a, s: a - abs(-s) % 0.75,
+    ):
+        got, want = tj.elementwise(function)(X, 1.5), function(X, 1.5)
+        assert got.dtype == want.dtype == np.float32
+        assert got.tobytes() == want.tobytes()
+
+
 def test_bfloat16_is_rounded_as_ml_dtypes_does() -> None:
     a = X.astype(ml_dtypes.bfloat16)
     got = tj.elementwise(lambda x: x * x + x)(a)
@@ -98,6 +111,11 @@ def test_tiled_arrays_slot_by_slot() -> None:
     other = tj.pack(np.zeros_like(X), "{1,0:T(32,32)(16,16)}")
     assert tj.elementwise(lambda a, b: a + b)(t, Y, out=other) is other
     assert (other.numpy() == X + Y).all()
+    tj.elementwise(lambda a, b: a * b)(X, Y, out=other)
+    assert (other.numpy() == X * Y).all()
+    same = tj.elementwise(lambda a: a + a)(t, out=t)
+    assert same.buffer is t.buffer
+    assert (t.numpy() == X + X).all()
 
 
 REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], type[Exception], str]] = {

@@ -14,10 +14,10 @@ from codegen.errors import KernelError, LayoutError
 from codegen.loops.ir import ScalarArg
 from codegen.loops.typing import dtype_name
 from tilejit.convert import pack
-from tilejit.elementwise_loops import Lowering, coalesced, order_of
+from tilejit.elementwise_loops import Lowering, coalesced
 from tilejit.loop_program import LoopOptions, LoopProgram
 from tilejit.memory import Array, address, empty
-from tilejit.strided import share_memory
+from tilejit.strided import order_of, share_memory
 from tilejit.tiled_array import TiledArray
 
 MOST_ARRAYS = 64
@@ -54,9 +54,8 @@ class Elementwise:
             self._last = program
             program(*[x.reshape(-1) for x in args], out.reshape(-1))
             return out
-        tiled = [x for x in args if isinstance(x, TiledArray)]
-        if tiled:
-            return self._on_tiled(args, tiled, out, where)
+        if any(isinstance(x, TiledArray) for x in (*args, out)):
+            return self._on_tiled(args, out, where)
         given = [x if isinstance(x, np.ndarray) or _is_number(x) else np.asarray(x) for x in args]
         arrays = [x for x in given if isinstance(x, np.ndarray)]
         if not arrays:
@@ -221,30 +220,22 @@ class Elementwise:
         name = self.python.__name__
         return name if name.isidentifier() else "expression"
 
-    def _on_tiled(self, args: tuple[Any, ...], tiled: list[TiledArray], out: Any, where: Any) -> Any:
-        """Over the slots of one layout, padding too; or through plain arrays where layouts differ."""
-        spec = tiled[0].spec
+    def _on_tiled(self, args: tuple[Any, ...], out: Any, where: Any) -> Any:
+        """Slot by slot, padding too, where all have one layout; else through plain arrays, and packed."""
         if where is not True:
             raise KernelError("where= goes with plain arrays\n  write np.where(mask, x, y) in the expression")
-        alike = all(_is_number(x) or (isinstance(x, TiledArray) and x.spec == spec) for x in args)
-        if not alike or spec.packed or (out is not None and not isinstance(out, TiledArray)):
-            plain = [x.numpy() if isinstance(x, TiledArray) else x for x in args]
-            return self(*plain, out=out) if not isinstance(out, TiledArray) else self._packed(plain, out)
-        flat = [x.buffer if isinstance(x, TiledArray) else x for x in args]
-        if self._record(flat).reduces:
-            return self(*[x.numpy() if isinstance(x, TiledArray) else x for x in args])
-        if out is not None and out.spec != spec:
-            return self._packed([x.numpy() if isinstance(x, TiledArray) else x for x in args], out)
-        if out is not None:
-            self(*flat, out=out.buffer)
-            return out
-        made = self(*flat)
-        if isinstance(made, tuple) or made.dtype != spec.dtype:
-            plain_results = self(*[x.numpy() if isinstance(x, TiledArray) else x for x in args])
-            return plain_results
-        return TiledArray(made, spec)
-
-    def _packed(self, plain: list[Any], out: TiledArray) -> TiledArray:
+        arrays = [x for x in (*args, out) if isinstance(x, TiledArray)]
+        spec = arrays[0].spec
+        tiled_or_number = all(isinstance(x, TiledArray) or _is_number(x) for x in args)
+        one_layout = tiled_or_number and all(x.spec == spec for x in arrays) and not spec.packed
+        if one_layout and (out is None or isinstance(out, TiledArray)):
+            slots = [x.buffer if isinstance(x, TiledArray) else x for x in args]
+            recorded = self._record(slots)
+            if not (recorded.reduces or recorded.several) and recorded.dtypes == (spec.dtype,):
+                return TiledArray(self(*slots, out=None if out is None else out.buffer), spec)
+        plain = [x.numpy() if isinstance(x, TiledArray) else x for x in args]
+        if not isinstance(out, TiledArray):
+            return self(*plain, out=out)
         made = self(*plain)
         if isinstance(made, tuple):
             raise LayoutError("several results for one tiled array")

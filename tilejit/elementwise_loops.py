@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from codegen.loops.ir import (
     Value,
 )
 from tilejit.memory import Array
+from tilejit.strided import order_of
 from tilejit.traced import REDUCTIONS
 
 
@@ -58,13 +59,6 @@ def coalesced(ins: Sequence[Array], outs: Sequence[Array], shape: tuple[int, ...
         np.lib.stride_tricks.as_strided(x, tuple(extents), tuple(k), writeable=x.flags.writeable)
         for x, k in zip(moved, kept, strict=True)
     ]
-
-
-def order_of(x: Array) -> Literal["C", "F", ""]:
-    """ "C" where elements follow each other along the last dimension, "F" along the first, else ""."""
-    if not x.ndim or x.strides[-1] == x.itemsize:
-        return "C"
-    return "F" if x.strides[0] == x.itemsize else ""
 
 
 class Lowering:

@@ -15,6 +15,7 @@ from codegen.errors import KernelError
 from codegen.lazy import lazy
 from codegen.loops.ir import ArrayArg, ScalarArg
 from tilejit.loop_program import MOST_BOUND, BoundCall, LoopOptions, LoopProgram, call_key
+from tilejit.strided import order_of
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")
 FAILS = ("scalar", "warn", "raise")
@@ -305,16 +306,8 @@ def _whole(name: str, value: Any) -> int:
 def _kind(value: Any) -> Any:
     """What a specialisation hangs on of an argument."""
     if type(value) is np.ndarray:
-        return value.dtype, _order(value), value.ndim
+        return value.dtype, order_of(value), value.ndim
     return type(value)
-
-
-def _order(array: Any) -> str:
-    """ "C" where elements follow each other along the last dimension, "F" along the first, else ""."""
-    strides, size = array.strides, array.itemsize
-    if not strides or strides[-1] == size:
-        return "C"
-    return "F" if strides[0] == size else ""
 
 
 def _argument(name: str, value: Any) -> ArrayArg | ScalarArg:
@@ -323,7 +316,7 @@ def _argument(name: str, value: Any) -> ArrayArg | ScalarArg:
     if isinstance(value, np.ndarray):
         if type(value) not in (np.ndarray, np.memmap):
             raise TypeError(f"{name} is a {type(value).__name__}; kernels take plain arrays of NumPy")
-        return ArrayArg(name, typing.dtype_name(value.dtype), value.ndim, _order(value))  # type: ignore[arg-type]
+        return ArrayArg(name, typing.dtype_name(value.dtype), value.ndim, order_of(value))
     return typing.argument(name, value)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,13 @@ def span(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tup
         return 0, 0
     reaches = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
     return sum(r for r in reaches if r < 0), sum(r for r in reaches if r > 0) + itemsize
+
+
+def order_of(x: NDArray[Any]) -> Literal["C", "F", ""]:
+    """ "C" where elements follow each other along the last dimension, "F" along the first, else ""."""
+    if not x.ndim or x.strides[-1] == x.itemsize:
+        return "C"
+    return "F" if x.strides[0] == x.itemsize else ""
 
 
 class ArrayLayout:

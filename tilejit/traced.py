@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from codegen.errors import KernelError
-from codegen.frontend.functions import call_ufunc
+from codegen.frontend.functions import UFUNCS, call_ufunc
 from codegen.frontend.operands import Operand, apply, cast, literal, truth
 from codegen.loops import typing
 
@@ -44,9 +44,12 @@ class Traced(NDArrayOperatorsMixin):
         if method != "__call__" or keywords or ufunc.nout != 1:
             raise KernelError(f"np.{ufunc.__name__} of expressions goes without out=, where= and methods")
         operands = tuple(operand_of(x) for x in inputs)
-        if any(typing.concrete(x.dtype) == x.dtype for x in operands):
-            return Traced(call_ufunc(ufunc.__name__, operands))
-        return Traced(apply(_OPERATORS[ufunc.__name__], *operands))
+        op = UFUNCS.get(ufunc.__name__)
+        if op and all(x.dtype in typing.WEAK for x in operands):
+            return Traced(
+                apply(op, *operands)
+            )  # numbers of Python stay such, and take the dtype of what they meet
+        return Traced(call_ufunc(ufunc.__name__, operands))
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
         name = function.__name__
@@ -91,8 +94,6 @@ def _reduction(name: str) -> Callable[[Traced], Reduced]:
 
 for _name in ("sum", "min", "max", "mean"):
     setattr(Traced, _name, _reduction(_name))
-
-_OPERATORS = {"add": "add", "subtract": "sub", "multiply": "mul", "true_divide": "div", "divide": "div"}
 
 
 def operand_of(value: Any) -> Operand:

@@ -7,6 +7,7 @@ import keyword
 import re
 
 from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum
+from codegen.loops.typing import FLOAT_FUNCTIONS
 
 KERNEL_ARGUMENTS = ("results", "scratch", "sizes", "begin", "end")
 
@@ -17,25 +18,7 @@ _ROUTINES = re.compile(
 """What calls might be taken for, besides functions of math, which are reserved by their names."""
 
 
-FUNCTIONS = (
-    *(
-        "abs",
-        "floordiv",
-        "pow",
-        "sqrt",
-        "exp",
-        "exp2",
-        "expm1",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "sin",
-        "cos",
-    ),
-    *("tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt"),
-    *("hypot", "floor", "ceil", "trunc", "rint", "copysign", "fma"),
-)
+FUNCTIONS = ("abs", "floordiv", "pow", "floor", "ceil", "trunc", *FLOAT_FUNCTIONS)
 """Operations that kernels call by their names."""
 
 

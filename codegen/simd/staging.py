@@ -38,6 +38,12 @@ def prefetches(row_bytes):
     return (touched * 64 + row_bytes // 2) // row_bytes
 
 
+@njit(error_model="numpy")
+def row_lines(row, row_bytes):
+    """The first line of a source row, and where the row ends."""
+    return row & ~63, row + row_bytes
+
+
 def _fill_panel(what: Moved, kind: Block, *, in_order: bool = False) -> Any:
     if kind == "part":
         return part_transpose(what, stream=False)
@@ -97,9 +103,9 @@ def staged_rows(what: Moved, kind: Block) -> Any:
         next_src,
         next_rows,
     ):
-        """Long result rows that begin anywhere, two lines of each at a time.
+        """Long result rows that begin anywhere, STAGED_LINES of each at a time.
 
-        The bytes behind the last whole line wait in front of the buffer's row for the next two lines.
+        The bytes behind the last whole line wait in front of the buffer's row for the next lines.
         """
         row_bytes = columns * source_width
         for r0 in range(0, rows, chunk):
@@ -109,9 +115,7 @@ def staged_rows(what: Moved, kind: Block) -> Any:
             ahead_src, ahead_rows, ahead_row = src, row_offsets + 8 * r1, 0
             if r1 == rows:
                 ahead_src, ahead_rows = next_src, next_rows
-            asked = ahead_src + int64_at(ahead_rows, 0)
-            asked_end = asked + row_bytes
-            asked &= ~63
+            asked, asked_end = row_lines(ahead_src + int64_at(ahead_rows, 0), row_bytes)
             if lines == 1 and r0 and r1 < rows:  # Nearly all panels: one line of each row.
                 for c in range(columns):
                     at = dst + int64_at(column_offsets, c) + r0 * width
@@ -122,9 +126,7 @@ def staged_rows(what: Moved, kind: Block) -> Any:
                     asked += 64
                     if asked >= asked_end:
                         ahead_row = min(ahead_row + 1, chunk - 1)
-                        asked = ahead_src + int64_at(ahead_rows, ahead_row)
-                        asked_end = asked + row_bytes
-                        asked &= ~63
+                        asked, asked_end = row_lines(ahead_src + int64_at(ahead_rows, ahead_row), row_bytes)
                     here = buffer + int64_at(places, c)
                     drain_64(here, here + 64)
                 continue
@@ -143,9 +145,7 @@ def staged_rows(what: Moved, kind: Block) -> Any:
                     asked += 64
                     if asked >= asked_end:
                         ahead_row = min(ahead_row + 1, chunk - 1)
-                        asked = ahead_src + int64_at(ahead_rows, ahead_row)
-                        asked_end = asked + row_bytes
-                        asked &= ~63
+                        asked, asked_end = row_lines(ahead_src + int64_at(ahead_rows, ahead_row), row_bytes)
                 if r1 < rows:
                     drain_64(begin + here - 64, end + here - 64)
                 elif max(first, last) < end:

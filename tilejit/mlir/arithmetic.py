@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from codegen.loops.ir import Const, Op, Value
+from codegen.loops.typing import FLOAT_FUNCTIONS
 from tilejit.mlir.places import Unsupported
 
 DIRECT = {
@@ -31,24 +32,8 @@ DIRECT = {
     "math.roundeven": "rint",
     **{
         f"math.{name}": name
-        for name in (
-            *(
-                "sqrt",
-                "exp",
-                "exp2",
-                "expm1",
-                "log",
-                "log2",
-                "log10",
-                "log1p",
-                "cbrt",
-                "floor",
-                "ceil",
-                "trunc",
-            ),
-            *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "copysign", "fma"),
-            *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-        )
+        for name in (*FLOAT_FUNCTIONS, "floor", "ceil", "trunc")
+        if name not in ("rint", "hypot")
     },
 }
 """The operation of kernels that does the same."""
