@@ -42,12 +42,13 @@ from tests.oracle import (
 from tests.replay import INTERPRETED_BYTES, Watched, interpreted, watching
 from tests.soak_copies import copy_arrays, keywords
 from tests.soak_layouts import gather, relay, view
-from tilejit import blocks, convert, copies, plan
+from tilejit import blocks, convert, plan
 from tilejit.convert import pack, unpack
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape
 from tilejit.relayout import _way, relayout_program
+from tilejit.sizes import SIZES
 from tilejit.tiled_array import TiledArray
 
 Array = NDArray[Any]
@@ -110,7 +111,7 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
 """What decides by size or by number, and the values to try instead."""
 
 FOR_LARGE = (
-    *((copies, "SMALL_ELEMENTS"), (copies, "SMALL_RUN_BYTES"), (plan, "SMALL_ELEMENTS")),
+    *((SIZES, "small_elements"), (SIZES, "small_run_bytes")),
     (blocks, "LEAST_BYTES"),
 )
 """Sizes below which NumPy copies, or a copy is not cut into blocks: none here."""

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import tilejit as tj
 from tests.guard import Guarded, span_bytes, strided_view
 from tests.strategies import Pick, chance, extents, one_of, strides
-from tilejit import copies, plan
 from tilejit.plan import plan_copy
+from tilejit.sizes import SIZES
 from tilejit.strided import overlaps_itself
 from tilejit.tuning import DEFAULT, Tuning, read_tuning
 
@@ -60,9 +60,8 @@ def content(rng: np.random.Generator, size: int, pair: tuple[Any, Any]) -> Array
 @pytest.fixture(autouse=True, scope="module")
 def _kernels_for_small_arrays() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(copies, "SMALL_ELEMENTS", 0)
-        patch.setattr(plan, "SMALL_ELEMENTS", 0)
-        patch.setattr(copies, "SMALL_RUN_BYTES", 0)
+        patch.setattr(SIZES, "small_elements", 0)
+        patch.setattr(SIZES, "small_run_bytes", 0)
         yield
 
 

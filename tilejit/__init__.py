@@ -24,6 +24,31 @@ from tilejit.layout.layout import Layout
 from tilejit.layout.shape import BufferShape, Shape, TupleShape, make_shape
 from tilejit.plan import CopyPlan, plan_copy
 from tilejit.relayout import relayout
+from tilejit.routines.accelerate import accelerate
+from tilejit.routines.copying import (
+    array,
+    asarray,
+    ascontiguousarray,
+    asfortranarray,
+    astype,
+    byteswap,
+    copy,
+    require,
+    tobytes,
+)
+from tilejit.routines.joining import concatenate, stack
+from tilejit.routines.padding import pad
+from tilejit.routines.taking import take
+from tilejit.routines.views import (
+    broadcast_to,
+    flip,
+    moveaxis,
+    roll,
+    rollaxis,
+    rot90,
+    swapaxes,
+    transpose,
+)
 from tilejit.tiled_array import TiledArray
 from tilejit.tiles import gather_tiles, scatter_tiles
 
@@ -49,25 +74,47 @@ __all__ = [
     "TiledArray",
     "TilejitError",
     "TupleShape",
+    "accelerate",
+    "array",
     "as_layout",
+    "asarray",
+    "ascontiguousarray",
+    "asfortranarray",
+    "astype",
+    "broadcast_to",
+    "byteswap",
+    "concatenate",
+    "copy",
     "copyto",
     "cute",
     "elementwise",
     "explain",
+    "flip",
     "formats",
     "gather_tiles",
     "kernel",
     "linear_index",
     "make_shape",
+    "moveaxis",
     "multi_index",
     "named_format",
     "pack",
+    "pad",
     "parallel",
     "plan_copy",
     "reduction",
     "register_format",
     "relayout",
+    "require",
+    "roll",
+    "rollaxis",
+    "rot90",
     "scatter_tiles",
+    "stack",
+    "swapaxes",
+    "take",
+    "tobytes",
+    "transpose",
     "unpack",
 ]
 

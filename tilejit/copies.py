@@ -8,12 +8,13 @@ import numpy as np
 
 from codegen.threads import thread_count
 from tilejit.memory import Array
-from tilejit.plan import PLAIN_ARRAYS, SMALL_ELEMENTS, cached_plan
+from tilejit.plan import PLAIN_ARRAYS, cached_plan
+from tilejit.sizes import SIZES
 from tilejit.strided import apart
-from tilejit.tuning import AUTO, CASTINGS, DEFAULT, SAME_KIND, STRUCTURE, read_tuning
+from tilejit.tuning import AUTO, CASTINGS, DEFAULT, SAME_KIND, STRUCTURE, Tuning, read_tuning
 
-SMALL_RUN_BYTES = 1 << 20
-"""Below this NumPy's own copy of one contiguous stretch to another is as fast as memory."""
+numpy_copyto = np.copyto
+"""NumPy's own, whatever `accelerate` has put in its place."""
 
 
 def copyto(
@@ -57,11 +58,15 @@ def copyto(
         tuning = read_tuning(virtual_vector_size, specialize, tune)
     if threads is not None:
         thread_count(threads, 0)
-    if tuning is DEFAULT and type(dst) is np.ndarray and (dst.size < SMALL_ELEMENTS or _short_run(dst, src)):
+    if (
+        tuning is DEFAULT
+        and type(dst) is np.ndarray
+        and (dst.size < SIZES.small_elements or _short_run(dst, src))
+    ):
         if casting is SAME_KIND and where is True:
-            np.copyto(dst, apart(dst, src))  # NumPy takes 0.1 us to read two more arguments.
+            numpy_copyto(dst, apart(dst, src))  # NumPy takes 0.1 us to read two more arguments.
         else:
-            np.copyto(dst, apart(dst, src), casting, where)
+            numpy_copyto(dst, apart(dst, src), casting, where)
         return
     source = _as_array(src)
     if not (
@@ -72,15 +77,31 @@ def copyto(
         and _is_rule(casting)
         and (source.dtype is dst.dtype or np.can_cast(source.dtype, dst.dtype, casting))
     ):
-        np.copyto(dst, src if source is None else apart(dst, source), casting, where)
-        return
-    count = thread_count(threads, dst.nbytes + source.nbytes)
-    layout = source.shape, source.strides, source.dtype
-    plan = cached_plan(dst.shape, dst.strides, dst.dtype, *layout, count, tuning)
+        numpy_copyto(dst, src if source is None else apart(dst, source), casting, where)
+    elif not _by_kernel(dst, source, threads, tuning):
+        numpy_copyto(dst, apart(dst, source), casting)
+
+
+def copy_plain(dst: Array, src: Array, threads: int | None = None) -> bool:
+    """Copy src to dst, converting as needed, whatever rule of conversion NumPy would ask for.
+
+    False where no kernel makes the copy: then nothing was written. `dst` is writeable.
+    """
+    if _short_run(dst, src):
+        numpy_copyto(dst, src)
+        return True
+    return _by_kernel(dst, src, threads, DEFAULT)
+
+
+def _by_kernel(dst: Array, src: Array, threads: int | None, tuning: Tuning) -> bool:
+    count = thread_count(threads, dst.nbytes + src.nbytes)
+    plan = cached_plan(
+        dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype, count, tuning
+    )
     if plan is None:
-        np.copyto(dst, apart(dst, source), casting)
-    else:
-        plan._run(dst, source)
+        return False
+    plan._run(dst, src)
+    return True
 
 
 def _is_rule(casting: Any) -> bool:
@@ -91,7 +112,7 @@ def _is_rule(casting: Any) -> bool:
 def _short_run(dst: Array, src: Any) -> bool:
     """Whether both sides are one short stretch of memory in the same order."""
     return (
-        dst.nbytes < SMALL_RUN_BYTES
+        dst.nbytes < SIZES.small_run_bytes
         and type(src) is np.ndarray
         and dst.dtype is src.dtype
         and dst.strides == src.strides

@@ -18,14 +18,15 @@ from tilejit import float_status
 from tilejit.memory import Array, address
 from tilejit.moves import Move, move_for
 from tilejit.programs import compiled
+from tilejit.sizes import SIZES
 from tilejit.strided import ArrayLayout, apart, broadcast_strides, overlaps_itself, share_memory, span
 from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
 
 PLAIN_ARRAYS = (np.ndarray, np.memmap)
 """Types whose elements are where their strides say, with no rules of their own for assignment."""
 
-SMALL_ELEMENTS = 1 << 13
-"""Below this NumPy has copied before we have looked up what to do."""
+numpy_copyto = np.copyto
+"""NumPy's own, whatever `accelerate` has put in its place."""
 
 HOLD_GIL_BYTES = 1 << 15
 """Copies up to this size keep Python's lock: giving it away costs more than the copy."""
@@ -111,7 +112,7 @@ class CopyPlan:
         ):
             self._check(dst, src)
             if type(dst) not in PLAIN_ARRAYS or type(src) not in PLAIN_ARRAYS:
-                np.copyto(dst, apart(dst, src))
+                numpy_copyto(dst, apart(dst, src))
                 return
         self._run(dst, src)
 
@@ -157,8 +158,8 @@ class CopyPlan:
 
     def _run_close(self, dst: Array, src: Array) -> None:
         """The copy where one array reaches into the other: a kernel must not see them share a byte."""
-        if dst.size < SMALL_ELEMENTS or dst is src:
-            np.copyto(dst, apart(dst, src), "unsafe")
+        if dst.size < SIZES.small_elements or dst is src:
+            numpy_copyto(dst, apart(dst, src), "unsafe")
         elif self._program is not None and share_memory(dst, src):
             _through_temporary(dst, src)
         else:
@@ -168,7 +169,7 @@ class CopyPlan:
         """The copy launch by launch, on threads; by NumPy where there is no program."""
         program = self._program
         if program is None:
-            np.copyto(dst, apart(dst, src), "unsafe")
+            numpy_copyto(dst, apart(dst, src), "unsafe")
             return
         at, to, flags = address(src), address(dst), [0]
 

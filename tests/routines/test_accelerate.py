@@ -1,0 +1,127 @@
+"""NumPy's routines replaced and put back."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tilejit.sizes import SIZES
+
+NAMES = ("copyto", "ascontiguousarray", "asfortranarray", "concatenate", "stack", "pad", "take")
+
+
+def routines() -> list[Any]:
+    return [getattr(np, name) for name in NAMES]
+
+
+def test_swaps_and_restores() -> None:
+    before = routines()
+    with tj.accelerate():
+        assert all(a is not b for a, b in zip(before, routines(), strict=True))
+        with tj.accelerate():
+            inner = routines()
+        assert inner == routines()
+    assert all(a is b for a, b in zip(before, routines(), strict=True))
+
+
+def test_restores_after_an_exception() -> None:
+    before = routines()
+    with pytest.raises(ValueError, match="must match exactly"), tj.accelerate():
+        np.concatenate([np.zeros((300, 100)), np.zeros((300, 90))])
+    assert before == routines()
+
+
+def test_leaves_what_others_have_put_in() -> None:
+    original = np.pad
+
+    def others(*args: Any, **kwargs: Any) -> Any:
+        return original(*args, **kwargs)
+
+    try:
+        with tj.accelerate():
+            np.pad = others
+        assert np.pad is others
+    finally:
+        np.pad = original
+
+
+def test_kernels_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    from tilejit.plan import CopyPlan
+
+    run = CopyPlan._run
+    monkeypatch.setattr(CopyPlan, "_run", lambda self, *arrays: (calls.append(self), run(self, *arrays)))
+    x = np.arange(60000.0).reshape(200, 300)
+    expected = np.ascontiguousarray(x.T)
+    with tj.accelerate():
+        np.testing.assert_array_equal(np.ascontiguousarray(x.T), expected)
+    assert calls
+
+
+def test_threads_share_the_swap() -> None:
+    """Blocks that overlap in time: NumPy's own are back after the last."""
+    before = routines()
+    started, leave = threading.Barrier(3), threading.Event()
+    wrong: list[BaseException] = []
+    x = np.arange(90000, dtype=np.float32).reshape(300, 300)
+
+    def work() -> None:
+        try:
+            with tj.accelerate():
+                started.wait(10)
+                for _ in range(20):
+                    assert (np.ascontiguousarray(x.T) == x.T).all()
+                    assert (np.concatenate([x.T, x]) == [*x.T, *x]).all()
+                leave.wait(10)
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    started.wait(10)
+    assert np.pad is not before[5]
+    leave.set()
+    for thread in threads:
+        thread.join(30)
+    assert not wrong
+    assert before == routines()
+
+
+def test_permanent_and_smallest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SIZES, "small_elements", SIZES.small_elements)
+    swapped = tj.accelerate(permanent=True, smallest=0)
+    try:
+        assert SIZES.small_elements == 0
+        assert np.ascontiguousarray(np.eye(3).T).tolist() == np.eye(3).tolist()
+    finally:
+        swapped.__exit__(None, None, None)
+    with pytest.raises(ValueError, match="negative"):
+        tj.accelerate(smallest=-1)
+    with pytest.raises(TypeError, match="number of elements"):
+        tj.accelerate(smallest="0")  # type: ignore[arg-type]
+
+
+def test_array_functions_of_others_are_called() -> None:
+    """What has __array_function__ answers for itself, with NumPy's own routine."""
+
+    class Duck:
+        def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+            return func
+
+    before = np.concatenate
+    with tj.accelerate():
+        assert np.concatenate([Duck(), Duck()]) is before
+        assert np.pad(Duck(), 1) is not np.pad
+
+
+def test_signatures_are_numpys() -> None:
+    import inspect
+
+    with tj.accelerate():
+        assert np.pad.__name__ == "pad"
+        assert inspect.signature(np.stack).parameters.keys() >= {"arrays", "axis", "out"}

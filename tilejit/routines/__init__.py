@@ -1,0 +1,1 @@
+"""NumPy's routines that copy: same names, arguments, answers and exceptions, faster."""

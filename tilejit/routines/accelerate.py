@@ -1,0 +1,114 @@
+"""Our copy routines in NumPy's place, for code that can't be edited."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import wraps
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from tilejit.copies import copyto
+from tilejit.routines.copying import ascontiguousarray, asfortranarray
+from tilejit.routines.joining import concatenate, stack
+from tilejit.routines.padding import pad
+from tilejit.routines.taking import take
+from tilejit.sizes import SIZES
+
+_OURS: tuple[Callable[..., Any], ...] = (
+    copyto,
+    ascontiguousarray,
+    asfortranarray,
+    concatenate,
+    stack,
+    pad,
+    take,
+)
+
+
+class _Inside(threading.local):
+    """Whether this thread is in one of our routines: what they call themselves is NumPy's own."""
+
+    now = False
+
+
+_inside = _Inside()
+
+
+def _in_place_of(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """The routine that stands in NumPy's place: ours, or NumPy's own where one of ours asks."""
+
+    @wraps(original)
+    def routine(*args: Any, **kwargs: Any) -> Any:
+        if _inside.now:
+            return original(*args, **kwargs)
+        _inside.now = True
+        try:
+            return ours(*args, **kwargs)
+        finally:
+            _inside.now = False
+
+    return routine
+
+
+_ORIGINALS = {ours.__name__: getattr(np, ours.__name__) for ours in _OURS}
+_ACCELERATED = {ours.__name__: _in_place_of(_ORIGINALS[ours.__name__], ours) for ours in _OURS}
+
+_lock = threading.Lock()
+_uses = 0
+"""How many `with` blocks, and permanent swaps, are open in all threads."""
+
+
+class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
+    """Put our copyto, ascontiguousarray, asfortranarray, concatenate, stack, pad and take into `numpy`.
+
+    >>> with tilejit.accelerate():
+    ...     library_that_calls_numpy(x)
+
+    Blocks may be nested and open in several threads; NumPy's own routines are back when the last one is left,
+    and none is replaced that somebody else has replaced meanwhile. Calls by name only: methods such as
+    `x.T.copy()`, and names that were imported from `numpy` before, stay NumPy's.
+
+    permanent: swap at once and for good, as for a run of tests. smallest: the number of elements from which
+    on a copy is made by a kernel, for all threads; None leaves it as it is.
+
+    Raises:
+        TypeError: smallest is no whole number.
+        ValueError: smallest is negative.
+    """
+
+    def __init__(self, *, permanent: bool = False, smallest: int | None = None) -> None:
+        if smallest is not None:
+            if isinstance(smallest, bool) or not isinstance(smallest, int | np.integer):
+                raise TypeError(f"smallest is a number of elements, not {type(smallest).__name__}")
+            if smallest < 0:
+                raise ValueError(f"smallest={smallest} is negative\n  0 lets kernels make every copy")
+            SIZES.small_elements = int(smallest)
+        if permanent:
+            self.__enter__()
+
+    def __enter__(self) -> accelerate:
+        global _uses
+        with _lock:
+            _uses += 1
+            if _uses == 1:
+                _replace(_ORIGINALS, _ACCELERATED)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        global _uses
+        with _lock:
+            _uses -= 1
+            if _uses == 0:
+                _replace(_ACCELERATED, _ORIGINALS)
+
+
+def _replace(old: dict[str, Callable[..., Any]], new: dict[str, Callable[..., Any]]) -> None:
+    """Put the new routines where the old ones stand; what is neither was put there by somebody else."""
+    for name, routine in new.items():
+        if getattr(np, name) is old[name]:
+            setattr(np, name, routine)

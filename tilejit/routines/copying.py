@@ -1,0 +1,270 @@
+"""NumPy's routines that make a copy of one array: copy, array, asarray, contiguous orders, conversions."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from tilejit.copies import copy_plain
+from tilejit.memory import Array
+from tilejit.routines.array_likes import as_numpy
+from tilejit.routines.results import allocate, duplicate, is_ours, memory_order
+
+numpy_array, numpy_asarray = np.array, np.asarray
+numpy_ascontiguousarray, numpy_asfortranarray = np.ascontiguousarray, np.asfortranarray
+"""NumPy's own, whatever `accelerate` has put in their place."""
+
+_ORDERS = ("C", "F", "A", "K")
+_BYTES_HEAD = bytes.__basicsize__ - 1
+"""Where CPython's bytes object holds its first byte; one more is for the zero behind the last."""
+
+
+def copy(a: Any, order: Any = "K", subok: bool = False, *, threads: int | None = None) -> Any:
+    """A copy of an array: numpy.copy, only faster.
+
+    >>> tilejit.copy(x.T, order="C")
+
+    a, order, subok: as in NumPy. threads: a number, or None to let the size decide. The result's memory
+    starts a cache line; as with views, `result.base` is what owns it.
+
+    Raises:
+        KernelError: threads is less than one.
+    """
+    return array(a, None, copy=True, order=order, subok=subok, threads=threads)
+
+
+def array(
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    order: Any = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    like: Any = None,
+    threads: int | None = None,
+) -> Any:
+    """An array of what is given, copied unless `copy` is None or False: numpy.array, only faster.
+
+    >>> tilejit.array(x.T, order="C")
+
+    All arguments as in NumPy; NumPy itself reads lists, numbers and everything else that is no array.
+    threads: a number, or None to let the size decide.
+
+    Raises:
+        KernelError: threads is less than one.
+        ValueError: copy is False, and there is no way without one.
+    """
+    given = as_numpy(object)
+    rest: dict[str, Any] = {"copy": copy, "order": order, "subok": subok, "ndmin": ndmin}
+    if like is not None:
+        rest["like"] = like
+    elif is_ours(given) and order in _ORDERS and _is_rank(ndmin, given):
+        target = _native(given, dtype)
+        if target is not None and (copy is True or (copy is None and _differs(given, target, order))):
+            result = duplicate(given, target, order, threads=threads)
+            if result is not None:
+                return result
+    return numpy_array(given, dtype, **rest)
+
+
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    device: Any = None,
+    copy: bool | None = None,
+    like: Any = None,
+    threads: int | None = None,
+) -> Any:
+    """The array itself where it is as asked, else a copy that is: numpy.asarray, only faster.
+
+    >>> tilejit.asarray(x, dtype=np.float32, order="F")
+
+    All arguments as in NumPy. threads: a number, or None to let the size decide.
+
+    Raises:
+        KernelError: threads is less than one.
+        ValueError: copy is False, and there is no way without one.
+    """
+    given = as_numpy(a)
+    if device is None and like is None and is_ours(given):
+        return array(given, dtype, copy=copy, order="K" if order is None else order, threads=threads)
+    rest = {name: value for name, value in (("device", device), ("like", like)) if value is not None}
+    return numpy_asarray(given, dtype, order, copy=copy, **rest)
+
+
+def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None, threads: int | None = None) -> Any:
+    """The array in C order, itself if it is: numpy.ascontiguousarray, only faster.
+
+    >>> tilejit.ascontiguousarray(x.T)
+
+    a, dtype, like: as in NumPy. threads: a number, or None to let the size decide.
+
+    Raises:
+        KernelError: threads is less than one.
+    """
+    given = as_numpy(a)
+    if like is None and is_ours(given):
+        return array(given, dtype, copy=None, order="C", ndmin=1, threads=threads)
+    rest = {} if like is None else {"like": like}
+    return numpy_ascontiguousarray(given, dtype, **rest)
+
+
+def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None, threads: int | None = None) -> Any:
+    """The array in Fortran's order, itself if it is: numpy.asfortranarray, only faster.
+
+    >>> tilejit.asfortranarray(x)
+
+    a, dtype, like: as in NumPy. threads: a number, or None to let the size decide.
+
+    Raises:
+        KernelError: threads is less than one.
+    """
+    given = as_numpy(a)
+    if like is None and is_ours(given):
+        return array(given, dtype, copy=None, order="F", ndmin=1, threads=threads)
+    rest = {} if like is None else {"like": like}
+    return numpy_asfortranarray(given, dtype, **rest)
+
+
+def require(
+    a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None, threads: int | None = None
+) -> Any:
+    """The array with the properties that are asked for, itself if it has them: numpy.require, only faster.
+
+    >>> tilejit.require(x.T, np.float32, ["C", "A", "W"])
+
+    All arguments as in NumPy. threads: a number, or None to let the size decide.
+
+    Raises:
+        KernelError: threads is less than one.
+        ValueError: both orders are required.
+    """
+    given = as_numpy(a)
+    if like is not None:
+        return np.require(given, dtype, requirements, like=like)
+    order = _required_order(requirements)
+    if order and is_ours(given):
+        given = array(given, dtype, copy=None, order=order, threads=threads)
+    return np.require(given, dtype, requirements)
+
+
+def astype(
+    x: Any,
+    dtype: Any,
+    order: Any = "K",
+    casting: Any = "unsafe",
+    subok: bool = True,
+    copy: bool = True,
+    *,
+    threads: int | None = None,
+) -> Any:
+    """The array converted to another dtype: the method of numpy.ndarray, only faster.
+
+    >>> tilejit.astype(x.T, ml_dtypes.bfloat16, order="C")
+
+    x: an array. The other arguments, and the warnings, as in NumPy. threads: a number, or None to let the
+    size decide.
+
+    Raises:
+        KernelError: threads is less than one.
+        TypeError: x is no array, or the rule `casting` forbids the conversion.
+    """
+    given = as_numpy(x)
+    if not isinstance(given, np.ndarray):
+        raise TypeError(f"x is a NumPy array, not {type(x).__name__}\n  make one with numpy.asarray")
+    if is_ours(given) and order in _ORDERS and type(casting) is str:
+        target = _native(given, dtype)
+        if (
+            target is not None
+            and (copy or _differs(given, target, order))
+            and np.can_cast(given.dtype, target, casting)  # type: ignore[arg-type]
+        ):
+            result = duplicate(given, target, order, threads=threads)
+            if result is not None:
+                return result
+    return given.astype(dtype, order, casting, subok, copy)
+
+
+def byteswap(x: Any, inplace: bool = False, *, threads: int | None = None) -> Any:
+    """The array with the bytes of each element turned round: the method of numpy.ndarray, only faster.
+
+    >>> tilejit.byteswap(x)
+
+    x: an array. inplace: as in NumPy. threads: a number, or None to let the size decide.
+
+    Raises:
+        KernelError: threads is less than one.
+        TypeError: x is no array.
+    """
+    given = as_numpy(x)
+    if not isinstance(given, np.ndarray):
+        raise TypeError(f"x is a NumPy array, not {type(x).__name__}\n  make one with numpy.asarray")
+    if not inplace and is_ours(given) and given.dtype.kind in "iufc" and given.itemsize > 1:
+        result = allocate(given.shape, given.dtype, memory_order(given, "K"))
+        if copy_plain(result.view(given.dtype.newbyteorder()), given, threads):
+            return result
+    return given.byteswap(inplace)
+
+
+def tobytes(x: Any, order: Any = "C", *, threads: int | None = None) -> bytes:
+    """The elements' bytes in C, Fortran's ("F") or the array's own order ("A"): the method, only faster.
+
+    >>> tilejit.tobytes(x.T)
+
+    x: an array. threads: a number, or None to let the size decide.
+
+    Raises:
+        KernelError: threads is less than one.
+        TypeError: x is no array.
+    """
+    given = as_numpy(x)
+    if not isinstance(given, np.ndarray):
+        raise TypeError(f"x is a NumPy array, not {type(x).__name__}\n  make one with numpy.asarray")
+    if is_ours(given) and order in ("C", "F", "A") and not given.flags.forc:
+        made = bytes(given.nbytes)
+        # No one else has seen the object yet, so that its bytes may still be written.
+        flat = (ctypes.c_char * given.nbytes).from_address(id(made) + _BYTES_HEAD)
+        axes = memory_order(given, order) or tuple(range(given.ndim))
+        laid = np.ndarray(tuple(given.shape[axis] for axis in axes), given.dtype, flat)  # type: ignore[arg-type]
+        if copy_plain(laid, given.transpose(axes), threads):
+            return made
+    return given.tobytes(order)
+
+
+def _native(x: Array, dtype: Any) -> np.dtype[Any] | None:
+    """The dtype that a result has, or None where NumPy shall read the argument."""
+    if dtype is None or dtype is x.dtype:
+        return x.dtype
+    if not isinstance(dtype, np.dtype | type):
+        return None
+    try:
+        target = np.dtype(dtype)
+    except TypeError:
+        return None
+    return target if target.itemsize and not target.hasobject and target.names is None else None
+
+
+def _is_rank(ndmin: Any, x: Array) -> bool:
+    return type(ndmin) is int and ndmin <= x.ndim
+
+
+def _differs(x: Array, dtype: np.dtype[Any], order: str) -> bool:
+    """Whether the array is not yet of that dtype and in that order."""
+    in_order = {"C": x.flags.c_contiguous, "F": x.flags.f_contiguous, "A": x.flags.forc, "K": True}[order]
+    return dtype != x.dtype or not in_order
+
+
+def _required_order(requirements: Any) -> str:
+    """ "C" or "F" where just that is required, and not memory of the array's own; else ""."""
+    if not isinstance(requirements, str | list | tuple | set | frozenset):
+        return ""
+    names = {name.upper() for name in requirements if isinstance(name, str)}
+    if names & {"O", "OWNDATA", "E", "ENSUREARRAY"}:
+        return ""
+    wanted = {n[0] for n in names & {"C", "C_CONTIGUOUS", "CONTIGUOUS", "F", "F_CONTIGUOUS", "FORTRAN"}}
+    return wanted.pop() if len(wanted) == 1 else ""

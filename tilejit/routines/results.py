@@ -1,0 +1,100 @@
+"""Fresh results of routines: which copies are ours to make, and how NumPy orders their memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from codegen.errors import TilejitError
+from tilejit.copies import copy_plain
+from tilejit.memory import Array, empty
+from tilejit.sizes import SIZES
+
+numpy_empty = np.empty
+"""NumPy's own, whatever `accelerate` has put in its place."""
+
+
+def is_ours(x: Any) -> bool:
+    """Whether the array is large enough, and of plain enough elements, to be copied by a kernel."""
+    return type(x) is np.ndarray and x.size >= max(SIZES.small_elements, 1) and not x.dtype.hasobject
+
+
+def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] | None = None) -> Array:
+    """Fresh memory of that shape, its axes in memory from the most major to the most minor.
+
+    allocate((3, 5), dtype) -> C order    allocate((3, 5), dtype, (1, 0)) -> F order
+
+    Raises:
+        MemoryError: as NumPy raises it.
+    """
+    try:
+        if axes is None:
+            return empty(shape, dtype)
+        laid = empty(tuple(shape[axis] for axis in axes), dtype)
+        return laid.transpose(np.argsort(axes))
+    except TilejitError:
+        return numpy_empty(shape, dtype)
+
+
+def duplicate(
+    x: Array, dtype: np.dtype[Any] | None = None, order: str = "C", *, threads: int | None = None
+) -> Array | None:
+    """A fresh copy of an array that `is_ours`, in NumPy's order "C", "F", "A" or "K".
+
+    None where no kernel makes the copy: then nothing was done, and NumPy is asked.
+    """
+    dtype = x.dtype if dtype is None else dtype
+    if dtype.hasobject or dtype.itemsize == 0:
+        return None
+    result = allocate(x.shape, dtype, memory_order(x, order))
+    return result if copy_plain(result, x, threads) else None
+
+
+def memory_order(x: Array, order: str) -> tuple[int, ...] | None:
+    """The axes of a copy of `x`, the most major first; None for C order.
+
+    memory_order(x.T, "K") -> (1, 0)    memory_order(x, "F") -> (1, 0)
+    """
+    if order == "C" or (order == "A" and not x.flags.fnc):
+        return None
+    if order in ("F", "A"):
+        return tuple(reversed(range(x.ndim)))
+    if x.ndim <= 1 or x.flags.c_contiguous:
+        return None
+    if x.flags.f_contiguous:
+        return tuple(reversed(range(x.ndim)))
+    # The sort is stable, as NumPy's is: equal strides keep the order of C.
+    return tuple(sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis])))
+
+
+def common_order(arrays: Sequence[Array]) -> tuple[int, ...]:
+    """The axes of what NumPy makes of several arrays of one rank, the most major first.
+
+    It sorts by insertion: an axis moves before those over which some array's strides are smaller, the order
+    of C winning where arrays disagree; axes of length 1 tell nothing.
+    """
+    axes = list(range(arrays[0].ndim))
+    for k in range(1, len(axes)):
+        place = k
+        for j in reversed(range(k)):
+            before = _goes_before(axes[k], axes[j], arrays)
+            if before is False:
+                break
+            if before:
+                place = j
+        axes.insert(place, axes.pop(k))
+    return tuple(axes)
+
+
+def _goes_before(axis: int, other: int, arrays: Sequence[Array]) -> bool | None:
+    """Whether `axis` is the more major one; None where no array tells."""
+    told: bool | None = None
+    for x in arrays:
+        if x.shape[axis] == 1 or x.shape[other] == 1:
+            continue
+        if abs(x.strides[axis]) <= abs(x.strides[other]):
+            return False
+        told = True
+    return told

@@ -1,0 +1,40 @@
+"""numpy.take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilejit.routines.array_likes import as_numpy
+from tilejit.routines.results import duplicate, is_ours
+
+numpy_take = np.take
+"""NumPy's own, whatever `accelerate` has put in its place."""
+
+
+def take(
+    a: Any,
+    indices: Any,
+    axis: Any = None,
+    out: Any = None,
+    mode: Any = "raise",
+    *,
+    threads: int | None = None,
+) -> Any:
+    """Elements, or whole slices along an axis, by their numbers: numpy.take, only faster.
+
+    >>> tilejit.take(x.T, [2, 0, 2], axis=0)
+
+    All arguments as in NumPy. NumPy takes from C order, and brings an array of any other order into it first;
+    that copy is the part that is faster here. threads: a number, or None to let the size decide.
+
+    Raises:
+        IndexError: an index is out of range, and mode is "raise".
+        KernelError: threads is less than one.
+    """
+    given = as_numpy(a)
+    if is_ours(given) and not given.flags.c_contiguous:
+        straight = duplicate(given, threads=threads)
+        given = given if straight is None else straight
+    return numpy_take(given, indices, axis, out, mode)
