@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bench import casts, copies, gather, pack, peers, permute, relayout, subbyte
+from bench import casts, copies, dropin, gather, pack, peers, permute, relayout, subbyte
 from bench.gains import Gain, measure_gain
 from bench.jobs import Case
 from bench.markdown import report
@@ -32,6 +32,7 @@ SUITES: dict[str, Callable[[bool], list[Case]]] = {
     "subbyte": subbyte.cases,
     "relayout": relayout.cases,
     "gather": gather.cases,
+    "dropin": dropin.cases,
 }
 ALL = "all"
 PAGE_WIDTH = 240

@@ -91,6 +91,9 @@ class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
 
     def __enter__(self) -> accelerate:
         global _uses
+        # Imported late by NumPy, needed whole by Numba: no kernel can be compiled in the middle of that.
+        import numpy.random  # noqa: F401
+
         with _lock:
             _uses += 1
             if _uses == 1:

@@ -1,0 +1,144 @@
+"""NumPy's routines by their names, against NumPy: with `out` and fresh, from small arrays to large."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import prod
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import tilejit as tj
+from bench.arrays import Array, aligned, filled, flat_bytes, short_name
+from bench.jobs import Case, Job
+from bench.peers import Way
+
+U8, U16, F16, F32, F64 = (np.dtype(name) for name in ("u1", "u2", "f2", "f4", "f8"))
+BF16 = np.dtype(ml_dtypes.bfloat16)
+
+SIDES = {"1 KiB": 16, "64 KiB": 128, "1 MiB": 512, "8 MiB": 1448, "64 MiB": 4096}
+"""Bytes of an array of f32 elements and the side of its square; the other types have as many bytes."""
+
+QUICK_SIDES = {"1 KiB": 16, "64 KiB": 128}
+
+Routine = Callable[[Any, Array], Any]
+"""Calls a routine of a module, numpy or tilejit, on an array."""
+
+
+def cases(quick: bool) -> list[Case]:
+    """Every routine at every size."""
+    found = []
+    for size, side in (QUICK_SIDES if quick else SIDES).items():
+        for group, dtype, shape, call, takes_out in _rows(side):
+            name = f"{group} {short_name(dtype)} {'x'.join(map(str, shape))}"
+            found.append(Case("dropin", size, f"{name}, fresh", partial(_job, dtype, shape, call, False)))
+            if takes_out:
+                found.append(Case("dropin", size, f"{name}, out=", partial(_job, dtype, shape, call, True)))
+    return found
+
+
+def _rows(side: int) -> list[tuple[str, Any, tuple[int, ...], Routine, bool]]:
+    """Name, dtype, shape, what is called, and whether the view is copied to a given array too."""
+    part = max(side // 16, 2)
+    image = (4, max(side // 4, 2), max(side // 4, 2), 4)
+    return [
+        *(("transpose", d, _square(side, d), _transposed, True) for d in (U8, U16, F32, F64)),
+        *(("permute 3,1,2,0", d, (16, part, 16, part), _permuted, True) for d in (U16, F32)),
+        *(("NHWC to NCHW", d, image, _channels_first, True) for d in (U8, F32)),
+        *(("flip 0", d, _square(side, d), partial(_flipped, 0), True) for d in (U8, F32)),
+        *(("flip 1", d, _square(side, d), partial(_flipped, 1), True) for d in (U8, F32)),
+        *((f"cast to {short_name(to)}", d, _square(side, d), partial(_cast, to), False) for d, to in CASTS),
+        ("concatenate 0", F32, (side, side), partial(_concatenated, 0), False),
+        ("concatenate 1", F32, (side, side), partial(_concatenated, 1), False),
+        ("concatenate T", F32, (side, side), _concatenated_transposed, False),
+        ("stack -1", F32, (side, side), _stacked, False),
+        ("pad constant", F32, (side, side), partial(_padded, "constant"), False),
+        ("pad edge", U8, _square(side, U8), partial(_padded, "edge"), False),
+        ("take of T", F32, (side, side), _taken, False),
+    ]
+
+
+CASTS = ((F32, BF16), (BF16, F32), (F32, F16), (F16, F32), (F32, F64), (F64, F32), (U8, F32), (F32, U8))
+
+
+def _square(side: int, dtype: np.dtype[Any]) -> tuple[int, int]:
+    """Rows and columns of about as many bytes as a square of f32 has."""
+    return side, side * 4 // dtype.itemsize
+
+
+def _transposed(module: Any, x: Array) -> Any:
+    return module.ascontiguousarray(x.T)
+
+
+def _permuted(module: Any, x: Array) -> Any:
+    return module.ascontiguousarray(x.transpose(3, 1, 2, 0))
+
+
+def _channels_first(module: Any, x: Array) -> Any:
+    return module.ascontiguousarray(x.transpose(0, 3, 1, 2))
+
+
+def _flipped(axis: int, module: Any, x: Array) -> Any:
+    return module.ascontiguousarray(np.flip(x, axis))
+
+
+def _cast(to: np.dtype[Any], module: Any, x: Array) -> Any:
+    return tj.astype(x, to) if module is tj else x.astype(to)
+
+
+def _concatenated(axis: int, module: Any, x: Array) -> Any:
+    return module.concatenate([x, x], axis)
+
+
+def _concatenated_transposed(module: Any, x: Array) -> Any:
+    return module.concatenate([x.T, x], 0)
+
+
+def _stacked(module: Any, x: Array) -> Any:
+    return module.stack([x, x, x], -1)
+
+
+def _padded(mode: str, module: Any, x: Array) -> Any:
+    return module.pad(x, ((1, 2), (3, 4)), mode)
+
+
+def _taken(module: Any, x: Array) -> Any:
+    return module.take(x.T, range(0, x.shape[1], 2), 0)
+
+
+class _Views:
+    """A module whose routines only make the view that would be copied."""
+
+    @staticmethod
+    def ascontiguousarray(view: Array) -> Array:
+        return view
+
+
+def _job(dtype: Any, shape: tuple[int, ...], call: Routine, given: bool, threads: int) -> Job:
+    """Ours and NumPy's way to one result, the arrays made before."""
+    x = filled(shape, dtype)
+    expected = call(np, x)
+    out = aligned(expected.shape, expected.dtype)
+    moved = x.nbytes + prod(expected.shape) * expected.itemsize
+    if not given:
+        return Job(
+            moved,
+            out,
+            flat_bytes(np.ascontiguousarray(expected)).copy(),
+            lambda: _fresh(call, tj, x),
+            {"numpy": lambda: _fresh(call, np, x)},
+        )
+    view = call(_Views, x)
+    return Job(
+        moved,
+        out,
+        flat_bytes(expected).copy(),
+        lambda: lambda: tj.copyto(out, view, threads=threads),
+        {"numpy": lambda: lambda: np.copyto(out, view)},
+    )
+
+
+def _fresh(call: Routine, module: Any, x: Array) -> Way:
+    return lambda: call(module, x)
