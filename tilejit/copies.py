@@ -61,7 +61,7 @@ def copyto(
     if (
         tuning is DEFAULT
         and type(dst) is np.ndarray
-        and (dst.size < SIZES.small_elements or _short_run(dst, src))
+        and (dst.size < SIZES.small_elements or numpy_is_as_fast(dst, src))
     ):
         if casting is SAME_KIND and where is True:
             numpy_copyto(dst, apart(dst, src))  # NumPy takes 0.1 us to read two more arguments.
@@ -87,17 +87,15 @@ def copy_plain(dst: Array, src: Array, threads: int | None = None) -> bool:
 
     False where no kernel makes the copy: then nothing was written. `dst` is writeable.
     """
-    if _short_run(dst, src):
-        numpy_copyto(dst, src)
+    if threads is None and numpy_is_as_fast(dst, src):
+        numpy_copyto(dst, src, "unsafe")
         return True
     return _by_kernel(dst, src, threads, DEFAULT)
 
 
 def _by_kernel(dst: Array, src: Array, threads: int | None, tuning: Tuning) -> bool:
     count = thread_count(threads, dst.nbytes + src.nbytes)
-    plan = cached_plan(
-        dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype, count, tuning
-    )
+    plan = cached_plan(dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype, count, tuning)
     if plan is None:
         return False
     plan._run(dst, src)
@@ -109,15 +107,25 @@ def _is_rule(casting: Any) -> bool:
     return type(casting) is str and casting in CASTINGS
 
 
-def _short_run(dst: Array, src: Any) -> bool:
-    """Whether both sides are one short stretch of memory in the same order."""
+def numpy_is_as_fast(dst: Array, src: Any) -> bool:
+    """Whether NumPy makes the copy by whole rows or the conversion in one loop, and both stay in cache."""
+    if dst.nbytes >= SIZES.small_run_bytes or type(src) is not np.ndarray:
+        return False
+    if dst.dtype is not src.dtype:
+        in_order = dst.flags.c_contiguous and src.flags.c_contiguous
+        return in_order and dst.shape == src.shape and max(dst.dtype.num, src.dtype.num) <= _LAST_FAST
+    if dst.strides == src.strides and dst.flags.forc:
+        return True
+    width = dst.itemsize
     return (
-        dst.nbytes < SIZES.small_run_bytes
-        and type(src) is np.ndarray
-        and dst.dtype is src.dtype
-        and dst.strides == src.strides
-        and dst.flags.forc
+        src.ndim == dst.ndim > 0
+        and dst.strides[-1] == src.strides[-1] == width
+        and src.shape[-1] * width >= SIZES.long_row_bytes
     )
+
+
+_LAST_FAST = np.dtype(np.float64).num
+"""Between bool and this one, in NumPy's numbering, its own loops convert as fast as memory."""
 
 
 def _as_array(src: Any) -> Array | None:

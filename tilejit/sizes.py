@@ -11,8 +11,12 @@ class Sizes:
 
     small_elements: int = 1 << 13
     """Below this number of elements NumPy copies."""
-    small_run_bytes: int = 1 << 20
-    """Below this NumPy's own copy of one contiguous stretch to another is as fast as memory."""
+    small_run_bytes: int = 8 << 20
+    """Below this NumPy copies long rows, and contiguous arrays to each other, as fast as we do."""
+    long_row_bytes: int = 256
+    """What a long row is: NumPy copies each by one call of memcpy."""
+    aligned_bytes: int = 1 << 18
+    """From this size on fresh results start a cache line; below, their memory is NumPy's own."""
 
 
 SIZES = Sizes()

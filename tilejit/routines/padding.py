@@ -10,6 +10,7 @@ from tilejit.copies import copyto
 from tilejit.memory import Array
 from tilejit.routines.array_likes import as_numpy
 from tilejit.routines.results import allocate, is_ours, memory_order
+from tilejit.sizes import SIZES
 
 numpy_pad = np.pad
 """NumPy's own, whatever `accelerate` has put in its place."""
@@ -32,7 +33,8 @@ def pad(
         ValueError: a width is negative, or the mode has no such argument.
     """
     given = as_numpy(array)
-    if not (is_ours(given) and given.ndim):
+    in_rows = type(given) is np.ndarray and given.flags.forc and given.nbytes < SIZES.small_run_bytes
+    if in_rows or not (is_ours(given) and given.ndim):
         return numpy_pad(given, pad_width, mode, **kwargs)
     widths = _pairs(pad_width, given.ndim)
     values = _fills(mode, kwargs, given.ndim)

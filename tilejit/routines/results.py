@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -29,13 +30,13 @@ def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] |
     Raises:
         MemoryError: as NumPy raises it.
     """
+    laid = shape if axes is None else tuple(shape[axis] for axis in axes)
     try:
-        if axes is None:
-            return empty(shape, dtype)
-        laid = empty(tuple(shape[axis] for axis in axes), dtype)
-        return laid.transpose(np.argsort(axes))
+        aligned = prod(shape) * dtype.itemsize >= SIZES.aligned_bytes
+        result = empty(laid, dtype) if aligned else numpy_empty(laid, dtype)
     except TilejitError:
-        return numpy_empty(shape, dtype)
+        result = numpy_empty(laid, dtype)
+    return result if axes is None else result.transpose(np.argsort(axes))
 
 
 def duplicate(
