@@ -110,10 +110,9 @@ def _woven(parts: list[Array], threads: int | None) -> Array | None:
     element by element into every n-th place is several times as slow.
     """
     first, count = parts[0], len(parts)
-    if (
-        any(x.dtype != first.dtype or not x.flags.c_contiguous for x in parts)
-        or first.dtype.names is not None
-    ):
+    if any(x.dtype != first.dtype or not x.flags.c_contiguous for x in parts):
+        return None
+    if first.dtype.names is not None or not first.dtype.isnative:
         return None
     out = allocate((*first.shape, count), first.dtype)
     flat, pairs = [x.reshape(-1) for x in parts], out.reshape(-1, count)
