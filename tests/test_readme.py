@@ -44,7 +44,7 @@ def test_the_blocks_run_in_order() -> None:
                     values += 1
             else:
                 exec(compile(ast.Module([node], []), file, "exec"), names)
-    assert len(BLOCKS) == 3
+    assert len(BLOCKS) == 4
     assert (values, errors) == (7, 1)
 
 
