@@ -12,6 +12,7 @@ from codegen.errors import LayoutError
 from codegen.ir import Element
 from codegen.pipeline import CopyProgram
 from codegen.threads import thread_count
+from tilejit.array_likes import as_numpy
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
@@ -198,7 +199,7 @@ def _as_array(x: Any) -> Array:
         raise TypeError("pack takes an array; this is packed already\n  unpack it first")
     refuse_masked(x)
     try:
-        array = np.asarray(x)
+        array = np.asarray(as_numpy(x))
     except (ValueError, OverflowError) as error:
         raise LayoutError(f"this is no array: {error}") from error
     try:

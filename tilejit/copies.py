@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from codegen.threads import thread_count
+from tilejit.array_likes import as_numpy
 from tilejit.memory import Array
 from tilejit.plan import PLAIN_ARRAYS, cached_plan
 from tilejit.sizes import SIZES
@@ -134,5 +135,5 @@ def _as_array(src: Any) -> Array | None:
         return src  # type: ignore[no-any-return]
     if isinstance(src, bool | int | float | complex) or hasattr(type(src), "__array_function__"):
         return None
-    array = np.asanyarray(src)
+    array = np.asanyarray(as_numpy(src))
     return array if type(array) in PLAIN_ARRAYS else None

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tilejit.array_likes import as_numpy
 from tilejit.copies import copy_plain
 from tilejit.memory import Array
-from tilejit.routines.array_likes import as_numpy
 from tilejit.routines.results import allocate, duplicate, is_ours, memory_order
 
 numpy_array, numpy_asarray = np.array, np.asarray

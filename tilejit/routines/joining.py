@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from tilejit.array_likes import as_numpy
 from tilejit.copies import copyto, numpy_copyto
 from tilejit.memory import Array
-from tilejit.routines.array_likes import as_numpy
 from tilejit.routines.results import allocate, common_order
 from tilejit.sizes import SIZES
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tilejit.routines.array_likes import as_numpy
+from tilejit.array_likes import as_numpy
 from tilejit.routines.results import duplicate, is_ours
 
 numpy_take = np.take

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tilejit.array_likes import as_numpy
 from tilejit.copies import copyto
 from tilejit.memory import Array
-from tilejit.routines.array_likes import as_numpy
 from tilejit.routines.results import allocate, duplicate, is_ours, memory_order
 
 Axes = int | Sequence[int] | None

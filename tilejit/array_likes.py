@@ -12,7 +12,7 @@ def as_numpy(x: Any) -> Any:
     """The array over the memory of a torch CPU tensor or a jax CPU array; anything else as it is.
 
     torch's bfloat16 becomes ml_dtypes', which NumPy does not know by itself. A tensor that needs a gradient,
-    or lies on a device, is left to NumPy, which says so.
+    or lies on a device, is left as it is: NumPy asks it for an array, and torch says why there is none.
     """
     if type(x) is np.ndarray:
         return x
