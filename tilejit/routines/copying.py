@@ -11,6 +11,7 @@ from tilejit.array_likes import as_numpy
 from tilejit.copies import copy_plain
 from tilejit.memory import Array
 from tilejit.routines.results import allocate, duplicate, is_ours, memory_order
+from tilejit.sizes import SIZES
 
 numpy_array, numpy_asarray = np.array, np.asarray
 numpy_ascontiguousarray, numpy_asfortranarray = np.ascontiguousarray, np.asfortranarray
@@ -57,6 +58,8 @@ def array(
         KernelError: threads is less than one.
         ValueError: copy is False, and there is no way without one.
     """
+    if type(object) is np.ndarray and object.size < SIZES.small_elements and like is None:
+        return numpy_array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
     given = as_numpy(object)
     rest: dict[str, Any] = {"copy": copy, "order": order, "subok": subok, "ndmin": ndmin}
     if like is not None:
@@ -90,6 +93,8 @@ def asarray(
         KernelError: threads is less than one.
         ValueError: copy is False, and there is no way without one.
     """
+    if type(a) is np.ndarray and a.size < SIZES.small_elements and device is None and like is None:
+        return numpy_asarray(a, dtype, order, copy=copy)
     given = as_numpy(a)
     if device is None and like is None and is_ours(given):
         return array(given, dtype, copy=copy, order="K" if order is None else order, threads=threads)
@@ -107,6 +112,8 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None, threads: i
     Raises:
         KernelError: threads is less than one.
     """
+    if type(a) is np.ndarray and a.size < SIZES.small_elements and like is None:
+        return numpy_ascontiguousarray(a, dtype)
     given = as_numpy(a)
     if like is None and is_ours(given):
         return array(given, dtype, copy=None, order="C", ndmin=1, threads=threads)
@@ -124,6 +131,8 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None, threads: int 
     Raises:
         KernelError: threads is less than one.
     """
+    if type(a) is np.ndarray and a.size < SIZES.small_elements and like is None:
+        return numpy_asfortranarray(a, dtype)
     given = as_numpy(a)
     if like is None and is_ours(given):
         return array(given, dtype, copy=None, order="F", ndmin=1, threads=threads)

@@ -42,6 +42,8 @@ def concatenate(
         KernelError: threads is less than one.
         ValueError: the arrays' shapes do not go together.
     """
+    if _are_small(arrays):
+        return _by_numpy(arrays, axis, out, dtype, casting)
     parts = _plain_parts(arrays)
     if (
         parts is None
@@ -86,6 +88,8 @@ def stack(
         KernelError: threads is less than one.
         ValueError: the arrays' shapes differ, or there is none.
     """
+    if _are_small(arrays):
+        return numpy_stack(arrays, axis, out, dtype=dtype, casting=casting)
     parts = _plain_parts(arrays)
     rank = 0 if parts is None else parts[0].ndim + 1
     if (
@@ -140,6 +144,20 @@ def _plain_parts(arrays: Any) -> list[Array] | None:
     if not parts or any(type(x) is not np.ndarray or x.dtype.hasobject for x in parts):
         return None
     return parts if sum(x.size for x in parts) >= SIZES.small_elements else None
+
+
+def _are_small(arrays: Any) -> bool:
+    """Whether these are NumPy's arrays of too few elements for us: asked first, being soon answered."""
+    if type(arrays) not in (list, tuple):
+        return False
+    size = 0
+    for x in arrays:
+        if type(x) is not np.ndarray:
+            return False
+        size += x.size
+        if size >= SIZES.small_elements:
+            return False
+    return True
 
 
 def _in_rows(parts: list[Array]) -> bool:
