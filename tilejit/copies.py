@@ -8,6 +8,7 @@ import numpy as np
 
 from codegen.threads import thread_count
 from tilejit.array_likes import as_numpy
+from tilejit.masked import copy_where
 from tilejit.memory import Array
 from tilejit.plan import PLAIN_ARRAYS, cached_plan
 from tilejit.sizes import SIZES
@@ -45,8 +46,9 @@ def copyto(
 
     Conversions warn as NumPy's do, but for one: f32 to bf16 says nothing of signalling NaNs.
 
-    NumPy itself copies where no kernel can: objects, `where` arrays, structured dtypes with holes, masked
-    arrays, destinations whose elements share memory, rare conversions; and where the array is small.
+    NumPy itself copies where no kernel can: objects, structured dtypes with holes, masked arrays,
+    destinations whose elements share memory, rare conversions, and all conversions where `where` is an array;
+    and where the array is small.
 
     Raises:
         KernelError: threads is less than one.
@@ -78,7 +80,8 @@ def copyto(
         and _is_rule(casting)
         and (source.dtype is dst.dtype or np.can_cast(source.dtype, dst.dtype, casting))
     ):
-        numpy_copyto(dst, src if source is None else apart(dst, source), casting, where)
+        if not _by_masked_stores(dst, src if source is None else source, casting, where):
+            numpy_copyto(dst, src if source is None else apart(dst, source), casting, where)
     elif not _by_kernel(dst, source, threads, tuning):
         numpy_copyto(dst, apart(dst, source), casting)
 
@@ -101,6 +104,17 @@ def _by_kernel(dst: Array, src: Array, threads: int | None, tuning: Tuning) -> b
         return False
     plan._run(dst, src)
     return True
+
+
+def _by_masked_stores(dst: Any, src: Any, casting: Any, where: Any) -> bool:
+    """Whether a kernel has copied the elements that `where` chooses."""
+    return (
+        type(where) is np.ndarray
+        and type(dst) is np.ndarray
+        and dst.flags.writeable
+        and _is_rule(casting)
+        and copy_where(dst, src, casting, where)
+    )
 
 
 def _is_rule(casting: Any) -> bool:
