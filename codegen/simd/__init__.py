@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from codegen.simd import (
+    alignment,
     bit_rows,
     bit_runs,
     bits,
@@ -94,7 +95,7 @@ def _is_used(stream: str, how: str, kind: str, width: int) -> bool:
 @cache
 def _listed() -> dict[str, Any]:
     names: dict[str, Any] = {}
-    for module in (memory, runs, casts, gathers):
+    for module in (memory, runs, casts, gathers, alignment):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
     names |= memory.ELEMENTS | transposes.SMALL_TRANSPOSES | blocks.INTERLEAVES
     names |= pieces.PIECES | lines.LINE_INTERLEAVES | row_groups.ROW_GROUPS
@@ -115,6 +116,7 @@ PREFIXES = (
     "stream_",
     "fill_run",
     "prefetch_span",
+    "elements_to_",
     "f32_",
     "bf16_",
 )
