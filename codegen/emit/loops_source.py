@@ -333,6 +333,8 @@ class _Emitter:
             inside = replace(inside, streamed=streamed)
         once = replace(loop, step=block * step, size=1)
         self.plain_loop(once, begin, whole, inside, carried, loops)
+        if streamed is not None and lanes.pieces > 1:
+            whole = self.single_lines(loop, (whole, last), inside, loops)
         rest = self.tail_loops(loop, (first, whole, last), scope, lanes, carried, loops)
         with out.block(f"if {first} {'<' if step > 0 else '>'} {last}:") if hoisted.loads else nullcontext():
             out.lines(hoisted.out)
@@ -358,6 +360,16 @@ class _Emitter:
             replace(loop, step=lanes.count * step, size=1), first, head, masked, {}, out, fill=live
         )
         return head
+
+    def single_lines(self, loop: For, ends: tuple[str, str], scope: Scope, out: Writer) -> str:
+        """Whole pieces that blocks leave, past the cache too; where they end."""
+        whole, last = ends
+        assert scope.lanes is not None
+        lanes, done = replace(scope.lanes, pieces=1), self.names.fresh(f"{loop.index}_done")
+        out.line(f"{done} = {whole_text(whole, last, lanes.step, lanes.count)}")
+        once = replace(loop, step=lanes.count * lanes.step, size=1)
+        self.plain_loop(once, whole, done, replace(scope, lanes=lanes), {}, out)
+        return done
 
     def hoisted(self, loop: For) -> Hoisted:
         """What may stand before a loop: addresses of rows, and elements of arrays that it only reads.
