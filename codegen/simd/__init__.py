@@ -42,6 +42,8 @@ def routines(source: str) -> dict[str, Any]:
             names[word] = scalar
         elif word == "call_kernel":
             names[word] = calls.call_kernel
+        elif word == "elements_to_line":
+            names[word] = alignment.elements_to_line
         elif word in _listed():
             names[word] = _listed()[word]
         elif (routine := vector_names.routine(word)) is not None:
@@ -95,7 +97,7 @@ def _is_used(stream: str, how: str, kind: str, width: int) -> bool:
 @cache
 def _listed() -> dict[str, Any]:
     names: dict[str, Any] = {}
-    for module in (memory, runs, casts, gathers, alignment):
+    for module in (memory, runs, casts, gathers):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
     names |= memory.ELEMENTS | transposes.SMALL_TRANSPOSES | blocks.INTERLEAVES
     names |= pieces.PIECES | lines.LINE_INTERLEAVES | row_groups.ROW_GROUPS
@@ -116,7 +118,6 @@ PREFIXES = (
     "stream_",
     "fill_run",
     "prefetch_span",
-    "elements_to_",
     "f32_",
     "bf16_",
 )
