@@ -29,7 +29,7 @@ MOST_BOUND = 1024
 WRITTEN_PART = 4
 """Where less than one part in so many of what streaming needs is written, it stays in the cache."""
 
-LEAST_RUN_BYTES = 2048
+LEAST_RUN_BYTES = 1024
 """Shorter rows have too many lines that two rows share, which are stored in two parts."""
 
 PIECES = 4
@@ -274,13 +274,14 @@ def _pairs(arrays: list[tuple[int, str]], stored: set[str], given: Sequence[Arra
 
 def _extent_bytes(array: Array) -> int:
     """Bytes of an array that are in different places."""
-    return prod([n for n, step in zip(array.shape, array.strides, strict=True) if step]) * array.itemsize
+    walked = [n for n, step in zip(array.shape, array.strides, strict=True) if step]
+    return int(prod(walked) * array.itemsize)
 
 
 def _run_bytes(array: Array) -> int:
     """Bytes side by side at most: those of a row, or of a column in Fortran's order."""
     along = {"C": -1, "F": 0}.get(order_of(array))
-    return 0 if along is None or not array.ndim else int(array.shape[along]) * array.itemsize
+    return 0 if along is None or not array.ndim else int(array.shape[along] * array.itemsize)
 
 
 def _shares_elements(array: Array) -> bool:
