@@ -67,8 +67,10 @@ CASES = (
 )
 
 
-def ways(case: Expression, given: tuple[Array, ...], threads: int) -> dict[str, Way]:
-    """Ours and every peer that is installed, each writing where it can."""
+def ways(
+    case: Expression, arrays: tuple[Array, ...], given: tuple[Array, ...], threads: int
+) -> dict[str, Way]:
+    """Ours and every peer that is installed, each writing where it can; `given` are the views of `arrays`."""
     shape = np.broadcast_shapes(*(x.shape for x in given))
     outs = {name: np.empty(shape, given[0].dtype) for name in ("ours", "numexpr", "numba")}
     kernel = tj.elementwise(case.function, parallel=threads if threads > 1 else False)
@@ -78,7 +80,7 @@ def ways(case: Expression, given: tuple[Array, ...], threads: int) -> dict[str, 
     }
     _add_numexpr(found, case, given, threads, outs["numexpr"])
     _add_torch(found, case, given, threads)
-    _add_jax(found, case, given)
+    _add_jax(found, case, arrays)
     _add_numba(found, case, given, outs["numba"])
     return found
 
@@ -115,7 +117,8 @@ def _add_torch(found: dict[str, Way], case: Expression, given: tuple[Array, ...]
     found["torch"] = lambda: function(*tensors)
 
 
-def _add_jax(found: dict[str, Way], case: Expression, given: tuple[Array, ...]) -> None:
+def _add_jax(found: dict[str, Way], case: Expression, arrays: tuple[Array, ...]) -> None:
+    """Views are taken in the function: jax has none, and would be given dense copies."""
     try:
         import jax
     except ImportError:
@@ -128,8 +131,9 @@ def _add_jax(found: dict[str, Way], case: Expression, given: tuple[Array, ...]) 
         "sum(cos(x))": lambda a: jnp.sum(jnp.cos(a)),
         "dot": jnp.dot,
     }
-    function = jax.jit(functions.get(case.name, case.function))
-    arguments = [jax.device_put(x) for x in given]
+    plain, views = functions.get(case.name, case.function), case.views
+    function = jax.jit(plain if views is None else lambda *x: plain(*views(*x)))
+    arguments = [jax.device_put(x) for x in arrays]
     found["jax"] = lambda: function(*arguments).block_until_ready()
 
 
@@ -189,7 +193,7 @@ def measured(case: Expression, size: int, dtype: Any, threads: int, rounds: int)
     rng = np.random.default_rng(SEED)
     arrays = tuple(rng.random(size).astype(dtype) for _ in range(case.arrays))
     given = case.views(*arrays) if case.views else arrays
-    found = ways(case, given, threads)
+    found = ways(case, arrays, given, threads)
     for name in wrong(case, given, found):
         print(f"{case.name}, {np.dtype(dtype).name}, {size}: the answer of {name} is off; left out")
         del found[name]

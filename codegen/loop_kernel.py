@@ -43,15 +43,23 @@ def vector_bytes() -> int:
 
 @dataclass(frozen=True)
 class LoopKernel:
-    """A function of loops, scalar or super-vectorised, as machine code; compiled when it is first called."""
+    """A function of loops, scalar or super-vectorised, as machine code; compiled when it is first called.
+
+    stream   what is written and not read goes past the cache, as far as that pays
+    fast     vectors of floats may be contracted and reassociated
+    """
 
     function: Function
     tail: str = "mask"
+    stream: bool = False
+    fast: bool = False
 
     @lazy
     def emitted(self) -> LoopsSource:
         """The source and the table of arguments that it reads."""
-        return emit_loops(self.function, vector_bytes=vector_bytes(), tail=self.tail)
+        return emit_loops(
+            self.function, vector_bytes=vector_bytes(), tail=self.tail, stream=self.stream, fast=self.fast
+        )
 
     @lazy
     def calls(self) -> dict[bool, Any]:

@@ -524,6 +524,21 @@ def test_rows_and_elements_stand_before_the_loop() -> None:
     assert "read_f32_at" not in inner
 
 
+def test_fastmath_contracts_and_stays_near() -> None:
+    def polynomial(a, b, c, alpha):
+        for i in range(a.shape[0]):
+            for j in range(a.shape[1]):
+                c[i, j] = ((a[i, j] * alpha + 1) * a[i, j] - b[i]) / 3
+
+    fast, exact = arguments(np.float64), arguments(np.float64)
+    kernel = tj.kernel(fastmath=True)(polynomial)
+    kernel(*fast)
+    tj.kernel(polynomial)(*exact)
+    np.testing.assert_allclose(fast[2], exact[2], rtol=1e-12, atol=1e-12)
+    assert "fast_mul(" in kernel.source
+    assert "fast_" not in tj.kernel(polynomial).specialise(*exact).source
+
+
 @pytest.mark.parametrize("level", LOWER_LEVELS)
 def test_lower_levels(level: str) -> None:
     tests = ["test_halves_round_after_each_operation", "test_reductions_in_lanes", "test_threads"]

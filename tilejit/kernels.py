@@ -223,7 +223,8 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     vectorize_at           "before_tile" or "after_tile"; loops of kernels are not tiled, so both are one
     parallel               None: loops in `tilejit.parallel` on threads where arrays are large; a number: so
                            many threads; True: as if the outermost loop were annotated; False: one thread
-    fastmath               sums may be reordered: as vectorize_reductions
+    fastmath               floats in lanes may be multiplied and added in one step, divided by way of
+                           reciprocals and reordered, reductions too; NaN and infinity stay what they are
 
     Negative subscripts are outside of an array, not behind its end, and both sides of `x if c else y` are
     read. Arrays that share memory run element by element in the order of the loops, unless they are one and

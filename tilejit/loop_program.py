@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
+from codegen.calibrate import FROM_BYTES, machine_thresholds
 from codegen.emit.loop_values import ELEMENT_BYTES
 from codegen.errors import KernelError
 from codegen.lazy import lazy
@@ -19,10 +21,16 @@ from codegen.loops.ir import ArrayArg, For, Function, ScalarArg, Statement, Stor
 from codegen.loops.rename import with_arrays
 from codegen.threads import in_dask_worker, thread_count
 from tilejit.memory import Array, address
-from tilejit.strided import overlaps_itself, share_memory, span
+from tilejit.strided import order_of, overlaps_itself, share_memory, span
 
 MOST_BOUND = 1024
 """Shapes whose calls are remembered; past it all are forgotten, and worked out anew."""
+
+WRITTEN_PART = 4
+"""Where less than one part in so many of what streaming needs is written, it stays in the cache."""
+
+LEAST_RUN_BYTES = 1024
+"""Shorter rows have too many lines that two rows share, which are stored in two parts."""
 
 PIECES = 4
 """Registers of the super-vector that "auto" stands for."""
@@ -90,7 +98,24 @@ class LoopProgram:
         vectorised = self.vectorised
         if not any(report.vectorised for report in vectorised.loops):
             return self.scalar_kernel
-        return LoopKernel(vectorised.function, self.options.tail)
+        return LoopKernel(vectorised.function, self.options.tail, fast=self.options.fastmath)
+
+    @lazy
+    def streaming_kernel(self) -> LoopKernel:
+        """The same for arrays that no cache holds: what it writes only goes past the cache."""
+        return replace(self.kernel, stream=True)
+
+    def sized_kernel(self, arrays: Mapping[str, Array]) -> LoopKernel:
+        """The one of both for arrays of such sizes, by what this machine's copies have shown."""
+        size_bytes = sum(_extent_bytes(x) for x in arrays.values())
+        if size_bytes < FROM_BYTES or self.kernel is self.scalar_kernel:
+            return self.kernel
+        streamed = [arrays[name] for name in self.streaming_kernel.emitted.streamed]
+        if not streamed or min(_run_bytes(x) for x in streamed) < LEAST_RUN_BYTES:
+            return self.kernel
+        written = WRITTEN_PART * sum(_extent_bytes(x) for x in streamed)
+        least = machine_thresholds(size_bytes).stream_bytes
+        return self.streaming_kernel if min(size_bytes, written) >= least else self.kernel
 
     @lazy
     def failures(self) -> tuple[Any, ...]:
@@ -114,6 +139,8 @@ class LoopProgram:
             f"tail {self.options.tail}",
             "threads share the outermost loop" if self.shared else "one thread",
         ]
+        if self.streaming_kernel.emitted.streamed:
+            parts.append("streaming stores where arrays are large")
         return f"schedule  {' | '.join(parts)}"
 
     @property
@@ -173,7 +200,7 @@ class BoundCall:
             [each for each in self._arrays if each[1] in program.used], program.stored, given
         )
         alone = any(_shares_elements(given[k]) for k, _ in self._written)
-        kernel = program.scalar_kernel if alone else program.kernel
+        kernel = program.scalar_kernel if alone else program.sized_kernel(arrays)
         self._kernel = kernel.bind(self._shapes, self._strides, self._integers)
         size_bytes = sum(x.nbytes for x in arrays.values())
         self._threads = 1 if alone else self._thread_count(size_bytes)
@@ -243,6 +270,18 @@ def _pairs(arrays: list[tuple[int, str]], stored: set[str], given: Sequence[Arra
                 if low < stop and other_low < other_stop:
                     out.append((one, two, low - other_stop, stop - other_low, alike))
     return out
+
+
+def _extent_bytes(array: Array) -> int:
+    """Bytes of an array that are in different places."""
+    walked = [n for n, step in zip(array.shape, array.strides, strict=True) if step]
+    return int(prod(walked) * array.itemsize)
+
+
+def _run_bytes(array: Array) -> int:
+    """Bytes side by side at most: those of a row, or of a column in Fortran's order."""
+    along = {"C": -1, "F": 0}.get(order_of(array))
+    return 0 if along is None or not array.ndim else int(array.shape[along] * array.itemsize)
 
 
 def _shares_elements(array: Array) -> bool:

@@ -43,6 +43,7 @@ class Lanes:
     pieces  how many stand side by side
     step    from lane to lane, in the index
     live    the name of how many lanes of the only piece count, "" for all
+    fast    whether floats may be contracted and reassociated
     """
 
     index: str
@@ -50,6 +51,7 @@ class Lanes:
     pieces: int
     step: int
     live: str = ""
+    fast: bool = False
 
     def shift(self, piece: int) -> int:
         """How much further a piece begins than the first."""
@@ -93,7 +95,10 @@ class Hoisted:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What names mean where an expression stands."""
+    """What names mean where an expression stands.
+
+    streamed   the store that goes past the cache here
+    """
 
     function: Function
     table: Table
@@ -101,6 +106,7 @@ class Scope:
     held: dict[str, Text | Partial] = field(default_factory=dict)
     lanes: Lanes | None = None
     hoisted: Hoisted | None = None
+    streamed: Store | None = None
 
     def index(self, index: Index, piece: int = 0) -> str:
         """An index expression at the first lane of a piece."""
@@ -369,6 +375,8 @@ def _vector(name: str, texts: list[str], operands: tuple[Value, ...], dtype: str
             return f"(~{texts[0]})"
         case "neg":
             out = f"(-{texts[0]})"
+        case "add" | "sub" | "mul" | "div" if lanes.fast and dtype in ("f32", "f64"):
+            out = f"fast_{name}({plain})"
         case _ if name in _VECTOR_INFIX:
             out = f"({texts[0]} {_VECTOR_INFIX[name]} {texts[1]})"
         case _ if name in _CALLS or name in FUNCTIONS:

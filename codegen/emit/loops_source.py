@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import re
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from codegen.emit.loop_facts import accumulated, flat, may_shift, stored, unmasked, values, vector_dtypes
 from codegen.emit.loop_names import Names, Table
+from codegen.emit.loop_ranges import least_steps_text, range_text, trips_text, whole_text
 from codegen.emit.loop_values import (
     ELEMENT_BYTES,
     HALVES,
@@ -32,6 +33,7 @@ from codegen.emit.loop_values import (
     unwrapped,
     value_text,
 )
+from codegen.emit.streams import line_start, streamed_store
 from codegen.emit.writer import Writer
 from codegen.errors import KernelError
 from codegen.loops.bounds import loads
@@ -56,6 +58,7 @@ class LoopsSource:
 
     entries   `A` for an address, `A.shape[0]`, `A.stride[0]` in bytes, or a scalar's name; in order
     results   the dtypes of what it returns, 8 bytes each
+    streamed  the arrays whose whole lines it stores past the cache
     shared    whether begin and end say which part of the first loop runs
     """
 
@@ -64,16 +67,27 @@ class LoopsSource:
     entries: tuple[str, ...]
     results: tuple[str, ...]
     shared: bool
+    streamed: tuple[str, ...] = ()
 
 
-def emit_loops(function: Function, *, vector_bytes: int = 64, tail: str = "mask") -> LoopsSource:
+def emit_loops(
+    function: Function,
+    *,
+    vector_bytes: int = 64,
+    tail: str = "mask",
+    stream: bool = False,
+    fast: bool = False,
+) -> LoopsSource:
     """The source of a function, scalar or super-vectorised, for registers of so many bytes.
+
+    With `stream`, what is written once and not read goes past the cache in whole lines, if tails are masked.
+    With `fast`, vectors of floats are computed as the routines named `fast_…` do.
 
     Raises:
         KernelError: no kernel can do what it says.
     """
     names = Names()
-    emitter = _Emitter(function, names, Table(names), vector_bytes, tail)
+    emitter = _Emitter(function, names, Table(names), vector_bytes, tail, stream and tail == "mask", fast)
     body = Writer()
     emitter.function_body(body)
     entries = emitter.table.entries
@@ -86,14 +100,22 @@ def emit_loops(function: Function, *, vector_bytes: int = 64, tail: str = "mask"
     plain = re.sub(r"[^0-9A-Za-z_]", "_", function.name).strip("_") or "loops"
     name = f"{plain}_{digest}"
     out = Writer()
-    out.line(f'"""{function.name}, super-vectors in pieces of {vector_bytes} bytes at most, tail {tail}."""')
+    past = f", lines of {' and '.join(emitter.streamed)} past the cache" if emitter.streamed else ""
+    out.line(
+        f'"""{function.name}, super-vectors in pieces of {vector_bytes} bytes at most, tail {tail}{past}."""'
+    )
     out.line()
     with out.block(f"def {name}(results, scratch, sizes, begin, end):"):
         out.lines(arguments)
         out.lines(body)
     dtypes = tuple(value.dtype for value in function.results)
     return LoopsSource(
-        name, out.text(), tuple(e for e, _ in entries), dtypes, shared_loop(function) is not None
+        name,
+        out.text(),
+        tuple(e for e, _ in entries),
+        dtypes,
+        shared_loop(function) is not None,
+        tuple(emitter.streamed),
     )
 
 
@@ -134,6 +156,9 @@ class _Emitter:
     table: Table
     vector_bytes: int
     tail: str
+    stream: bool = False
+    fast: bool = False
+    streamed: list[str] = field(default_factory=list)
 
     def function_body(self, out: Writer) -> None:
         """All statements, then what is returned."""
@@ -148,6 +173,8 @@ class _Emitter:
             if not isinstance(text, str):
                 raise KernelError("a kernel returns numbers, no super-vectors")
             out.line(f"write_{held_dtype(value.dtype)}_at(results, {8 * k}, {unwrapped(text)})")
+        if self.streamed:
+            out.line("stream_fence()")
         if not self.function.body and not self.function.results:
             out.line("pass")
 
@@ -201,7 +228,8 @@ class _Emitter:
         for piece, lane_values in enumerate(spread(text, value.dtype, lanes)):
             base, offset = place(store, scope, piece)
             at = base if offset == "0" else f"{base} + {offset}"
-            how, by = ("store", "") if near else ("scatter", f", {step}")
+            plain = "stream" if store is scope.streamed and not suffix else "store"
+            how, by = (plain, "") if near else ("scatter", f", {step}")
             out.line(f"{how}_{name}{suffix}({at}{by}, {unwrapped(lane_values)}{live})")
 
     def loop(self, loop: For, scope: Scope, out: Writer, ends: tuple[str, str] | None = None) -> None:
@@ -247,10 +275,10 @@ class _Emitter:
         """`for` around a body; `fill` names lanes that count in this iteration, where not all do."""
         index = self.names.fresh(loop.index)
         inside = replace(scope, indices={**scope.indices, loop.index: index})
-        with out.block(f"for {index} in {_range(lower, upper, loop.step)}:"):
+        with out.block(f"for {index} in {range_text(lower, upper, loop.step)}:"):
             if fill and inside.lanes is not None:
                 steps = f"{upper} - {index}" if loop.step > 0 else f"{index} - {upper}"
-                out.line(f"{fill} = {_least_steps(steps, abs(inside.lanes.step), inside.lanes.count)}")
+                out.line(f"{fill} = {least_steps_text(steps, abs(inside.lanes.step), inside.lanes.count)}")
             inside = self.statements(loop.body, inside, out)
             self.update(loop.carried, carried, inside, out)
 
@@ -291,13 +319,22 @@ class _Emitter:
         lanes = self.lanes_of(loop, step)
         block = lanes.count * lanes.pieces
         first, last = self.settled(loop, lower, "lower", out), self.settled(loop, upper, "upper", out)
+        streamed = streamed_store(self.function, loop, scope, lanes) if self.stream else None
         whole = self.names.fresh(f"{loop.index}_whole")
-        out.line(f"{whole} = {_whole(first, last, step, block)}")
+        if streamed is None:
+            out.line(f"{whole} = {whole_text(first, last, step, block)}")
         hoisted, loops = self.hoisted(loop), Writer()
         inside, carried = self.carry(loop.carried, replace(scope, lanes=lanes), out)
         inside, scope = replace(inside, hoisted=hoisted), replace(scope, hoisted=hoisted)
+        begin = first
+        if streamed is not None:
+            begin = self.head_loop(loop, streamed, (first, last), inside, loops)
+            loops.line(f"{whole} = {whole_text(begin, last, step, block)}")
+            inside = replace(inside, streamed=streamed)
         once = replace(loop, step=block * step, size=1)
-        self.plain_loop(once, first, whole, inside, carried, loops)
+        self.plain_loop(once, begin, whole, inside, carried, loops)
+        if streamed is not None and lanes.pieces > 1:
+            whole = self.single_lines(loop, (whole, last), inside, loops)
         rest = self.tail_loops(loop, (first, whole, last), scope, lanes, carried, loops)
         with out.block(f"if {first} {'<' if step > 0 else '>'} {last}:") if hoisted.loads else nullcontext():
             out.lines(hoisted.out)
@@ -306,6 +343,33 @@ class _Emitter:
             pieces = carried[each.name]
             assert isinstance(pieces, tuple)
             held[each.name] = Partial(pieces, rest.get(each.name, ""))
+
+    def head_loop(self, loop: For, streamed: Store, ends: tuple[str, str], scope: Scope, out: Writer) -> str:
+        """What comes before the first whole line of what is stored past the cache; where that begins."""
+        first, last = ends
+        assert scope.lanes is not None
+        self.streamed.append(streamed.array)
+        step, lanes = scope.lanes.step, scope.lanes
+        head, live = self.names.fresh(f"{loop.index}_head"), self.names.fresh(f"{loop.index}_live")
+        ahead = line_start(streamed, replace(scope, lanes=None), loop, first)
+        least = f"min({ahead}, {trips_text(first, last, step)})"
+        least = least if step == 1 else f"{least} * {step}"
+        out.line(f"{head} = {least if first == '0' else f'{first} + {least}'}")
+        masked = replace(scope, lanes=replace(lanes, pieces=1, live=live))
+        self.plain_loop(
+            replace(loop, step=lanes.count * step, size=1), first, head, masked, {}, out, fill=live
+        )
+        return head
+
+    def single_lines(self, loop: For, ends: tuple[str, str], scope: Scope, out: Writer) -> str:
+        """Whole pieces that blocks leave, past the cache too; where they end."""
+        whole, last = ends
+        assert scope.lanes is not None
+        lanes, done = replace(scope.lanes, pieces=1), self.names.fresh(f"{loop.index}_done")
+        out.line(f"{done} = {whole_text(whole, last, lanes.step, lanes.count)}")
+        once = replace(loop, step=lanes.count * lanes.step, size=1)
+        self.plain_loop(once, whole, done, replace(scope, lanes=lanes), {}, out)
+        return done
 
     def hoisted(self, loop: For) -> Hoisted:
         """What may stand before a loop: addresses of rows, and elements of arrays that it only reads.
@@ -329,7 +393,8 @@ class _Emitter:
         """As many lanes as a register has of the widest numbers, no more than the super-vector."""
         widest = max((ELEMENT_BYTES[held_dtype(d)] for d in vector_dtypes(loop)), default=8)
         count = min(max(1, self.vector_bytes // widest), 1 << (loop.size.bit_length() - 1))
-        return Lanes(loop.index, count, min(MOST_PIECES, max(1, loop.size // count)), step)
+        pieces = min(MOST_PIECES, max(1, loop.size // count))
+        return Lanes(loop.index, count, pieces, step, fast=self.fast)
 
     def tail_loops(
         self,
@@ -355,7 +420,7 @@ class _Emitter:
             return {}
         if lanes.pieces > 1:
             done = self.names.fresh(f"{loop.index}_done")
-            out.line(f"{done} = {_whole(whole, last, step, lanes.count)}")
+            out.line(f"{done} = {whole_text(whole, last, step, lanes.count)}")
             self.plain_loop(once, whole, done, replace(inside, lanes=single), {**heads}, out)
             whole = done
         if self.tail == "shift" and may_shift(loop):
@@ -376,7 +441,7 @@ class _Emitter:
         assert scope.lanes is not None
         step, count = scope.lanes.step, scope.lanes.count
         start = self.names.fresh(f"{loop.index}_last")
-        trips = _trips(first, last, step)
+        trips = trips_text(first, last, step)
         out.line(
             f"{start} = {first} + ({trips} - {count}) * {step}"
             if step != 1
@@ -389,28 +454,3 @@ class _Emitter:
             self.statements(loop.body, inside, out)
         with out.block("else:"):
             self.scalar_tail(loop, whole, last, replace(scope, lanes=None), out)
-
-
-def _range(lower: str, upper: str, step: int) -> str:
-    if step != 1:
-        return f"range({lower}, {upper}, {step})"
-    return f"range({upper})" if lower == "0" else f"range({lower}, {upper})"
-
-
-def _trips(first: str, last: str, step: int) -> str:
-    """Iterations of a loop whose bounds are names or numbers."""
-    far = f"{last} - {first}" if step > 0 else f"{first} - {last}"
-    far = last if first == "0" and step > 0 else far
-    if abs(step) > 1:
-        far = f"({far} + {abs(step) - 1}) // {abs(step)}"
-    return f"max({far}, 0)"
-
-
-def _whole(first: str, last: str, step: int, block: int) -> str:
-    """Where the last whole block of iterations ends."""
-    base = "" if first == "0" else f"{first} + "
-    return f"{base}{_trips(first, last, step)} // {block} * {block * step}".replace("* -", "* -")
-
-
-def _least_steps(far: str, step: int, most: int) -> str:
-    return f"min({far if step == 1 else f'({far} + {step - 1}) // {step}'}, {most})"

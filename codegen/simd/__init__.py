@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from codegen.simd import (
+    alignment,
     bit_rows,
     bit_runs,
     bits,
@@ -41,6 +42,8 @@ def routines(source: str) -> dict[str, Any]:
             names[word] = scalar
         elif word == "call_kernel":
             names[word] = calls.call_kernel
+        elif word == "elements_to_line":
+            names[word] = alignment.elements_to_line
         elif word in _listed():
             names[word] = _listed()[word]
         elif (routine := vector_names.routine(word)) is not None:

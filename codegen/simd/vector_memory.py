@@ -14,13 +14,13 @@ from numba.core.errors import TypingError
 
 from codegen.simd.memory import I8, I16, I32, I64, pointer
 from codegen.simd.vector_casts import from_half, to_half
+from codegen.simd.vector_steps import spaced
 from codegen.simd.vectors import (
     MASK,
     Vector,
     bits_of,
     element_kind,
     intrinsic_of,
-    joined,
     lane,
     lanes_like,
     lanes_of,
@@ -138,10 +138,7 @@ def _read(builder: Any, address: Any, step: Any, kind: Any, mask: Any) -> Any:
         return _read_masked(builder, address, step, kind, mask)
     if step is None:
         return _load(builder, address, kind)
-    lanes = kind.count if isinstance(kind, ir.VectorType) else 1
-    element = kind.element if lanes > 1 else kind
-    places = [_place(builder, address, step, k) for k in range(lanes)]
-    return joined(builder, [_load(builder, place, element) for place in places])
+    return spaced(builder, address, step, kind)
 
 
 def _write(builder: Any, value: Any, address: Any, step: Any, mask: Any) -> None:

@@ -1,0 +1,17 @@
+"""Where whole lines begin."""
+
+from __future__ import annotations
+
+from numba import njit
+
+LAST = 63
+"""Bytes of a line but one."""
+NEVER = 1 << 62
+"""More elements than any array has."""
+
+
+@njit(error_model="numpy")
+def elements_to_line(address, size):
+    """Elements of `size` bytes from an address to the next line: 0 on one, NEVER where none begins a line."""
+    ahead = -address & LAST
+    return ahead // size if ahead % size == 0 else NEVER
