@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from math import gcd, prod
 
@@ -52,16 +53,12 @@ def places_of(copy: LoweredCopy) -> Places | None:
     if not width:
         return None
     first = wholes[0]
-    for stop in (*(dst for _, _, dst in first.digits), first.place + first.run + _reach(first)):
+    for stop in (*(dst for _, _, dst in first.digits), sys.maxsize):
         outer = tuple(d for d in first.digits if d[2] >= stop)
         found = _places(wholes, width, stop, outer)
         if found and len(outer) <= OUTER_RANKS[-1]:
             return replace(found, dst=found.dst + copy.dst.bounds[0])
     return None
-
-
-def _reach(whole: Whole) -> int:
-    return sum((n - 1) * dst for n, _, dst in whole.digits) + 1
 
 
 def _places(wholes: list[Whole], width: int, stop: int, outer: tuple[Digit, ...]) -> Places | None:

@@ -12,6 +12,10 @@ from codegen.lower_copy import LoweredCopy
 from codegen.stretches import MOST_OFFSET, MOVES, Part, Stretches
 from codegen.tiles import LINE_BYTES, Digit
 
+MOST_MOVES_BYTES = 20 << 10
+"""What moves of all parts may take beside a buffer and its source: rows of 64 bytes, swizzled, come out of
+their tiles at 0.30 of memcpy by 22 KiB of moves, and at 0.75 by half as many (Zen 5, 2026-11)."""
+
 
 @dataclass(frozen=True, slots=True)
 class StretchLimits:
@@ -82,7 +86,7 @@ def stretches_of(
 def wholes_of(copy: LoweredCopy, most: int, *, padded: bool) -> list[Whole]:
     """Every box and, where padding is written, every box of it; none where one is no product of digits."""
     low, width = copy.dst.bounds[0], copy.dst.width
-    if copy.fill_first or any(box.tables for box in copy.boxes) or len(copy.boxes) > most:
+    if (padded and copy.fill_first) or any(box.tables for box in copy.boxes) or len(copy.boxes) > most:
         return []
     boxes = [(b.src_base, b.dst_base, b.digits, False) for b in copy.boxes if b.volume]
     if padded:
@@ -217,11 +221,15 @@ def _in_order(outer: list[Digit]) -> bool:
 
 
 def _cost(made: Stretches) -> float:
-    """Lines and pages read, moves, and parts of stretches, weighed by about the nanoseconds each takes."""
+    """Lines and pages read, moves, and parts of stretches, weighed by about the nanoseconds each takes.
+
+    Moves of many parts take turns in the first cache; where they leave no room there, each takes far longer.
+    """
     lines, pages = _touched(made)
     moves = sum(sum(map(len, part.moves)) * part.count for part in made.parts)
     entries = sum(part.count for part in made.parts)
-    return 2 * lines + 5 * pages + 0.7 * moves + 30 * entries
+    each = 0.7 if made.pieces.nbytes <= MOST_MOVES_BYTES else 3
+    return 2 * lines + 5 * pages + each * moves + 30 * entries
 
 
 def _reads_well(made: Stretches, limits: StretchLimits) -> bool:

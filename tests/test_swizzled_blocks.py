@@ -1,4 +1,4 @@
-"""Swizzled layouts block by block: every element at its offset, whatever blocks are cut; and when they are."""
+"""Swizzled layouts block by block: every element at its offset, whatever blocks are cut; and when."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
@@ -80,7 +80,7 @@ def programs(spec: CuteShape, strides: tuple[int, ...]) -> list[CopyProgram | Bl
 
 
 def check(spec: CuteShape, strides: tuple[int, ...], *, in_blocks: bool = True) -> None:
-    """Both ways between guard pages, wherever in a line the destination begins, on one thread and on three."""
+    """Both ways between guard pages, where lines begin and inside them, on one thread and on three."""
     dims, dtype = spec.dimensions, spec.dtype
     plain = np.full(span_bytes(dtype.itemsize, dims, strides), 0xA5, np.uint8)
     values = random_elements(np.random.default_rng(5), dtype, prod(dims)).reshape(dims)
@@ -134,6 +134,7 @@ def test_what_has_no_blocks_is_copied_at_once(dtype: str, text: str, dims: tuple
     check(spec, strides_of(spec, "C"), in_blocks=False)
 
 
+@settings(max_examples=25)
 @given(st.data())
 def test_random_tiles(data: st.DataObject) -> None:
     """Tiles of any order of their dimensions, under any swizzle of runs of 8 bytes and more."""
@@ -154,8 +155,8 @@ def test_random_tiles(data: st.DataObject) -> None:
     check(spec, strides_of(spec, "C"), in_blocks=isinstance(found, BlockProgram))
 
 
-def test_padding_is_kept_where_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    dtype, text, dims = PADDED[1]
+def test_padding_is_kept_where_asked() -> None:
+    _, text, dims = PADDED[1]
     convert._pack_way.cache_clear()
     x = np.random.default_rng(2).integers(0, 99, dims).astype(np.float16)
     out = np.full(spec_of(PADDED[1]).physical_size, 7, np.float16)
