@@ -155,6 +155,15 @@ def test_random_tiles(data: st.DataObject) -> None:
     check(spec, strides_of(spec, "C"), in_blocks=isinstance(found, BlockProgram))
 
 
+def test_packed_elements_go_at_once() -> None:
+    text, dims = "Sw<2,4,3> o 0 o ((8,8),(64,2)):((64,1024),(1,512))", (64, 128)
+    spec = tj.as_layout(text, dims=dims, dtype="s4", element_size_in_bits=4)
+    x = random_elements(np.random.default_rng(4), spec.dtype, prod(dims)).reshape(dims)
+    program = convert._unpack_way.__wrapped__(spec, x.strides, 1, DEFAULT)
+    assert isinstance(program, CopyProgram)
+    assert (tj.unpack(tj.pack(x, spec)) == x).all()
+
+
 def test_padding_is_kept_where_asked() -> None:
     _, text, dims = PADDED[1]
     convert._pack_way.cache_clear()

@@ -56,7 +56,8 @@ def pack(
     a TiledArray, of the right size, apart from x.
     padding: None for the layout's own padding value, else 0; a number; or "keep" to leave what `out` holds.
     casting: as in np.copyto, where the layout's dtype is not the array's; the conversion is part of the copy.
-    threads: a number, or None to let the size decide. virtual_vector_size, specialize, tune: as in `copyto`.
+    threads: a number, or None to let the size decide. virtual_vector_size, specialize, tune: as in `copyto`;
+    given one of them, large arrays in swizzled layouts go at once, and not block by block.
 
     Raises:
         LayoutError: layout, dtype, padding, `out` or a keyword are wrong; nothing has been written.

@@ -151,7 +151,7 @@ def swizzled_in_blocks(
 
 
 def _plan_of(spec: Spec, strides: Dims) -> _Plan | None:
-    if not isinstance(spec, CuteShape) or spec.packed or 0 in spec.dimensions:
+    if not isinstance(spec, CuteShape) or 0 in spec.dimensions or spec.bits != 8 * spec.dtype.itemsize:
         return None
     found = spec.function.swizzle
     if found is None or found[0] or not found[1].bits or 2 * spec.size_in_bytes < LEAST_BYTES:
