@@ -12,7 +12,7 @@ from codegen.choose import MOST_PIECES, PIECE_BYTES
 from codegen.choose_stretches import Whole, wholes_of
 from codegen.lower_copy import LoweredCopy
 from codegen.schedule import OUTER_RANKS
-from codegen.tiles import Digit, Table
+from codegen.tiles import LINE_BYTES, Digit, Table
 
 MOST_BOXES = 64
 """More boxes than this are not looked at."""
@@ -50,7 +50,7 @@ def places_of(copy: LoweredCopy) -> Places | None:
         return None
     together = gcd(*(w.run for w in wholes))
     width = next((w for w in sorted(PIECE_BYTES, reverse=True) if together % w == 0), 0)
-    if not width:
+    if not width or together > LINE_BYTES or not _mostly(wholes, together):
         return None
     first = wholes[0]
     for stop in (*(dst for _, _, dst in first.digits), sys.maxsize):
@@ -59,6 +59,12 @@ def places_of(copy: LoweredCopy) -> Places | None:
         if found and len(outer) <= OUTER_RANKS[-1]:
             return replace(found, dst=found.dst + copy.dst.bounds[0])
     return None
+
+
+def _mostly(wholes: list[Whole], run: int) -> bool:
+    """Whether half of the bytes or more are in runs of that length: longer ones are faster copied whole."""
+    moved = [(w.run, w.run * prod(d[0] for d in w.digits)) for w in wholes]
+    return 2 * sum(size for own, size in moved if own == run) >= sum(size for _, size in moved)
 
 
 def _places(wholes: list[Whole], width: int, stop: int, outer: tuple[Digit, ...]) -> Places | None:

@@ -118,6 +118,8 @@ def test_which_they_are() -> None:
     assert near.outer == ((4, 1024, 1024),)
     assert found("u16[2048] 2048:1") is None, "one box"
     assert found("u16[2048] Sw<2,1,3> o 0 o 2048:1") is None, "pieces of 4 bytes"
+    assert found("u32[16,300] Sw<0,0,0> o 0 o ((8,2),(128,3)):((128,3072),(1,1024))") is None, "long runs"
+    assert found("u8[4096] Sw<2,7,3> o 0 o 4096:1") is None, "pieces of two lines"
 
 
 def test_padding_and_far_pieces_go_box_by_box() -> None:
