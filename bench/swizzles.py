@@ -1,4 +1,4 @@
-"""Swizzled copies as CUTLASS lays out tiles in shared memory: 8 rows of 128, 64 or 32 bytes, tile by tile."""
+"""Swizzled copies as CUTLASS lays out tiles in shared memory: 8 rows, or columns, of 128, 64 or 32 bytes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,15 @@ CHUNK_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Swizzled:
-    """Tiles of 8 rows of `row_bytes`, row-major among themselves, 16-byte chunks XORed with the row."""
+    """Tiles of 8 rows of `row_bytes`, row-major among themselves, 16-byte chunks XORed with the row.
+
+    `turned`: the same of the array transposed, tiles of 8 columns.
+    """
 
     dtype: Any
     dims: tuple[int, int]
     row_bytes: int
+    turned: bool = False
 
     @property
     def chunks(self) -> int:
@@ -38,14 +42,19 @@ class Swizzled:
     def layout(self, dims: tuple[int, ...]) -> str:
         """Its text for an array of those dimensions."""
         width = np.dtype(self.dtype).itemsize
-        rows, columns = dims
+        rows, columns = reversed(dims) if self.turned else dims
         row, tile = self.row_bytes // width, ROWS * self.row_bytes // width
         bits_, base = self.chunks.bit_length() - 1, (CHUNK_BYTES // width).bit_length() - 1
-        shape = f"(({ROWS},{rows // ROWS}),({row},{columns // row}))"
-        return f"Sw<{bits_},{base},3> o 0 o {shape}:(({row},{ROWS * columns}),(1,{tile}))"
+        modes = [
+            (f"({ROWS},{rows // ROWS})", f"({row},{ROWS * columns})"),
+            (f"({row},{columns // row})", f"(1,{tile})"),
+        ]
+        shape, strides = zip(*(modes[::-1] if self.turned else modes), strict=True)
+        return f"Sw<{bits_},{base},3> o 0 o ({','.join(shape)}):({','.join(strides)})"
 
     def steps(self, x: Array, buffer: Array) -> Steps:
         """Chunk by chunk of each row, by the definition: bits 7 and up of the byte into bits 4 and up."""
+        x = x.T if self.turned else x
         rows, columns = x.shape
         chunk = CHUNK_BYTES // x.itemsize
         split = (rows // ROWS, ROWS, columns // (chunk * self.chunks), self.chunks, chunk)
@@ -64,6 +73,10 @@ SWIZZLED = (
     Swizzled(np.float32, (4096, 4096), 128),
     Swizzled(np.float16, (8192, 4096), 64),
     Swizzled(np.float16, (8192, 4096), 32),
+    Swizzled(np.uint8, (8192, 8192), 128, turned=True),
+    Swizzled(np.float16, (8192, 4096), 128, turned=True),
+    Swizzled(np.float16, (8192, 4096), 64, turned=True),
+    Swizzled(np.float32, (4096, 4096), 128, turned=True),
 )
 
 
@@ -73,9 +86,9 @@ def cases(quick: bool) -> Iterator[Case]:
         small = shrunk(each.dims, each.dtype, quick)
         dims = tuple(-(-n // 512) * 512 for n in small)
         for way in ("pack", "unpack"):
-            name = (
-                f"{way} {short_name(each.dtype)}[{','.join(map(str, dims))}] rows of {each.row_bytes} bytes"
-            )
+            what = "columns" if each.turned else "rows"
+            shape = f"{short_name(each.dtype)}[{','.join(map(str, dims))}]"
+            name = f"{way} {shape} {what} of {each.row_bytes} bytes"
             yield Case("relayout", "swizzled", name, partial(_job, each, dims, way), LEAST)
 
 

@@ -12,6 +12,10 @@ from codegen.lower_copy import LoweredCopy
 from codegen.stretches import MOST_OFFSET, MOVES, Part, Stretches
 from codegen.tiles import LINE_BYTES, Digit
 
+MOST_MOVES_BYTES = 20 << 10
+"""What moves of all parts may take beside a buffer and its source: rows of 64 bytes, swizzled, come out of
+their tiles at 0.30 of memcpy by 22 KiB of moves, and at 0.75 by half as many (Zen 5, 2026-11)."""
+
 
 @dataclass(frozen=True, slots=True)
 class StretchLimits:
@@ -42,7 +46,7 @@ STRETCH_LIMITS = StretchLimits()
 
 
 @dataclass(frozen=True, slots=True)
-class _Whole:
+class Whole:
     """A box or a box of padding, in bytes, runs of it taken together; `place` is from the lowest byte on."""
 
     src: int
@@ -58,7 +62,7 @@ def stretches_of(
     """The stretches of a copy between storages counted in bytes; None where they gain nothing, or where
     not every byte of the destination is written.
     """
-    wholes = _wholes(copy, limits.most_parts, padded=padded)
+    wholes = wholes_of(copy, limits.most_parts, padded=padded)
     low, stop = copy.dst.bounds
     if (
         all(w.fills for w in wholes)
@@ -79,10 +83,10 @@ def stretches_of(
     return best[1] if best and _reads_well(best[1], limits) else None
 
 
-def _wholes(copy: LoweredCopy, most: int, *, padded: bool) -> list[_Whole]:
+def wholes_of(copy: LoweredCopy, most: int, *, padded: bool) -> list[Whole]:
     """Every box and, where padding is written, every box of it; none where one is no product of digits."""
     low, width = copy.dst.bounds[0], copy.dst.width
-    if copy.fill_first or any(box.tables for box in copy.boxes) or len(copy.boxes) > most:
+    if (padded and copy.fill_first) or any(box.tables for box in copy.boxes) or len(copy.boxes) > most:
         return []
     boxes = [(b.src_base, b.dst_base, b.digits, False) for b in copy.boxes if b.volume]
     if padded:
@@ -97,7 +101,7 @@ def _wholes(copy: LoweredCopy, most: int, *, padded: bool) -> list[_Whole]:
             run *= kept.pop(0)[0]
         if any(d[2] <= 0 for d in kept):
             return []
-        out.append(_Whole(src, dst - low, run, tuple(kept), fills))
+        out.append(Whole(src, dst - low, run, tuple(kept), fills))
     return out
 
 
@@ -111,13 +115,13 @@ def _forward(
     return src, dst, tuple((n, -s, -d) if d < 0 else (n, s, d) for n, s, d in digits), fills
 
 
-def _shares_lines(wholes: list[_Whole], width: int, limits: StretchLimits) -> bool:
+def _shares_lines(wholes: list[Whole], width: int, limits: StretchLimits) -> bool:
     """Whether runs of the copy, by bytes for the most part, are short, and share lines of the destination.
 
     Single elements are not runs: they are transposed in registers.
     """
 
-    def short(whole: _Whole) -> bool:
+    def short(whole: Whole) -> bool:
         places = whole.place, whole.run, *(d[2] for d in whole.digits)
         aligned = all(x % LINE_BYTES == 0 for x in places)
         return max(limits.least_move, width + 1) <= whole.run < limits.short_run and not aligned
@@ -126,7 +130,7 @@ def _shares_lines(wholes: list[_Whole], width: int, limits: StretchLimits) -> bo
     return 2 * sum(size for size, is_short in moved if is_short) > sum(size for size, _ in moved)
 
 
-def _cuts(wholes: list[_Whole], stop: int, limits: StretchLimits) -> Iterator[tuple[int, int]]:
+def _cuts(wholes: list[Whole], stop: int, limits: StretchLimits) -> Iterator[tuple[int, int]]:
     """(length of a stretch, of a row) that are worth a look: steps of digits, and multiples of them."""
     steps = sorted({d[2] for w in wholes for d in w.digits} | {stop})
     least, most, seen = limits.least_bytes, limits.most_bytes, set()
@@ -143,7 +147,7 @@ def _cuts(wholes: list[_Whole], stop: int, limits: StretchLimits) -> Iterator[tu
     yield from sorted(seen)
 
 
-def _cut_all(wholes: list[_Whole], length: int, row: int, most: int) -> tuple[Part, ...] | None:
+def _cut_all(wholes: list[Whole], length: int, row: int, most: int) -> tuple[Part, ...] | None:
     parts: list[Part] = []
     todo = list(wholes)
     while todo:
@@ -160,7 +164,7 @@ def _cut_all(wholes: list[_Whole], length: int, row: int, most: int) -> tuple[Pa
     return tuple(parts)
 
 
-def _cut(whole: _Whole, length: int, row: int) -> Part | list[_Whole] | None:
+def _cut(whole: Whole, length: int, row: int) -> Part | list[Whole] | None:
     """The box as one part of its stretches, or as boxes that may be, or None where stretches cut its runs."""
     within = whole.place % row
     place = within % length
@@ -187,7 +191,7 @@ def _cut(whole: _Whole, length: int, row: int) -> Part | list[_Whole] | None:
     return Part(whole.src, whole.place - place, place, whole.run, tuple(inner), tuple(outer), whole.fills)
 
 
-def _divided(whole: _Whole, at: int, length: int, used: int) -> list[_Whole] | None:
+def _divided(whole: Whole, at: int, length: int, used: int) -> list[Whole] | None:
     """The box cut along one digit, so that what is left begins a stretch and has whole stretches of it."""
     extent, src, dst = whole.digits[at]
     if length % dst:
@@ -195,9 +199,9 @@ def _divided(whole: _Whole, at: int, length: int, used: int) -> list[_Whole] | N
     each, first = length // dst, (length - used) // dst + 1
     others = whole.digits[:at], whole.digits[at + 1 :]
 
-    def part(begin: int, *digits: Digit) -> _Whole:
+    def part(begin: int, *digits: Digit) -> Whole:
         kept = tuple(sorted((*others[0], *(d for d in digits if d[0] > 1), *others[1]), key=lambda d: d[2]))
-        return _Whole(whole.src + begin * src, whole.place + begin * dst, whole.run, kept, whole.fills)
+        return Whole(whole.src + begin * src, whole.place + begin * dst, whole.run, kept, whole.fills)
 
     if first < each:
         return [part(0, (first, src, dst)), part(first, (extent - first, src, dst))]
@@ -217,11 +221,15 @@ def _in_order(outer: list[Digit]) -> bool:
 
 
 def _cost(made: Stretches) -> float:
-    """Lines and pages read, moves, and parts of stretches, weighed by about the nanoseconds each takes."""
+    """Lines and pages read, moves, and parts of stretches, weighed by about the nanoseconds each takes.
+
+    Moves of many parts take turns in the first cache; where they leave no room there, each takes far longer.
+    """
     lines, pages = _touched(made)
     moves = sum(sum(map(len, part.moves)) * part.count for part in made.parts)
     entries = sum(part.count for part in made.parts)
-    return 2 * lines + 5 * pages + 0.7 * moves + 30 * entries
+    each = 0.7 if made.pieces.nbytes <= MOST_MOVES_BYTES else 3
+    return 2 * lines + 5 * pages + each * moves + 30 * entries
 
 
 def _reads_well(made: Stretches, limits: StretchLimits) -> bool:

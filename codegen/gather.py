@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from math import prod
 
-from codegen.calls import Pattern, StretchCalls
+from codegen.calls import Pattern, PlainCall, StretchCalls
+from codegen.choose import padded_rank
+from codegen.choose_places import places_of
 from codegen.choose_stretches import STRETCH_LIMITS, stretches_of
-from codegen.ir import Element, Gather, LoopNest, Ref
+from codegen.ir import Buffer, CopyPieces, Element, For, Gather, LoopNest, Ref, wrap
 from codegen.kernel import Step, kernel_for
 from codegen.launch import Launch
 from codegen.lower_copy import LoweredCopy, box_nest, pad_nest
 from codegen.passes.lift_sizes import lift_sizes
+from codegen.passes.normalise import int_size
+from codegen.passes.pad_rank import pad_rank
 from codegen.refine import Box
 from codegen.schedule import Schedule
 from codegen.steps import Observer
 from codegen.stretches import STRETCH_TABLES
+from codegen.tiles import LINE_TABLE, PackedLines
 from codegen.verify import affine_range, check_bounds
 
 
@@ -28,9 +33,7 @@ def gathered(
     stretches = stretches_of(copy, padded=pattern is not None, limits=STRETCH_LIMITS)
     if stretches is None:
         return None
-    for box in copy.boxes:
-        low, high = affine_range(box.src_base, [(n, s) for n, s, _ in box.digits])
-        check_bounds("source", low, high + copy.src.width, copy.src.bounds)
+    _check(copy)
     largest, *others = sorted(copy.boxes, key=lambda b: -b.volume)
     nests = [box_nest(copy, box, element, element) for box in (largest, *(b for b in others if b.volume))]
     for pad in copy.pads if pattern is not None else ():
@@ -47,3 +50,48 @@ def gathered(
     kernel = kernel_for(lifted, STRETCH_TABLES)
     step = Step(nests[0], Schedule("gather", (), (), stream=True), vectorised, kernel, (), tuple(nests[1:]))
     return Launch(step, StretchCalls(stretches, pattern), 0, copy.dst.bounds[0], stretches.count, pattern)
+
+
+def placed(
+    copy: LoweredCopy, element: Element, pattern: Pattern | None, observe: Observer, *, stream: bool
+) -> Launch | None:
+    """The launch of a copy whose boxes write the same pieces side by side, place after place, by one table of
+    them; None where they do not, where padding is written besides, or where another way reads better.
+    """
+    found = places_of(copy)
+    pads = pattern is not None and (copy.fill_first or any(p.volume for p in copy.pads))
+    if found is None or pads or (stream and not found.is_near):
+        return None
+    _check(copy)
+    nests = [box_nest(copy, box, element, element) for box in copy.boxes if box.volume]
+    for nest in nests:
+        observe("box", nest)
+    axes = [f"d{k}" for k in range(len(found.outer))]
+    src, dst = (
+        Ref(name, at, tuple((a, d[k]) for a, d in zip(axes, found.outer, strict=True)))
+        for k, name, at in ((1, "src", found.src), (2, "dst", found.dst))
+    )
+    piece = Element(f"u{8 * found.width}", 8 * found.width)
+    lines = PackedLines(listed=found.offsets)
+    transfer = CopyPieces(dst, src, found.width, len(found.offsets), lines, stream)
+    loops = tuple(For(a, d[0], transfer) for a, d in zip(axes, found.outer, strict=True))
+    schedule = Schedule("pieces", tuple(axes), (), rank=padded_rank(len(axes)), stream=stream)
+    buffers = tuple(Buffer(name, piece, 8) for name in ("src", "dst"))
+    vectorised = pad_rank(LoopNest(buffers, wrap(loops, None, transfer)), schedule)
+    observe("placed", vectorised)
+    lifted, sizes = lift_sizes(vectorised)
+    observe("lift_sizes", lifted)
+    kernel = kernel_for(lifted, (LINE_TABLE, *(name for name, _ in sizes)))
+    step = Step(nests[0], schedule, vectorised, kernel, sizes, tuple(nests[1:]))
+    return Launch(step, PlainCall(), found.src, found.dst, int_size(vectorised.loops[0].extent))
+
+
+def _check(copy: LoweredCopy) -> None:
+    """Prove that no box leaves the storages."""
+    for box in copy.boxes:
+        for side, base, k, access in (
+            ("source", box.src_base, 1, copy.src),
+            ("destination", box.dst_base, 2, copy.dst),
+        ):
+            low, high = affine_range(base, [(d[0], d[k]) for d in box.digits])
+            check_bounds(side, low, high + access.width, access.bounds)

@@ -131,7 +131,8 @@ class _Run:
                     self.move(to + k, at + k, 8, 8)
             case CopyPieces(dst, src, width, count, places):
                 to, at = self.place(dst, env), self.place(src, env)
-                offsets = places.offsets if places.digits else self.tables[LINE_TABLE]
+                known = places.digits or places.listed
+                offsets = places.offsets if known else self.tables[LINE_TABLE]
                 for k in range(self.size(count)):
                     self.move(to + k * width, at + int(offsets[k]), 8 * width, 8 * width)
             case FillRun(dst, count):

@@ -15,7 +15,7 @@ from functools import partial
 from codegen.access import AccessMap
 from codegen.choose import candidates, choose
 from codegen.choose_transpose import VectorSize
-from codegen.gather import gathered
+from codegen.gather import gathered, placed
 from codegen.ir import Element, Elementwise, LoopNest, refs
 from codegen.kernel import Kernel, Step
 from codegen.launch import Launch
@@ -167,13 +167,17 @@ class _Maker:
         return footprint_bytes(self.lowered.src, self.lowered.dst)
 
     def joined(self) -> Launch | None:
-        """All boxes as one launch, past the cache, where lines would be written by several runs."""
+        """All boxes as one launch: past the cache, where lines would be written by several runs; in cache or
+        past it, where a table of a few pieces says what all boxes put side by side.
+        """
         converts = self.swap or self.source.name != self.target.name or self.lowered.dst.unit_bits != 8
         wishes = self.virtual_vector_size is not None or self.specialize != STRUCTURE
-        if converts or wishes or self.footprint < self.thresholds.stream_bytes:
+        if converts or wishes:
             return None
         pattern = None if self.padding is None else repeated(self.padding)
-        return gathered(self.lowered, self.target, pattern, self.observe)
+        stream = self.footprint >= self.thresholds.stream_bytes
+        found = gathered(self.lowered, self.target, pattern, self.observe) if stream else None
+        return found or placed(self.lowered, self.target, pattern, self.observe, stream=stream)
 
     def box(self, box: Box) -> list[Launch]:
         if box.volume == 0:

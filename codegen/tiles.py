@@ -8,7 +8,7 @@ a range of rows by a range of columns at one place of the other digits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, prod
 from typing import Literal, TypeAlias
 
@@ -69,14 +69,16 @@ class PackedLines:
 
     digits  (count, stride in bytes), most minor first: lines of the first digit, then the digits that follow
             it; none where a table at run time says it
+    listed  one by one, where they are no digits
     """
 
     digits: tuple[tuple[int, int], ...] = ()
+    listed: tuple[int, ...] = field(default=(), repr=False)
 
     @lazy
     def offsets(self) -> Table:
         """Where each line starts."""
-        return _joined(list(self.digits))
+        return np.array(self.listed, np.int64) if self.listed else _joined(list(self.digits))
 
 
 @dataclass(frozen=True)

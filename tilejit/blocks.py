@@ -22,10 +22,10 @@ from codegen.pipeline import CopyProgram, compile_copy, footprint_bytes
 from codegen.schedule import Thresholds
 from codegen.threads import run_parts
 from codegen.windows import window_map
-from tilejit.convert import buffer_element
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map
 from tilejit.memory import LINE_BYTES, address, bytes_map, empty
+from tilejit.programs import buffer_element
 
 BLOCK_BYTES = 384 << 10
 """What a block takes as an array: with what is read and written beside it, no more than a second cache."""

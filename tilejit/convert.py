@@ -13,6 +13,7 @@ from codegen.ir import Element
 from codegen.pipeline import CopyProgram
 from codegen.threads import thread_count
 from tilejit.array_likes import as_numpy
+from tilejit.blocks import BlockProgram
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
@@ -20,8 +21,9 @@ from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.indexing import access_map, shape_name
 from tilejit.layout.padding import padding_bytes
 from tilejit.memory import Array, address, bytes_map, empty, halved
-from tilejit.programs import compiled
+from tilejit.programs import buffer_element, compiled
 from tilejit.strided import overlaps_itself
+from tilejit.swizzled_blocks import swizzled_in_blocks
 from tilejit.tiled_array import TiledArray, address_of, check_packable, checked_buffer
 from tilejit.tuning import AUTO, CASTINGS, DEFAULT, STRUCTURE, Tuning, read_tuning
 from tilejit.values import check_range, refuse_masked
@@ -55,7 +57,8 @@ def pack(
     a TiledArray, of the right size, apart from x.
     padding: None for the layout's own padding value, else 0; a number; or "keep" to leave what `out` holds.
     casting: as in np.copyto, where the layout's dtype is not the array's; the conversion is part of the copy.
-    threads: a number, or None to let the size decide. virtual_vector_size, specialize, tune: as in `copyto`.
+    threads: a number, or None to let the size decide. virtual_vector_size, specialize, tune: as in `copyto`;
+    given one of them, large arrays in swizzled layouts go at once, and not block by block.
 
     Raises:
         LayoutError: layout, dtype, padding, `out` or a keyword are wrong; nothing has been written.
@@ -81,7 +84,7 @@ def pack(
         _pack_through_numpy(array, target, fill, count)
     else:
         swap = not array.dtype.isnative
-        program = _pack_program(spec, array.strides, array.itemsize, source, fill, swap, count, tuning)
+        program = _pack_way(spec, array.strides, array.itemsize, source, fill, swap, count, tuning)
         program.run(address(array), address_of(target), count, alive=(array, target))
     return target
 
@@ -118,7 +121,7 @@ def unpack(
     spec = tiled.spec
     result = empty(spec.dimensions, spec.dtype) if out is None else _unpack_output(out, tiled)
     count = thread_count(threads, result.nbytes + spec.size_in_bytes)
-    program = _unpack_program(spec, result.strides, count, tuning)
+    program = _unpack_way(spec, result.strides, count, tuning)
     program.run(address_of(tiled), address(result), count, alive=(tiled, result))
     return result
 
@@ -147,6 +150,40 @@ def unpack_program(
 
 
 @lru_cache(maxsize=512)
+def _pack_way(
+    spec: Spec,
+    strides: tuple[int, ...],
+    itemsize: int,
+    source: Element,
+    fill: bytes | None,
+    swap: bool,
+    threads: int,
+    tuning: Tuning,
+) -> CopyProgram | BlockProgram:
+    """The copy itself, or block by block where that is faster; never the latter where a keyword says how."""
+    given = spec, strides, itemsize, source, fill, swap, threads, tuning
+    program = _pack_program(*given)
+    if swap or source != buffer_element(spec) or tuning != DEFAULT:
+        return program
+
+    def pads() -> CopyProgram:
+        return _pack_program(*given, apart=True).pads_only()
+
+    return swizzled_in_blocks(program, pads, spec, strides, packs=True) or program
+
+
+@lru_cache(maxsize=512)
+def _unpack_way(
+    spec: Spec, strides: tuple[int, ...], threads: int, tuning: Tuning
+) -> CopyProgram | BlockProgram:
+    """The same of an unpack."""
+    program = _unpack_program(spec, strides, threads, tuning)
+    if tuning != DEFAULT:
+        return program
+    return swizzled_in_blocks(program, program.pads_only, spec, strides, packs=False) or program
+
+
+@lru_cache(maxsize=512)
 def _pack_program(
     spec: Spec,
     strides: tuple[int, ...],
@@ -156,6 +193,7 @@ def _pack_program(
     swap: bool,
     threads: int,
     tuning: Tuning = DEFAULT,
+    apart: bool = False,
 ) -> CopyProgram:
     src, dst = bytes_map(spec.dimensions, strides, itemsize), access_map(spec)
     target = buffer_element(spec)
@@ -164,7 +202,9 @@ def _pack_program(
         source = target = Element(f"u{dst.element_bits}", dst.element_bits)
     elif swap:
         source = target = Element(f"u{source.bits}", source.bits)
-    return compiled(src, dst, source, target, threads=threads, tuning=tuning, swap=swap, padding=fill)
+    return compiled(
+        src, dst, source, target, threads=threads, tuning=tuning, swap=swap, padding=fill, apart=apart
+    )
 
 
 @lru_cache(maxsize=512)
@@ -175,11 +215,6 @@ def _unpack_program(
     source = buffer_element(spec)
     target = Element(spec.primitive_type, 8 * spec.dtype.itemsize)
     return compiled(access_map(spec), dst, source, target, threads=threads, tuning=tuning)
-
-
-def buffer_element(spec: Spec) -> Element:
-    """What the shape's buffer holds."""
-    return Element(spec.primitive_type, spec.bits)
 
 
 def of_the_layout(parameters: dict[str, Any], call: str, holder: str) -> dict[str, Any]:

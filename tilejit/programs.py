@@ -7,6 +7,7 @@ from codegen.calibrate import machine_thresholds
 from codegen.ir import Element
 from codegen.pipeline import CopyProgram, compile_copy, footprint_bytes
 from codegen.tune import tuned
+from tilejit.layout.cute_shape import Spec
 from tilejit.tuning import DEFAULT, Tuning
 
 
@@ -43,3 +44,8 @@ def compiled(
         pick=pick,
         apart=apart,
     )
+
+
+def buffer_element(spec: Spec) -> Element:
+    """What the shape's buffer holds."""
+    return Element(spec.primitive_type, spec.bits)

@@ -9,13 +9,13 @@ from codegen.errors import LayoutError
 from codegen.pipeline import CopyProgram
 from codegen.threads import thread_count
 from tilejit.blocks import BlockProgram, in_blocks
-from tilejit.convert import buffer_element, of_the_layout, output_tiled
+from tilejit.convert import of_the_layout, output_tiled
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, shape_name
 from tilejit.layout.padding import padding_bytes
-from tilejit.programs import compiled
+from tilejit.programs import buffer_element, compiled
 from tilejit.tiled_array import TiledArray, address_of, check_packable
 from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
 

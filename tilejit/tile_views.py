@@ -14,7 +14,6 @@ from codegen.digit_trees import Offsets, Opaque, Tree, Window, coalesce, evaluat
 from codegen.errors import LayoutError, LayoutIndexError
 from codegen.ir import Element
 from codegen.threads import thread_count
-from tilejit.convert import buffer_element
 from tilejit.layout.cute import division, partition
 from tilejit.layout.cute.int_tuple import flatten, unflatten
 from tilejit.layout.cute.layout import Layout
@@ -24,7 +23,7 @@ from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.indexing import access_map, shape_name
 from tilejit.layout.tokens import shown
 from tilejit.memory import MAX_RANK, Array, address, array_map, empty
-from tilejit.programs import compiled
+from tilejit.programs import buffer_element, compiled
 from tilejit.tiled_array import TiledArray, address_of
 from tilejit.values import broadcast, elements
 

@@ -12,12 +12,12 @@ from codegen.access import AccessMap
 from codegen.errors import LayoutError
 from codegen.ir import Element
 from codegen.threads import thread_count
-from tilejit.convert import buffer_element, pack, unpack
+from tilejit.convert import pack, unpack
 from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import make_shape
 from tilejit.memory import Array, address, array_map, empty
-from tilejit.programs import compiled
+from tilejit.programs import buffer_element, compiled
 from tilejit.relayout import relayout
 from tilejit.strided import overlaps_itself
 from tilejit.tile_grid import Grid, Table, grid_of

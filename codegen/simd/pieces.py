@@ -18,6 +18,7 @@ from codegen.simd.memory import (
     pointer,
     prefetch_line,
     statement,
+    store,
     store_streaming,
     vector,
 )
@@ -31,7 +32,7 @@ AHEAD = 64
 MOVES = {8: move_8, 16: move_16, 32: move_32}
 
 
-def _line(width: int) -> Any:
+def _line(width: int, *, stream: bool) -> Any:
     """A line of the destination from as many pieces as fill it."""
     count = LINE_BYTES // width
 
@@ -43,24 +44,29 @@ def _line(width: int) -> Any:
         while len(parts) > 1:
             both = list(range(2 * parts[0].type.count))
             parts = [shuffle(builder, a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
-        store_streaming(builder, parts[0], dst)
+        (store_streaming if stream else store)(builder, parts[0], dst)
 
-    return statement(emit, 3, f"stream_line_of_{width}")
+    return statement(emit, 3, f"{'stream' if stream else 'store'}_line_of_{width}")
 
 
 def _copier(width: int) -> Callable[..., None]:
-    move = MOVES[width]
+    move, line, step = MOVES[width], _line(width, stream=False), LINE_BYTES // width
 
     @njit(error_model="numpy")
     def copy_pieces(dst, src, count, places):
-        for k in range(count):
+        """Whole lines first; what is read mostly follows, in another order."""
+        whole = count - count % step
+        for k in range(0, whole, step):
+            prefetch_line(src + PREFETCH_BYTES + width * k)
+            line(dst + width * k, src, places + 8 * k)
+        for k in range(whole, count):
             move(dst + width * k, src + int64_at(places, k))
 
     return copy_pieces
 
 
 def _streamer(width: int, plain: Any) -> Callable[..., None]:
-    line, step = _line(width), LINE_BYTES // width
+    line, step = _line(width, stream=True), LINE_BYTES // width
 
     @njit(error_model="numpy")
     def stream_pieces(dst, src, count, places):

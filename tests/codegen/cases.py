@@ -29,10 +29,10 @@ from tests.codegen.case import Bytes, Case, called_names
 from tests.conftest import SEED
 from tests.guard import span_bytes, strided_view
 from tests.oracle import packed_by_definition, random_elements, unpacked_by_definition
-from tilejit.convert import buffer_element
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
 from tilejit.memory import bytes_map
+from tilejit.programs import buffer_element
 
 Dims = tuple[int, ...]
 WIDTHS = (1, 2, 4, 8, 16, 32, 64)

@@ -20,6 +20,7 @@ ORDER = (
     ("refine", "padding"),
     ("lower_copy", "printer", "interpret", "passes"),
     ("verify", "choose_interleave", "transpose_box", "choose_transpose", "choose_stretches", "choose"),
+    ("choose_places",),
     ("loops",),
     ("frontend", "emit"),
     ("simd",),

@@ -1,0 +1,183 @@
+"""Swizzled layouts block by block: every element at its offset, whatever blocks are cut; and when."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tilejit as tj
+from codegen.pipeline import CopyProgram
+from codegen.schedule import Thresholds
+from tests.guard import Guarded, span_bytes, strided_view
+from tests.oracle import random_elements
+from tilejit import convert, swizzled_blocks
+from tilejit.blocks import BlockProgram
+from tilejit.layout.cute_shape import CuteShape
+from tilejit.layout.indexing import linear_index
+from tilejit.programs import buffer_element
+from tilejit.tuning import DEFAULT
+
+PADDING = 0x3C
+
+ATOMS = (
+    ("f16", "Sw<3,3,3> o 0 o ((8,32),(64,2)):((64,1024),(1,512))", (256, 128)),
+    ("f16", "Sw<2,3,3> o 0 o ((8,32),(32,4)):((32,1024),(1,256))", (256, 128)),
+    ("f16", "Sw<1,3,3> o 0 o ((8,32),(16,8)):((16,1024),(1,128))", (256, 128)),
+    ("f16", "Sw<3,3,3> o 0 o ((64,4),(8,16)):((1,8192),(64,512))", (256, 128)),
+    ("f16", "Sw<3,3,3> o 0 o ((64,4),(8,16)):((1,512),(64,2048))", (256, 128)),
+    ("f16", "Sw<3,4,3> o 0 o ((64,4),(64,2)):((1,8192),(64,4096))", (256, 128)),
+    ("f16", "Sw<2,4,3> o 0 o ((64,4),(64,2)):((64,8192),(1,4096))", (256, 128)),
+    ("u8", "Sw<3,4,3> o 0 o ((64,4),(64,2)):((1,8192),(64,4096))", (256, 128)),
+    ("f32", "Sw<3,2,3> o 0 o ((8,16),(32,3)):((32,768),(1,256))", (128, 96)),
+    ("f64", "Sw<2,1,3> o 0 o ((8,8),(8,9)):((8,576),(1,64))", (64, 72)),
+    ("f16", "Sw<3,3,-3> o 0 o ((8,32),(64,2)):((64,1024),(1,512))", (256, 128)),
+    ("f16", "Sw<3,3,4> o 0 o (256,128):(128,1)", (256, 128)),
+    ("f16", "Sw<3,3,3> o 0 o (3,(8,8),(64,2)):(8192,(64,1024),(1,512))", (3, 64, 128)),
+)
+"""A dtype, a layout, and the array's dimensions."""
+
+PADDED = (
+    ("f16", "Sw<3,3,3> o 0 o ((8,9),(64,2)):((64,1024),(1,512))", (40, 128)),
+    ("f16", "Sw<3,3,3> o 0 o ((8,9),(64,3)):((64,2048),(1,512))", (72, 192)),
+)
+"""Modes that reach beyond the array, and holes between tiles."""
+
+REFUSED = (
+    ("f16", "Sw<3,3,3> o 0 o ((8,9),(64,2)):((64,1024),(1,512))", (41, 128), "half a tile"),
+    ("f16", "Sw<3,3,3> o 512 o ((8,9),(64,2)):((64,1024),(1,512))", (72, 128), "an offset below the swizzle"),
+    ("f16", "Sw<3,3,3> o 0 o ((8,8),(32,2)):((64,1024),(1,512))", (64, 64), "periods with holes"),
+    ("f16", "((8,8),(64,2)):((64,1024),(1,512))", (64, 128), "no swizzle"),
+)
+
+Text = tuple[str, str, tuple[int, ...]]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(swizzled_blocks, "LEAST_BYTES", 0)
+    monkeypatch.setattr(swizzled_blocks, "BLOCK_BYTES", 10 << 10)
+    monkeypatch.setattr(swizzled_blocks, "gains", lambda direct, packs: True)
+
+
+def spec_of(case: Text) -> CuteShape:
+    dtype, text, dims = case
+    spec = tj.as_layout(text, dims=dims, dtype=dtype)
+    assert isinstance(spec, CuteShape)
+    return spec
+
+
+def programs(spec: CuteShape, strides: tuple[int, ...]) -> list[CopyProgram | BlockProgram]:
+    """Pack and unpack, in blocks or not, made anew."""
+    fill = bytes([PADDING]) * spec.dtype.itemsize
+    pack = convert._pack_way.__wrapped__(
+        spec, strides, spec.dtype.itemsize, buffer_element(spec), fill, False, 1, DEFAULT
+    )
+    return [pack, convert._unpack_way.__wrapped__(spec, strides, 1, DEFAULT)]
+
+
+def check(spec: CuteShape, strides: tuple[int, ...], *, in_blocks: bool = True) -> None:
+    """Both ways between guard pages, where lines begin and inside them, on one thread and on three."""
+    dims, dtype = spec.dimensions, spec.dtype
+    plain = np.full(span_bytes(dtype.itemsize, dims, strides), 0xA5, np.uint8)
+    values = random_elements(np.random.default_rng(5), dtype, prod(dims)).reshape(dims)
+    strided_view(plain, dtype, dims, strides)[...] = values
+    tiled = np.full(spec.size_in_bytes, PADDING, np.uint8)
+    tiled.view(dtype)[linear_index(spec, tuple(np.indices(dims)))] = values
+    low = sum(min(0, (n - 1) * s) for n, s in zip(dims, strides, strict=True))
+    arenas = Guarded(max(len(plain), len(tiled)) + 64), Guarded(max(len(plain), len(tiled)) + 64)
+    ways = zip(programs(spec, strides), ((plain, tiled), (tiled, plain)), ((low, 0), (0, low)), strict=True)
+    for program, (content, want), lows in ways:
+        assert isinstance(program, BlockProgram) == in_blocks
+        for at_end, gap, threads in ((False, 0, 1), (True, 0, 3), (False, dtype.itemsize, 2)):
+            src = arenas[0].place(len(content), at_end=at_end)
+            dst = arenas[1].place(len(want), at_end=at_end, gap=gap)
+            src[:], dst[:] = content, 0xA5
+            program.run(src.ctypes.data - lows[0], dst.ctypes.data - lows[1], threads)
+            assert dst.tobytes() == want.tobytes(), f"{spec}: gap {gap}, {threads} threads"
+            assert arenas[1].untouched()
+            assert src.tobytes() == content.tobytes()
+
+
+def strides_of(spec: CuteShape, order: str) -> tuple[int, ...]:
+    return np.empty(spec.dimensions, spec.dtype, order=order).strides  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.mark.parametrize("case", [*ATOMS, *PADDED], ids=lambda case: f"{case[0]} {case[1]}")
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_every_element_at_its_offset(case: Text, order: str) -> None:
+    spec = spec_of(case)
+    check(spec, strides_of(spec, order))
+
+
+@pytest.mark.parametrize("case", ATOMS[::3], ids=lambda case: case[1])
+def test_blocks_past_the_cache(case: Text, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(swizzled_blocks, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
+    spec = spec_of(case)
+    check(spec, strides_of(spec, "C"))
+    check(spec, strides_of(spec, "F"))
+
+
+def test_rows_backwards_and_apart() -> None:
+    spec = spec_of(ATOMS[0])
+    row = 2 * spec.dimensions[1] + 6
+    check(spec, (-row, 2))
+    check(spec, (row, -2))
+
+
+@pytest.mark.parametrize(("dtype", "text", "dims", "why"), REFUSED, ids=[why for *_, why in REFUSED])
+def test_what_has_no_blocks_is_copied_at_once(dtype: str, text: str, dims: tuple[int, ...], why: str) -> None:
+    spec = spec_of((dtype, text, dims))
+    check(spec, strides_of(spec, "C"), in_blocks=False)
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_random_tiles(data: st.DataObject) -> None:
+    """Tiles of any order of their dimensions, under any swizzle of runs of 8 bytes and more."""
+    bits = data.draw(st.integers(1, 3), label="B")
+    base, shift = data.draw(st.integers(2, 4), label="M"), data.draw(st.integers(bits, 4), label="S")
+    shift *= data.draw(st.sampled_from([1, -1]))
+    extents = [1 << data.draw(st.integers(2, 6)) for _ in range(2)]
+    counts = [data.draw(st.integers(1, 5)) for _ in range(2)]
+    digits = data.draw(st.permutations(range(4)), label="order")
+    strides, reach = [0] * 4, 1
+    for k in sorted(digits, key=lambda k: (k > 1, digits.index(k))):
+        strides[k], reach = reach, reach * [*extents, *counts][k]
+    modes = ",".join(f"({extents[k]},{counts[k]})" for k in range(2))
+    steps = ",".join(f"({strides[k]},{strides[k + 2]})" for k in range(2))
+    text = f"Sw<{bits},{base},{shift}> o 0 o ({modes}):({steps})"
+    spec = spec_of(("f16", text, (extents[0] * counts[0], extents[1] * counts[1])))
+    found = programs(spec, strides_of(spec, "C"))[0]
+    check(spec, strides_of(spec, "C"), in_blocks=isinstance(found, BlockProgram))
+
+
+def test_packed_elements_go_at_once() -> None:
+    text, dims = "Sw<2,4,3> o 0 o ((8,8),(64,2)):((64,1024),(1,512))", (64, 128)
+    spec = tj.as_layout(text, dims=dims, dtype="s4", element_size_in_bits=4)
+    x = random_elements(np.random.default_rng(4), spec.dtype, prod(dims)).reshape(dims)
+    program = convert._unpack_way.__wrapped__(spec, x.strides, 1, DEFAULT)
+    assert isinstance(program, CopyProgram)
+    assert (tj.unpack(tj.pack(x, spec)) == x).all()
+
+
+def test_padding_is_kept_where_asked() -> None:
+    _, text, dims = PADDED[1]
+    convert._pack_way.cache_clear()
+    x = np.random.default_rng(2).integers(0, 99, dims).astype(np.float16)
+    out = np.full(spec_of(PADDED[1]).physical_size, 7, np.float16)
+    t = tj.pack(x, text, out=out, padding="keep")
+    assert (t.numpy() == x).all()
+    assert np.count_nonzero(out == 7) >= out.size - x.size
+    convert._pack_way.cache_clear()
+
+
+def test_a_keyword_says_how() -> None:
+    """Given one of them, the copy is the one that `explain` shows."""
+    spec = spec_of(ATOMS[0])
+    tuning = convert.read_tuning(256, "structure", False)
+    way = convert._unpack_way.__wrapped__(spec, strides_of(spec, "C"), 1, tuning)
+    assert isinstance(way, CopyProgram)
