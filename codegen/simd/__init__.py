@@ -13,6 +13,7 @@ from codegen.simd import (
     blocks,
     calls,
     casts,
+    direct,
     gathers,
     lines,
     memory,
@@ -41,6 +42,8 @@ def routines(source: str) -> dict[str, Any]:
             names[word] = scalar
         elif word == "call_kernel":
             names[word] = calls.call_kernel
+        elif word == "answered":
+            names[word] = direct.answered
         elif word in _listed():
             names[word] = _listed()[word]
         elif (routine := vector_names.routine(word)) is not None:
