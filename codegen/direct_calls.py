@@ -174,6 +174,11 @@ class Entry:
     note: Any = None
 
     @property
+    def condition(self) -> tuple[Any, ...]:
+        """What has to hold for the calls to be right."""
+        return self.arguments, self.pairs, self.keyword
+
+    @property
     def fits(self) -> bool:
         """Whether machine code has room for its tables."""
         return all(not call.slots or len(call.table) <= words.MOST_TABLE for call in self.calls)
@@ -240,7 +245,8 @@ class Direct:
     def _answer_directly(self, entry: Entry | None) -> None:
         """Have machine code answer calls that fit an entry too, where it can; of many the last few."""
         if entry is not None and entry.fits and make_direct(type(self)):
-            entries = (*self._native[2], entry)[-MOST_ENTRIES:]
+            others = [x for x in self._native[2] if x.condition != entry.condition]
+            entries = (*others, entry)[-MOST_ENTRIES:]
             self._native = _native(type(self)._in_python, entries)
 
     def _last_answer(self) -> Entry | None:

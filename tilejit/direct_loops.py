@@ -108,9 +108,9 @@ def _entry(
     dtypes = runs._kernel.result_dtypes
     if call is None or not wide or runs._threads > 1 or len(dtypes) > 1:
         return None
-    if None in arguments or None in pairs or None in dtypes:
-        return None
-    whole = tuple(x for x in arguments if x), tuple(x for x in pairs if x)
+    whole = tuple(x for x in arguments if x is not None), tuple(x for x in pairs if x is not None)
+    if len(whole[0]) < len(arguments) or len(whole[1]) < len(pairs) or any(x is None for x in dtypes):
+        return None  # `None in dtypes` would not do: to NumPy float64 is equal to None
     result = dtypes[0] if dtypes else returns
     return Entry(*whole, (call,), keyword, not runs._hold, result, runs.program)
 

@@ -282,7 +282,14 @@ def _planned(dst: ArrayLayout, src: ArrayLayout, tuning: Tuning, threads: int | 
 
 def _planned_anew(dst: Any, src: Any, tuning: Tuning, threads: int | None) -> CopyPlan:
     """The plan that was pickled, from (shape, strides, dtype) of either side."""
-    return _planned(ArrayLayout(*dst), ArrayLayout(*src), tuning, threads)
+    sides = [ArrayLayout(shape, strides, _as_made(dtype)) for shape, strides, dtype in (dst, src)]
+    return _planned(sides[0], sides[1], tuning, threads)
+
+
+def _as_made(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype that arrays are made with: pickling gives an equal one, and plans look for the very same."""
+    made: np.dtype[Any] = np.dtype(dtype.type)
+    return made if made == dtype and dtype.metadata is None else dtype
 
 
 @lru_cache(maxsize=1024)

@@ -251,11 +251,13 @@ def _directly(args, entry, calls, held, head):
 
 @njit(error_model="numpy")
 def _by_python(self, args, count, names, head):
+    """The way in Python; it may give the object other entries, and the head is gone when it comes back."""
+    release = _word(head, words.DECREF)
     method = _ask_2(_word(head, words.NEW_METHOD), _word(head, words.SLOW), self)
     if method == 0:
         return 0
     out = _ask_4(_word(head, words.CALL), method, args, count, names)
-    _tell_1(_word(head, words.DECREF), method)
+    _tell_1(release, method)
     return out
 
 
