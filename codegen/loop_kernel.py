@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from codegen.cpu import cpu_level
-from codegen.direct_calls import NO_SIDE, RESULT, DirectCall
+from codegen.direct_entries import NO_SIDE, RESULT, DirectCall
 from codegen.emit.loops_source import LoopsSource, emit_loops, shared_loop
 from codegen.kernel import native, native_address
 from codegen.lazy import lazy

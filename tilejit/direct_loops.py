@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.direct_calls import (
+from codegen.direct_entries import (
     Apart,
     Argument,
     ArrayArgument,

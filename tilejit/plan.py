@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from codegen.access import strided_map
-from codegen.direct_calls import Apart, ArrayArgument, Direct, DirectCall, Entry
+from codegen.direct_calls import Direct
+from codegen.direct_entries import Apart, ArrayArgument, DirectCall, Entry
 from codegen.errors import LayoutError
 from codegen.kernel import Kernel
 from codegen.pipeline import CopyProgram

@@ -16,6 +16,9 @@ from codegen import direct_words as words
 from codegen.simd.calls import call_kernel
 from codegen.simd.memory import I32, I64, pointer, statement
 
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_routine: Any = njit(**_OPTIONS)
+
 
 def _function(arguments: int) -> Any:
     """An intrinsic that calls a C function by its address; all it takes and gives are words."""
@@ -78,12 +81,12 @@ def _room_of(typing: Any) -> Any:
 _room: Any = intrinsic(_room_of)
 
 
-@njit(error_model="numpy")
+@_routine
 def _word(address, index):
     return _field(address, words.WORD * index)
 
 
-@njit(error_model="numpy")
+@_routine
 def _is_array(array, wanted, array_type):
     """Whether it is an array, of no other class, of just the layout that is wanted."""
     if _field(array, words.TYPE) != array_type or _field(array, words.DTYPE) != _word(wanted, words.IDENTITY):
@@ -102,7 +105,7 @@ def _is_array(array, wanted, array_type):
     return True
 
 
-@njit(error_model="numpy")
+@_routine
 def _are_those(args, count, wanted, head):
     """Where the pairs begin, if all arguments are what an entry wants, else 0."""
     for k in range(count):
@@ -120,7 +123,7 @@ def _are_those(args, count, wanted, head):
     return wanted
 
 
-@njit(error_model="numpy")
+@_routine
 def _are_apart(args, pairs, count):
     """Whether each pair of arrays is apart, or one, as it has to be."""
     for k in range(count):
@@ -136,7 +139,7 @@ def _are_apart(args, pairs, count):
     return True
 
 
-@njit(error_model="numpy")
+@_routine
 def _fits(args, count, names, entry, head):
     """Where the entry's calls begin, if it is one for these arguments, else 0."""
     if _word(entry, words.ARGUMENTS) != count:
@@ -153,7 +156,7 @@ def _fits(args, count, names, entry, head):
     return pairs + words.WORD * words.PAIR_WORDS * _word(entry, words.PAIRS)
 
 
-@njit(error_model="numpy")
+@_routine
 def _fresh(entry, head):
     """A new array whose data begin on a line, 0 where there is none; its base is all of its memory."""
     wanted = entry + words.WORD * _word(entry, words.RESULT)
@@ -178,13 +181,13 @@ def _fresh(entry, head):
     return out
 
 
-@njit(error_model="numpy")
+@_routine
 def _data(args, place, count, fresh):
     """Where the data of the argument at a place begin, or those of the new array behind them."""
     return _field(fresh if place == count else _word(args, place), words.HEAD)
 
 
-@njit(error_model="numpy")
+@_routine
 def _side(args, place, offset, results):
     if place == words.NO_SIDE:
         return 0
@@ -193,7 +196,7 @@ def _side(args, place, offset, results):
     return _field(_word(args, place), words.HEAD) + offset
 
 
-@njit(error_model="numpy")
+@_routine
 def _run(args, entry, call, room, fresh):
     """The kernels, one after another; room: words for a table, and behind them the one for a result."""
     count = _word(entry, words.ARGUMENTS)
@@ -214,7 +217,7 @@ def _run(args, entry, call, room, fresh):
         call += words.WORD * (words.FIRST_SLOT + 2 * slots)
 
 
-@njit(error_model="numpy")
+@_routine
 def _answer(args, entry, head, room, fresh):
     """What the call gives, a new reference."""
     returns = _word(entry, words.RETURNS)
@@ -228,7 +231,7 @@ def _answer(args, entry, head, room, fresh):
     return out
 
 
-@njit(error_model="numpy")
+@_routine
 def _directly(args, entry, calls, held, head):
     """The entry's calls and what they give; 0, and no error, where there is no memory for it."""
     fresh, room = 0, _room()
@@ -249,7 +252,7 @@ def _directly(args, entry, calls, held, head):
     return out
 
 
-@njit(error_model="numpy")
+@_routine
 def _by_python(self, args, count, names, head):
     """The way in Python; it may give the object other entries, and the head is gone when it comes back."""
     release = _word(head, words.DECREF)
@@ -261,7 +264,7 @@ def _by_python(self, args, count, names, head):
     return out
 
 
-@njit(error_model="numpy")
+@_routine
 def answered(self, args, count, names):
     """What CPython asks of a method: self, the arguments, how many stand in their places, names of others.
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 ORDER = (
     ("errors", "settings", "locks", "lazy", "digit_trees", "access"),
-    ("tiles", "stretches", "ir", "object_symbols", "cpu", "math_library", "direct_words"),
+    ("tiles", "stretches", "ir", "object_symbols", "cpu", "math_library", "direct_words", "direct_entries"),
     ("schedule", "windows"),
     ("refine", "padding"),
     ("lower_copy", "printer", "interpret", "passes"),
