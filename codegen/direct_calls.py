@@ -75,10 +75,11 @@ class Direct:
 
     def _answer_directly(self, entry: Entry | None) -> None:
         """Have machine code answer calls that fit an entry too, where it can; of many the last few."""
-        if entry is not None and entry.fits and make_direct(type(self)):
+        owner: Any = next(kind for kind in type(self).__mro__ if "_in_python" in vars(kind))
+        if entry is not None and entry.fits and make_direct(owner):
             others = [x for x in self._native[2] if x.condition != entry.condition]
             entries = (*others, entry)[-MOST_ENTRIES:]
-            self._native = _native(type(self)._in_python, entries)
+            self._native = _native(owner._in_python, entries)
 
     def _last_answer(self) -> Entry | None:
         """The entry that answered the last call, None where Python did."""
@@ -220,9 +221,17 @@ def _define(owner: type[Direct]) -> _MethodDefinition | None:
         address = native_address(_NAME, _SOURCE)
     except KernelError:
         return None
-    doc = inspect.getdoc(owner._in_python) or ""
-    definition = _MethodDefinition(b"__call__", address, _FASTCALL_WITH_KEYWORDS, doc.encode())
+    doc = _documented(owner._in_python).encode()
+    definition = _MethodDefinition(b"__call__", address, _FASTCALL_WITH_KEYWORDS, doc)
     new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)
     method = new(("PyDescr_NewMethod", ctypes.pythonapi))(owner, ctypes.addressof(definition))
     type.__setattr__(owner, "__call__", method)
     return definition
+
+
+def _documented(in_python: Callable[..., Any]) -> str:
+    """Docstring and signature, in the form in which methods of C have them."""
+    signature = inspect.signature(in_python)
+    bare = [x.replace(annotation=inspect.Parameter.empty) for x in signature.parameters.values()]
+    text = str(inspect.Signature(bare)).replace("(self", "($self", 1)
+    return f"__call__{text}\n--\n\n{inspect.getdoc(in_python) or ''}"

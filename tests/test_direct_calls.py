@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import inspect
 import pickle
 import sys
 import weakref
@@ -145,6 +146,26 @@ def test_plans_take_names() -> None:
     assert (dst == src).all()
     assert outcome(plan, dst, source=src)[0] is TypeError
     assert "copyto" in (plan.__call__.__doc__ or "")
+    assert list(inspect.signature(plan).parameters) == ["dst", "src"]
+    add = learnt(tj.elementwise(lambda a, b: a + b), *numbers())
+    assert "out" in inspect.signature(type(add).__call__).parameters
+
+
+def test_a_class_below_has_its_own_way() -> None:
+    class Counted(tj.elementwise(abs).__class__):  # type: ignore[misc]
+        calls = 0
+
+        def __call__(self, *args: Any, **keywords: Any) -> Any:
+            self.calls += 1
+            return super().__call__(*args, **keywords)
+
+    plain = tj.elementwise(lambda a, b: a + b)
+    counted = Counted(plain.python, plain.options)
+    a, b = numbers()
+    for _ in range(40):
+        assert (counted(a, b) == a + b).all()
+    assert counted.calls == 40
+    assert answer(counted, a, b)[1]
 
 
 def test_arrays_of_a_file(tmp_path: Path) -> None:
