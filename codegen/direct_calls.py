@@ -6,7 +6,8 @@ Python before, and the calls of kernels that are right for them. Whatever is not
 the way in Python, which raises or computes; so a direct call does nothing that the other way would not do.
 
 All this hangs on where CPython and NumPy keep fields; they are read at start-up and compared with what Python
-says. Where they lie elsewhere, or Python has no global lock, every call goes the way in Python.
+says. Where they lie elsewhere, Python has no global lock, or the system is another than Linux, where nothing
+of this was tried, every call goes the way in Python.
 """
 
 from __future__ import annotations
@@ -83,15 +84,17 @@ class Direct:
 
     def _last_answer(self) -> Entry | None:
         """The entry that answered the last call, None where Python did."""
-        if not self._native:
+        native = self._native  # another thread may put others in its place
+        if not native:
             return None
-        at, entries = int(self._native[0][words.LAST]), self._native[2]
-        found: Entry | None = entries[at] if at >= 0 else None
+        at = int(native[0][words.LAST])
+        found: Entry | None = native[2][at] if at >= 0 else None
         return found
 
     def _answered_in_python(self) -> None:
-        if self._native and self._native[2]:
-            self._native[0][words.LAST] = -1
+        native = self._native
+        if native and native[2]:
+            native[0][words.LAST] = -1
 
 
 def _native(in_python: Callable[..., Any], entries: tuple[Entry, ...]) -> tuple[Any, ...]:
@@ -109,7 +112,9 @@ def _without_entries(in_python: Callable[..., Any]) -> tuple[Any, ...]:
 @cache
 def supported() -> bool:
     """Whether this Python and this NumPy keep their fields where machine code looks for them."""
-    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if sys.platform != "linux" or sys.implementation.name != "cpython":
+        return False
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
     if ctypes.sizeof(ctypes.c_void_p) != words.WORD or sys.byteorder != "little":
         return False
