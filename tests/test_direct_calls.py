@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
@@ -206,6 +206,7 @@ PAIRS = st.tuples(st.sampled_from(list(VIEWS)), OFFSETS)
 
 
 @given(st.lists(st.tuples(PAIRS, PAIRS, PAIRS), min_size=1, max_size=4))
+@settings(max_examples=50)
 def test_expressions_are_what_they_are_in_python(picks: list[Any]) -> None:
     """Views of one stretch of memory, that overlap as they please, read and written in place or not."""
     for pick in picks * 3:
