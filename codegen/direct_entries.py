@@ -145,6 +145,8 @@ class Entry:
     @property
     def fits(self) -> bool:
         """Whether machine code has room for its tables."""
+        if len(self.arguments) >= words.MOST_ARGUMENTS:
+            return False
         return all(not call.slots or len(call.table) <= words.MOST_TABLE for call in self.calls)
 
     @property

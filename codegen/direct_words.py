@@ -93,3 +93,6 @@ NO_SIDE, RESULTS = -1, -2
 
 MOST_TABLE = 128
 """Words of the longest table that is filled in for a call."""
+
+MOST_ARGUMENTS = 65
+"""Arguments of a call at most; a new array is one of them."""

@@ -68,11 +68,11 @@ _set_word = statement(_store, 3, "set_word")
 
 
 def _room_of(typing: Any) -> Any:
-    """The address of a table's words on the stack, and one more."""
+    """On the stack: the words of a table, one for a result, and what the arguments' first fields hold."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         with builder.goto_entry_block():
-            room = builder.alloca(ir.ArrayType(I64, words.MOST_TABLE + 1))
+            room = builder.alloca(ir.ArrayType(I64, words.MOST_TABLE + 1 + words.MOST_ARGUMENTS))
         return builder.ptrtoint(room, I64)
 
     return types.int64(), generate
@@ -182,24 +182,19 @@ def _fresh(entry, head):
 
 
 @_routine
-def _data(args, place, count, fresh):
-    """Where the data of the argument at a place begin, or those of the new array behind them."""
-    return _field(fresh if place == count else _word(args, place), words.HEAD)
-
-
-@_routine
-def _side(args, place, offset, results):
+def _side(places, place, offset, results):
     if place == words.NO_SIDE:
         return 0
     if place == words.RESULTS:
         return results
-    return _field(_word(args, place), words.HEAD) + offset
+    return _word(places, place) + offset
 
 
 @_routine
-def _run(args, entry, call, room, fresh):
-    """The kernels, one after another; room: words for a table, and behind them the one for a result."""
-    count = _word(entry, words.ARGUMENTS)
+def _run(entry, call, room):
+    """The kernels, one after another; no object is looked at, since others may have Python's lock."""
+    results = room + words.WORD * words.MOST_TABLE
+    places = results + words.WORD
     for _ in range(_word(entry, words.CALLS)):
         table, slots = _word(call, words.TABLE), _word(call, words.SLOTS)
         if slots:
@@ -208,10 +203,9 @@ def _run(args, entry, call, room, fresh):
             table = room
             for k in range(slots):
                 slot = call + words.WORD * (words.FIRST_SLOT + 2 * k)
-                _set_word(room, _word(slot, 0), _data(args, _word(slot, 1), count, fresh))
-        results = room + words.WORD * words.MOST_TABLE
-        src = _side(args, _word(call, words.SRC), _word(call, words.SRC_AT), results)
-        dst = _side(args, _word(call, words.DST), _word(call, words.DST_AT), results)
+                _set_word(room, _word(slot, 0), _word(places, _word(slot, 1)))
+        src = _side(places, _word(call, words.SRC), _word(call, words.SRC_AT), results)
+        dst = _side(places, _word(call, words.DST), _word(call, words.DST_AT), results)
         begin, end = _word(call, words.BEGIN), _word(call, words.END)
         call_kernel(_word(call, words.FUNCTION), src, dst, table, begin, end)
         call += words.WORD * (words.FIRST_SLOT + 2 * slots)
@@ -240,12 +234,17 @@ def _directly(args, entry, calls, held, head):
         if fresh == 0:
             _tell_1(_word(head, words.CLEAR_ERROR), 0)
             return 0
+    places, count = room + words.WORD * (words.MOST_TABLE + 1), _word(entry, words.ARGUMENTS)
+    for k in range(count):
+        _set_word(places, k, _field(_word(args, k), words.HEAD))
+    if fresh:
+        _set_word(places, count, _field(fresh, words.HEAD))
     if not _word(entry, words.RELEASES):
-        _run(args, entry, calls, room, fresh)
+        _run(entry, calls, room)
         return _answer(args, entry, head, room, fresh)
     _tell_1(_word(head, words.INCREF), held)
     state = _ask_0(_word(head, words.SAVE_THREAD))
-    _run(args, entry, calls, room, fresh)
+    _run(entry, calls, room)
     _tell_1(_word(head, words.RESTORE_THREAD), state)
     out = _answer(args, entry, head, room, fresh)
     _tell_1(_word(head, words.DECREF), held)
