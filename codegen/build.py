@@ -59,9 +59,8 @@ def numba_ir(name: str, source: str) -> NumbaIr:
     """
     with compiler_lock:
         function = _function(name, source)
-        signature = numba.void(*[numba.int64] * 5)
         try:
-            compiled = numba.cfunc(signature, error_model="numpy")(function)
+            compiled = numba.cfunc(_signature(function), error_model="numpy")(function)
         except numba.core.errors.NumbaError as error:
             raise KernelError(f"numba refuses the kernel {name}\n{error}") from error
         return NumbaIr(name, compiled.native_name, compiled.inspect_llvm())
@@ -142,6 +141,12 @@ def optimise(module: Any, symbol: str, machine: Any) -> None:
     last.add_simplify_cfg_pass()
     last.add_global_dead_code_eliminate_pass()
     last.run(module, builder)
+
+
+def _signature(function: Any) -> Any:
+    """Words; one comes back where the source says so: `-> int`."""
+    result = numba.int64 if "return" in function.__annotations__ else numba.void
+    return result(*[numba.int64] * function.__code__.co_argcount)
 
 
 def _function(name: str, source: str) -> Any:

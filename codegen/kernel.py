@@ -97,9 +97,21 @@ def native(name: str, source: str) -> Callable[[int, int, int, int, int], None]:
     """
     with compiler_lock:
         if name not in _natives:
-            _dump(name, source)
-            _natives[name] = _PROTOTYPE(_load(name, _object_code(name, source)))
+            _natives[name] = _PROTOTYPE(native_address(name, source))
         return _natives[name]
+
+
+def native_address(name: str, source: str) -> int:
+    """Where the machine code of a source begins, compiled if no store has it; of any signature.
+
+    Raises:
+        KernelError: it could not be built.
+    """
+    with compiler_lock:
+        if name not in _loaded:
+            _dump(name, source)
+            _load(name, _object_code(name, source))
+        return _loaded[name]
 
 
 def _object_code(name: str, source: str) -> bytes:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from codegen.cpu import cpu_level
+from codegen.direct_entries import NO_SIDE, RESULT, DirectCall
 from codegen.emit.loops_source import LoopsSource, emit_loops, shared_loop
-from codegen.kernel import native
+from codegen.kernel import native, native_address
 from codegen.lazy import lazy
 from codegen.loops.index import evaluate
 from codegen.loops.ir import Function
@@ -68,6 +69,11 @@ class LoopKernel:
         assert code is not None
         return {hold: make(code) for hold, make in _CALLERS.items()}
 
+    @property
+    def address(self) -> int:
+        """Where the machine code begins."""
+        return native_address(self.emitted.name, self.emitted.source)
+
     def bind(
         self,
         shapes: Mapping[str, Sequence[int]],
@@ -118,7 +124,7 @@ class BoundKernel:
     ) -> None:
         self.trips = trips
         self._table, self._slots, self._pack = table, slots, struct.Struct(f"={len(table)}q").pack
-        self._calls, self._results = kernel.calls, kernel.emitted.results
+        self._kernel, self._calls, self._results = kernel, kernel.calls, kernel.emitted.results
         loop = shared_loop(kernel.function)
         self._grain = loop.size if loop is not None else 1
 
@@ -143,6 +149,23 @@ class BoundKernel:
         elif trips:
             call(0, 0, table, trips.start, trips.stop)
         return ()
+
+    def direct_call(self, places: Sequence[int]) -> DirectCall | None:
+        """`run` on one thread as a direct call, where there is anything to run; places[k] is that of the k-th
+        of the arguments that are no integers.
+        """
+        if self.trips is not None and not self.trips:
+            return None
+        ends = (self.trips.start, self.trips.stop) if self.trips else (0, 0)
+        src = NO_SIDE if self.trips else RESULT
+        slots = tuple((slot, places[which]) for slot, which in self._slots)
+        return DirectCall(self._kernel.address, src, NO_SIDE, np.array(self._table, np.int64), *ends, slots)
+
+    @property
+    def result_dtypes(self) -> tuple[np.dtype[Any] | None, ...]:
+        """Those of the numbers that come back; None for those that are converted first."""
+        kinds = [_RESULTS.get(dtype) for dtype in self._results]
+        return tuple(np.dtype(kind) if kind else None for kind in kinds)
 
     def _part(self, call: Callable[..., None], table: Any, _: object, k: int, parts: int) -> None:
         assert self.trips is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
 from math import prod
@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from codegen.direct_calls import Direct
 from codegen.errors import KernelError, LayoutError
 from codegen.loops.ir import ScalarArg
 from codegen.loops.typing import dtype_name
 from tilejit.convert import pack
+from tilejit.direct_loops import elementwise_entry
 from tilejit.elementwise_loops import Lowering, coalesced
 from tilejit.loop_program import LoopOptions, LoopProgram
 from tilejit.memory import Array, address, empty
@@ -33,7 +35,7 @@ class _Recorded:
     reduces: tuple[str, ...]
 
 
-class Elementwise:
+class Elementwise(Direct):
     """A function of elements that runs over arrays as one kernel.
 
     `python` is the function itself; `report()` and `source` show the kernel of the last call.
@@ -51,8 +53,8 @@ class Elementwise:
         """Compute; see `tilejit.elementwise`."""
         program = self._flat_program(args, out) if where is True and type(out) is np.ndarray else None
         if program is not None:
-            self._last = program
-            program(*[x.reshape(-1) for x in args], out.reshape(-1))
+            operands = [*[x.reshape(-1) for x in args], out.reshape(-1)]
+            self._call(program, operands, args, out)
             return out
         if any(isinstance(x, TiledArray) for x in (*args, out)):
             return self._on_tiled(args, out, where)
@@ -74,7 +76,7 @@ class Elementwise:
                 raise KernelError("sums of everything are returned; they take no out=")
             return self._reduced(recorded, given, shape)
         outs = self._outputs(recorded, out, shape, mask)
-        self._run(recorded, given, outs, mask, shape)
+        self._run(recorded, given, outs, mask, shape, fresh=out is None)
         return tuple(outs) if recorded.several else outs[0]
 
     def _flat_program(self, args: tuple[Any, ...], out: Array) -> LoopProgram | None:
@@ -166,6 +168,8 @@ class Elementwise:
         outs: list[Array],
         mask: Array | None,
         shape: tuple[int, ...],
+        *,
+        fresh: bool,
     ) -> None:
         if any(share_memory(a, b) for k, a in enumerate(outs) for b in outs[:k]):
             raise LayoutError("two arrays of out share memory")
@@ -185,11 +189,32 @@ class Elementwise:
                 self._name, recorded.outputs, targets, "where" if mask is not None else ""
             )
             program = self._programs[key] = LoopProgram(function, self.options)
-        self._last = program
-        program(*operands, *_numbers(given))
+        only = outs[0] if mask is None and not recorded.several else None
+        self._call(
+            program, [*operands, *_numbers(given)], given if only is not None else [], only, fresh=fresh
+        )
         plain = mask is None and not scalars and not recorded.several and len(ins) == len(given)
         if plain and all(x.ndim == 1 and x.flags.c_contiguous for x in operands):
             self._flat_programs[outs[0].dtype, *(x.dtype for x in given)] = program
+
+    _in_python = __call__
+
+    def _call(
+        self,
+        program: LoopProgram,
+        operands: list[Any],
+        given: Sequence[Any],
+        out: Array | None = None,
+        *,
+        fresh: bool = False,
+    ) -> Any:
+        """One call; machine code answers the next ones like it, where `given` and `out` are all there is."""
+        self._last, bound = program, program.bound(operands)
+        self._answered_in_python()
+        found = bound.run(operands)
+        if bound.is_due:
+            self._answer_directly(elementwise_entry(bound, operands, given, out, fresh=fresh))
+        return found
 
     def _reduced(self, recorded: _Recorded, given: list[Any], shape: tuple[int, ...]) -> Any:
         count = prod(shape)
@@ -205,8 +230,8 @@ class Elementwise:
                 loops = Lowering(list(ins), operands, _scalars(given))
                 function = loops.reduced(self._name, recorded.outputs, recorded.reduces)
                 program = self._programs[key] = LoopProgram(function, self.options)
-            self._last = program
-            value = program(*operands, *_numbers(given))
+            simple = not recorded.several and recorded.reduces != ("mean",)
+            value = self._call(program, [*operands, *_numbers(given)], given if simple else [])
             found = value if isinstance(value, tuple) else (value,)
         with np.errstate(all="ignore"):
             results = tuple(
@@ -262,6 +287,10 @@ class Elementwise:
         )
 
     def _made(self) -> LoopProgram:
+        answer = self._last_answer()
+        if answer is not None:
+            program: LoopProgram = answer.note
+            return program
         if self._last is None:
             raise KernelError(f"{self.python.__name__} has not been called yet")
         return self._last

@@ -11,9 +11,11 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from codegen.direct_calls import Direct
 from codegen.errors import KernelError
 from codegen.lazy import lazy
 from codegen.loops.ir import ArrayArg, ScalarArg
+from tilejit.direct_loops import kernel_entry
 from tilejit.loop_program import MOST_BOUND, BoundCall, LoopOptions, LoopProgram, call_key
 from tilejit.strided import order_of
 
@@ -45,7 +47,7 @@ def reduction(loop: Loop) -> Loop:
     return loop
 
 
-class Kernel:
+class Kernel(Direct):
     """A function of loops that runs as machine code, compiled for the dtypes that it is called with.
 
     `python` is the function itself. What was made of it in the last specialisation (the first call with such
@@ -83,7 +85,13 @@ class Kernel:
         if call is None:
             call = self._bind(key, given)
         self._last = call.program
-        return call.run(given)
+        self._answered_in_python()
+        found = call.run(given)
+        if call.is_due and not kwargs:
+            self._answer_directly(kernel_entry(call, given))
+        return found
+
+    _in_python = __call__
 
     def _bind(self, key: tuple[Any, ...], given: tuple[Any, ...]) -> BoundCall:
         call = BoundCall(self._program(given), given)
@@ -138,6 +146,7 @@ class Kernel:
             TypeError: an argument is neither an array nor a number.
         """
         self._last = self._program(self._given(args, kwargs))
+        self._answered_in_python()
         return self
 
     @property
@@ -147,6 +156,10 @@ class Kernel:
         Raises:
             KernelError: there is none yet.
         """
+        answer = self._last_answer()
+        if answer is not None:
+            program: LoopProgram = answer.note
+            return program
         if self._last is None:
             raise KernelError(
                 f"{self.python.__name__} was not specialised yet\n  call it, or .specialise(*arguments) first"

@@ -158,6 +158,14 @@ class LoopProgram:
             KernelError: an access might leave its array, an array that is written is read-only, or a number
                 does not fit.
         """
+        return self.bound(given).run(given)
+
+    def bound(self, given: Sequence[Any]) -> BoundCall:
+        """The calls with arguments like these, worked out once.
+
+        Raises:
+            KernelError: as a call.
+        """
         key = tuple([call_key(value) for value in given])
         bound = self._bound.get(key)
         if bound is None:
@@ -165,7 +173,7 @@ class LoopProgram:
             if len(self._bound) >= MOST_BOUND:
                 self._bound.clear()
             self._bound[key] = bound
-        return bound.run(given)
+        return bound
 
     def twin(self, same: tuple[tuple[str, str], ...]) -> LoopProgram:
         """The program for calls where arrays are the very same ones: pairs (name, name of the one it is).
@@ -182,7 +190,7 @@ class BoundCall:
     """The calls of a program with arrays of certain shapes and strides, and certain integers."""
 
     def __init__(self, program: LoopProgram, given: Sequence[Any]) -> None:
-        self.program = program
+        self.program, self._runs = program, 0
         named = list(zip(program.function.arguments, given, strict=True))
         self._arrays = [(k, a.name) for k, (a, _) in enumerate(named) if isinstance(a, ArrayArg)]
         arrays = {name: given[k] for k, name in self._arrays}
@@ -217,8 +225,16 @@ class BoundCall:
     def _scalar(self) -> BoundKernel:
         return self.program.scalar_kernel.bind(self._shapes, self._strides, self._integers)
 
+    @property
+    def is_due(self) -> bool:
+        """Whether it is worth the while to have machine code answer such calls: when there was a second one,
+        and now and then again, since others may have taken its place.
+        """
+        return self._runs == 2 or self._runs % 32 == 0
+
     def run(self, given: Sequence[Any]) -> Any:
         """One call."""
+        self._runs += 1
         for k, name in self._written:
             if not given[k].flags.writeable:
                 raise KernelError(f"{name} is read-only, and the kernel writes it\n  give a copy of it")

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from codegen.access import strided_map
+from codegen.direct_calls import Direct
+from codegen.direct_entries import Apart, ArrayArgument, DirectCall, Entry
 from codegen.errors import LayoutError
 from codegen.kernel import Kernel
 from codegen.pipeline import CopyProgram
@@ -38,7 +40,7 @@ _CALLERS = {
 """Prototypes of a kernel; ctypes converts an int to c_void_p faster than to c_int64."""
 
 
-class CopyPlan:
+class CopyPlan(Direct):
     """A copy from one layout to another, ready to run again and again.
 
     >>> plan = tilejit.plan_copy(dst, src)
@@ -89,8 +91,12 @@ class CopyPlan:
         for launch in self._program.launches:
             launch.prepare()
         if threads == 1:
-            hold = 2 * prod(dst.shape) * dst.dtype.itemsize <= HOLD_GIL_BYTES
-            self._calls = _calls(self._program, hold_gil=hold)
+            self._calls = _calls(self._program, hold_gil=self._holds)
+
+    @property
+    def _holds(self) -> bool:
+        """Whether the copy keeps Python's lock."""
+        return 2 * prod(self._dst_shape) * self._dst_dtype.itemsize <= HOLD_GIL_BYTES
 
     def __call__(self, dst: Array, src: Array) -> None:
         """Copy src to dst, as numpy.copyto(dst, src) would.
@@ -116,6 +122,8 @@ class CopyPlan:
                 return
         self._run(dst, src)
 
+    _in_python = __call__
+
     def __copy__(self) -> CopyPlan:
         return self
 
@@ -127,6 +135,29 @@ class CopyPlan:
         threads = None if self._in_dask else self._threads
         dst, src = ((x.shape, x.strides, x.dtype) for x in (self._dst, self._src))
         return _planned_anew, (dst, src, self._tuning, threads)
+
+    def _directly(self) -> CopyPlan:
+        """Itself, called without a way through Python where it has one kernel call after another."""
+        if self._program is None or not self._calls or self._sets_flags:
+            return self
+        arguments = (
+            ArrayArgument(self._dst_dtype, self._dst_shape, self._dst_strides, written=True),
+            ArrayArgument(self._src_dtype, self._src_shape, self._src_strides, written=False),
+        )
+        calls = tuple(
+            DirectCall(
+                launch.step.kernel.address,
+                (1, launch.src_offset),
+                (0, launch.dst_offset),
+                launch.sizes,
+                0,
+                launch.trips,
+            )
+            for launch in self._program.launches
+        )
+        apart = Apart(1, 0, self._near, self._far)
+        self._answer_directly(Entry(arguments, (apart,), calls, releases=not self._holds))
+        return self
 
     def _check(self, dst: Any, src: Any) -> None:
         """Raise what is wrong with arrays that are not at first sight those of the plan."""
@@ -247,12 +278,20 @@ def plan_copy(
 
 def _planned(dst: ArrayLayout, src: ArrayLayout, tuning: Tuning, threads: int | None) -> CopyPlan:
     size = sum(prod(x.shape) * x.dtype.itemsize for x in (dst, src))
-    return CopyPlan(dst, src, tuning, thread_count(threads, size), in_dask=threads is None)
+    plan = CopyPlan(dst, src, tuning, thread_count(threads, size), in_dask=threads is None)
+    return plan._directly()
 
 
 def _planned_anew(dst: Any, src: Any, tuning: Tuning, threads: int | None) -> CopyPlan:
     """The plan that was pickled, from (shape, strides, dtype) of either side."""
-    return _planned(ArrayLayout(*dst), ArrayLayout(*src), tuning, threads)
+    sides = [ArrayLayout(shape, strides, _as_made(dtype)) for shape, strides, dtype in (dst, src)]
+    return _planned(sides[0], sides[1], tuning, threads)
+
+
+def _as_made(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype that arrays are made with: pickling gives an equal one, and plans look for the very same."""
+    made: np.dtype[Any] = np.dtype(dtype.type)
+    return made if made == dtype and dtype.metadata is None else dtype
 
 
 @lru_cache(maxsize=1024)

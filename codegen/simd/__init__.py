@@ -14,6 +14,7 @@ from codegen.simd import (
     blocks,
     calls,
     casts,
+    direct,
     gathers,
     lines,
     memory,
@@ -44,6 +45,8 @@ def routines(source: str) -> dict[str, Any]:
             names[word] = calls.call_kernel
         elif word == "elements_to_line":
             names[word] = alignment.elements_to_line
+        elif word == "answered":
+            names[word] = direct.answered
         elif word in _listed():
             names[word] = _listed()[word]
         elif (routine := vector_names.routine(word)) is not None:

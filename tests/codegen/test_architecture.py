@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 ORDER = (
     ("errors", "settings", "locks", "lazy", "digit_trees", "access"),
-    ("tiles", "stretches", "ir", "object_symbols", "cpu", "math_library"),
+    ("tiles", "stretches", "ir", "object_symbols", "cpu", "math_library", "direct_words", "direct_entries"),
     ("schedule", "windows"),
     ("refine", "padding"),
     ("lower_copy", "printer", "interpret", "passes"),
@@ -26,7 +26,7 @@ ORDER = (
     ("simd",),
     ("build", "store"),
     ("kernel", "threads"),
-    ("calls", "launch", "loop_kernel"),
+    ("calls", "direct_calls", "launch", "loop_kernel"),
     ("steps", "gather", "call_tables"),
     ("pipeline",),
     ("calibrate", "tune"),

@@ -1,0 +1,482 @@
+"""Calls that machine code answers: the same as in Python, for every sort of argument, and nothing kept."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import inspect
+import pickle
+import sys
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from subprocess import run
+from sys import executable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tilejit as tj
+from codegen import direct_words as words
+from codegen.direct_calls import MOST_ENTRIES, supported
+from tests.guard import Guarded
+from tests.oracle import environment
+from tilejit.memory import address, empty
+
+Array = np.ndarray[Any, Any]
+
+pytestmark = pytest.mark.skipif(not supported(), reason="another Python, or arrays laid out otherwise")
+
+
+def answer(direct: Any, *args: Any, **keywords: Any) -> tuple[Any, bool]:
+    """What a call gives, and whether machine code answered it."""
+    direct._native[0][words.LAST] = -1
+    found = direct(*args, **keywords)
+    return found, direct._last_answer() is not None
+
+
+def learnt(direct: Any, *args: Any, **keywords: Any) -> Any:
+    """The object once machine code answers such calls."""
+    for _ in range(40):
+        if answer(direct, *args, **keywords)[1]:
+            return direct
+    raise AssertionError("machine code never answers")
+
+
+def outcome(call: Callable[..., Any], *args: Any, **keywords: Any) -> tuple[Any, ...]:
+    """What comes of a call, an exception too."""
+    try:
+        found = call(*args, **keywords)
+    except Exception as error:
+        return type(error), str(error)
+    return type(found), np.asarray(found).tobytes() if found is not None else None
+
+
+def pair(rows: int = 16, columns: int = 16, dtype: Any = np.float32) -> tuple[Array, Array]:
+    src = np.arange(rows * columns).astype(dtype).reshape(columns, rows).T
+    return np.zeros((rows, columns), dtype), src
+
+
+@pytest.mark.parametrize("size", [1, 3, 16, 300])
+@pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8", "c16", ">i4"])
+def test_plans(dtype: str, size: int) -> None:
+    """Small copies with Python's lock held, larger ones without."""
+    dst, src = pair(size, size + 1, dtype)
+    plan = tj.plan_copy(dst, src)
+    found, directly = answer(plan, dst, src)
+    assert found is None
+    assert directly or not plan._calls
+    assert (dst == src).all()
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0)])
+def test_plans_of_nothing_and_of_one(shape: tuple[int, ...]) -> None:
+    dst, src = np.zeros(shape), np.ones(shape)
+    plan = tj.plan_copy(dst, src)
+    plan(dst, src)
+    assert (dst == src).all()
+
+
+class Other(np.ndarray):  # type: ignore[type-arg]
+    pass
+
+
+def read_only(array: Array) -> Array:
+    array = array.view()
+    array.flags.writeable = False
+    return array
+
+
+def memmap(array: Array, file: Path) -> Array:
+    mapped = np.memmap(file, array.dtype, "w+", shape=array.shape)
+    mapped[...] = array
+    return mapped
+
+
+ARGUMENTS: dict[str, Callable[[Array, Array], tuple[Any, ...]]] = {
+    "as planned": lambda d, s: (d, s),
+    "none": lambda d, s: (),
+    "one": lambda d, s: (d,),
+    "three": lambda d, s: (d, s, s),
+    "None": lambda d, s: (None, s),
+    "a list": lambda d, s: (d, s.tolist()),
+    "a number": lambda d, s: (d, 3),
+    "a dtype": lambda d, s: (d.dtype, s),
+    "class of dst": lambda d, s: (d.view(Other), s),
+    "class of src": lambda d, s: (d, s.view(Other)),
+    "read-only dst": lambda d, s: (read_only(d), s),
+    "read-only src": lambda d, s: (d, read_only(s)),
+    "shape of dst": lambda d, s: (d[:-1], s),
+    "shape of src": lambda d, s: (d, s[:, :-1]),
+    "rank": lambda d, s: (d[None], s),
+    "dtype": lambda d, s: (d.view(np.int32), s),
+    "byte order": lambda d, s: (d, s.view(">f4")),
+    "an equal dtype": lambda d, s: (d, s.view(np.dtype("f4", metadata={"a": 1}))),
+    "strides of dst": lambda d, s: (np.asfortranarray(d), s),
+    "strides of src": lambda d, s: (d, s.copy()),
+    "turned round": lambda d, s: (d, s[::-1]),
+    "itself": lambda d, s: (d, d.T),
+    "one line on": lambda d, s: (whole(d)[:-1].reshape(d.shape), whole(d)[1:].reshape(d.shape).T),
+    "not aligned": lambda d, s: (np.frombuffer(bytearray(4 * 256 + 1), "f4", 256, 1).reshape(16, 16), s),
+}
+
+
+def whole(dst: Array) -> Array:
+    return np.arange(dst.size + 1, dtype=dst.dtype)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_plans_take_and_refuse_what_they_do_in_python(name: str) -> None:
+    dst, src = pair()
+    plan = tj.plan_copy(dst, src)
+    ours, theirs = ARGUMENTS[name](dst.copy(), src), ARGUMENTS[name](dst.copy(), src)
+    assert outcome(plan, *ours) == outcome(plan._in_python, *theirs)
+    if ours and isinstance(ours[0], np.ndarray):
+        assert (ours[0] == theirs[0]).all()
+
+
+def test_plans_take_names() -> None:
+    dst, src = pair()
+    plan = tj.plan_copy(dst, src)
+    plan(src=src, dst=dst)
+    assert (dst == src).all()
+    assert outcome(plan, dst, source=src)[0] is TypeError
+    assert "copyto" in (plan.__call__.__doc__ or "")
+    assert list(inspect.signature(plan).parameters) == ["dst", "src"]
+    add = learnt(tj.elementwise(lambda a, b: a + b), *numbers())
+    assert "out" in inspect.signature(type(add).__call__).parameters
+
+
+def test_a_class_below_has_its_own_way() -> None:
+    class Counted(tj.elementwise(abs).__class__):  # type: ignore[misc]
+        calls = 0
+
+        def __call__(self, *args: Any, **keywords: Any) -> Any:
+            self.calls += 1
+            return super().__call__(*args, **keywords)
+
+    plain = tj.elementwise(lambda a, b: a + b)
+    counted = Counted(plain.python, plain.options)
+    a, b = numbers()
+    for _ in range(40):
+        assert (counted(a, b) == a + b).all()
+    assert counted.calls == 40
+    assert answer(counted, a, b)[1]
+
+
+def test_arrays_of_a_file(tmp_path: Path) -> None:
+    dst, src = pair()
+    plan = tj.plan_copy(dst, src)
+    mapped = memmap(dst, tmp_path / "array")
+    plan(mapped, src)
+    assert (mapped == src).all()
+
+
+@pytest.mark.parametrize("at_end", [False, True])
+def test_plans_stay_inside(at_end: bool) -> None:
+    """Between pages that nobody may touch."""
+    dst, src = pair(13, 17)
+    plan = tj.plan_copy(dst, src)
+    sides = [Guarded(dst.nbytes) for _ in range(2)]
+    to, at = (x.place(dst.nbytes, at_end=at_end).view(np.float32) for x in sides)
+    to, at = to.reshape(13, 17), at.reshape(17, 13).T
+    at[...] = src
+    assert answer(plan, to, at)[1]
+    assert (to == src).all()
+    assert sides[0].untouched()
+
+
+OFFSETS = st.integers(0, 24)
+VIEWS: dict[str, Callable[[Array, int], Array]] = {
+    "line": lambda m, at: m[at : at + 24],
+    "every second": lambda m, at: m[at : at + 48 : 2],
+    "backwards": lambda m, at: m[at + 23 : at - 1 if at else None : -1],
+    "matrix": lambda m, at: m[at : at + 24].reshape(4, 6),
+    "turned": lambda m, at: m[at : at + 24].reshape(6, 4).T,
+    "one row": lambda m, at: m[at : at + 6].reshape(1, 6),
+    "read-only": lambda m, at: read_only(m[at : at + 24]),
+    "wide": lambda m, at: m[at // 2 * 2 : at // 2 * 2 + 48].view(np.float64),
+}
+EXPRESSION = tj.elementwise(lambda a, b: a * 2 + b)
+PAIRS = st.tuples(st.sampled_from(list(VIEWS)), OFFSETS)
+
+
+@given(st.lists(st.tuples(PAIRS, PAIRS, PAIRS), min_size=1, max_size=4))
+@settings(max_examples=50)
+def test_expressions_are_what_they_are_in_python(picks: list[Any]) -> None:
+    """Views of one stretch of memory, that overlap as they please, read and written in place or not."""
+    for pick in picks * 3:
+        ours, theirs = (np.arange(80, dtype=np.float32) for _ in range(2))
+        found = []
+        for memory, call in ((ours, EXPRESSION), (theirs, EXPRESSION._in_python)):
+            a, b, out = (VIEWS[name](memory, at) for name, at in pick)
+            found.append(outcome(call, a, b, out=out))
+        assert found[0] == found[1]
+        assert (ours == theirs).all()
+
+
+@given(PAIRS, PAIRS)
+def test_plans_are_what_they_are_in_python(one: Any, two: Any) -> None:
+    layouts = [VIEWS[name](np.arange(80, dtype=np.float32), at) for name, at in (("line", 0), two)]
+    if layouts[1].size != 24:
+        return
+    layouts = [x.reshape(24) if x.ndim > 1 else x for x in layouts]
+    plan = tj.plan_copy(*layouts)
+    ours, theirs = (np.arange(80, dtype=np.float32) for _ in range(2))
+    found = []
+    for memory, call in ((ours, plan), (theirs, plan._in_python)):
+        found.append(outcome(call, *(VIEWS[name](memory, at) for name, at in (one, two))))
+    assert found[0] == found[1]
+    assert (ours == theirs).all()
+
+
+def numbers(count: int = 100, dtype: Any = np.float32) -> tuple[Array, Array]:
+    x = np.arange(count).astype(dtype)
+    return x, x + 1
+
+
+def test_a_new_result_is_as_in_python() -> None:
+    a, b = numbers()
+    add = learnt(tj.elementwise(lambda a, b: a + b), a, b)
+    ours, directly = answer(add, a, b)
+    theirs = add._in_python(a, b)
+    assert directly
+    assert ours.tobytes() == theirs.tobytes()
+    assert ours.flags.num == theirs.flags.num
+    assert (ours.dtype, ours.shape, ours.strides) == (theirs.dtype, theirs.shape, theirs.strides)
+    assert address(ours) % 64 == 0
+    assert ours.base.nbytes == theirs.base.nbytes == ours.nbytes + 63
+    assert ours.base.flags.owndata
+    assert sys.getrefcount(ours) == sys.getrefcount(theirs)
+    assert sys.getrefcount(ours.base) == sys.getrefcount(theirs.base)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (5, 1, 7), (2, 3, 4, 5)])
+def test_new_results_of_all_shapes(shape: tuple[int, ...]) -> None:
+    a = np.random.default_rng(0).random(shape)
+    twice = learnt(tj.elementwise(lambda a: a * 2), a)
+    found = twice(a)
+    assert (found == a * 2).all()
+    assert found.flags.num == empty(shape, a.dtype).flags.num
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u1", "?"])
+@pytest.mark.parametrize("reduce", [np.sum, np.min, np.max, np.mean])
+def test_numbers_that_come_back(reduce: Any, dtype: str) -> None:
+    x = (np.arange(100) % 7).astype(dtype)
+    whole = tj.elementwise(lambda x: reduce(x))
+    if reduce is not np.mean:
+        learnt(whole, x)
+    ours, theirs = whole(x), whole._in_python(x)
+    assert type(ours) is type(theirs)
+    assert ours == theirs
+
+
+def test_kernels() -> None:
+    @tj.kernel
+    def scale(x, y, by, times):  # type: ignore[no-untyped-def]
+        for i in range(x.shape[0]):
+            y[i] = x[i] * by + times
+
+    x, y = numbers(50, np.float64)
+    learnt(scale, x, y, 2.5, 3)
+    for by, times in ((2.5, 3), (0.5, 3), (0.5, 4), (np.float64(0.25), 3), (True, False), (2, 1.5)):
+        scale(x, y, by, times)
+        assert (y == x * by + times).all()
+    y.flags.writeable = False
+    assert outcome(scale, x, y, 2.5, 3) == outcome(scale._in_python, x, y, 2.5, 3)
+    assert outcome(scale, x) == outcome(scale._in_python, x)
+
+
+def test_reports_are_of_the_last_call() -> None:
+    add = tj.elementwise(lambda a, b: a + b)
+    pairs = [numbers(100, dtype) for dtype in (np.float32, np.float64, np.int16)]
+    sources = []
+    for a, b in pairs:
+        learnt(add, a, b)
+        sources.append(add.source)
+    assert len(set(sources)) == 3
+    for (a, b), source in zip(pairs, sources, strict=True):
+        assert answer(add, a, b)[1]
+        assert add.source == source
+    a, b = pairs[0]
+    add._in_python(a, b)
+    assert add.source == sources[0]
+
+
+def test_many_layouts_take_turns() -> None:
+    """More than an object has entries for; the last ones are answered by machine code."""
+    add = tj.elementwise(lambda a, b: a + b)
+    for _ in range(3):
+        for count in range(1, 3 * MOST_ENTRIES):
+            a, b = numbers(count)
+            assert (add(a, b) == a + b).all()
+    assert len(add._native[2]) == MOST_ENTRIES
+
+
+CALLS: dict[str, Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]] = {
+    "plan": lambda: (tj.plan_copy(*pair()), pair(), {}),
+    "larger plan": lambda: (tj.plan_copy(*pair(90, 90)), pair(90, 90), {}),
+    "expression": lambda: (tj.elementwise(lambda a, b: a + b), numbers(), {"out": numbers()[0]}),
+    "new result": lambda: (tj.elementwise(lambda a, b: a + b), numbers(), {}),
+    "larger result": lambda: (tj.elementwise(lambda a, b: a + b), numbers(9000), {}),
+    "sum": lambda: (tj.elementwise(lambda a: np.sum(a)), (numbers()[0],), {}),
+    "with a float": lambda: (tj.elementwise(lambda a, b: a * b), (numbers()[0], 2.5), {}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_nothing_is_kept_and_nothing_lost(name: str) -> None:
+    """References are as before, after calls that machine code answers and after such as it does not."""
+    direct, args, keywords = CALLS[name]()
+    learnt(direct, *args, **keywords)
+    objects = [direct, *args, *keywords.values(), None, np.dtype(np.float32), np.dtype(np.uint8), np.ndarray]
+    held = direct._native
+    for arguments in (args, (*args[:-1], None)):
+        outcome(direct, *arguments, **keywords)
+        gc.collect()
+        before = [sys.getrefcount(x) for x in objects], sys.getrefcount(held)
+        for _ in range(1000):
+            outcome(direct, *arguments, **keywords)
+        gc.collect()
+        after = [sys.getrefcount(x) for x in objects], sys.getrefcount(held)
+        assert max(abs(a - b) for a, b in zip(before[0], after[0], strict=True)) < 50
+        assert before[1] == after[1] or direct._native is not held
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_memory_stays_flat(name: str) -> None:
+    direct, args, keywords = CALLS[name]()
+    learnt(direct, *args, **keywords)
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for _ in range(100_000):
+        direct(*args, **keywords)
+    assert sys.getallocatedblocks() - before < 500
+
+
+def test_arrays_and_objects_go_when_they_are_let_go() -> None:
+    dst, src = pair()
+    plan = tj.plan_copy(dst, src)
+    plan(dst, src)
+    gone = [weakref.ref(dst), weakref.ref(src)]
+    del dst, src
+    assert [ref() for ref in gone] == [None, None]
+    a, b = numbers()
+    add = learnt(tj.elementwise(lambda a, b: a + b), a, b)
+    gone = [weakref.ref(a), weakref.ref(b), weakref.ref(add)]
+    del a, b, add
+    gc.collect()
+    assert [ref() for ref in gone] == [None, None, None]
+
+
+def test_threads_call_at_once() -> None:
+    """One plan, one expression that learns layouts meanwhile, and larger ones that give the lock away."""
+    small, large = tj.plan_copy(*pair()), tj.plan_copy(*pair(200, 200))
+    add = tj.elementwise(lambda a, b: a + b)
+
+    def work(seed: int) -> bool:
+        right = True
+        for k in range(300):
+            for plan, size in ((small, 16), (large, 200)):
+                dst, src = pair(size, size)
+                src += np.float32(seed)
+                plan(dst, src)
+                right &= bool((dst == src).all())
+            a, b = numbers(1 + (seed + k) % 20 + 9000 * (k % 2))
+            right &= bool((add(a, b) == a + b).all())
+        return right
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))
+
+
+def test_copies_and_pickles() -> None:
+    dst, src = pair()
+    plan = tj.plan_copy(dst, src)
+    assert copy.copy(plan) is plan
+    again = pickle.loads(pickle.dumps(plan))
+    assert answer(again, dst, src)[1]
+    a, b = numbers()
+    add = learnt(tj.elementwise(lambda a, b: a + b), a, b)
+    twin = copy.copy(add)
+    assert not twin._native[2]
+    assert (twin(a, b) == a + b).all()
+    assert answer(add, a, b)[1]
+
+
+def test_a_plan_that_was_never_made() -> None:
+    """No crash, whatever is asked of it."""
+    plan = object.__new__(type(tj.plan_copy(*pair())))
+    with pytest.raises((SystemError, AttributeError)):
+        plan(*pair())
+
+
+PROGRAM = """
+import atexit, sys
+import numpy as np
+import tilejit as tj
+from codegen import direct_calls
+
+{before}
+src = np.arange(256, dtype=np.float32).reshape(16, 16).T
+dst = np.zeros((16, 16), np.float32)
+plan = tj.plan_copy(dst, src)
+
+def check():
+    dst[...] = 0
+    plan(dst, src)
+    assert (dst == src).all()
+
+class Late:
+    def __del__(self):
+        check()
+
+check()
+late = Late()
+atexit.register(check)
+print(type(type(plan).__call__).__name__, "numba" in sys.modules)
+"""
+
+
+def child(before: str, **variables: str) -> list[str]:
+    done = run(
+        [executable, "-c", PROGRAM.format(before=before)],
+        env=environment(**variables),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    return done.stdout.split()
+
+
+def test_with_a_store_and_without() -> None:
+    """A process with a warm store needs no Numba; one without a store builds everything itself."""
+    tj.plan_copy(*pair())
+    assert child("") == ["method_descriptor", "False"]
+    assert child("", TILEJIT_NO_CACHE="1") == ["method_descriptor", "True"]
+
+
+def test_where_fields_lie_elsewhere() -> None:
+    assert child("direct_calls.words.DTYPE -= 8")[0] == "function"
+
+
+def test_a_fork_answers() -> None:
+    code = (
+        "import os\nif os.fork() == 0:\n    check(); os._exit(0)\n"
+        "print(os.waitstatus_to_exitcode(os.wait()[1]))"
+    )
+    done = run(
+        [executable, "-c", PROGRAM.format(before="") + code],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split()[-1] == "0", done.stderr

@@ -1,0 +1,123 @@
+"""Calls of kernels of loops that machine code answers: which arguments they take, and what they call.
+
+An entry is made of one call that was checked in Python, and says no more than that call showed: layouts,
+which arrays are apart, which are one and the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from codegen.direct_entries import (
+    Apart,
+    Argument,
+    ArrayArgument,
+    AtOnePlace,
+    Entry,
+    FloatArgument,
+    Fresh,
+    SameArgument,
+)
+from tilejit.loop_program import BoundCall
+from tilejit.memory import HUGE_BYTES, Array, address
+from tilejit.strided import span
+
+
+def kernel_entry(bound: BoundCall, given: Sequence[Any]) -> Entry | None:
+    """The entry for calls of a kernel like this one, or None where they go through Python."""
+    settled = _settled(bound, given)
+    if settled is None:
+        return None
+    runs, pairs = settled
+    written = {k for k, _ in bound._written}
+    return _entry(runs, [(x, k in written) for k, x in enumerate(given)], pairs, range(len(given)))
+
+
+def elementwise_entry(
+    bound: BoundCall, operands: Sequence[Any], given: Sequence[Any], out: Array | None, *, fresh: bool
+) -> Entry | None:
+    """The entry for calls of an expression like this one, or None where they go through Python.
+
+    operands  what the kernel got: views of the arrays that are `given`, then of `out`, then the floats
+    out       the result where that is an array; fresh: a new one, and not `out=` of the call
+    """
+    arrays = [k for k, x in enumerate(given) if isinstance(x, np.ndarray)]
+    floats = [k for k, x in enumerate(given) if isinstance(x, float | np.floating)]
+    outs = [] if out is None else [len(given)]
+    everything = list(given) if out is None else [*given, out]
+    settled = _settled(bound, operands)
+    if settled is None or not given or (fresh and out is not None and out.nbytes >= HUGE_BYTES):
+        return None
+    views = zip(operands, [*arrays, *outs], strict=False)
+    if any(address(x) != address(everything[k]) for x, k in views):
+        return None
+    places = [*arrays, *outs, *floats]
+    if out is None or fresh:
+        returns = None if out is None else Fresh(out.dtype, out.shape)
+        return _entry(settled[0], [(x, False) for x in given], [], places, returns=returns)
+    pairs = [_pair(k, given[k], len(given), out) for k in arrays]
+    named = [*((x, False) for x in given), (out, True)]
+    return _entry(settled[0], named, pairs, places, keyword="out", returns=len(given))
+
+
+def _settled(bound: BoundCall, given: Sequence[Any]) -> tuple[BoundCall, list[Apart | AtOnePlace]] | None:
+    """What runs in the end, and the pairs of arrays that decide it; None where overlap needs a look."""
+    pairs: list[Apart | AtOnePlace] = []
+    same = []
+    for (i, a), (j, b), low, high, alike in bound._pairs:
+        far = address(given[j]) - address(given[i])
+        if alike and not far:
+            pairs.append(AtOnePlace(i, j))
+            same.append((b, a))
+        elif low < far < high:
+            return None
+        else:
+            pairs.append(Apart(i, j, low, high))
+    return (bound.program.twin(tuple(same)).bound(given) if same else bound), pairs
+
+
+def _pair(at: int, x: Array, out_at: int, out: Array) -> Apart | AtOnePlace | None:
+    """How an argument lies to the result: at the very same elements, or apart; None where it is neither."""
+    far = address(out) - address(x)
+    if not far and x.shape == out.shape and x.strides == out.strides and x.dtype == out.dtype:
+        return AtOnePlace(at, out_at)
+    (low, stop), (out_low, out_stop) = (span(a.shape, a.strides, a.itemsize) for a in (x, out))
+    apart = Apart(at, out_at, low - out_stop, stop - out_low)
+    return None if apart.low < far < apart.high else apart
+
+
+def _entry(
+    runs: BoundCall,
+    named: Sequence[tuple[Any, bool]],
+    pairs: Sequence[Apart | AtOnePlace | None],
+    places: Sequence[int],
+    *,
+    keyword: str = "",
+    returns: int | Fresh | None = None,
+) -> Entry | None:
+    """The entry, if machine code can check all of it; named: values, and whether they are written.
+
+    What a kernel returns comes before `returns`.
+    """
+    arguments = [_argument(value, written=written) for value, written in named]
+    wide = all(dtype in ("", "f64") for _, dtype in runs._missing)
+    call = runs._kernel.direct_call([places[k] for k, _ in runs._missing])
+    dtypes = runs._kernel.result_dtypes
+    if call is None or not wide or runs._threads > 1 or len(dtypes) > 1:
+        return None
+    whole = tuple(x for x in arguments if x is not None), tuple(x for x in pairs if x is not None)
+    if len(whole[0]) < len(arguments) or len(whole[1]) < len(pairs) or any(x is None for x in dtypes):
+        return None  # `None in dtypes` would not do: to NumPy float64 is equal to None
+    result = dtypes[0] if dtypes else returns
+    return Entry(*whole, (call,), keyword, not runs._hold, result, runs.program)
+
+
+def _argument(value: Any, *, written: bool) -> Argument | None:
+    if isinstance(value, np.ndarray):
+        return ArrayArgument(value.dtype, value.shape, value.strides, written)
+    if type(value) is float:
+        return FloatArgument()
+    return SameArgument(value) if type(value) in (int, bool) else None
