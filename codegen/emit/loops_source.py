@@ -187,18 +187,42 @@ class _Emitter:
         text, lanes = value_text(value, scope), scope.lanes
         if lanes is not None and step == 0 and store.accumulate:
             raise KernelError(f"all lanes would be accumulated in the same element of {store.array}")
+        where = "" if store.where is None else value_text(store.where, scope)
         if lanes is None or step == 0:
-            if not isinstance(text, str):
+            if not isinstance(text, str) or not isinstance(where, str):
                 raise KernelError(f"all lanes would be stored to the same element of {store.array}")
             base, offset = place(store, scope)
-            out.line(f"write_{array.dtype}_at({base}, {offset}, {unwrapped(text)})")
+            with out.block(f"if {unwrapped(where)}:") if where else nullcontext():
+                out.line(f"write_{array.dtype}_at({base}, {offset}, {unwrapped(text)})")
             return
+        if isinstance(where, str):
+            with out.block(f"if {unwrapped(where)}:") if where else nullcontext():
+                self.store_lanes(store, value.dtype, text, None, scope, out)
+        else:
+            self.store_lanes(store, value.dtype, text, where, scope, out)
+
+    def store_lanes(
+        self,
+        store: Store,
+        dtype: str,
+        text: Text,
+        where: tuple[str, ...] | None,
+        scope: Scope,
+        out: Writer,
+    ) -> None:
+        """Pieces of a super-vector; `where`: which lanes of each, None for all that count."""
+        array, step, lanes = self.function.array(store.array), lane_stride(store, scope), scope.lanes
+        assert lanes is not None
         name = (
             f"f32x{lanes.count}_as_{array.dtype}" if array.dtype in HALVES else f"{array.dtype}x{lanes.count}"
         )
         suffix, live = ("_first", f", {lanes.live}") if lanes.live else ("", "")
         near = step == ELEMENT_BYTES[array.dtype]
-        for piece, lane_values in enumerate(spread(text, value.dtype, lanes)):
+        for piece, lane_values in enumerate(spread(text, dtype, lanes)):
+            if where is not None:
+                counted = f" & first_{lanes.count}({lanes.live})" if lanes.live else ""
+                tested = where[piece] if counted else unwrapped(where[piece])
+                suffix, live = "_where", f", {tested}{counted}"
             base, offset = place(store, scope, piece)
             at = base if offset == "0" else f"{base} + {offset}"
             how, by = ("store", "") if near else ("scatter", f", {step}")
@@ -206,7 +230,8 @@ class _Emitter:
 
     def loop(self, loop: For, scope: Scope, out: Writer, ends: tuple[str, str] | None = None) -> None:
         """A loop; what it carries is held in `scope` behind it."""
-        lower, upper = ends or (self.bound(loop.lower, "max", scope), self.bound(loop.upper, "min", scope))
+        near, far = ("max", "min") if loop.step > 0 else ("min", "max")
+        lower, upper = ends or (self.bound(loop.lower, near, scope), self.bound(loop.upper, far, scope))
         if scope.lanes is None and is_vector_loop(loop):
             self.vector_loop(loop, lower, upper, scope, out)
             return

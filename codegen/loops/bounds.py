@@ -67,7 +67,7 @@ def _in_body(body: tuple[Statement, ...], loops: tuple[For, ...]) -> Iterator[tu
             case Let(_, value):
                 yield from ((loops, load) for load in loads(value))
             case Store():
-                yield from ((loops, load) for load in loads(statement.value))
+                yield from ((loops, load) for value in statement.values for load in loads(value))
                 yield loops, statement
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codegen.loops.accesses import parts, values_of
-from codegen.loops.index import Affine, Index
+from codegen.loops.index import Affine, Index, scale
 from codegen.loops.ir import ArrayArg, For, Function, Let, Load, Local, Statement, Store
 from codegen.loops.mlir_names import element, memref, type_of
 from codegen.loops.print_index import Names
@@ -21,10 +21,10 @@ def format_function(function: Function) -> str:
     Stores are masked by the bounds of the vectorised loops unless these are numbers and no lane is left over.
     Where MLIR has no operation of its own the name begins with "tilejit.".
     """
-    return _Printer(function).text()
+    return FunctionPrinter(function).text()
 
 
-class _Printer(ValuePrinter):
+class FunctionPrinter(ValuePrinter):
     """Writes one function; constants and sizes of arrays stand at its head."""
 
     def __init__(self, function: Function) -> None:
@@ -77,7 +77,7 @@ class _Printer(ValuePrinter):
             counter = self.fresh(f"minus_{node.index}")
         bounds = [
             self.bound(
-                [b * -1 if isinstance(b, Affine) else b for b in limits] if down else limits, which, names
+                [scale(b, -1) for b in limits] if down else limits, which, names
             )
             for limits, which in ((node.lower, "max"), (node.upper, "min"))
         ]
@@ -127,9 +127,12 @@ class _Printer(ValuePrinter):
         if node.accumulate:
             load = Load(node.array, node.subscripts, dtype, shape, node.dims, node.steps)
             value = self.combined(node.accumulate, self.value(load, names), value, dtype, shape)
-        if not shape:
-            where = ", ".join(self.inline(s, names) for s in node.subscripts)
-            array = self.memrefs[node.array]
-            self.line(f"affine.store {value}, {array}[{where}] : {memref(self.arrays[node.array])}")
+        tested = "" if node.where is None else self.value(node.where, names)
+        if shape:
+            self.transfer_write(node, value, tested, dtype, shape, names)
             return
-        self.transfer_write(node, value, dtype, shape, names)
+        where = ", ".join(self.inline(s, names) for s in node.subscripts)
+        array = self.memrefs[node.array]
+        stored = f"affine.store {value}, {array}[{where}] : {memref(self.arrays[node.array])}"
+        for line in (f"scf.if {tested} {{", f"  {stored}", "}") if tested else (stored,):
+            self.line(line)
