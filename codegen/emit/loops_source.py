@@ -15,6 +15,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
+from codegen.emit.loop_blocks import block_of, emit_blocks, is_turned, turned, turned_loads
 from codegen.emit.loop_facts import accumulated, flat, may_shift, stored, unmasked, values, vector_dtypes
 from codegen.emit.loop_names import Names, Table
 from codegen.emit.loop_values import (
@@ -155,6 +156,7 @@ class _Emitter:
         """A body; the scope behind it."""
         scope = replace(scope, held=dict(scope.held))
         for statement in body:
+            scope = turned_loads(statement, scope, self.names, out)
             match statement:
                 case For():
                     self.loop(statement, scope, out)
@@ -164,7 +166,7 @@ class _Emitter:
                     self.store(statement, scope, out)
                 case _:
                     raise AssertionError(f"emit: no rule for {type(statement).__name__}")
-        return scope
+        return replace(scope, turned={}) if scope.turned else scope
 
     def named(self, name: str, text: Text, out: Writer) -> Text:
         """A fresh name for a value, one a piece where lanes differ."""
@@ -211,6 +213,10 @@ class _Emitter:
         out: Writer,
     ) -> None:
         """Pieces of a super-vector; `where`: which lanes of each, None for all that count."""
+        if is_turned(store, scope):
+            text = turned(spread(text, dtype, scope.lanes), dtype, scope, self.names, out)  # type: ignore[arg-type]
+            where = None if where is None else turned(where, "i1", scope, self.names, out)
+            scope = replace(scope, lanes=scope.lanes.turned())  # type: ignore[union-attr]
         array, step, lanes = self.function.array(store.array), lane_stride(store, scope), scope.lanes
         assert lanes is not None
         name = (
@@ -230,10 +236,13 @@ class _Emitter:
 
     def loop(self, loop: For, scope: Scope, out: Writer, ends: tuple[str, str] | None = None) -> None:
         """A loop; what it carries is held in `scope` behind it."""
-        near, far = ("max", "min") if loop.step > 0 else ("min", "max")
-        lower, upper = ends or (self.bound(loop.lower, near, scope), self.bound(loop.upper, far, scope))
+        lower, upper = ends or self.ends(loop, scope)
         if scope.lanes is None and is_vector_loop(loop):
             self.vector_loop(loop, lower, upper, scope, out)
+            return
+        block = block_of(self.function, loop, self.vector_bytes) if scope.lanes is None else None
+        if block is not None:
+            emit_blocks(self, block, (lower, upper), scope, out)
             return
         loop = replace(loop, step=loop.step // loop.size, size=1)
         inside, carried = self.carry(loop.carried, scope, out)
@@ -241,6 +250,11 @@ class _Emitter:
             inside = replace(inside, hoisted=replace(inside.hoisted, readable=frozenset()))
         self.plain_loop(loop, lower, upper, inside, carried, out)
         scope.held.update(carried)
+
+    def ends(self, loop: For, scope: Scope) -> tuple[str, str]:
+        """Where a loop begins and ends."""
+        near, far = ("max", "min") if loop.step > 0 else ("min", "max")
+        return self.bound(loop.lower, near, scope), self.bound(loop.upper, far, scope)
 
     def bound(self, bounds: tuple[object, ...], which: str, scope: Scope) -> str:
         """The largest or the least of the bounds of a loop."""
@@ -341,6 +355,10 @@ class _Emitter:
         arrays = {load.array for value in values(loop.body) for load in loads(value)}
         readable = arrays - stored(loop.body) if not loop.carried else set()
         return Hoisted(self.names, Writer(), frozenset(moving), frozenset(readable))
+
+    def whole_end(self, first: str, last: str, step: int, block: int) -> str:
+        """Where the last whole block of iterations ends."""
+        return _whole(first, last, step, block)
 
     def settled(self, loop: For, bound: str, what: str, out: Writer) -> str:
         """A bound as a name or a number, since it is used more than once."""

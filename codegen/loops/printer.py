@@ -76,9 +76,7 @@ class FunctionPrinter(ValuePrinter):
         if down:
             counter = self.fresh(f"minus_{node.index}")
         bounds = [
-            self.bound(
-                [scale(b, -1) for b in limits] if down else limits, which, names
-            )
+            self.bound([scale(b, -1) for b in limits] if down else limits, which, names)
             for limits, which in ((node.lower, "max"), (node.upper, "min"))
         ]
         step = f" step {abs(node.step)}" if abs(node.step) != 1 else ""

@@ -9,6 +9,7 @@ D is one of i1 (a byte in memory), i8 to i64, u8 to u64, f32, f64; N a power of 
     store_DxN_where(address, v, mask)    scatter_DxN_where(address, step_bytes, v, mask)
     load_H_as_f32xN, gather_…            store_f32xN_as_H, scatter_…, and their _first and _where forms
     stream_DxN(address, v)               stream_f32xN_as_H: past the cache, at multiples of a line
+    transposed_DxN((v, …))               N vectors whose rows and columns change places
     splat_DxN(number), iota_DxN(), cast_DxN(v), first_N(count)
 
 and the operators of Python between vectors of one type, with the functions in NAMES.
@@ -41,7 +42,7 @@ NAMES = frozenset(
 _FORMS = tuple(
     re.compile(form + "(?P<which>_first|_where)?")
     for form in (
-        r"(?P<what>load|store|stream|gather|scatter|splat|iota|cast)_(?P<dtype>[iuf]\d+)x(?P<lanes>\d+)",
+        r"(?P<what>load|store|stream|gather|scatter|splat|iota|cast|transposed)_(?P<dtype>[iuf]\d+)x(?P<lanes>\d+)",
         r"(?P<what>first)_(?P<lanes>\d+)",
         r"(?P<what>load|gather)_(?P<half>bf16|f16)_as_f32x(?P<lanes>\d+)",
         r"(?P<what>store|stream|scatter)_f32x(?P<lanes>\d+)_as_(?P<half>bf16|f16)",
@@ -63,7 +64,7 @@ def routine(name: str) -> Any:
 
 def _of_parts(name: str, what: str, dtype: str, lanes: str, half: str, which: str) -> Any:
     # With the operators, which the source need not name.
-    from codegen.simd import vector_arithmetic, vector_casts, vector_memory
+    from codegen.simd import vector_arithmetic, vector_casts, vector_memory, vector_transposes
 
     del vector_arithmetic
     count = int(lanes)
@@ -80,6 +81,8 @@ def _of_parts(name: str, what: str, dtype: str, lanes: str, half: str, which: st
             return vector_casts.splat(name, dtype, count)
         case "iota", "":
             return vector_casts.iota(name, dtype, count)
+        case "transposed", "":
+            return vector_transposes.transposed(name, dtype, count)
         case "cast", "":
             return vector_casts.cast(name, dtype, count)
     return None
