@@ -17,8 +17,6 @@ from codegen.emit.loop_values import (
     Scope,
     byte_stride,
     held_dtype,
-    lane_stride,
-    place,
     slope,
     unwrapped,
     value_text,
@@ -33,7 +31,7 @@ MOST_ROWS, LEAST_ROWS = 16, 4
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Two loops, the inner one anywhere inside of the outer one and alone there, and how many rows a block has."""
+    """Two loops, the inner one somewhere inside of the outer one and alone there; rows: those of a block."""
 
     outer: For
     inner: For
@@ -44,17 +42,32 @@ class Emitter(Protocol):
     """What writes statements: see loops_source."""
 
     @property
-    def names(self) -> Names: ...
+    def names(self) -> Names:
+        """Free names."""
+
     @property
-    def tail(self) -> str: ...
-    def ends(self, loop: For, scope: Scope) -> tuple[str, str]: ...
-    def whole_end(self, first: str, last: str, step: int, block: int) -> str: ...
-    def settled(self, loop: For, bound: str, what: str, out: Writer) -> str: ...
-    def statements(self, body: tuple[Statement, ...], scope: Scope, out: Writer) -> Scope: ...
+    def tail(self) -> str:
+        """The rule for tails."""
+
+    def ends(self, loop: For, scope: Scope) -> tuple[str, str]:
+        """Where a loop begins and ends."""
+
+    def whole_end(self, first: str, last: str, step: int, block: int) -> str:
+        """Where the last whole block of iterations ends."""
+
+    def settled(self, loop: For, bound: str, what: str, out: Writer) -> str:
+        """A bound as a name or a number."""
+
+    def statements(self, body: tuple[Statement, ...], scope: Scope, out: Writer) -> Scope:
+        """A body."""
+
     def plain_loop(
         self, loop: For, lower: str, upper: str, scope: Scope, carried: dict[str, Any], out: Writer
-    ) -> None: ...
-    def vector_loop(self, loop: For, lower: str, upper: str, scope: Scope, out: Writer) -> None: ...
+    ) -> None:
+        """`for` around a body."""
+
+    def vector_loop(self, loop: For, lower: str, upper: str, scope: Scope, out: Writer) -> None:
+        """Pieces of super-vectors, then what is left."""
 
 
 def block_of(function: Function, outer: For, vector_bytes: int) -> Block | None:
@@ -72,7 +85,9 @@ def block_of(function: Function, outer: For, vector_bytes: int) -> Block | None:
     if inner is outer or inner.size < LEAST_ROWS:
         return None
     widest = max((ELEMENT_BYTES[held_dtype(d)] for d in vector_dtypes(inner)), default=8)
-    rows = min(MOST_ROWS, vector_bytes // widest, *(1 << (s.bit_length() - 1) for s in (outer.size, inner.size)))
+    rows = min(
+        MOST_ROWS, vector_bytes // widest, *(1 << (s.bit_length() - 1) for s in (outer.size, inner.size))
+    )
     found = Block(outer, inner, rows)
     accesses = _accesses(inner.body)
     return found if rows >= LEAST_ROWS and any(_columns(function, found, a) for a in accesses) else None
@@ -141,7 +156,7 @@ def turned(texts: tuple[str, ...], dtype: str, scope: Scope, names: Names, out: 
 
 
 def turned_loads(statement: Statement, scope: Scope, names: Names, out: Writer) -> Scope:
-    """The scope of a statement, with what it loads by columns in its `turned`; what goes on in a loop is not."""
+    """The scope of a statement, with what it loads by columns in its `turned`; loops begin without any."""
     if scope.lanes is None or not scope.lanes.rows:
         return scope
     if isinstance(statement, For):

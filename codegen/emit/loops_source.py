@@ -391,7 +391,7 @@ class _Emitter:
         heads = {name: held[:1] for name, held in carried.items() if isinstance(held, tuple)}
         inside = replace(scope, held={**scope.held, **heads})
         once = replace(loop, step=lanes.count * step, size=1)
-        if self.tail == "mask":
+        if self.tail == "mask" or (self.tail == "shift" and not may_shift(loop)):
             live = self.names.fresh(f"{loop.index}_live")
             masked = replace(inside, lanes=replace(single, live=live))
             self.plain_loop(once, whole, last, masked, {**heads}, out, fill=live)
@@ -401,7 +401,7 @@ class _Emitter:
             out.line(f"{done} = {_whole(whole, last, step, lanes.count)}")
             self.plain_loop(once, whole, done, replace(inside, lanes=single), {**heads}, out)
             whole = done
-        if self.tail == "shift" and may_shift(loop):
+        if self.tail == "shift":
             self.shifted_tail(loop, (first, whole, last), replace(scope, lanes=single), out)
             return {}
         return self.scalar_tail(loop, whole, last, scope, out)

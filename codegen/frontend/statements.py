@@ -143,9 +143,9 @@ def _branch(node: ast.If, scope: Scope, live: set[str]) -> None:
         return
     condition = scope.let("tested", Operand("i1", scope.text.check(node.test, truth, test)))
     before, around = dict(scope.names), scope.where
-    otherwise = scope.let("tested", apply("not", condition)) if _stores(node.orelse) else condition
+    opposite = scope.let("tested", apply("not", condition)) if _stores(node.orelse) else condition
     sides = []
-    for body, test in ((node.body, condition), (node.orelse, otherwise)):
+    for body, test in ((node.body, condition), (node.orelse, opposite)):
         scope.names, scope.where = dict(before), test.value
         if around is not None and _stores(body):
             scope.where = scope.let("tested", apply("and", Operand("i1", around), test)).value

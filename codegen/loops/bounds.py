@@ -110,7 +110,7 @@ def _check_access(
         raise KernelError(
             f"{name}{line} may leave the array: subscript {dimension} reaches {reached[0]} to {reached[1]}, "
             f"the extent is {extent}\n  shorten the loop or give a larger array; subscripts below 0 do not "
-            "wrap around here, and both sides of `x if c else y` are read"
+            "wrap around here, and what stands under conditions is read too"
         )
 
 

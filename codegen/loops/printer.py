@@ -32,6 +32,7 @@ class FunctionPrinter(ValuePrinter):
         self.arrays = {a.name: a for a in function.arguments if isinstance(a, ArrayArg)}
 
     def text(self) -> str:
+        """The whole function."""
         function = self.function
         arguments = []
         names = Names({}, {}, {}, {})
@@ -58,6 +59,7 @@ class FunctionPrinter(ValuePrinter):
         return "\n".join([head, *lines, "}"]) + "\n"
 
     def body(self, body: Sequence[Statement], names: Names) -> None:
+        """Statements in their order."""
         for node in body:
             match node:
                 case Let(name, value):
@@ -119,6 +121,7 @@ class FunctionPrinter(ValuePrinter):
         return applied if len(limits) == 1 else f"{which} {applied}"
 
     def store(self, node: Store, names: Names) -> None:
+        """affine.store, under a condition in an scf.if; or a transfer."""
         value = self.value(node.value, names)
         shape = node.value.shape
         dtype = self.arrays[node.array].dtype

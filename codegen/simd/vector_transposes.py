@@ -16,17 +16,18 @@ from codegen.tiles import LINE_BYTES
 
 
 def transposed(name: str, dtype: str, lanes: int) -> Any:
-    """`transposed_f32x16((a, b, ...))`: of as many vectors as each has lanes, lane k of vector r to lane r of k.
+    """`transposed_f32x16((a, b, …))`: lane k of vector r goes to lane r of vector k, of sixteen vectors.
 
-    None for one lane.
+    As many vectors as each has lanes; None for one lane.
     """
     if lanes == 1:
         return None
-    block = types.UniTuple(Vector(dtype, lanes), lanes)
+    block = types.UniTuple(Vector(dtype, lanes), lanes)  # type: ignore[no-untyped-call]
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        rows = cgutils.unpack_tuple(builder, args[0], lanes)
-        return cgutils.pack_array(builder, _turned(builder, rows, dtype, lanes))
+        rows = cgutils.unpack_tuple(builder, args[0], lanes)  # type: ignore[no-untyped-call]
+        columns = _turned(builder, rows, dtype, lanes)
+        return cgutils.pack_array(builder, columns)  # type: ignore[no-untyped-call]
 
     def rule(given: Any) -> Any:
         if given != block:
@@ -49,7 +50,7 @@ def _turned(builder: Any, rows: list[Any], dtype: str, lanes: int) -> list[Any]:
 
 
 def _halved(builder: Any, rows: list[Any]) -> list[Any]:
-    """Eklundh's way: rows half a block apart exchange half of their lanes, then those a quarter apart, and on."""
+    """Eklundh's way: rows half a block apart exchange half of their lanes, then a quarter apart, and on."""
     lanes, far = len(rows), len(rows) // 2
     rows = list(rows)
     while far:

@@ -159,6 +159,16 @@ MLIR_WRONG = (
     row("A[99 - i]", over_n("i", store("C", (i,), load("A", plus(i * -1, 99)))), gives=((8,),)),
     row("step of 2", loop("i", 1, n, store("C", (i,), load("A", i)), step=2), gives=((8,),)),
     row("step of -1", loop("i", n, 2, store("C", (i,), load("A", i)), step=-1), gives=((8,),)),
+    row(
+        "downwards to a quotient",
+        loop("i", n, half(m), store("C", (i,), load("A", i)), step=-1),
+        gives=((8,),),
+    ),
+    row(
+        "downwards from the least of two",
+        loop("i", [n, m], [2, half(m)], store("C", (i,), load("A", i)), step=-2),
+        gives=((8,),),
+    ),
     row("step of -3", loop("i", n, -1, store("C", (i,), at(i)), step=-3), gives=((8,),)),
     row("triangle", over_n("i", loop("j", 0, i, store("C", (i, j), A))), gives=(OTHER, (8,))),
     row(
