@@ -153,5 +153,5 @@ def constant_trips(node: For) -> int | None:
         return None
     starts = [b.constant for b in node.lower if isinstance(b, Affine)]
     ends = [b.constant for b in node.upper if isinstance(b, Affine)]
-    last = min(ends) if node.step > 0 else max(ends)
-    return len(range(max(starts), last, node.step))
+    near, far = (max, min) if node.step > 0 else (min, max)
+    return len(range(near(starts), far(ends), node.step))

@@ -152,7 +152,8 @@ def _domain(loops: tuple[For, ...], values: Mapping[str, int]) -> Domain | None:
         ]
         index = symbol(loop.index)
         if [len(lower), len(upper)] == list(map(len, numbers)):
-            trips = range(max(numbers[0]), min(numbers[1]), loop.step)
+            near, far = (max, min) if loop.step > 0 else (min, max)
+            trips = range(near(numbers[0]), far(numbers[1]), loop.step)
             if not trips:
                 return None
             constraints += [
