@@ -104,9 +104,10 @@ def _trips(function: Function, values: Mapping[str, int]) -> range | None:
     loop = shared_loop(function)
     if loop is None:
         return None
+    near, far = (max, min) if loop.step > 0 else (min, max)
     return range(
-        max(evaluate(bound, values) for bound in loop.lower),
-        min(evaluate(bound, values) for bound in loop.upper),
+        near(evaluate(bound, values) for bound in loop.lower),
+        far(evaluate(bound, values) for bound in loop.upper),
         loop.step // loop.size,
     )
 

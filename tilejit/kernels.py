@@ -231,7 +231,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     fastest_varying        for each size the memory dimension, the innermost 0, that lanes walk; None: any
     vectorize_reductions   sums and the like in lanes too, which changes their rounding
     tail                   the last iterations: "mask", "scalar", "shift" (the last super-vector begins
-                           earlier, where nothing that is written is read), "assume_divisible" (checked)
+                           earlier; "mask" where what is written is read), "assume_divisible" (checked)
     on_fail                loops that cannot be vectorised stay "scalar", or do and "warn"; or "raise"
     vectorize_at           "before_tile" or "after_tile"; loops of kernels are not tiled, so both are one
     parallel               None: loops in `tilejit.parallel` on threads where arrays are large; a number: so
@@ -239,9 +239,9 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     fastmath               floats in lanes may be multiplied and added in one step, divided by way of
                            reciprocals and reordered, reductions too; NaN and infinity stay what they are
 
-    Negative subscripts are outside of an array, not behind its end, and both sides of `x if c else y` are
-    read. Arrays that share memory run element by element in the order of the loops, unless they are one and
-    the same.
+    Negative subscripts are outside of an array, not behind its end. Both sides of `x if c else y` are read,
+    and what stands under an `if` as well, though it stores only where the condition holds. Arrays that share
+    memory run element by element in the order of the loops, unless they are one and the same.
 
     Raises:
         KernelError: an option has no such value.

@@ -136,11 +136,13 @@ class LoopProgram:
         parts = [
             f"super-vectors {shape}",
             f"registers of {vector_bytes()} bytes",
-            f"tail {self.options.tail}",
+            f"tail {' and '.join(dict.fromkeys(r.tail for r in self.vectorised.loops if r.vectorised))}",
             "threads share the outermost loop" if self.shared else "one thread",
         ]
         if self.streaming_kernel.emitted.streamed:
             parts.append("streaming stores where arrays are large")
+        if "transposed_" in self.kernel.emitted.source:
+            parts.insert(2, "blocks transposed in registers")
         return f"schedule  {' | '.join(parts)}"
 
     @property

@@ -60,8 +60,10 @@ def values(body: tuple[Statement, ...]) -> list[Value]:
         match statement:
             case For():
                 out += [value for c in statement.carried for value in (c.start, c.update)]
-            case Let(_, value) | Store(_, _, value):
+            case Let(_, value):
                 out.append(value)
+            case Store():
+                out += statement.values
     return out
 
 

@@ -5,7 +5,7 @@ A piece is what one register holds. What is the same in all lanes stays a number
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from codegen.emit.loop_names import FUNCTIONS, Names, Table, affine_text, index_text, product_text
@@ -44,6 +44,7 @@ class Lanes:
     step    from lane to lane, in the index
     live    the name of how many lanes of the only piece count, "" for all
     fast    whether floats may be contracted and reassociated
+    rows    of a block the index of an outer loop that goes on from piece to piece, by row_step; else ""
     """
 
     index: str
@@ -52,10 +53,25 @@ class Lanes:
     step: int
     live: str = ""
     fast: bool = False
+    rows: str = ""
+    row_step: int = 1
+
+    @property
+    def along(self) -> str:
+        """The index that goes on from piece to piece."""
+        return self.rows or self.index
 
     def shift(self, piece: int) -> int:
-        """How much further a piece begins than the first."""
-        return piece * self.count * self.step
+        """How much further a piece begins than the first, in that index."""
+        return piece * (self.row_step if self.rows else self.count * self.step)
+
+    def turned(self) -> Lanes:
+        """The same block with its rows as lanes."""
+        return replace(self, index=self.rows, step=self.row_step, rows=self.index, row_step=self.step)
+
+    def moves(self, index: Index) -> bool:
+        """Whether an expression differs within a piece or from piece to piece."""
+        return bool({self.index, self.along} & symbols(index))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +123,12 @@ class Scope:
     lanes: Lanes | None = None
     hoisted: Hoisted | None = None
     streamed: Store | None = None
+    turned: dict[Load, tuple[str, ...]] = field(default_factory=dict)
 
     def index(self, index: Index, piece: int = 0) -> str:
         """An index expression at the first lane of a piece."""
         if self.lanes is not None:
-            index = shifted(index, self.lanes.index, self.lanes.shift(piece))
+            index = shifted(index, self.lanes.along, self.lanes.shift(piece))
         return index_text(index, self.indices, self.table)
 
 
@@ -122,9 +139,13 @@ def shifted(index: Index, name: str, by: int) -> Index:
     match index:
         case Affine():
             return index + Affine(by * index.coefficient(name))
-        case Sum(parts, rest) if all(name not in symbols(part) for part, _ in parts):
-            return Sum(parts, rest + Affine(by * rest.coefficient(name)))
-    raise KernelError(f"{index} does not go on evenly from lane to lane of {name}")
+        case FloorDiv(of, divisor):
+            return FloorDiv(shifted(of, name, by), divisor)
+        case Mod(of, divisor):
+            return Mod(shifted(of, name, by), divisor)
+        case Sum(parts, rest):
+            moved = tuple((replace(part, of=shifted(part.of, name, by)), k) for part, k in parts)
+            return Sum(moved, rest + Affine(by * rest.coefficient(name)))
 
 
 def slope(index: Index, name: str) -> int:
@@ -210,7 +231,7 @@ def _as_number(text: str, dtype: str) -> str:
 
 def _index_value(index: Index, dtype: str, scope: Scope) -> Text:
     lanes = scope.lanes
-    if lanes is None or lanes.index not in symbols(index):
+    if lanes is None or not lanes.moves(index):
         text = scope.index(index)
         return _as_number(text if text.isidentifier() or text.isdigit() else f"({text})", dtype)
     texts = [_index_piece(index, scope, lanes, piece) for piece in range(lanes.pieces)]
@@ -221,7 +242,7 @@ def _index_piece(index: Index, scope: Scope, lanes: Lanes, piece: int) -> str:
     """An index expression in each lane of a piece."""
     wide = f"i64x{lanes.count}"
     if lanes.index not in symbols(index):
-        return f"splat_{wide}({scope.index(index)})"
+        return f"splat_{wide}({scope.index(index, piece)})"
     match index:
         case Affine():
             step = index.coefficient(lanes.index) * lanes.step
@@ -265,7 +286,7 @@ def _scaled(index: Index, factor: int, scope: Scope, piece: int) -> str:
     if not isinstance(index, Affine):
         return product_text(scope.index(index, piece), str(factor))
     lanes = scope.lanes
-    index = shifted(index, lanes.index, lanes.shift(piece)) if lanes else index
+    index = shifted(index, lanes.along, lanes.shift(piece)) if lanes else index
     assert isinstance(index, Affine)
     names = [(scope.indices.get(n) or scope.table.name(n), c * factor) for n, c in index.terms]
     return affine_text(index.constant * factor, names)
@@ -297,6 +318,12 @@ def lane_stride(access: Load | Store, scope: Scope) -> str | int:
 def _load(load: Load, scope: Scope) -> Text:
     array, step = scope.function.array(load.array), lane_stride(load, scope)
     lanes = scope.lanes
+    if load in scope.turned:
+        return scope.turned[load]
+    if lanes is not None and step == 0 and any(map(lanes.moves, load.subscripts)):
+        rows = [place(load, scope, piece) for piece in range(lanes.pieces)]
+        kind = f"splat_{held_dtype(array.dtype)}x{lanes.count}"
+        return tuple(f"{kind}(read_{array.dtype}_at({base}, {offset}))" for base, offset in rows)
     if lanes is None or step == 0:
         base, offset = place(load, scope)
         text, hoisted = f"read_{array.dtype}_at({base}, {offset})", scope.hoisted

@@ -15,6 +15,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
+from codegen.emit.loop_blocks import block_of, emit_blocks, is_turned, turned, turned_loads
 from codegen.emit.loop_facts import accumulated, flat, may_shift, stored, unmasked, values, vector_dtypes
 from codegen.emit.loop_names import Names, Table
 from codegen.emit.loop_ranges import least_steps_text, range_text, trips_text, whole_text
@@ -182,6 +183,7 @@ class _Emitter:
         """A body; the scope behind it."""
         scope = replace(scope, held=dict(scope.held))
         for statement in body:
+            scope = turned_loads(statement, scope, self.names, out)
             match statement:
                 case For():
                     self.loop(statement, scope, out)
@@ -191,7 +193,7 @@ class _Emitter:
                     self.store(statement, scope, out)
                 case _:
                     raise AssertionError(f"emit: no rule for {type(statement).__name__}")
-        return scope
+        return replace(scope, turned={}) if scope.turned else scope
 
     def named(self, name: str, text: Text, out: Writer) -> Text:
         """A fresh name for a value, one a piece where lanes differ."""
@@ -214,18 +216,46 @@ class _Emitter:
         text, lanes = value_text(value, scope), scope.lanes
         if lanes is not None and step == 0 and store.accumulate:
             raise KernelError(f"all lanes would be accumulated in the same element of {store.array}")
+        where = "" if store.where is None else value_text(store.where, scope)
         if lanes is None or step == 0:
-            if not isinstance(text, str):
+            if not isinstance(text, str) or not isinstance(where, str):
                 raise KernelError(f"all lanes would be stored to the same element of {store.array}")
             base, offset = place(store, scope)
-            out.line(f"write_{array.dtype}_at({base}, {offset}, {unwrapped(text)})")
+            with out.block(f"if {unwrapped(where)}:") if where else nullcontext():
+                out.line(f"write_{array.dtype}_at({base}, {offset}, {unwrapped(text)})")
             return
+        if isinstance(where, str):
+            with out.block(f"if {unwrapped(where)}:") if where else nullcontext():
+                self.store_lanes(store, value.dtype, text, None, scope, out)
+        else:
+            self.store_lanes(store, value.dtype, text, where, scope, out)
+
+    def store_lanes(
+        self,
+        store: Store,
+        dtype: str,
+        text: Text,
+        where: tuple[str, ...] | None,
+        scope: Scope,
+        out: Writer,
+    ) -> None:
+        """Pieces of a super-vector; `where`: which lanes of each, None for all that count."""
+        if is_turned(store, scope):
+            text = turned(spread(text, dtype, scope.lanes), dtype, scope, self.names, out)  # type: ignore[arg-type]
+            where = None if where is None else turned(where, "i1", scope, self.names, out)
+            scope = replace(scope, lanes=scope.lanes.turned())  # type: ignore[union-attr]
+        array, step, lanes = self.function.array(store.array), lane_stride(store, scope), scope.lanes
+        assert lanes is not None
         name = (
             f"f32x{lanes.count}_as_{array.dtype}" if array.dtype in HALVES else f"{array.dtype}x{lanes.count}"
         )
         suffix, live = ("_first", f", {lanes.live}") if lanes.live else ("", "")
         near = step == ELEMENT_BYTES[array.dtype]
-        for piece, lane_values in enumerate(spread(text, value.dtype, lanes)):
+        for piece, lane_values in enumerate(spread(text, dtype, lanes)):
+            if where is not None:
+                counted = f" & first_{lanes.count}({lanes.live})" if lanes.live else ""
+                tested = where[piece] if counted else unwrapped(where[piece])
+                suffix, live = "_where", f", {tested}{counted}"
             base, offset = place(store, scope, piece)
             at = base if offset == "0" else f"{base} + {offset}"
             plain = "stream" if store is scope.streamed and not suffix else "store"
@@ -234,9 +264,13 @@ class _Emitter:
 
     def loop(self, loop: For, scope: Scope, out: Writer, ends: tuple[str, str] | None = None) -> None:
         """A loop; what it carries is held in `scope` behind it."""
-        lower, upper = ends or (self.bound(loop.lower, "max", scope), self.bound(loop.upper, "min", scope))
+        lower, upper = ends or self.ends(loop, scope)
         if scope.lanes is None and is_vector_loop(loop):
             self.vector_loop(loop, lower, upper, scope, out)
+            return
+        block = block_of(self.function, loop, self.vector_bytes) if scope.lanes is None else None
+        if block is not None:
+            emit_blocks(self, block, (lower, upper), scope, out)
             return
         loop = replace(loop, step=loop.step // loop.size, size=1)
         inside, carried = self.carry(loop.carried, scope, out)
@@ -244,6 +278,11 @@ class _Emitter:
             inside = replace(inside, hoisted=replace(inside.hoisted, readable=frozenset()))
         self.plain_loop(loop, lower, upper, inside, carried, out)
         scope.held.update(carried)
+
+    def ends(self, loop: For, scope: Scope) -> tuple[str, str]:
+        """Where a loop begins and ends."""
+        near, far = ("max", "min") if loop.step > 0 else ("min", "max")
+        return self.bound(loop.lower, near, scope), self.bound(loop.upper, far, scope)
 
     def bound(self, bounds: tuple[object, ...], which: str, scope: Scope) -> str:
         """The largest or the least of the bounds of a loop."""
@@ -381,6 +420,10 @@ class _Emitter:
         readable = arrays - stored(loop.body) if not loop.carried else set()
         return Hoisted(self.names, Writer(), frozenset(moving), frozenset(readable))
 
+    def whole_end(self, first: str, last: str, step: int, block: int) -> str:
+        """Where the last whole block of iterations ends."""
+        return whole_text(first, last, step, block)
+
     def settled(self, loop: For, bound: str, what: str, out: Writer) -> str:
         """A bound as a name or a number, since it is used more than once."""
         if bound.isidentifier() or bound.isdigit():
@@ -413,7 +456,7 @@ class _Emitter:
         heads = {name: held[:1] for name, held in carried.items() if isinstance(held, tuple)}
         inside = replace(scope, held={**scope.held, **heads})
         once = replace(loop, step=lanes.count * step, size=1)
-        if self.tail == "mask":
+        if self.tail == "mask" or (self.tail == "shift" and not may_shift(loop)):
             live = self.names.fresh(f"{loop.index}_live")
             masked = replace(inside, lanes=replace(single, live=live))
             self.plain_loop(once, whole, last, masked, {**heads}, out, fill=live)
@@ -423,7 +466,7 @@ class _Emitter:
             out.line(f"{done} = {whole_text(whole, last, step, lanes.count)}")
             self.plain_loop(once, whole, done, replace(inside, lanes=single), {**heads}, out)
             whole = done
-        if self.tail == "shift" and may_shift(loop):
+        if self.tail == "shift":
             self.shifted_tail(loop, (first, whole, last), replace(scope, lanes=single), out)
             return {}
         return self.scalar_tail(loop, whole, last, scope, out)

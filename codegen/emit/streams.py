@@ -17,6 +17,7 @@ def streamed_store(function: Function, loop: For, scope: Scope, lanes: Lanes) ->
     for i: for j: C[i, j] = A[i, j]          C[i, j]
     for i: for j: C[j] = A[i, j]             none: C is written again and again
     for j: C[j] = C[j] + A[j]                none: its lines are in the cache
+    for j: if A[j] > 0: C[j] = A[j]          none: what stays would have to be read
     """
     if loop.carried or not all(isinstance(statement, Let | Store) for statement in loop.body):
         return None
@@ -24,7 +25,7 @@ def streamed_store(function: Function, loop: For, scope: Scope, lanes: Lanes) ->
     kept, stores = read(function.body), [s for s in flat(function.body) if isinstance(s, Store)]
     inside = Scope(function, scope.table, lanes=lanes)
     for store in loop.body:
-        if not isinstance(store, Store) or store.accumulate or store.array in kept:
+        if not isinstance(store, Store) or store.accumulate or store.where is not None or store.array in kept:
             continue
         walked = frozenset[str]().union(*map(symbols, store.subscripts))
         if not around <= walked or [s.array for s in stores].count(store.array) > 1:

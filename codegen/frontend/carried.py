@@ -186,8 +186,10 @@ def _values(body: Sequence[Statement]) -> Iterator[Value]:
     """Every value in statements."""
     for statement in body:
         match statement:
-            case Let(_, value) | Store(_, _, value):
+            case Let(_, value):
                 yield value
+            case Store():
+                yield from statement.values
             case For(body=inner, carried=carried):
                 yield from _values(inner)
                 for each in carried:

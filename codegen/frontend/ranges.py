@@ -39,7 +39,10 @@ def read_range(node: ast.expr, scope: Scope) -> Range:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """A loop's bounds going up, and the number that its index is in the text."""
+    """A loop's bounds, and the number that its index is in the text.
+
+    Going up, from the largest of `lower`; where the text counts down from the least of several, going down.
+    """
 
     lower: tuple[Index, ...]
     upper: tuple[Index, ...]
@@ -51,6 +54,7 @@ def read_bounds(call: ast.Call, name: str, scope: Scope) -> Bounds:
     """The bounds of range(…).
 
     range(n - 1, -1, -1) -> from 0 below n, and the index of the text is n - 1 less that of the loop
+    range(min(m, n), 0, -1) -> from the least of m and n above 0, by -1
     """
     operands = [expression(argument, scope) for argument in call.args]
     start, stop = (literal(0), operands[0]) if len(operands) == 1 else operands[:2]
@@ -61,6 +65,11 @@ def read_bounds(call: ast.Call, name: str, scope: Scope) -> Bounds:
     if step > 0:
         lower = _ends(start, start.largest, first, "largest", scope)
         return Bounds(lower, _ends(stop, stop.least, last, "least", scope), step, symbol(name))
+    if start.index is None and start.least:
+        # What it counts down from is no index expression, so the loop itself counts down.
+        return Bounds(start.least, _ends(stop, stop.largest, last, "largest", scope), step, symbol(name))
+    if start.index is None and start.largest:
+        raise scope.error(first, "a loop that counts down begins at the least of index expressions: min()")
     if start.index is None:
         raise scope.error(first, not_an_index(start, first, "where a loop that counts down begins"))
     ends = _ends(stop, stop.largest, last, "largest", scope)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from codegen.errors import KernelError
 from codegen.frontend.operands import Operand, convert, literal
 from codegen.frontend.source_text import SourceText
-from codegen.loops.ir import ArrayArg, Const, IndexValue, Let, Local, Statement
+from codegen.loops.ir import ArrayArg, Const, IndexValue, Let, Local, Statement, Value
 from codegen.loops.typing import concrete
 
 
@@ -31,6 +31,7 @@ class Scope:
 
     taken    how often each name was given in the whole function; shared by all its bodies
     indices  the indices, as the text has them, of the loops around
+    where    under an `if` the condition of what is stored
     """
 
     text: SourceText
@@ -38,11 +39,12 @@ class Scope:
     names: dict[str, Meaning]
     taken: dict[str, int]
     indices: frozenset[str] = frozenset()
+    where: Value | None = None
     statements: list[Statement] = field(default_factory=list)
 
     def inside(self) -> Scope:
         """The scope of a body within this one, which sees its names."""
-        return Scope(self.text, self.function, dict(self.names), self.taken, self.indices)
+        return Scope(self.text, self.function, dict(self.names), self.taken, self.indices, self.where)
 
     def fresh(self, name: str) -> str:
         """A name that nothing has: t, t.1, t.2, …"""

@@ -101,7 +101,7 @@ def _store(
     """C[i] = x; where x is C[i] combined with something the store says so."""
     value = scope.text.check(node, convert, operand, array.dtype)
     combiner, rest = _accumulated(Load(array.name, subscripts, array.dtype), value)
-    scope.statements.append(Store(array.name, subscripts, rest, accumulate=combiner))
+    scope.statements.append(Store(array.name, subscripts, rest, accumulate=combiner, where=scope.where))
 
 
 def _accumulated(old: Load, value: Value) -> tuple[str, Value]:
@@ -136,25 +136,22 @@ def _update(node: ast.AugAssign, scope: Scope) -> None:
 
 
 def _branch(node: ast.If, scope: Scope, live: set[str]) -> None:
-    """if c: t = x  ->  t = x if c else t. Both sides are computed."""
+    """if c: t = x; C[i] = y  ->  t = x if c else t; C[i] = y where c. Both sides are computed."""
     test = expression(node.test, scope)
     if test.literal is not None:
         block(node.body if test.literal else node.orelse, scope, live)
         return
-    for inner in (*node.body, *node.orelse):
-        target = inner.targets[0] if isinstance(inner, ast.Assign) else getattr(inner, "target", inner)
-        if not isinstance(inner, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.If | ast.Pass):
-            raise scope.error(inner, f"under an if kernels set locals\n{_ELSE}")
-        if not isinstance(target, ast.Name) and not isinstance(inner, ast.If | ast.Pass):
-            raise scope.error(target, f"under an if kernels set locals\n{_ELSE}")
     condition = scope.let("tested", Operand("i1", scope.text.check(node.test, truth, test)))
-    before = dict(scope.names)
+    before, around = dict(scope.names), scope.where
+    opposite = scope.let("tested", apply("not", condition)) if _stores(node.orelse) else condition
     sides = []
-    for body in (node.body, node.orelse):
-        scope.names = dict(before)
+    for body, test in ((node.body, condition), (node.orelse, opposite)):
+        scope.names, scope.where = dict(before), test.value
+        if around is not None and _stores(body):
+            scope.where = scope.let("tested", apply("and", Operand("i1", around), test)).value
         block(body, scope, live)
         sides.append(scope.names)
-    scope.names = before
+    scope.names, scope.where = before, around
     for name in assigned([node]):
         then, otherwise = (side.get(name, Missing(f"{name} has a value only under an if")) for side in sides)
         if isinstance(then, Operand) and isinstance(otherwise, Operand):
@@ -164,7 +161,10 @@ def _branch(node: ast.If, scope: Scope, live: set[str]) -> None:
             scope.names[name] = Missing(f"{name} has a value only on one side of an if")
 
 
-_ELSE = "elements are set by C[i] = x if c else C[i]"
+def _stores(statements: Sequence[ast.stmt]) -> bool:
+    """Whether an element of an array is set somewhere in statements."""
+    nodes = (node for statement in statements for node in ast.walk(statement))
+    return any(isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) for n in nodes)
 
 
 def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:

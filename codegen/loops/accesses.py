@@ -84,8 +84,9 @@ def _collect(
         match node:
             case Let(_, value):
                 read(value, around)
-            case Store(array, subscripts, value):
-                read(value, around)
+            case Store(array, subscripts):
+                for value in node.values:
+                    read(value, around)
                 if node.accumulate:
                     found.append(Access(array, subscripts, False, len(found), around))
                 found.append(Access(array, subscripts, True, len(found), around))
@@ -122,7 +123,7 @@ def values_of(body: tuple[Statement, ...]) -> Iterator[Value]:
             case Let(_, value):
                 yield value
             case Store():
-                yield node.value
+                yield from node.values
             case For():
                 yield from carried_values(node.carried)
                 yield from values_of(node.body)
@@ -152,5 +153,5 @@ def constant_trips(node: For) -> int | None:
         return None
     starts = [b.constant for b in node.lower if isinstance(b, Affine)]
     ends = [b.constant for b in node.upper if isinstance(b, Affine)]
-    last = min(ends) if node.step > 0 else max(ends)
-    return len(range(max(starts), last, node.step))
+    near, far = (max, min) if node.step > 0 else (min, max)
+    return len(range(near(starts), far(ends), node.step))

@@ -67,7 +67,7 @@ def _in_body(body: tuple[Statement, ...], loops: tuple[For, ...]) -> Iterator[tu
             case Let(_, value):
                 yield from ((loops, load) for load in loads(value))
             case Store():
-                yield from ((loops, load) for load in loads(statement.value))
+                yield from ((loops, load) for value in statement.values for load in loads(value))
                 yield loops, statement
 
 
@@ -110,7 +110,7 @@ def _check_access(
         raise KernelError(
             f"{name}{line} may leave the array: subscript {dimension} reaches {reached[0]} to {reached[1]}, "
             f"the extent is {extent}\n  shorten the loop or give a larger array; subscripts below 0 do not "
-            "wrap around here, and both sides of `x if c else y` are read"
+            "wrap around here, and what stands under conditions is read too"
         )
 
 
@@ -152,7 +152,8 @@ def _domain(loops: tuple[For, ...], values: Mapping[str, int]) -> Domain | None:
         ]
         index = symbol(loop.index)
         if [len(lower), len(upper)] == list(map(len, numbers)):
-            trips = range(max(numbers[0]), min(numbers[1]), loop.step)
+            near, far = (max, min) if loop.step > 0 else (min, max)
+            trips = range(near(numbers[0]), far(numbers[1]), loop.step)
             if not trips:
                 return None
             constraints += [

@@ -220,6 +220,8 @@ class _Run:
         array = self.arrays[store.array]
         value = self.value(store.value)
         mask = self.mask(np.shape(value), store.subscripts, store.dims)
+        if store.where is not None:
+            mask = mask & self.value(store.where)
         if value.dtype != array.dtype:
             raise KernelError(f"interpret: {store.array} of {array.dtype} is given {value.dtype}")
         for lane in product(*map(range, np.shape(value))):

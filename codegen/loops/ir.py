@@ -128,6 +128,7 @@ class Store:
     """An element, or a super-vector (vector.transfer_write) as in Load.
 
     accumulate  a combiner where the element is combined with the value ("C[i] += x"), else ""
+    where       an i1 of the value's shape: only where it is true anything is stored; None for everywhere
     """
 
     array: str
@@ -136,6 +137,12 @@ class Store:
     dims: tuple[int | None, ...] = ()
     steps: tuple[int, ...] = ()
     accumulate: str = ""
+    where: Value | None = None
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """What is stored, and where."""
+        return (self.value,) if self.where is None else (self.value, self.where)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,7 @@ def refusal(
         or _subscripts(own, choice)
         or _memory(function, own, chosen, choice, asked)
         or _dependences(_apart(own, chosen), choice, asked)
+        or _one_element(_apart(own, chosen), choice)
     )
 
 
@@ -169,6 +170,16 @@ def _apart(accesses: Sequence[Access], chosen: Sequence[Loop]) -> list[Access]:
 def _dependences(accesses: Sequence[Access], choice: Choice, asked: Asked) -> Refusal | None:
     found = first_dependence(accesses, asked.lanes(choice))
     return None if found is None else Refusal(found.loop, CARRIED, str(found))
+
+
+def _one_element(accesses: Sequence[Access], choice: Choice) -> Refusal | None:
+    """A store that does not move has no lanes, be it that its loop never runs twice or is called parallel."""
+    for access in accesses:
+        for loop in access.loops if access.stores else ():
+            if loop.number in choice and stride(access, loop)[0] is None:
+                text = f"{access} is one element for all iterations of {loop.node.index}"
+                return Refusal(loop.number, CARRIED, text)
+    return None
 
 
 def stride(access: Access, loop: Loop) -> tuple[int | None, int]:

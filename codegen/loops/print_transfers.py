@@ -24,17 +24,21 @@ class TransferPrinter(IndexPrinter):
         how = _attributes(_viewed(load.dims), max(array.rank, _walks(load.dims)))
         return self.emit(f"vector.transfer_read {source}[{where}], {padding}{how} : {source_kind}, {kind}")
 
-    def transfer_write(self, node: Store, value: str, dtype: str, shape: VectorShape, names: Names) -> None:
-        """A store of a super-vector."""
+    def transfer_write(
+        self, node: Store, value: str, tested: str, dtype: str, shape: VectorShape, names: Names
+    ) -> None:
+        """A store of a super-vector; `tested`: a mask of its shape, or ""."""
         array = self.function.array(node.array)
         kind = type_of(dtype, shape)
         if _walks_twice(node.dims) and array.rank > 1:
             where = ", ".join(self.index(s, names) for s in node.subscripts)
-            self.foreign("write", node, [value, self.memrefs[node.array]], where, memref(array), kind)
+            operands = [value, self.memrefs[node.array], *([tested] if tested else [])]
+            self.foreign("write", node, operands, where, memref(array), kind)
             return
         target, where, target_kind = self.view(node, array, names)
         whole = target != self.memrefs[node.array]
         mask = "" if whole else self.store_mask(node, shape, names)
+        mask = self.both(mask, tested, node, shape) if tested else mask
         how = _attributes(_viewed(node.dims), max(array.rank, _walks(node.dims)))
         self.line(f"vector.transfer_write {value}, {target}[{where}]{mask}{how} : {kind}, {target_kind}")
 
@@ -52,6 +56,16 @@ class TransferPrinter(IndexPrinter):
         ]
         kind = type_of("i1", tuple(shape[k] for _, k in order))
         return ", " + self.pure(f"vector.create_mask {', '.join(counts)} : {kind}", names)
+
+    def both(self, mask: str, tested: str, node: Store, shape: VectorShape) -> str:
+        """A mask of lanes, in the order of memory's dimensions, and one of a condition, in the vector's."""
+        order = [k for _, k in sorted((dim, k) for k, dim in enumerate(node.dims) if dim is not None)]
+        kind = type_of("i1", tuple(shape[k] for k in order))
+        if order != sorted(order):
+            tested = self.emit(f"vector.transpose {tested}, {order} : {type_of('i1', shape)} to {kind}")
+        if mask:
+            tested = self.emit(f"arith.andi {mask.removeprefix(', ')}, {tested} : {kind}")
+        return f", {tested}"
 
     def view(self, access: Load | Store, array: ArrayArg, names: Names) -> tuple[str, str, str]:
         """What a transfer works on: the array, or a view of each so-manieth element, no lane too many."""
@@ -97,9 +111,10 @@ class TransferPrinter(IndexPrinter):
         arguments = ", ".join([*operands, where])
         indices = ", ".join(["index"] * len(access.subscripts))
         call = f'"tilejit.transfer_{what}"({arguments}) {{{walks}}}'
-        if what == "read":
+        if isinstance(access, Load):
             return self.emit(f"{call} : ({source}, {indices}) -> {kind}")
-        self.line(f"{call} : ({kind}, {source}, {indices}) -> ()")
+        kinds = [kind, source, type_of("i1", access.value.shape)][: len(operands)]
+        self.line(f"{call} : ({', '.join([*kinds, indices])}) -> ()")
         return ""
 
 

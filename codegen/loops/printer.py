@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codegen.loops.accesses import parts, values_of
-from codegen.loops.index import Affine, Index
+from codegen.loops.index import Affine, Index, scale
 from codegen.loops.ir import ArrayArg, For, Function, Let, Load, Local, Statement, Store
 from codegen.loops.mlir_names import element, memref, type_of
 from codegen.loops.print_index import Names
@@ -21,10 +21,10 @@ def format_function(function: Function) -> str:
     Stores are masked by the bounds of the vectorised loops unless these are numbers and no lane is left over.
     Where MLIR has no operation of its own the name begins with "tilejit.".
     """
-    return _Printer(function).text()
+    return FunctionPrinter(function).text()
 
 
-class _Printer(ValuePrinter):
+class FunctionPrinter(ValuePrinter):
     """Writes one function; constants and sizes of arrays stand at its head."""
 
     def __init__(self, function: Function) -> None:
@@ -32,6 +32,7 @@ class _Printer(ValuePrinter):
         self.arrays = {a.name: a for a in function.arguments if isinstance(a, ArrayArg)}
 
     def text(self) -> str:
+        """The whole function."""
         function = self.function
         arguments = []
         names = Names({}, {}, {}, {})
@@ -58,6 +59,7 @@ class _Printer(ValuePrinter):
         return "\n".join([head, *lines, "}"]) + "\n"
 
     def body(self, body: Sequence[Statement], names: Names) -> None:
+        """Statements in their order."""
         for node in body:
             match node:
                 case Let(name, value):
@@ -76,9 +78,7 @@ class _Printer(ValuePrinter):
         if down:
             counter = self.fresh(f"minus_{node.index}")
         bounds = [
-            self.bound(
-                [b * -1 if isinstance(b, Affine) else b for b in limits] if down else limits, which, names
-            )
+            self.bound([scale(b, -1) for b in limits] if down else limits, which, names)
             for limits, which in ((node.lower, "max"), (node.upper, "min"))
         ]
         step = f" step {abs(node.step)}" if abs(node.step) != 1 else ""
@@ -121,15 +121,19 @@ class _Printer(ValuePrinter):
         return applied if len(limits) == 1 else f"{which} {applied}"
 
     def store(self, node: Store, names: Names) -> None:
+        """affine.store, under a condition in an scf.if; or a transfer."""
         value = self.value(node.value, names)
         shape = node.value.shape
         dtype = self.arrays[node.array].dtype
         if node.accumulate:
             load = Load(node.array, node.subscripts, dtype, shape, node.dims, node.steps)
             value = self.combined(node.accumulate, self.value(load, names), value, dtype, shape)
-        if not shape:
-            where = ", ".join(self.inline(s, names) for s in node.subscripts)
-            array = self.memrefs[node.array]
-            self.line(f"affine.store {value}, {array}[{where}] : {memref(self.arrays[node.array])}")
+        tested = "" if node.where is None else self.value(node.where, names)
+        if shape:
+            self.transfer_write(node, value, tested, dtype, shape, names)
             return
-        self.transfer_write(node, value, dtype, shape, names)
+        where = ", ".join(self.inline(s, names) for s in node.subscripts)
+        array = self.memrefs[node.array]
+        stored = f"affine.store {value}, {array}[{where}] : {memref(self.arrays[node.array])}"
+        for line in (f"scf.if {tested} {{", f"  {stored}", "}") if tested else (stored,):
+            self.line(line)

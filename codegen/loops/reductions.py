@@ -38,7 +38,7 @@ def _through(body: tuple[Statement, ...], names: set[str], combiner: str) -> boo
                         return False
                     names.add(name)
             case Store():
-                if _mentions(node.value, names):
+                if any(_mentions(value, names) for value in node.values):
                     return False
             case For():
                 if not _through_loop(node, names, combiner):
@@ -144,11 +144,14 @@ def sums_in_locals(node: For) -> tuple[For, tuple[Statement, ...]]:
             continue
         name, dtype, how = f"{statement.array}.{len(carried)}", statement.value.dtype, statement.accumulate
         term = Local(f"{name}.term", dtype)
-        body.append(Let(term.name, statement.value))
+        added = statement.value
+        if statement.where is not None:
+            added = Op("select", (statement.where, added, Const(neutral(how, dtype), dtype)), dtype)
+        body.append(Let(term.name, added))
         update = Op(how, (Local(name, dtype), term), dtype)
         carried.append(Carried(name, Const(neutral(how, dtype), dtype), update, how))
         upper = (*node.upper, *(add(bound, Affine(1)) for bound in node.lower))
-        once = replace(statement, value=Local(name, dtype))
+        once = replace(statement, value=Local(name, dtype), where=None)
         behind.append(For(f"{node.index}_once", node.lower, upper, 1, (once,), line=node.line))
     return replace(node, body=tuple(body), carried=(*node.carried, *carried)), tuple(behind)
 

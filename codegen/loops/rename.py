@@ -29,7 +29,9 @@ def with_arrays(function: Function, names: Mapping[str, str]) -> Function:
             case Let():
                 return replace(node, value=value(node.value))
             case Store():
-                return replace(node, array=names.get(node.array, node.array), value=value(node.value))
+                where = None if node.where is None else value(node.where)
+                array = names.get(node.array, node.array)
+                return replace(node, array=array, value=value(node.value), where=where)
             case For():
                 carried = tuple(
                     replace(c, start=value(c.start), update=value(c.update)) for c in node.carried

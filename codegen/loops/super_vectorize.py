@@ -172,12 +172,12 @@ def describe(function: Function, access: Access, loop: Loop) -> str:
 
 def _report(loop: Loop, made: Sequence[tuple[Loop, Choice]], search: _Search) -> LoopReport:
     node, asked = loop.node, search.asked
-    for root, choice in made:
+    for _, choice in made:
         if loop.number in choice:
             shape = asked.sizes[: choice[loop.number] + 1]
             own = [a for a in search.accesses if any(around.number == loop.number for around in a.loops)]
             text = ", ".join(dict.fromkeys(describe(search.function, a, loop) for a in own))
-            tail = _tail(root, search.accesses, asked.tail)
+            tail = _tail(loop, search.accesses, asked.tail)
             return LoopReport(node.index, node.line, True, shape, VECTORISED, text, tail)
     code, text = _reason(loop, made, search)
     return LoopReport(node.index, node.line, False, (), code, text)
@@ -210,12 +210,12 @@ def _relatives(loop: Loop, function: Function) -> set[int]:
     return inside
 
 
-def _tail(root: Loop, accesses: Sequence[Access], tail: str) -> str:
+def _tail(loop: Loop, accesses: Sequence[Access], tail: str) -> str:
     """A shifted last vector does iterations twice: only where nothing that is stored is loaded or carried."""
-    own = [a for a in accesses if any(loop.number == root.number for loop in a.loops)]
+    own = [a for a in accesses if any(around.number == loop.number for around in a.loops)]
     stored = {a.array for a in own if a.stores}
     loaded = {a.array for a in own if not a.stores}
-    if tail == "shift" and (stored & loaded or root.node.carried):
+    if tail == "shift" and (stored & loaded or loop.node.carried):
         return "mask"
     return tail
 

@@ -167,8 +167,9 @@ def lane_mask(node: For, lane: Lane) -> Value | None:
 
 def _store(node: Store, scope: Scope) -> Store:
     value = _value(node.value, scope)
+    where = None if node.where is None else _value(node.where, scope)
     dims, steps = _walk(node.subscripts, scope)
-    return replace(node, value=value, dims=dims, steps=steps)
+    return replace(node, value=value, where=where, dims=dims, steps=steps)
 
 
 def _walk(subscripts: tuple[Index, ...], scope: Scope) -> tuple[tuple[int | None, ...], tuple[int, ...]]:

@@ -37,11 +37,12 @@ MANY_LANES = 256
 """So many do not fit a byte as a count."""
 
 
-def access(name: str, what: str, dtype: str, lanes: int, half: str, *, first: bool) -> Any:
+def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) -> Any:
     """`load_f32x16(address)`, `gather_…(address, step_bytes)`, `store_…(address, v)`, and
     `scatter_…(address, step_bytes, v)`, which writes lane by lane where they share a place.
 
-    `_first` forms take a count behind all that: of lanes, from the first; the others read as 0.
+    `which`: "_first" forms take a count behind all that, of lanes from the first; the others read as 0.
+    "_where" forms of what stores take a mask there.
     """
     reads, spaced = what in ("load", "gather"), what in ("gather", "scatter")
     element = I16 if half else I8 if dtype == MASK else element_kind(dtype)
@@ -52,7 +53,9 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, *, first: bo
         address, *rest = args
         step = rest.pop(0) if spaced else None
         given = None if reads else to_memory(builder, rest.pop(0), dtype, half)
-        mask = first_mask(builder, rest.pop(0), lanes, bits) if first else None
+        mask = rest.pop(0) if which else None
+        if which == "_first":
+            mask = first_mask(builder, mask, lanes, bits)
         if reads:
             read = _read(builder, address, step, wide(element, lanes), mask)
             return from_memory(builder, read, dtype, half)
@@ -67,9 +70,13 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, *, first: bo
         if shape(written) != (dtype, lanes):
             raise TypingError(f"{name} of {written}: cast it first")
         numbers[1 + spaced] = written
+        if which == "_where":
+            if shape(kinds[-1]) != (MASK, lanes):
+                raise TypingError(f"{name} takes a mask of {lanes} lanes, not {kinds[-1]}")
+            numbers[-1] = kinds[-1]
         return types.void(*numbers), generate
 
-    return routine_of(name, 1 + spaced + (not reads) + first, rule)
+    return routine_of(name, 1 + spaced + (not reads) + bool(which), rule)
 
 
 def streamed(name: str, dtype: str, lanes: int, half: str) -> Any:

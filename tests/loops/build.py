@@ -59,8 +59,14 @@ def at(expression: Index, dtype: str = "f32") -> Value:
     return op("cast", IndexValue(expression), dtype=dtype)
 
 
-def store(array: str, subscripts: Sequence[Index | int], value: Value, accumulate: str = "") -> Store:
-    return Store(array, tuple(map(index, subscripts)), value, accumulate=accumulate)
+def store(
+    array: str,
+    subscripts: Sequence[Index | int],
+    value: Value,
+    accumulate: str = "",
+    where: Value | None = None,
+) -> Store:
+    return Store(array, tuple(map(index, subscripts)), value, accumulate=accumulate, where=where)
 
 
 def loop(

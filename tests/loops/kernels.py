@@ -468,6 +468,71 @@ def compared_beyond(A, C):
         C[i] += 1 if A[i] > i - 2 else 0
 
 
+def guarded(A, C):
+    for i in range(A.shape[0]):
+        if A[i] > 0:
+            C[i] = A[i] * 2
+            if i % 3 == 1:
+                C[i] += 1
+        else:
+            C[2 * i] = 3
+
+
+def guarded_transposed(A, C):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            if A[i, j] > 0:
+                C[j, i] = A[i, j]
+            elif i == j:
+                C[j, i] -= 1
+
+
+def guarded_loop(A, C, n):
+    for i in range(A.shape[0]):
+        total = 0
+        if A[i, 0] > 0 and n > 2:
+            for j in range(n):
+                C[i, j] = A[i, j] - total
+                total += j
+            C[i, 0] = total
+        A[i, 0] = total
+
+
+def guarded_sum(A, C):
+    found = 0
+    for i in range(A.shape[0]):
+        if A[i] > 0:
+            found += 1
+            C[0] += A[i]
+    return found
+
+
+def index_numbers(A, C):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            odd = (i + j) % 2
+            C[i, j] = A[i, j] * odd + (i // 3 - j % 5) + (3 - j) // 4 + (i * j) // 7 + min(j, 3) + abs(4 - i)
+
+
+def index_floats(A, C):
+    for i in range(A.shape[0]):
+        C[i] = A[i] * 0.5 * i + float(i // 2) + np.float32(i) / 4 + (1 if i < 3 else i % 4 == 1)
+
+
+def down_from_the_least(A, C, n):
+    for i in range(min(A.shape[0], n) - 1, max(1, n - 20), -2):
+        C[i] = A[i - 1] + i % 3
+        for j in range(min(i, 5), -1, -1):
+            C[j] += A[i]
+
+
+def once(A, C):
+    for i in range(A.shape[0]):
+        for j in range(i, i + 1):
+            for _ in range(3):
+                C[j] += A[j]
+
+
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5, 1e30], np.float32)
 
 ROWS = [
@@ -551,5 +616,15 @@ ROWS = [
     Row(pairs, (numbers(9, "f"), out(9, "f"))),
     Row(swapped, (20,)),
     *(Row(small_types, (numbers(9, a), numbers(9, b), out(9, c))) for a, b, c in ["bbb", "hhh", "bhi"]),
+    *(Row(guarded, (numbers(19, a), out(40, b))) for a, b in ["ff", "id", "bl", "ee", "?B"]),
+    Row(guarded, (SPECIAL, out(16, "f"))),
+    Row(guarded_transposed, (numbers((5, 19), "f"), out((19, 6), "f"))),
+    Row(guarded_transposed, (numbers((19, 20), "h"), np.asfortranarray(out((20, 19), "h")))),
+    *(Row(guarded_loop, (numbers((6, 13), "i"), out((6, 13), "i"), n)) for n in (2, 13)),
+    *(Row(guarded_sum, (numbers(37, a), out(2, a))) for a in "fi"),
+    *(Row(index_numbers, (numbers((4, 21), a), out((4, 21), a))) for a in "fdile"),
+    *(Row(index_floats, (numbers(21, a), out(21, a))) for a in "fd"),
+    *(Row(down_from_the_least, (numbers(30, "f"), out(30, "f"), n)) for n in (3, 22, 40)),
+    Row(once, (numbers(9, "f"), out(9, "f"))),
     *(Row(compared_beyond, (numbers(9, a), out(9, "i"))) for a in "Bbif"),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from codegen.loops.ir import Carried, Const, For, Function, Let, Statement, Value
+from codegen.loops.ir import Carried, Const, For, Function, IndexValue, Let, Statement, Value
 from codegen.loops.report import (
     BOUND,
     CARRIED,
@@ -156,9 +156,32 @@ MLIR_WRONG = (
     row("C[2*i]", over_n("i", store("C", (i * 2,), load("A", i))), gives=((8,),)),
     row("A[i // 2]", over_n("i", store("C", (i,), load("A", half(i)))), gives=(IRREGULAR,)),
     row("A[i % 16]", over_n("i", store("C", (i,), load("A", rest(i, 16)))), gives=(IRREGULAR,)),
+    row("C[i // 2]", over_n("i", store("C", (half(i),), load("A", i))), gives=(IRREGULAR,)),
+    row("C[i % 7] +=", over_n("i", store("C", (rest(i, 7),), load("A", i), "add")), gives=(IRREGULAR,)),
+    row(
+        "A[j // 2] along i",
+        over_n("i", over_m("j", store("C", (i, j), load("A", half(j))))),
+        gives=((8,), IRREGULAR),
+    ),
+    row(
+        "(i + j) % 2 as a number, 2-D",
+        over_n("i", over_m("j", store("C", (i, j), add(add(A, at(rest(i + j, 2))), at(half(i - j, 3)))))),
+        gives=((4,), (4, 8)),
+        sizes=(4, 8),
+    ),
     row("A[99 - i]", over_n("i", store("C", (i,), load("A", plus(i * -1, 99)))), gives=((8,),)),
     row("step of 2", loop("i", 1, n, store("C", (i,), load("A", i)), step=2), gives=((8,),)),
     row("step of -1", loop("i", n, 2, store("C", (i,), load("A", i)), step=-1), gives=((8,),)),
+    row(
+        "downwards to a quotient",
+        loop("i", n, half(m), store("C", (i,), load("A", i)), step=-1),
+        gives=((8,),),
+    ),
+    row(
+        "downwards from the least of two",
+        loop("i", [n, m], [2, half(m)], store("C", (i,), load("A", i)), step=-2),
+        gives=((8,),),
+    ),
     row("step of -3", loop("i", n, -1, store("C", (i,), at(i)), step=-3), gives=((8,),)),
     row("triangle", over_n("i", loop("j", 0, i, store("C", (i, j), A))), gives=(OTHER, (8,))),
     row(
@@ -441,6 +464,92 @@ OTHERS = (
     ),
 )
 
+POSITIVE = op("gt", A, number(0), dtype="i1")
+EVEN = op("eq", IndexValue(rest(i, 2)), number(0, "i64"), dtype="i1")
+
+
+def where(condition: Value, *subscripts: object, value: Value | None = None, combine: str = "") -> Statement:
+    """C[subscripts] = value, under a condition"""
+    return store("C", subscripts, value or A, combine, condition)  # type: ignore[arg-type]
+
+
+CONDITIONAL = (
+    row("stored where positive", over_n("i", over_m("j", where(POSITIVE, i, j))), gives=(OTHER, (8,))),
+    row(
+        "stored where positive, 2-D",
+        over_n("i", over_m("j", where(POSITIVE, i, j))),
+        gives=((4,), (4, 8)),
+        sizes=(4, 8),
+    ),
+    row(
+        "transposed where positive, 2-D",
+        over_n("i", over_m("j", where(POSITIVE, j, i))),
+        gives=((4,), (4, 8)),
+        sizes=(4, 8),
+    ),
+    row("stored in even rows", over_n("i", over_m("j", where(EVEN, i, j))), gives=(OTHER, (8,))),
+    row("stored in even lanes", over_n("i", where(EVEN, i, value=load("B", i))), gives=((8,),)),
+    row("strided, in even lanes", over_n("i", where(EVEN, i * 3, value=load("B", i))), gives=((8,),)),
+    row(
+        "downwards, in even lanes",
+        loop("i", n, 0, where(EVEN, i, value=load("B", i)), step=-1),
+        gives=((8,),),
+    ),
+    row(
+        "accumulated in even lanes",
+        over_n("i", where(EVEN, i, value=load("B", i), combine="add")),
+        gives=((8,),),
+    ),
+    row(
+        "one or the other",
+        over_n(
+            "i", where(EVEN, i, value=number(1)), where(op("not", EVEN, dtype="i1"), i, value=load("B", i))
+        ),
+        gives=((8,),),
+    ),
+    row(
+        "condition on what is stored before",
+        over_n("i", where(op("gt", load("C", i), number(0), dtype="i1"), i, value=load("B", i))),
+        gives=((8,),),
+    ),
+    row(
+        "condition on what the iteration before stored",
+        loop(
+            "i", 1, n, where(op("gt", load("C", plus(i, -1)), number(0), dtype="i1"), i, value=load("B", i))
+        ),
+        gives=(CARRIED,),
+    ),
+    row(
+        "two stores of one element, the second under a condition",
+        over_n("i", store("C", (i,), number(2)), where(EVEN, plus(i, 1), value=load("B", i))),
+        gives=(CARRIED,),
+    ),
+    row(
+        "sums in memory where positive",
+        over_n("i", over_m("j", where(POSITIVE, i, combine="add"))),
+        gives=(OTHER, (8,)),
+        reductions=True,
+    ),
+    row(
+        "last where positive",
+        over_n("i", over_m("j", where(POSITIVE, i))),
+        gives=((8,), CARRIED),
+    ),
+)
+
+SAME_ELEMENT = (
+    row(
+        "one iteration, one element",
+        over_n("i", loop("j", i, plus(i, 1), store("C", (i,), load("A", j)))),
+        gives=(BOUND, CARRIED),
+    ),
+    row(
+        "one element, called parallel",
+        over_n("i", store("C", (3,), number(1)), parallel=True),
+        gives=(CARRIED,),
+    ),
+)
+
 INTS = {"dtype": "i32"}
 REDUCTIONS = (
     row("not asked", total("add"), gives=(NOT_ASKED,), results=S),
@@ -652,6 +761,15 @@ REDUCTIONS = (
     ),
 )
 
-ROWS = (*CONTIGUOUS, *MLIR_WRONG, *MLIR_REFUSED, *DEPENDENT, *OTHERS, *REDUCTIONS)
+ROWS = (
+    *CONTIGUOUS,
+    *MLIR_WRONG,
+    *MLIR_REFUSED,
+    *DEPENDENT,
+    *OTHERS,
+    *CONDITIONAL,
+    *SAME_ELEMENT,
+    *REDUCTIONS,
+)
 
 __all__ = ["ROWS", "Const", "Row", "index"]

@@ -154,17 +154,29 @@ def over_array(A):
 
 
 @refused(A1)
-def guarded(A):
+def left_early(A):
     """
-    under an if kernels set locals
+    kernels know no break
       FILE, line N
-        A[i] = 1
+        break
         ^
-      elements are set by C[i] = x if c else C[i]
+      they are for loops over range(), assignments and `x if c else y`
     """
     for i in range(4):
         if A[i] > 0:
-            A[i] = 1
+            break
+
+
+@refused(A1)
+def counts_down_from_the_largest(A):
+    """
+    a loop that counts down begins at the least of index expressions: min()
+      FILE, line N
+        for i in range(max(A.shape[0], 3), 0, -1):
+                       ^
+    """
+    for i in range(max(A.shape[0], 3), 0, -1):
+        A[i] = 1
 
 
 @refused(A1)

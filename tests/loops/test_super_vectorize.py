@@ -36,6 +36,13 @@ def test_same_meaning(row: Row, numbers: dict[str, int]) -> None:
     same_meaning(row.kernel, vectorised(row).function, numbers)
 
 
+def test_what_never_moves_has_no_lanes() -> None:
+    """Be it that iterations were promised to be apart: the kernel stays scalar, and says so."""
+    kernel = function(over_n("i", store("C", (3,), load("A", i)), parallel=True))
+    (report,) = super_vectorize(kernel, (8,)).loops
+    assert (report.code, report.text) == (CARRIED, "C[3] is one element for all iterations of i")
+
+
 def test_reasons_name_both_accesses() -> None:
     kernel = function(over_n("i", store("A", (plus(i, 1),), load("A", i))))
     (report,) = super_vectorize(kernel, (8,)).loops

@@ -6,7 +6,7 @@ from codegen.loops.index import Affine
 from codegen.loops.ir import ArrayArg, IndexValue, ScalarArg, Value
 from codegen.loops.mlir_names import element, memref, type_of
 from codegen.loops.print_index import Names
-from codegen.loops.printer import _Printer as FunctionPrinter
+from codegen.loops.printer import FunctionPrinter
 from tilejit.mlir.dtypes import MemRef
 from tilejit.mlir.program import Program
 
