@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import update_wrapper
-from math import prod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, update_wrapper
 from typing import Any
 
 import numpy as np
 
 from codegen.errors import KernelError, LayoutError
-from codegen.loops.ir import ScalarArg
+from codegen.loops.ir import Function, ScalarArg
 from codegen.loops.typing import dtype_name
 from tilejit.convert import pack
 from tilejit.elementwise_loops import Lowering, coalesced
-from tilejit.loop_program import LoopOptions, LoopProgram
+from tilejit.loop_program import MOST_BOUND, LoopOptions, LoopProgram
 from tilejit.memory import Array, address, empty
-from tilejit.strided import order_of, share_memory
+from tilejit.reductions import Arrays, Plan, form_of, group_of, reduce_all
+from tilejit.strided import share_memory
 from tilejit.tiled_array import TiledArray
+from tilejit.traced import Stage
 
 MOST_ARRAYS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class _Recorded:
-    """What a function made of its arguments, for their dtypes: expressions of `elements`, or reductions."""
+    """What a function made of its arguments, for their dtypes and ranks.
+
+    names    the arrays that each output is made of
+    stages   the reductions, in their order
+    bare     for each output the reduction that it is, "" where it is an expression
+    simple   whether there are no reductions, and every output is made of all arrays
+    """
 
     outputs: tuple[Any, ...]
     dtypes: tuple[np.dtype[Any], ...]
     several: bool
-    reduces: tuple[str, ...]
+    names: tuple[frozenset[str], ...]
+    stages: tuple[Stage, ...]
+    bare: tuple[str, ...]
+    simple: bool
 
 
 class Elementwise:
@@ -43,6 +53,7 @@ class Elementwise:
         self.python, self.options = python, options
         self._recorded: dict[tuple[Any, ...], _Recorded] = {}
         self._programs: dict[tuple[Any, ...], LoopProgram] = {}
+        self._plans: dict[tuple[Any, ...], Plan] = {}
         self._flat_programs: dict[tuple[np.dtype[Any], ...], LoopProgram] = {}
         self._last: LoopProgram | None = None
         update_wrapper(self, python)
@@ -64,16 +75,10 @@ class Elementwise:
         mask = None if where is True else np.asarray(where)
         if mask is not None and mask.dtype != np.bool_:
             raise TypeError(f"where is an array of bool, not of {mask.dtype}")
-        if mask is not None and recorded.reduces:
-            raise KernelError(
-                "where= with a sum of everything\n  write np.where(mask, x, 0) in the expression"
-            )
+        if not recorded.simple:
+            return self._in_stages(recorded, given, out, mask)
         shape = _broadcast([*arrays, *([mask] if mask is not None else [])])
-        if recorded.reduces:
-            if out is not None:
-                raise KernelError("sums of everything are returned; they take no out=")
-            return self._reduced(recorded, given, shape)
-        outs = self._outputs(recorded, out, shape, mask)
+        outs = self._outputs(recorded.dtypes, out, [shape] * len(recorded.dtypes), mask)
         self._run(recorded, given, outs, mask, shape)
         return tuple(outs) if recorded.several else outs[0]
 
@@ -94,7 +99,7 @@ class Elementwise:
         return self._flat_programs.get(tuple(dtypes))
 
     def _record(self, given: list[Any]) -> _Recorded:
-        key = tuple(x.dtype if isinstance(x, np.ndarray) else _constant(x) for x in given)
+        key = tuple((x.dtype, x.ndim) if isinstance(x, np.ndarray) else _constant(x) for x in given)
         found = self._recorded.get(key)
         if found is None:
             found = self._recorded[key] = self._trace(given)
@@ -105,50 +110,121 @@ class Elementwise:
         from codegen.frontend.operands import Operand
         from codegen.loops import typing
         from codegen.loops.ir import Local
-        from tilejit.traced import Reduced, Traced, operand_of
+        from tilejit.traced import Recording, Traced, operand_of
 
+        arrays = {_array(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+        recording = Recording({name: x.ndim for name, x in arrays.items()})
         stand_ins: list[Any] = []
         for k, x in enumerate(given):
             if isinstance(x, np.ndarray):
                 name = typing.dtype_name(x.dtype)
-                stand_ins.append(Traced(Operand(name, Local(_array(k), name))))
+                own = frozenset({_array(k)})
+                stand_ins.append(Traced(Operand(name, Local(_array(k), name)), own, recording))
             elif isinstance(x, float | np.floating):
                 scalar = typing.argument(_array(k), x)
-                stand_ins.append(
-                    Traced(Operand(scalar.dtype, Local(scalar.name, typing.concrete(scalar.dtype))))
-                )
+                local = Local(scalar.name, typing.concrete(scalar.dtype))
+                stand_ins.append(Traced(Operand(scalar.dtype, local), frozenset(), recording))
             else:
                 stand_ins.append(x)
         made = self.python(*stand_ins)
         several = isinstance(made, tuple)
-        outputs, dtypes, reduces = [], [], []
-        for each in made if several else (made,):
-            if isinstance(each, Reduced):
-                reduces.append(each.name)
-                operand = each.operand
-            else:
-                operand = operand_of(each)
-            outputs.append(operand)
-            dtypes.append(typing.numpy_dtype(typing.concrete(operand.dtype)))
+        results = made if several else (made,)
+        outputs = tuple(operand_of(each) for each in results)
         if not outputs:
             raise KernelError(f"{self.python.__name__} returns nothing")
-        if reduces and len(reduces) < len(outputs):
-            raise KernelError(
-                "sums of everything beside results for each element\n  make two functions of it"
-            )
-        return _Recorded(tuple(outputs), tuple(dtypes), several, tuple(reduces))
+        dtypes = tuple(typing.numpy_dtype(typing.concrete(x.dtype)) for x in outputs)
+        names = tuple(x.names if isinstance(x, Traced) else frozenset() for x in results)
+        known = {stage.name for stage in recording.stages}
+        values = [x.value for x in outputs]
+        bare = tuple(x.name if isinstance(x, Local) and x.name in known else "" for x in values)
+        wanted = _wanted(recording.stages, names)
+        simple = not wanted and all(n <= frozenset() or n == arrays.keys() for n in names)
+        return _Recorded(outputs, dtypes, several, names, wanted, bare, simple)
+
+    def _in_stages(self, recorded: _Recorded, given: list[Any], out: Any, mask: Array | None) -> Any:
+        """Reductions first, then what is computed of them and of elements: a kernel for each shape."""
+        arrays = {_array(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+        everything, numbers = frozenset(arrays), _numbers(given)
+        if mask is not None and any(recorded.bare):
+            raise KernelError("where= with a reduction\n  write np.where(mask, x, 0) in the expression")
+        plan_of = partial(self._plan, recorded, _scalars(given))
+        found = reduce_all(recorded.stages, arrays, numbers, plan_of)
+        masks = [] if mask is None else [mask]
+        shapes = [
+            np.shape(found[bare])
+            if bare
+            else _broadcast([*(arrays[n] for n in names or everything), *masks])
+            for bare, names in zip(recorded.bare, recorded.names, strict=True)
+        ]
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for k, bare in enumerate(recorded.bare):
+            if not bare:
+                groups.setdefault(shapes[k], []).append(k)
+        outs = self._outputs(recorded.dtypes, out, shapes, mask)
+        direct = out is None or (len(groups) == 1 and not any(recorded.bare))
+        own = outs if direct else self._outputs(recorded.dtypes, None, shapes, mask)
+        if not direct and mask is not None:
+            for to, held in zip(own, outs, strict=True):
+                np.copyto(to, held, casting="unsafe")
+        for shape, which in groups.items():
+            self._run(recorded, given, [own[k] for k in which], mask, shape, arrays, tuple(which))
+        results: list[Any] = []
+        for k, bare in enumerate(recorded.bare):
+            value = found[bare] if bare else own[k]
+            if out is not None and value is not outs[k]:
+                np.copyto(outs[k], value, casting="same_kind")
+            is_number = isinstance(value, np.ndarray) and not value.ndim
+            results.append(outs[k] if out is not None else value[()] if is_number else value)
+        return tuple(results) if recorded.several else results[0]
+
+    def _plan(
+        self, recorded: _Recorded, scalars: list[ScalarArg], stages: Sequence[Stage], arrays: Arrays
+    ) -> Plan:
+        """The plan of the first of these reductions, for arrays of such shapes and strides."""
+        forms = tuple((x.shape, x.strides) for x in arrays.values())
+        key = id(recorded), stages[0].name, forms
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = Plan(group_of(stages, arrays), arrays, scalars, self.options, self._reduction)
+            if len(self._plans) >= MOST_BOUND:
+                self._plans.clear()
+            self._plans[key] = plan
+        self._last = plan.program or self._last
+        return plan
+
+    def _reduction(
+        self, key: tuple[Any, ...], function: Callable[[str], Function], sizes: str
+    ) -> LoopProgram:
+        """The program of a reduction, made once."""
+        program = self._programs.get(key)
+        if program is None:
+            wish = self.options.virtual_vector_size
+            own = sizes if wish == "auto" or (isinstance(wish, tuple) and len(wish) > 1) else wish
+            options = replace(self.options, virtual_vector_size=own, fastest_varying=None)
+            program = self._programs[key] = LoopProgram(function(self._name), options)
+        self._last = program
+        return program
 
     def _outputs(
-        self, recorded: _Recorded, out: Any, shape: tuple[int, ...], mask: Array | None
+        self,
+        wanted: Sequence[np.dtype[Any]],
+        out: Any,
+        shapes: Sequence[tuple[int, ...]],
+        mask: Array | None,
     ) -> list[Array]:
-        wanted = recorded.dtypes
+        """The arrays of `out`, checked, or fresh ones.
+
+        Raises:
+            LayoutError: their number or a shape differs, two share memory, or one is read-only.
+            TypeError: one is no array, or of a dtype that the result does not become.
+        """
         if out is None:
             make = empty if mask is None else np.zeros
-            return [make(shape, dtype) for dtype in wanted]
+            return [make(shape, dtype) for shape, dtype in zip(shapes, wanted, strict=True)]
         outs = list(out) if isinstance(out, tuple) else [out]
         if len(outs) != len(wanted):
             raise LayoutError(f"out has {len(outs)} arrays for {len(wanted)} results")
-        for each, dtype in zip(outs, wanted, strict=True):
+        for each, dtype, shape in zip(outs, wanted, shapes, strict=True):
             if not isinstance(each, np.ndarray):
                 raise TypeError(f"out is an array, not {type(each).__name__}")
             if each.shape != shape:
@@ -157,6 +233,8 @@ class Elementwise:
                 raise TypeError(f"the result is {dtype}, which does not become {each.dtype} by 'same_kind'")
             if not each.flags.writeable:
                 raise LayoutError("out is read-only\n  give an array of your own")
+        if any(share_memory(a, b) for k, a in enumerate(outs) for b in outs[:k]):
+            raise LayoutError("two arrays of out share memory")
         return outs
 
     def _run(
@@ -166,54 +244,39 @@ class Elementwise:
         outs: list[Array],
         mask: Array | None,
         shape: tuple[int, ...],
+        arrays: Arrays | None = None,
+        which: tuple[int, ...] = (),
     ) -> None:
-        if any(share_memory(a, b) for k, a in enumerate(outs) for b in outs[:k]):
-            raise LayoutError("two arrays of out share memory")
+        """Compute outputs of one shape, all or those of these numbers; `arrays` has reductions too."""
         if 0 in shape:
             return
-        ins = {_array(k): _apart(x, outs) for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+        if arrays is None:
+            ins = {_array(k): _apart(x, outs) for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+        else:
+            used = frozenset[str]().union(*(recorded.names[k] for k in which))
+            ins = {name: _apart(x, outs) for name, x in arrays.items() if name in used}
         if mask is not None:
             ins["where"] = _apart(mask, outs)
         targets = [f"out{k}" for k in range(len(outs))]
         operands = coalesced(list(ins.values()), outs, shape)
         scalars = _scalars(given)
-        key = id(recorded), mask is not None, tuple(map(_form, operands))
+        key = id(recorded), which, mask is not None, tuple(map(form_of, operands))
         program = self._programs.get(key)
         if program is None:
             loops = Lowering([*ins, *targets], operands, scalars)
             function = loops.mapped(
-                self._name, recorded.outputs, targets, "where" if mask is not None else ""
+                self._name,
+                [recorded.outputs[k] for k in which] if which else recorded.outputs,
+                targets,
+                "where" if mask is not None else "",
             )
             program = self._programs[key] = LoopProgram(function, self.options)
         self._last = program
         program(*operands, *_numbers(given))
-        plain = mask is None and not scalars and not recorded.several and len(ins) == len(given)
+        plain = recorded.simple and mask is None and not scalars and not recorded.several
+        plain = plain and len(ins) == len(given)
         if plain and all(x.ndim == 1 and x.flags.c_contiguous for x in operands):
             self._flat_programs[outs[0].dtype, *(x.dtype for x in given)] = program
-
-    def _reduced(self, recorded: _Recorded, given: list[Any], shape: tuple[int, ...]) -> Any:
-        count = prod(shape)
-        if not count and not {"min", "max"}.isdisjoint(recorded.reduces):
-            raise KernelError("the least or largest of no elements\n  there has to be one")
-        found: tuple[Any, ...] = tuple(dtype.type(0) for dtype in recorded.dtypes)
-        if count:
-            ins = {_array(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
-            operands = coalesced(list(ins.values()), [], shape)
-            key = id(recorded), tuple(map(_form, operands))
-            program = self._programs.get(key)
-            if program is None:
-                loops = Lowering(list(ins), operands, _scalars(given))
-                function = loops.reduced(self._name, recorded.outputs, recorded.reduces)
-                program = self._programs[key] = LoopProgram(function, self.options)
-            self._last = program
-            value = program(*operands, *_numbers(given))
-            found = value if isinstance(value, tuple) else (value,)
-        with np.errstate(all="ignore"):
-            results = tuple(
-                np.divide(x, count) if name == "mean" else x
-                for x, name in zip(found, recorded.reduces, strict=True)
-            )
-        return results if recorded.several else results[0]
 
     @property
     def _name(self) -> str:
@@ -231,7 +294,7 @@ class Elementwise:
         if one_layout and (out is None or isinstance(out, TiledArray)):
             slots = [x.buffer if isinstance(x, TiledArray) else x for x in args]
             recorded = self._record(slots)
-            if not (recorded.reduces or recorded.several) and recorded.dtypes == (spec.dtype,):
+            if recorded.simple and not recorded.several and recorded.dtypes == (spec.dtype,):
                 return TiledArray(self(*slots, out=None if out is None else out.buffer), spec)
         plain = [x.numpy() if isinstance(x, TiledArray) else x for x in args]
         if not isinstance(out, TiledArray):
@@ -327,9 +390,15 @@ def _apart(x: Array, outs: list[Array]) -> Array:
     return x
 
 
-def _form(x: Array) -> tuple[Any, ...]:
-    """What the kernel hangs on of an operand: dtype, order, and which dimensions it is repeated along."""
-    return x.dtype, x.ndim, order_of(x), tuple(stride != 0 for stride in x.strides)
+def _wanted(stages: Sequence[Stage], outputs: Sequence[frozenset[str]]) -> tuple[Stage, ...]:
+    """The reductions that results hang on."""
+    names = frozenset[str]().union(*outputs)
+    kept: list[Stage] = []
+    for stage in reversed(stages):
+        if stage.name in names:
+            kept.append(stage)
+            names |= stage.names
+    return tuple(reversed(kept))
 
 
 def _constant(value: Any) -> Any:
