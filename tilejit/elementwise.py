@@ -149,6 +149,9 @@ class Elementwise:
             raise KernelError("where= with a reduction\n  write np.where(mask, x, 0) in the expression")
         plan_of = partial(self._plan, recorded, _scalars(given))
         found = reduce_all(recorded.stages, arrays, numbers, plan_of)
+        if out is None and all(recorded.bare):
+            results = tuple([found[bare] for bare in recorded.bare])
+            return results if recorded.several else results[0]
         masks = [] if mask is None else [mask]
         shapes = [
             np.shape(found[bare])
@@ -168,14 +171,14 @@ class Elementwise:
                 np.copyto(to, held, casting="unsafe")
         for shape, which in groups.items():
             self._run(recorded, given, [own[k] for k in which], mask, shape, arrays, tuple(which))
-        results: list[Any] = []
+        made: list[Any] = []
         for k, bare in enumerate(recorded.bare):
             value = found[bare] if bare else own[k]
             if out is not None and value is not outs[k]:
                 np.copyto(outs[k], value, casting="same_kind")
             is_number = isinstance(value, np.ndarray) and not value.ndim
-            results.append(outs[k] if out is not None else value[()] if is_number else value)
-        return tuple(results) if recorded.several else results[0]
+            made.append(outs[k] if out is not None else value[()] if is_number else value)
+        return tuple(made) if recorded.several else made[0]
 
     def _plan(
         self, recorded: _Recorded, scalars: list[ScalarArg], stages: Sequence[Stage], arrays: Arrays

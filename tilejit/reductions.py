@@ -105,10 +105,10 @@ class Plan:
     def _finished(self, stage: Stage, value: Any) -> Any:
         """Divided where it is a mean, in the result's dtype and with the dimensions that are kept."""
         dtype = typing.numpy_dtype(stage.dtype)
-        with np.errstate(all="ignore"):
-            if stage.how == "mean":
-                value = np.divide(value, value.dtype.type(self.count))
-            if value.dtype != dtype:
+        if stage.how == "mean" or value.dtype != dtype:
+            with np.errstate(all="ignore"):
+                if stage.how == "mean":
+                    value = np.divide(value, value.dtype.type(self.count))
                 value = value.astype(dtype)
         if stage.keepdims:
             return np.asarray(value).reshape(kept_shape(self.shape, stage.axes, keepdims=True))
@@ -135,12 +135,12 @@ class Plan:
                 views = [x[..., None] for x in views]
             elif not gone:
                 views[len(ins) :] = [np.lib.stride_tricks.as_strided(x, (1,), (0,)) for x in outs]
-            return views, first, False
+            return _narrowed(views, len(ins)), first, False
         last = kept[-1:]
         while len(kept) > len(last) and _walks_on(wide, kept[-len(last) - 1], kept[-len(last)]):
             last = kept[-len(last) - 1 :]
         views, (first, _, _) = fused(wide, [kept[: -len(last)], gone, last])
-        return views, first, True
+        return _narrowed(views, len(ins)), first, True
 
     def _lanes(self, near: str) -> int:
         """Accumulators that a block of a row is added up in."""
@@ -250,6 +250,12 @@ class Plan:
 def form_of(x: Array) -> tuple[Any, ...]:
     """What a kernel hangs on of an operand: dtype, order, and which dimensions it is repeated along."""
     return x.dtype, x.ndim, order_of(x), tuple(stride != 0 for stride in x.strides)
+
+
+def _narrowed(views: list[Array], ins: int) -> list[Array]:
+    """The views; those of results with one element along what they do not walk, so that none is shared."""
+    outs = [x[tuple(slice(None) if step else slice(1) for step in x.strides)] for x in views[ins:]]
+    return [*views[:ins], *outs]
 
 
 def _walks_on(operands: Sequence[Array], outer: int, inner: int) -> bool:
