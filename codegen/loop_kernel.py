@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codegen.cpu import cpu_level
 from codegen.emit.loops_source import LoopsSource, emit_loops, shared_loop
@@ -135,6 +136,19 @@ class BoundKernel:
         elif trips:
             call(0, 0, table, trips.start, trips.stop)
         return ()
+
+    @property
+    def call(self) -> Callable[..., None]:
+        """The native function: call(0, 0, the address of a table, begin, end)."""
+        function: Callable[..., None] = self._calls[False]
+        return function
+
+    def tables(self, given: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Tables of arguments for many calls, a row each; a row of `given` is what `run` is given."""
+        rows = np.tile(np.array(self._table, np.int64), (len(given), 1))
+        for slot, which in self._slots:
+            rows[:, slot] = given[:, which]
+        return rows
 
     def _part(self, call: Callable[..., None], table: Any, _: object, k: int, parts: int) -> None:
         assert self.trips is not None

@@ -12,8 +12,9 @@ import numpy as np
 from codegen.errors import KernelError, LayoutError
 from codegen.loops.ir import Function, ScalarArg
 from codegen.loops.typing import dtype_name
-from tilejit.convert import pack
+from tilejit.elementwise_blocks import BlockPlan
 from tilejit.elementwise_loops import Lowering, coalesced
+from tilejit.elementwise_tiled import compute_tiled
 from tilejit.loop_program import MOST_BOUND, LoopOptions, LoopProgram
 from tilejit.memory import Array, address, empty
 from tilejit.reductions import Arrays, Plan, form_of, group_of, reduce_all
@@ -25,7 +26,7 @@ MOST_ARRAYS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class _Recorded:
+class Recorded:
     """What a function made of its arguments, for their dtypes and ranks.
 
     names    the arrays that each output is made of
@@ -51,33 +52,36 @@ class Elementwise:
 
     def __init__(self, python: Callable[..., Any], options: LoopOptions) -> None:
         self.python, self.options = python, options
-        self._recorded: dict[tuple[Any, ...], _Recorded] = {}
-        self._programs: dict[tuple[Any, ...], LoopProgram] = {}
+        self._recorded: dict[tuple[Any, ...], Recorded] = {}
+        self.programs: dict[tuple[Any, ...], LoopProgram] = {}
         self._plans: dict[tuple[Any, ...], Plan] = {}
+        self.block_plans: dict[tuple[Any, ...], BlockPlan | None] = {}
         self._flat_programs: dict[tuple[np.dtype[Any], ...], LoopProgram] = {}
-        self._last: LoopProgram | None = None
+        self.last: LoopProgram | None = None
         update_wrapper(self, python)
 
-    def __call__(self, *args: Any, out: Any = None, where: Any = True) -> Any:
+    def __call__(self, *args: Any, out: Any = None, where: Any = True, layout: Any = None) -> Any:
         """Compute; see `tilejit.elementwise`."""
-        program = self._flat_program(args, out) if where is True and type(out) is np.ndarray else None
+        flat = where is True and type(out) is np.ndarray and layout is None
+        program = self._flat_program(args, out) if flat else None
         if program is not None:
-            self._last = program
+            self.last = program
             program(*[x.reshape(-1) for x in args], out.reshape(-1))
             return out
-        if any(isinstance(x, TiledArray) for x in (*args, out)):
-            return self._on_tiled(args, out, where)
-        given = [x if isinstance(x, np.ndarray) or _is_number(x) else np.asarray(x) for x in args]
+        outs = out if isinstance(out, tuple) else (out,)
+        if layout is not None or any(isinstance(x, TiledArray) for x in (*args, *outs, where)):
+            return compute_tiled(self, args, out, where, layout)
+        given = [x if isinstance(x, np.ndarray) or is_number(x) else np.asarray(x) for x in args]
         arrays = [x for x in given if isinstance(x, np.ndarray)]
         if not arrays:
             raise TypeError("no argument is an array; elementwise computes over arrays")
-        recorded = self._record(given)
+        recorded = self.record(given)
         mask = None if where is True else np.asarray(where)
         if mask is not None and mask.dtype != np.bool_:
             raise TypeError(f"where is an array of bool, not of {mask.dtype}")
         if not recorded.simple:
             return self._in_stages(recorded, given, out, mask)
-        shape = _broadcast([*arrays, *([mask] if mask is not None else [])])
+        shape = broadcast_shape([*arrays, *([mask] if mask is not None else [])])
         outs = self._outputs(recorded.dtypes, out, [shape] * len(recorded.dtypes), mask)
         self._run(recorded, given, outs, mask, shape)
         return tuple(outs) if recorded.several else outs[0]
@@ -98,30 +102,31 @@ class Elementwise:
             dtypes.append(x.dtype)
         return self._flat_programs.get(tuple(dtypes))
 
-    def _record(self, given: list[Any]) -> _Recorded:
+    def record(self, given: Sequence[Any]) -> Recorded:
+        """What the function does with arguments of such dtypes and ranks."""
         key = tuple((x.dtype, x.ndim) if isinstance(x, np.ndarray) else _constant(x) for x in given)
         found = self._recorded.get(key)
         if found is None:
             found = self._recorded[key] = self._trace(given)
         return found
 
-    def _trace(self, given: list[Any]) -> _Recorded:
+    def _trace(self, given: Sequence[Any]) -> Recorded:
         """Call the function once with stand-ins for elements."""
         from codegen.frontend.operands import Operand
         from codegen.loops import typing
         from codegen.loops.ir import Local
         from tilejit.traced import Recording, Traced, operand_of
 
-        arrays = {_array(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+        arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
         recording = Recording({name: x.ndim for name, x in arrays.items()})
         stand_ins: list[Any] = []
         for k, x in enumerate(given):
             if isinstance(x, np.ndarray):
                 name = typing.dtype_name(x.dtype)
-                own = frozenset({_array(k)})
-                stand_ins.append(Traced(Operand(name, Local(_array(k), name)), own, recording))
+                own = frozenset({array_name(k)})
+                stand_ins.append(Traced(Operand(name, Local(array_name(k), name)), own, recording))
             elif isinstance(x, float | np.floating):
-                scalar = typing.argument(_array(k), x)
+                scalar = typing.argument(array_name(k), x)
                 local = Local(scalar.name, typing.concrete(scalar.dtype))
                 stand_ins.append(Traced(Operand(scalar.dtype, local), frozenset(), recording))
             else:
@@ -139,15 +144,15 @@ class Elementwise:
         bare = tuple(x.name if isinstance(x, Local) and x.name in known else "" for x in values)
         wanted = _wanted(recording.stages, names)
         simple = not wanted and all(n <= frozenset() or n == arrays.keys() for n in names)
-        return _Recorded(outputs, dtypes, several, names, wanted, bare, simple)
+        return Recorded(outputs, dtypes, several, names, wanted, bare, simple)
 
-    def _in_stages(self, recorded: _Recorded, given: list[Any], out: Any, mask: Array | None) -> Any:
+    def _in_stages(self, recorded: Recorded, given: list[Any], out: Any, mask: Array | None) -> Any:
         """Reductions first, then what is computed of them and of elements: a kernel for each shape."""
-        arrays = {_array(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
-        everything, numbers = frozenset(arrays), _numbers(given)
+        arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+        everything, numbers = frozenset(arrays), numbers_of(given)
         if mask is not None and any(recorded.bare):
             raise KernelError("where= with a reduction\n  write np.where(mask, x, 0) in the expression")
-        plan_of = partial(self._plan, recorded, _scalars(given))
+        plan_of = partial(self.plan, recorded, scalars_of(given))
         found = reduce_all(recorded.stages, arrays, numbers, plan_of)
         if out is None and all(recorded.bare):
             results = tuple([found[bare] for bare in recorded.bare])
@@ -156,7 +161,7 @@ class Elementwise:
         shapes = [
             np.shape(found[bare])
             if bare
-            else _broadcast([*(arrays[n] for n in names or everything), *masks])
+            else broadcast_shape([*(arrays[n] for n in names or everything), *masks])
             for bare, names in zip(recorded.bare, recorded.names, strict=True)
         ]
         groups: dict[tuple[int, ...], list[int]] = {}
@@ -176,12 +181,12 @@ class Elementwise:
             value = found[bare] if bare else own[k]
             if out is not None and value is not outs[k]:
                 np.copyto(outs[k], value, casting="same_kind")
-            is_number = isinstance(value, np.ndarray) and not value.ndim
-            made.append(outs[k] if out is not None else value[()] if is_number else value)
+            single = isinstance(value, np.ndarray) and not value.ndim
+            made.append(outs[k] if out is not None else value[()] if single else value)
         return tuple(made) if recorded.several else made[0]
 
-    def _plan(
-        self, recorded: _Recorded, scalars: list[ScalarArg], stages: Sequence[Stage], arrays: Arrays
+    def plan(
+        self, recorded: Recorded, scalars: list[ScalarArg], stages: Sequence[Stage], arrays: Arrays
     ) -> Plan:
         """The plan of the first of these reductions, for arrays of such shapes and strides."""
         forms = tuple((x.shape, x.strides) for x in arrays.values())
@@ -192,20 +197,20 @@ class Elementwise:
             if len(self._plans) >= MOST_BOUND:
                 self._plans.clear()
             self._plans[key] = plan
-        self._last = plan.program or self._last
+        self.last = plan.program or self.last
         return plan
 
     def _reduction(
         self, key: tuple[Any, ...], function: Callable[[str], Function], sizes: str
     ) -> LoopProgram:
         """The program of a reduction, made once."""
-        program = self._programs.get(key)
+        program = self.programs.get(key)
         if program is None:
             wish = self.options.virtual_vector_size
             own = sizes if wish == "auto" or (isinstance(wish, tuple) and len(wish) > 1) else wish
             options = replace(self.options, virtual_vector_size=own, fastest_varying=None)
-            program = self._programs[key] = LoopProgram(function(self._name), options)
-        self._last = program
+            program = self.programs[key] = LoopProgram(function(self.name), options)
+        self.last = program
         return program
 
     def _outputs(
@@ -242,7 +247,7 @@ class Elementwise:
 
     def _run(
         self,
-        recorded: _Recorded,
+        recorded: Recorded,
         given: list[Any],
         outs: list[Array],
         mask: Array | None,
@@ -254,7 +259,7 @@ class Elementwise:
         if 0 in shape:
             return
         if arrays is None:
-            ins = {_array(k): _apart(x, outs) for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+            ins = {array_name(k): _apart(x, outs) for k, x in enumerate(given) if isinstance(x, np.ndarray)}
         else:
             used = frozenset[str]().union(*(recorded.names[k] for k in which))
             ins = {name: _apart(x, outs) for name, x in arrays.items() if name in used}
@@ -262,50 +267,30 @@ class Elementwise:
             ins["where"] = _apart(mask, outs)
         targets = [f"out{k}" for k in range(len(outs))]
         operands = coalesced(list(ins.values()), outs, shape)
-        scalars = _scalars(given)
+        scalars = scalars_of(given)
         key = id(recorded), which, mask is not None, tuple(map(form_of, operands))
-        program = self._programs.get(key)
+        program = self.programs.get(key)
         if program is None:
             loops = Lowering([*ins, *targets], operands, scalars)
             function = loops.mapped(
-                self._name,
+                self.name,
                 [recorded.outputs[k] for k in which] if which else recorded.outputs,
                 targets,
                 "where" if mask is not None else "",
             )
-            program = self._programs[key] = LoopProgram(function, self.options)
-        self._last = program
-        program(*operands, *_numbers(given))
+            program = self.programs[key] = LoopProgram(function, self.options)
+        self.last = program
+        program(*operands, *numbers_of(given))
         plain = recorded.simple and mask is None and not scalars and not recorded.several
         plain = plain and len(ins) == len(given)
         if plain and all(x.ndim == 1 and x.flags.c_contiguous for x in operands):
             self._flat_programs[outs[0].dtype, *(x.dtype for x in given)] = program
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
+        """What its kernels are called."""
         name = self.python.__name__
         return name if name.isidentifier() else "expression"
-
-    def _on_tiled(self, args: tuple[Any, ...], out: Any, where: Any) -> Any:
-        """Slot by slot, padding too, where all have one layout; else through plain arrays, and packed."""
-        if where is not True:
-            raise KernelError("where= goes with plain arrays\n  write np.where(mask, x, y) in the expression")
-        arrays = [x for x in (*args, out) if isinstance(x, TiledArray)]
-        spec = arrays[0].spec
-        tiled_or_number = all(isinstance(x, TiledArray) or _is_number(x) for x in args)
-        one_layout = tiled_or_number and all(x.spec == spec for x in arrays) and not spec.packed
-        if one_layout and (out is None or isinstance(out, TiledArray)):
-            slots = [x.buffer if isinstance(x, TiledArray) else x for x in args]
-            recorded = self._record(slots)
-            if recorded.simple and not recorded.several and recorded.dtypes == (spec.dtype,):
-                return TiledArray(self(*slots, out=None if out is None else out.buffer), spec)
-        plain = [x.numpy() if isinstance(x, TiledArray) else x for x in args]
-        if not isinstance(out, TiledArray):
-            return self(*plain, out=out)
-        made = self(*plain)
-        if isinstance(made, tuple):
-            raise LayoutError("several results for one tiled array")
-        return pack(made, out.spec, out=out, padding="keep")
 
     @property
     def source(self) -> str:
@@ -328,9 +313,9 @@ class Elementwise:
         )
 
     def _made(self) -> LoopProgram:
-        if self._last is None:
+        if self.last is None:
             raise KernelError(f"{self.python.__name__} has not been called yet")
-        return self._last
+        return self.last
 
 
 def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -369,15 +354,22 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     return decorate if function is None else decorate(function)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether an argument is a number, of Python or of NumPy."""
     return isinstance(value, bool | int | float | np.generic)
 
 
-def _array(k: int) -> str:
+def array_name(k: int) -> str:
+    """What an argument is called in kernels, by its place."""
     return f"x{k}"
 
 
-def _broadcast(arrays: list[Array]) -> tuple[int, ...]:
+def broadcast_shape(arrays: Sequence[Array]) -> tuple[int, ...]:
+    """The shape that arrays have together.
+
+    Raises:
+        LayoutError: they do not broadcast.
+    """
     try:
         return np.broadcast_shapes(*(x.shape for x in arrays))
     except ValueError as error:
@@ -409,13 +401,15 @@ def _constant(value: Any) -> Any:
     return type(value) if isinstance(value, float | np.floating) else (type(value), value)
 
 
-def _scalars(given: list[Any]) -> list[ScalarArg]:
+def scalars_of(given: Sequence[Any]) -> list[ScalarArg]:
+    """The floats among the arguments, as arguments of kernels."""
     return [
-        ScalarArg(_array(k), "f64" if isinstance(x, float) else dtype_name(x.dtype))
+        ScalarArg(array_name(k), "f64" if isinstance(x, float) else dtype_name(x.dtype))
         for k, x in enumerate(given)
         if isinstance(x, float | np.floating)
     ]
 
 
-def _numbers(given: list[Any]) -> list[Any]:
+def numbers_of(given: Sequence[Any]) -> list[Any]:
+    """The floats among the arguments."""
     return [x for x in given if isinstance(x, float | np.floating)]

@@ -6,6 +6,7 @@ from codegen.access import AccessMap
 from codegen.calibrate import machine_thresholds
 from codegen.ir import Element
 from codegen.pipeline import CopyProgram, compile_copy, footprint_bytes
+from codegen.schedule import Thresholds
 from codegen.tune import tuned
 from tilejit.tuning import DEFAULT, Tuning
 
@@ -42,4 +43,18 @@ def compiled(
         thresholds=machine_thresholds(footprint_bytes(src, dst)),
         pick=pick,
         apart=apart,
+    )
+
+
+def compiled_in_cache(
+    src: AccessMap, dst: AccessMap, source: Element, target: Element, *, streams: bool, footprint: int
+) -> CopyProgram:
+    """The program of a copy of which one side stays in cache.
+
+    streams      whether the other side is the destination: then it is written past the caches where whole
+    footprint    bytes, of all that is copied bit by bit, are many for this machine
+    """
+    past = streams and footprint >= machine_thresholds(footprint).stream_bytes
+    return compile_copy(
+        src, dst, source, target, thresholds=Thresholds(stream_bytes=0 if past else 1 << 62)
     )
