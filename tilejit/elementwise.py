@@ -16,6 +16,7 @@ from tilejit.elementwise_blocks import BlockPlan
 from tilejit.elementwise_loops import Lowering, coalesced
 from tilejit.elementwise_tiled import compute_tiled
 from tilejit.loop_program import MOST_BOUND, LoopOptions, LoopProgram
+from tilejit.loop_tuning import tuned
 from tilejit.memory import Array, address, empty
 from tilejit.reductions import Arrays, Plan, form_of, group_of, reduce_all
 from tilejit.strided import share_memory
@@ -68,8 +69,8 @@ class Elementwise:
             self.last = program
             program(*[x.reshape(-1) for x in args], out.reshape(-1))
             return out
-        outs = out if isinstance(out, tuple) else (out,)
-        if layout is not None or any(isinstance(x, TiledArray) for x in (*args, *outs, where)):
+        places = out if isinstance(out, tuple) else (out,)
+        if layout is not None or any(isinstance(x, TiledArray) for x in (*args, *places, where)):
             return compute_tiled(self, args, out, where, layout)
         given = [x if isinstance(x, np.ndarray) or is_number(x) else np.asarray(x) for x in args]
         arrays = [x for x in given if isinstance(x, np.ndarray)]
@@ -278,7 +279,8 @@ class Elementwise:
                 targets,
                 "where" if mask is not None else "",
             )
-            program = self.programs[key] = LoopProgram(function, self.options)
+            options = tuned(function, self.options, [*operands, *numbers_of(given)])
+            program = self.programs[key] = LoopProgram(function, options)
         self.last = program
         program(*operands, *numbers_of(given))
         plain = recorded.simple and mask is None and not scalars and not recorded.several
@@ -327,15 +329,34 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     >>> gauss(x, y, out=z)
     >>> tilejit.elementwise(lambda x: np.sum(np.cos(x)))(x)
 
-    The function is called once for each combination of dtypes, with stand-ins for elements: operators,
-    NumPy's functions of elements, np.where and astype are recorded; np.sum, min, max and mean of everything
-    end an expression. Arrays are broadcast, results typed as NumPy 2 types them; several results are a tuple.
-    out: an array, or a tuple of them, which may be arguments too; where: as in NumPy's functions, other
-    elements of a new result are 0. TiledArrays of one layout are computed slot by slot, padding too, and give
-    that layout; of several, or with an `out` of another layout, the result is computed plain and packed.
+    >>> tilejit.elementwise(lambda x: x / np.sum(x, axis=1, keepdims=True))(x)
+    >>> tilejit.elementwise(lambda x: x * 0.5)(x, layout="{1,0:T(8,128)(2,1)}")
 
-    Sums run in lanes: the error of n terms is at most (n / 64 + 8) units in the last place of the sum of all
-    magnitudes. Functions such as exp are within 4 units in the last place. options: those of `kernel`.
+    The function is called once for each combination of dtypes and ranks, with stand-ins for elements:
+    operators, NumPy's functions of elements, np.where and astype are recorded, and np.sum, min, max and mean
+    with axis, keepdims and dtype (methods too), np.dot, vdot and @ of vectors or of a matrix with a vector.
+    Each result has the shape, and the dtype, that NumPy 2 gives it; several are a tuple. out: an array, or a
+    tuple of them, which may be arguments too; where: as in NumPy's functions, other elements of a new result
+    are 0; a result that is itself a reduction takes no where.
+
+    Reductions of one shape along the same axes are one kernel; what is computed of them, and results for each
+    element beside them, is another, which reads the arrays again.
+
+    Sums run in lanes and blocks: whatever their length, the error is at most 64 halves of a unit in the last
+    place of the sum of all magnitudes (np.sum's bound along contiguous elements, 35 for ten million, and no
+    less elsewhere; along rows ours is 32). f32 and halves go on in f64 from block to block, f64 is
+    compensated; sums of halves are f32 until they are done. On several threads blocks are cut elsewhere, and
+    with vectorize_reductions=False or sizes below two registers a block is added up one by one. Functions such
+    as exp are within 4 units in the last place.
+
+    TiledArrays of one layout are computed slot by slot, padding too, and give that layout. With an `out` of
+    another, or a `layout` for new TiledArrays (whatever `as_layout` reads), the result is computed and packed
+    block by block through a buffer in cache, tiled arguments and masks are unpacked so: memory is read once
+    and written once. Padding is written as `pack` does, but with `where`, which leaves it. Results below
+    512 KiB, layouts without blocks that repeat themselves and dtypes that kernels do not know go through a
+    whole plain array instead; so do tiled arguments of reductions, and those where no result is tiled.
+
+    options: those of `kernel`; vectorize_reductions is True. tune leaves reductions and blocks as they are.
 
     Raises:
         KernelError: what cannot be recorded; nothing is written.

@@ -21,7 +21,17 @@ from codegen.loop_kernel import BoundKernel
 from codegen.loops.bounds import check_bounds
 from codegen.threads import run_parts
 from codegen.windows import window_map
-from tilejit.blocks import BLOCK_BYTES, MOST_PROGRAMS, _common, _extents, _grains, _place, _steps, _strides, _tight
+from tilejit.blocks import (
+    BLOCK_BYTES,
+    MOST_PROGRAMS,
+    _common,
+    _extents,
+    _grains,
+    _place,
+    _steps,
+    _strides,
+    _tight,
+)
 from tilejit.convert import buffer_element
 from tilejit.elementwise_loops import fused, memory_order
 from tilejit.layout.cute_shape import Spec
@@ -88,7 +98,7 @@ def cut_of(dims: Dims, specs: Sequence[Spec]) -> _Cut | None:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A tiled operand: bytes from block to block, and the copies of each sort of block into or out of cache."""
+    """A tiled operand: bytes from block to block, and copies of each sort of block into cache or out."""
 
     steps: Dims
     copies: dict[Ends, tuple[Launch, ...]]
@@ -149,7 +159,9 @@ class BlockPlan:
             for k, x in enumerate(operands)
             if isinstance(x, TiledArray) and (k < self._first_target or masked)
         }
-        self._writes = {k: _side(self._specs[k], cut, reads=False) for k in self._tiled if k >= self._first_target}
+        self._writes = {
+            k: _side(self._specs[k], cut, reads=False) for k in self._tiled if k >= self._first_target
+        }
         self._kernels: dict[Ends, BoundKernel] = {}
         self.program: LoopProgram | None = None
         for last in cut.ends():
@@ -201,7 +213,12 @@ class BlockPlan:
             trips = kernel.trips
             assert trips is not None
             for row, n in enumerate(which):
-                compute[n - first] = kernel.call, tables.ctypes.data + row * tables.strides[0], trips.start, trips.stop
+                compute[n - first] = (
+                    kernel.call,
+                    tables.ctypes.data + row * tables.strides[0],
+                    trips.start,
+                    trips.stop,
+                )
         rows = calls.ctypes.data
         for n in range(first, last):
             begin, middle, end = (int(x) - origin for x in starts[2 * n : 2 * n + 3])
@@ -236,8 +253,9 @@ class BlockPlan:
             lines = dict(zip(self._writes, within, strict=True))
             self._tables[within] = call_table(
                 self._groups(),
-                lambda place: place.dst >= len(self.names)
-                or (lines[place.dst] + place.dst_offset) % LINE_BYTES == 0,
+                lambda place: (
+                    place.dst >= len(self.names) or (lines[place.dst] + place.dst_offset) % LINE_BYTES == 0
+                ),
             )
         return self._tables[within]
 
@@ -247,8 +265,10 @@ class BlockPlan:
             last = self.cut.last(place)
             between = {k: len(self.names) + n for n, k in enumerate(self._tiled)}
             yield [
-                (side.copies[last], Place(k, side.offset(place), between[k], 0)) for k, side in self._reads.items()
+                (side.copies[last], Place(k, side.offset(place), between[k], 0))
+                for k, side in self._reads.items()
             ]
             yield [
-                (side.copies[last], Place(between[k], 0, k, side.offset(place))) for k, side in self._writes.items()
+                (side.copies[last], Place(between[k], 0, k, side.offset(place)))
+                for k, side in self._writes.items()
             ]

@@ -1,4 +1,4 @@
-"""Expressions over tiled arrays: slot by slot where one layout serves all, else block by block, else packed."""
+"""Expressions over tiled arrays: slot by slot in one layout, else block by block, else packed."""
 
 from __future__ import annotations
 
@@ -78,7 +78,11 @@ def _slot_by_slot(e: Elementwise, args: tuple[Any, ...], out: Any) -> Any:
         return None
     slots = [x if is_number(x) else x.buffer for x in args]
     recorded = e.record(slots)
-    if not recorded.simple or set(recorded.dtypes) != {spec.dtype} or any(x.ndim != len(spec.dimensions) for x in arrays):
+    if (
+        not recorded.simple
+        or set(recorded.dtypes) != {spec.dtype}
+        or any(x.ndim != len(spec.dimensions) for x in arrays)
+    ):
         return None
     if outs and len(outs) != len(recorded.dtypes):
         return None
@@ -137,7 +141,9 @@ class _Call:
         outs = list(out) if isinstance(out, tuple) else [out]
         wanted = self.recorded.dtypes
         if len(outs) != len(wanted):
-            several = "several results for one tiled array" if len(outs) == 1 else f"out has {len(outs)} arrays"
+            several = (
+                "several results for one tiled array" if len(outs) == 1 else f"out has {len(outs)} arrays"
+            )
             raise LayoutError(f"{several}: there are {len(wanted)} results")
         buffers: list[Array] = []
         for each, dtype in zip(outs, wanted, strict=True):
@@ -147,7 +153,9 @@ class _Call:
                 buffers.append(each.buffer)
             elif isinstance(each, np.ndarray):
                 if not np.can_cast(dtype, each.dtype, "same_kind"):
-                    raise TypeError(f"the result is {dtype}, which does not become {each.dtype} by 'same_kind'")
+                    raise TypeError(
+                        f"the result is {dtype}, which does not become {each.dtype} by 'same_kind'"
+                    )
                 if self.recorded.simple and each.shape != self.dims:
                     raise LayoutError(f"out has the shape {each.shape}, the result {self.dims}")
                 buffers.append(each)
@@ -208,7 +216,7 @@ class _Call:
         return x
 
     def _block_plan(self, names: list[str], operands: list[Any], targets: int) -> BlockPlan | None:
-        key = ("blocks", id(self.recorded), tuple(names), self.dims, self.mask is not None)
+        key: tuple[Any, ...] = ("blocks", id(self.recorded), tuple(names), self.dims, self.mask is not None)
         key += tuple(x.spec if isinstance(x, TiledArray) else (x.shape, x.strides, x.dtype) for x in operands)
         plans = self.e.block_plans
         if key not in plans:
@@ -216,7 +224,11 @@ class _Call:
             if len(plans) >= MOST_BOUND:
                 plans.clear()
             masked = self.mask is not None
-            plans[key] = cut and BlockPlan(names, operands, targets, self.dims, cut, self._program, masked=masked)
+            plans[key] = (
+                None
+                if cut is None
+                else BlockPlan(names, operands, targets, self.dims, cut, self._program, masked=masked)
+            )
         return plans[key]
 
     def _program(self, names: Sequence[str], views: Sequence[Array]) -> LoopProgram:
@@ -228,7 +240,9 @@ class _Call:
         if program is None:
             loops = Lowering(names, views, self.scalars)
             targets = [name for name in names if name.startswith("out")]
-            function = loops.mapped(e.name, recorded.outputs, targets, "where" if self.mask is not None else "")
+            function = loops.mapped(
+                e.name, recorded.outputs, targets, "where" if self.mask is not None else ""
+            )
             program = e.programs[key] = LoopProgram(function, e.options)
         return program
 

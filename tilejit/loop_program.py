@@ -40,6 +40,7 @@ class LoopOptions:
     vectorize_at: str = "before_tile"
     parallel: bool | int | None = None
     fastmath: bool = False
+    tune: bool = False
 
     def sizes(self, function: Function) -> tuple[int, ...]:
         """The super-vector's shape: multiples of a register are of its lanes of the widest array."""

@@ -55,6 +55,4 @@ def compiled_in_cache(
     footprint    bytes, of all that is copied bit by bit, are many for this machine
     """
     past = streams and footprint >= machine_thresholds(footprint).stream_bytes
-    return compile_copy(
-        src, dst, source, target, thresholds=Thresholds(stream_bytes=0 if past else 1 << 62)
-    )
+    return compile_copy(src, dst, source, target, thresholds=Thresholds(stream_bytes=0 if past else 1 << 62))

@@ -108,7 +108,12 @@ class ReductionLoops(Lowering):
         return range(len(self.stages))
 
     def _loop(
-        self, depth: int, body: tuple[Statement, ...], carried: tuple[Carried, ...] = (), *, shared: bool = False
+        self,
+        depth: int,
+        body: tuple[Statement, ...],
+        carried: tuple[Carried, ...] = (),
+        *,
+        shared: bool = False,
     ) -> For:
         return For(self.indices[depth], (Affine(),), (self.extent(depth),), 1, body, carried, parallel=shared)
 
@@ -118,7 +123,9 @@ class ReductionLoops(Lowering):
         ends: tuple[Index, ...] = (self.extent(depth), begin + Affine(step))
         return For(self.indices[depth], (begin,), ends, 1, body, carried)
 
-    def _blocks(self, depth: int, step: int, body: tuple[Statement, ...], carried: tuple[Carried, ...]) -> For:
+    def _blocks(
+        self, depth: int, step: int, body: tuple[Statement, ...], carried: tuple[Carried, ...]
+    ) -> For:
         return For(f"{self.indices[depth]}_block", (Affine(),), (self.extent(depth),), step, body, carried)
 
     def _around(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
@@ -134,7 +141,9 @@ class ReductionLoops(Lowering):
             near = Local(f"near{k}", state.near)
             update = Op(state.combiner, (near, self._term(k)), state.near)
             out.append(
-                Carried(near.name, start(state.near, state.combiner) if fresh else near, update, state.combiner)
+                Carried(
+                    near.name, start(state.near, state.combiner) if fresh else near, update, state.combiner
+                )
             )
         return tuple(out)
 
@@ -238,7 +247,8 @@ class ReductionLoops(Lowering):
             elif state.compensated:
                 lets, total, error = _two_sum(f"{k}", self.load(far), near)
                 first += [*lets, Let(f"error{k}", error), Store(far, self.at(far), total)]
-                first.append(Store(more[0], self.at(more[0]), Local(f"error{k}", state.far), accumulate="add"))
+                lost = Local(f"error{k}", state.far)
+                first.append(Store(more[0], self.at(more[0]), lost, accumulate="add"))
             elif more:
                 first.append(Store(more[0], self.at(more[0]), near))
                 late = _cast(self.load(more[0]), state.far)

@@ -81,13 +81,13 @@ class Plan:
         self.shape = shape_of(frozenset(self.names), arrays)
         self._scalars, self._make, self._options = tuple(scalars), make, options
         self._axes, self._kept = stages[0].axes, kept_shape(self.shape, stages[0].axes, keepdims=False)
-        self.count = prod(self.shape[d] for d in self._axes)
+        self.count: int = prod([self.shape[d] for d in self._axes])
         self._calls: list[BoundCall] = []
         self._sums = False
         self.program: LoopProgram | None = None
         for stage in stages:
             _check_pair(stage, arrays)
-            if stage.how in ("min", "max") and not self.count and prod(self._kept):
+            if stage.how in ("min", "max") and not self.count and 0 not in self._kept:
                 raise LayoutError(
                     f"zero-size array to reduction operation {stage.how}imum which has no identity\n"
                     "  there has to be one element at least"
@@ -96,7 +96,7 @@ class Plan:
     def run(self, arrays: Arrays, numbers: Sequence[Any]) -> list[Any]:
         """The result of each reduction: arrays, or where all dimensions go numbers of NumPy."""
         ins = [arrays[name] for name in self.names]
-        if not self.count or not prod(self._kept):
+        if not self.count or 0 in self._kept:
             found: list[Any] = [self._fresh(held(stage.dtype), 0) for stage in self.stages]
         else:
             found = self._arrays(ins, numbers) if self._kept else self._numbers(ins, numbers)

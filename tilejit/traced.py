@@ -219,8 +219,8 @@ def _product(recording: Recording, name: str, a: Any, b: Any) -> Traced:
     flat = name == "vdot" and ranks[0] == ranks[1]
     if not flat and name != "vecdot" and (ranks[1] > 1 or (name == "vdot" and ranks[0] > 1)):
         raise KernelError(
-            f"np.{name} of arrays of {ranks[0]} and {ranks[1]} dimensions\n  products of vectors, and of a matrix "
-            "with a vector behind it, are recorded; for matrices call NumPy"
+            f"np.{name} of arrays of {ranks[0]} and {ranks[1]} dimensions\n  products of vectors, and of "
+            "a matrix with a vector behind it, are recorded; for matrices call NumPy"
         )
     found = typing.concrete(typing.promote([x.dtype for x, _ in sides]))
     wide = "f32" if found in ("bf16", "f16") else found
