@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from tests.guard import Guarded
 
 RNG = np.random.default_rng(8)
 LAYOUTS = ("{1,0:T(8,128)(2,1)}", "{0,1:T(8,128)}", "{1,0:T(32,32)(16,16)}", "{0,1}")
@@ -97,3 +98,19 @@ def test_narrow_elements() -> None:
 def test_what_is_refused(keywords: Any, error: Any, match: str) -> None:
     with pytest.raises(error, match=match):
         tj.elementwise(lambda a: a + 1)(np.zeros(SMALL), **keywords)
+
+
+@pytest.mark.parametrize("at_end", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_nothing_beside_the_arrays_is_touched(layout: str, at_end: bool) -> None:
+    x = RNG.random(LARGE, np.float32)
+    packed = tj.pack(x * 2, layout)
+    source, target = Guarded(x.nbytes), Guarded(packed.nbytes)
+    plain = source.place(x.nbytes, at_end=at_end).view(np.float32).reshape(LARGE)
+    plain[...] = x
+    out = tj.TiledArray(target.place(packed.nbytes, at_end=at_end).view(np.float32), packed.spec)
+    tj.elementwise(lambda a: a * 2)(plain, out=out)
+    assert out.buffer.tobytes() == packed.buffer.tobytes()
+    assert target.untouched()
+    tj.elementwise(lambda a: a * 2)(plain, out=out, where=x > 0.5)
+    assert np.array_equal(out.numpy(), x * 2)

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
+from tests.guard import Guarded
 
 RNG = np.random.default_rng(11)
 SUMS = {
@@ -209,3 +210,15 @@ def test_what_is_refused(name: str) -> None:
 def test_a_mask_is_none_of_a_reduction() -> None:
     with pytest.raises(tj.KernelError, match=r"np\.where"):
         tj.elementwise(np.sum)(X, where=X > 0)
+
+
+@pytest.mark.parametrize("at_end", [True, False])
+@pytest.mark.parametrize("shape", [(3, 5), (40, 67), (35, 33)])
+def test_nothing_beside_the_array_is_read(shape: Any, at_end: bool) -> None:
+    size = int(np.prod(shape)) * 4
+    x = Guarded(size).place(size, at_end=at_end).view(np.float32).reshape(shape)
+    x[...] = RNG.random(shape)
+    for view in (x, x.T, x[:, ::-1], x[::2, 1:]):
+        for axis in (None, 0, 1):
+            assert np.allclose(SUMS["sum"][axis](view), view.sum(axis=axis), rtol=1e-5)
+            assert np.array_equal(SUMS["max"][axis](view), view.max(axis=axis))

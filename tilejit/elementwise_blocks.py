@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -127,6 +128,17 @@ def _side(spec: Spec, cut: _Cut, *, reads: bool) -> _Side:
     return _Side(steps, copies, cut)
 
 
+_kept = threading.local()
+
+
+def _buffer(number: int, size_bytes: int) -> Array:
+    """One of this thread's buffers; it is kept, since fresh memory costs a fault for each page."""
+    buffers: dict[int, Array] = _kept.__dict__.setdefault("buffers", {})
+    if number not in buffers or buffers[number].nbytes < size_bytes:
+        buffers[number] = empty((size_bytes,), np.uint8)
+    return buffers[number]
+
+
 class BlockPlan:
     """An expression over operands of certain shapes, strides and layouts, some of the results tiled.
 
@@ -167,6 +179,12 @@ class BlockPlan:
         for last in cut.ends():
             self._kernels[last] = self._bound(operands, cut.box(last)[1], make)
         self._tables: dict[Dims, CallTable] = {}
+        places = [_place(n, cut.counts) for n in range(prod(cut.counts))]
+        self._places = np.array(places, np.int64).reshape(len(places), -1)
+        sorts: dict[Ends, list[int]] = {last: [] for last in self._kernels}
+        for n, place in enumerate(places):
+            sorts[cut.last(place)].append(n)
+        self._sorts = {last: np.array(each, np.int64) for last, each in sorts.items()}
 
     def _bound(self, operands: Sequence[Operand], extents: Dims, make: MakeProgram) -> BoundKernel:
         """The kernel of one sort of block, its operands by their shapes and strides."""
@@ -196,7 +214,7 @@ class BlockPlan:
         first, last = count * part // parts, count * (part + 1) // parts
         if first == last:
             return
-        buffers = {k: empty((self._buffer_bytes(k),), np.uint8) for k in self._tiled}
+        buffers = {k: _buffer(n, self._buffer_bytes(k)) for n, k in enumerate(self._tiled)}
         at = [address_of(x) if isinstance(x, TiledArray) else address(x) for x in operands]
         at += [address(x) for x in buffers.values()]
         calls, call_rows, held = self._table(at).rows(tuple(at), 2 * first, 2 * last)
@@ -204,35 +222,30 @@ class BlockPlan:
         origin = int(starts[2 * first])
         kept: list[object] = [held, buffers, operands]
         compute: list[tuple[Any, int, int, int]] = [(None, 0, 0, 0)] * (last - first)
-        for sort, kernel in self._kernels.items():
-            which = [n for n in range(first, last) if self.cut.last(_place(n, self.cut.counts)) == sort]
-            if not which:
-                continue
+        for sort, numbered in self._sorts.items():
+            which = numbered[(numbered >= first) & (numbered < last)]
+            kernel = self._kernels[sort]
             tables = kernel.tables(self._addresses(which, at, numbers))
             kept.append(tables)
-            trips = kernel.trips
+            trips, address_of_row = kernel.trips, tables.ctypes.data
             assert trips is not None
-            for row, n in enumerate(which):
-                compute[n - first] = (
-                    kernel.call,
-                    tables.ctypes.data + row * tables.strides[0],
-                    trips.start,
-                    trips.stop,
-                )
-        rows = calls.ctypes.data
-        for n in range(first, last):
-            begin, middle, end = (int(x) - origin for x in starts[2 * n : 2 * n + 3])
+            for n in which.tolist():
+                compute[n - first] = kernel.call, address_of_row, trips.start, trips.stop
+                address_of_row += tables.strides[0]
+        rows, ends = calls.ctypes.data, (starts[2 * first :] - origin).tolist()
+        for n, (call, table, start, stop) in enumerate(compute):
+            begin, middle, end = ends[2 * n : 2 * n + 3]
             if begin < middle:
                 call_rows(0, 0, rows, begin, middle)
-            call, table, start, stop = compute[n - first]
             call(0, 0, table, start, stop)
             if middle < end:
                 call_rows(0, 0, rows, middle, end)
 
-    def _addresses(self, which: list[int], at: list[int], numbers: tuple[int, ...]) -> NDArray[np.int64]:
+    def _addresses(
+        self, which: NDArray[np.int64], at: list[int], numbers: tuple[int, ...]
+    ) -> NDArray[np.int64]:
         """For each of these blocks the address of every operand, then the numbers."""
-        places = np.array([_place(n, self.cut.counts) for n in which], np.int64).reshape(len(which), -1)
-        starts = places * np.array(self.cut.extents, np.int64)
+        starts = self._places[which] * np.array(self.cut.extents, np.int64)
         out = np.empty((len(which), len(self.names) + len(numbers)), np.int64)
         for k in range(len(self.names)):
             if k in self._strides:

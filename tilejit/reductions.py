@@ -87,7 +87,7 @@ class Plan:
         self.program: LoopProgram | None = None
         for stage in stages:
             _check_pair(stage, arrays)
-            if stage.how in ("min", "max") and not self.count and 0 not in self._kept:
+            if stage.how in ("min", "max") and not self.count:
                 raise LayoutError(
                     f"zero-size array to reduction operation {stage.how}imum which has no identity\n"
                     "  there has to be one element at least"
