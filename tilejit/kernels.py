@@ -227,8 +227,8 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     parallel               None: loops in `tilejit.parallel` on threads where arrays are large; a number: so
                            many threads; True: as if the outermost loop were annotated; False: one thread
     fastmath               sums may be reordered: as vectorize_reductions
-    tune                   where the size is "auto", the first call with such arguments measures a few on copies
-                           of the arrays and keeps the fastest, in the store, too
+    tune                   where the size is "auto", the first call with such arguments measures a few sizes
+                           on copies of the arrays and keeps the fastest, in the store, too
 
     Negative subscripts are outside of an array, not behind its end, and both sides of `x if c else y` are
     read. Arrays that share memory run element by element in the order of the loops, unless they are one and
