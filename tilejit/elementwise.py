@@ -344,10 +344,10 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
 
     Sums run in lanes and blocks: whatever their length, the error is at most 64 halves of a unit in the last
     place of the sum of all magnitudes (along contiguous elements np.sum's own bound is 35 for ten million of
-    them, ours 32; elsewhere np.sum's grows with their number, ours does not). f32 goes on in f64 from block to
-    block, f64 is compensated, halves are f32 until they are done. Several threads cut blocks elsewhere; with
-    vectorize_reductions=False a block is added up one by one. Functions such as exp are within 4 units in
-    the last place.
+    them, ours 32; elsewhere np.sum's grows with their number, ours does not). f32 goes on in f64 from block
+    to block, f64 is compensated, halves are f32 until they are done. Several threads cut blocks elsewhere;
+    with vectorize_reductions=False a block is added up one by one. Functions such as exp are within 4 units
+    in the last place.
 
     TiledArrays of one layout are computed slot by slot, padding too, and give that layout. With an `out` of
     another, or a `layout` for new TiledArrays (whatever `as_layout` reads), the result is computed and packed
