@@ -69,6 +69,15 @@ def test_threads_and_reductions(threads: Any) -> None:
     assert np.isclose(tj.elementwise(np.sum)(tj.pack(x, LAYOUTS[0], padding=9)), x.sum())
 
 
+def test_reductions_along_dimensions_of_a_tiled_array() -> None:
+    """Not of its slots: those have one dimension, and padding."""
+    x = RNG.random(SMALL, np.float32)
+    t = tj.pack(x, LAYOUTS[1], padding=9)
+    assert np.allclose(tj.elementwise(lambda a: a.sum(axis=1))(t), x.sum(axis=1))
+    got = tj.elementwise(lambda a: a - a.max(axis=0, keepdims=True))(t)
+    assert np.array_equal(got, x - x.max(axis=0, keepdims=True))
+
+
 def test_one_layout_and_several_results() -> None:
     x = tj.pack(RNG.random(SMALL, np.float32), LAYOUTS[1])
     up, down = tj.elementwise(lambda a: (a + 1, a - 1))(x)

@@ -135,6 +135,15 @@ def test_each_result_has_its_own_shape() -> None:
     assert np.isclose(three, X[0].sum())
 
 
+def test_a_number_first_and_an_array_then() -> None:
+    """Of an array without dimensions a sum is the element; what is known of it holds for no other."""
+    function = tj.elementwise(lambda a, b: a * b.sum())
+    out = np.empty(1, np.float32)
+    function(np.ones(1, np.float32), np.array(2, np.float32), out=out)
+    v = np.arange(4, dtype=np.float32)
+    assert np.array_equal(function(v, v, out=np.empty_like(v)), v * 6)
+
+
 def test_products_of_vectors() -> None:
     v, w, whole = X[0], X[1], (X * 100).astype(np.int8)
     for function in (np.dot, np.vdot, lambda a, b: a @ b, lambda a, b: a.dot(b)):

@@ -284,7 +284,7 @@ class Elementwise:
         self.last = program
         program(*operands, *numbers_of(given))
         plain = recorded.simple and mask is None and not scalars and not recorded.several
-        plain = plain and len(ins) == len(given)
+        plain = plain and len(ins) == len(given) and all(x.ndim for x in given)
         if plain and all(x.ndim == 1 and x.flags.c_contiguous for x in operands):
             self._flat_programs[outs[0].dtype, *(x.dtype for x in given)] = program
 

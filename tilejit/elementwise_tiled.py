@@ -77,7 +77,7 @@ def _slot_by_slot(e: Elementwise, args: tuple[Any, ...], out: Any) -> Any:
     if spec.packed or any(x.spec != spec for x in arrays):
         return None
     slots = [x if is_number(x) else x.buffer for x in args]
-    recorded = e.record(slots)
+    recorded = e.record([_stand_in(x) for x in args])
     if (
         not recorded.simple
         or set(recorded.dtypes) != {spec.dtype}
