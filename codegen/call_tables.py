@@ -66,6 +66,16 @@ class CallTable:
 
     def run(self, addresses: tuple[int, ...], first: int, last: int) -> None:
         """Make the calls of groups [first, last); offsets count from `addresses`, which are bytes'."""
+        table, call, _held = self.rows(addresses, first, last)
+        call(0, 0, table.ctypes.data, 0, len(table))
+
+    def rows(
+        self, addresses: tuple[int, ...], first: int, last: int
+    ) -> tuple[Numbers, Callable[[int, int, int, int, int], None], object]:
+        """The table of groups [first, last), what makes the calls of rows of it, and what to hold meanwhile.
+
+        call(0, 0, table.ctypes.data, begin, end)    on the thread that asked: it has its buffers in it
+        """
         rows = slice(int(self.starts[first]), int(self.starts[last]))
         which, places = self.which[rows], self.places[rows]
         buffer = scratch(max((call.scratch_bytes for _, call in self.calls), default=0))
@@ -91,7 +101,7 @@ class CallTable:
         for side in (0, 1):
             address = at[places[:, 2 * side]] + places[:, 2 * side + 1]
             table[:, 1 + side] = address * of_call[:, 4 + side] + of_call[:, 6 + side]
-        native(_NAME, _SOURCE)(0, 0, table.ctypes.data, 0, len(table))
+        return table, native(_NAME, _SOURCE), (buffer, sizes)
 
 
 def _with_scratch(call: Call, address: int) -> Numbers:

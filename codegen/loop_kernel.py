@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codegen.cpu import cpu_level
 from codegen.direct_entries import NO_SIDE, RESULT, DirectCall
@@ -167,6 +168,19 @@ class BoundKernel:
         """Those of the numbers that come back; None for those that are converted first."""
         kinds = [_RESULTS.get(dtype) for dtype in self._results]
         return tuple(np.dtype(kind) if kind else None for kind in kinds)
+
+    @property
+    def call(self) -> Callable[..., None]:
+        """The native function: call(0, 0, the address of a table, begin, end)."""
+        function: Callable[..., None] = self._calls[False]
+        return function
+
+    def tables(self, given: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Tables of arguments for many calls, a row each; a row of `given` is what `run` is given."""
+        rows = np.tile(np.array(self._table, np.int64), (len(given), 1))
+        for slot, which in self._slots:
+            rows[:, slot] = given[:, which]
+        return rows
 
     def _part(self, call: Callable[..., None], table: Any, _: object, k: int, parts: int) -> None:
         assert self.trips is not None

@@ -127,7 +127,6 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], type[Exception], s
     "nothing": (lambda a: None, (X,), tj.KernelError, "NoneType"),
     "a part": (lambda a: a[0], (X,), tj.KernelError, "one element"),
     "an array from outside": (lambda a: a + X, (X,), tj.KernelError, "argument of the function"),
-    "both kinds": (lambda a: (a, np.sum(a)), (X,), tj.KernelError, "two"),
 }
 
 

@@ -332,7 +332,7 @@ def _pack_through_numpy(array: Array, target: TiledArray, fill: bytes | None, th
     """Convert piece by piece with NumPy, each piece written to its place; memory stays flat."""
     spec = target.spec
     if fill is not None:
-        pad = _padding_program(spec, fill, threads)
+        pad = padding_program(spec, fill, threads)
         pad.run(0, address_of(target), threads, alive=target)
     for box in _pieces(array.shape, max(1, CHUNK_BYTES // max(array.itemsize, 1))):
         piece = array[box]
@@ -343,7 +343,7 @@ def _pack_through_numpy(array: Array, target: TiledArray, fill: bytes | None, th
 
 
 @lru_cache(maxsize=64)
-def _padding_program(spec: Spec, fill: bytes, threads: int) -> CopyProgram:
+def padding_program(spec: Spec, fill: bytes, threads: int) -> CopyProgram:
     """Only the padding: a copy of the elements of nothing."""
     dst, element = access_map(spec), buffer_element(spec)
     return compiled(dst, dst, element, element, padding=fill, threads=threads, apart=True).pads_only()

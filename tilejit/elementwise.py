@@ -3,36 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import update_wrapper
-from math import prod
+from dataclasses import dataclass, replace
+from functools import partial, update_wrapper
 from typing import Any
 
 import numpy as np
 
 from codegen.direct_calls import Direct
 from codegen.errors import KernelError, LayoutError
-from codegen.loops.ir import ScalarArg
+from codegen.loops.ir import Function, ScalarArg
 from codegen.loops.typing import dtype_name
-from tilejit.convert import pack
 from tilejit.direct_loops import elementwise_entry
+from tilejit.elementwise_blocks import BlockPlan
 from tilejit.elementwise_loops import Lowering, coalesced
-from tilejit.loop_program import LoopOptions, LoopProgram
+from tilejit.elementwise_tiled import compute_tiled
+from tilejit.loop_program import MOST_BOUND, LoopOptions, LoopProgram
+from tilejit.loop_tuning import tuned
 from tilejit.memory import Array, address, empty
-from tilejit.strided import order_of, share_memory
+from tilejit.reductions import Arrays, Plan, form_of, group_of, reduce_all
+from tilejit.strided import share_memory
 from tilejit.tiled_array import TiledArray
+from tilejit.traced import Stage
 
 MOST_ARRAYS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class _Recorded:
-    """What a function made of its arguments, for their dtypes: expressions of `elements`, or reductions."""
+class Recorded:
+    """What a function made of its arguments, for their dtypes and ranks.
+
+    names    the arrays that each output is made of
+    stages   the reductions, in their order
+    bare     for each output the reduction that it is, "" where it is an expression
+    simple   whether there are no reductions, and every output is made of all arrays
+    """
 
     outputs: tuple[Any, ...]
     dtypes: tuple[np.dtype[Any], ...]
     several: bool
-    reduces: tuple[str, ...]
+    names: tuple[frozenset[str], ...]
+    stages: tuple[Stage, ...]
+    bare: tuple[str, ...]
+    simple: bool
 
 
 class Elementwise(Direct):
@@ -43,41 +55,56 @@ class Elementwise(Direct):
 
     def __init__(self, python: Callable[..., Any], options: LoopOptions) -> None:
         self.python, self.options = python, options
-        self._recorded: dict[tuple[Any, ...], _Recorded] = {}
-        self._programs: dict[tuple[Any, ...], LoopProgram] = {}
+        self._recorded: dict[tuple[Any, ...], Recorded] = {}
+        self.programs: dict[tuple[Any, ...], LoopProgram] = {}
+        self._plans: dict[tuple[Any, ...], Plan] = {}
+        self.block_plans: dict[tuple[Any, ...], BlockPlan | None] = {}
         self._flat_programs: dict[tuple[np.dtype[Any], ...], LoopProgram] = {}
-        self._last: LoopProgram | None = None
+        self.last: LoopProgram | None = None
         update_wrapper(self, python)
 
-    def __call__(self, *args: Any, out: Any = None, where: Any = True) -> Any:
+    def __call__(self, *args: Any, out: Any = None, where: Any = True, layout: Any = None) -> Any:
         """Compute; see `tilejit.elementwise`."""
-        program = self._flat_program(args, out) if where is True and type(out) is np.ndarray else None
+        flat = where is True and type(out) is np.ndarray and layout is None
+        program = self._flat_program(args, out) if flat else None
         if program is not None:
-            operands = [*[x.reshape(-1) for x in args], out.reshape(-1)]
-            self._call(program, operands, args, out)
+            self._call(program, [*[x.reshape(-1) for x in args], out.reshape(-1)], args, out)
             return out
-        if any(isinstance(x, TiledArray) for x in (*args, out)):
-            return self._on_tiled(args, out, where)
-        given = [x if isinstance(x, np.ndarray) or _is_number(x) else np.asarray(x) for x in args]
+        places = out if isinstance(out, tuple) else (out,)
+        if layout is not None or any(isinstance(x, TiledArray) for x in (*args, *places, where)):
+            return compute_tiled(self, args, out, where, layout)
+        given = [x if isinstance(x, np.ndarray) or is_number(x) else np.asarray(x) for x in args]
         arrays = [x for x in given if isinstance(x, np.ndarray)]
         if not arrays:
             raise TypeError("no argument is an array; elementwise computes over arrays")
-        recorded = self._record(given)
+        recorded = self.record(given)
         mask = None if where is True else np.asarray(where)
         if mask is not None and mask.dtype != np.bool_:
             raise TypeError(f"where is an array of bool, not of {mask.dtype}")
-        if mask is not None and recorded.reduces:
-            raise KernelError(
-                "where= with a sum of everything\n  write np.where(mask, x, 0) in the expression"
-            )
-        shape = _broadcast([*arrays, *([mask] if mask is not None else [])])
-        if recorded.reduces:
-            if out is not None:
-                raise KernelError("sums of everything are returned; they take no out=")
-            return self._reduced(recorded, given, shape)
-        outs = self._outputs(recorded, out, shape, mask)
+        if not recorded.simple:
+            return self._in_stages(recorded, given, out, mask)
+        shape = broadcast_shape([*arrays, *([mask] if mask is not None else [])])
+        outs = self._outputs(recorded.dtypes, out, [shape] * len(recorded.dtypes), mask)
         self._run(recorded, given, outs, mask, shape, fresh=out is None)
         return tuple(outs) if recorded.several else outs[0]
+
+    _in_python = __call__
+
+    def _call(
+        self,
+        program: LoopProgram,
+        operands: list[Any],
+        given: Sequence[Any],
+        out: Array | None = None,
+        *,
+        fresh: bool = False,
+    ) -> None:
+        """One call; machine code answers the next ones like it, where `given` and `out` are all there is."""
+        self.last, bound = program, program.bound(operands)
+        self._answered_in_python()
+        bound.run(operands)
+        if bound.is_due:
+            self._answer_directly(elementwise_entry(bound, operands, given, out, fresh=fresh))
 
     def _flat_program(self, args: tuple[Any, ...], out: Array) -> LoopProgram | None:
         """What a call has shown to be right for arrays of these dtypes, alike, in C order, and apart or
@@ -95,62 +122,154 @@ class Elementwise(Direct):
             dtypes.append(x.dtype)
         return self._flat_programs.get(tuple(dtypes))
 
-    def _record(self, given: list[Any]) -> _Recorded:
-        key = tuple(x.dtype if isinstance(x, np.ndarray) else _constant(x) for x in given)
+    def record(self, given: Sequence[Any]) -> Recorded:
+        """What the function does with arguments of such dtypes and ranks."""
+        key = tuple((x.dtype, x.ndim) if isinstance(x, np.ndarray) else _constant(x) for x in given)
         found = self._recorded.get(key)
         if found is None:
             found = self._recorded[key] = self._trace(given)
         return found
 
-    def _trace(self, given: list[Any]) -> _Recorded:
+    def _trace(self, given: Sequence[Any]) -> Recorded:
         """Call the function once with stand-ins for elements."""
         from codegen.frontend.operands import Operand
         from codegen.loops import typing
         from codegen.loops.ir import Local
-        from tilejit.traced import Reduced, Traced, operand_of
+        from tilejit.traced import Recording, Traced, operand_of
 
+        arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+        recording = Recording({name: x.ndim for name, x in arrays.items()})
         stand_ins: list[Any] = []
         for k, x in enumerate(given):
             if isinstance(x, np.ndarray):
                 name = typing.dtype_name(x.dtype)
-                stand_ins.append(Traced(Operand(name, Local(_array(k), name))))
+                own = frozenset({array_name(k)})
+                stand_ins.append(Traced(Operand(name, Local(array_name(k), name)), own, recording))
             elif isinstance(x, float | np.floating):
-                scalar = typing.argument(_array(k), x)
-                stand_ins.append(
-                    Traced(Operand(scalar.dtype, Local(scalar.name, typing.concrete(scalar.dtype))))
-                )
+                scalar = typing.argument(array_name(k), x)
+                local = Local(scalar.name, typing.concrete(scalar.dtype))
+                stand_ins.append(Traced(Operand(scalar.dtype, local), frozenset(), recording))
             else:
                 stand_ins.append(x)
         made = self.python(*stand_ins)
         several = isinstance(made, tuple)
-        outputs, dtypes, reduces = [], [], []
-        for each in made if several else (made,):
-            if isinstance(each, Reduced):
-                reduces.append(each.name)
-                operand = each.operand
-            else:
-                operand = operand_of(each)
-            outputs.append(operand)
-            dtypes.append(typing.numpy_dtype(typing.concrete(operand.dtype)))
+        results = made if several else (made,)
+        outputs = tuple(operand_of(each) for each in results)
         if not outputs:
             raise KernelError(f"{self.python.__name__} returns nothing")
-        if reduces and len(reduces) < len(outputs):
-            raise KernelError(
-                "sums of everything beside results for each element\n  make two functions of it"
+        dtypes = tuple(typing.numpy_dtype(typing.concrete(x.dtype)) for x in outputs)
+        names = tuple(x.names if isinstance(x, Traced) else frozenset() for x in results)
+        known = {stage.name for stage in recording.stages}
+        values = [x.value for x in outputs]
+        bare = tuple(x.name if isinstance(x, Local) and x.name in known else "" for x in values)
+        wanted = _wanted(recording.stages, names)
+        simple = not wanted and all(n <= frozenset() or n == arrays.keys() for n in names)
+        return Recorded(outputs, dtypes, several, names, wanted, bare, simple)
+
+    def _in_stages(self, recorded: Recorded, given: list[Any], out: Any, mask: Array | None) -> Any:
+        """Reductions first, then what is computed of them and of elements: a kernel for each shape."""
+        arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+        everything, numbers = frozenset(arrays), numbers_of(given)
+        if mask is not None and any(recorded.bare):
+            raise KernelError("where= with a reduction\n  write np.where(mask, x, 0) in the expression")
+        plan_of = partial(self.plan, recorded, scalars_of(given))
+        found = reduce_all(recorded.stages, arrays, numbers, plan_of)
+        self._answered_in_python()
+        if out is None and all(recorded.bare):
+            if not recorded.several:
+                self._answer_reduction(recorded, given, numbers, plan_of)
+            results = tuple([found[bare] for bare in recorded.bare])
+            return results if recorded.several else results[0]
+        masks = [] if mask is None else [mask]
+        shapes = [
+            np.shape(found[bare])
+            if bare
+            else broadcast_shape([*(arrays[n] for n in names or everything), *masks])
+            for bare, names in zip(recorded.bare, recorded.names, strict=True)
+        ]
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for k, bare in enumerate(recorded.bare):
+            if not bare:
+                groups.setdefault(shapes[k], []).append(k)
+        outs = self._outputs(recorded.dtypes, out, shapes, mask)
+        direct = out is None or (len(groups) == 1 and not any(recorded.bare))
+        own = outs if direct else self._outputs(recorded.dtypes, None, shapes, mask)
+        if not direct and mask is not None:
+            for to, held in zip(own, outs, strict=True):
+                np.copyto(to, held, casting="unsafe")
+        for shape, which in groups.items():
+            self._run(recorded, given, [own[k] for k in which], mask, shape, arrays, tuple(which))
+        made: list[Any] = []
+        for k, bare in enumerate(recorded.bare):
+            value = found[bare] if bare else own[k]
+            if out is not None and value is not outs[k]:
+                np.copyto(outs[k], value, casting="same_kind")
+            single = isinstance(value, np.ndarray) and not value.ndim
+            made.append(outs[k] if out is not None else value[()] if single else value)
+        return tuple(made) if recorded.several else made[0]
+
+    def _answer_reduction(
+        self, recorded: Recorded, given: list[Any], numbers: list[Any], plan_of: Callable[..., Plan]
+    ) -> None:
+        """Let machine code answer the next calls like this one, where a kernel gives the result as it is."""
+        arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+        (first, *more) = recorded.stages
+        if more or first.names != arrays.keys():
+            return
+        bound = plan_of(recorded.stages, arrays).only_call
+        if bound is not None and bound.is_due:
+            self._answer_directly(
+                elementwise_entry(bound, [*arrays.values(), *numbers], given, None, fresh=False)
             )
-        return _Recorded(tuple(outputs), tuple(dtypes), several, tuple(reduces))
+
+    def plan(
+        self, recorded: Recorded, scalars: list[ScalarArg], stages: Sequence[Stage], arrays: Arrays
+    ) -> Plan:
+        """The plan of the first of these reductions, for arrays of such shapes and strides."""
+        forms = tuple((x.shape, x.strides) for x in arrays.values())
+        key = id(recorded), stages[0].name, forms
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = Plan(group_of(stages, arrays), arrays, scalars, self.options, self._reduction)
+            if len(self._plans) >= MOST_BOUND:
+                self._plans.clear()
+            self._plans[key] = plan
+        self.last = plan.program or self.last
+        return plan
+
+    def _reduction(
+        self, key: tuple[Any, ...], function: Callable[[str], Function], sizes: str
+    ) -> LoopProgram:
+        """The program of a reduction, made once."""
+        program = self.programs.get(key)
+        if program is None:
+            wish = self.options.virtual_vector_size
+            own = sizes if wish == "auto" or (isinstance(wish, tuple) and len(wish) > 1) else wish
+            options = replace(self.options, virtual_vector_size=own, fastest_varying=None)
+            program = self.programs[key] = LoopProgram(function(self.name), options)
+        self.last = program
+        return program
 
     def _outputs(
-        self, recorded: _Recorded, out: Any, shape: tuple[int, ...], mask: Array | None
+        self,
+        wanted: Sequence[np.dtype[Any]],
+        out: Any,
+        shapes: Sequence[tuple[int, ...]],
+        mask: Array | None,
     ) -> list[Array]:
-        wanted = recorded.dtypes
+        """The arrays of `out`, checked, or fresh ones.
+
+        Raises:
+            LayoutError: their number or a shape differs, two share memory, or one is read-only.
+            TypeError: one is no array, or of a dtype that the result does not become.
+        """
         if out is None:
             make = empty if mask is None else np.zeros
-            return [make(shape, dtype) for dtype in wanted]
+            return [make(shape, dtype) for shape, dtype in zip(shapes, wanted, strict=True)]
         outs = list(out) if isinstance(out, tuple) else [out]
         if len(outs) != len(wanted):
             raise LayoutError(f"out has {len(outs)} arrays for {len(wanted)} results")
-        for each, dtype in zip(outs, wanted, strict=True):
+        for each, dtype, shape in zip(outs, wanted, shapes, strict=True):
             if not isinstance(each, np.ndarray):
                 raise TypeError(f"out is an array, not {type(each).__name__}")
             if each.shape != shape:
@@ -159,112 +278,61 @@ class Elementwise(Direct):
                 raise TypeError(f"the result is {dtype}, which does not become {each.dtype} by 'same_kind'")
             if not each.flags.writeable:
                 raise LayoutError("out is read-only\n  give an array of your own")
+        if any(share_memory(a, b) for k, a in enumerate(outs) for b in outs[:k]):
+            raise LayoutError("two arrays of out share memory")
         return outs
 
     def _run(
         self,
-        recorded: _Recorded,
+        recorded: Recorded,
         given: list[Any],
         outs: list[Array],
         mask: Array | None,
         shape: tuple[int, ...],
+        arrays: Arrays | None = None,
+        which: tuple[int, ...] = (),
         *,
-        fresh: bool,
+        fresh: bool = False,
     ) -> None:
-        if any(share_memory(a, b) for k, a in enumerate(outs) for b in outs[:k]):
-            raise LayoutError("two arrays of out share memory")
+        """Compute outputs of one shape, all or those of these numbers; `arrays` has reductions too."""
         if 0 in shape:
             return
-        ins = {_array(k): _apart(x, outs) for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+        if arrays is None:
+            ins = {array_name(k): _apart(x, outs) for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+        else:
+            used = frozenset[str]().union(*(recorded.names[k] for k in which))
+            ins = {name: _apart(x, outs) for name, x in arrays.items() if name in used}
         if mask is not None:
             ins["where"] = _apart(mask, outs)
         targets = [f"out{k}" for k in range(len(outs))]
         operands = coalesced(list(ins.values()), outs, shape)
-        scalars = _scalars(given)
-        key = id(recorded), mask is not None, tuple(map(_form, operands))
-        program = self._programs.get(key)
+        scalars = scalars_of(given)
+        key = id(recorded), which, mask is not None, tuple(map(form_of, operands))
+        program = self.programs.get(key)
         if program is None:
             loops = Lowering([*ins, *targets], operands, scalars)
             function = loops.mapped(
-                self._name, recorded.outputs, targets, "where" if mask is not None else ""
+                self.name,
+                [recorded.outputs[k] for k in which] if which else recorded.outputs,
+                targets,
+                "where" if mask is not None else "",
             )
-            program = self._programs[key] = LoopProgram(function, self.options)
-        only = outs[0] if mask is None and not recorded.several else None
+            options = tuned(function, self.options, [*operands, *numbers_of(given)])
+            program = self.programs[key] = LoopProgram(function, options)
+        only = outs[0] if recorded.simple and mask is None and not recorded.several else None
         self._call(
-            program, [*operands, *_numbers(given)], given if only is not None else [], only, fresh=fresh
+            program, [*operands, *numbers_of(given)], given if only is not None else [], only, fresh=fresh
         )
-        plain = mask is None and not scalars and not recorded.several and len(ins) == len(given)
+        plain = recorded.simple and mask is None and not scalars and not recorded.several
+        plain = plain and len(ins) == len(given) and all(x.ndim for x in given)
         if plain and all(x.ndim == 1 and x.flags.c_contiguous for x in operands):
             self._flat_programs[outs[0].dtype, *(x.dtype for x in given)] = program
 
-    _in_python = __call__
-
-    def _call(
-        self,
-        program: LoopProgram,
-        operands: list[Any],
-        given: Sequence[Any],
-        out: Array | None = None,
-        *,
-        fresh: bool = False,
-    ) -> Any:
-        """One call; machine code answers the next ones like it, where `given` and `out` are all there is."""
-        self._last, bound = program, program.bound(operands)
-        self._answered_in_python()
-        found = bound.run(operands)
-        if bound.is_due:
-            self._answer_directly(elementwise_entry(bound, operands, given, out, fresh=fresh))
-        return found
-
-    def _reduced(self, recorded: _Recorded, given: list[Any], shape: tuple[int, ...]) -> Any:
-        count = prod(shape)
-        if not count and not {"min", "max"}.isdisjoint(recorded.reduces):
-            raise KernelError("the least or largest of no elements\n  there has to be one")
-        found: tuple[Any, ...] = tuple(dtype.type(0) for dtype in recorded.dtypes)
-        if count:
-            ins = {_array(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
-            operands = coalesced(list(ins.values()), [], shape)
-            key = id(recorded), tuple(map(_form, operands))
-            program = self._programs.get(key)
-            if program is None:
-                loops = Lowering(list(ins), operands, _scalars(given))
-                function = loops.reduced(self._name, recorded.outputs, recorded.reduces)
-                program = self._programs[key] = LoopProgram(function, self.options)
-            simple = not recorded.several and recorded.reduces != ("mean",)
-            value = self._call(program, [*operands, *_numbers(given)], given if simple else [])
-            found = value if isinstance(value, tuple) else (value,)
-        with np.errstate(all="ignore"):
-            results = tuple(
-                np.divide(x, count) if name == "mean" else x
-                for x, name in zip(found, recorded.reduces, strict=True)
-            )
-        return results if recorded.several else results[0]
-
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
+        """What its kernels are called."""
         name = self.python.__name__
         return name if name.isidentifier() else "expression"
-
-    def _on_tiled(self, args: tuple[Any, ...], out: Any, where: Any) -> Any:
-        """Slot by slot, padding too, where all have one layout; else through plain arrays, and packed."""
-        if where is not True:
-            raise KernelError("where= goes with plain arrays\n  write np.where(mask, x, y) in the expression")
-        arrays = [x for x in (*args, out) if isinstance(x, TiledArray)]
-        spec = arrays[0].spec
-        tiled_or_number = all(isinstance(x, TiledArray) or _is_number(x) for x in args)
-        one_layout = tiled_or_number and all(x.spec == spec for x in arrays) and not spec.packed
-        if one_layout and (out is None or isinstance(out, TiledArray)):
-            slots = [x.buffer if isinstance(x, TiledArray) else x for x in args]
-            recorded = self._record(slots)
-            if not (recorded.reduces or recorded.several) and recorded.dtypes == (spec.dtype,):
-                return TiledArray(self(*slots, out=None if out is None else out.buffer), spec)
-        plain = [x.numpy() if isinstance(x, TiledArray) else x for x in args]
-        if not isinstance(out, TiledArray):
-            return self(*plain, out=out)
-        made = self(*plain)
-        if isinstance(made, tuple):
-            raise LayoutError("several results for one tiled array")
-        return pack(made, out.spec, out=out, padding="keep")
 
     @property
     def source(self) -> str:
@@ -291,9 +359,9 @@ class Elementwise(Direct):
         if answer is not None:
             program: LoopProgram = answer.note
             return program
-        if self._last is None:
+        if self.last is None:
             raise KernelError(f"{self.python.__name__} has not been called yet")
-        return self._last
+        return self.last
 
 
 def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -305,15 +373,34 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     >>> gauss(x, y, out=z)
     >>> tilejit.elementwise(lambda x: np.sum(np.cos(x)))(x)
 
-    The function is called once for each combination of dtypes, with stand-ins for elements: operators,
-    NumPy's functions of elements, np.where and astype are recorded; np.sum, min, max and mean of everything
-    end an expression. Arrays are broadcast, results typed as NumPy 2 types them; several results are a tuple.
-    out: an array, or a tuple of them, which may be arguments too; where: as in NumPy's functions, other
-    elements of a new result are 0. TiledArrays of one layout are computed slot by slot, padding too, and give
-    that layout; of several, or with an `out` of another layout, the result is computed plain and packed.
+    >>> tilejit.elementwise(lambda x: x / np.sum(x, axis=1, keepdims=True))(x)
+    >>> tilejit.elementwise(lambda x: x * 0.5)(x, layout="{1,0:T(8,128)(2,1)}")
 
-    Sums run in lanes: the error of n terms is at most (n / 64 + 8) units in the last place of the sum of all
-    magnitudes. Functions such as exp are within 4 units in the last place. options: those of `kernel`.
+    The function is called once for each combination of dtypes and ranks, with stand-ins for elements:
+    operators, NumPy's functions of elements, np.where and astype are recorded, and np.sum, min, max and mean
+    with axis, keepdims and dtype (methods too), np.dot, vdot and @ of vectors or of a matrix with a vector.
+    Each result has the shape, and the dtype, that NumPy 2 gives it; several are a tuple. out: an array, or a
+    tuple of them, which may be arguments too; where: as in NumPy's functions, other elements of a new result
+    are 0; a result that is itself a reduction takes no where.
+
+    Reductions of one shape along the same axes are one kernel; what is computed of them, and results for each
+    element beside them, is another, which reads the arrays again.
+
+    Sums run in lanes and blocks: whatever their length, the error is at most 64 halves of a unit in the last
+    place of the sum of all magnitudes (along contiguous elements np.sum's own bound is 35 for ten million of
+    them, ours 32; elsewhere np.sum's grows with their number, ours does not). f32 goes on in f64 from block
+    to block, f64 is compensated, halves are f32 until they are done. Several threads cut blocks elsewhere;
+    with vectorize_reductions=False a block is added up one by one. Functions such as exp are within 4 units
+    in the last place.
+
+    TiledArrays of one layout are computed slot by slot, padding too, and give that layout. With an `out` of
+    another, or a `layout` for new TiledArrays (whatever `as_layout` reads), the result is computed and packed
+    block by block through a buffer in cache, tiled arguments and masks are unpacked so: memory is read once
+    and written once. Padding is written as `pack` does, but with `where`, which leaves it. Results below
+    512 KiB, layouts without blocks that repeat themselves and dtypes that kernels do not know go through a
+    whole plain array instead; so do tiled arguments of reductions, and those where no result is tiled.
+
+    options: those of `kernel`; vectorize_reductions is True. tune leaves reductions and blocks as they are.
 
     Raises:
         KernelError: what cannot be recorded; nothing is written.
@@ -332,15 +419,22 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     return decorate if function is None else decorate(function)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether an argument is a number, of Python or of NumPy."""
     return isinstance(value, bool | int | float | np.generic)
 
 
-def _array(k: int) -> str:
+def array_name(k: int) -> str:
+    """What an argument is called in kernels, by its place."""
     return f"x{k}"
 
 
-def _broadcast(arrays: list[Array]) -> tuple[int, ...]:
+def broadcast_shape(arrays: Sequence[Array]) -> tuple[int, ...]:
+    """The shape that arrays have together.
+
+    Raises:
+        LayoutError: they do not broadcast.
+    """
     try:
         return np.broadcast_shapes(*(x.shape for x in arrays))
     except ValueError as error:
@@ -356,9 +450,15 @@ def _apart(x: Array, outs: list[Array]) -> Array:
     return x
 
 
-def _form(x: Array) -> tuple[Any, ...]:
-    """What the kernel hangs on of an operand: dtype, order, and which dimensions it is repeated along."""
-    return x.dtype, x.ndim, order_of(x), tuple(stride != 0 for stride in x.strides)
+def _wanted(stages: Sequence[Stage], outputs: Sequence[frozenset[str]]) -> tuple[Stage, ...]:
+    """The reductions that results hang on."""
+    names = frozenset[str]().union(*outputs)
+    kept: list[Stage] = []
+    for stage in reversed(stages):
+        if stage.name in names:
+            kept.append(stage)
+            names |= stage.names
+    return tuple(reversed(kept))
 
 
 def _constant(value: Any) -> Any:
@@ -366,13 +466,15 @@ def _constant(value: Any) -> Any:
     return type(value) if isinstance(value, float | np.floating) else (type(value), value)
 
 
-def _scalars(given: list[Any]) -> list[ScalarArg]:
+def scalars_of(given: Sequence[Any]) -> list[ScalarArg]:
+    """The floats among the arguments, as arguments of kernels."""
     return [
-        ScalarArg(_array(k), "f64" if isinstance(x, float) else dtype_name(x.dtype))
+        ScalarArg(array_name(k), "f64" if isinstance(x, float) else dtype_name(x.dtype))
         for k, x in enumerate(given)
         if isinstance(x, float | np.floating)
     ]
 
 
-def _numbers(given: list[Any]) -> list[Any]:
+def numbers_of(given: Sequence[Any]) -> list[Any]:
+    """The floats among the arguments."""
     return [x for x in given if isinstance(x, float | np.floating)]

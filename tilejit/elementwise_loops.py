@@ -12,8 +12,6 @@ from codegen.loops import typing
 from codegen.loops.index import Affine, symbol
 from codegen.loops.ir import (
     ArrayArg,
-    Carried,
-    Const,
     For,
     Function,
     Load,
@@ -25,7 +23,6 @@ from codegen.loops.ir import (
 )
 from tilejit.memory import Array
 from tilejit.strided import order_of
-from tilejit.traced import REDUCTIONS
 
 
 def coalesced(ins: Sequence[Array], outs: Sequence[Array], shape: tuple[int, ...]) -> list[Array]:
@@ -36,29 +33,47 @@ def coalesced(ins: Sequence[Array], outs: Sequence[Array], shape: tuple[int, ...
     if all(x.shape == shape and x.flags.c_contiguous for x in (*ins, *outs)):
         return [x.reshape(-1) for x in (*ins, *outs)]
     everything = [*(np.broadcast_to(x, shape) for x in ins), *outs]
-    lead = outs[0] if outs else everything[0]
-    order = sorted(range(len(shape)), key=lambda d: (-abs(lead.strides[d]), d))
-    moved = [x.transpose(order) for x in everything]
+    order = memory_order(outs[0] if outs else everything[0])
+    return fused(everything, [order])[0]
+
+
+def memory_order(lead: Array) -> list[int]:
+    """The dimensions of an array, that of the largest steps first."""
+    return sorted(range(lead.ndim), key=lambda d: (-abs(lead.strides[d]), d))
+
+
+def fused(operands: Sequence[Array], groups: Sequence[Sequence[int]]) -> tuple[list[Array], list[int]]:
+    """Views with the dimensions of the groups one behind the other, and how many are left of each group.
+
+    Neighbours of a group along which all operands walk as along one are made one; those of size 1 go, and
+    where nothing is left one stays.
+    """
     extents: list[int] = []
-    kept: list[list[int]] = [[] for _ in moved]
-    for d, extent in enumerate(shape[d] for d in order):
-        if extent == 1:
-            continue
-        steps = [x.strides[d] for x in moved]
-        if extents and all(k[-1] == step * extent for k, step in zip(kept, steps, strict=True)):
-            extents[-1] *= extent
-            for k, step in zip(kept, steps, strict=True):
-                k[-1] = step
-        else:
-            extents.append(extent)
-            for k, step in zip(kept, steps, strict=True):
-                k.append(step)
+    kept: list[list[int]] = [[] for _ in operands]
+    counts: list[int] = []
+    for group in groups:
+        first = len(extents)
+        for d in group:
+            extent, steps = operands[0].shape[d], [x.strides[d] for x in operands]
+            if extent == 1:
+                continue
+            alike = zip(kept, steps, strict=True)
+            if len(extents) > first and all(k[-1] == step * extent for k, step in alike):
+                extents[-1] *= extent
+                for k, step in zip(kept, steps, strict=True):
+                    k[-1] = step
+            else:
+                extents.append(extent)
+                for k, step in zip(kept, steps, strict=True):
+                    k.append(step)
+        counts.append(len(extents) - first)
     if not extents:
-        extents, kept = [1], [[x.itemsize] for x in moved]
-    return [
+        extents, kept, counts = [1], [[x.itemsize] for x in operands], [*counts[:-1], 1]
+    views = [
         np.lib.stride_tricks.as_strided(x, tuple(extents), tuple(k), writeable=x.flags.writeable)
-        for x, k in zip(moved, kept, strict=True)
+        for x, k in zip(operands, kept, strict=True)
     ]
+    return views, counts
 
 
 class Lowering:
@@ -74,25 +89,30 @@ class Lowering:
         )
         self._scalars = tuple(scalars)
         self._rank = operands[0].ndim
-        self._indices = [f"i{d}" for d in range(self._rank)]
+        self.indices = [f"i{d}" for d in range(self._rank)]
 
-    def _at(self, name: str) -> tuple[Affine, ...]:
+    def at(self, name: str) -> tuple[Affine, ...]:
         """The subscripts of an operand: 0 along dimensions that it is repeated along."""
         strides = self._held[name].strides
-        return tuple(symbol(i) if step else Affine() for i, step in zip(self._indices, strides, strict=True))
+        return tuple(symbol(i) if step else Affine() for i, step in zip(self.indices, strides, strict=True))
 
-    def _load(self, name: str) -> Load:
-        return Load(name, self._at(name), typing.dtype_name(self._held[name].dtype))
+    def dtype(self, name: str) -> str:
+        """What an operand holds."""
+        return typing.dtype_name(self._held[name].dtype)
 
-    def _placed(self, value: Value) -> Value:
+    def load(self, name: str) -> Load:
+        """Its element."""
+        return Load(name, self.at(name), self.dtype(name))
+
+    def placed(self, value: Value) -> Value:
         """The expression with loads for stand-ins."""
         if isinstance(value, Local) and value.name in self._held:
-            return self._load(value.name)
+            return self.load(value.name)
         if isinstance(value, Op):
-            return Op(value.name, tuple(self._placed(x) for x in value.operands), value.dtype)
+            return Op(value.name, tuple(self.placed(x) for x in value.operands), value.dtype)
         return value
 
-    def _extent(self, depth: int) -> Affine:
+    def extent(self, depth: int) -> Affine:
         """The size of a dimension, of an array that walks along it if one does."""
         walking = (n for n, x in self._held.items() if x.strides[depth])
         return symbol(f"{next(walking, self._arrays[0].name)}.shape[{depth}]")
@@ -103,59 +123,15 @@ class Lowering:
             self._store(operand, target, mask) for operand, target in zip(outputs, targets, strict=True)
         )
         for depth in reversed(range(self._rank)):
-            ends = (Affine(),), (self._extent(depth),)
-            body = (For(self._indices[depth], *ends, 1, body, parallel=depth == 0),)
+            ends = (Affine(),), (self.extent(depth),)
+            body = (For(self.indices[depth], *ends, 1, body, parallel=depth == 0),)
         return Function(name, (*self._arrays, *self._scalars), body)
 
     def _store(self, operand: Operand, target: str, mask: str) -> Store:
-        dtype = typing.dtype_name(self._held[target].dtype)
-        value = self._placed(convert(operand, typing.concrete(operand.dtype)))
+        dtype = self.dtype(target)
+        value = self.placed(convert(operand, typing.concrete(operand.dtype)))
         if value.dtype != dtype:
             value = Op("cast", (value,), dtype)
         if mask:
-            value = Op("select", (self._load(mask), value, self._load(target)), dtype)
-        return Store(target, self._at(target), value)
-
-    def reduced(self, name: str, outputs: Sequence[Operand], reductions: Sequence[str]) -> Function:
-        """Each output combined over all elements."""
-        states = [
-            self._state(f"acc{k}", *each) for k, each in enumerate(zip(outputs, reductions, strict=True))
-        ]
-        body: tuple[Any, ...] = ()
-        for depth in reversed(range(self._rank)):
-            inner = depth == self._rank - 1
-            carried = tuple(
-                Carried(local.name, start if depth == 0 else local, update if inner else local, combiner)
-                for local, start, update, combiner in states
-            )
-            body = (For(self._indices[depth], (Affine(),), (self._extent(depth),), 1, body, carried),)
-        results = tuple(local for local, *_ in states)
-        return Function(name, (*self._arrays, *self._scalars), body, results)
-
-    def _state(self, name: str, operand: Operand, reduction: str) -> tuple[Local, Const, Op, str]:
-        """A combination's name, where it begins, how it goes on, and its combiner."""
-        combiner, dtype = REDUCTIONS[reduction], typing.concrete(operand.dtype)
-        if combiner == "add":
-            dtype = summed(dtype)
-        elif dtype == "i1":
-            combiner = {"min": "and", "max": "or"}[combiner]
-        local = Local(name, dtype)
-        value = self._placed(convert(operand, dtype))
-        return local, _start(dtype, combiner), Op(combiner, (local, value), dtype), combiner
-
-
-def summed(dtype: str) -> str:
-    """NumPy sums small integers in 64 bits."""
-    return {"i": "i64", "u": "u64"}.get(dtype[0], dtype)
-
-
-def _start(dtype: str, combiner: str) -> Const:
-    """What leaves everything as it is."""
-    if combiner == "add":
-        return Const(0.0 if typing.is_float(dtype) else 0, dtype)
-    if typing.is_float(dtype):
-        return Const(float("inf") if combiner == "min" else float("-inf"), dtype)
-    if dtype == "i1":
-        return Const(combiner == "and", dtype)
-    info = np.iinfo(typing.numpy_dtype(dtype))
-    return Const(int(info.max if combiner == "min" else info.min), dtype)
+            value = Op("select", (self.load(mask), value, self.load(target)), dtype)
+        return Store(target, self.at(target), value)

@@ -17,6 +17,7 @@ from codegen.lazy import lazy
 from codegen.loops.ir import ArrayArg, ScalarArg
 from tilejit.direct_loops import kernel_entry
 from tilejit.loop_program import MOST_BOUND, BoundCall, LoopOptions, LoopProgram, call_key
+from tilejit.loop_tuning import tuned
 from tilejit.strided import order_of
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")
@@ -122,7 +123,8 @@ class Kernel(Direct):
                 f"{self.python.__name__} takes {len(names)} arguments, and {len(given)} are given"
             )
         arguments = [_argument(name, value) for name, value in zip(names, given, strict=False)]
-        program = LoopProgram(self._source.typed(arguments), self.options)
+        function = self._source.typed(arguments)
+        program = LoopProgram(function, tuned(function, self.options, given))
         self._judge(program)
         return program
 
@@ -214,6 +216,7 @@ def kernel(
     vectorize_at: str = "before_tile",
     parallel: bool | int | None = None,
     fastmath: bool = False,
+    tune: bool = False,
 ) -> Callable[[Callable[..., Any]], Kernel]: ...
 
 
@@ -238,6 +241,8 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
                            many threads; True: as if the outermost loop were annotated; False: one thread
     fastmath               floats in lanes may be multiplied and added in one step, divided by way of
                            reciprocals and reordered, reductions too; NaN and infinity stay what they are
+    tune                   where the size is "auto", the first call with such arguments measures a few sizes
+                           on copies of the arrays and keeps the fastest, in the store, too
 
     Negative subscripts are outside of an array, not behind its end. Both sides of `x if c else y` are read,
     and what stands under an `if` as well, though it stores only where the condition holds. Arrays that share
@@ -266,6 +271,7 @@ def _options(
     vectorize_at: str = "before_tile",
     parallel: bool | int | None = None,
     fastmath: bool = False,
+    tune: bool = False,
 ) -> LoopOptions:
     for name, value, known in (
         ("tail", tail, TAILS),
@@ -278,12 +284,22 @@ def _options(
         parallel = _whole("parallel", parallel)
         if parallel < 1:
             raise KernelError(f"parallel={parallel}: a kernel needs at least one thread")
+    if not isinstance(tune, bool):
+        raise TypeError(f"tune is True or False, not {type(tune).__name__}")
     sizes = _sizes(virtual_vector_size)
     varying = None if fastest_varying is None else _tuple("fastest_varying", fastest_varying, 0)
     if varying is not None and len(varying) != (len(sizes) if isinstance(sizes, tuple) else 1):
         raise KernelError(f"fastest_varying={fastest_varying!r} has not one dimension for each size")
     return LoopOptions(
-        sizes, varying, bool(vectorize_reductions), tail, on_fail, vectorize_at, parallel, bool(fastmath)
+        sizes,
+        varying,
+        bool(vectorize_reductions),
+        tail,
+        on_fail,
+        vectorize_at,
+        parallel,
+        bool(fastmath),
+        tune,
     )
 
 

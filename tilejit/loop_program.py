@@ -48,6 +48,7 @@ class LoopOptions:
     vectorize_at: str = "before_tile"
     parallel: bool | int | None = None
     fastmath: bool = False
+    tune: bool = False
 
     def sizes(self, function: Function) -> tuple[int, ...]:
         """The super-vector's shape: multiples of a register are of its lanes of the widest array."""
@@ -243,7 +244,7 @@ class BoundCall:
         if self._only_arrays:
             at = [address(given[k]) for k, _ in self._missing]
         else:
-            at = [_bits(given[k], dtype) if dtype else address(given[k]) for k, dtype in self._missing]
+            at = [bits_of(given[k], dtype) if dtype else address(given[k]) for k, dtype in self._missing]
         kernel, threads = self._kernel, self._threads
         for (i, _), (j, _), low, high, _ in self._pairs:
             if low < address(given[j]) - address(given[i]) < high:
@@ -373,7 +374,7 @@ def _integer(argument: ScalarArg, value: Any) -> int:
     return number
 
 
-def _bits(value: Any, dtype: str) -> int:
+def bits_of(value: Any, dtype: str) -> int:
     """A float as the entry of a table."""
     if dtype == "f64":
         return int.from_bytes(struct.pack("<d", value), "little", signed=True)

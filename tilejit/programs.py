@@ -6,6 +6,7 @@ from codegen.access import AccessMap
 from codegen.calibrate import machine_thresholds
 from codegen.ir import Element
 from codegen.pipeline import CopyProgram, compile_copy, footprint_bytes
+from codegen.schedule import Thresholds
 from codegen.tune import tuned
 from tilejit.layout.cute_shape import Spec
 from tilejit.tuning import DEFAULT, Tuning
@@ -49,3 +50,15 @@ def compiled(
 def buffer_element(spec: Spec) -> Element:
     """What the shape's buffer holds."""
     return Element(spec.primitive_type, spec.bits)
+
+
+def compiled_in_cache(
+    src: AccessMap, dst: AccessMap, source: Element, target: Element, *, streams: bool, footprint: int
+) -> CopyProgram:
+    """The program of a copy of which one side stays in cache.
+
+    streams      whether the other side is the destination: then it is written past the caches where whole
+    footprint    bytes, of all that is copied bit by bit, are many for this machine
+    """
+    past = streams and footprint >= machine_thresholds(footprint).stream_bytes
+    return compile_copy(src, dst, source, target, thresholds=Thresholds(stream_bytes=0 if past else 1 << 62))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,59 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from codegen.errors import KernelError
 from codegen.frontend.functions import UFUNCS, call_ufunc
-from codegen.frontend.operands import Operand, apply, cast, literal, truth
+from codegen.frontend.operands import Operand, apply, cast, convert, literal, truth
 from codegen.loops import typing
+from codegen.loops.ir import Local
+from tilejit.reduced_axes import Axes, bound_arguments, kept_rank, read_axes
 
 REDUCTIONS = {"sum": "add", "min": "min", "max": "max", "amin": "min", "amax": "max", "mean": "add"}
 """NumPy's names, and what combines two elements."""
 
+PRODUCTS = ("dot", "vdot", "matmul", "inner", "vecdot")
+"""NumPy's names of products of vectors."""
 
-class Reduced:
-    """All elements of an expression combined: name is NumPy's."""
+Names = frozenset[str]
+"""The arrays that an expression is made of."""
 
-    def __init__(self, name: str, operand: Operand) -> None:
-        self.name, self.operand = name, operand
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A reduction that a function makes: of an expression, along some of its dimensions.
+
+    name       of the array that holds it for what comes after
+    how        sum, mean, min, max or dot
+    combiner   what combines two elements, in `dtype`, which is the result's
+    axes       which go, counted from the first
+    pair       of a dot product the arrays on its two sides, whose last dimensions must agree
+    """
+
+    name: str
+    how: str
+    combiner: str
+    operand: Operand
+    names: Names
+    dtype: str
+    axes: Axes
+    keepdims: bool = False
+    pair: tuple[Names, ...] = ()
+
+
+@dataclass
+class Recording:
+    """What a function does while it is called with stand-ins: its reductions, and the rank of each array."""
+
+    ranks: dict[str, int]
+    stages: list[Stage] = field(default_factory=list)
+
+    def rank(self, names: Names) -> int:
+        """The rank of an expression of these arrays."""
+        return max((self.ranks[name] for name in names), default=0)
+
+    def enter(self, stage: Stage) -> Traced:
+        """A reduction; what stands for its result."""
+        self.ranks[stage.name] = kept_rank(self.rank(stage.names), stage.axes, stage.keepdims)
+        self.stages.append(stage)
+        return Traced(Operand(stage.dtype, Local(stage.name, stage.dtype)), frozenset({stage.name}), self)
 
 
 class Traced(NDArrayOperatorsMixin):
@@ -32,8 +74,12 @@ class Traced(NDArrayOperatorsMixin):
 
     __array_priority__ = 1000
 
-    def __init__(self, operand: Operand) -> None:
-        self.operand = operand
+    def __init__(self, operand: Operand, names: Names, recording: Recording) -> None:
+        self.operand, self.names, self.recording = operand, names, recording
+
+    def _made(self, operand: Operand, *parts: Any) -> Traced:
+        names = frozenset().union(*(x.names for x in parts if isinstance(x, Traced)))
+        return Traced(operand, names, self.recording)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         """Record a function of NumPy.
@@ -41,36 +87,42 @@ class Traced(NDArrayOperatorsMixin):
         Raises:
             KernelError: kernels do not know it, or not with these keywords.
         """
+        name = ufunc.__name__
+        if method == "__call__" and name in PRODUCTS and not keywords:
+            return _product(self.recording, name, *inputs)
         if method != "__call__" or keywords or ufunc.nout != 1:
-            raise KernelError(f"np.{ufunc.__name__} of expressions goes without out=, where= and methods")
+            raise KernelError(f"np.{name} of expressions goes without out=, where= and methods")
         operands = tuple(operand_of(x) for x in inputs)
-        op = UFUNCS.get(ufunc.__name__)
+        op = UFUNCS.get(name)
         if op and all(x.dtype in typing.WEAK for x in operands):
-            return Traced(
-                apply(op, *operands)
-            )  # numbers of Python stay such, and take the dtype of what they meet
-        return Traced(call_ufunc(ufunc.__name__, operands))
+            # Numbers of Python stay such, and take the dtype of what they meet.
+            return self._made(apply(op, *operands), *inputs)
+        return self._made(call_ufunc(name, operands), *inputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
         name = function.__name__
         if name == "where" and len(args) == 3 and not keywords:
             condition, then, otherwise = (operand_of(x) for x in args)
             chosen = Operand("i1", truth(condition))
-            return Traced(apply("select", chosen, then, otherwise))
-        if name in REDUCTIONS and len(args) == 1 and not {k for k, v in keywords.items() if v is not None}:
-            return Reduced(
-                "min" if name == "amin" else "max" if name == "amax" else name, operand_of(args[0])
-            )
+            return self._made(apply("select", chosen, then, otherwise), *args)
+        if name in REDUCTIONS:
+            return _reduced(self.recording, name, *bound_arguments(name, args, keywords))
+        if name in PRODUCTS and len(args) == 2 and not keywords:
+            return _product(self.recording, name, *args)
         raise KernelError(
             f"np.{name} cannot be recorded with these arguments\n  there are NumPy's functions of elements, "
-            "np.where, and np.sum, min, max, mean of everything"
+            "np.where, np.sum, min, max, mean, and np.dot, vdot of vectors"
         )
 
     def astype(self, dtype: Any, **keywords: Any) -> Traced:
         """Converted, as arrays are."""
         if keywords:
             raise KernelError("astype of expressions takes a dtype and nothing else")
-        return Traced(cast(self.operand, typing.dtype_name(np.dtype(dtype))))
+        return self._made(cast(self.operand, typing.dtype_name(np.dtype(dtype))), self)
+
+    def dot(self, other: Any) -> Traced:
+        """The sum of the products along the last dimension, as np.dot's."""
+        return _product(self.recording, "dot", self, other)
 
     def __bool__(self) -> bool:
         raise KernelError(
@@ -84,16 +136,16 @@ class Traced(NDArrayOperatorsMixin):
         raise KernelError("an expression is recorded for one element; it has no parts")
 
 
-def _reduction(name: str) -> Callable[[Traced], Reduced]:
-    def reduce(self: Traced) -> Reduced:
-        return Reduced(name, self.operand)
+def _method(name: str) -> Callable[..., Traced]:
+    def reduce(self: Traced, *args: Any, **keywords: Any) -> Traced:
+        return _reduced(self.recording, name, *bound_arguments(name, (self, *args), keywords))
 
-    reduce.__doc__ = f"The {name} of all elements."
+    reduce.__doc__ = f"As np.{name} of it."
     return reduce
 
 
 for _name in ("sum", "min", "max", "mean"):
-    setattr(Traced, _name, _reduction(_name))
+    setattr(Traced, _name, _method(_name))
 
 
 def operand_of(value: Any) -> Operand:
@@ -104,8 +156,85 @@ def operand_of(value: Any) -> Operand:
     """
     if isinstance(value, Traced):
         return value.operand
-    if isinstance(value, Reduced):
-        raise KernelError("a sum of everything is a result; compute with it in a second expression")
     if isinstance(value, np.ndarray) and value.ndim:
         raise KernelError("an array in an expression\n  make it an argument of the function")
     return literal(value[()] if isinstance(value, np.ndarray) else value)
+
+
+def _reduced(recording: Recording, name: str, x: Any, axis: Any, dtype: Any, keepdims: bool) -> Traced:
+    """A sum, mean, least or largest, typed as NumPy types it."""
+    operand, names = operand_of(x), x.names if isinstance(x, Traced) else frozenset()
+    axes, combiner, given = read_axes(axis, recording.rank(names)), REDUCTIONS[name], operand.dtype
+    if dtype is not None:
+        found = typing.dtype_name(np.dtype(dtype))
+    elif combiner != "add":
+        found = typing.concrete(given)
+    else:
+        found = summed(typing.concrete(given), mean=name == "mean")
+    if dtype is not None or typing.is_float(found):
+        operand = cast(operand, found)
+    if not axes:
+        return Traced(cast(operand, found), names, recording)
+    return recording.enter(
+        Stage(
+            f"r{len(recording.stages)}",
+            name.removeprefix("a"),
+            _of_booleans(combiner, found),
+            operand,
+            names,
+            found,
+            axes,
+            keepdims,
+        )
+    )
+
+
+def _of_booleans(combiner: str, dtype: str) -> str:
+    return {"min": "and", "max": "or", "add": "or"}[combiner] if dtype == "i1" else combiner
+
+
+def summed(dtype: str, *, mean: bool = False) -> str:
+    """The dtype of a sum, or of a mean: NumPy sums integers in 64 bits, and takes means of them in f64.
+
+    i8 -> i64    u16 -> u64    i1 -> i64    bf16 -> bf16    the mean of i8 -> f64
+    """
+    if typing.is_float(dtype):
+        return dtype
+    return "f64" if mean else {"i": "i64", "u": "u64"}[dtype[0]]
+
+
+def _product(recording: Recording, name: str, a: Any, b: Any) -> Traced:
+    """The sum of products along the last dimension: of vectors, or of rows with one vector.
+
+    Raises:
+        KernelError: of matrices, which want another order of loops than elements have.
+    """
+    sides = [(operand_of(x), x.names if isinstance(x, Traced) else frozenset()) for x in (a, b)]
+    ranks = [recording.rank(names) for _, names in sides]
+    names = sides[0][1] | sides[1][1]
+    if 0 in ranks:
+        if name in ("matmul", "vecdot"):
+            raise KernelError(f"np.{name} of a number\n  it takes arrays; write * for a product of elements")
+        return Traced(apply("mul", sides[0][0], sides[1][0]), names, recording)
+    flat = name == "vdot" and ranks[0] == ranks[1]
+    if not flat and name != "vecdot" and (ranks[1] > 1 or (name == "vdot" and ranks[0] > 1)):
+        raise KernelError(
+            f"np.{name} of arrays of {ranks[0]} and {ranks[1]} dimensions\n  products of vectors, and of "
+            "a matrix with a vector behind it, are recorded; for matrices call NumPy"
+        )
+    found = typing.concrete(typing.promote([x.dtype for x, _ in sides]))
+    wide = "f32" if found in ("bf16", "f16") else found
+    one, two = (Operand(wide, convert(cast(x, found), wide)) for x, _ in sides)
+    rank = max(ranks)
+    return recording.enter(
+        Stage(
+            f"r{len(recording.stages)}",
+            "dot",
+            _of_booleans("add", found),
+            apply("mul", one, two),
+            names,
+            found,
+            tuple(range(rank)) if flat else (rank - 1,),
+            pair=(sides[0][1], sides[1][1]),
+        )
+    )

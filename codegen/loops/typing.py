@@ -29,6 +29,9 @@ _NUMPY: dict[str, np.dtype[Any]] = {
     **{f"i{8 * size}": np.dtype(f"i{size}") for size in (1, 2, 4, 8)},
     **{f"u{8 * size}": np.dtype(f"u{size}") for size in (1, 2, 4, 8)},
 }
+NUMPY_DTYPES = frozenset(_NUMPY.values())
+"""What kernels compute in."""
+
 _NAMES = {dtype: name for name, dtype in _NUMPY.items()}
 
 FLOATS = ("bf16", "f16", "f32", "f64")

@@ -1,0 +1,125 @@
+"""Expressions over tiled arrays: slot by slot, block by block, and packed from a plain array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tests.guard import Guarded
+
+RNG = np.random.default_rng(8)
+LAYOUTS = ("{1,0:T(8,128)(2,1)}", "{0,1:T(8,128)}", "{1,0:T(32,32)(16,16)}", "{0,1}")
+SCALE = tj.elementwise(lambda a, b, s: a * s + b)
+SMALL, LARGE = (21, 30), (1003, 517)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dims", [SMALL, LARGE])
+def test_computed_and_packed_at_once(dims: Any, layout: str, dtype: Any) -> None:
+    """Padding as pack writes it; from plain and tiled arrays; with a mask, which leaves padding alone."""
+    x, y = RNG.random(dims).astype(dtype), RNG.random(dims[1:]).astype(dtype)
+    want = (x * dtype(1.5) + y).astype(dtype)
+    packed = tj.pack(want, layout)
+    made = SCALE(x, y, 1.5, layout=layout)
+    assert made.spec == packed.spec
+    assert made.buffer.tobytes() == packed.buffer.tobytes()
+    out = tj.pack(np.ones_like(x), layout, padding=3)
+    mask = RNG.random(dims) < 0.5
+    assert SCALE(tj.pack(x, "{1,0:T(8,128)}"), y, 1.5, out=out, where=mask) is out
+    chosen = tj.pack(np.where(mask, want, dtype(1)).astype(dtype), layout, padding=3)
+    assert out.buffer.tobytes() == chosen.buffer.tobytes()
+    SCALE(x, y, 1.5, out=out)
+    assert out.buffer.tobytes() == packed.buffer.tobytes()
+
+
+def test_a_tiled_mask_and_two_results() -> None:
+    x = RNG.random(LARGE, np.float32)
+    mask = tj.pack(x > 0.5, "{1,0:T(8,128)(4,1)}")
+    new = tj.elementwise(lambda a: a + 1)(tj.pack(x, LAYOUTS[1]), where=mask, layout=LAYOUTS[0])
+    assert np.array_equal(new.numpy(), np.where(x > 0.5, x + 1, 0))
+    double, plain = tj.pack(np.zeros_like(x), LAYOUTS[2]), np.zeros(LARGE, bool)
+    tj.elementwise(lambda a: (a * 2, a > 0.5))(tj.pack(x, LAYOUTS[3]), out=(double, plain))
+    assert np.array_equal(double.numpy(), x * 2)
+    assert np.array_equal(plain, x > 0.5)
+
+
+@pytest.mark.parametrize("dims", [SMALL, LARGE])
+def test_in_place_and_over_its_own_input(dims: Any) -> None:
+    x = RNG.random(dims, np.float32)
+    t = tj.pack(x, LAYOUTS[0])
+    tj.elementwise(lambda a, b: a + b)(t, x, out=t)
+    assert np.array_equal(t.numpy(), x + x)
+    other = tj.TiledArray(t.buffer[: x.size], tj.pack(x, "{0,1}").spec)
+    want = t.numpy() * 2
+    tj.elementwise(lambda a: a * 2)(t, out=other)
+    assert np.array_equal(other.numpy(), want)
+
+
+@pytest.mark.parametrize("threads", [False, 2])
+def test_threads_and_reductions(threads: Any) -> None:
+    x = RNG.random(LARGE, np.float32)
+    function = tj.elementwise(lambda a: a - a.max(axis=1, keepdims=True), parallel=threads)
+    made = function(tj.pack(x, LAYOUTS[1]), layout=LAYOUTS[0])
+    assert np.array_equal(made.numpy(), x - x.max(axis=1, keepdims=True))
+    assert np.isclose(tj.elementwise(np.sum)(tj.pack(x, LAYOUTS[0], padding=9)), x.sum())
+
+
+def test_reductions_along_dimensions_of_a_tiled_array() -> None:
+    """Not of its slots: those have one dimension, and padding."""
+    x = RNG.random(SMALL, np.float32)
+    t = tj.pack(x, LAYOUTS[1], padding=9)
+    assert np.allclose(tj.elementwise(lambda a: a.sum(axis=1))(t), x.sum(axis=1))
+    got = tj.elementwise(lambda a: a - a.max(axis=0, keepdims=True))(t)
+    assert np.array_equal(got, x - x.max(axis=0, keepdims=True))
+
+
+def test_one_layout_and_several_results() -> None:
+    x = tj.pack(RNG.random(SMALL, np.float32), LAYOUTS[1])
+    up, down = tj.elementwise(lambda a: (a + 1, a - 1))(x)
+    assert up.spec == down.spec == x.spec
+    assert np.array_equal(up.numpy(), x.numpy() + 1)
+    assert np.array_equal(down.numpy(), x.numpy() - 1)
+
+
+def test_narrow_elements() -> None:
+    """What kernels do not compute in is converted on the way."""
+    x = RNG.integers(0, 7, (64, 64)).astype(np.int8)
+    out = tj.pack(np.zeros((64, 64), ml_dtypes.int4), "{1,0:T(8,128)E(4)}")
+    tj.elementwise(lambda a: a - 1)(x, out=out)
+    assert np.array_equal(out.numpy().astype(np.int8), x - 1)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "match"),
+    [
+        ({"layout": LAYOUTS[0], "out": np.zeros(SMALL)}, tj.LayoutError, "layout of its own"),
+        ({"out": tj.pack(np.zeros(LARGE), LAYOUTS[1])}, tj.LayoutError, "the result has the shape"),
+        ({"out": tj.pack(np.zeros(SMALL, np.int32), LAYOUTS[1])}, TypeError, "same_kind"),
+        ({"layout": LAYOUTS[0], "where": np.zeros(SMALL)}, TypeError, "array of bool"),
+        ({"layout": "{3,1}"}, tj.LayoutError, "minor_to_major"),
+    ],
+)
+def test_what_is_refused(keywords: Any, error: Any, match: str) -> None:
+    with pytest.raises(error, match=match):
+        tj.elementwise(lambda a: a + 1)(np.zeros(SMALL), **keywords)
+
+
+@pytest.mark.parametrize("at_end", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_nothing_beside_the_arrays_is_touched(layout: str, at_end: bool) -> None:
+    x = RNG.random(LARGE, np.float32)
+    packed = tj.pack(x * 2, layout)
+    source, target = Guarded(x.nbytes), Guarded(packed.nbytes)
+    plain = source.place(x.nbytes, at_end=at_end).view(np.float32).reshape(LARGE)
+    plain[...] = x
+    out = tj.TiledArray(target.place(packed.nbytes, at_end=at_end).view(np.float32), packed.spec)
+    tj.elementwise(lambda a: a * 2)(plain, out=out)
+    assert out.buffer.tobytes() == packed.buffer.tobytes()
+    assert target.untouched()
+    tj.elementwise(lambda a: a * 2)(plain, out=out, where=x > 0.5)
+    assert np.array_equal(out.numpy(), x * 2)

@@ -1,0 +1,54 @@
+"""tune=True of kernels and expressions: measured once, remembered, and never seen in results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from codegen.store import Store
+from tilejit import loop_tuning
+from tilejit.loop_program import LoopOptions
+
+
+def double(a: Any, c: Any) -> None:
+    for i in range(a.shape[0]):
+        c[i] += a[i]
+
+
+def test_the_fastest_is_kept_and_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_tuning, "_winners", {})
+    a, store, asked = np.ones(100), Store(tmp_path), []
+    function = tj.kernel(double).specialise(a, a.copy()).program.function
+
+    def measure(programs: Any, given: Any) -> list[float]:
+        asked.append(len(programs))
+        return [4.0, 3.0, 1.0, 2.0]
+
+    options = LoopOptions(tune=True)
+    for _ in range(2):
+        made = loop_tuning.tuned(function, options, [a, a], measure=measure, store=store)
+        assert made == LoopOptions(virtual_vector_size="2*hw")
+        loop_tuning._winners.clear()
+    assert asked == [4]
+
+
+def test_arrays_are_measured_on_copies() -> None:
+    """What accumulates is done once, whatever was tried."""
+    a, c = np.arange(50.0), np.zeros(100)[::2]
+    tj.kernel(tune=True)(double)(a, c)
+    assert np.array_equal(c, a)
+    assert np.array_equal(tj.elementwise(lambda x: x * 2, tune=True)(a), a * 2)
+
+
+def test_a_size_that_was_asked_for_stays() -> None:
+    made = loop_tuning.tuned(None, LoopOptions((8,), tune=True), [])  # type: ignore[arg-type]
+    assert made == LoopOptions((8,))
+
+
+def test_tune_is_true_or_false() -> None:
+    with pytest.raises(TypeError, match="tune is True or False"):
+        tj.kernel(tune=1)(double)

@@ -1,0 +1,286 @@
+"""Expressions written to tiled arrays in one pass over memory, block by block through a buffer in cache."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.access import map_range
+from codegen.call_tables import CallTable, Place, call_table
+from codegen.digit_trees import ceil_div
+from codegen.ir import Element
+from codegen.launch import Launch
+from codegen.loop_kernel import BoundKernel
+from codegen.loops.bounds import check_bounds
+from codegen.threads import run_parts
+from codegen.windows import window_map
+from tilejit.blocks import (
+    BLOCK_BYTES,
+    MOST_PROGRAMS,
+    _common,
+    _extents,
+    _grains,
+    _place,
+    _steps,
+    _strides,
+    _tight,
+)
+from tilejit.elementwise_loops import fused, memory_order
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.indexing import access_map
+from tilejit.loop_program import LoopProgram
+from tilejit.memory import LINE_BYTES, Array, address, bytes_map, empty
+from tilejit.programs import buffer_element, compiled_in_cache
+from tilejit.tiled_array import TiledArray, address_of
+
+Dims: TypeAlias = tuple[int, ...]
+Ends: TypeAlias = tuple[bool, ...]
+"""Along which dimensions a block is the last one, cut off."""
+
+Operand: TypeAlias = Array | TiledArray
+MakeProgram: TypeAlias = Callable[[Sequence[str], Sequence[Array]], LoopProgram]
+"""(names, views of one block) -> the program that computes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """How a box of dimensions is cut into blocks after which all layouts repeat themselves."""
+
+    dims: Dims
+    extents: Dims
+
+    @property
+    def counts(self) -> Dims:
+        """Blocks along each dimension."""
+        return tuple(ceil_div(n, e) for n, e in zip(self.dims, self.extents, strict=True))
+
+    def ends(self) -> Iterator[Ends]:
+        """Every sort of block: whole, or cut off along some dimensions."""
+        short = [n % e != 0 for n, e in zip(self.dims, self.extents, strict=True)]
+        for last in product(*((False, True) if s else (False,) for s in short)):
+            if all(k or n > 1 or not s for k, n, s in zip(last, self.counts, short, strict=True)):
+                yield last
+
+    def last(self, place: Dims) -> Ends:
+        """Which sort the block at a place is."""
+        each = zip(place, self.counts, self.dims, self.extents, strict=True)
+        return tuple(k == count - 1 and n % e != 0 for k, count, n, e in each)
+
+    def box(self, last: Ends) -> tuple[Dims, Dims]:
+        """Where the last block of a sort begins, and its extents; where it is not cut off, the first."""
+        each = list(zip(self.dims, self.extents, last, strict=True))
+        starts = tuple((n - 1) // e * e if k else 0 for n, e, k in each)
+        return starts, tuple(min(e, n - s) for (n, e, _), s in zip(each, starts, strict=True))
+
+
+def cut_of(dims: Dims, specs: Sequence[Spec]) -> _Cut | None:
+    """Blocks for these layouts; None where they have none of a size that stays in cache."""
+    grains: Dims | None = (1,) * len(dims)
+    for spec in specs:
+        grains = _common(grains, _grains(access_map(spec)))
+    size = sum(spec.dtype.itemsize for spec in specs)
+    extents = _extents(dims, grains, size) if grains else None
+    if extents is None or prod(extents) * size > 2 * BLOCK_BYTES:
+        return None
+    cut = _Cut(dims, extents)
+    if len(list(cut.ends())) > MOST_PROGRAMS or any(_steps(access_map(s), extents) is None for s in specs):
+        return None
+    return cut
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A tiled operand: bytes from block to block, and copies of each sort of block into cache or out."""
+
+    steps: Dims
+    copies: dict[Ends, tuple[Launch, ...]]
+    cut: _Cut
+
+    def offset(self, place: Dims) -> int:
+        """Bytes before a block; a cut off one's copies have its place in them."""
+        last = self.cut.last(place)
+        return sum(k * step for k, step, cut in zip(place, self.steps, last, strict=True) if not cut)
+
+
+def _side(spec: Spec, cut: _Cut, *, reads: bool) -> _Side:
+    access, copies = access_map(spec), {}
+    loose = Element(spec.primitive_type, 8 * spec.dtype.itemsize)
+    stored = buffer_element(spec)
+    for last in cut.ends():
+        starts, extents = cut.box(last)
+        window = _tight(window_map(access, starts, (1,) * len(extents), extents))
+        between = bytes_map(extents, _strides(extents, spec.dtype.itemsize), spec.dtype.itemsize)
+        ways = (window, between, stored, loose) if reads else (between, window, loose, stored)
+        low, high = map_range(access)
+        whole = 2 * ((high - low) * access.unit_bits // 8)
+        copies[last] = compiled_in_cache(*ways, streams=not reads, footprint=whole).launches
+    steps = _steps(access, cut.extents)
+    assert steps is not None
+    return _Side(steps, copies, cut)
+
+
+_kept = threading.local()
+
+
+def _buffer(number: int, size_bytes: int) -> Array:
+    """One of this thread's buffers; it is kept, since fresh memory costs a fault for each page."""
+    buffers: dict[int, Array] = _kept.__dict__.setdefault("buffers", {})
+    if number not in buffers or buffers[number].nbytes < size_bytes:
+        buffers[number] = empty((size_bytes,), np.uint8)
+    return buffers[number]
+
+
+class BlockPlan:
+    """An expression over operands of certain shapes, strides and layouts, some of the results tiled.
+
+    names      of all operands, inputs first, then `targets`
+    operands   alike in shape and strides to those that `run` is given
+    masked     whether results are read first, since a mask leaves some of their elements
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        operands: Sequence[Operand],
+        targets: int,
+        dims: Dims,
+        cut: _Cut,
+        make: MakeProgram,
+        *,
+        masked: bool,
+    ) -> None:
+        self.names, self.cut, self._first_target = tuple(names), cut, len(names) - targets
+        self._tiled = [k for k, x in enumerate(operands) if isinstance(x, TiledArray)]
+        self._strides = {
+            k: tuple(np.broadcast_to(x, dims).strides)
+            for k, x in enumerate(operands)
+            if not isinstance(x, TiledArray)
+        }
+        self._specs = {k: x.spec for k, x in enumerate(operands) if isinstance(x, TiledArray)}
+        self._reads = {
+            k: _side(x.spec, cut, reads=True)
+            for k, x in enumerate(operands)
+            if isinstance(x, TiledArray) and (k < self._first_target or masked)
+        }
+        self._writes = {
+            k: _side(self._specs[k], cut, reads=False) for k in self._tiled if k >= self._first_target
+        }
+        self._kernels: dict[Ends, BoundKernel] = {}
+        self.program: LoopProgram | None = None
+        for last in cut.ends():
+            self._kernels[last] = self._bound(operands, cut.box(last)[1], make)
+        self._tables: dict[Dims, CallTable] = {}
+        places = [_place(n, cut.counts) for n in range(prod(cut.counts))]
+        self._places = np.array(places, np.int64).reshape(len(places), -1)
+        sorts: dict[Ends, list[int]] = {last: [] for last in self._kernels}
+        for n, place in enumerate(places):
+            sorts[cut.last(place)].append(n)
+        self._sorts = {last: np.array(each, np.int64) for last, each in sorts.items()}
+
+    def _bound(self, operands: Sequence[Operand], extents: Dims, make: MakeProgram) -> BoundKernel:
+        """The kernel of one sort of block, its operands by their shapes and strides."""
+        wide = []
+        for k, x in enumerate(operands):
+            spec = self._specs.get(k)
+            if spec is not None:
+                memory = np.empty(1, spec.dtype)
+                strides = _strides(extents, spec.dtype.itemsize)
+            else:
+                memory, strides = np.asarray(x), self._strides[k]
+            wide.append(np.lib.stride_tricks.as_strided(memory, extents, strides))
+        lead = wide[self._first_target]
+        views, _ = fused(wide, [memory_order(lead)])
+        self.program = program = make(self.names, views)
+        shapes = {name: x.shape for name, x in zip(self.names, views, strict=True)}
+        strides_of = {name: x.strides for name, x in zip(self.names, views, strict=True)}
+        check_bounds(program.function, shapes, {})
+        return program.kernel.bind(shapes, strides_of, {})
+
+    def run(self, operands: Sequence[Operand], numbers: Sequence[int], threads: int) -> None:
+        """Compute it; `numbers` are the bits of the floats among the arguments."""
+        run_parts(partial(self._part, tuple(operands), tuple(numbers)), threads)
+
+    def _part(self, operands: tuple[Operand, ...], numbers: tuple[int, ...], part: int, parts: int) -> None:
+        count = prod(self.cut.counts)
+        first, last = count * part // parts, count * (part + 1) // parts
+        if first == last:
+            return
+        buffers = {k: _buffer(n, self._buffer_bytes(k)) for n, k in enumerate(self._tiled)}
+        at = [address_of(x) if isinstance(x, TiledArray) else address(x) for x in operands]
+        at += [address(x) for x in buffers.values()]
+        calls, call_rows, held = self._table(at).rows(tuple(at), 2 * first, 2 * last)
+        starts = self._table(at).starts
+        origin = int(starts[2 * first])
+        kept: list[object] = [held, buffers, operands]
+        compute: list[tuple[Any, int, int, int]] = [(None, 0, 0, 0)] * (last - first)
+        for sort, numbered in self._sorts.items():
+            which = numbered[(numbered >= first) & (numbered < last)]
+            kernel = self._kernels[sort]
+            tables = kernel.tables(self._addresses(which, at, numbers))
+            kept.append(tables)
+            trips, address_of_row = kernel.trips, tables.ctypes.data
+            assert trips is not None
+            for n in which.tolist():
+                compute[n - first] = kernel.call, address_of_row, trips.start, trips.stop
+                address_of_row += tables.strides[0]
+        rows, ends = calls.ctypes.data, (starts[2 * first :] - origin).tolist()
+        for n, (call, table, start, stop) in enumerate(compute):
+            begin, middle, end = ends[2 * n : 2 * n + 3]
+            if begin < middle:
+                call_rows(0, 0, rows, begin, middle)
+            call(0, 0, table, start, stop)
+            if middle < end:
+                call_rows(0, 0, rows, middle, end)
+
+    def _addresses(
+        self, which: NDArray[np.int64], at: list[int], numbers: tuple[int, ...]
+    ) -> NDArray[np.int64]:
+        """For each of these blocks the address of every operand, then the numbers."""
+        starts = self._places[which] * np.array(self.cut.extents, np.int64)
+        out = np.empty((len(which), len(self.names) + len(numbers)), np.int64)
+        for k in range(len(self.names)):
+            if k in self._strides:
+                out[:, k] = at[k] + starts @ np.array(self._strides[k], np.int64)
+            else:
+                out[:, k] = at[len(self.names) + self._tiled.index(k)]
+        out[:, len(self.names) :] = numbers
+        return out
+
+    def _buffer_bytes(self, k: int) -> int:
+        itemsize = self._specs[k].dtype.itemsize
+        return _strides((1, *self.cut.extents), itemsize)[0]
+
+    def _table(self, at: list[int]) -> CallTable:
+        """The copies of all blocks, into cache and out of it, for results that begin so in their lines."""
+        within = tuple(at[k] % LINE_BYTES for k in self._writes)
+        if within not in self._tables:
+            lines = dict(zip(self._writes, within, strict=True))
+            self._tables[within] = call_table(
+                self._groups(),
+                lambda place: (
+                    place.dst >= len(self.names) or (lines[place.dst] + place.dst_offset) % LINE_BYTES == 0
+                ),
+            )
+        return self._tables[within]
+
+    def _groups(self) -> Iterator[list[tuple[tuple[Launch, ...], Place]]]:
+        for number in range(prod(self.cut.counts)):
+            place = _place(number, self.cut.counts)
+            last = self.cut.last(place)
+            between = {k: len(self.names) + n for n, k in enumerate(self._tiled)}
+            yield [
+                (side.copies[last], Place(k, side.offset(place), between[k], 0))
+                for k, side in self._reads.items()
+            ]
+            yield [
+                (side.copies[last], Place(between[k], 0, k, side.offset(place)))
+                for k, side in self._writes.items()
+            ]

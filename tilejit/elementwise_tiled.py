@@ -1,0 +1,289 @@
+"""Expressions over tiled arrays: slot by slot in one layout, else block by block, else packed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from codegen.errors import LayoutError
+from codegen.loops import typing
+from codegen.threads import in_dask_worker, thread_count
+from tilejit.convert import pack, padding_program
+from tilejit.elementwise_blocks import BlockPlan, Operand, cut_of
+from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute_index import refuse_overlaps
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.indexing import shape_name
+from tilejit.layout.padding import padding_bytes
+from tilejit.loop_program import MOST_BOUND, LoopProgram, bits_of
+from tilejit.memory import Array, empty
+from tilejit.reductions import form_of, reduce_all
+from tilejit.strided import share_memory
+from tilejit.tiled_array import TiledArray, address_of, check_packable
+
+if TYPE_CHECKING:
+    from tilejit.elementwise import Elementwise, Recorded
+
+LEAST_BYTES = 1 << 19
+"""Results below this stay in cache on their way through a plain array."""
+
+
+def compute_tiled(e: Elementwise, args: tuple[Any, ...], out: Any, where: Any, layout: Any) -> Any:
+    """The call of an expression where an argument, a result or the mask is tiled, or is to be.
+
+    Raises:
+        LayoutError: shapes do not fit, or both out and layout are given.
+        TypeError: a result does not become what `out` holds, or the mask is none of booleans.
+    """
+    if layout is not None and out is not None:
+        raise LayoutError("out= has a layout of its own\n  leave layout= out")
+    if layout is None and where is True:
+        slots = _slot_by_slot(e, args, out)
+        if slots is not None:
+            return slots
+    mask = None if where is True else where if isinstance(where, TiledArray) else np.asarray(where)
+    if mask is not None and mask.dtype != np.bool_:
+        raise TypeError(f"where is an array of bool, not of {mask.dtype}")
+    call = _Call(e, args, mask)
+    if layout is None and (out is None or not _any_tiled(out)):
+        plain = [_plain(x) for x in args]
+        return e(*plain, out=out, where=True if mask is None else _plain(mask))
+    targets = call.fresh(layout) if out is None else call.checked(out)
+    if not call.in_blocks(targets):
+        call.in_two_steps(targets)
+    results = targets if out is None else list(out) if isinstance(out, tuple) else [out]
+    return tuple(results) if call.recorded.several else results[0]
+
+
+def _any_tiled(out: Any) -> bool:
+    return any(isinstance(x, TiledArray) for x in (out if isinstance(out, tuple) else (out,)))
+
+
+def _plain(x: Any) -> Any:
+    return x.numpy() if isinstance(x, TiledArray) else x
+
+
+def _slot_by_slot(e: Elementwise, args: tuple[Any, ...], out: Any) -> Any:
+    """Padding too, where all have one layout and results their dtype; else None."""
+    from tilejit.elementwise import is_number
+
+    outs = () if out is None else out if isinstance(out, tuple) else (out,)
+    arrays = [x for x in (*args, *outs) if not is_number(x)]
+    if not all(isinstance(x, TiledArray) for x in arrays) or all(is_number(x) for x in args):
+        return None
+    spec = arrays[0].spec
+    if spec.packed or any(x.spec != spec for x in arrays):
+        return None
+    slots = [x if is_number(x) else x.buffer for x in args]
+    recorded = e.record([_stand_in(x) for x in args])
+    if (
+        not recorded.simple
+        or set(recorded.dtypes) != {spec.dtype}
+        or any(x.ndim != len(spec.dimensions) for x in arrays)
+    ):
+        return None
+    if outs and len(outs) != len(recorded.dtypes):
+        return None
+    buffers = tuple(x.buffer for x in outs)
+    made = e(*slots, out=(buffers if recorded.several else buffers[0]) if outs else None)
+    if outs:
+        return out
+    return tuple(TiledArray(x, spec) for x in made) if recorded.several else TiledArray(made, spec)
+
+
+class _Call:
+    """One call: the arguments, and what the function makes of them."""
+
+    def __init__(self, e: Elementwise, args: tuple[Any, ...], mask: Operand | None) -> None:
+        from tilejit.elementwise import array_name, is_number, numbers_of, scalars_of
+
+        self.e, self.mask = e, mask
+        given = [x if isinstance(x, TiledArray | np.ndarray) or is_number(x) else np.asarray(x) for x in args]
+        self.arrays: dict[str, Operand] = {
+            array_name(k): x for k, x in enumerate(given) if isinstance(x, TiledArray | np.ndarray)
+        }
+        if not self.arrays:
+            raise TypeError("no argument is an array; elementwise computes over arrays")
+        self.given = given
+        self.scalars, self.numbers = scalars_of(given), numbers_of(given)
+        self.recorded: Recorded = e.record([_stand_in(x) for x in given])
+        held = [*self.arrays.values(), *([mask] if mask is not None else [])]
+        try:
+            self.dims = np.broadcast_shapes(*(x.shape for x in held))
+        except ValueError as error:
+            raise LayoutError(f"the arguments do not broadcast: {error}") from None
+
+    def fresh(self, layout: Any) -> list[Operand]:
+        """New tiled arrays in a layout, for every result."""
+        out: list[Operand] = []
+        if any(self.recorded.bare) or not all(n >= self.arrays.keys() or not n for n in self.recorded.names):
+            raise LayoutError("layout= is that of results which are made of all arrays\n  pack the others")
+        for dtype in self.recorded.dtypes:
+            spec = as_layout(layout, dims=self.dims, dtype=dtype)
+            self._check(spec, dtype)
+            kind = np.dtype(np.uint8) if spec.packed else spec.dtype
+            make = empty if self.mask is None else np.zeros
+            out.append(TiledArray(make((spec.size_in_bytes // kind.itemsize,), kind), spec))
+        return out
+
+    def _check(self, spec: Spec, dtype: np.dtype[Any]) -> None:
+        check_packable(spec)
+        refuse_overlaps(spec)
+        if spec.dimensions != self.dims:
+            raise LayoutError(f"out holds {shape_name(spec)}, the result has the shape {self.dims}")
+        if not np.can_cast(dtype, spec.dtype, "same_kind"):
+            raise TypeError(f"the result is {dtype}, which does not become {spec.dtype} by 'same_kind'")
+
+    def checked(self, out: Any) -> list[Operand]:
+        """The arrays of `out`, if results fit them."""
+        outs = list(out) if isinstance(out, tuple) else [out]
+        wanted = self.recorded.dtypes
+        if len(outs) != len(wanted):
+            several = (
+                "several results for one tiled array" if len(outs) == 1 else f"out has {len(outs)} arrays"
+            )
+            raise LayoutError(f"{several}: there are {len(wanted)} results")
+        buffers: list[Array] = []
+        for each, dtype in zip(outs, wanted, strict=True):
+            if isinstance(each, TiledArray):
+                if self.recorded.simple:
+                    self._check(each.spec, dtype)
+                buffers.append(each.buffer)
+            elif isinstance(each, np.ndarray):
+                if not np.can_cast(dtype, each.dtype, "same_kind"):
+                    raise TypeError(
+                        f"the result is {dtype}, which does not become {each.dtype} by 'same_kind'"
+                    )
+                if self.recorded.simple and each.shape != self.dims:
+                    raise LayoutError(f"out has the shape {each.shape}, the result {self.dims}")
+                buffers.append(each)
+            else:
+                raise TypeError(f"out is an array, not {type(each).__name__}")
+            if not buffers[-1].flags.writeable:
+                raise LayoutError("out is read-only\n  give an array of your own")
+        if any(share_memory(a, b) for k, a in enumerate(buffers) for b in buffers[:k]):
+            raise LayoutError("two arrays of out share memory")
+        return outs
+
+    def in_blocks(self, targets: list[Operand]) -> bool:
+        """Compute it block by block, through memory once; False where it cannot be."""
+        recorded, mask = self.recorded, self.mask
+        if any(recorded.bare) or 0 in self.dims or any(x.shape != self.dims for x in targets):
+            return False
+        dtypes = [x.dtype for x in (*self.arrays.values(), *targets)]
+        if not all(map(_is_computed, dtypes)) or sum(x.nbytes for x in targets) < LEAST_BYTES:
+            return False
+        ins: dict[str, Any] = dict(self.arrays)
+        if recorded.stages:
+            ins = {name: _plain(x) for name, x in ins.items()}
+            reduce_all(recorded.stages, ins, self.numbers, self._plan)
+        if mask is not None:
+            ins["where"] = mask
+        used = frozenset[str]().union(*recorded.names) | {"where"}
+        ins = {name: self._apart(x, targets) for name, x in ins.items() if name in used}
+        ins = {name: x if x.shape == self.dims else _plain(x) for name, x in ins.items()}
+        names = [*ins, *(f"out{k}" for k in range(len(targets)))]
+        plan = self._block_plan(names, [*ins.values(), *targets], len(targets))
+        if plan is None:
+            return False
+        wish = self.e.options.parallel
+        size = sum(x.nbytes for x in (*ins.values(), *targets))
+        alone = wish is False or (wish is None and in_dask_worker())
+        threads = 1 if alone else thread_count(None if wish is None or wish is True else wish, size)
+        for target in targets:
+            if isinstance(target, TiledArray) and mask is None:
+                _write_padding(target, threads)
+        self.e.last = plan.program
+        numbers = [bits_of(x, s.dtype) for x, s in zip(self.numbers, self.scalars, strict=True)]
+        plan.run([*ins.values(), *targets], numbers, threads)
+        return True
+
+    def _plan(self, stages: Any, arrays: Any) -> Any:
+        return self.e.plan(self.recorded, self.scalars, stages, arrays)
+
+    def _apart(self, x: Operand, targets: Sequence[Operand]) -> Operand:
+        """The operand, or a copy where a result is written over it elsewhere than at the same elements."""
+        own = x.buffer if isinstance(x, TiledArray) else x
+        for target in targets:
+            other = target.buffer if isinstance(target, TiledArray) else target
+            if not share_memory(own, other):
+                continue
+            alike = isinstance(x, TiledArray) and isinstance(target, TiledArray) and x.spec == target.spec
+            if not (alike and own.ctypes.data == other.ctypes.data):
+                return TiledArray(own.copy(), x.spec) if isinstance(x, TiledArray) else own.copy()
+        return x
+
+    def _block_plan(self, names: list[str], operands: list[Any], targets: int) -> BlockPlan | None:
+        key: tuple[Any, ...] = ("blocks", id(self.recorded), tuple(names), self.dims, self.mask is not None)
+        key += tuple(x.spec if isinstance(x, TiledArray) else (x.shape, x.strides, x.dtype) for x in operands)
+        plans = self.e.block_plans
+        if key not in plans:
+            cut = cut_of(self.dims, [x.spec for x in operands if isinstance(x, TiledArray)])
+            if len(plans) >= MOST_BOUND:
+                plans.clear()
+            masked = self.mask is not None
+            plans[key] = (
+                None
+                if cut is None
+                else BlockPlan(names, operands, targets, self.dims, cut, self._program, masked=masked)
+            )
+        return plans[key]
+
+    def _program(self, names: Sequence[str], views: Sequence[Array]) -> LoopProgram:
+        from tilejit.elementwise_loops import Lowering
+
+        e, recorded = self.e, self.recorded
+        key = "blocks", id(recorded), tuple(names), tuple(map(form_of, views))
+        program = e.programs.get(key)
+        if program is None:
+            loops = Lowering(names, views, self.scalars)
+            targets = [name for name in names if name.startswith("out")]
+            function = loops.mapped(
+                e.name, recorded.outputs, targets, "where" if self.mask is not None else ""
+            )
+            program = e.programs[key] = LoopProgram(function, e.options)
+        return program
+
+    def in_two_steps(self, targets: list[Operand]) -> None:
+        """Into plain arrays, and packed from there."""
+        plain = [_plain(x) for x in self.given]
+        where = True if self.mask is None else _plain(self.mask)
+        held: Any = None
+        if self.mask is not None:
+            held = tuple(np.array(_plain(x), order="C") for x in targets)
+            held = tuple(_as_result(x, dtype) for x, dtype in zip(held, self.recorded.dtypes, strict=True))
+        several = self.recorded.several
+        made = self.e(*plain, out=held if several or held is None else held[0], where=where)
+        padding = None if self.mask is None else "keep"
+        for target, value in zip(targets, made if several else (made,), strict=True):
+            if not isinstance(target, TiledArray):
+                np.copyto(target, value, casting="same_kind" if self.mask is None else "unsafe")
+                continue
+            value = np.asarray(value)
+            casting = "same_kind" if self.mask is None else "unsafe"
+            if share_memory(value, target.buffer):
+                value = value.copy()
+            pack(value, target.spec, out=target, padding=padding, casting=casting)
+
+
+def _as_result(held: Array, dtype: np.dtype[Any]) -> Array:
+    """What a mask leaves, in a dtype that kernels write; it goes back the way it came."""
+    return held if _is_computed(held.dtype) else held.astype(dtype)
+
+
+def _is_computed(dtype: np.dtype[Any]) -> bool:
+    return dtype in typing.NUMPY_DTYPES
+
+
+def _stand_in(x: Any) -> Any:
+    """An array of the dtype and rank of a tiled one, without memory."""
+    return np.broadcast_to(np.zeros((), x.dtype), x.shape) if isinstance(x, TiledArray) else x
+
+
+def _write_padding(target: TiledArray, threads: int) -> None:
+    """As pack does: the layout's own value, else 0."""
+    spec = target.spec
+    fill = padding_bytes(spec.padding_value, spec.element)
+    padding_program(spec, fill, threads).run(0, address_of(target), threads, alive=target)

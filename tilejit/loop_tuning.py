@@ -1,0 +1,94 @@
+"""tune=True for loops: a few super-vectors measured once on copies of the arrays, the fastest remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from codegen.cpu import cpu_level, cpu_name
+from codegen.loops.ir import Function
+from codegen.store import Store, compiler_digest, default_store
+from tilejit.loop_program import LoopOptions, LoopProgram
+from tilejit.memory import Array
+
+CANDIDATES = ("4*hw", "1*hw", "2*hw", "8*hw")
+"""Super-vectors that are tried, in registers; the first is kept where nothing can be measured."""
+
+MOST_BYTES = 256 << 20
+"""Arrays that take more together are not copied to be measured on."""
+
+REPEATS = 5
+BATCH_BYTES = 4 << 20
+"""What one measurement moves at least."""
+
+Measure = Callable[[Sequence[LoopProgram], Sequence[Any]], Sequence[float]]
+"""Seconds that each program takes with these arguments."""
+
+_winners: dict[str, str] = {}
+"""What was measured in this process, for those without a store."""
+
+
+def tuned(
+    function: Function,
+    options: LoopOptions,
+    given: Sequence[Any],
+    *,
+    measure: Measure | None = None,
+    store: Store | None = None,
+) -> LoopOptions:
+    """The options with the fastest virtual_vector_size for such arguments, where `tune` asks for it.
+
+    It is measured once for a function, its options, the power of two that is next to the bytes of the arrays,
+    and the machine. A size that was asked for by number stays, as do functions of arrays beyond 256 MiB.
+    """
+    if not options.tune:
+        return options
+    plain = replace(options, tune=False)
+    size = sum(x.nbytes for x in given if isinstance(x, np.ndarray))
+    if options.virtual_vector_size != "auto" or size > MOST_BYTES:
+        return plain
+    store = store or default_store()
+    facts = function, plain, size.bit_length(), CANDIDATES, cpu_name(), cpu_level().name, compiler_digest()
+    name = f"loops-{sha256(repr(facts).encode()).hexdigest()[:32]}"
+    known = _winners.get(name) or (store.get_note(name) or {}).get("winner")
+    if known not in CANDIDATES:
+        programs = [LoopProgram(function, replace(plain, virtual_vector_size=c)) for c in CANDIDATES]
+        times = list((measure or timed)(programs, given))
+        known = CANDIDATES[times.index(min(times))]
+        store.put_note(name, {"winner": known})
+    _winners[name] = known
+    return replace(plain, virtual_vector_size=known)
+
+
+def timed(programs: Sequence[LoopProgram], given: Sequence[Any]) -> list[float]:
+    """The best of several times that each program takes; they take turns, on copies of the arrays."""
+    held = [_copy(x) if isinstance(x, np.ndarray) else x for x in given]
+    moved = sum(x.nbytes for x in held if isinstance(x, np.ndarray))
+    runs = min(1000, max(1, BATCH_BYTES // max(1, moved)))
+    best = [float("inf")] * len(programs)
+    with np.errstate(all="ignore"):
+        for _ in range(REPEATS):
+            for k, program in enumerate(programs):
+                program(*held)
+                start = perf_counter()
+                for _ in range(runs):
+                    program(*held)
+                best[k] = min(best[k], (perf_counter() - start) / runs)
+    return best
+
+
+def _copy(x: Array) -> Array:
+    """An array of the same shape and order with the same elements; strided ones lie as far apart."""
+    if not x.size or 0 in x.strides or min(x.strides, default=0) < 0:
+        return x.copy(order="K")
+    reach = sum((n - 1) * s for n, s in zip(x.shape, x.strides, strict=True)) + x.itemsize
+    if reach > 2 * x.nbytes:
+        return x.copy(order="K")
+    out: Array = np.ndarray(x.shape, x.dtype, np.empty(reach, np.uint8), 0, x.strides)
+    out[...] = x
+    return out

@@ -1,0 +1,289 @@
+"""Reductions over arrays as functions of loops: sums in blocks, so that long ones are as good as pairwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from codegen.frontend.operands import convert
+from codegen.loops import typing
+from codegen.loops.index import Affine, Index, symbol
+from codegen.loops.ir import Carried, Const, For, Function, Let, Local, Op, ScalarArg, Statement, Store, Value
+from tilejit.elementwise_loops import Lowering
+from tilejit.memory import Array
+from tilejit.traced import Stage
+
+BLOCK_STEPS = 24
+"""Additions to a lane of a block of a row; then its lanes are added, and that to a wider sum."""
+
+BLOCK_ROWS = 32
+"""Rows that are added up in the terms' own dtype before a wider sum takes them."""
+
+PANEL = 4096
+"""Columns that rows are added up for at a time: three buffers of them stay in the first cache, or nearly."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How a reduction goes on: in `near` inside a block, in `far` from block to block.
+
+    compensated    what rounding takes from the far sum is summed too
+    """
+
+    combiner: str
+    near: str
+    far: str
+    compensated: bool = False
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether blocks are worth their while."""
+        return self.near != self.far or self.compensated
+
+
+def state_of(stage: Stage) -> State:
+    """f32 sums go on in f64, f64 sums are compensated, sums of short integers begin in 32 bits.
+
+    The least and the largest, and sums of long integers, have no blocks: they are exact.
+    """
+    dtype = stage.dtype
+    near = held(dtype)
+    if stage.combiner != "add":
+        return State(stage.combiner, near, near)
+    if typing.is_float(dtype):
+        return State("add", near, "f64", compensated=near == "f64")
+    far = "u64" if dtype[0] == "u" else "i64"
+    short = {"i1": "i32", "i8": "i32", "i16": "i32", "u8": "u32", "u16": "u32"}
+    return State("add", short.get(typing.concrete(stage.operand.dtype), far), far)
+
+
+def start(dtype: str, combiner: str) -> Const:
+    """What leaves everything as it is."""
+    if combiner == "add":
+        return Const(0.0 if typing.is_float(dtype) else 0, dtype)
+    if combiner in ("and", "or"):
+        return Const(combiner == "and", dtype)
+    if typing.is_float(dtype):
+        return Const(float("inf") if combiner == "min" else float("-inf"), dtype)
+    info = np.iinfo(typing.numpy_dtype(dtype))
+    return Const(int(info.max if combiner == "min" else info.min), dtype)
+
+
+def held(dtype: str) -> str:
+    """What a dtype is combined in: halves in f32."""
+    return "f32" if dtype in ("bf16", "f16") else dtype
+
+
+def _cast(value: Value, dtype: str) -> Value:
+    return value if value.dtype == dtype else Op("cast", (value,), dtype)
+
+
+class ReductionLoops(Lowering):
+    """The loops of reductions along dimensions of operands that stand in the order of the loops.
+
+    kept     how many of the dimensions, the first, are kept; where `columns`, the last is kept too
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        operands: Sequence[Array],
+        scalars: Sequence[ScalarArg],
+        stages: Sequence[Stage],
+        *,
+        kept: int,
+        columns: bool,
+    ) -> None:
+        super().__init__(names, operands, scalars)
+        self.stages, self.states = tuple(stages), tuple(map(state_of, stages))
+        self.kept, self.columns = kept, columns
+        self._inner = range(kept, self._rank - columns)
+
+    def _term(self, k: int) -> Value:
+        return self.placed(convert(self.stages[k].operand, self.states[k].near))
+
+    def _all(self) -> range:
+        return range(len(self.stages))
+
+    def _loop(
+        self,
+        depth: int,
+        body: tuple[Statement, ...],
+        carried: tuple[Carried, ...] = (),
+        *,
+        shared: bool = False,
+    ) -> For:
+        return For(self.indices[depth], (Affine(),), (self.extent(depth),), 1, body, carried, parallel=shared)
+
+    def _block(self, depth: int, step: int, body: tuple[Statement, ...], carried: tuple[Carried, ...]) -> For:
+        """One block of a dimension: from the index of the loop over blocks."""
+        begin = symbol(f"{self.indices[depth]}_block")
+        ends: tuple[Index, ...] = (self.extent(depth), begin + Affine(step))
+        return For(self.indices[depth], (begin,), ends, 1, body, carried)
+
+    def _blocks(
+        self, depth: int, step: int, body: tuple[Statement, ...], carried: tuple[Carried, ...]
+    ) -> For:
+        return For(f"{self.indices[depth]}_block", (Affine(),), (self.extent(depth),), step, body, carried)
+
+    def _around(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """The loops over what is kept."""
+        for depth in reversed(range(self.kept)):
+            body = (self._loop(depth, body, shared=depth == 0),)
+        return body
+
+    def _near(self, fresh: bool) -> tuple[Carried, ...]:
+        """What a loop over terms carries, from the start or from what an outer one carries."""
+        out = []
+        for k, state in enumerate(self.states):
+            near = Local(f"near{k}", state.near)
+            update = Op(state.combiner, (near, self._term(k)), state.near)
+            out.append(
+                Carried(
+                    near.name, start(state.near, state.combiner) if fresh else near, update, state.combiner
+                )
+            )
+        return tuple(out)
+
+    def _passed(self, fresh: bool) -> tuple[Carried, ...]:
+        """What the loops around one over terms carry of it."""
+        out = []
+        for k, state in enumerate(self.states):
+            near = Local(f"near{k}", state.near)
+            out.append(
+                Carried(near.name, start(state.near, state.combiner) if fresh else near, near, state.combiner)
+            )
+        return tuple(out)
+
+    def in_rows(self, name: str, targets: Sequence[str], block: int) -> Function:
+        """Each row combined in lanes; a target for each reduction, or none: then all is returned.
+
+        before:  for i: out[i] = sum of x[i, j] over j
+        after:   for i: for b in 0..n step 1536 carrying far:  far += (sum of x[i, j] over j in b..b + 1536)
+                        out[i] = far
+
+        block: elements of a block, 0 for none.
+        """
+        nest: tuple[Statement, ...] = ()
+        if block:
+            nest = self._rows_in_blocks(block)
+        else:
+            for depth in reversed(self._inner):
+                outermost, innermost = depth == self._inner.start, depth == self._rank - 1
+                nest = (self._loop(depth, nest, (self._near if innermost else self._passed)(outermost)),)
+        results = tuple(self._result(k, self.stages[k].dtype, bool(block)) for k in self._all())
+        if not targets:
+            return Function(name, (*self._arrays, *self._scalars), nest, results)
+        stores = tuple(
+            Store(target, self.at(target), _cast(value, self.dtype(target)))
+            for target, value in zip(targets, results, strict=True)
+        )
+        return Function(name, (*self._arrays, *self._scalars), self._around((*nest, *stores)))
+
+    def _result(self, k: int, dtype: str, blocks: bool) -> Value:
+        """What is known behind the loops, in the result's dtype; of halves in f32."""
+        state = self.states[k]
+        dtype = held(dtype)
+        if not blocks:
+            return _cast(Local(f"near{k}", state.near), dtype)
+        far = Local(f"far{k}", state.far)
+        if not state.compensated:
+            return _cast(far, dtype)
+        rest = Local(f"rest{k}", state.far)
+        finite = Op("eq", (rest, rest), "i1")
+        return _cast(Op("select", (finite, Op("add", (far, rest), far.dtype), far), far.dtype), dtype)
+
+    def _rows_in_blocks(self, block: int) -> tuple[Statement, ...]:
+        last = self._rank - 1
+        body: tuple[Statement, ...] = (self._block(last, block, (), self._near(fresh=True)),)
+        updates: dict[str, tuple[State, Value]] = {}
+        for k, state in enumerate(self.states):
+            far, near = Local(f"far{k}", state.far), _cast(Local(f"near{k}", state.near), state.far)
+            if not state.compensated:
+                updates[far.name] = state, Op(state.combiner, (far, near), state.far)
+                continue
+            lets, total, error = _two_sum(f"{k}", far, near)
+            body += lets
+            updates[far.name] = state, total
+            rest = Local(f"rest{k}", state.far)
+            updates[rest.name] = state, Op("add", (rest, error), state.far)
+
+        def carried(depth: int, *, inmost: bool) -> tuple[Carried, ...]:
+            outermost = depth == self._inner.start
+            return tuple(
+                Carried(
+                    name,
+                    start(state.far, state.combiner) if outermost else Local(name, state.far),
+                    update if inmost else Local(name, state.far),
+                )
+                for name, (state, update) in updates.items()
+            )
+
+        nest: tuple[Statement, ...] = (self._blocks(last, block, body, carried(last, inmost=True)),)
+        for depth in reversed(self._inner[:-1]):
+            nest = (self._loop(depth, nest, carried(depth, inmost=False)),)
+        return nest
+
+    def in_columns(self, name: str, targets: Sequence[str], block: bool) -> Function:
+        """Rows added up, columns in lanes; the targets hold the start, and where it is blocks the far sums.
+
+        before:  for j: out[j] = sum of x[i, j] over i
+        after:   for b in 0..n step 32: for j: near[j] = sum of x[i, j] over i in b..b + 32
+                                        for j: far[j] += near[j]
+
+        targets: for each reduction (far,), with blocks (far, near) or, compensated, (far, rest).
+        """
+        last, rows = self._rank - 1, self._inner[-1]
+        sums = self._near(fresh=True)
+        first: list[Statement] = []
+        second: list[Statement] = []
+        for k, state in enumerate(self.states):
+            far, *more = [t for t in targets if t.endswith(f"_{k}")]
+            near: Value = Local(f"near{k}", state.near)
+            if not block:
+                first.append(Store(far, self.at(far), _cast(near, self.dtype(far))))
+            elif state.compensated:
+                lets, total, error = _two_sum(f"{k}", self.load(far), near)
+                first += [*lets, Let(f"error{k}", error), Store(far, self.at(far), total)]
+                lost = Local(f"error{k}", state.far)
+                first.append(Store(more[0], self.at(more[0]), lost, accumulate="add"))
+            elif more:
+                first.append(Store(more[0], self.at(more[0]), near))
+                late = _cast(self.load(more[0]), state.far)
+                second.append(Store(far, self.at(far), Op(state.combiner, (self.load(far), late), state.far)))
+            else:
+                first.append(Store(far, self.at(far), Op(state.combiner, (self.load(far), near), state.far)))
+        if not block:
+            inside = (self._loop(rows, (), sums),)
+            return Function(
+                name,
+                (*self._arrays, *self._scalars),
+                self._around((self._loop(last, (*inside, *first), shared=not self.kept),)),
+            )
+        panel = symbol("panel")
+        ends: tuple[Index, ...] = (self.extent(last), panel + Affine(PANEL))
+        inside = (self._block(rows, BLOCK_ROWS, (), sums),)
+        body: tuple[Statement, ...] = (For(self.indices[last], (panel,), ends, 1, (*inside, *first)),)
+        if second:
+            body += (For(self.indices[last], (panel,), ends, 1, tuple(second)),)
+        body = (self._blocks(rows, BLOCK_ROWS, body, ()),)
+        for depth in reversed(self._inner[:-1]):
+            body = (self._loop(depth, body),)
+        outer = For("panel", (Affine(),), (self.extent(last),), PANEL, body, parallel=not self.kept)
+        return Function(name, (*self._arrays, *self._scalars), self._around((outer,)))
+
+
+def _two_sum(name: str, a: Value, b: Value) -> tuple[tuple[Let, ...], Local, Value]:
+    """a + b, and what its rounding left out (Knuth, The Art of Computer Programming 2, 4.2.2)."""
+    dtype = a.dtype
+    total, old, new = (Local(f"{part}{name}", dtype) for part in ("total", "old", "new"))
+    lets = (
+        Let(old.name, a),
+        Let(total.name, Op("add", (old, b), dtype)),
+        Let(new.name, Op("sub", (total, old), dtype)),
+    )
+    lost = Op("sub", (old, Op("sub", (total, new), dtype)), dtype)
+    error = Op("add", (lost, Op("sub", (b, new), dtype)), dtype)
+    return lets, total, error

@@ -1,0 +1,299 @@
+"""Reductions of recorded functions: planned for arrays of certain shapes and strides, then run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from codegen.emit.loop_values import ELEMENT_BYTES
+from codegen.errors import LayoutError
+from codegen.loop_kernel import vector_bytes
+from codegen.loops import typing
+from codegen.loops.ir import Function, ScalarArg
+from codegen.threads import in_dask_worker, run_parts, thread_count
+from tilejit.elementwise_loops import fused, memory_order
+from tilejit.loop_program import PIECES, BoundCall, LoopOptions, LoopProgram
+from tilejit.memory import Array, empty
+from tilejit.reduced_axes import kept_shape
+from tilejit.reduction_loops import BLOCK_ROWS, BLOCK_STEPS, ReductionLoops, held, start, state_of
+from tilejit.strided import order_of
+from tilejit.traced import Stage
+
+Arrays: TypeAlias = Mapping[str, Array]
+Make: TypeAlias = Callable[[tuple[Any, ...], Callable[[str], Function], str], LoopProgram]
+"""(what a program hangs on, how its function is made from a name, the super-vector for "auto")."""
+
+
+def shape_of(names: frozenset[str], arrays: Arrays) -> tuple[int, ...]:
+    """The shape of an expression of these arrays.
+
+    Raises:
+        LayoutError: they do not broadcast.
+    """
+    try:
+        return np.broadcast_shapes(*(arrays[name].shape for name in sorted(names)))
+    except ValueError as error:
+        raise LayoutError(f"the arguments do not broadcast: {error}") from None
+
+
+def group_of(stages: Sequence[Stage], arrays: Arrays) -> tuple[Stage, ...]:
+    """The first reduction, with others of the same shape and axes whose arrays are there already."""
+    first = stages[0]
+    shape = shape_of(first.names, arrays)
+    ready = [s for s in stages if s.names <= arrays.keys() and s.axes == first.axes]
+    return tuple(s for s in ready if s is first or shape_of(s.names, arrays) == shape)
+
+
+def reduce_all(
+    stages: Sequence[Stage],
+    arrays: dict[str, Array],
+    numbers: Sequence[Any],
+    plan_of: Callable[[Sequence[Stage], Arrays], Plan],
+) -> dict[str, Any]:
+    """Every reduction in its order, those that go together at once; `arrays` gets the results too."""
+    found: dict[str, Any] = {}
+    pending = list(stages)
+    while pending:
+        plan = plan_of(pending, arrays)
+        for stage, value in zip(plan.stages, plan.run(arrays, numbers), strict=True):
+            found[stage.name], arrays[stage.name] = value, np.asarray(value)
+        pending = [stage for stage in pending if stage.name not in found]
+    return found
+
+
+class Plan:
+    """A group of reductions of one shape along the same dimensions, for arrays of certain strides."""
+
+    def __init__(
+        self,
+        stages: tuple[Stage, ...],
+        arrays: Arrays,
+        scalars: Sequence[ScalarArg],
+        options: LoopOptions,
+        make: Make,
+    ) -> None:
+        self.stages, self.states = stages, tuple(map(state_of, stages))
+        self.names: list[str] = sorted(frozenset[str]().union(*(s.names for s in stages)))
+        self.shape = shape_of(frozenset(self.names), arrays)
+        self._scalars, self._make, self._options = tuple(scalars), make, options
+        self._axes, self._kept = stages[0].axes, kept_shape(self.shape, stages[0].axes, keepdims=False)
+        self.count: int = prod([self.shape[d] for d in self._axes])
+        self._calls: list[BoundCall] = []
+        self._sums = False
+        self.program: LoopProgram | None = None
+        for stage in stages:
+            _check_pair(stage, arrays)
+            if stage.how in ("min", "max") and not self.count:
+                raise LayoutError(
+                    f"zero-size array to reduction operation {stage.how}imum which has no identity\n"
+                    "  there has to be one element at least"
+                )
+
+    def run(self, arrays: Arrays, numbers: Sequence[Any]) -> list[Any]:
+        """The result of each reduction: arrays, or where all dimensions go numbers of NumPy."""
+        ins = [arrays[name] for name in self.names]
+        if not self.count or 0 in self._kept:
+            found: list[Any] = [self._fresh(held(stage.dtype), 0) for stage in self.stages]
+        else:
+            found = self._arrays(ins, numbers) if self._kept else self._numbers(ins, numbers)
+        return [self._finished(stage, x) for stage, x in zip(self.stages, found, strict=True)]
+
+    @property
+    def only_call(self) -> BoundCall | None:
+        """The one call that gives the one number as it is; None where there is more to it."""
+        (stage, *more) = self.stages
+        as_it_is = stage.how != "mean" and held(stage.dtype) == stage.dtype and not stage.keepdims
+        return self._calls[0] if as_it_is and self._calls and not more and not self._kept else None
+
+    def _finished(self, stage: Stage, value: Any) -> Any:
+        """Divided where it is a mean, in the result's dtype and with the dimensions that are kept."""
+        dtype = typing.numpy_dtype(stage.dtype)
+        if stage.how == "mean" or value.dtype != dtype:
+            with np.errstate(all="ignore"):
+                if stage.how == "mean":
+                    value = np.divide(value, value.dtype.type(self.count))
+                value = value.astype(dtype)
+        if stage.keepdims:
+            return np.asarray(value).reshape(kept_shape(self.shape, stage.axes, keepdims=True))
+        return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
+
+    def _operands(self, ins: Sequence[Array], outs: Sequence[Array]) -> tuple[list[Array], int, bool]:
+        """Views in the order of the loops, how many dimensions come first that are kept, and whether the
+        last is kept too: reductions whose columns run as lanes.
+        """
+        wide = [np.broadcast_to(x, self.shape) for x in ins]
+        places = [d for d in range(len(self.shape)) if d not in self._axes]
+        for out in outs:
+            strides = [0] * len(self.shape)
+            for d, step in zip(places, out.strides, strict=True):
+                strides[d] = step
+            wide.append(np.lib.stride_tricks.as_strided(out, self.shape, tuple(strides)))
+        lead = max(wide[: len(ins)], key=lambda x: sum(1 for step in x.strides if step))
+        order = [d for d in memory_order(lead) if self.shape[d] > 1]
+        gone = [d for d in order if d in self._axes]
+        kept = [d for d in order if d not in self._axes]
+        if not (kept and gone and order[-1] == kept[-1]):
+            views, (first, _) = fused(wide, [kept, gone])
+            if not gone and kept:  # Elements are combined with nothing: a dimension for the loop over it.
+                views = [x[..., None] for x in views]
+            elif not gone:
+                views[len(ins) :] = [np.lib.stride_tricks.as_strided(x, (1,), (0,)) for x in outs]
+            return _narrowed(views, len(ins)), first, False
+        last = kept[-1:]
+        while len(kept) > len(last) and _walks_on(wide, kept[-len(last) - 1], kept[-len(last)]):
+            last = kept[-len(last) - 1 :]
+        views, (first, _, _) = fused(wide, [kept[: -len(last)], gone, last])
+        return _narrowed(views, len(ins)), first, True
+
+    def _lanes(self, near: str) -> int:
+        """Accumulators that a block of a row is added up in."""
+        sizes = self._options.virtual_vector_size
+        most = PIECES * (vector_bytes() // ELEMENT_BYTES[near])
+        if isinstance(sizes, tuple):
+            return min(sizes[-1], most)
+        return most if sizes == "auto" else min(most, int(sizes.removesuffix("*hw")) * most // PIECES)
+
+    def _block(self, views: Sequence[Array], first: int, *, columns: bool) -> int:
+        """Elements, or rows, of a block; 0 where what is combined is not longer."""
+        if columns:
+            rows = views[0].shape[first:-1]
+            return BLOCK_ROWS if rows[-1] > BLOCK_ROWS or len(rows) > 1 else 0
+        if not any(state.in_blocks for state in self.states):
+            return 0
+        block = BLOCK_STEPS * min(self._lanes(state.near) for state in self.states)
+        return block if views[0].shape[-1] > block or views[0].ndim - first > 1 else 0
+
+    def _numbers(self, ins: Sequence[Array], numbers: Sequence[Any]) -> list[Any]:
+        """Everything to one number: on several threads each takes a part of what memory walks slowest."""
+        threads = self._thread_count(sum(x.nbytes for x in ins))
+        if threads > 1:
+            return self._in_parts(ins, numbers, threads)
+        if not self._calls:
+            views, first, _ = self._operands(ins, [])
+            block = self._block(views, first, columns=False)
+            self.program = self._made(views, (), first, block, columns=False)
+            self._calls.append(BoundCall(self.program, [*views, *numbers]))
+        found = self._calls[0].run([*ins, *numbers])
+        return list(found) if isinstance(found, tuple) else [found]
+
+    def _thread_count(self, size_bytes: int) -> int:
+        wish = self._options.parallel
+        if wish is False or (wish is None and in_dask_worker()):
+            return 1
+        return thread_count(None if wish is None or wish is True else wish, size_bytes)
+
+    def _in_parts(self, ins: Sequence[Array], numbers: Sequence[Any], threads: int) -> list[Any]:
+        views, first, _ = self._operands(ins, [])
+        extent = views[0].shape[0]
+        cuts = sorted({extent * k // threads for k in range(threads + 1)})
+        parts = [[x[a:b] for x in views] for a, b in pairwise(cuts)]
+        block = self._block(parts[0], first, columns=False)
+        program = self.program = self._made(views, (), first, block, columns=False)
+        bound = [BoundCall(program, [*part, *numbers]) for part in parts]
+        found: list[Any] = [None] * len(parts)
+
+        def work(k: int, _: int) -> None:
+            found[k] = bound[k].run([*parts[k], *numbers])
+
+        run_parts(work, len(parts))
+        each = [x if isinstance(x, tuple) else (x,) for x in found]
+        return [_combined(state.combiner, [x[k] for x in each]) for k, state in enumerate(self.states)]
+
+    def _arrays(self, ins: Sequence[Array], numbers: Sequence[Any]) -> list[Array]:
+        """An array for each reduction."""
+        if not self._calls:
+            self._bind(ins, numbers)
+        targets = self._targets()
+        self._calls[0].run([*ins, *(x for each in targets for x in each.values()), *numbers])
+        return [_far(each, state.compensated) for each, state in zip(targets, self.states, strict=True)]
+
+    def _bind(self, ins: Sequence[Array], numbers: Sequence[Any]) -> None:
+        views, first, columns = self._operands(ins, [self._fresh("i1")])
+        block = self._block(views, first, columns=columns)
+        self._sums = columns and block > 0
+        targets = {name: x for each in self._targets() for name, x in each.items()}
+        views, first, columns = self._operands(ins, list(targets.values()))
+        self.program = self._made(views, tuple(targets), first, block, columns=columns)
+        self._calls.append(BoundCall(self.program, [*views, *numbers]))
+
+    def _fresh(self, dtype: str, value: int | float | None = None) -> Array:
+        kind = typing.numpy_dtype(dtype)
+        return empty(self._kept, kind) if value is None else np.full(self._kept, value, kind)
+
+    def _targets(self) -> list[dict[str, Array]]:
+        """What the kernel writes, by name: the results, or the far sums from their start."""
+        out = []
+        for k, (stage, state) in enumerate(zip(self.stages, self.states, strict=True)):
+            if not self._sums:
+                out.append({f"out_{k}": self._fresh(held(stage.dtype))})
+                continue
+            each = {f"far_{k}": self._fresh(state.far, start(state.far, state.combiner).value)}
+            if state.compensated:
+                each[f"rest_{k}"] = self._fresh(state.far, 0)
+            elif state.in_blocks:
+                each[f"near_{k}"] = self._fresh(state.near)
+            out.append(each)
+        return out
+
+    def _made(
+        self, views: Sequence[Array], targets: Sequence[str], first: int, block: int, *, columns: bool
+    ) -> LoopProgram:
+        def function(name: str) -> Function:
+            loops = ReductionLoops(
+                [*self.names, *targets], views, self._scalars, self.stages, kept=first, columns=columns
+            )
+            if columns:
+                return loops.in_columns(name, targets, block > 0)
+            return loops.in_rows(name, targets, block)
+
+        key = self.stages, columns, block, first, tuple(map(form_of, views))
+        return self._make(key, function, "8*hw" if columns else "auto")
+
+
+def form_of(x: Array) -> tuple[Any, ...]:
+    """What a kernel hangs on of an operand: dtype, order, and which dimensions it is repeated along."""
+    return x.dtype, x.ndim, order_of(x), tuple(stride != 0 for stride in x.strides)
+
+
+def _narrowed(views: list[Array], ins: int) -> list[Array]:
+    """The views; those of results with one element along what they do not walk, so that none is shared."""
+    outs = [x[tuple(slice(None) if step else slice(1) for step in x.strides)] for x in views[ins:]]
+    return [*views[:ins], *outs]
+
+
+def _walks_on(operands: Sequence[Array], outer: int, inner: int) -> bool:
+    """Whether two dimensions are one to all operands."""
+    return all(x.strides[outer] == x.strides[inner] * x.shape[inner] for x in operands)
+
+
+def _far(each: dict[str, Array], compensated: bool) -> Array:
+    far, *more = each.values()
+    if not compensated or not more:
+        return far
+    with np.errstate(all="ignore"):
+        return np.where(np.isfinite(more[0]), far + more[0], far)
+
+
+def _combined(combiner: str, parts: list[Any]) -> Any:
+    """The parts of several threads."""
+    combine: dict[str, Any] = {"min": np.minimum, "max": np.maximum, "add": np.add}
+    combine |= {"and": np.logical_and, "or": np.logical_or}
+    with np.errstate(all="ignore"):
+        return combine[combiner].reduce(np.array(parts, parts[0].dtype))
+
+
+def _check_pair(stage: Stage, arrays: Arrays) -> None:
+    """Vectors of a product have one length: nothing is repeated.
+
+    Raises:
+        LayoutError: they have not.
+    """
+    if not stage.pair:
+        return
+    one, two = (shape_of(names, arrays) for names in stage.pair)
+    if one[-1:] != two[-1:] or (len(stage.axes) > 1 and one != two):
+        raise LayoutError(f"shapes {one} and {two} not aligned: the vectors of a product have one length")
