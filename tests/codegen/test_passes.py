@@ -308,7 +308,7 @@ def test_short_runs_of_whole_lines_are_read_in_order() -> None:
     """Past the cache, wherever they are written: destination order would read each from a page of its own."""
 
     def order(run: int, gap: int = 0, footprint: int = 1 << 30) -> tuple[int, ...]:
-        """Source strides of the outer loops of a permutation 1,3,2,0,4, the destination's rows `gap` apart."""
+        """Source strides of the outer loops of permutation 1,3,2,0,4, its runs `gap` bytes apart."""
         sizes = (37, 28, 28, 8, run)
         src = [4 * prod(sizes[k + 1 :]) for k in range(5)]
         dst, step = {4: 4}, 4 * run + gap
@@ -331,7 +331,9 @@ def test_tiles_of_one_line_rows_are_long() -> None:
     def tile(rows: int) -> tuple[int, int]:
         nest = normal(nest_of([(1000, 4, 64 * rows), (rows, 4160, 4)], 4))
         cut = choose(nest, footprint=1 << 30).transpose
-        assert cut and cut.stream and not cut.stage
+        assert cut
+        assert cut.stream
+        assert not cut.stage
         return cut.tile
 
     assert tile(16)[1] > tile(32)[1]
