@@ -202,7 +202,8 @@ LONG_RUN_BYTES = 256
 def _best_order(nest: LoopNest, outer: list[For], inner: tuple[str, ...]) -> list[For]:
     """The order of the source or of the destination, whichever touches fewer pages within a window.
 
-    Reading in order is worth a fifth where runs are long: the hardware prefetches it.
+    Reading in order is worth a fifth where runs are long: the hardware prefetches it. Short runs of whole
+    lines are always read in order: what they ask for ahead is then read next, and their stores wait for none.
     """
     src, dst = refs(nest.innermost)
     if src is None:
@@ -215,11 +216,19 @@ def _best_order(nest: LoopNest, outer: list[For], inner: tuple[str, ...]) -> lis
         # The side with a byte an element has nearly all the bytes.
         return by_source if width == 0 else outer
 
+    if run < LONG_RUN_BYTES and _whole_lines(dst, outer, run):
+        return by_source
+
     def pages(order: list[For]) -> int:
         return _pages_touched(order, src, run) + _pages_touched(order, dst, run)
 
     weight = 0.5 if run >= LONG_RUN_BYTES else 1.0
     return by_source if pages(by_source) * weight < pages(outer) else outer
+
+
+def _whole_lines(dst: Ref, outer: list[For], run: int) -> bool:
+    """Whether runs of the destination are whole lines that begin on one, if the first one does."""
+    return all(step % LINE_BYTES == 0 for step in (run, *(int_size(dst.stride(x.axis)) for x in outer)))
 
 
 def _by_source(src: Ref, outer: list[For]) -> list[For]:

@@ -19,7 +19,7 @@ VectorSize: TypeAlias = int | tuple[int, int]
 TILE_LINES = 6
 """Lines each way of a tile that is stored at its places."""
 
-SHARED_SETS = {1: (6, 6), 2: (2, 12), 4: (6, 6), 8: (8, 8), 16: (6, 6), 32: (8, 6), 64: (8, 6)}
+SHARED_SETS = {1: (6, 6), 2: (2, 12), 4: (6, 12), 8: (8, 8), 16: (6, 6), 32: (8, 6), 64: (8, 6)}
 """The same where source rows share sets of the cache, by the bytes of an element: rows, columns. Measured on
 transposes of 64-128 MB with rows of a power of two, Zen 5, 2026-11."""
 
@@ -29,8 +29,8 @@ NARROWED_SETS = (1, 12)
 ALIAS_BYTES = 2048
 """Rows whose distance is a multiple of this share sets of the first cache, which has few ways for them."""
 
-FAR_BYTES = 1 << 17
-"""From this distance on between source rows a tile has half as many: each row is a page of its own."""
+LINE_ROWS_ACROSS = 16
+"""Lines across where result rows are one line: tiles of few rows need long ones to be worth their start."""
 
 PANEL_COLUMNS = {1: 256, 2: 256, 4: 512, 8: 256, 16: 256, 32: 256, 64: 128}
 """Columns of a panel that is staged by long result rows, by the bytes of an element."""
@@ -129,7 +129,7 @@ def _in_place(box: TransposeBox) -> TransposeSchedule | None:
     if box.is_part(size_of(columns)):
         tile = PART_LINES * side, size_of(columns)
         return TransposeSchedule(axes_of(rows), axes_of(columns), tile, "", True, "part")
-    down, across = TILE_LINES // 2 if abs(box.row.src) >= FAR_BYTES else TILE_LINES, TILE_LINES
+    down, across = TILE_LINES, LINE_ROWS_ACROSS if size_of(rows) == side else TILE_LINES
     block: Block = "lane"
     if box.row.src % ALIAS_BYTES == 0:
         (down, across), block = SHARED_SETS[box.width], "line"

@@ -304,6 +304,42 @@ def test_ranks() -> None:
         padded_rank(most + 1)
 
 
+def test_short_runs_of_whole_lines_are_read_in_order() -> None:
+    """Past the cache, wherever they are written: destination order would read each from a page of its own."""
+
+    def order(run: int, gap: int = 0, footprint: int = 1 << 30) -> tuple[int, ...]:
+        """Source strides of the outer loops of permutation 1,3,2,0,4, its runs `gap` bytes apart."""
+        sizes = (37, 28, 28, 8, run)
+        src = [4 * prod(sizes[k + 1 :]) for k in range(5)]
+        dst, step = {4: 4}, 4 * run + gap
+        for k in (0, 2, 3, 1):
+            dst[k], step = step, step * sizes[k]
+        nest = normal(nest_of([(sizes[k], src[k], dst[k]) for k in (1, 3, 2, 0, 4)], 4))
+        read, _ = refs(nest.innermost)
+        assert read
+        return tuple(int_size(read.stride(axis)) for axis in choose(nest, footprint=footprint).outer)
+
+    for run in (16, 32, 48):
+        assert order(run) == tuple(sorted(order(run), reverse=True))
+    for other in (order(33), order(32, gap=4), order(64), order(32, footprint=0)):
+        assert other != tuple(sorted(other, reverse=True))
+
+
+def test_tiles_of_one_line_rows_are_long() -> None:
+    """Rows of one line, and of two: the former are as many lines across as make up for their few rows."""
+
+    def tile(rows: int) -> tuple[int, int]:
+        nest = normal(nest_of([(1000, 4, 64 * rows), (rows, 4160, 4)], 4))
+        cut = choose(nest, footprint=1 << 30).transpose
+        assert cut
+        assert cut.stream
+        assert not cut.stage
+        return cut.tile
+
+    assert tile(16)[1] > tile(32)[1]
+    assert (tile(16)[0], tile(32)[0]) == (16, 32)
+
+
 def test_choose_says_what_it_sees() -> None:
     def mode(*digits: tuple[int, int, int], value: Any = None, width: int = 4) -> str:
         return choose(normal(nest_of(list(digits), width, value=value))).mode
