@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from math import lcm, prod
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.access import AccessMap, logical_roots, map_offset, map_range
+from codegen.access import AccessMap, logical_roots, map_offset
 from codegen.calibrate import machine_thresholds
 from codegen.call_tables import CallTable, Place, call_table
 from codegen.digit_trees import Leaf, Tree, ceil_div, coalesce, cuts, split
@@ -21,7 +21,7 @@ from codegen.passes.normalise import int_size
 from codegen.pipeline import CopyProgram, compile_copy, footprint_bytes
 from codegen.schedule import Thresholds
 from codegen.threads import run_parts
-from codegen.windows import window_map
+from codegen.windows import tight_map, window_map
 from tilejit.convert import buffer_element
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map
@@ -238,7 +238,7 @@ def _programs(
     starts = tuple((n - 1) // e * e if k else 0 for n, e, k in zip(dims, extents, last, strict=True))
     cut = tuple(min(e, n - s) for n, e, s in zip(dims, extents, starts, strict=True))
     maps = access_map(source), access_map(target)
-    src, dst = (_tight(window_map(m, starts, (1,) * len(dims), cut)) for m in maps)
+    src, dst = (tight_map(window_map(m, starts, (1,) * len(dims), cut)) for m in maps)
     between = bytes_map(cut, _strides(cut, itemsize), itemsize)
     loose = Element(source.primitive_type, 8 * itemsize)
     whole = footprint_bytes(*maps)
@@ -253,9 +253,3 @@ def _strides(extents: Dims, itemsize: int) -> Dims:
     """Rows that begin on lines, an odd number of them apart: they share no sets of a cache."""
     row = (-(-extents[-1] * itemsize // LINE_BYTES) | 1) * LINE_BYTES
     return (*(row * prod(extents[d + 1 : -1]) for d in range(len(extents) - 1)), itemsize)
-
-
-def _tight(access: AccessMap) -> AccessMap:
-    """The map with the bounds of its own elements."""
-    low, high = map_range(access)
-    return replace(access, bounds=(low, high + access.width))
