@@ -67,7 +67,7 @@ def choose(
     stream = past_cache and _streams(nest, mode, inner, interleave)
     outer = [loop for loop in nest.loops if loop.axis not in inner]
     if stream:
-        outer = best_order(nest, outer, inner)
+        outer = best_order(nest, outer, inner, reads_first=interleave == "dst" and _is_piece(nest, inner))
     return _scheduled(nest, transfer, outer, threads, virtual_vector_size, stream=stream)
 
 
@@ -117,6 +117,12 @@ def read_windows(nest: LoopNest, *, footprint: int, thresholds: Thresholds) -> t
         return None
     mode, inner, interleave = _transfer(nest, past_cache=True)
     return window_cut(nest, inner) if mode == "interleave" and interleave == "dst" else None
+
+
+def _is_piece(nest: LoopNest, inner: tuple[str, ...]) -> bool:
+    """Whether the rows that an interleave packs together lie side by side in the source."""
+    src, _ = refs(nest.innermost)
+    return src is not None and len(inner) == 2 and 0 < int_size(src.stride(inner[1])) <= LINE_BYTES
 
 
 def _begins_inside_lines(nest: LoopNest, columns: str) -> bool:

@@ -27,11 +27,13 @@ WORTH_WINDOWS = 0.5
 """The share of pages, of those that one side's order touches, from which on windows are worth it."""
 
 
-def best_order(nest: LoopNest, outer: list[For], inner: tuple[str, ...]) -> list[For]:
+def best_order(
+    nest: LoopNest, outer: list[For], inner: tuple[str, ...], *, reads_first: bool = False
+) -> list[For]:
     """The order of the source or of the destination, whichever touches fewer pages within a window.
 
     Reading in order is worth a fifth where runs are long: the hardware prefetches it. Loops that were cut
-    for windows of the source go by windows.
+    for windows of the source go by windows; with `reads_first` all do that touch no more pages so.
     """
     src, dst = refs(nest.innermost)
     if src is None:
@@ -51,6 +53,8 @@ def best_order(nest: LoopNest, outer: list[For], inner: tuple[str, ...]) -> list
     by_one = in_source if pages(in_source) * weight < pages(outer) else outer
     windows = _by_windows(src, outer)
     worth = WORTH_WINDOWS * min(pages(outer), pages(in_source))
+    if reads_first and pages(windows) <= pages(by_one):
+        return windows
     return windows if _is_cut(outer) and pages(windows) < worth else by_one
 
 
