@@ -136,3 +136,17 @@ def call_table(
         starts.append(len(which))
     numbered = np.array(places, np.int64).reshape(-1, 4)
     return CallTable(tuple(calls), np.array(which, np.int64), numbered, np.array(starts, np.int64))
+
+
+def repeated_calls(
+    launches: tuple[Launch, ...], src_offsets: Numbers, dst_offsets: Numbers, *, aligned: bool
+) -> CallTable:
+    """The table of the same launches at many places, from the first address to the second; a group for each.
+
+    `aligned`: whether every place's destination begins a line.
+    """
+    calls = tuple(call for launch in launches for call in launch.every_call(aligned=aligned))
+    count, each = len(src_offsets), len(calls)
+    places = np.zeros((count * each, 4), np.int64)
+    places[:, 1], places[:, 2], places[:, 3] = np.repeat(src_offsets, each), 1, np.repeat(dst_offsets, each)
+    return CallTable(calls, np.tile(np.arange(each), count), places, np.arange(count + 1) * each)

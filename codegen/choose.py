@@ -5,12 +5,11 @@ from __future__ import annotations
 from math import prod
 from typing import TypeAlias
 
-import numpy as np
-
 from codegen.choose_interleave import around, chunk_of, grouped_axes, joined_axes
+from codegen.choose_order import best_order, by_source, window_cut
 from codegen.choose_transpose import VectorSize, transpose_candidates, transpose_schedule
 from codegen.errors import KernelError
-from codegen.ir import Convert, Fill, For, LoopNest, PackedSide, Ref, Side, refs
+from codegen.ir import Convert, Fill, For, LoopNest, PackedSide, Side, refs
 from codegen.passes.normalise import int_size, scalar
 from codegen.schedule import (
     COLUMN_BYTES,
@@ -68,7 +67,7 @@ def choose(
     stream = past_cache and _streams(nest, mode, inner, interleave)
     outer = [loop for loop in nest.loops if loop.axis not in inner]
     if stream:
-        outer = _best_order(nest, outer, inner)
+        outer = best_order(nest, outer, inner, reads_first=interleave == "dst" and _is_piece(nest, inner))
     return _scheduled(nest, transfer, outer, threads, virtual_vector_size, stream=stream)
 
 
@@ -103,10 +102,27 @@ def candidates(
     streams = (False, True) if _streams(nest, *transfer) else (False,)
     others = [
         _scheduled(nest, transfer, order, threads, virtual_vector_size, stream=stream)
-        for order in (outer, _by_source(src, outer))
+        for order in (outer, by_source(src, outer))
         for stream in streams
     ]
     return tuple(dict.fromkeys([first, *others]))
+
+
+def read_windows(nest: LoopNest, *, footprint: int, thresholds: Thresholds) -> tuple[str, int] | None:
+    """Which loop to cut, and in blocks of how many, so that a window of the source is read at a time.
+
+    None where nothing is gained: that takes an interleave past the cache whose pieces lie far apart.
+    """
+    if footprint < thresholds.stream_bytes or any(b.unit_bits == 1 for b in nest.buffers):
+        return None
+    mode, inner, interleave = _transfer(nest, past_cache=True)
+    return window_cut(nest, inner) if mode == "interleave" and interleave == "dst" else None
+
+
+def _is_piece(nest: LoopNest, inner: tuple[str, ...]) -> bool:
+    """Whether the rows that an interleave packs together lie side by side in the source."""
+    src, _ = refs(nest.innermost)
+    return src is not None and len(inner) == 2 and 0 < int_size(src.stride(inner[1])) <= LINE_BYTES
 
 
 def _begins_inside_lines(nest: LoopNest, columns: str) -> bool:
@@ -192,57 +208,6 @@ def _loose_step(nest: LoopNest, axis: str) -> int:
     src, dst = refs(nest.innermost)
     ref = src if nest.buffer("dst").element.bits < 8 else dst
     return int_size(ref.stride(axis)) if ref else 0
-
-
-WINDOW_BYTES = 1 << 16
-PAGE_BYTES = 1 << 12
-LONG_RUN_BYTES = 256
-
-
-def _best_order(nest: LoopNest, outer: list[For], inner: tuple[str, ...]) -> list[For]:
-    """The order of the source or of the destination, whichever touches fewer pages within a window.
-
-    Reading in order is worth a fifth where runs are long: the hardware prefetches it. Short runs of whole
-    lines are always read in order: what they ask for ahead is then read next, and their stores wait for none.
-    """
-    src, dst = refs(nest.innermost)
-    if src is None:
-        return outer
-    width = nest.buffer("dst").element.bits // 8
-    taken = [loop for loop in nest.loops if loop.axis in inner]
-    run = prod(int_size(loop.extent) for loop in taken) * width
-    by_source = _by_source(src, outer)
-    if nest.buffer("dst").unit_bits == 1:
-        # The side with a byte an element has nearly all the bytes.
-        return by_source if width == 0 else outer
-
-    if run < LONG_RUN_BYTES and _whole_lines(dst, outer, run):
-        return by_source
-
-    def pages(order: list[For]) -> int:
-        return _pages_touched(order, src, run) + _pages_touched(order, dst, run)
-
-    weight = 0.5 if run >= LONG_RUN_BYTES else 1.0
-    return by_source if pages(by_source) * weight < pages(outer) else outer
-
-
-def _whole_lines(dst: Ref, outer: list[For], run: int) -> bool:
-    """Whether runs of the destination are whole lines that begin on one, if the first one does."""
-    return all(step % LINE_BYTES == 0 for step in (run, *(int_size(dst.stride(x.axis)) for x in outer)))
-
-
-def _by_source(src: Ref, outer: list[For]) -> list[For]:
-    return sorted(outer, key=lambda loop: -abs(int_size(src.stride(loop.axis))))
-
-
-def _pages_touched(order: list[For], ref: Ref, run: int) -> int:
-    """Pages that one side touches while the innermost loops move a window of bytes."""
-    offsets = np.zeros(1, np.int64)
-    for loop in reversed(order):
-        missing = max(1, -(-WINDOW_BYTES // (run * len(offsets))))
-        steps = np.arange(min(int_size(loop.extent), missing)) * int_size(ref.stride(loop.axis))
-        offsets = (steps[:, None] + offsets[None, :]).ravel()
-    return len(np.unique(offsets // PAGE_BYTES))
 
 
 def padded_rank(loops: int) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from codegen.access import AccessMap
-from codegen.choose import candidates, choose
+from codegen.choose import candidates, choose, read_windows
 from codegen.choose_transpose import VectorSize
 from codegen.gather import gathered, placed
 from codegen.ir import Element, Elementwise, LoopNest, refs
@@ -22,7 +22,7 @@ from codegen.launch import Launch
 from codegen.lower_copy import LoweredCopy, box_nest, lower_copy, pad_nest
 from codegen.padding import PadBox
 from codegen.passes.normalise import NORMALISE, int_size
-from codegen.passes.split_run import split_long, split_run
+from codegen.passes.split_run import cut_axis, split_long, split_run
 from codegen.passes.strip_mine import strip_mine
 from codegen.passes.widen import widen
 from codegen.refine import Box, PairTable
@@ -228,6 +228,9 @@ class _Maker:
         return Box(int_size(src.const) if src else 0, int_size(dst.const), tuple(kept), box.tables + tables)
 
     def _parts(self, nest: LoopNest) -> tuple[LoopNest, ...]:
+        window = read_windows(nest, footprint=self.footprint, thresholds=self.thresholds)
+        if window:
+            return cut_axis(nest, *window)
         return split_run(nest) if self.threads > 1 else (nest,)
 
     def _launches(self, nest: LoopNest, tables: tuple[PairTable, ...]) -> list[Launch]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from codegen.access import AccessMap, Root, logical_roots, map_offset
+from codegen.access import AccessMap, Root, logical_roots, map_offset, map_range
 from codegen.digit_trees import Offsets, Opaque, Window, coalesce, evaluate, offset_range
 
 
@@ -31,6 +31,12 @@ def window_map(
             roots.append(_merged_window(root, access.dims, starts, steps, extents))
     base = int(map_offset(access, starts))
     return replace(access, dims=extents, roots=tuple(roots), base=base, slots=None, tail=0)
+
+
+def tight_map(access: AccessMap) -> AccessMap:
+    """The map with the bounds of its own elements."""
+    low, high = map_range(access)
+    return replace(access, bounds=(low, high + access.width))
 
 
 def _merged_window(

@@ -155,3 +155,13 @@ def test_what_goes_in_blocks_past_the_cache(monkeypatch: pytest.MonkeyPatch) -> 
     assert program_of(wide + "{1,0:T(16,16)}", wide + "{0,1:T(32,8)(32,2)(4,4,1)(8,1,4,4,1)}"), "few each"
     assert program_of(wide + "{0,1:T(32,1)}", wide + "{1,0:T(4,1)}") is None
     assert program_of(wide + "{0,1:T(32,8)(32,2)(4,4,1)(8,1,4,4,1)}", wide + "{0,1:T(32,1)}") is None
+
+
+def test_small_tiles_go_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Transposed ones past the cache, if blocks end in runs."""
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 19)
+    rows, columns = "f32[2048,2048]{1,0:T(16,1)}", "f32[2048,2048]{0,1:T(16,1)}"
+    assert program_of(rows, columns)
+    assert program_of("f32[2048,2048]{1,0:T(6,1)}", columns)
+    assert program_of(columns, rows) is None, "blocks end in transposes"
+    assert program_of(rows, "f32[2048,2048]{1,0:T(8,128)}") is None, "tiles of 4 KiB"

@@ -21,17 +21,16 @@ from codegen.launch import Launch
 from codegen.loop_kernel import BoundKernel
 from codegen.loops.bounds import check_bounds
 from codegen.threads import run_parts
-from codegen.windows import window_map
+from codegen.windows import tight_map, window_map
 from tilejit.blocks import (
     BLOCK_BYTES,
     MOST_PROGRAMS,
-    _common,
-    _extents,
-    _grains,
-    _place,
-    _steps,
-    _strides,
-    _tight,
+    block_common,
+    block_extents,
+    block_grains,
+    block_place,
+    block_steps,
+    block_strides,
 )
 from tilejit.elementwise_loops import fused, memory_order
 from tilejit.layout.cute_shape import Spec
@@ -85,13 +84,14 @@ def cut_of(dims: Dims, specs: Sequence[Spec]) -> _Cut | None:
     """Blocks for these layouts; None where they have none of a size that stays in cache."""
     grains: Dims | None = (1,) * len(dims)
     for spec in specs:
-        grains = _common(grains, _grains(access_map(spec)))
+        grains = block_common(grains, block_grains(access_map(spec)))
     size = sum(spec.dtype.itemsize for spec in specs)
-    extents = _extents(dims, grains, size) if grains else None
+    extents = block_extents(dims, grains, size) if grains else None
     if extents is None or prod(extents) * size > 2 * BLOCK_BYTES:
         return None
     cut = _Cut(dims, extents)
-    if len(list(cut.ends())) > MOST_PROGRAMS or any(_steps(access_map(s), extents) is None for s in specs):
+    maps = [access_map(s) for s in specs]
+    if len(list(cut.ends())) > MOST_PROGRAMS or any(block_steps(x, extents) is None for x in maps):
         return None
     return cut
 
@@ -116,13 +116,13 @@ def _side(spec: Spec, cut: _Cut, *, reads: bool) -> _Side:
     stored = buffer_element(spec)
     for last in cut.ends():
         starts, extents = cut.box(last)
-        window = _tight(window_map(access, starts, (1,) * len(extents), extents))
-        between = bytes_map(extents, _strides(extents, spec.dtype.itemsize), spec.dtype.itemsize)
+        window = tight_map(window_map(access, starts, (1,) * len(extents), extents))
+        between = bytes_map(extents, block_strides(extents, spec.dtype.itemsize), spec.dtype.itemsize)
         ways = (window, between, stored, loose) if reads else (between, window, loose, stored)
         low, high = map_range(access)
         whole = 2 * ((high - low) * access.unit_bits // 8)
         copies[last] = compiled_in_cache(*ways, streams=not reads, footprint=whole).launches
-    steps = _steps(access, cut.extents)
+    steps = block_steps(access, cut.extents)
     assert steps is not None
     return _Side(steps, copies, cut)
 
@@ -159,7 +159,7 @@ class BlockPlan:
     ) -> None:
         self.names, self.cut, self._first_target = tuple(names), cut, len(names) - targets
         self._tiled = [k for k, x in enumerate(operands) if isinstance(x, TiledArray)]
-        self._strides = {
+        self.block_strides = {
             k: tuple(np.broadcast_to(x, dims).strides)
             for k, x in enumerate(operands)
             if not isinstance(x, TiledArray)
@@ -178,7 +178,7 @@ class BlockPlan:
         for last in cut.ends():
             self._kernels[last] = self._bound(operands, cut.box(last)[1], make)
         self._tables: dict[Dims, CallTable] = {}
-        places = [_place(n, cut.counts) for n in range(prod(cut.counts))]
+        places = [block_place(n, cut.counts) for n in range(prod(cut.counts))]
         self._places = np.array(places, np.int64).reshape(len(places), -1)
         sorts: dict[Ends, list[int]] = {last: [] for last in self._kernels}
         for n, place in enumerate(places):
@@ -192,9 +192,9 @@ class BlockPlan:
             spec = self._specs.get(k)
             if spec is not None:
                 memory = np.empty(1, spec.dtype)
-                strides = _strides(extents, spec.dtype.itemsize)
+                strides = block_strides(extents, spec.dtype.itemsize)
             else:
-                memory, strides = np.asarray(x), self._strides[k]
+                memory, strides = np.asarray(x), self.block_strides[k]
             wide.append(np.lib.stride_tricks.as_strided(memory, extents, strides))
         lead = wide[self._first_target]
         views, _ = fused(wide, [memory_order(lead)])
@@ -247,8 +247,8 @@ class BlockPlan:
         starts = self._places[which] * np.array(self.cut.extents, np.int64)
         out = np.empty((len(which), len(self.names) + len(numbers)), np.int64)
         for k in range(len(self.names)):
-            if k in self._strides:
-                out[:, k] = at[k] + starts @ np.array(self._strides[k], np.int64)
+            if k in self.block_strides:
+                out[:, k] = at[k] + starts @ np.array(self.block_strides[k], np.int64)
             else:
                 out[:, k] = at[len(self.names) + self._tiled.index(k)]
         out[:, len(self.names) :] = numbers
@@ -256,7 +256,7 @@ class BlockPlan:
 
     def _buffer_bytes(self, k: int) -> int:
         itemsize = self._specs[k].dtype.itemsize
-        return _strides((1, *self.cut.extents), itemsize)[0]
+        return block_strides((1, *self.cut.extents), itemsize)[0]
 
     def _table(self, at: list[int]) -> CallTable:
         """The copies of all blocks, into cache and out of it, for results that begin so in their lines."""
@@ -273,7 +273,7 @@ class BlockPlan:
 
     def _groups(self) -> Iterator[list[tuple[tuple[Launch, ...], Place]]]:
         for number in range(prod(self.cut.counts)):
-            place = _place(number, self.cut.counts)
+            place = block_place(number, self.cut.counts)
             last = self.cut.last(place)
             between = {k: len(self.names) + n for n, k in enumerate(self._tiled)}
             yield [

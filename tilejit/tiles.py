@@ -8,15 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from codegen.access import AccessMap
 from codegen.errors import LayoutError
-from codegen.ir import Element
 from codegen.threads import thread_count
 from tilejit.convert import pack, unpack
-from tilejit.layout.dtypes import from_numpy
-from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import make_shape
-from tilejit.memory import Array, address, array_map, empty
+from tilejit.memory import Array, empty
+from tilejit.packed_tiles import one_by_one, side_of
 from tilejit.programs import buffer_element, compiled
 from tilejit.relayout import relayout
 from tilejit.strided import overlaps_itself
@@ -57,11 +54,13 @@ def gather_tiles(t: TiledArray, ids: Any, out: Any = None, *, threads: int | Non
     shape = len(numbers), *grid.tile
     result = empty(shape, t.dtype) if out is None else _checked_out(out, t, shape)
     if t.spec.packed and grid.tile_bytes and 0 not in shape:
+        if one_by_one(t, grid, numbers, result, threads):
+            return result
         for some, room in _pieces(grid, len(numbers), result):
             part = result if _is_tiled(result) else result[some]
             _gather_packed(t, grid, numbers[some], part, room, threads)
         return result
-    target, held, element = _side(result)
+    target, held, element = side_of(result)
     count = thread_count(threads, 2 * prod(shape) * t.spec.bits // 8)
     program = compiled(grid.tiles(numbers), target, buffer_element(t.spec), element, threads=count)
     program.run(address_of(t), held, count, alive=(t, result))
@@ -104,11 +103,13 @@ def scatter_tiles(
         kept, numbers = (kept.numpy() if isinstance(kept, TiledArray) else kept)[chosen], numbers[chosen]
         shape = len(numbers), *grid.tile
     if t.spec.packed and grid.tile_bytes and 0 not in shape:
+        if one_by_one(t, grid, numbers, kept, threads, into=True):
+            return
         for some, room in _pieces(grid, len(numbers), kept):
             part = kept if _is_tiled(kept) else kept[some]
             _scatter_packed(t, grid, numbers[some], part, room, threads)
         return
-    source, held, element = _side(kept)
+    source, held, element = side_of(kept)
     count = thread_count(threads, 2 * prod(shape) * t.spec.bits // 8)
     program = compiled(source, grid.tiles(numbers), element, buffer_element(t.spec), threads=count)
     program.run(held, address_of(t), count, alive=(t, kept))
@@ -198,13 +199,6 @@ def _check_tiles(held: Any, t: TiledArray, shape: tuple[int, ...], what: str) ->
         raise LayoutError(
             f"{what} is {held.dtype}{list(held.shape)}, but the tiles are {t.dtype}{list(shape)}"
         )
-
-
-def _side(held: Any) -> tuple[AccessMap, int, Element]:
-    """The map, the address and the element of what tiles are copied to or from."""
-    if isinstance(held, TiledArray):
-        return access_map(held.spec), address_of(held), buffer_element(held.spec)
-    return array_map(held), address(held), Element(from_numpy(held.dtype).name, 8 * held.itemsize)
 
 
 def _named_twice(numbers: Table) -> str:

@@ -64,7 +64,7 @@ def split_long(nest: LoopNest, block: int = LONG_DIGIT) -> tuple[LoopNest, ...]:
         return (nest,)
     parts: tuple[LoopNest, ...] = (nest,)
     for axis in (row.axis, column.axis):
-        parts = tuple(part for whole in parts for part in _cut(whole, axis, block))
+        parts = tuple(part for whole in parts for part in cut_axis(whole, axis, block))
     return parts
 
 
@@ -72,15 +72,20 @@ def _contiguous(nest: LoopNest, ref: Ref, width: int) -> For | None:
     return next((loop for loop in nest.loops if ref.stride(loop.axis) == width), None)
 
 
-def _cut(nest: LoopNest, axis: str, block: int) -> tuple[LoopNest, ...]:
-    """Whole blocks of a loop, and a nest for the rest."""
+def cut_axis(nest: LoopNest, axis: str, block: int) -> tuple[LoopNest, ...]:
+    """Whole blocks of a loop, and a nest for the rest.
+
+    before:  for i in 5: for j in 20:                   dst[64*j + i] = src[20*i + j]
+    after:   for i in 5: for long_j in 2: for j in 8:   dst[512*long_j + 64*j + i] = src[8*long_j + 20*i + j]
+             for i in 5: for j in 4:                    dst[1024 + 64*j + i] = src[16 + 20*i + j]
+    """
     store = scalar(nest)
     at, loop = next((k, x) for k, x in enumerate(nest.loops) if x.axis == axis)
     extent = int_size(loop.extent)
     if extent <= 2 * block:
         return (nest,)
     whole, rest = divmod(extent, block)
-    outer = f"long_{axis}"
+    outer = long_axis(axis)
 
     def blocked(ref: Ref) -> Ref:
         return replace(ref, terms=((outer, int_size(ref.stride(axis)) * block), *ref.terms))
@@ -96,3 +101,8 @@ def _cut(nest: LoopNest, axis: str, block: int) -> tuple[LoopNest, ...]:
         loops = (*before, replace(loop, extent=rest), *after)
         out.append(replace(rebuilt(nest, loops, map_refs(store, behind)), digits=()))
     return tuple(out)
+
+
+def long_axis(axis: str) -> str:
+    """The loop over whole blocks of an axis that is cut."""
+    return f"long_{axis}"

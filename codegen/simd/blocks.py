@@ -162,11 +162,13 @@ def _interleave(rows: int, width: int, move: Any) -> Callable[..., None]:
         elif columns >= half_step:
             last = columns - half_step
             half(dst, src, row_step)
-            half(dst + last * (rows * width), src + last * width, row_step)
+            if last:
+                half(dst + last * (rows * width), src + last * width, row_step)
         elif columns >= quarter_step:
             last = columns - quarter_step
             quarter(dst, src, row_step)
-            quarter(dst + last * (rows * width), src + last * width, row_step)
+            if last:
+                quarter(dst + last * (rows * width), src + last * width, row_step)
         else:
             for c in range(columns):
                 for r in range(rows):
@@ -179,6 +181,8 @@ def _stream_interleave(rows: int, width: int, plain: Any) -> Callable[..., None]
     block, step = _interleave_block(rows, width, stream=True), LINE_BYTES // width
     row_bytes = LINE_BYTES if rows == 3 else LINE_BYTES // 2
     half, half_step = _interleave_block(rows, width, row_bytes, stream=True), row_bytes // width
+    part_bytes = LANE_BYTES if rows * LANE_BYTES % LINE_BYTES == 0 else row_bytes
+    quarter, quarter_step = _interleave_block(rows, width, part_bytes, stream=True), part_bytes // width
 
     @njit(error_model="numpy")
     def stream_interleave(dst, src, columns, row_step):
@@ -190,6 +194,9 @@ def _stream_interleave(rows: int, width: int, plain: Any) -> Callable[..., None]
             if columns - whole >= half_step:
                 half(dst + whole * (rows * width), src + whole * width, row_step)
                 whole += half_step
+            if columns - whole >= quarter_step:
+                quarter(dst + whole * (rows * width), src + whole * width, row_step)
+                whole += quarter_step
         if whole < columns:
             plain(dst + whole * (rows * width), src + whole * width, columns - whole, row_step)
 
@@ -212,11 +219,13 @@ def _deinterleave(columns: int, width: int, move: Any) -> Callable[..., None]:
         elif rows >= half_step:
             last = rows - half_step
             half(dst, src, column_step)
-            half(dst + last * width, src + last * (columns * width), column_step)
+            if last:
+                half(dst + last * width, src + last * (columns * width), column_step)
         elif rows >= quarter_step:
             last = rows - quarter_step
             quarter(dst, src, column_step)
-            quarter(dst + last * width, src + last * (columns * width), column_step)
+            if last:
+                quarter(dst + last * width, src + last * (columns * width), column_step)
         else:
             for r in range(rows):
                 for c in range(columns):

@@ -273,7 +273,8 @@ def test_interleaves(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found, name
     width, count, taken_apart = int(found[4]) // 8, int(found[3]), bool(found[2])
     side = 64 // width
-    for many in (2, side - 1, side, side + 1, 2 * side, 3 * side + side // 2 + 1):
+    parts = (side // 4, side // 2, 3 * side // 4, side)
+    for many in (2, *parts, side - 1, side + 1, 2 * side, 3 * side + side // 2 + 1):
         rows, columns = ((many,), (count,)) if taken_apart else ((count,), (many,))
         if many < 2 or many == count:
             continue

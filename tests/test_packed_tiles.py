@@ -1,0 +1,125 @@
+"""Tiles of packed elements moved one by one: what the definition says, in and past the cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from codegen.schedule import Thresholds
+from tests.guard import Guarded, span_bytes, strided_view
+from tests.test_tiles import filled, places_of, tile_and_grid, values_of, written
+from tilejit import packed_tiles
+from tilejit.packed_tiles import one_by_one
+from tilejit.tile_grid import grid_of
+
+SPECS = (
+    "s4[130,260]{1,0:T(64,128)(8,1)E(4)}",
+    "u4[37,131]{1,0:T(8,16)E(4)}",
+    "s4[37,131]{0,1:T(8,16)(2,1)E(4)}",
+    "u2[37,131]{1,0:T(8,16)E(2)}",
+    "pred[70,300]{1,0:T(32,128)(32,1)E(1)}",
+    "s4[9,20,33]{2,0,1:T(4,8)(4,1)E(4)}",
+)
+
+
+@pytest.fixture(autouse=True)
+def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed_tiles, "LEAST_TILE_BYTES", 0)
+
+
+@pytest.fixture(params=[False, True], ids=["cached", "streamed"])
+def past_cache(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    stream = 0 if request.param else 1 << 62
+    monkeypatch.setattr(packed_tiles, "machine_thresholds", lambda size: Thresholds(stream_bytes=stream))
+    return bool(request.param)
+
+
+def some_ids(spec: tj.Shape) -> Any:
+    """Every tile in some order; the first one once more."""
+    grid, _ = tile_and_grid(spec)
+    order = np.random.default_rng(5).permutation(int(np.prod(grid)))
+    return np.append(order, order[0])
+
+
+def strides_of(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """In order; every dimension the other way round and with holes; the tiles innermost."""
+    dense = tuple(int(np.prod(shape[d + 1 :], dtype=int)) for d in range(len(shape)))
+    turned = tuple(-3 * s for s in dense)
+    inner = int(np.prod(shape[1:], dtype=int))
+    innermost = (1, *(s * shape[0] for s in dense[1:]))
+    assert inner
+    return [dense, turned, innermost]
+
+
+@pytest.mark.parametrize("text", SPECS)
+def test_to_and_from_arrays(text: str, past_cache: bool) -> None:
+    """Between guard pages, on one thread and on three."""
+    spec = tj.Shape.parse(text)
+    t, ids = filled(spec), some_ids(spec)
+    want = values_of(spec, t.buffer.view(np.uint8))[places_of(spec)[ids]]
+    want = want.reshape(len(ids), *tile_and_grid(spec)[1])
+    source = Guarded(t.nbytes)
+    for strides in strides_of(want.shape):
+        size = span_bytes(1, want.shape, strides)
+        arena = Guarded(size + 64)
+        for gap, at_end, threads in ((0, False, 1), (5, True, 3), (0, True, 1)):
+            held = strided_view(arena.place(size, at_end=at_end, gap=gap), spec.dtype, want.shape, strides)
+            buffer = source.place(t.nbytes, at_end=at_end)
+            buffer[:] = t.buffer.view(np.uint8)
+            guarded = tj.TiledArray.from_buffer(buffer, spec)
+            tj.gather_tiles(guarded, ids, held, threads=threads)
+            assert (held == want).all()
+            assert arena.untouched()
+            buffer[:] = 0
+            tj.scatter_tiles(guarded, ids[:-1], held[:-1], threads=threads)
+            zeros = np.zeros(t.nbytes, np.uint8)
+            assert buffer.tobytes() == written(spec, zeros, ids[:-1], want[:-1]).tobytes()
+            assert source.untouched()
+
+
+@pytest.mark.parametrize("text", SPECS)
+@pytest.mark.parametrize("layout", ["", "(3,5)", "packed"])
+def test_to_and_from_tiled_arrays(text: str, layout: str, past_cache: bool) -> None:
+    """Of unpacked elements and of packed ones; the padding of `out` stays."""
+    spec = tj.Shape.parse(text)
+    t, ids = filled(spec), some_ids(spec)
+    want = tj.gather_tiles(t, ids)
+    dims = ",".join(map(str, want.shape))
+    order = ",".join(map(str, reversed(range(want.ndim))))
+    tiles = {"": "", "(3,5)": ":T(3,5)", "packed": f":T(8,16)(4,1)E({spec.bits})"}[layout]
+    out = filled(tj.Shape.parse(f"{spec.primitive_type}[{dims}]{{{order}{tiles}}}"))
+    keep = tj.pack(want, out.spec, out=out.buffer.copy(), padding="keep").buffer
+    tj.gather_tiles(t, ids, out)
+    assert out.buffer.tobytes() == keep.tobytes()
+    again = tj.TiledArray.from_buffer(np.zeros(t.nbytes, np.uint8), spec)
+    tj.scatter_tiles(again, ids, out, last="wins")
+    assert (tj.gather_tiles(again, ids) == want).all()
+
+
+def test_which_tiles_go_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large ones, whose places in the other array are alike."""
+    spec = tj.Shape.parse(SPECS[0])
+    t, grid, ids = filled(spec), grid_of(spec), np.array([3, 1], np.int64)
+    out = np.zeros((2, *grid.tile), spec.dtype)
+    assert one_by_one(t, grid, ids, out, 1)
+    assert (out == tj.gather_tiles(t, ids)).all()
+    alike = filled(tj.Shape.parse("s4[2,64,128]{2,1,0:T(8,8)E(4)}"))
+    assert one_by_one(t, grid, ids, alike, 1)
+    joined = filled(tj.Shape.parse("s4[2,64,128]{2,1,0:T(3,8,8)E(4)}"))
+    assert not one_by_one(t, grid, ids, filled(tj.Shape.parse("s4[2,64,128]{0,2,1:T(8,8)E(4)}")), 1)
+    before = joined.buffer.tobytes()
+    done = one_by_one(t, grid, ids, joined, 1)
+    assert done or joined.buffer.tobytes() == before
+    monkeypatch.setattr(packed_tiles, "LEAST_TILE_BYTES", 1 << 13)
+    assert not one_by_one(t, grid, ids, out, 1)
+
+
+def test_values_that_are_all_the_same() -> None:
+    """A broadcast array is read again and again, whatever its strides."""
+    spec = tj.Shape.parse(SPECS[0])
+    t = filled(spec)
+    tj.scatter_tiles(t, [2, 0], np.array(5, spec.dtype))
+    assert (tj.gather_tiles(t, [0, 2]) == np.array(5, spec.dtype)).all()

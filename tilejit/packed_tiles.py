@@ -1,0 +1,92 @@
+"""Tiles of packed elements in any order, one by one: each is whole bytes, so one tile's kernels serve all."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from codegen.access import AccessMap, logical_roots
+from codegen.calibrate import machine_thresholds
+from codegen.call_tables import CallTable, Numbers, repeated_calls
+from codegen.digit_trees import Leaf
+from codegen.ir import Element
+from codegen.pipeline import CopyProgram, compile_copy
+from codegen.schedule import Thresholds
+from codegen.threads import run_parts, thread_count
+from codegen.windows import tight_map, window_map
+from tilejit.layout.dtypes import from_numpy
+from tilejit.layout.indexing import access_map
+from tilejit.memory import LINE_BYTES, address, array_map
+from tilejit.programs import buffer_element
+from tilejit.tile_grid import Grid
+from tilejit.tiled_array import TiledArray, address_of
+
+LEAST_TILE_BYTES = 1024
+"""Smaller tiles are not worth calls of their own."""
+
+
+def one_by_one(
+    t: TiledArray, grid: Grid, numbers: Numbers, held: Any, threads: int | None, *, into: bool = False
+) -> bool:
+    """Copy tiles to `held`, an array [n, *tile] or a TiledArray of that shape, or back `into` the buffer.
+
+    False where nothing was done: tiles are small, or not all alike in `held`. Each tile of the grid takes
+    whole bytes, `grid.tile_bytes`.
+    """
+    found = _first_tile(held)
+    if found is None or not grid.tile_bytes or grid.tile_bytes < LEAST_TILE_BYTES:
+        return False
+    first, step = found
+    tiles = access_map(grid.stored(1)), buffer_element(t.spec), address_of(t), numbers * grid.tile_bytes
+    others = first, side_of(held)[2], side_of(held)[1], np.arange(len(numbers)) * step
+    (src, source, src_at, src_offsets), (dst, target, dst_at, dst_offsets) = (
+        (others, tiles) if into else (tiles, others)
+    )
+    whole = len(numbers) * (grid.tile_bytes + prod(grid.tile) * others[1].bits // 8)
+    past_cache = whole >= machine_thresholds(whole).stream_bytes
+    program = _program(src, dst, source, target, past_cache)
+    on_lines = not ((dst_at + dst_offsets) % LINE_BYTES).any()
+    table = repeated_calls(program.launches, src_offsets, dst_offsets, aligned=on_lines)
+    parts = thread_count(threads, whole)
+    run_parts(partial(_part, table, (src_at, dst_at), len(numbers), (t, held)), parts)
+    return True
+
+
+def side_of(held: Any) -> tuple[AccessMap, int, Element]:
+    """The map, the address and the element of what tiles are copied to or from."""
+    if isinstance(held, TiledArray):
+        return access_map(held.spec), address_of(held), buffer_element(held.spec)
+    return array_map(held), address(held), Element(from_numpy(held.dtype).name, 8 * held.itemsize)
+
+
+@lru_cache(maxsize=64)
+def _program(
+    src: AccessMap, dst: AccessMap, source: Element, target: Element, past_cache: bool
+) -> CopyProgram:
+    """The copy of one tile, its stores as those of all together should be."""
+    thresholds = Thresholds(stream_bytes=0 if past_cache else 1 << 62)
+    return compile_copy(src, dst, source, target, thresholds=thresholds)
+
+
+def _part(
+    table: CallTable, addresses: tuple[int, int], count: int, alive: object, part: int, parts: int
+) -> None:
+    table.run(addresses, count * part // parts, count * (part + 1) // parts)
+
+
+def _first_tile(held: Any) -> tuple[AccessMap, int] | None:
+    """The map of the first tile, and bytes from each to the next; None where those differ or are none."""
+    if not isinstance(held, TiledArray):
+        return array_map(held[:1]), held.strides[0]
+    access = access_map(held.spec)
+    trees = {root.dims: root.tree for root in logical_roots(access)}
+    tree = trees.get((0,))
+    step = tree.stride * access.unit_bits if isinstance(tree, Leaf) else 0
+    if held.shape[0] > 1 and (not step or step % 8):
+        return None
+    rank = len(held.shape)
+    first = window_map(access, (0,) * rank, (1,) * rank, (1, *held.shape[1:]))
+    return tight_map(first), step // 8
