@@ -6,7 +6,10 @@ architecture's.
 
 from __future__ import annotations
 
+import gc
 import linecache
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +60,7 @@ def numba_ir(name: str, source: str) -> NumbaIr:
     Raises:
         KernelError: Numba refuses.
     """
-    with compiler_lock:
+    with compiler_lock, _no_collection():
         function = _function(name, source)
         signature = numba.void(*[numba.int64] * 5)
         try:
@@ -65,6 +68,18 @@ def numba_ir(name: str, source: str) -> NumbaIr:
         except numba.core.errors.NumbaError as error:
             raise KernelError(f"numba refuses the kernel {name}\n{error}") from error
         return NumbaIr(name, compiled.native_name, compiled.inspect_llvm())
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No search for garbage meanwhile: it finds little, and visits all nodes of Numba's again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def machine_code(kernel: NumbaIr, level: CpuLevel) -> BuiltKernel:

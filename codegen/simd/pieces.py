@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import njit
 
+from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import (
     I64,
     int64_at,
@@ -51,7 +51,7 @@ def _line(width: int) -> Any:
 def _copier(width: int) -> Callable[..., None]:
     move = MOVES[width]
 
-    @njit(error_model="numpy")
+    @for_kernels
     def copy_pieces(dst, src, count, places):
         for k in range(count):
             move(dst + width * k, src + int64_at(places, k))
@@ -62,7 +62,7 @@ def _copier(width: int) -> Callable[..., None]:
 def _streamer(width: int, plain: Any) -> Callable[..., None]:
     line, step = _line(width), LINE_BYTES // width
 
-    @njit(error_model="numpy")
+    @for_kernels
     def stream_pieces(dst, src, count, places):
         """Whole lines past the cache, if all are whole and begin on one."""
         if (dst | count * width) & 63:
