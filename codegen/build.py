@@ -1,17 +1,24 @@
 """Source to object code: Numba to LLVM IR, llvmlite to machine code. Imports numba: import lazily.
 
-Numba makes its IR for this machine; only what llvmlite makes of it is for a CPU level, which may be another
-architecture's.
+Numba types the source and makes IR of it, hardly optimised; what llvmlite makes of that is for a CPU level,
+which may be another architecture's.
 """
 
 from __future__ import annotations
 
+import gc
 import linecache
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
 import numba
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
 
 from codegen.cpu import CpuLevel
 from codegen.errors import KernelError
@@ -57,13 +64,77 @@ def numba_ir(name: str, source: str) -> NumbaIr:
     Raises:
         KernelError: Numba refuses.
     """
-    with compiler_lock:
+    with compiler_lock, _nothing_to_run(), _no_collection():
         function = _function(name, source)
         try:
             compiled = numba.cfunc(_signature(function), error_model="numpy")(function)
         except numba.core.errors.NumbaError as error:
             raise KernelError(f"numba refuses the kernel {name}\n{error}") from error
         return NumbaIr(name, compiled.native_name, compiled.inspect_llvm())
+
+
+class _IrLibrary(JITCodeLibrary):
+    """What Numba compiles, to be linked into callers and printed; no machine code is made of it.
+
+    Nor is it optimised beyond its functions' own passes: `optimise` does that once, for the level.
+    """
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_specific(self) -> None:
+        pass
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()  # type: ignore[no-untyped-call]
+        return 0
+
+
+class _IrGenerator(JITCPUCodegen):
+    """Numba's generator for this machine, but that nothing is loaded, so that no constant has an address."""
+
+    _library_class = _IrLibrary
+
+    def _add_module(self, module: object) -> None:
+        pass
+
+    def set_env(self, env_name: str, env: object) -> None:
+        pass
+
+
+@cache
+def _ir_generator() -> _IrGenerator:
+    return _IrGenerator("tilejit")  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def _nothing_to_run() -> Iterator[None]:
+    """Numba compiles to IR alone meanwhile; other threads' functions wait, and are compiled as ever.
+
+    It would optimise every kernel and every routine for this machine and make machine code of them, which is
+    half of its time, and keep that for as long as the process lives.
+    """
+    with global_compiler_lock:
+        context = cpu_target.target_context
+        context.refresh()  # makes Numba's own runtime, which does run, if it is not there
+        own = context._internal_codegen
+        context._internal_codegen = _ir_generator()
+        try:
+            yield
+        finally:
+            context._internal_codegen = own
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No search for garbage meanwhile: it finds little, and visits all nodes of Numba's again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def machine_code(kernel: NumbaIr, level: CpuLevel) -> BuiltKernel:

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import njit
 
 from codegen.schedule import COLUMN_BYTES
 from codegen.simd.bit_runs import LINE_BYTES, splat, spread
 from codegen.simd.bits import PACKERS, UNPACKERS, WIDTHS
 from codegen.simd.blocks import unzip_rows, zip_rows
+from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import (
     I8,
     I64,
@@ -176,7 +176,7 @@ def _rows(
 ) -> Callable[..., None]:
     """The routine over all columns, so many bytes from one to the next on either side."""
 
-    @njit(error_model="numpy")
+    @for_kernels
     def rows(dst, src, columns, row_step):
         """Whole blocks, then small ones, then one more that overlaps the last."""
         if columns < SMALL:
@@ -197,7 +197,7 @@ def _rows(
 def _stream_pack_rows(bits: int, count: int, plain: Any) -> Callable[..., None]:
     block = _joiner(bits, count, BLOCK, True)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def stream_pack_rows(dst, src, columns, row_step):
         whole = columns & -BLOCK if dst & 63 == 0 else 0
         for c in range(0, whole, BLOCK):
@@ -212,7 +212,7 @@ def _stream_unpack_rows(bits: int, count: int, plain: Any) -> Callable[..., None
     block, rows = _parter(bits, count, BLOCK, True), 8 // bits * count
     buffered = row_buffer(rows)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def by_buffer(dst, src, columns, row_step):
         buffer = buffered()
         for c in range(0, columns, CHUNK_BYTES):
@@ -222,7 +222,7 @@ def _stream_unpack_rows(bits: int, count: int, plain: Any) -> Callable[..., None
                 low, asked = dst + r * row_step + c, src + end * count + r % count * CHUNK_BYTES
                 drain_row(low, low + end - c, buffer + r * ROW_PITCH, c == 0, end == columns, asked)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def stream_unpack_rows(dst, src, columns, row_step):
         whole = columns & -BLOCK if (dst | row_step) & 63 == 0 else 0
         if whole == 0 and columns >= LEAST_BYTES:

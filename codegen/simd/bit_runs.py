@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import njit
 
 from codegen.simd.bits import PACKERS, UNPACKERS, WIDTHS
+from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import (
     I32,
     I64,
@@ -128,7 +128,7 @@ def _run(
     """
     line, word, half = parts
 
-    @njit(error_model="numpy")
+    @for_kernels
     def run(dst, src, count):
         """Whole lines of the destination, then words, then one more word that overlaps the last."""
         if count < HALF_BYTES:
@@ -153,7 +153,7 @@ def _run(
 def _stream_pack_run(bits: int, plain: Any) -> Callable[..., None]:
     line, group = _joiner(bits, LINE_BYTES, True), 8 // bits
 
-    @njit(error_model="numpy")
+    @for_kernels
     def stream_pack_run(dst, src, count):
         begin = -dst & 63 if count >= SHORT_BYTES else 0
         stop = begin + ((count - begin) & -LINE_BYTES) if count >= SHORT_BYTES else 0
@@ -171,7 +171,7 @@ def _stream_unpack_run(bits: int, plain: Any) -> Callable[..., None]:
     step, group = LINE_BYTES * bits // 8, 8 // bits
     line = _parter(bits, step, True)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def stream_unpack_run(dst, src, count):
         begin = stop = 0
         if count * group >= SHORT_BYTES and dst % group == 0:

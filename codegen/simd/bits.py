@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import load_u8, read_byte, store_u8
 
 
 def _pack(bits: int) -> Any:
     group, mask = 8 // bits, (1 << bits) - 1
 
-    @njit(error_model="numpy")
+    @for_kernels
     def pack(dst, src, count, src_step):
         for k in range(count):
             byte = 0
@@ -29,7 +28,7 @@ def _pack(bits: int) -> Any:
 def _unpack(bits: int) -> Any:
     group, mask = 8 // bits, (1 << bits) - 1
 
-    @njit(error_model="numpy")
+    @for_kernels
     def unpack(dst, src, count, dst_step):
         for k in range(count):
             byte = load_u8(src + k)
@@ -42,7 +41,7 @@ def _unpack(bits: int) -> Any:
 def _load(bits: int) -> Any:
     mask = (1 << bits) - 1
 
-    @njit(error_model="numpy")
+    @for_kernels
     def load(address):
         """The element at an address counted in bits."""
         return (load_u8(address >> 3) >> (address & 7)) & mask
@@ -53,7 +52,7 @@ def _load(bits: int) -> Any:
 def _store(bits: int) -> Any:
     mask = (1 << bits) - 1
 
-    @njit(error_model="numpy")
+    @for_kernels
     def store(address, value):
         """Write the element at an address counted in bits; its neighbours in the byte stay."""
         shift = address & 7

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import njit
 
+from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import (
     I64,
     load,
@@ -151,7 +151,7 @@ def _interleave(rows: int, width: int, move: Any) -> Callable[..., None]:
     step = LINE_BYTES // width
     half_step, quarter_step = (step, step) if rows == 3 else (step // 2, step // 4)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def interleave(dst, src, columns, row_step):
         """A last block that would reach over the edge begins earlier."""
         if columns >= step:
@@ -184,7 +184,7 @@ def _stream_interleave(rows: int, width: int, plain: Any) -> Callable[..., None]
     part_bytes = LANE_BYTES if rows * LANE_BYTES % LINE_BYTES == 0 else row_bytes
     quarter, quarter_step = _interleave_block(rows, width, part_bytes, stream=True), part_bytes // width
 
-    @njit(error_model="numpy")
+    @for_kernels
     def stream_interleave(dst, src, columns, row_step):
         whole = 0
         if dst & 63 == 0:
@@ -208,7 +208,7 @@ def _deinterleave(columns: int, width: int, move: Any) -> Callable[..., None]:
     step = LINE_BYTES // width
     half_step, quarter_step = (step, step) if columns == 3 else (step // 2, step // 4)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def deinterleave(dst, src, rows, column_step):
         """A last block that would reach over the edge begins earlier."""
         if rows >= step:
@@ -238,7 +238,7 @@ def _stream_deinterleave(columns: int, width: int, plain: Any) -> Callable[..., 
     block, step = _deinterleave_block(columns, width, stream=True), LINE_BYTES // width
     packed, chunk, buffered = columns * width, CHUNK_BYTES // width, row_buffer(columns)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def by_buffer(dst, src, rows, column_step):
         buffer = buffered()
         for r in range(0, rows, chunk):
@@ -249,7 +249,7 @@ def _stream_deinterleave(columns: int, width: int, plain: Any) -> Callable[..., 
                 high = low + (end - r) * width
                 drain_row(low, high, buffer + c * ROW_PITCH, r == 0, end == rows, asked)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def stream_deinterleave(dst, src, rows, column_step):
         whole = 0
         if (dst | column_step) & 63 == 0:

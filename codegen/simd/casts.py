@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import njit
 
+from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import F32, F64, bits_of_f32, f32_of_bits, vector, widened_half
 from codegen.simd.shuffles import shuffle
 
 
-@njit(error_model="numpy")
+@for_kernels
 def f32_to_bf16(value):
     """Round to nearest even; a NaN keeps its sign and becomes the quiet one, as in ml_dtypes."""
     bits = bits_of_f32(value)
@@ -21,7 +21,7 @@ def f32_to_bf16(value):
     return quiet if (bits & 0x7FFFFFFF) > 0x7F800000 else rounded
 
 
-@njit(error_model="numpy")
+@for_kernels
 def bf16_to_f32(bits):
     """Exact: a bf16 is the upper half of a float32."""
     return f32_of_bits(bits << 16)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import njit
 
+from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import (
     I64,
     drain_line,
@@ -60,7 +60,7 @@ def _mover(width: int) -> Any:
     """All moves of one width; what comes back is the end of their table."""
     four, one = _moves(width, 4), _moves(width, 1)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def move_pieces(buffer, src, following, table, count):
         stop = table + 8 * count
         while table + 32 <= stop:
@@ -78,7 +78,7 @@ _move_64, _move_32, _move_16, _move_8, _move_4, _move_2, _move_1 = map(_mover, M
 _ENTRY_BYTES = 8 * STRETCH_FIELDS
 
 
-@njit(error_model="numpy")
+@for_kernels
 def _gather_part(buffer, src, following, table):
     """All pieces of a part; a table begins with how many moves there are of each width."""
     moves = table + 8 * HEAD
@@ -91,7 +91,7 @@ def _gather_part(buffer, src, following, table):
     _move_1(buffer, src, following, moves, int64_at(table, 6))
 
 
-@njit(error_model="numpy")
+@for_kernels
 def stream_stretches(dst, src, stretches, pieces, begin, end, scratch, pattern):
     """Stretch by stretch; one that ends inside a line leaves those bytes to the next, if that follows it.
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import njit
 
 from codegen.simd.blocks import unzip_rows, unzip_three, zipped_lines
+from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import I64, load, pointer, statement, store, store_streaming, vector
 from codegen.simd.shuffles import shuffle
 from codegen.tiles import LINE_BYTES
@@ -82,7 +82,7 @@ def _lines(block: Any, count: int, width: int, *, dst_step: int, src_step: int) 
     """The routine that goes along `count` rows, which the steps follow, and the lines they are packed in."""
     step = LINE_BYTES // width
 
-    @njit(error_model="numpy")
+    @for_kernels
     def lines(dst, src, long, row_step, line_offsets):
         k = 0
         while k < long:
@@ -97,7 +97,7 @@ def _stream_interleave(rows: int, width: int, plain: Any) -> Callable[..., None]
     block = _interleave_block(rows, width, stream=True)
     streamed = _lines(block, rows, width, dst_step=0, src_step=width)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def stream_interleave_lines(dst, src, columns, row_step, line_offsets):
         """All lines begin on one, or none does: their offsets are whole lines."""
         if dst & 63:
@@ -112,7 +112,7 @@ def _stream_deinterleave(columns: int, width: int, plain: Any) -> Callable[..., 
     stream, step = _deinterleave_block(columns, width, stream=True), LINE_BYTES // width
     block = _deinterleave_block(columns, width, stream=False)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def stream_deinterleave_lines(dst, src, rows, column_step, line_offsets):
         if (dst | column_step) & 63:
             plain(dst, src, rows, column_step, line_offsets)

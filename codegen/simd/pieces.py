@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import njit
 
+from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import (
     I64,
     int64_at,
@@ -52,7 +52,7 @@ def _line(width: int, *, stream: bool) -> Any:
 def _copier(width: int) -> Callable[..., None]:
     move, line, step = MOVES[width], _line(width, stream=False), LINE_BYTES // width
 
-    @njit(error_model="numpy")
+    @for_kernels
     def copy_pieces(dst, src, count, places):
         """Whole lines first; what is read mostly follows, in another order."""
         whole = count - count % step
@@ -68,7 +68,7 @@ def _copier(width: int) -> Callable[..., None]:
 def _streamer(width: int, plain: Any) -> Callable[..., None]:
     line, step = _line(width, stream=True), LINE_BYTES // width
 
-    @njit(error_model="numpy")
+    @for_kernels
     def stream_pieces(dst, src, count, places):
         """Whole lines past the cache, if all are whole and begin on one."""
         if (dst | count * width) & 63:

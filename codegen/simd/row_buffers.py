@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import I8, I64, drain_64, drain_line, prefetch_line
 from codegen.simd.staging import drain_part
 from codegen.tiles import LINE_BYTES
@@ -39,7 +40,7 @@ def row_buffer(rows: int) -> Any:
     return intrinsic(namespace[f"rows_{rows}"])
 
 
-@njit(error_model="numpy")
+@for_kernels
 def drain_row(low, high, buffer, first, last, asked):
     """A row's part [low, high) out of the buffer; whether it is the row's first, and its last one.
 

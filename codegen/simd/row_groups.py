@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit
-
+from codegen.simd.decorator import for_kernels
 from codegen.simd.lines import LINE_INTERLEAVES
 from codegen.simd.memory import int64_at
 from codegen.simd.row_buffers import CHUNK_BYTES, LEAST_BYTES, ROW_PITCH, drain_row, row_buffer
@@ -19,7 +18,7 @@ from codegen.tiles import LINE_BYTES, MOST_GROUPED
 def _fill(columns: int, width: int, plain: Any) -> Any:
     step = LINE_BYTES // width
 
-    @njit(error_model="numpy")
+    @for_kernels
     def fill_groups(buffer, src, count, piece, lines, group_offsets, groups):
         """`count` elements of each row, piece by piece as they lie in the source, each a line at least."""
         p = 0
@@ -37,7 +36,7 @@ def _deinterleave(columns: int, width: int, plain: Any) -> Callable[..., None]:
     step, most, fill = LINE_BYTES // width, CHUNK_BYTES // width, _fill(columns, width, plain)
     buffered = row_buffer(MOST_GROUPED)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def drain_groups(dst, rows, begin, end, column_step, group_offsets, groups, piece, buffer, src, lines):
         """Elements [begin, end) of each row; asks for those that follow them, as they lie in the source."""
         together, most_lines = groups * columns * piece * width, rows * columns // step - 1
@@ -54,7 +53,7 @@ def _deinterleave(columns: int, width: int, plain: Any) -> Callable[..., None]:
                 low += column_step
                 row += ROW_PITCH
 
-    @njit(error_model="numpy")
+    @for_kernels
     def stream_deinterleave_groups(dst, src, rows, column_step, line_offsets, group_offsets, groups, piece):
         """`piece` elements, a line at least, lie together; a rest below a line goes with those before it."""
         if rows * width < LEAST_BYTES:

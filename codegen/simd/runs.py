@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import (
     memcpy,
     move_1,
@@ -29,7 +28,7 @@ def part_of_line(moves: tuple[Any, ...]) -> Any:
     """A routine for less than a line: at most two of the moves of 1, 2, 4, 8, 16 and 32 bytes."""
     by_1, by_2, by_4, by_8, by_16, by_32 = moves
 
-    @njit(error_model="numpy")
+    @for_kernels
     def part(dst, src, count):
         if count >= 32:
             by_32(dst, src)
@@ -55,7 +54,7 @@ def part_of_line(moves: tuple[Any, ...]) -> Any:
 copy_part = part_of_line((move_1, move_2, move_4, move_8, move_16, move_32))
 
 
-@njit(error_model="numpy")
+@for_kernels
 def copy_run(dst, src, count):
     """Copy `count` bytes: whole vectors, then one more that overlaps the last."""
     if count >= 2048:
@@ -69,7 +68,7 @@ def copy_run(dst, src, count):
         copy_part(dst, src, count)
 
 
-@njit(error_model="numpy")
+@for_kernels
 def stream_middle(dst, src, count):
     """Copy a long run whose ends lie inside lines: the lines between them past the cache."""
     head = -dst & 63
@@ -86,7 +85,7 @@ PREFETCH_BYTES = 256
 """How far ahead of a short run its source is asked for: what follows it is read by a later run."""
 
 
-@njit(error_model="numpy")
+@for_kernels
 def stream_run(dst, src, count):
     """Copy `count` bytes, whole lines of the destination past the cache."""
     if count == 64:
@@ -105,7 +104,7 @@ def stream_run(dst, src, count):
         stream_middle(dst, src, count)
 
 
-@njit(error_model="numpy")
+@for_kernels
 def stream_run_ahead(dst, src, count, later):
     """As `stream_run`; asks for lines a page ahead, behind the end in the run at src + later."""
     inside = max(count - AHEAD_BYTES, 0)
@@ -123,14 +122,14 @@ def stream_run_ahead(dst, src, count, later):
         copy_run(dst + stop, src + stop, count - stop)
 
 
-@njit(error_model="numpy")
+@for_kernels
 def prefetch_span(start, count):
     """Ask for the lines of `count` bytes."""
     for k in range(0, count, 64):
         prefetch_line(start + k)
 
 
-@njit(error_model="numpy")
+@for_kernels
 def fill_run(dst, count, low, high):
     """Write a pattern of 16 bytes over `count` bytes; `count` is a multiple of the element that repeats."""
     whole = count & ~15

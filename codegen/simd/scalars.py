@@ -10,9 +10,10 @@ import re
 from functools import cache
 from typing import Any
 
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import element_pointer
 from codegen.simd.vector_casts import converted, from_half, to_half
 from codegen.simd.vectors import element_kind, shape
@@ -87,7 +88,7 @@ def _writer(dtype: str, number: Any) -> Any:
 def _read_bool() -> Any:
     read = _reader("u8", types.uint8)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def read_bool(base, offset):
         return read(base, offset) != 0
 
@@ -97,7 +98,7 @@ def _read_bool() -> Any:
 def _write_bool() -> Any:
     write = _writer("u8", types.uint8)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def write_bool(base, offset, value):
         write(base, offset, types.uint8(value))
 
@@ -108,7 +109,7 @@ def _read_half(dtype: str) -> Any:
     read = _reader("u16", types.uint16)
     widen = _unary(types.float32, types.uint16, lambda builder, bits: from_half(builder, bits, dtype))
 
-    @njit(error_model="numpy")
+    @for_kernels
     def read_half(base, offset):
         return widen(read(base, offset))
 
@@ -119,7 +120,7 @@ def _write_half(dtype: str) -> Any:
     write = _writer("u16", types.uint16)
     narrow = _unary(types.uint16, types.float32, lambda builder, value: to_half(builder, value, dtype))
 
-    @njit(error_model="numpy")
+    @for_kernels
     def write_half(base, offset, value):
         write(base, offset, narrow(value))
 
@@ -167,7 +168,7 @@ def _shift(dtype: str, *, left: bool) -> Any:
 
     shifted, most = intrinsic(plain), number(bits - 1)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def shift(a, b):
         if 0 <= b < bits:
             return shifted(a, b)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from numba import njit
-
+from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import (
     drain_1,
     drain_2,
@@ -31,14 +30,14 @@ drain_part = part_of_line((drain_1, drain_2, drain_4, drain_8, drain_16, drain_3
 """Less than a line out of a buffer."""
 
 
-@njit(error_model="numpy")
+@for_kernels
 def prefetches(row_bytes):
     """Lines to ask for with each line written: short source rows touch more of them than they fill."""
     touched = (row_bytes + 63) // 64 + 1
     return (touched * 64 + row_bytes // 2) // row_bytes
 
 
-@njit(error_model="numpy")
+@for_kernels
 def row_lines(row, row_bytes):
     """The first line of a source row, and where the row ends."""
     return row & ~63, row + row_bytes
@@ -50,7 +49,7 @@ def _fill_panel(what: Moved, kind: Block, *, in_order: bool = False) -> Any:
     width, source_width, move = what.width, what.source_width, block(what, kind, stream=False)
     rows_step, columns_step = block_rows(width, kind), block_columns(width, kind)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def fill_panel(buffer, src, row_offsets, rows, places, columns, open_rows):
         """A last block begins earlier; fewer rows than a block are read on, the table repeats the last.
 
@@ -66,7 +65,7 @@ def _fill_panel(what: Moved, kind: Block, *, in_order: bool = False) -> Any:
                 r += rows_step
             c += columns_step
 
-    @njit(error_model="numpy")
+    @for_kernels
     def fill_in_order(buffer, src, row_offsets, rows, places, columns, open_rows):
         """The same a band of rows at a time: the few lines of its blocks stay in the first cache."""
         r = 0
@@ -89,7 +88,7 @@ def staged_rows(what: Moved, kind: Block) -> Any:
     lines = STAGED_LINES[width]
     chunk = lines * LINE_BYTES // width
 
-    @njit(error_model="numpy")
+    @for_kernels
     def by_rows(
         dst,
         src,
@@ -161,7 +160,7 @@ def staged_dense(what: Moved, kind: Block, *, stream: bool) -> Any:
     width, source_width, fill_panel = what.width, what.source_width, _fill_panel(what, kind)
     drain = drain_line if stream else drain_64
 
-    @njit(error_model="numpy")
+    @for_kernels
     def in_runs(
         dst,
         src,

@@ -15,9 +15,9 @@ from functools import cache
 from typing import Any, get_args
 
 from llvmlite import ir
-from numba import njit
 
 from codegen.simd.casts import lane_conversion
+from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import (
     I64,
     int64_at,
@@ -183,7 +183,7 @@ def by_elements(width: int) -> Any:
     """The last rows of a tile, those behind which no whole lane may be read."""
     move = MOVES[width]
 
-    @njit(error_model="numpy")
+    @for_kernels
     def transpose_elements(dst, src, row_offsets, first, rows, column_offsets, columns):
         for c in range(columns):
             out = dst + int64_at(column_offsets, c)
@@ -197,7 +197,7 @@ def _small(width: int) -> Any:
     """Digits too short for any block: 64 bytes of each source row, 64 rows, so that lines stay in cache."""
     move, wide = MOVES[width], max(LINE_BYTES // width, 4)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def transpose_small(dst, src, rows, columns, row_step, column_step):
         for c0 in range(0, columns, wide):
             for r0 in range(0, rows, 64):
@@ -215,7 +215,7 @@ def part_transpose(what: Moved, *, stream: bool) -> Any:
     width, move, rest = what.width, part(what, stream=stream), by_elements(what.width)
     rows_step = LINE_BYTES // width
 
-    @njit(error_model="numpy")
+    @for_kernels
     def parts(dst, src, row_offsets, rows, column_offsets, columns, open_rows):
         """A last block of rows begins earlier, unless nothing but single elements may be read there."""
         last = open_rows - rows_step
@@ -228,7 +228,7 @@ def part_transpose(what: Moved, *, stream: bool) -> Any:
         if r < rows:
             rest(dst, src, row_offsets, r, rows, column_offsets, columns)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def streamed(dst, src, row_offsets, rows, column_offsets, columns, open_rows, next_src, next_rows):
         """Nothing is asked for: short source rows mostly follow each other, and the hardware sees that."""
         parts(dst, src, row_offsets, rows, column_offsets, columns, open_rows)
@@ -242,7 +242,7 @@ def plain_transpose(what: Moved, kind: Block) -> Any:
     width, source_width, move = what.width, what.source_width, block(what, kind, stream=False)
     rows_step, columns_step = LINE_BYTES // width, block_columns(width, kind)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def transpose_by_rows(dst, src, row_offsets, rows, column_offsets, columns):
         """Blocks of bytes are so large that the lines of one are gone before the next, whatever the order."""
         r = 0
@@ -255,7 +255,7 @@ def plain_transpose(what: Moved, kind: Block) -> Any:
                 c += columns_step
             r += rows_step
 
-    @njit(error_model="numpy")
+    @for_kernels
     def transpose_diagonally(dst, src, row_offsets, rows, column_offsets, columns):
         """At many pitches the blocks of a row, and those of a column, share sets of the cache."""
         across = (columns + columns_step - 1) // columns_step
@@ -277,7 +277,7 @@ def stream_transpose(what: Moved, kind: Block) -> Any:
     width, source_width, move = what.width, what.source_width, block(what, kind, stream=True)
     rows_step, columns_step = LINE_BYTES // width, block_columns(width, kind)
 
-    @njit(error_model="numpy")
+    @for_kernels
     def streamed(dst, src, row_offsets, rows, column_offsets, columns, next_src, next_rows):
         """Result columns begin on lines and rows are whole lines; asks for the next tile meanwhile."""
         c = 0

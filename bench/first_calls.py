@@ -1,0 +1,99 @@
+"""`python -m bench.first_calls [SUITES]`: what compiling takes, kernel by kernel, where no store has any.
+
+    python -m bench.first_calls permute,pack --most 10
+
+Numba is imported and has compiled a function before; the times are the processor's, of this thread.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from bench.__main__ import ALL, SUITES
+from codegen import build
+from codegen.errors import TilejitError
+
+
+@dataclass(slots=True)
+class FirstCall:
+    """Seconds that a kernel's first call compiles; in Numba's half, routines that no kernel had before."""
+
+    case: str
+    numba: float = 0.0
+    llvm: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Both halves."""
+        return self.numba + self.llvm
+
+
+def main(
+    suites: Annotated[str, typer.Argument(help="of `python -m bench`, with commas between")] = ",".join(
+        SUITES
+    ),
+    most: Annotated[int, typer.Option(help="how many of the slowest to list")] = 10,
+    seconds: Annotated[float, typer.Option(help="stop behind the case that ends later")] = 600.0,
+) -> None:
+    """Make every case's kernels in a store of their own and list the slowest."""
+    with tempfile.TemporaryDirectory() as directory:
+        os.environ["TILEJIT_CACHE_DIR"] = directory
+        calls = measured([*SUITES] if suites == ALL else suites.split(","), seconds)
+    print_table(calls, most)
+
+
+def measured(suites: list[str], seconds: float) -> dict[str, FirstCall]:
+    """The kernels of those suites by name, each compiled once."""
+    build.numba_ir("empty", "def empty(src, dst, sizes, begin, end):\n    pass\n")
+    calls: dict[str, FirstCall] = {}
+    running = [""]
+
+    def timed(half: str, compile_half: Callable[..., Any], name_of: Callable[..., str]) -> Callable[..., Any]:
+        def run(*given: Any) -> Any:
+            begin = time.thread_time()
+            made = compile_half(*given)
+            call = calls.setdefault(name_of(*given), FirstCall(running[0]))
+            setattr(call, half, time.thread_time() - begin)
+            return made
+
+        return run
+
+    build.numba_ir = timed("numba", build.numba_ir, lambda name, source: name)
+    build.machine_code = timed("llvm", build.machine_code, lambda kernel, level: kernel.name)
+    begin = time.monotonic()
+    for case in (case for suite in suites for case in SUITES[suite](True)):
+        running[0] = f"{case.table}, {case.group} {case.name}"
+        with suppress(TilejitError):
+            case.make(1).ours()()
+        gc.collect()
+        if time.monotonic() - begin > seconds:
+            break
+    return calls
+
+
+def print_table(calls: dict[str, FirstCall], most: int) -> None:
+    """The slowest, and sums of all."""
+    table = Table("kernel", "Numba s", "LLVM s", "s", "first case")
+    slowest = sorted(calls.items(), key=lambda item: -item[1].seconds)
+    for name, call in slowest[:most]:
+        figures = (f"{value:.2f}" for value in (call.numba, call.llvm, call.seconds))
+        table.add_row(name, *figures, call.case)
+    console = Console(width=160)
+    console.print(table)
+    numba, llvm = sum(call.numba for call in calls.values()), sum(call.llvm for call in calls.values())
+    console.print(f"{len(calls)} kernels; Numba {numba:.1f} s, LLVM {llvm:.1f} s")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,94 @@
+"""Builds beside Numba's own: what other code of the process compiles is compiled as ever."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from subprocess import run
+from sys import executable
+
+import pytest
+
+from codegen.build import numba_ir
+from codegen.errors import KernelError
+from tests.oracle import environment
+
+KERNEL = """
+from codegen.build import build, numba_ir
+from codegen.cpu import cpu_level
+
+COPY = "def {0}(src, dst, sizes, begin, end):\\n    copy_run(dst, src, min(end - begin, 99))\\n"
+"""
+
+AFTER = (
+    KERNEL
+    + """
+build("first", COPY.format("first"), cpu_level())
+import numba
+import numpy as np
+
+@numba.njit
+def fibonacci(n):
+    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+@numba.njit
+def smallest(values):
+    return min(values[0], values.copy()[-1] // 3)
+
+@numba.cfunc("int64(int64)")
+def third(n):
+    return min(n // 3, 7)
+
+assert (fibonacci(11), smallest(np.arange(4, 9)), third.ctypes(11)) == (89, 2, 3)
+build("second", COPY.format("second"), cpu_level())
+assert (fibonacci(np.float32(5)), smallest(np.ones(3))) == (5, 0)
+"""
+)
+
+BESIDE = (
+    KERNEL
+    + """
+import numba
+from threading import Thread
+
+right = []
+
+def compile_and_call(k):
+    for n in range(2):
+        right.append(numba.njit(lambda x: min(x, 9) * k + n)(11) == 9 * k + n)
+
+threads = [Thread(target=compile_and_call, args=(k,)) for k in range(3)]
+for thread in threads:
+    thread.start()
+for k in range(4):
+    numba_ir(f"kernel_{k}", COPY.format(f"kernel_{k}"))
+for thread in threads:
+    thread.join()
+assert right == [True] * 6, right
+"""
+)
+
+
+@pytest.mark.parametrize("code", [AFTER, BESIDE], ids=["after a kernel", "beside kernels"])
+def test_functions_of_others_run(code: str) -> None:
+    """Numba makes no machine code of kernels; of all else it does, whatever kernels shared with it."""
+    done = run([executable, "-c", code], env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(params=[True, False], ids=["collected", "not collected"])
+def collected(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """Whether garbage is searched for when the build begins."""
+    before = gc.isenabled()
+    (gc.enable if request.param else gc.disable)()
+    yield request.param
+    (gc.enable if before else gc.disable)()
+
+
+def test_the_search_for_garbage_is_left_as_it_was(collected: bool) -> None:
+    name = f"empty_{collected}"
+    numba_ir(name, f"def {name}(src, dst, sizes, begin, end):\n    pass\n")
+    assert gc.isenabled() == collected
+    with pytest.raises(KernelError, match="numba refuses the kernel wrong"):
+        numba_ir("wrong", "def wrong(src, dst, sizes, begin, end):\n    return src.nothing\n")
+    assert gc.isenabled() == collected
