@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
+from codegen.simd.decorator import for_kernels
 
 LAST = 63
 """Bytes of a line but one."""
@@ -10,7 +10,7 @@ NEVER = 1 << 62
 """More elements than any array has."""
 
 
-@njit(error_model="numpy")
+@for_kernels
 def elements_to_line(address, size):
     """Elements of `size` bytes from an address to the next line: 0 on one, NEVER where none begins a line."""
     ahead = -address & LAST

@@ -9,15 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
 from codegen import direct_words as words
 from codegen.simd.calls import call_kernel
+from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import I32, I64, pointer, statement
-
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_routine: Any = njit(**_OPTIONS)
 
 
 def _function(arguments: int) -> Any:
@@ -81,12 +79,12 @@ def _room_of(typing: Any) -> Any:
 _room: Any = intrinsic(_room_of)
 
 
-@_routine
+@for_kernels
 def _word(address, index):
     return _field(address, words.WORD * index)
 
 
-@_routine
+@for_kernels
 def _is_array(array, wanted, array_type):
     """Whether it is an array, of no other class, of just the layout that is wanted."""
     if _field(array, words.TYPE) != array_type or _field(array, words.DTYPE) != _word(wanted, words.IDENTITY):
@@ -105,7 +103,7 @@ def _is_array(array, wanted, array_type):
     return True
 
 
-@_routine
+@for_kernels
 def _are_those(args, count, wanted, head):
     """Where the pairs begin, if all arguments are what an entry wants, else 0."""
     for k in range(count):
@@ -123,7 +121,7 @@ def _are_those(args, count, wanted, head):
     return wanted
 
 
-@_routine
+@for_kernels
 def _are_apart(args, pairs, count):
     """Whether each pair of arrays is apart, or one, as it has to be."""
     for k in range(count):
@@ -139,7 +137,7 @@ def _are_apart(args, pairs, count):
     return True
 
 
-@_routine
+@for_kernels
 def _fits(args, count, names, entry, head):
     """Where the entry's calls begin, if it is one for these arguments, else 0."""
     if _word(entry, words.ARGUMENTS) != count:
@@ -156,7 +154,7 @@ def _fits(args, count, names, entry, head):
     return pairs + words.WORD * words.PAIR_WORDS * _word(entry, words.PAIRS)
 
 
-@_routine
+@for_kernels
 def _fresh(entry, head):
     """A new array whose data begin on a line, 0 where there is none; its base is all of its memory."""
     wanted = entry + words.WORD * _word(entry, words.RESULT)
@@ -181,7 +179,7 @@ def _fresh(entry, head):
     return out
 
 
-@_routine
+@for_kernels
 def _side(places, place, offset, results):
     if place == words.NO_SIDE:
         return 0
@@ -190,7 +188,7 @@ def _side(places, place, offset, results):
     return _word(places, place) + offset
 
 
-@_routine
+@for_kernels
 def _run(entry, call, room):
     """The kernels, one after another; no object is looked at, since others may have Python's lock."""
     results = room + words.WORD * words.MOST_TABLE
@@ -211,7 +209,7 @@ def _run(entry, call, room):
         call += words.WORD * (words.FIRST_SLOT + 2 * slots)
 
 
-@_routine
+@for_kernels
 def _answer(args, entry, head, room, fresh):
     """What the call gives, a new reference."""
     returns = _word(entry, words.RETURNS)
@@ -225,7 +223,7 @@ def _answer(args, entry, head, room, fresh):
     return out
 
 
-@_routine
+@for_kernels
 def _directly(args, entry, calls, held, head):
     """The entry's calls and what they give; 0, and no error, where there is no memory for it."""
     fresh, room = 0, _room()
@@ -251,7 +249,7 @@ def _directly(args, entry, calls, held, head):
     return out
 
 
-@_routine
+@for_kernels
 def _by_python(self, args, count, names, head):
     """The way in Python; it may give the object other entries, and the head is gone when it comes back."""
     release = _word(head, words.DECREF)
@@ -263,7 +261,7 @@ def _by_python(self, args, count, names, head):
     return out
 
 
-@_routine
+@for_kernels
 def answered(self, args, count, names):
     """What CPython asks of a method: self, the arguments, how many stand in their places, names of others.
 
