@@ -10,9 +10,11 @@ import math
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import ml_dtypes
 import numpy as np
 import typer
 
@@ -198,16 +200,62 @@ def measured(case: Expression, size: int, dtype: Any, threads: int, rounds: int)
         print(f"{case.name}, {np.dtype(dtype).name}, {size}: the answer of {name} is off; left out")
         del found[name]
     calls = max(1, 100_000 // size)
-
-    def repeated(way: Way) -> Way:
-        def run() -> None:
-            for _ in range(calls):
-                way()
-
-        return run
-
-    times = interleaved({name: repeated(way) for name, way in found.items()}, rounds)
+    times = interleaved({name: partial(_several, way, calls) for name, way in found.items()}, rounds)
     return {name: timing.median / calls for name, timing in times.items()}
+
+
+FUSED = "scale to bf16, T(8,128)(2,1)"
+FUSED_SHAPES = {1_000: (8, 128), 100_000: (96, 1024), 10_000_000: (1024, 9728)}
+"""About as many elements as the other cases have, in whole tiles."""
+
+
+def fused(size: int, threads: int, rounds: int) -> dict[str, float]:
+    """Median seconds of a multiplication whose result is packed as bf16, by name; all answers bit for bit."""
+    shape = FUSED_SHAPES[size]
+    x = np.random.default_rng(SEED).random(shape).astype(np.float32)
+    short, rows, columns = np.dtype(ml_dtypes.bfloat16), shape[0] // 8, shape[1] // 128
+    tiles, order = (rows, 4, 2, columns, 128), (0, 3, 1, 4, 2)
+    kernel = tj.elementwise(lambda x: (x * 0.7).astype(short), parallel=threads if threads > 1 else False)
+    out = tj.pack(x.astype(short), "{1,0:T(8,128)(2,1)}")
+    found: dict[str, Way] = {
+        "ours": lambda: kernel(x, out=out).buffer,
+        "numpy": lambda: np.ascontiguousarray(
+            (x * np.float32(0.7)).astype(short).reshape(tiles).transpose(order)
+        ),
+    }
+    try:
+        import torch
+
+        torch.set_num_threads(threads)
+        tensor = torch.from_numpy(x)
+        found["torch"] = lambda: (tensor * 0.7).to(torch.bfloat16).reshape(tiles).permute(order).contiguous()
+    except ImportError:
+        pass
+    try:
+        import jax
+
+        jnp = jax.numpy
+        packed = jax.jit(lambda a: (a * jnp.float32(0.7)).astype(short).reshape(tiles).transpose(order))
+        argument = jax.device_put(x)
+        found["jax"] = lambda: packed(argument).block_until_ready()
+    except ImportError:
+        pass
+    want = found["numpy"]().tobytes()
+    for name, way in list(found.items()):
+        got = way()
+        made = got.view(torch.int16).numpy() if name == "torch" else np.asarray(got)
+        if made.tobytes() != want:
+            assert name != "ours", f"{FUSED} is off"
+            print(f"{FUSED}, {size}: the answer of {name} is off; left out")
+            del found[name]
+    calls = max(1, 100_000 // size)
+    times = interleaved({name: partial(_several, way, calls) for name, way in found.items()}, rounds)
+    return {name: timing.median / calls for name, timing in times.items()}
+
+
+def _several(way: Way, calls: int) -> None:
+    for _ in range(calls):
+        way()
 
 
 def sweep(dtype: Any, rounds: int) -> list[tuple[str, float]]:
@@ -246,22 +294,32 @@ def main(
         "| case | dtype | size | us | best peer / ours | " + " | ".join(f"times {n}" for n in names) + " |"
     ]
     lines += ["|" + "---|" * (5 + len(names))]
-    ratios: dict[int, list[float]] = {size: [] for size in SIZES}
+    best: dict[int, list[float]] = {size: [] for size in SIZES}
+    over: dict[tuple[str, int], list[float]] = {}
+
+    def row(name: str, dtype: str, size: int, seconds: dict[str, float]) -> None:
+        peers = {n: seconds[n] / seconds["ours"] for n in names if n in seconds}
+        best[size].append(min(peers.values()))
+        for n, ratio in peers.items():
+            over.setdefault((n, size), []).append(ratio)
+        cells = [f"{peers[n]:.2f}" if n in peers else "" for n in names]
+        head = [name, dtype, str(size), f"{seconds['ours'] * 1e6:.1f}", f"{best[size][-1]:.2f}"]
+        lines.append("| " + " | ".join([*head, *cells]) + " |")
+        print(lines[-1], flush=True)
+
     for dtype in DTYPES:
         for size in SIZES:
             for case in [c for c in CASES if only in c.name]:
-                seconds = measured(case, size, dtype, threads, rounds)
-                ours = seconds["ours"]
-                peers = {n: seconds[n] / ours for n in names if n in seconds}
-                ratios[size].append(min(peers.values()))
-                cells = [f"{peers[n]:.2f}" if n in peers else "" for n in names]
-                head = [case.name, np.dtype(dtype).name, str(size), f"{ours * 1e6:.1f}"]
-                lines.append("| " + " | ".join([*head, f"{ratios[size][-1]:.2f}", *cells]) + " |")
-                print(lines[-1], flush=True)
-    for size, found in ratios.items():
+                row(case.name, np.dtype(dtype).name, size, measured(case, size, dtype, threads, rounds))
+    for size in SIZES:
+        if only in FUSED:
+            row(FUSED, "float32", size, fused(size, threads, rounds))
+    for size, found in best.items():
         if found:
+            each = [f"{n} {statistics.geometric_mean(over[n, size]):.2f}" for n in names if (n, size) in over]
+            mean = statistics.geometric_mean(found)
             lines.append(
-                f"\ngeometric mean against the best peer, {size}: {statistics.geometric_mean(found):.2f}"
+                f"\n{size} elements, geometric means: {mean:.2f} times the best peer; {', '.join(each)}"
             )
             print(lines[-1])
     if markdown:
