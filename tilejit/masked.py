@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from tilejit.elementwise import elementwise
+from tilejit.elementwise import Elementwise, elementwise
 from tilejit.memory import Array
 from tilejit.moves import move_for
 from tilejit.plan import plan_copy
@@ -14,7 +15,6 @@ from tilejit.sizes import SIZES
 from tilejit.strided import overlaps_itself
 
 _WORDS = {width: np.dtype(f"u{width}") for width in (1, 2, 4, 8)}
-_same = elementwise(lambda value: value)
 
 numpy_copyto = np.copyto
 
@@ -46,8 +46,15 @@ def copy_where(dst: Array, src: Any, casting: Any, where: Any) -> bool:
     except ValueError:
         return False
     values, mask = _along(dst, values.view(words)), _along(dst, mask)
-    _same(values, out=dst.view(words), where=mask)
+    _same()(values, out=dst.view(words), where=mask)
     return True
+
+
+@cache
+def _same() -> Elementwise:
+    """Made when first asked for: an import is no time to look at what this Python is like."""
+    made: Elementwise = elementwise(lambda value: value)
+    return made
 
 
 def _along(dst: Array, x: Array) -> Array:

@@ -225,7 +225,17 @@ def _answer(args, entry, head, room, fresh):
 
 @for_kernels
 def _directly(args, entry, calls, held, head):
-    """The entry's calls and what they give; 0, and no error, where there is no memory for it."""
+    """The entry's calls and what they give; the words stay alive, since asking for memory may run Python."""
+    release = _word(head, words.DECREF)
+    _tell_1(_word(head, words.INCREF), held)
+    out = _computed(args, entry, calls, head)
+    _tell_1(release, held)
+    return out
+
+
+@for_kernels
+def _computed(args, entry, calls, head):
+    """What the entry's calls give; 0, and no error, where there is no memory for it."""
     fresh, room = 0, _room()
     if _word(entry, words.RETURNS) == words.FRESH:
         fresh = _fresh(entry, head)
@@ -237,16 +247,13 @@ def _directly(args, entry, calls, held, head):
         _set_word(places, k, _field(_word(args, k), words.HEAD))
     if fresh:
         _set_word(places, count, _field(fresh, words.HEAD))
-    if not _word(entry, words.RELEASES):
+    if _word(entry, words.RELEASES):
+        state = _ask_0(_word(head, words.SAVE_THREAD))
         _run(entry, calls, room)
-        return _answer(args, entry, head, room, fresh)
-    _tell_1(_word(head, words.INCREF), held)
-    state = _ask_0(_word(head, words.SAVE_THREAD))
-    _run(entry, calls, room)
-    _tell_1(_word(head, words.RESTORE_THREAD), state)
-    out = _answer(args, entry, head, room, fresh)
-    _tell_1(_word(head, words.DECREF), held)
-    return out
+        _tell_1(_word(head, words.RESTORE_THREAD), state)
+    else:
+        _run(entry, calls, room)
+    return _answer(args, entry, head, room, fresh)
 
 
 @for_kernels
@@ -262,6 +269,11 @@ def _by_python(self, args, count, names, head):
 
 
 @for_kernels
+def _head_of(held):
+    return _field(_field(held, words.ITEMS), words.HEAD)
+
+
+@for_kernels
 def answered(self, args, count, names):
     """What CPython asks of a method: self, the arguments, how many stand in their places, names of others.
 
@@ -270,7 +282,7 @@ def answered(self, args, count, names):
     held = _field(self, words.HEAD)
     if held == 0:
         return 0
-    head = _field(_field(held, words.ITEMS), words.HEAD)
+    head = _head_of(held)
     entry = head + words.WORD * words.HEAD_WORDS
     given = count + (_field(names, words.HEAD) if names else 0)
     for k in range(_word(head, words.COUNT)):
@@ -278,6 +290,6 @@ def answered(self, args, count, names):
         if calls:
             _set_word(head, words.LAST, k)
             out = _directly(args, entry, calls, held, head)
-            return out if out else _by_python(self, args, count, names, head)
+            return out if out else _by_python(self, args, count, names, _head_of(_field(self, words.HEAD)))
         entry += words.WORD * _word(entry, words.ENTRY_WORDS)
     return _by_python(self, args, count, names, head)
