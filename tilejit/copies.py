@@ -64,7 +64,7 @@ def copyto(
     if (
         tuning is DEFAULT
         and type(dst) is np.ndarray
-        and (dst.size < SIZES.small_elements or numpy_is_as_fast(dst, src))
+        and (dst.size < SIZES.small_elements or (where is True and numpy_is_as_fast(dst, src)))
     ):
         if casting is SAME_KIND and where is True:
             numpy_copyto(dst, apart(dst, src))  # NumPy takes 0.1 us to read two more arguments.

@@ -15,6 +15,8 @@ class Sizes:
     """Below this NumPy copies long rows, and contiguous arrays to each other, as fast as we do."""
     long_row_bytes: int = 256
     """What a long row is: NumPy copies each by one call of memcpy."""
+    part_bytes: int = 1 << 15
+    """Of many arrays that are joined, each has as many bytes on the average, or NumPy joins them."""
     aligned_bytes: int = 1 << 18
     """From this size on fresh results start a cache line; below, their memory is NumPy's own."""
 

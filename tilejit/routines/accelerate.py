@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
 import threading
 from collections.abc import Callable
 from functools import wraps
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -72,7 +76,11 @@ class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
     `x.T.copy()`, and names that were imported from `numpy` before, stay NumPy's.
 
     permanent: swap at once and for good, as for a run of tests. smallest: the number of elements from which
-    on a copy is made by a kernel, for all threads; None leaves it as it is.
+    on a copy is made by a kernel, for all threads, until the block is left; None leaves it as it is.
+
+    What stands in NumPy's place is a function of Python with `threads=` besides. Types with tables of their
+    own for `__array_function__` are given NumPy's own routine, which is not `np.concatenate` within the
+    block; there a routine that was imported before cannot be pickled.
 
     Raises:
         TypeError: smallest is no whole number.
@@ -85,7 +93,8 @@ class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
                 raise TypeError(f"smallest is a number of elements, not {type(smallest).__name__}")
             if smallest < 0:
                 raise ValueError(f"smallest={smallest} is negative\n  0 lets kernels make every copy")
-            SIZES.small_elements = int(smallest)
+        self._smallest = None if smallest is None else int(smallest)
+        self._before: list[int] = []
         if permanent:
             self.__enter__()
 
@@ -96,8 +105,13 @@ class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
 
         with _lock:
             _uses += 1
+            self._before.append(SIZES.small_elements)
+            if self._smallest is not None:
+                SIZES.small_elements = self._smallest
             if _uses == 1:
                 _replace(_ORIGINALS, _ACCELERATED)
+                if "numba" not in sys.modules:
+                    sys.meta_path.insert(0, _numba_sees_numpy)
         return self
 
     def __exit__(
@@ -105,9 +119,44 @@ class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
     ) -> None:
         global _uses
         with _lock:
+            if not self._before:
+                return
+            SIZES.small_elements = self._before.pop()
             _uses -= 1
             if _uses == 0:
                 _replace(_ACCELERATED, _ORIGINALS)
+                if _numba_sees_numpy in sys.meta_path:
+                    sys.meta_path.remove(_numba_sees_numpy)
+
+
+class _NumbaSeesNumPy(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports Numba with NumPy's own routines in their places: it keeps tables of them for good."""
+
+    def find_spec(
+        self, name: str, path: Any = None, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """None but for numba, which then has been imported already."""
+        if name != "numba":
+            return None
+        sys.meta_path.remove(self)
+        _replace(_ACCELERATED, _ORIGINALS)
+        try:
+            self._module = importlib.import_module(name)
+        finally:
+            _replace(_ORIGINALS, _ACCELERATED)
+        self._spec = self._module.__spec__
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """The one that is there."""
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing is left to do."""
+        module.__spec__ = self._spec
+
+
+_numba_sees_numpy = _NumbaSeesNumPy()
 
 
 def _replace(old: dict[str, Callable[..., Any]], new: dict[str, Callable[..., Any]]) -> None:

@@ -12,6 +12,7 @@ from tilejit.copies import copy_plain
 from tilejit.memory import Array
 from tilejit.routines.results import allocate, duplicate, is_ours, memory_order
 from tilejit.sizes import SIZES
+from tilejit.tuning import CASTINGS
 
 numpy_array, numpy_asarray = np.array, np.asarray
 numpy_ascontiguousarray, numpy_asfortranarray = np.ascontiguousarray, np.asfortranarray
@@ -44,6 +45,7 @@ def array(
     order: Any = "K",
     subok: bool = False,
     ndmin: int = 0,
+    ndmax: Any = None,
     like: Any = None,
     threads: int | None = None,
 ) -> Any:
@@ -58,12 +60,12 @@ def array(
         KernelError: threads is less than one.
         ValueError: copy is False, and there is no way without one.
     """
-    if type(object) is np.ndarray and object.size < SIZES.small_elements and like is None:
+    if type(object) is np.ndarray and object.size < SIZES.small_elements and like is ndmax is None:
         return numpy_array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
     given = as_numpy(object)
     rest: dict[str, Any] = {"copy": copy, "order": order, "subok": subok, "ndmin": ndmin}
-    if like is not None:
-        rest["like"] = like
+    if like is not None or ndmax is not None:
+        rest |= {k: value for k, value in (("like", like), ("ndmax", ndmax)) if value is not None}
     elif is_ours(given) and order in _ORDERS and _is_rank(ndmin, given):
         target = _native(given, dtype)
         if target is not None and (copy is True or (copy is None and _differs(given, target, order))):
@@ -157,7 +159,7 @@ def require(
     if like is not None:
         return np.require(given, dtype, requirements, like=like)
     order = _required_order(requirements)
-    if order and is_ours(given):
+    if order and is_ours(given) and _native(given, dtype) is not None:
         given = array(given, dtype, copy=None, order=order, threads=threads)
     return np.require(given, dtype, requirements)
 
@@ -186,12 +188,12 @@ def astype(
     given = as_numpy(x)
     if not isinstance(given, np.ndarray):
         raise TypeError(f"x is a NumPy array, not {type(x).__name__}\n  make one with numpy.asarray")
-    if is_ours(given) and order in _ORDERS and type(casting) is str:
+    if is_ours(given) and order in _ORDERS and casting in CASTINGS and dtype is not None:
         target = _native(given, dtype)
         if (
             target is not None
             and (copy or _differs(given, target, order))
-            and np.can_cast(given.dtype, target, casting)  # type: ignore[arg-type]
+            and np.can_cast(given.dtype, target, casting)
         ):
             result = duplicate(given, target, order, threads=threads)
             if result is not None:
@@ -214,7 +216,7 @@ def byteswap(x: Any, inplace: bool = False, *, threads: int | None = None) -> An
     if not isinstance(given, np.ndarray):
         raise TypeError(f"x is a NumPy array, not {type(x).__name__}\n  make one with numpy.asarray")
     if not inplace and is_ours(given) and given.dtype.kind in "iufc" and given.itemsize > 1:
-        result = allocate(given.shape, given.dtype, memory_order(given, "K"))
+        result = allocate(given.shape, given.dtype, memory_order(given, "A"))
         if copy_plain(result.view(given.dtype.newbyteorder()), given, threads):
             return result
     return given.byteswap(inplace)
@@ -236,13 +238,14 @@ def tobytes(x: Any, order: Any = "C", *, threads: int | None = None) -> bytes:
         raise TypeError(f"x is a NumPy array, not {type(x).__name__}\n  make one with numpy.asarray")
     if is_ours(given) and order in ("C", "F", "A") and not given.flags.forc:
         made = bytes(given.nbytes)
-        # No one else has seen the object yet, so that its bytes may still be written.
+        # No one else has seen the object yet, so that its bytes may still be written: they are two or more,
+        # since one element is in order, and only objects of one byte are shared from the start.
         flat = (ctypes.c_char * given.nbytes).from_address(id(made) + _BYTES_HEAD)
         axes = memory_order(given, order) or tuple(range(given.ndim))
         laid = np.ndarray(tuple(given.shape[axis] for axis in axes), given.dtype, flat)  # type: ignore[arg-type]
         if copy_plain(laid, given.transpose(axes), threads):
             return made
-    return given.tobytes(order)
+    return given.tobytes(order=order)
 
 
 def _native(x: Array, dtype: Any) -> np.dtype[Any] | None:
@@ -255,7 +258,8 @@ def _native(x: Array, dtype: Any) -> np.dtype[Any] | None:
         target = np.dtype(dtype)
     except TypeError:
         return None
-    return target if target.itemsize and not target.hasobject and target.names is None else None
+    plain = target.itemsize and not target.hasobject and target.names is None and target.subdtype is None
+    return target if plain else None
 
 
 def _is_rank(ndmin: Any, x: Array) -> bool:
@@ -263,8 +267,8 @@ def _is_rank(ndmin: Any, x: Array) -> bool:
 
 
 def _differs(x: Array, dtype: np.dtype[Any], order: str) -> bool:
-    """Whether the array is not yet of that dtype and in that order."""
-    in_order = {"C": x.flags.c_contiguous, "F": x.flags.f_contiguous, "A": x.flags.forc, "K": True}[order]
+    """Whether the array is not yet of that dtype and in that order; "A" and "K" are content with any."""
+    in_order = {"C": x.flags.c_contiguous, "F": x.flags.f_contiguous}.get(order, True)
     return dtype != x.dtype or not in_order
 
 

@@ -11,12 +11,15 @@ from tilejit.copies import copyto, numpy_copyto
 from tilejit.memory import Array
 from tilejit.routines.results import allocate, common_order
 from tilejit.sizes import SIZES
+from tilejit.tuning import CASTINGS
 
 WOVEN_BYTES = 1 << 18
 """Of arrays stacked element by element, what is brought together in cache at a time."""
 
-MOST_PARTS = 1 << 16
-"""More arrays than these are NumPy's: looking at each takes longer than copying it."""
+FEW_PARTS = 8
+"""Of more arrays than these the first one tells whether they are large enough to be looked at."""
+MOST_WOVEN = 16
+"""More arrays than these are stacked element by element by NumPy's way."""
 
 numpy_concatenate, numpy_stack = np.concatenate, np.stack
 """NumPy's own, whatever `accelerate` has put in their place."""
@@ -99,7 +102,7 @@ def stack(
         or any(x.shape != parts[0].shape for x in parts)
     ):
         return numpy_stack(arrays, axis, out, dtype=dtype, casting=casting)
-    if axis % rank == rank - 1 and rank > 1 and out is None and dtype is None:
+    if axis % rank == rank - 1 and rank > 1 and out is None and dtype is None and casting in CASTINGS:
         woven = _woven(parts, threads)
         if woven is not None:
             return woven
@@ -114,6 +117,8 @@ def _woven(parts: list[Array], threads: int | None) -> Array | None:
     element by element into every n-th place is several times as slow.
     """
     first, count = parts[0], len(parts)
+    if count > MOST_WOVEN:
+        return None
     if any(x.dtype != first.dtype or not x.flags.c_contiguous for x in parts):
         return None
     if first.dtype.names is not None or not first.dtype.isnative:
@@ -138,18 +143,22 @@ def _by_numpy(arrays: Any, axis: Any, out: Any, dtype: Any, casting: Any) -> Any
 
 def _plain_parts(arrays: Any) -> list[Array] | None:
     """The arrays where all are plain, and large enough together; None for NumPy to see to."""
-    if type(arrays) not in (list, tuple) or len(arrays) > MOST_PARTS:
+    if type(arrays) not in (list, tuple):
         return None
     parts = [as_numpy(x) for x in arrays]
     if not parts or any(type(x) is not np.ndarray or x.dtype.hasobject for x in parts):
         return None
-    return parts if sum(x.size for x in parts) >= SIZES.small_elements else None
+    if any(x.itemsize == 0 for x in parts) or sum(x.size for x in parts) < SIZES.small_elements:
+        return None
+    return parts if sum(x.nbytes for x in parts) >= len(parts) * SIZES.part_bytes else None
 
 
 def _are_small(arrays: Any) -> bool:
-    """Whether these are NumPy's arrays of too few elements for us: asked first, being soon answered."""
+    """Whether these are NumPy's arrays, too small or too many for us: asked first, being soon answered."""
     if type(arrays) not in (list, tuple):
         return False
+    if len(arrays) > FEW_PARTS and type(arrays[0]) is np.ndarray and arrays[0].nbytes < SIZES.part_bytes:
+        return True
     size = 0
     for x in arrays:
         if type(x) is not np.ndarray:

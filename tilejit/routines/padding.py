@@ -61,10 +61,11 @@ def _fill_margins(padded: Array, inner: tuple[slice, ...], axis: int, values: tu
     def part(along: slice) -> Array:
         return padded[(*around, along, *inner[axis + 1 :])]
 
-    if begin:
-        part(slice(0, begin))[...] = part(slice(begin, begin + 1)) if values is None else values[0]
-    if end < padded.shape[axis]:
-        part(slice(end, None))[...] = part(slice(end - 1, end)) if values is None else values[1]
+    for along, edge, k in ((slice(0, begin), begin, 0), (slice(end, None), end - 1, 1)):
+        if values is not None:  # where there is no margin too: NumPy says then what the dtype cannot hold
+            part(along)[...] = values[k]
+        elif part(along).size:
+            part(along)[...] = part(slice(edge, edge + 1))
 
 
 def _pairs(widths: Any, rank: int) -> Pairs | None:
