@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from codegen.call_tables import CallTable, Place, call_table
+from codegen.choose_transpose import ALIAS_BYTES
 from codegen.ir import Element
 from codegen.kernel import Kernel, Step
 from codegen.launch import Launch
-from codegen.pipeline import CopyProgram, compile_copy
+from codegen.pipeline import CopyProgram, compile_copy, footprint_bytes
 from codegen.schedule import Thresholds
 from codegen.steps import asking_ahead
 from codegen.tiles import LINE_BYTES, Digit
@@ -27,13 +28,20 @@ from tilejit.blocks import BETWEEN, DESTINATION, SOURCE, block_strides
 from tilejit.memory import address, bytes_map, empty
 from tilejit.moves import Move
 
-BLOCK = (128, 256)
+BLOCK = (192, 256)
 """Rows and columns of the source in a block. f32[4096,6144] to bf16, of memcpy (Zen 5, 2026-11): 64x256 0.75,
-64x512 0.77, 128x192 0.86, 128x256 0.85, 192x192 0.86, 256x256 0.84, 128x512 0.78, 128x1024 0.62; without
-asking ahead 0.35, whole rows of 6144 0.65."""
+128x256 0.87, 192x192 0.89, 192x256 0.89, 256x256 0.91, 128x512 0.78, 128x1024 0.62; f64[4001,6001] to f32:
+128x256 0.63, 192x192 0.69, 192x256 0.68, 256x256 0.59."""
 
-LEAST = (64, 64)
+LEAST = (64, 192)
 """Shorter digits make too little of a block."""
+
+SHORT_ROWS = 384
+"""Rows below which a transpose in place is as fast, if they share no sets of the cache: f32[64,C,56,56] to
+NHWC, C 64 and 256: blocks 0.7 of memcpy, in one pass 0.9 and 0.77."""
+
+LEAST_BYTES = 24 << 20
+"""Smaller copies are as fast in one pass: their source is in the last cache."""
 
 MOST_BLOCKS = 1 << 16
 """More of them would need a table of some MiB."""
@@ -75,8 +83,7 @@ class ConvertedBlocks:
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels that the copy calls, each once."""
-        steps = (s for x in self.launches for s in (x, x.misaligned) if s)
-        return tuple(dict.fromkeys(x.step.kernel for x in steps))
+        return tuple(dict.fromkeys(step.kernel for step in self.steps))
 
     @property
     def blocks(self) -> int:
@@ -146,10 +153,11 @@ def in_converted_blocks(direct: CopyProgram, move: Move) -> ConvertedBlocks | No
 
     f64 to f32 gains a twentieth, f32 to bf16 a half; elements that become wider are as fast in one pass.
     """
+    enough = footprint_bytes(direct.lowered.src, direct.lowered.dst) >= LEAST_BYTES
     narrower = not move.swap and move.units == 1 and move.target.bits < move.source.bits
     launches = [x for x in direct.launches if x.fill is None]
     boxes = direct.lowered.boxes
-    if not narrower or len(boxes) != 1 or boxes[0].tables or not launches:
+    if not (enough and narrower) or len(boxes) != 1 or boxes[0].tables or not launches:
         return None
     schedules = [x.step.schedule.transpose for x in launches]
     if not all(x and x.stream for x in schedules):
@@ -159,6 +167,9 @@ def in_converted_blocks(direct: CopyProgram, move: Move) -> ConvertedBlocks | No
     row = next((d for d in digits if d[2] == widths[1]), None)
     column = next((d for d in digits if d[1] == widths[0]), None)
     if row is None or column is None or row is column or row[0] < LEAST[0] or column[0] < LEAST[1]:
+        return None
+    in_place = not any(x and x.stage for x in schedules)
+    if in_place and row[0] < SHORT_ROWS and row[1] % ALIAS_BYTES:
         return None
     others = tuple(d for d in digits if d not in (row, column))
     cuts = dict.fromkeys(product(_shares(row[0], BLOCK[0]), _shares(column[0], BLOCK[1])))
