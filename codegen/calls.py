@@ -21,7 +21,7 @@ from codegen.lazy import lazy
 from codegen.passes.normalise import int_size
 from codegen.refine import PairTable
 from codegen.stretches import STRETCH_TABLES, Stretches
-from codegen.tiles import AHEAD_BYTES, LINE_BYTES, Panel, Table, TileGrid
+from codegen.tiles import AHEAD_BYTES, LATER, LINE_BYTES, Panel, Table, TileGrid
 from codegen.verify import check_bounds
 
 TABLE_CHUNK = 1 << 12
@@ -109,6 +109,18 @@ class PlainCall(Calls):
     def chunks(self, begin: int, end: int) -> Iterator[Chunk]:
         """The one."""
         yield {}, begin, end
+
+
+@dataclass(frozen=True)
+class AheadCall(PlainCall):
+    """One call that asks for lines so many bytes ahead: those that a later call will read."""
+
+    later: int = 0
+
+    @property
+    def given(self) -> dict[str, int]:
+        """How far that is."""
+        return {LATER: self.later}
 
 
 @dataclass(frozen=True)

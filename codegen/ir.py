@@ -11,7 +11,7 @@ super-vectorisation puts in the place of the innermost loops.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from codegen.stretches import Stretches
@@ -189,7 +189,10 @@ class Gather:
 
 @dataclass(frozen=True, slots=True)
 class Elementwise:
-    """Move `count` elements one by one, strides in units, through `value`; 1-D, the vectoriser's own."""
+    """Move `count` elements one by one, strides in units, through `value`; 1-D, the vectoriser's own.
+
+    `ahead`: with the lines that it reads it asks for later ones, so many bytes ahead as a call says.
+    """
 
     dst: Ref
     value: Expr
@@ -198,6 +201,7 @@ class Elementwise:
     src_step: Size
     dst_element: Element
     src_element: Element
+    ahead: bool = field(default=False, repr=False)  # not in names of kernels: their arguments tell
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,10 @@ class CopyProgram:
             if launches:
                 run_parts(partial(run_part, launches, src, dst, alive), threads)
 
+    def run_share(self, src: int, dst: int, part: int, parts: int) -> None:
+        """One thread's share of the copy, of addresses that are known to be right."""
+        run_part(self.launches, src, dst, None, part, parts)
+
     def pads_only(self) -> CopyProgram:
         """The same without the elements, of a program compiled `apart`; `src` of its `run` is not touched."""
         pads = tuple(x for x in self.launches if x.fill is not None)

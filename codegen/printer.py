@@ -93,7 +93,7 @@ def format_transfer(stmt: Transfer) -> str:
         case Elementwise(dst, value, count, dst_step, src_step):
             return (
                 f"{format_ref(dst)} <- {format_expr(value)}, {format_size(count)} elements, "
-                f"steps {format_size(dst_step)} and {format_size(src_step)}"
+                f"steps {format_size(dst_step)} and {format_size(src_step)}{', asks ahead' * stmt.ahead}"
             )
         case PackBits(dst, src, bits, count, step, columns, stream):
             return (

@@ -78,6 +78,7 @@ class Schedule:
     rank         outer loops after padding with loops of one
     stream       whole aligned lines go past the cache
     strip        what a transfer takes at one time of the loop `stripped`, counted by axis STRIP; None: all
+    ahead        as in `ir.Elementwise`
     """
 
     mode: Mode
@@ -89,6 +90,7 @@ class Schedule:
     transpose: TransposeSchedule | None = None
     strip: int | None = None
     groups: tuple[str, ...] | None = None
+    ahead: bool = False
 
     @property
     def stripped(self) -> str:
@@ -105,5 +107,6 @@ class Schedule:
         parallel = f" | parallel {self.outer[0]}" if self.outer else ""
         stream = " | streaming stores" if self.stream else ""
         strip = f" | strips of {self.strip}" if self.strip else ""
+        strip += " | asks ahead" if self.ahead else ""
         shape = f"{self.mode} | outer {order} | inner {taken}{packed} | rank {self.rank}"
         return f"{shape}{parallel}{stream}{strip}"

@@ -6,9 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
-from codegen.calls import FILL_ARGUMENTS, GRID_ARGUMENTS, OFFSET_ARGUMENTS, Pattern, calls_for
+from codegen.calls import (
+    FILL_ARGUMENTS,
+    GRID_ARGUMENTS,
+    OFFSET_ARGUMENTS,
+    AheadCall,
+    Pattern,
+    calls_for,
+)
 from codegen.choose_transpose import VectorSize, misaligned
-from codegen.ir import LoopNest, Transpose, group_table, line_table, refs
+from codegen.ir import Elementwise, LoopNest, Transpose, group_table, line_table, refs
 from codegen.kernel import Step, kernel_for
 from codegen.launch import Launch
 from codegen.passes.fix_sizes import fix_sizes
@@ -18,7 +25,7 @@ from codegen.passes.pad_rank import pad_rank
 from codegen.passes.super_vectorize import super_vectorize
 from codegen.refine import PairTable
 from codegen.schedule import Schedule
-from codegen.tiles import GROUP_ARGUMENTS, LINE_TABLE
+from codegen.tiles import GROUP_ARGUMENTS, LATER, LINE_TABLE
 from codegen.verify import affine_range
 
 SCHEDULED = (super_vectorize, pad_rank)
@@ -56,7 +63,9 @@ def step_of(
     lines = (LINE_TABLE,) if line_table(inner) else ()
     groups = GROUP_ARGUMENTS if group_table(inner) else ()
     fills = FILL_ARGUMENTS if refs(inner)[0] is None else ()
-    kernel = kernel_for(lifted, (*front, *grid, *lines, *groups, *fills, *(name for name, _ in sizes)))
+    later = (LATER,) if isinstance(inner, Elementwise) and inner.ahead else ()
+    names = (*front, *grid, *lines, *groups, *fills, *later, *(name for name, _ in sizes))
+    kernel = kernel_for(lifted, names)
     return Step(nest, schedule, vectorised, kernel, sizes)
 
 
@@ -104,6 +113,12 @@ def with_alternative(launch: Launch, size: VectorSize | None, make: Callable[[Sc
     """The launch together with what runs in its place where the destination does not begin on a line."""
     otherwise = misaligned(launch.step.schedule, launch.step.scalar, size)
     return replace(launch, misaligned=make(otherwise)) if otherwise else launch
+
+
+def asking_ahead(launch: Launch, later: int) -> Launch:
+    """The same conversion of rows, asking meanwhile for what lies `later` bytes behind all that it reads."""
+    step = step_of(launch.step.scalar, replace(launch.step.schedule, ahead=True))
+    return replace(launch, step=step, calls=AheadCall(later))
 
 
 def reach_of(nest: LoopNest) -> tuple[int, int, int, int]:

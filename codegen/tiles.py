@@ -336,6 +336,12 @@ LINE_TABLE = "line_offsets"
 GROUP_ARGUMENTS = GROUP_TABLE, GROUP_COUNT, GROUP_PIECE = "group_offsets", "group_count", "piece"
 """What it gets of groups of rows."""
 
+LATER = "later"
+"""How many bytes behind what it reads a conversion that asks ahead asks for lines, as an argument."""
+
+AHEAD_ELEMENTS = 64
+"""Elements that it converts in vectors between one batch of such questions and the next."""
+
 GRID_TABLES = ("tiles", "row_offsets", "column_offsets")
 """What a kernel gets of a grid, by the names of its arguments."""
 

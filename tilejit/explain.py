@@ -17,6 +17,7 @@ from codegen.pipeline import CopyProgram
 from codegen.printer import format_nest
 from codegen.threads import thread_count
 from tilejit.convert import pack_program, unpack_program
+from tilejit.converted_blocks import ConvertedBlocks
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import CuteShape, Spec
@@ -39,7 +40,7 @@ class Explanation:
     `kernel` is that of the box that moves most; the texts below speak of every box unless they say otherwise.
     """
 
-    program: CopyProgram
+    program: CopyProgram | ConvertedBlocks
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -84,7 +85,8 @@ class Explanation:
 
     def report(self) -> str:
         """Nest, schedule and source of every box."""
-        return "\n".join([*(step.report() for step in self.steps), self.source])
+        blocks = [f"blocks    {self.program}\n"] if isinstance(self.program, ConvertedBlocks) else []
+        return "\n".join([*blocks, *(step.report() for step in self.steps), self.source])
 
 
 def explain(
@@ -157,7 +159,9 @@ def _are_arrays(*sides: Any) -> bool:
     return any(arrays) and all(known or side is None for known, side in zip(arrays, sides, strict=True))
 
 
-def _between_arrays(src: Any, dst: Any, casting: Any, threads: int, tuning: Tuning) -> CopyProgram:
+def _between_arrays(
+    src: Any, dst: Any, casting: Any, threads: int, tuning: Tuning
+) -> CopyProgram | ConvertedBlocks:
     """The program that `copyto` runs; None is an array in C order, like the other one."""
     source = _strided_source(src, dst.shape, dst.dtype) if src is None else src
     target = _strided_source(dst, src.shape, src.dtype) if dst is None else dst

@@ -17,6 +17,7 @@ from codegen.kernel import Kernel
 from codegen.pipeline import CopyProgram
 from codegen.threads import in_dask_worker, run_parts, thread_count
 from tilejit import float_status
+from tilejit.converted_blocks import ConvertedBlocks, in_converted_blocks
 from tilejit.memory import Array, address
 from tilejit.moves import Move, move_for
 from tilejit.programs import compiled
@@ -79,7 +80,7 @@ class CopyPlan(Direct):
         self._near, self._far = src.low - dst.stop, src.stop - dst.low
         self._threads, self._in_dask, self._tuning = threads, in_dask, tuning
         self._calls: tuple[tuple[Any, int, int, int, int], ...] = ()
-        self._program: CopyProgram | None = None
+        self._program: CopyProgram | ConvertedBlocks | None = None
         move, strides = move_for(src.dtype, dst.dtype), broadcast_strides(src.shape, src.strides, dst.shape)
         self._sets_flags = move is not None and move.sets_flags
         self.reason = _why_numpy(dst, move)
@@ -208,8 +209,7 @@ class CopyPlan(Direct):
             """One thread's share; `alive` holds the arrays until the last thread is done."""
             if self._sets_flags:
                 float_status.clear()
-            for launch in program.launches:
-                launch.run(at, to, k, parts)
+            program.run_share(at, to, k, parts)
             if self._sets_flags:
                 flags.append(float_status.raised())
 
@@ -227,7 +227,8 @@ class CopyPlan(Direct):
         if self._program is None:
             return f"{head}\nnumpy.copyto: {self.reason}\n"
         steps = "\n".join(step.report() for step in self._program.steps)
-        return f"{head}\nthreads   {self._threads}\n\n{steps or 'no elements'}\n"
+        blocks = f"blocks    {self._program}\n" if isinstance(self._program, ConvertedBlocks) else ""
+        return f"{head}\nthreads   {self._threads}\n{blocks}\n{steps or 'no elements'}\n"
 
     def __repr__(self) -> str:
         return f"<CopyPlan {self._dst} from {self._src}>"
@@ -302,17 +303,21 @@ def program(
     move: Move,
     threads: int,
     tuning: Tuning,
-) -> CopyProgram:
-    """The copy of an array of that shape, its elements' pieces as one more dimension."""
+) -> CopyProgram | ConvertedBlocks:
+    """The copy of an array of that shape, its elements' pieces as one more dimension.
+
+    Block by block where that is faster; never so where a keyword says how.
+    """
     dims = shape if move.units == 1 else (*shape, move.units)
     maps = []
     for strides, element in ((src_strides, move.source), (dst_strides, move.target)):
         width = element.bits // 8
         strides = strides if move.units == 1 else (*strides, width)
         maps.append(strided_map(dims, strides, span(dims, strides, width), element_bits=element.bits))
-    return compiled(
+    direct = compiled(
         maps[0], maps[1], move.source, move.target, threads=threads, tuning=tuning, swap=move.swap
     )
+    return (in_converted_blocks(direct, move) if tuning == DEFAULT else None) or direct
 
 
 @lru_cache(maxsize=1024)
@@ -341,11 +346,15 @@ def _why_numpy(dst: ArrayLayout, move: Move | None) -> str:
     return ""
 
 
-def _calls(program: CopyProgram, *, hold_gil: bool) -> tuple[tuple[Any, int, int, int, int], ...]:
+def _calls(
+    program: CopyProgram | ConvertedBlocks, *, hold_gil: bool
+) -> tuple[tuple[Any, int, int, int, int], ...]:
     """The program as native calls: function, offsets of source and destination, sizes, trips.
 
     Empty where a launch needs more than one call. The sizes live as long as the program's launches.
     """
+    if isinstance(program, ConvertedBlocks):
+        return ()
     calls = []
     for launch in program.launches:
         if not launch.is_one_call:

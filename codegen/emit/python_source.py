@@ -35,11 +35,13 @@ from codegen.ir import (
 from codegen.printer import format_transfer
 from codegen.stretches import STRETCH_TABLES
 from codegen.tiles import (
+    AHEAD_ELEMENTS,
     COLUMN,
     COLUMNS,
     DST,
     FIELDS,
     GROUP_ARGUMENTS,
+    LATER,
     LAYER_SRC,
     LAYERS,
     LINE_TABLE,
@@ -127,7 +129,7 @@ def _ask_ahead(axis: str, nest: LoopNest, out: Writer, src: str) -> None:
     if isinstance(inner, CopyRun) or _reads_in_order(inner):
         out.line(f"later = {later} - int64_at(src_offsets, {axis})")
         return
-    start = f"{src} + {later} + ahead_low"
+    start = f"{src} + later + ahead_low"
     start = f"({start}) >> 3" if nest.buffer("src").unit_bits == 1 else start
     out.line(f"prefetch_span({start}, ahead_bytes)")
 
@@ -258,8 +260,25 @@ def _bits_call(way: str, stmt: PackBits | UnpackBits, step: Size, src: str, dst:
 
 def _elementwise(stmt: Elementwise, out: Writer, nest: LoopNest, src: str, dst: str) -> None:
     in_bits = nest.buffer("dst").unit_bits == 1
+    if stmt.ahead:
+        _elements_ahead(stmt, out, src, dst)
+        return
     with out.block(f"for k in range({_text(stmt.count)}):"):
         out.line(_bit_element(stmt, src, dst) if in_bits else _byte_element(stmt, src, dst))
+
+
+def _elements_ahead(stmt: Elementwise, out: Writer, src: str, dst: str) -> None:
+    """Loops of one length, which become vectors; lines are asked for between them: inside they would not."""
+    count, read = _text(stmt.count), f"{AHEAD_ELEMENTS} * {_text(stmt.src_step)}"
+    out.line(f"whole = {count} // {AHEAD_ELEMENTS} * {AHEAD_ELEMENTS}")
+    with out.block(f"for begun in range(0, whole, {AHEAD_ELEMENTS}):"):
+        out.line(f"dst_begun = {dst} + begun * {_text(stmt.dst_step)}")
+        out.line(f"src_begun = {src} + begun * {_text(stmt.src_step)}")
+        with out.block(f"for k in range({AHEAD_ELEMENTS}):"):
+            out.line(_byte_element(stmt, "src_begun", "dst_begun"))
+        out.line(f"prefetch_span(src_begun + {LATER}, {read})")
+    with out.block(f"for k in range(whole, {count}):"):
+        out.line(_byte_element(stmt, src, dst))
 
 
 def _byte_element(stmt: Elementwise, src: str, dst: str) -> str:

@@ -50,7 +50,7 @@ def super_vectorize(nest: LoopNest, schedule: Schedule) -> LoopNest:
         case "transpose":
             outer, transfer = (), _transpose(nest, schedule)
         case "elements":
-            transfer = _elements(nest, outer, inner[0] if inner else None)
+            transfer = _elements(nest, outer, inner[0] if inner else None, ahead=schedule.ahead)
         case "pack bits" | "unpack bits":
             nest, transfer = _bits(nest, outer, inner, schedule)
     return replace(nest, body=wrap(outer, nest.table_loop, transfer))
@@ -179,7 +179,7 @@ def _conversion(nest: LoopNest) -> str:
     )
 
 
-def _elements(nest: LoopNest, outer: tuple[For, ...], loop: For | None) -> Elementwise:
+def _elements(nest: LoopNest, outer: tuple[For, ...], loop: For | None, *, ahead: bool) -> Elementwise:
     store = scalar(nest)
     src, dst = refs(store)
     kept = keep_only(store, {x.axis for x in outer})
@@ -192,6 +192,7 @@ def _elements(nest: LoopNest, outer: tuple[For, ...], loop: For | None) -> Eleme
         src.stride(loop.axis) if loop and src else 0,
         target,
         nest.buffer("src").element if src else target,
+        ahead,
     )
 
 
