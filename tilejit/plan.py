@@ -55,6 +55,7 @@ class CopyPlan:
         "_dst_shape",
         "_dst_strides",
         "_far",
+        "_hides_underflow",
         "_in_dask",
         "_near",
         "_program",
@@ -80,6 +81,7 @@ class CopyPlan:
         self._program: CopyProgram | None = None
         move, strides = move_for(src.dtype, dst.dtype), broadcast_strides(src.shape, src.strides, dst.shape)
         self._sets_flags = move is not None and move.sets_flags
+        self._hides_underflow = move is not None and move.hides_underflow
         self.reason = _why_numpy(dst, move)
         if move is None or self.reason or strides is None:
             return
@@ -144,7 +146,9 @@ class CopyPlan:
     def _run(self, dst: Array, src: Array) -> None:
         """The copy between arrays known to fit, `dst` writeable; `cached_plan` and its callers know."""
         to, at = address(dst), address(src)
-        if self._near < to - at < self._far:
+        if self._hides_underflow and float_status.tells_of_underflow():
+            numpy_copyto(dst, apart(dst, src), "unsafe")
+        elif self._near < to - at < self._far:
             self._run_close(dst, src)
         elif self._calls:
             if self._sets_flags:

@@ -297,16 +297,6 @@ f32_of_bits = _reinterpret("f32_of_bits", I32, F32, types.float32, False)
 bits_of_f32 = _reinterpret("bits_of_f32", F32, I32, types.int64, True)
 
 
-@intrinsic
-def f32_of_half_bits(typing: Any, value: Any) -> Any:
-    """The binary16 number in the low bits as a float32; exact."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return widened_half(builder, builder.trunc(args[0], I32))
-
-    return types.float32(types.int64), generate
-
-
 def widened_half(builder: Any, half: Any) -> Any:
     """binary16 in 32 bits, or a vector of them, to binary32 in integer arithmetic.
 
