@@ -269,10 +269,10 @@ def _transfer(nest: LoopNest, *, past_cache: bool) -> Transfer:
     if isinstance(store.value, Fill):
         return ("fill", (row.axis,), "") if row else ("elements", _minor_axis(nest), "")
     column = _unit(nest, "src", width)
-    if row and src and src.stride(row.axis) == -width and width in REVERSED:
-        return "reverse", _reversed_runs(nest, row, width), ""
-    if row is None or column is None or src is None:
+    if row is None or column is None or src is None or src.stride(row.axis) == -width:
         pieces = _pieces(nest, row) if row else ()
+        if not pieces and row and src and src.stride(row.axis) == -width and width in REVERSED:
+            return "reverse", _reversed_runs(nest, row, width), ""
         return ("pieces", pieces, "") if pieces else ("elements", _minor_axis(nest), "")
     if row is column:
         return "run", (row.axis,), ""

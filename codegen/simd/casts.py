@@ -17,6 +17,7 @@ from numba.extending import intrinsic
 
 from codegen.simd.conversions import bits_of, converted
 from codegen.simd.memory import F32, F64, I64, load, statement, store, vector
+from codegen.simd.minifloats import MINIFLOATS
 from codegen.simd.shuffles import shuffle
 from codegen.simd.vectors import lanes_like, wide
 from codegen.tiles import LINE_BYTES
@@ -108,6 +109,12 @@ def lane_conversion(name: str) -> tuple[int, int, Callable[[Any, Any], Any]]:
         return builder.bitcast(out, lanes_like(lanes, ir.IntType(after)))
 
     return before // 8, after // 8, convert
+
+
+def is_long(name: str) -> bool:
+    """Whether a conversion is many instructions: one between floats in integers."""
+    source, _, target = name.partition("_to_")
+    return target in (*MINIFLOATS, "bf16") or source in MINIFLOATS
 
 
 def _swapped(builder: Any, lanes: Any) -> Any:

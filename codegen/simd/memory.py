@@ -180,9 +180,14 @@ def settled(typing: Any, address: Any) -> Any:
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.asm(ir.FunctionType(I64, [I64]), "", "=r,0", [args[0]], False)
+        return hidden(builder, args[0])
 
     return types.int64(types.int64), generate
+
+
+def hidden(builder: Any, address: Any) -> Any:
+    """The same address, of which LLVM knows nothing."""
+    return builder.asm(ir.FunctionType(I64, [I64]), "", "=r,0", [address], False)
 
 
 def prefetch(builder: Any, address: Any, level: int = 2) -> None:

@@ -220,13 +220,13 @@ def _runs(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
 def _reversals(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
     """Runs read from the last to the first: parts of a lane, of a line, lines; short ones side by side."""
     for width in REVERSED:
-        for size in (16, 48, 64, 96, 320, 640):
-            for count in {max(size // width, 2), size // width + 1}:
-                pitch = _whole_lines((count + 1) * width)
-                of = f"{count} elements of {width} bytes"
-                for extra in (0, width):
-                    name = f"{kind}reverse {of}, pitch {pitch + extra}"
-                    yield _moved(rng, name, width, (3, count), (pitch + extra, width), (pitch, -width))
+        whole = {max(size // width, 2) for size in (16, 48, 64, 96, 320, 640)}
+        for count in sorted(whole | {count + 1 for count in whole}):
+            pitch = _whole_lines((count + 1) * width)
+            of = f"{count} elements of {width} bytes"
+            for extra in (0, width):
+                name = f"{kind}reverse {of}, pitch {pitch + extra}"
+                yield _moved(rng, name, width, (3, count), (pitch + extra, width), (pitch, -width))
         if kind:
             continue
         for length in (n for n in REVERSED_GROUPS if n * width <= LANE_BYTES):
@@ -297,7 +297,7 @@ def _elements(rng: np.random.Generator) -> Iterator[Case]:
     yield _moved(rng, "elements in nine loops", 1, dims, steps[::-1], steps)
 
 
-SCATTERED = (*IN_EVERY_WAY, ("f16", "f32"), ("f32", "f16"), ("f32", "s8"))
+SCATTERED = (*IN_EVERY_WAY, ("f16", "f32"), ("f32", "f16"), ("f32", "s8"), ("f32", "f64"))
 OF_THE_BYTE_FLOATS = ("f8e4m3fn", "f8e5m2", "f8e4m3b11fnuz")
 """One of each kind: with one NaN of either sign, as IEEE 754, with the NaN in the place of minus zero."""
 SELECTED = (
