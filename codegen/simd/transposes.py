@@ -101,7 +101,7 @@ def _load_rows(builder: Any, places: list[Any], what: Moved, block: Block) -> li
     if not what.is_long:
         return [_load_row(builder, place, what, block) for place in places]
     size = block_columns(what.width, block) * what.width
-    room = cgutils.alloca_once(builder, vector(8, len(places) * size))
+    room = cgutils.alloca_once(builder, vector(8, len(places) * size))  # type: ignore[no-untyped-call]
     start = hidden(builder, builder.ptrtoint(room, I64))
     for k, place in enumerate(places):
         row = _load_row(builder, place, what, block)
