@@ -20,7 +20,7 @@ from codegen.schedule import (
     Schedule,
     Thresholds,
 )
-from codegen.tiles import LINE_BYTES
+from codegen.tiles import LANE_BYTES, LINE_BYTES
 from codegen.transpose_box import earns_special
 
 Transfer: TypeAlias = tuple[Mode, tuple[str, ...], PackedSide]
@@ -34,6 +34,15 @@ SHORT_PIECES = 8
 
 MOST_PIECES = 1 << 10
 """Pieces that one table lists: 8 KiB."""
+
+REVERSED = (1, 2, 4, 8, 16)
+"""Bytes of elements that are reversed in registers."""
+
+REVERSED_GROUPS = (2, 3, 4)
+"""Elements of short reversed runs that are reversed together, if they fill no more than a lane."""
+
+MOST_GROUPS = 1 << 16
+"""Short reversed runs that one call takes, so that threads can share them."""
 
 INTERLEAVES = (2, 3, 4, 8)
 """Short digits that are worth a kernel with the digit as a constant."""
@@ -175,6 +184,9 @@ def _strip(nest: LoopNest, transfer: Transfer, size: VectorSize | None) -> int |
     mode, inner, interleave = transfer
     if mode == "interleave":
         return chunk_of(nest, inner) if interleave == "dst" and len(inner) > 2 else None
+    if mode == "reverse" and len(inner) == 2:
+        runs = int_size(next(loop.extent for loop in nest.loops if loop.axis == inner[1]))
+        return MOST_GROUPS if runs > 4 * MOST_GROUPS else None
     if size is None or mode == "fill" or len(inner) != 1:
         return None
     strip = prod(size) if isinstance(size, tuple) else size
@@ -200,7 +212,7 @@ def _streams(nest: LoopNest, mode: Mode, inner: tuple[str, ...], interleave: Pac
     """Whether the transfer writes whole lines; packing element by element at any step does not."""
     if mode in ("pack bits", "unpack bits"):
         return len(inner) == 2 or _loose_step(nest, inner[0]) == 8
-    return mode in ("run", "pieces") or interleave != ""
+    return mode in ("run", "pieces") or (mode == "reverse" and len(inner) == 1) or interleave != ""
 
 
 def _loose_step(nest: LoopNest, axis: str) -> int:
@@ -231,8 +243,10 @@ def _transfer(nest: LoopNest, *, past_cache: bool) -> Transfer:
     if isinstance(store.value, Fill):
         return ("fill", (row.axis,), "") if row else ("elements", _minor_axis(nest), "")
     column = _unit(nest, "src", width)
-    if row is None or column is None or src is None:
+    if row is None or column is None or src is None or src.stride(row.axis) == -width:
         pieces = _pieces(nest, row) if row else ()
+        if not pieces and row and src and src.stride(row.axis) == -width and width in REVERSED:
+            return "reverse", _reversed_runs(nest, row, width), ""
         return ("pieces", pieces, "") if pieces else ("elements", _minor_axis(nest), "")
     if row is column:
         return "run", (row.axis,), ""
@@ -245,6 +259,16 @@ def _transfer(nest: LoopNest, *, past_cache: bool) -> Transfer:
     long, short = (column, row) if interleave == "dst" else (row, column)
     joined = joined_axes(nest, long, short, interleave, past_cache=past_cache) if interleave else ()
     return "interleave" if interleave else "transpose", (column.axis, row.axis, *joined), interleave
+
+
+def _reversed_runs(nest: LoopNest, row: For, width: int) -> tuple[str, ...]:
+    """The reversed loop, and the one whose runs follow each other where those are short."""
+    size = int_size(row.extent) * width
+    src, dst = refs(scalar(nest))
+    if src is None or int_size(row.extent) not in REVERSED_GROUPS or size > LANE_BYTES:
+        return (row.axis,)
+    groups = (x.axis for x in nest.loops if src.stride(x.axis) == dst.stride(x.axis) == size)
+    return (row.axis, *groups)[:2]
 
 
 def _pieces(nest: LoopNest, row: For) -> tuple[str, ...]:

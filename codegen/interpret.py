@@ -26,6 +26,7 @@ from codegen.ir import (
     PackBits,
     Param,
     Ref,
+    Reverse,
     Size,
     Store,
     Transfer,
@@ -135,6 +136,11 @@ class _Run:
                 offsets = places.offsets if known else self.tables[LINE_TABLE]
                 for k in range(self.size(count)):
                     self.move(to + k * width, at + int(offsets[k]), 8 * width, 8 * width)
+            case Reverse(dst, src, width, length, count):
+                to, at, run = self.place(dst, env), self.place(src, env), self.size(length)
+                for c, k in product(range(self.size(count)), range(run)):
+                    place = c * run * width
+                    self.move(to + place + k * width, at + place - k * width, 8 * width, 8 * width)
             case FillRun(dst, count):
                 to, pattern = self.place(dst, env), self.pattern()
                 for k in range(self.size(count)):

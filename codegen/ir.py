@@ -121,6 +121,21 @@ class CopyPieces:
 
 
 @dataclass(frozen=True, slots=True)
+class Reverse:
+    """Move `count` runs of `length` elements of `width` bytes, side by side on both sides, each run reversed.
+
+    `src` is the place of the first run's last element; `stream` sends whole lines past the cache.
+    """
+
+    dst: Ref
+    src: Ref
+    width: int
+    length: Size
+    count: Size = 1
+    stream: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class FillRun:
     """Write the padding pattern over `count` bytes side by side."""
 
@@ -258,6 +273,7 @@ Transfer: TypeAlias = (
     Store
     | CopyRun
     | CopyPieces
+    | Reverse
     | FillRun
     | Interleave
     | Transpose
@@ -325,7 +341,7 @@ def refs(stmt: Transfer) -> tuple[Ref | None, Ref]:
             return (None if isinstance(value, Fill) else _load(value).ref), ref
         case FillRun(dst):
             return None, dst
-        case CopyRun(dst, src) | CopyPieces(dst, src) | Interleave(dst, src):
+        case CopyRun(dst, src) | CopyPieces(dst, src) | Reverse(dst, src) | Interleave(dst, src):
             return src, dst
         case Transpose(dst, src) | Gather(dst, src):
             return src, dst

@@ -19,6 +19,7 @@ from codegen.ir import (
     LoopNest,
     PackBits,
     Ref,
+    Reverse,
     Size,
     Stmt,
     Store,
@@ -87,6 +88,11 @@ def format_transfer(stmt: Transfer) -> str:
         case Transpose(dst, src, width, grid, stage, stream, block, convert):
             how = f"{'streamed ' if stream else ''}{f'{stage} staged ' if stage else ''}transpose"
             what = f"{convert or f'u{8 * width}'} by {block}s{_format_grid(grid)}"
+            return f"{format_ref(dst)} <- {how} {format_ref(src)}, {what}"
+        case Reverse(dst, src, width, length, count, stream):
+            runs = "" if count == 1 else f"{format_size(count)} runs of "
+            how = "streamed reversed" if stream else "reversed"
+            what = f"{runs}{format_size(length)} elements of {width} bytes"
             return f"{format_ref(dst)} <- {how} {format_ref(src)}, {what}"
         case Gather(dst, src, stretches):
             return f"{format_ref(dst)} <- pieces of {format_ref(src)}, streamed{_format_stretches(stretches)}"

@@ -9,7 +9,16 @@ from codegen.ir import PackedSide
 from codegen.tiles import Block, Stage
 
 Mode: TypeAlias = Literal[
-    "run", "pieces", "fill", "interleave", "transpose", "gather", "elements", "pack bits", "unpack bits"
+    "run",
+    "pieces",
+    "reverse",
+    "fill",
+    "interleave",
+    "transpose",
+    "gather",
+    "elements",
+    "pack bits",
+    "unpack bits",
 ]
 
 OUTER_RANKS = (2, 4, 6)
@@ -70,7 +79,8 @@ class Schedule:
     mode         what the innermost loops become
     outer        the loops that stay loops, outermost first; the first one is shared among threads
     inner        the loops that the transfer takes in: () | (run,) | (columns, rows); the packed one is last;
-                 behind an interleave's, the digits joined to its long one; all of them where they are pieces
+                 (elements, runs) of short reversed ones; behind an interleave's,
+                 the digits joined to its long one; all of them where they are pieces
     groups       loops that an interleave takes in besides, whose result rows go out by way of one buffer;
                  None: without a buffer
     interleave   the side ("dst" or "src") whose short digit is a constant, for that mode

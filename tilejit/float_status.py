@@ -49,6 +49,11 @@ def raised() -> int:
     return int(_test(_ALL)) if _test else 0
 
 
+def tells_of_underflow() -> bool:
+    """Whether NumPy shall do anything at all after an underflow: by default it does not."""
+    return np.geterr()["under"] != "ignore"
+
+
 def warn(flags: int) -> None:
     """Let NumPy say what it says after a cast with these flags: nothing, a warning or an exception."""
     if not flags:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -15,8 +16,20 @@ from tilejit.float_status import SUPPORTED
 from tilejit.layout.dtypes import from_numpy
 
 WIDTHS = (16, 8, 4, 2, 1)
-SETS_FLAGS = (("f64", "f32"), ("f32", "f64"))
-"""Conversions after which NumPy may warn. (NaNs that signal in f32 -> bf16 too: no flag tells.)"""
+_EXACT = (
+    "f16",
+    "bf16",
+    "f8e5m2",
+    "f8e4m3",
+    "f8e3m4",
+    "f8e4m3fn",
+    "f8e4m3fnuz",
+    "f8e4m3b11fnuz",
+    "f8e5m2fnuz",
+)
+_INTEGERS = ("pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64")
+_TRUNCATES = platform.machine().lower() in ("x86_64", "amd64")
+"""Whether a float that fits no integer becomes what kernels make of it: elsewhere NumPy's loops differ."""
 
 _OBJECT = np.dtype(object).num
 _LAST_BUILTIN = np.dtype(np.float16).num
@@ -26,6 +39,9 @@ _LAST_BUILTIN = np.dtype(np.float16).num
 class Move:
     """One element's way: `units` pieces of `source`, each moved, swapped or converted to `target`.
 
+    sets_flags       NumPy may warn afterwards, and the processor's flags tell whether
+    hides_underflow  but for underflow, of which only NumPy's own loop tells
+
     f4 -> f4: 1 piece u32    V12 -> V12: 3 pieces u32    >c16 -> c16: 2 pieces u64, swapped
     """
 
@@ -34,6 +50,7 @@ class Move:
     units: int = 1
     swap: bool = False
     sets_flags: bool = False
+    hides_underflow: bool = False
 
 
 @lru_cache(maxsize=1024)
@@ -97,11 +114,22 @@ def _converted(source: np.dtype[Any], target: np.dtype[Any]) -> Move | None:
     names = _xla_name(source), _xla_name(target)
     if not (source.isnative and target.isnative and can_convert(*names)):
         return None
-    sets_flags = names in SETS_FLAGS
+    sets_flags = _sets_flags(*names)
     if sets_flags and not SUPPORTED:
         return None
+    if names[0] not in _INTEGERS and names[1] in _INTEGERS and not _TRUNCATES:
+        return None
     elements = [Element(n, 8 * d.itemsize) for n, d in zip(names, (source, target), strict=True)]
-    return Move(elements[0], elements[1], sets_flags=sets_flags)
+    return Move(
+        elements[0], elements[1], sets_flags=sets_flags, hides_underflow=sets_flags and names[1] == "f16"
+    )
+
+
+def _sets_flags(source: str, target: str) -> bool:
+    """Whether NumPy may warn after this conversion."""
+    if source in _INTEGERS:
+        return target == "f16"
+    return not (source in _EXACT and target == "f32") and (source, target) != ("bf16", "f16")
 
 
 def _xla_name(dtype: np.dtype[Any]) -> str:

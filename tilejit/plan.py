@@ -58,6 +58,7 @@ class CopyPlan(Direct):
         "_dst_shape",
         "_dst_strides",
         "_far",
+        "_hides_underflow",
         "_in_dask",
         "_near",
         "_program",
@@ -83,6 +84,7 @@ class CopyPlan(Direct):
         self._program: CopyProgram | ConvertedBlocks | None = None
         move, strides = move_for(src.dtype, dst.dtype), broadcast_strides(src.shape, src.strides, dst.shape)
         self._sets_flags = move is not None and move.sets_flags
+        self._hides_underflow = move is not None and move.hides_underflow
         self.reason = _why_numpy(dst, move)
         if move is None or self.reason or strides is None:
             return
@@ -176,7 +178,9 @@ class CopyPlan(Direct):
     def _run(self, dst: Array, src: Array) -> None:
         """The copy between arrays known to fit, `dst` writeable; `cached_plan` and its callers know."""
         to, at = address(dst), address(src)
-        if self._near < to - at < self._far:
+        if self._hides_underflow and float_status.tells_of_underflow():
+            numpy_copyto(dst, apart(dst, src), "unsafe")
+        elif self._near < to - at < self._far:
             self._run_close(dst, src)
         elif self._calls:
             if self._sets_flags:

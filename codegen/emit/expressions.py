@@ -5,18 +5,21 @@ from __future__ import annotations
 from codegen.ir import Element
 
 _INTEGERS = ("s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64")
+_FLOATS = ("f16", "bf16", "f32", "f64")
+_BYTE_FLOATS = ("f8e5m2", "f8e4m3", "f8e3m4", "f8e4m3fn", "f8e4m3fnuz", "f8e4m3b11fnuz", "f8e5m2fnuz")
+
+
+_UNSETTLED = (("f32", "u32"), ("f64", "u32"), ("bf16", "u32"), ("bf16", "pred"))
+"""Left to NumPy: what a float that fits no u32 becomes hangs there on its place in the array, in vectors or
+behind them; and of bf16 as a truth the flag of NaNs that signal is lost."""
 
 
 def _conversions() -> dict[tuple[str, str], str]:
-    table = {
-        ("f32", "bf16"): "f32_to_bf16({})",
-        ("bf16", "f32"): "bf16_to_f32({})",
-        ("f16", "f32"): "f32_of_half_bits({})",
-        ("f32", "f64"): "{}",
-        ("f64", "f32"): "{}",
-    }
+    others = ("pred", *_INTEGERS)
+    pairs = [(a, b) for a in (*others, *_FLOATS) for b in (*others, *_FLOATS) if (a, b) not in _UNSETTLED]
+    pairs += [pair for a in _BYTE_FLOATS for b in _FLOATS for pair in ((a, b), (b, a))]
+    table = {(a, b): f"convert_{a}_to_{b}({{}})" for a, b in pairs if a != b}
     table |= {(a, b): "{}" for a in _INTEGERS for b in _INTEGERS if a != b}
-    table |= {(a, b): "{}" for a in _INTEGERS if a != "u64" for b in ("f32", "f64")}
     table |= {(f"swap u{n}", f"u{n}"): f"swap_{n}({{}})" for n in (16, 32, 64)}
     return table
 
@@ -28,6 +31,12 @@ CONVERSIONS = _conversions()
 def can_convert(source: str, target: str) -> bool:
     """Whether a kernel converts between these element types by itself."""
     return (source, target) in CONVERSIONS
+
+
+def run_call(kind: str, result: str) -> str:
+    """The routine that converts elements side by side, or "" where a plain loop is as fast."""
+    is_routine = CONVERSIONS[kind, result].startswith("convert_")
+    return f"convert_run_{kind}_to_{result}" if is_routine else ""
 
 
 def load_call(element: Element, address: str, *, at: str = "") -> str:

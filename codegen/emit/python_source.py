@@ -9,7 +9,7 @@ from __future__ import annotations
 from hashlib import sha256
 from re import findall
 
-from codegen.emit.expressions import CONVERSIONS, load_call, store_call
+from codegen.emit.expressions import CONVERSIONS, load_call, run_call, store_call
 from codegen.emit.writer import Writer
 from codegen.ir import (
     Convert,
@@ -25,6 +25,7 @@ from codegen.ir import (
     Load,
     LoopNest,
     PackBits,
+    Reverse,
     Size,
     Stmt,
     Transfer,
@@ -63,6 +64,7 @@ def kernel_name(nest: LoopNest, arguments: tuple[str, ...]) -> str:
     kind = {
         CopyRun: "copy_runs",
         CopyPieces: "copy_pieces",
+        Reverse: "reverse_runs",
         FillRun: "fill_runs",
         Transpose: "transpose",
         Gather: "gather",
@@ -157,6 +159,11 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
         case CopyPieces(_, _, width, count, _, stream):
             name = f"{'stream' if stream else 'copy'}_pieces_u{8 * width}"
             out.line(f"{name}({dst}, {src}, {_text(count)}, {LINE_TABLE})")
+        case Reverse(_, _, width, length, 1, stream):
+            name = f"{'stream_' if stream else ''}reverse_run_u{8 * width}"
+            out.line(f"{name}({dst}, {src}, {_text(length)})")
+        case Reverse(_, _, width, length, count):
+            out.line(f"reverse_groups_{_text(length)}_u{8 * width}({dst}, {src}, {_text(count)})")
         case FillRun(_, count):
             out.line(f"fill_run({dst}, {_text(count)}, fill_low, fill_high)")
         case Interleave():
@@ -188,7 +195,7 @@ def _reads_in_order(stmt: Transfer) -> bool:
 
 def _streams(stmt: Transfer) -> bool:
     """Whether lines go past the cache, which other threads must be kept from seeing too late."""
-    kinds = CopyRun | CopyPieces | Interleave | Transpose | Gather | PackBits | UnpackBits
+    kinds = CopyRun | CopyPieces | Reverse | Interleave | Transpose | Gather | PackBits | UnpackBits
     return isinstance(stmt, kinds) and stmt.stream
 
 
@@ -263,22 +270,39 @@ def _elementwise(stmt: Elementwise, out: Writer, nest: LoopNest, src: str, dst: 
     if stmt.ahead:
         _elements_ahead(stmt, out, src, dst)
         return
+    routine = _run_routine(stmt)
+    if routine:
+        out.line(f"{routine}({dst}, {src}, {_text(stmt.count)})")
+        return
     with out.block(f"for k in range({_text(stmt.count)}):"):
         out.line(_bit_element(stmt, src, dst) if in_bits else _byte_element(stmt, src, dst))
 
 
 def _elements_ahead(stmt: Elementwise, out: Writer, src: str, dst: str) -> None:
-    """Loops of one length, which become vectors; lines are asked for between them: inside they would not."""
+    """Runs of one length, which become vectors; lines are asked for between them: inside they would not."""
     count, read = _text(stmt.count), f"{AHEAD_ELEMENTS} * {_text(stmt.src_step)}"
+    routine = _run_routine(stmt)
     out.line(f"whole = {count} // {AHEAD_ELEMENTS} * {AHEAD_ELEMENTS}")
     with out.block(f"for begun in range(0, whole, {AHEAD_ELEMENTS}):"):
         out.line(f"dst_begun = {dst} + begun * {_text(stmt.dst_step)}")
         out.line(f"src_begun = {src} + begun * {_text(stmt.src_step)}")
-        with out.block(f"for k in range({AHEAD_ELEMENTS}):"):
-            out.line(_byte_element(stmt, "src_begun", "dst_begun"))
+        if routine:
+            out.line(f"{routine}(dst_begun, src_begun, {AHEAD_ELEMENTS})")
+        else:
+            with out.block(f"for k in range({AHEAD_ELEMENTS}):"):
+                out.line(_byte_element(stmt, "src_begun", "dst_begun"))
         out.line(f"prefetch_span(src_begun + {LATER}, {read})")
     with out.block(f"for k in range(whole, {count}):"):
         out.line(_byte_element(stmt, src, dst))
+
+
+def _run_routine(stmt: Elementwise) -> str:
+    """What converts elements that lie side by side on both sides; "" where it takes a loop."""
+    if not isinstance(stmt.value, Convert):
+        return ""
+    if (stmt.dst_step, stmt.src_step) != (stmt.dst_element.bits // 8, stmt.src_element.bits // 8):
+        return ""
+    return run_call(stmt.value.source, stmt.value.target)
 
 
 def _byte_element(stmt: Elementwise, src: str, dst: str) -> str:

@@ -22,6 +22,7 @@ from codegen.ir import (
     PackBits,
     Param,
     Ref,
+    Reverse,
     Size,
     Transfer,
     Transpose,
@@ -58,7 +59,7 @@ def _moved(element: Element, inner: Transfer) -> Element:
     match inner:
         case CopyRun() | FillRun() | Gather():
             return Element("u8", 8)
-        case CopyPieces() | Interleave() | Transpose() | PackBits() | UnpackBits():
+        case CopyPieces() | Reverse() | Interleave() | Transpose() | PackBits() | UnpackBits():
             return Element(f"u{element.bits}", element.bits)
         case Elementwise(_, value) if not isinstance(value, Convert):
             return Element(f"u{element.bits}", element.bits)
@@ -102,6 +103,10 @@ class _Lift:
             case CopyPieces():
                 lifted = self.changed(stmt, stmt.dst, stmt.src, count=stmt.count)
                 return replace(lifted, places=PackedLines())  # type: ignore[no-any-return]
+            case Reverse(count=1):
+                return self.changed(stmt, stmt.dst, stmt.src, length=stmt.length)  # type: ignore[no-any-return]
+            case Reverse():
+                return self.changed(stmt, stmt.dst, stmt.src, count=stmt.count)  # type: ignore[no-any-return]
             case FillRun(dst, count):
                 return FillRun(self.ref(dst), self.size("count", count))
             case Interleave():

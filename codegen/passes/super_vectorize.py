@@ -18,6 +18,7 @@ from codegen.ir import (
     LoopNest,
     PackBits,
     Ref,
+    Reverse,
     Transfer,
     Transpose,
     UnpackBits,
@@ -43,6 +44,8 @@ def super_vectorize(nest: LoopNest, schedule: Schedule) -> LoopNest:
             transfer: Transfer = _run(nest, outer, inner[0], schedule)
         case "pieces":
             transfer = _pieces(nest, outer, inner, schedule)
+        case "reverse":
+            transfer = _reverse(nest, outer, inner, schedule)
         case "fill":
             nest, transfer = _fill(nest, outer, inner[0])
         case "interleave":
@@ -72,6 +75,14 @@ def _run(nest: LoopNest, outer: tuple[For, ...], loop: For, schedule: Schedule) 
     src, dst = _places(nest, outer)
     count = int_size(loop.extent) * nest.buffer("dst").element.bits // 8
     return CopyRun(dst, src, count, schedule.stream)
+
+
+def _reverse(nest: LoopNest, outer: tuple[For, ...], inner: tuple[For, ...], schedule: Schedule) -> Reverse:
+    """One run, or short ones that follow each other."""
+    src, dst = _places(nest, outer)
+    count = inner[1].extent if len(inner) > 1 else 1
+    width = nest.buffer("dst").element.bits // 8
+    return Reverse(dst, src, width, inner[0].extent, count, schedule.stream)
 
 
 def _pieces(nest: LoopNest, outer: tuple[For, ...], inner: tuple[For, ...], schedule: Schedule) -> CopyPieces:

@@ -13,18 +13,19 @@ from codegen.simd import (
     bits,
     blocks,
     calls,
-    casts,
     direct,
     gathers,
     lines,
     memory,
     pieces,
+    reversals,
     row_groups,
     runs,
     scalars,
     transposes,
     vector_names,
 )
+from codegen.simd.casts import conversion_routine
 from codegen.simd.staging import staged_dense, staged_rows
 from codegen.simd.transposes import moved, part_transpose, plain_transpose, stream_transpose
 from codegen.tiles import LANE_BYTES
@@ -41,6 +42,8 @@ def routines(source: str) -> dict[str, Any]:
             names[word] = transpose_routine(*found.groups())
         elif (scalar := scalars.scalar_routine(word)) is not None:
             names[word] = scalar
+        elif (conversion := conversion_routine(word)) is not None:
+            names[word] = conversion
         elif word == "call_kernel":
             names[word] = calls.call_kernel
         elif word == "elements_to_line":
@@ -100,10 +103,10 @@ def _is_used(stream: str, how: str, kind: str, width: int) -> bool:
 @cache
 def _listed() -> dict[str, Any]:
     names: dict[str, Any] = {}
-    for module in (memory, runs, casts, gathers):
+    for module in (memory, runs, gathers):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
     names |= memory.ELEMENTS | transposes.SMALL_TRANSPOSES | blocks.INTERLEAVES
-    names |= pieces.PIECES | lines.LINE_INTERLEAVES | row_groups.ROW_GROUPS
+    names |= pieces.PIECES | reversals.REVERSALS | lines.LINE_INTERLEAVES | row_groups.ROW_GROUPS
     names |= bit_runs.BIT_RUNS | bit_rows.BIT_ROWS
     names |= bits.PACKERS | bits.UNPACKERS | bits.BIT_LOADS | bits.BIT_STORES
     return names
@@ -121,6 +124,4 @@ PREFIXES = (
     "stream_",
     "fill_run",
     "prefetch_span",
-    "f32_",
-    "bf16_",
 )

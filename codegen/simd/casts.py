@@ -1,30 +1,95 @@
-"""Conversions of one element, as NumPy and ml_dtypes round them."""
+"""Conversions of elements as kernels call them: of one, of a vector's lanes, of a run.
+
+convert_f32_to_bf16(value)                one element, as the loads and stores of elements have it
+convert_run_f32_to_bf16(dst, src, count)  elements that lie side by side on both sides
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
+from codegen.simd.conversions import bits_of, converted
 from codegen.simd.decorator import for_kernels
-from codegen.simd.memory import F32, F64, bits_of_f32, f32_of_bits, vector, widened_half
+from codegen.simd.memory import F32, F64, I64, load, statement, store, vector
+from codegen.simd.minifloats import MINIFLOATS
 from codegen.simd.shuffles import shuffle
+from codegen.simd.vectors import lanes_like, wide
+from codegen.tiles import LINE_BYTES
+
+_NAME = re.compile(r"convert_(run_)?([a-z0-9]+)_to_([a-z0-9]+)")
+_FLOATS: dict[str, tuple[Any, Any]] = {"f32": (F32, types.float32), "f64": (F64, types.float64)}
 
 
-@for_kernels
-def f32_to_bf16(value):
-    """Round to nearest even; a NaN keeps its sign and becomes the quiet one, as in ml_dtypes."""
-    bits = bits_of_f32(value)
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    quiet = ((bits >> 16) & 0x8000) | 0x7FC0
-    return quiet if (bits & 0x7FFFFFFF) > 0x7F800000 else rounded
+def conversion_routine(name: str) -> Any:
+    """The routine of that name, or None where it is not one of these."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
+    run, source, target = found.groups()
+    return conversion_run(source, target) if run else element_conversion(source, target)
 
 
-@for_kernels
-def bf16_to_f32(bits):
-    """Exact: a bf16 is the upper half of a float32."""
-    return f32_of_bits(bits << 16)
+@cache
+def element_conversion(source: str, target: str) -> Any:
+    """One element; what is no float or double is an int64, of which the low bits count."""
+    result = _FLOATS[target][1] if target in _FLOATS else types.int64
+    argument = _FLOATS[source][1] if source in _FLOATS else types.int64
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = args[0]
+        if source not in _FLOATS and bits_of(source) < 64:
+            value = builder.trunc(value, ir.IntType(bits_of(source)))
+        out = converted(builder, value, source, target)
+        if target in _FLOATS or bits_of(target) == 64:
+            return out
+        return builder.zext(out, I64)
+
+    name = f"convert_{source}_to_{target}"
+    namespace = {"signature": result(argument), "generate": generate}
+    exec(f"def {name}(typing, value):\n    return signature, generate\n", namespace)
+    return intrinsic(namespace[name])
+
+
+@cache
+def conversion_run(source: str, target: str) -> Any:
+    """A run: vectors of a line or more on one side, one more that overlaps the last; else eights and ones."""
+    before, after, convert = lane_conversion(f"{source}_to_{target}")
+    lanes = min(max(LINE_BYTES // min(before, after), 16), 32)
+
+    def mover(count: int) -> Any:
+        def emit(builder: Any, dst: Any, src: Any) -> None:
+            store(builder, convert(builder, load(builder, src, wide(ir.IntType(8 * before), count))), dst)
+
+        return statement(emit, 2, f"convert_{count}_{source}_to_{target}")
+
+    whole, part, one = mover(lanes), mover(8), mover(1)
+
+    @for_kernels
+    def convert_run(dst, src, count):
+        if count >= lanes:
+            last = count - lanes
+            for k in range(0, last, lanes):
+                whole(dst + k * after, src + k * before)
+            whole(dst + last * after, src + last * before)
+        elif count >= 8:
+            part(dst, src)
+            if count > 16:
+                part(dst + 8 * after, src + 8 * before)
+            if count > 24:
+                part(dst + 16 * after, src + 16 * before)
+            part(dst + (count - 8) * after, src + (count - 8) * before)
+        else:
+            for k in range(count):
+                one(dst + k * after, src + k * before)
+
+    return convert_run
 
 
 def lane_conversion(name: str) -> tuple[int, int, Callable[[Any, Any], Any]]:
@@ -36,62 +101,21 @@ def lane_conversion(name: str) -> tuple[int, int, Callable[[Any, Any], Any]]:
         bits = int(name.removeprefix("swap_u"))
         return bits // 8, bits // 8, _swapped
     source, target = name.split("_to_")
-    before, after = _bits(source), _bits(target)
+    before, after = bits_of(source), bits_of(target)
 
     def convert(builder: Any, lanes: Any) -> Any:
-        out = _converted(builder, _as_number(builder, lanes, source), source, target)
-        return builder.bitcast(out, vector(after, lanes.type.count))
+        if source in _FLOATS:
+            lanes = builder.bitcast(lanes, lanes_like(lanes, _FLOATS[source][0]))
+        out = converted(builder, lanes, source, target)
+        return builder.bitcast(out, lanes_like(lanes, ir.IntType(after)))
 
     return before // 8, after // 8, convert
 
 
-def _bits(name: str) -> int:
-    return int(name.lstrip("bfsu"))
-
-
-def _as_number(builder: Any, lanes: Any, name: str) -> Any:
-    """Integers of their bits as what they are; the halves stay bits."""
-    kind = {"f32": F32, "f64": F64}.get(name)
-    return builder.bitcast(lanes, ir.VectorType(kind, lanes.type.count)) if kind else lanes
-
-
-def _converted(builder: Any, value: Any, source: str, target: str) -> Any:
-    count = value.type.count
-    floats = {name: ir.VectorType(kind, count) for name, kind in (("f32", F32), ("f64", F64))}
-    match source, target:
-        case "f32", "bf16":
-            return _to_bf16(builder, builder.bitcast(value, vector(32, count)))
-        case "bf16", "f32":
-            wide = builder.zext(value, vector(32, count))
-            return builder.shl(wide, ir.Constant(wide.type, [16] * count))
-        case "f16", "f32":
-            return widened_half(builder, builder.zext(value, vector(32, count)))
-        case "f32", "f64":
-            return builder.fpext(value, floats[target])
-        case "f64", "f32":
-            return builder.fptrunc(value, floats[target])
-        case _, ("f32" | "f64"):
-            make = builder.sitofp if source.startswith("s") else builder.uitofp
-            return make(value, floats[target])
-    before, after = _bits(source), _bits(target)
-    if before >= after:
-        return builder.trunc(value, vector(after, count)) if before > after else value
-    return (builder.sext if source.startswith("s") else builder.zext)(value, vector(after, count))
-
-
-def _to_bf16(builder: Any, bits: Any) -> Any:
-    """As `f32_to_bf16`."""
-
-    def const(number: int) -> Any:
-        return ir.Constant(bits.type, [number] * bits.type.count)
-
-    high = builder.lshr(bits, const(16))
-    odd = builder.and_(high, const(1))
-    rounded = builder.lshr(builder.add(builder.add(bits, const(0x7FFF)), odd), const(16))
-    quiet = builder.or_(builder.and_(high, const(0x8000)), const(0x7FC0))
-    magnitude = builder.and_(bits, const(0x7FFFFFFF))
-    is_nan = builder.icmp_unsigned(">", magnitude, const(0x7F800000))
-    return builder.trunc(builder.select(is_nan, quiet, rounded), vector(16, bits.type.count))
+def is_long(name: str) -> bool:
+    """Whether a conversion is many instructions: one between floats in integers."""
+    source, _, target = name.partition("_to_")
+    return target in (*MINIFLOATS, "bf16") or source in MINIFLOATS
 
 
 def _swapped(builder: Any, lanes: Any) -> Any:

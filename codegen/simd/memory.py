@@ -180,9 +180,14 @@ def settled(typing: Any, address: Any) -> Any:
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.asm(ir.FunctionType(I64, [I64]), "", "=r,0", [args[0]], False)
+        return hidden(builder, args[0])
 
     return types.int64(types.int64), generate
+
+
+def hidden(builder: Any, address: Any) -> Any:
+    """The same address, of which LLVM knows nothing."""
+    return builder.asm(ir.FunctionType(I64, [I64]), "", "=r,0", [address], False)
 
 
 def prefetch(builder: Any, address: Any, level: int = 2) -> None:
@@ -295,16 +300,6 @@ def _reinterpret(name: str, source: Any, target: Any, result: Any, widen: bool) 
 
 f32_of_bits = _reinterpret("f32_of_bits", I32, F32, types.float32, False)
 bits_of_f32 = _reinterpret("bits_of_f32", F32, I32, types.int64, True)
-
-
-@intrinsic
-def f32_of_half_bits(typing: Any, value: Any) -> Any:
-    """The binary16 number in the low bits as a float32; exact."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return widened_half(builder, builder.trunc(args[0], I32))
-
-    return types.float32(types.int64), generate
 
 
 def widened_half(builder: Any, half: Any) -> Any:

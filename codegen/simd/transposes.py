@@ -15,11 +15,13 @@ from functools import cache
 from typing import Any, get_args
 
 from llvmlite import ir
+from numba.core import cgutils
 
-from codegen.simd.casts import lane_conversion
+from codegen.simd.casts import is_long, lane_conversion
 from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import (
     I64,
+    hidden,
     int64_at,
     load,
     move_u8,
@@ -55,6 +57,7 @@ class Moved:
     source_width: int
     width: int
     convert: Callable[[Any, Any], Any] | None = None
+    is_long: bool = False
 
 
 @cache
@@ -62,7 +65,7 @@ def moved(name: str) -> Moved:
     """`u32` moves four bytes; `f32_to_bf16` and `swap_u32` convert. Routines are kept by what it is."""
     if name.startswith("u") and "_" not in name:
         return Moved(name, int(name[1:]) // 8, int(name[1:]) // 8)
-    return Moved(name, *lane_conversion(name))
+    return Moved(name, *lane_conversion(name), is_long=is_long(name))
 
 
 def block_columns(width: int, block: Block) -> int:
@@ -89,8 +92,32 @@ def _load_row(builder: Any, place: Any, what: Moved, block: Block) -> Any:
     return builder.bitcast(converted, vector(8, columns * what.width))
 
 
+def _load_rows(builder: Any, places: list[Any], what: Moved, block: Block) -> list[Any]:
+    """A block's source rows, as bytes of the destination.
+
+    Long conversions are parked on the stack one by one: LLVM would begin all of them before it ends the first
+    one, and spill what they have in between. That both addresses are settled keeps it from seeing through.
+    """
+    if not what.is_long:
+        return [_load_row(builder, place, what, block) for place in places]
+    size = block_columns(what.width, block) * what.width
+    room = cgutils.alloca_once(builder, vector(8, len(places) * size))  # type: ignore[no-untyped-call]
+    start = hidden(builder, builder.ptrtoint(room, I64))
+    for k, place in enumerate(places):
+        row = _load_row(builder, place, what, block)
+        builder.store(
+            row, pointer(builder, builder.add(start, ir.Constant(I64, k * size)), row.type)
+        ).align = 1
+    start, rows = hidden(builder, start), []
+    for k in range(len(places)):
+        row = builder.load(pointer(builder, builder.add(start, ir.Constant(I64, k * size)), vector(8, size)))
+        row.align = 1
+        rows.append(row)
+    return rows
+
+
 def _result_lines(builder: Any, places: list[Any], what: Moved, block: Block) -> list[Any]:
-    rows = [_load_row(builder, p, what, block) for p in places]
+    rows = _load_rows(builder, places, what, block)
     if block == "line" or what.width == LINE_BYTES:
         return transposed_lines(builder, rows, what.width)
     if what.width > LANE_BYTES:
@@ -166,7 +193,7 @@ def band(what: Moved) -> Any:
 
     def emit(builder: Any, dst: Any, src: Any, row_table: Any, column_table: Any) -> None:
         places = [builder.add(src, _entry(builder, row_table, r)) for r in range(rows)]
-        lines = [_load_row(builder, place, what, "band") for place in places]
+        lines = _load_rows(builder, places, what, "band")
         done = transposed_lanes(builder, lines, what.width)
         done = [builder.bitcast(line, vector(8, LINE_BYTES)) for line in done]
         for c in range(columns):

@@ -208,7 +208,7 @@ def _rounded(half: str) -> Emit:
     return emit
 
 
-def _to_odd(builder: Any, value: Any) -> Any:
+def to_odd(builder: Any, value: Any) -> Any:
     """f64 as f32: towards zero, with the last bit set where anything was lost.
 
     A float is too large by one step where it is not the number and larger; its bits less one are the lower.
@@ -233,7 +233,7 @@ def _odd_routine(name: str) -> Any:
         _, lanes = same_shape(name, [kind], ("f64",))
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return _to_odd(builder, args[0])
+            return to_odd(builder, args[0])
 
         return like(kind, "f32", lanes)(kind), generate
 

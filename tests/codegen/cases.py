@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from codegen import choose_transpose, transpose_box
 from codegen.access import AccessMap, Root
-from codegen.choose import INTERLEAVES, PIECE_BYTES
+from codegen.choose import INTERLEAVES, PIECE_BYTES, REVERSED, REVERSED_GROUPS
 from codegen.choose_transpose import ALIAS_BYTES, BANDED, LONG_ROW_BYTES
 from codegen.digit_trees import Leaf, Opaque
 from codegen.emit.expressions import CONVERSIONS
@@ -36,7 +36,7 @@ from tilejit.programs import buffer_element
 
 Dims = tuple[int, ...]
 WIDTHS = (1, 2, 4, 8, 16, 32, 64)
-LINE_BYTES = 64
+LINE_BYTES, LANE_BYTES = 64, 16
 
 
 GROUPS = ("plain", "stream")
@@ -56,11 +56,11 @@ def cases(group: str = "") -> tuple[Case, ...]:
     rng = np.random.default_rng(SEED)
     with _set(transpose_box, "SPECIAL_BYTES", 0):
         made = [*_transposes(rng), *_runs(rng), *_elements(rng), *_conversions(rng)]
-        made += _pieces(rng)
+        made += [*_pieces(rng), *_reversals(rng)]
         made += [*_converted_transposes(rng), *_packs(rng, PACKED), *_unpacks(rng, PACKED)]
         with _set(choose_transpose, "SHORT_SOURCE_BYTES", 0):
             made += [*_transposes(rng, STREAM), *_interleaves(rng, STREAM), *_runs(rng, STREAM)]
-            made += [*_converted_transposes(rng, STREAM), *_pieces(rng, STREAM)]
+            made += [*_converted_transposes(rng, STREAM), *_pieces(rng, STREAM), *_reversals(rng, STREAM)]
             made += [*_packs(rng, BITS, STREAM), *_unpacks(rng, BITS, STREAM)]
             made += _joined_interleaves(rng, STREAM)
             made += [*_packs(rng, SHORT_RUNS, STREAM), *_unpacks(rng, SHORT_RUNS, STREAM)]
@@ -147,6 +147,10 @@ def _transposed(
 CONVERTED = (
     ("f32", "bf16"),
     ("swap u32", "u32"),
+    ("f32", "f16"),
+    ("f32", "f8e4m3fn"),
+    ("f64", "s32"),
+    ("f16", "pred"),
     ("bf16", "f32"),
     ("f16", "f32"),
     ("f64", "f32"),
@@ -213,6 +217,25 @@ def _runs(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
     yield _moved(rng, f"{kind}one run repeated", 1, (4, 100), (100, 1), (0, 1))
 
 
+def _reversals(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
+    """Runs read from the last to the first: parts of a lane, of a line, lines; short ones side by side."""
+    for width in REVERSED:
+        whole = {max(size // width, 2) for size in (16, 48, 64, 96, 320, 640)}
+        for count in sorted(whole | {count + 1 for count in whole}):
+            pitch = _whole_lines((count + 1) * width)
+            of = f"{count} elements of {width} bytes"
+            for extra in (0, width):
+                name = f"{kind}reverse {of}, pitch {pitch + extra}"
+                yield _moved(rng, name, width, (3, count), (pitch + extra, width), (pitch, -width))
+        if kind:
+            continue
+        for length in (n for n in REVERSED_GROUPS if n * width <= LANE_BYTES):
+            for count in (2, 3, 37):
+                steps, back = (length * width, width), (length * width, -width)
+                name = f"reverse {count} groups of {length} elements of {width} bytes"
+                yield _moved(rng, name, width, (count, length), steps, back)
+
+
 def through_tables(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
     """Entries in an order that only a table knows, read or written: runs, rows transposed and interleaved.
 
@@ -274,7 +297,28 @@ def _elements(rng: np.random.Generator) -> Iterator[Case]:
     yield _moved(rng, "elements in nine loops", 1, dims, steps[::-1], steps)
 
 
-SCATTERED = (*IN_EVERY_WAY, ("f16", "f32"))
+SCATTERED = (*IN_EVERY_WAY, ("f16", "f32"), ("f32", "f16"), ("f32", "s8"), ("f32", "f64"))
+OF_THE_BYTE_FLOATS = ("f8e4m3fn", "f8e5m2", "f8e4m3b11fnuz")
+"""One of each kind: with one NaN of either sign, as IEEE 754, with the NaN in the place of minus zero."""
+SELECTED = (
+    ("f16", "f64"),
+    ("f64", "f16"),
+    ("bf16", "f16"),
+    ("f64", "s32"),
+    ("f64", "u64"),
+    ("f64", "pred"),
+    ("f16", "pred"),
+    ("pred", "bf16"),
+    ("s64", "f16"),
+)
+"""Conversions with a way of their own; the others are one to f32 and one from there."""
+
+
+def _is_tried(source: str, target: str) -> bool:
+    if source.startswith("f8") or target.startswith("f8"):
+        return "f32" in (source, target) and bool({source, target} & set(OF_THE_BYTE_FLOATS))
+    floats = [name for name in (source, target) if "f" in name or name == "pred"]
+    return not floats or "f32" in (source, target) or (source, target) in SELECTED
 
 
 def _conversions(rng: np.random.Generator) -> Iterator[Case]:
@@ -284,6 +328,8 @@ def _conversions(rng: np.random.Generator) -> Iterator[Case]:
     """
     seen: set[str] = set()
     for kind, name in CONVERSIONS:
+        if not _is_tried(kind, name):
+            continue
         source, target, swap = _conversion(kind, name)
         steps = _times((90, 1), target.itemsize), _times((100, 1), source.itemsize)
         case = _strided(rng, f"{kind} to {name}", source, target, (3, 77), *steps, swap=swap)
@@ -394,6 +440,8 @@ def _strided(
     before = _noise(rng, span_bytes(target.itemsize, dims, dst))
     after = before.copy()
     values = strided_view(data, source, dims, src)
+    if target.kind in "iu" and source.kind == "f":
+        values[...] = rng.uniform(-1000, 1000, values.shape)  # what does not fit, hardware decides
     if source == np.float16:
         values[np.isnan(values)] = np.nan  # what becomes of a payload, hardware decides
     with np.errstate(all="ignore"):
@@ -418,6 +466,15 @@ def _pieces(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
             yield _moved(rng, f"{kind}pieces of {width} bytes, {rows} x {short}", width, dims, dst, src)
 
 
+OTHERS = {
+    "pred": np.dtype(np.bool_),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "f8e4m3fn": np.dtype(ml_dtypes.float8_e4m3fn),
+    "f8e5m2": np.dtype(ml_dtypes.float8_e5m2),
+    "f8e4m3b11fnuz": np.dtype(ml_dtypes.float8_e4m3b11fnuz),
+}
+
+
 def _conversion(source: str, target: str) -> tuple[np.dtype[Any], np.dtype[Any], bool]:
     """The dtypes of a conversion, and whether it reverses bytes."""
     swap = source.startswith("swap ")
@@ -426,8 +483,8 @@ def _conversion(source: str, target: str) -> tuple[np.dtype[Any], np.dtype[Any],
 
 
 def _dtype(name: str) -> np.dtype[Any]:
-    if name == "bf16":
-        return np.dtype(ml_dtypes.bfloat16)
+    if name in OTHERS:
+        return OTHERS[name]
     kind = {"s": "i", "u": "u", "f": "f"}[name[0]]
     return np.dtype(f"{kind}{int(name[1:]) // 8}")
 
@@ -435,8 +492,9 @@ def _dtype(name: str) -> np.dtype[Any]:
 def _element(dtype: np.dtype[Any]) -> Element:
     """As in the IR; elements that are only moved are unsigned numbers of their width."""
     bits = 8 * dtype.itemsize
-    if dtype == ml_dtypes.bfloat16:
-        return Element("bf16", bits)
+    for name, other in OTHERS.items():
+        if dtype == other:
+            return Element(name, bits)
     return Element({"i": "s", "f": "f"}.get(dtype.kind, "u") + str(bits), bits)
 
 
