@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -543,3 +544,37 @@ def test_fastmath_contracts_and_stays_near() -> None:
 def test_lower_levels(level: str) -> None:
     tests = ["test_halves_round_after_each_operation", "test_reductions_in_lanes", "test_threads"]
     run_at(level, "tests/test_kernels.py", tests, 6 + 9 + 7)
+
+
+def test_files_in_memory_are_told_apart_by_dtype(tmp_path: Path) -> None:
+    """Arrays of numpy.memmap: a kernel for one dtype, order and rank runs for no other."""
+
+    def mapped(name: str, dtype: str, shape: tuple[int, ...]) -> Any:
+        return np.memmap(tmp_path / name, dtype, "w+", shape=shape)
+
+    @tj.kernel
+    def scale(a, b):
+        for i in range(a.shape[0]):
+            b[i] = a[i] * 2.5
+
+    scale(mapped("a", "f8", (10,)), mapped("b", "f8", (10,)))
+    x, y = mapped("c", "f4", (10,)), mapped("d", "f4", (64,))
+    x[:], y[:] = np.arange(10), 7
+    scale(x, y[:10])
+    assert y.tolist() == [*(np.arange(10) * 2.5), *[7] * 54]
+    scale(x[::2], y[:20:4])
+    assert y[:20:4].tolist() == [0, 5, 10, 15, 20]
+
+
+def test_a_loop_that_does_nothing() -> None:
+    @tj.kernel
+    def idle(a):
+        s = 0.0
+        for _ in range(a.shape[0]):
+            s = s
+        a[0] = 1
+        return s
+
+    x = np.zeros(3)
+    assert idle(x) == 0
+    assert x.tolist() == [1, 0, 0]

@@ -71,7 +71,7 @@ def _settled(bound: BoundCall, given: Sequence[Any]) -> tuple[BoundCall, list[Ap
         far = address(given[j]) - address(given[i])
         if alike and not far:
             pairs.append(AtOnePlace(i, j))
-            same.append((b, a))
+            same.append(bound.program.named_by(a, b))
         elif low < far < high:
             return None
         else:

@@ -13,6 +13,7 @@ from codegen.direct_calls import Direct
 from codegen.errors import KernelError, LayoutError
 from codegen.loops.ir import Function, ScalarArg
 from codegen.loops.typing import dtype_name
+from tilejit.array_likes import as_numpy
 from tilejit.direct_loops import elementwise_entry
 from tilejit.elementwise_blocks import BlockPlan
 from tilejit.elementwise_loops import Lowering, coalesced
@@ -73,7 +74,10 @@ class Elementwise(Direct):
         places = out if isinstance(out, tuple) else (out,)
         if layout is not None or any(isinstance(x, TiledArray) for x in (*args, *places, where)):
             return compute_tiled(self, args, out, where, layout)
-        given = [x if isinstance(x, np.ndarray) or is_number(x) else np.asarray(x) for x in args]
+        given = [
+            x if type(x) is np.ndarray or is_number(x) else plain(x, f"argument {k}")
+            for k, x in enumerate(args)
+        ]
         arrays = [x for x in given if isinstance(x, np.ndarray)]
         if not arrays:
             raise TypeError("no argument is an array; elementwise computes over arrays")
@@ -422,6 +426,17 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
 def is_number(value: Any) -> bool:
     """Whether an argument is a number, of Python or of NumPy."""
     return isinstance(value, bool | int | float | np.generic)
+
+
+def plain(x: Any, what: str) -> Array:
+    """The argument as an array whose elements mean just what they are.
+
+    Raises:
+        TypeError: it has a mask, or rules of its own.
+    """
+    if isinstance(x, np.ndarray) and type(x) not in (np.ndarray, np.memmap):
+        raise TypeError(f"{what} is a {type(x).__name__}; expressions take plain arrays of NumPy")
+    return np.asarray(as_numpy(x))
 
 
 def array_name(k: int) -> str:

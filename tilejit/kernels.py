@@ -335,8 +335,8 @@ def _whole(name: str, value: Any) -> int:
 
 def _kind(value: Any) -> Any:
     """What a specialisation hangs on of an argument."""
-    if type(value) is np.ndarray:
-        return value.dtype, order_of(value), value.ndim
+    if isinstance(value, np.ndarray):
+        return type(value), value.dtype, order_of(value), value.ndim
     return type(value)
 
 

@@ -188,6 +188,13 @@ class LoopProgram:
             self._twins[same] = LoopProgram(with_arrays(self.function, dict(same)), alone)
         return self._twins[same]
 
+    def named_by(self, a: str, b: str) -> tuple[str, str]:
+        """Of two names of one array, the one that goes and the one that stays, which is written if one is.
+
+        What is only read may be a view that must not be written, as of an array that is repeated.
+        """
+        return (a, b) if b in self.stored and a not in self.stored else (b, a)
+
 
 class BoundCall:
     """The calls of a program with arrays of certain shapes and strides, and certain integers."""
@@ -250,7 +257,7 @@ class BoundCall:
             if low < address(given[j]) - address(given[i]) < high:
                 overlapping = self._overlapping(given)
                 if overlapping:
-                    same = tuple((b, a) for a, b, twins in overlapping if twins)
+                    same = tuple(self.program.named_by(a, b) for a, b, twins in overlapping if twins)
                     if len(same) == len(overlapping):
                         return self.program.twin(same)(*given)
                     kernel, threads = self._scalar, 1

@@ -319,7 +319,8 @@ class _Emitter:
                 steps = f"{upper} - {index}" if loop.step > 0 else f"{index} - {upper}"
                 out.line(f"{fill} = {least_steps_text(steps, abs(inside.lanes.step), inside.lanes.count)}")
             inside = self.statements(loop.body, inside, out)
-            self.update(loop.carried, carried, inside, out)
+            if not self.update(loop.carried, carried, inside, out) and not loop.body:
+                out.line("pass")
 
     def update(
         self,
@@ -327,8 +328,11 @@ class _Emitter:
         held: dict[str, Text | Partial],
         scope: Scope,
         out: Writer,
-    ) -> None:
-        """The assignments at the end of an iteration: all at once, since one may read the other."""
+    ) -> bool:
+        """The assignments at the end of an iteration: all at once, since one may read the other.
+
+        Whether there are any: what stays as it is needs none.
+        """
         names: list[str] = []
         values: list[str] = []
         for each in carried:
@@ -349,6 +353,7 @@ class _Emitter:
         pairs = [(n, v) for n, v in zip(names, values, strict=True) if n != v]
         if pairs:
             out.line(f"{', '.join(n for n, _ in pairs)} = {', '.join(v for _, v in pairs)}")
+        return bool(pairs)
 
     def vector_loop(self, loop: For, lower: str, upper: str, scope: Scope, out: Writer) -> None:
         """Whole blocks of pieces, then what is left by the rule for tails."""

@@ -259,11 +259,11 @@ def _computed(args, entry, calls, head):
 @for_kernels
 def _by_python(self, args, count, names, head):
     """The way in Python; it may give the object other entries, and the head is gone when it comes back."""
-    release = _word(head, words.DECREF)
+    release, call = _word(head, words.DECREF), _word(head, words.CALL)
     method = _ask_2(_word(head, words.NEW_METHOD), _word(head, words.SLOW), self)
     if method == 0:
         return 0
-    out = _ask_4(_word(head, words.CALL), method, args, count, names)
+    out = _ask_4(call, method, args, count, names)
     _tell_1(release, method)
     return out
 
