@@ -55,6 +55,7 @@ class Elementwise(Direct):
     """
 
     def __init__(self, python: Callable[..., Any], options: LoopOptions) -> None:
+        update_wrapper(self, python)  # first: attributes of the function's own are none of the object's
         self.python, self.options = python, options
         self._recorded: dict[tuple[Any, ...], Recorded] = {}
         self.programs: dict[tuple[Any, ...], LoopProgram] = {}
@@ -62,7 +63,6 @@ class Elementwise(Direct):
         self.block_plans: dict[tuple[Any, ...], BlockPlan | None] = {}
         self._flat_programs: dict[tuple[np.dtype[Any], ...], LoopProgram] = {}
         self.last: LoopProgram | None = None
-        update_wrapper(self, python)
 
     def __call__(self, *args: Any, out: Any = None, where: Any = True, layout: Any = None) -> Any:
         """Compute; see `tilejit.elementwise`."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from codegen.direct_calls import Direct
 from codegen.errors import KernelError
+from codegen.frontend.ranges import SAYS
 from codegen.lazy import lazy
 from codegen.loops.ir import ArrayArg, ScalarArg
 from tilejit.direct_loops import kernel_entry
@@ -48,6 +49,10 @@ def reduction(loop: Loop) -> Loop:
     return loop
 
 
+for _function in (parallel, reduction):
+    setattr(_function, SAYS, _function.__name__)
+
+
 class Kernel(Direct):
     """A function of loops that runs as machine code, compiled for the dtypes that it is called with.
 
@@ -56,11 +61,11 @@ class Kernel(Direct):
     """
 
     def __init__(self, function: Callable[..., Any], options: LoopOptions) -> None:
+        update_wrapper(self, function)  # first: attributes of the function's own are none of the kernel's
         self.python, self.options = function, options
         self._programs: dict[tuple[Any, ...], LoopProgram] = {}
         self._calls: dict[tuple[Any, ...], BoundCall] = {}
         self._last: LoopProgram | None = None
-        update_wrapper(self, function)
 
     @lazy
     def _source(self) -> Any:

@@ -131,7 +131,7 @@ def _ask_ahead(axis: str, nest: LoopNest, out: Writer, src: str) -> None:
     if isinstance(inner, CopyRun) or _reads_in_order(inner):
         out.line(f"later = {later} - int64_at(src_offsets, {axis})")
         return
-    start = f"{src} + later + ahead_low"
+    start = f"{src} + {later} + ahead_low"
     start = f"({start}) >> 3" if nest.buffer("src").unit_bits == 1 else start
     out.line(f"prefetch_span({start}, ahead_bytes)")
 

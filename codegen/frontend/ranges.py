@@ -10,6 +10,9 @@ from codegen.frontend.operands import Operand, literal
 from codegen.frontend.scope import Scope
 from codegen.loops.index import Affine, Index, add, scale, symbol
 
+SAYS = "says_of_loops"
+"""The attribute of the functions that say something of a loop: others may have their names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
@@ -26,7 +29,7 @@ def read_range(node: ast.expr, scope: Scope) -> Range:
         function = scope.object(node.func)
         if function is range and not node.keywords and 1 <= len(node.args) <= 3:
             return Range(node)
-        name = getattr(function, "__name__", "")
+        name = getattr(function, SAYS, "")
         if name in ("parallel", "reduction") and len(node.args) == 1:
             inner = read_range(node.args[0], scope)
             return Range(

@@ -64,7 +64,11 @@ def source_of(function: Callable[..., object]) -> tuple[SourceText, ast.Function
         KernelError: it has no source (typed at a prompt, made by exec), or is a lambda or a coroutine.
         TypeError: it is no function of Python.
     """
-    function = inspect.unwrap(function)
+    if inspect.isfunction(function) and hasattr(function, "__wrapped__"):
+        raise KernelError(
+            f"{function.__name__} is wrapped by another decorator, whose doing no kernel would do\n"
+            "  put @tilejit.kernel below it, next to the function"
+        )
     if not inspect.isfunction(function):
         raise TypeError(f"a kernel is made of a function of Python, not of a {type(function).__name__}")
     name = function.__name__

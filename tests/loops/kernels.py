@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from codegen.frontend.ranges import SAYS
+
 HALF = 0.5
 SHIFT = np.int32(3)
 SEED = 20261121
@@ -25,6 +27,10 @@ def parallel(iterator):
 
 def reduction(iterator):
     return iterator
+
+
+for _says in (parallel, reduction):
+    setattr(_says, SAYS, _says.__name__)
 
 
 def numbers(shape: Any, dtype: Any, *, low: float = -8, high: float = 8) -> np.ndarray:

@@ -21,7 +21,7 @@ from tilejit.mlir.places import mistake
 
 OLD_NAMES = {"arith.maxf": "arith.maximumf", "arith.minf": "arith.minimumf"}
 """What operations were called in MLIR 16."""
-SPOKEN_FOR = ("func", "memref", "arith", "math", "affine")
+SPOKEN_FOR = ("builtin", "func", "memref", "arith", "math", "affine")
 """Dialects whose operations may stand without the dialect's name: `func`, `return`, `alloc`, `load`."""
 
 
