@@ -120,7 +120,7 @@ FOR_LARGE = (
 PROGRAMS = (
     convert._pack_program,
     convert._unpack_program,
-    convert._padding_program,
+    convert.padding_program,
     relayout_program,
     _way,
     plan.program,

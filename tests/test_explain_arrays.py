@@ -48,7 +48,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(tj.LayoutError, match="broadcast"):
         tj.explain(F4, np.zeros((10, 120), "f4"))
     with pytest.raises(tj.LayoutError, match="NumPy copies"):
-        tj.explain(F4, np.zeros((100, 120), "i4"), casting="unsafe")
+        tj.explain(F4, np.zeros((100, 120), "u4"), casting="unsafe")
 
 
 def test_tables_stay_small_where_extents_are_whole_multiples() -> None:

@@ -23,6 +23,7 @@ def _kernels_for_small_arrays() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SIZES, "small_elements", 0)
         patch.setattr(SIZES, "small_run_bytes", 0)
+        patch.setattr(SIZES, "part_bytes", 0)
         yield
 
 
