@@ -64,6 +64,16 @@ class CallTable:
     places: Numbers
     starts: Numbers
 
+    def prepare(self) -> None:
+        """Have all kernels compiled that the rows call, and the one that calls them.
+
+        Raises:
+            KernelError: one could not be built.
+        """
+        for launch, _ in self.calls:
+            _ = launch.step.kernel.call
+        native(_NAME, _SOURCE)
+
     def run(self, addresses: tuple[int, ...], first: int, last: int) -> None:
         """Make the calls of groups [first, last); offsets count from `addresses`, which are bytes'."""
         table, call, _held = self.rows(addresses, first, last)

@@ -155,14 +155,21 @@ class Launch:
         by_name = {b.name: 8 // b.unit_bits for b in self.step.vectorised.buffers}
         return by_name.get("src", 1), by_name["dst"]
 
+    def serving(self, dst: int) -> Launch:
+        """The launch that runs for a destination at that address: this one, or what runs in its place."""
+        if self.misaligned and ((dst + self.dst_offset) % LINE_BYTES or not self.calls.keeps_lines):
+            return self.misaligned
+        return self
+
     def run(self, src: int, dst: int, part: int, parts: int) -> None:
         """Do one part of `parts` of the box."""
         if self.serial and parts > 1:
             if part:
                 return
             part, parts = 0, 1
-        if self.misaligned and ((dst + self.dst_offset) % LINE_BYTES or not self.calls.keeps_lines):
-            self.misaligned.run(src, dst, part, parts)
+        serving = self.serving(dst)
+        if serving is not self:
+            serving.run(src, dst, part, parts)
             return
         begin, end = (self._cut(dst + self.dst_offset, k, parts) for k in (part, part + 1))
         if begin == end:

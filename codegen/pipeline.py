@@ -67,11 +67,20 @@ class CopyProgram:
                 by the boxes before the one whose table is wrong.
         """
         _disjoint(self.lowered, src, dst)
+        self.prepare(dst)
         for launches in (self.first, self.launches):
-            for launch in launches:
-                launch.prepare()
             if launches:
                 run_parts(partial(run_part, launches, src, dst, alive), threads)
+
+    def prepare(self, dst: int) -> None:
+        """Have the tables and the kernels of a copy to that address, before a byte of it is written.
+
+        Raises:
+            KernelError: a kernel could not be built.
+        """
+        for launch in (*self.first, *self.launches):
+            launch.prepare()
+            _ = launch.serving(dst).step.kernel.call
 
     def run_share(self, src: int, dst: int, part: int, parts: int) -> None:
         """One thread's share of the copy, of addresses that are known to be right."""
@@ -81,6 +90,16 @@ class CopyProgram:
         """The same without the elements, of a program compiled `apart`; `src` of its `run` is not touched."""
         pads = tuple(x for x in self.launches if x.fill is not None)
         return replace(self, lowered=replace(self.lowered, boxes=()), launches=pads)
+
+    @property
+    def fills_bytes(self) -> bool:
+        """Whether elements fill every byte that they are written to, as far as boxes tell.
+
+        Copies of packed elements that do not may meet in a byte with the next one: each reads it and writes
+        it back, so that they must not run on threads of their own.
+        """
+        dst = self.lowered.dst
+        return dst.unit_bits == 8 or all(_fills_bytes(box, dst.width) for box in self.lowered.boxes)
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -305,6 +324,17 @@ def repeated(element: bytes) -> tuple[int, int]:
     """The bytes of an element, again and again, as two numbers of eight."""
     whole = (element * (16 // len(element)))[:16]
     return int.from_bytes(whole[:8], "little"), int.from_bytes(whole[8:], "little")
+
+
+def _fills_bytes(box: Box, width: int) -> bool:
+    """Whether a box's elements, `width` bits each, lie in runs of whole bytes."""
+    run, steps = width, [box.dst_base]
+    for extent, _, step in sorted(box.digits, key=lambda d: abs(d[2])):
+        if step == run:
+            run *= extent
+        elif extent > 1:
+            steps.append(step)
+    return not box.tables and not run % 8 and not any(step % 8 for step in steps)
 
 
 def _strided_table(extent: int, src: int, dst: int) -> PairTable:

@@ -12,6 +12,7 @@ import pytest
 import tilejit as tj
 from codegen.pipeline import CopyProgram
 from codegen.schedule import Thresholds
+from codegen.threads import run_parts
 from tests.guard import Guarded
 from tests.oracle import packed_by_definition, random_elements
 from tilejit import blocks
@@ -103,6 +104,35 @@ def test_blocks_past_the_cache(source: str, target: str, monkeypatch: pytest.Mon
         assert dst.tobytes() == want
         assert arenas[1].untouched()
     assert set(program.tables) == {0, b.dtype.itemsize, 64 - b.dtype.itemsize}
+
+
+@pytest.mark.parametrize(
+    ("target", "parts"),
+    [
+        ("s4[63,64]{0,1:T(3,1)E(4)}", 1),
+        ("s4[64,64]{0,1:T(4,1)E(4)}", 3),
+        ("pred[62,96]{0,1:T(2,2)E(1)}", 1),
+        ("pred[64,96]{0,1:T(8,1)E(1)}", 3),
+        ("s8[63,64]{0,1:T(3,1)}", 3),
+    ],
+)
+def test_blocks_that_meet_in_a_byte_have_one_thread(
+    target: str, parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each writes its part of the byte and the rest back as it was before."""
+    had: list[int] = []
+    monkeypatch.setattr(blocks, "run_parts", lambda work, count: had.append(count) or run_parts(work, count))
+    monkeypatch.setattr(blocks, "_moves_little", lambda program: True)
+    name, spec = target.partition("{")[0], tj.Shape.parse(target)
+    program = program_of(name + "{1,0}", target)
+    assert program
+    assert np.prod(program.counts) > 1
+    x = random_elements(np.random.default_rng(4), spec.dtype, int(np.prod(spec.dimensions)))
+    x = x.reshape(spec.dimensions)
+    out, want = np.zeros(spec.size_in_bytes, np.uint8), tj.pack(x, spec, padding=1, threads=1)
+    program.run(x.ctypes.data, out.ctypes.data, 3)
+    assert out.tobytes() == want.buffer.tobytes()
+    assert had == [parts]
 
 
 def test_blocks_are_pickled_without_their_tables(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import tilejit as tj
 from codegen.schedule import Thresholds
+from codegen.threads import run_parts
 from tests.guard import Guarded, span_bytes, strided_view
 from tests.test_tiles import filled, places_of, tile_and_grid, values_of, written
 from tilejit import packed_tiles
@@ -115,6 +116,28 @@ def test_which_tiles_go_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert done or joined.buffer.tobytes() == before
     monkeypatch.setattr(packed_tiles, "LEAST_TILE_BYTES", 1 << 13)
     assert not one_by_one(t, grid, ids, out, 1)
+
+
+@pytest.mark.parametrize(
+    ("layout", "parts"), [("(2,8,8):(2,24,3)", 1), ("(2,8,8):(64,8,1)", 2), ("(2,8,8):(1,2,16)", None)]
+)
+def test_tiles_that_meet_in_a_byte_have_one_thread(
+    layout: str, parts: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each writes its half of the byte and the other half back as it was before."""
+    had: list[int] = []
+    monkeypatch.setattr(
+        packed_tiles, "run_parts", lambda work, count: had.append(count) or run_parts(work, count)
+    )
+    spec = tj.Shape.parse("s4[16,8]{1,0:T(8,8)E(4)}")
+    t = filled(spec)
+    want = tj.gather_tiles(t, [1, 0])
+    had.clear()
+    held = tj.as_layout(layout, dims=(2, 8, 8), dtype="s4", element_size_in_bits=4)
+    out = tj.TiledArray.from_buffer(np.zeros(held.size_in_bytes, np.uint8), held)
+    tj.gather_tiles(t, [1, 0], out, threads=2)
+    assert (out.numpy() == want).all()
+    assert had == ([] if parts is None else [parts])
 
 
 def test_values_that_are_all_the_same() -> None:

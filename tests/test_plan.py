@@ -19,9 +19,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilejit as tj
+from codegen import kernel
+from codegen.schedule import Thresholds
 from tests.oracle import environment
 from tests.strategies import Pick, extents
-from tilejit import memory
+from tilejit import converted_blocks, memory, programs
+from tilejit import plan as module
 from tilejit.memory import address, empty
 from tilejit.strided import broadcast_strides, overlaps_itself, span
 
@@ -198,6 +201,33 @@ def test_what_numpy_does(kind: str) -> None:
     if kind != "subclass":
         assert plan.kernels == ()
         assert "numpy.copyto" in plan.report()
+
+
+@pytest.mark.parametrize("beside", [0, 16])
+@pytest.mark.parametrize("target", ["f4", ml_dtypes.bfloat16], ids=str)
+def test_a_first_call_compiles_nothing(beside: int, target: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever in a line the destination begins: beside one, where NumPy's arrays do, others run."""
+    monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
+    monkeypatch.setattr(converted_blocks, "LEAST_BYTES", 0)
+    monkeypatch.setattr(kernel, "_natives", {})
+    asked: list[str] = []
+    found = kernel.native_address
+    monkeypatch.setattr(
+        kernel, "native_address", lambda name, source: asked.append(name) or found(name, source)
+    )
+    module.program.cache_clear()
+    src = np.ones((512, 640), np.float32).T
+    room = empty((src.size * 4 + 64,), np.uint8)
+    dst = np.ndarray(src.shape, target, room, beside)
+    plan = tj.plan_copy(dst, src, threads=1)
+    assert any(launch.misaligned for launch in plan._program.launches)  # type: ignore[union-attr]
+    planned = set(asked)
+    plan(dst, src)
+    assert set(asked) <= planned
+    assert (dst == 1).all()
+    plan(np.ndarray(src.shape, target, room, 16 - beside), src)
+    assert not set(asked) <= planned
+    module.program.cache_clear()
 
 
 def test_report_and_kernels() -> None:

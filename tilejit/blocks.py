@@ -76,6 +76,8 @@ class BlockProgram:
     def run(self, src: int, dst: int, threads: int = 1, *, alive: object = None) -> None:
         """Copy between two addresses; `alive` is held until the last thread is done with them."""
         self.pads.run(src, dst, threads, alive=alive)
+        if not all(back.fills_bytes for _, back in self.programs.values()):
+            threads = 1  # blocks of packed elements may meet in a byte
         table = self._table(dst % LINE_BYTES)
         run_parts(partial(self._part, table, src, dst, alive), threads)
 

@@ -94,6 +94,14 @@ class ConvertedBlocks:
         rows, columns = next(iter(self.programs))
         return f"{self.blocks} of {rows}x{columns}, converted into cache and transposed from there"
 
+    def prepare(self, dst: int) -> None:
+        """Have the table and the kernels of a copy to that address, before a byte of it is written.
+
+        Raises:
+            KernelError: a kernel could not be built.
+        """
+        self._table(dst % LINE_BYTES).prepare()
+
     def run_share(self, src: int, dst: int, part: int, parts: int) -> None:
         """One thread's share of the copy between two addresses."""
         between, count = empty((self.block_bytes,), np.uint8), self.blocks

@@ -98,11 +98,15 @@ def cut_of(dims: Dims, specs: Sequence[Spec]) -> _Cut | None:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A tiled operand: bytes from block to block, and copies of each sort of block into cache or out."""
+    """A tiled operand: bytes from block to block, and copies of each sort of block into cache or out.
+
+    fills_bytes  whether blocks never meet in a byte
+    """
 
     steps: Dims
     copies: dict[Ends, tuple[Launch, ...]]
     cut: _Cut
+    fills_bytes: bool
 
     def offset(self, place: Dims) -> int:
         """Bytes before a block; a cut off one's copies have its place in them."""
@@ -111,7 +115,7 @@ class _Side:
 
 
 def _side(spec: Spec, cut: _Cut, *, reads: bool) -> _Side:
-    access, copies = access_map(spec), {}
+    access, programs = access_map(spec), {}
     loose = Element(spec.primitive_type, 8 * spec.dtype.itemsize)
     stored = buffer_element(spec)
     for last in cut.ends():
@@ -121,10 +125,11 @@ def _side(spec: Spec, cut: _Cut, *, reads: bool) -> _Side:
         ways = (window, between, stored, loose) if reads else (between, window, loose, stored)
         low, high = map_range(access)
         whole = 2 * ((high - low) * access.unit_bits // 8)
-        copies[last] = compiled_in_cache(*ways, streams=not reads, footprint=whole).launches
+        programs[last] = compiled_in_cache(*ways, streams=not reads, footprint=whole)
     steps = block_steps(access, cut.extents)
     assert steps is not None
-    return _Side(steps, copies, cut)
+    copies = {last: program.launches for last, program in programs.items()}
+    return _Side(steps, copies, cut, all(program.fills_bytes for program in programs.values()))
 
 
 _kept = threading.local()
@@ -206,6 +211,8 @@ class BlockPlan:
 
     def run(self, operands: Sequence[Operand], numbers: Sequence[int], threads: int) -> None:
         """Compute it; `numbers` are the bits of the floats among the arguments."""
+        if not all(side.fills_bytes for side in self._writes.values()):
+            threads = 1
         run_parts(partial(self._part, tuple(operands), tuple(numbers)), threads)
 
     def _part(self, operands: tuple[Operand, ...], numbers: tuple[int, ...], part: int, parts: int) -> None:

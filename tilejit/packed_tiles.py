@@ -34,7 +34,7 @@ def one_by_one(
     """Copy tiles to `held`, an array [n, *tile] or a TiledArray of that shape, or back `into` the buffer.
 
     False where nothing was done: tiles are small, or not all alike in `held`. Each tile of the grid takes
-    whole bytes, `grid.tile_bytes`.
+    whole bytes, `grid.tile_bytes`; where those of `held` may meet in a byte, one thread writes them.
     """
     found = _first_tile(held)
     if found is None or not grid.tile_bytes or grid.tile_bytes < LEAST_TILE_BYTES:
@@ -50,7 +50,7 @@ def one_by_one(
     program = _program(src, dst, source, target, past_cache)
     on_lines = not ((dst_at + dst_offsets) % LINE_BYTES).any()
     table = repeated_calls(program.launches, src_offsets, dst_offsets, aligned=on_lines)
-    parts = thread_count(threads, whole)
+    parts = thread_count(threads, whole) if into or program.fills_bytes else 1
     run_parts(partial(_part, table, (src_at, dst_at), len(numbers), (t, held)), parts)
     return True
 

@@ -18,7 +18,7 @@ from codegen.pipeline import CopyProgram
 from codegen.threads import in_dask_worker, run_parts, thread_count
 from tilejit import float_status
 from tilejit.converted_blocks import ConvertedBlocks, in_converted_blocks
-from tilejit.memory import Array, address
+from tilejit.memory import LINE_BYTES, Array, address
 from tilejit.moves import Move, move_for
 from tilejit.programs import compiled
 from tilejit.sizes import SIZES
@@ -62,6 +62,7 @@ class CopyPlan(Direct):
         "_in_dask",
         "_near",
         "_program",
+        "_ready",
         "_sets_flags",
         "_src",
         "_src_dtype",
@@ -82,6 +83,7 @@ class CopyPlan(Direct):
         self._threads, self._in_dask, self._tuning = threads, in_dask, tuning
         self._calls: tuple[tuple[Any, int, int, int, int], ...] = ()
         self._program: CopyProgram | ConvertedBlocks | None = None
+        self._ready: set[int] = set()
         move, strides = move_for(src.dtype, dst.dtype), broadcast_strides(src.shape, src.strides, dst.shape)
         self._sets_flags = move is not None and move.sets_flags
         self._hides_underflow = move is not None and move.hides_underflow
@@ -89,10 +91,6 @@ class CopyPlan(Direct):
         if move is None or self.reason or strides is None:
             return
         self._program = program(dst.shape, dst.strides, strides, move, threads, tuning)
-        for kernel in self._program.kernels:
-            _ = kernel.call
-        for launch in self._program.launches:
-            launch.prepare()
         if threads == 1:
             self._calls = _calls(self._program, hold_gil=self._holds)
 
@@ -208,6 +206,7 @@ class CopyPlan(Direct):
             numpy_copyto(dst, apart(dst, src), "unsafe")
             return
         at, to, flags = address(src), address(dst), [0]
+        self._prepare(to)
 
         def part(k: int, parts: int, alive: object = (dst, src)) -> None:
             """One thread's share; `alive` holds the arrays until the last thread is done."""
@@ -219,6 +218,13 @@ class CopyPlan(Direct):
 
         run_parts(part, 1 if self._in_dask and in_dask_worker() else self._threads)
         float_status.warn(int(np.bitwise_or.reduce(flags)))
+
+    def _prepare(self, to: int) -> None:
+        """Have what a copy to that address takes: where it begins no line, kernels may be other ones."""
+        within = to % LINE_BYTES
+        if self._program is not None and within not in self._ready:
+            self._program.prepare(to)
+            self._ready.add(within)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -278,7 +284,9 @@ def plan_copy(
         )
     target = ArrayLayout(dst.shape, dst.strides, dst.dtype)
     source = ArrayLayout(src.shape, src.strides, src.dtype)
-    return _planned(target, source, tuning, threads)
+    plan = _planned(target, source, tuning, threads)
+    plan._prepare(address(dst))
+    return plan
 
 
 def _planned(dst: ArrayLayout, src: ArrayLayout, tuning: Tuning, threads: int | None) -> CopyPlan:
