@@ -11,7 +11,6 @@ import pytest
 
 import tilejit as tj
 from codegen.pipeline import CopyProgram
-from codegen.schedule import Thresholds
 from tests.guard import Guarded
 from tests.oracle import packed_by_definition, random_elements
 from tilejit import blocks
@@ -86,7 +85,7 @@ STREAMED = (
 def test_blocks_past_the_cache(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same program, wherever in a line its destination begins, and where each block's part does."""
     monkeypatch.setattr(blocks, "_moves_little", lambda program: True)
-    monkeypatch.setattr(blocks, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
+    monkeypatch.setattr(blocks, "outgrows_caches", lambda footprint: True)
     program = program_of(source, target)
     assert program
     a, b = tj.Shape.parse(source), tj.Shape.parse(target)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import tilejit as tj
 from codegen.pipeline import CopyProgram
-from codegen.schedule import Thresholds
 from tests.guard import Guarded, span_bytes, strided_view
 from tests.oracle import random_elements
 from tilejit import convert, swizzled_blocks
@@ -115,7 +114,7 @@ def test_every_element_at_its_offset(case: Text, order: str) -> None:
 
 @pytest.mark.parametrize("case", ATOMS[::3], ids=lambda case: case[1])
 def test_blocks_past_the_cache(case: Text, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swizzled_blocks, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
+    monkeypatch.setattr(swizzled_blocks, "outgrows_caches", lambda footprint: True)
     spec = spec_of(case)
     check(spec, strides_of(spec, "C"))
     check(spec, strides_of(spec, "F"))

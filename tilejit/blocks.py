@@ -12,20 +12,18 @@ from typing import Any
 import numpy as np
 
 from codegen.access import AccessMap, logical_roots, map_offset
-from codegen.calibrate import machine_thresholds
 from codegen.call_tables import CallTable, Place, call_table
 from codegen.digit_trees import Leaf, Tree, ceil_div, coalesce, cuts, split
 from codegen.ir import Element
 from codegen.launch import Launch
 from codegen.passes.normalise import int_size
-from codegen.pipeline import CopyProgram, compile_copy, footprint_bytes
-from codegen.schedule import Thresholds
+from codegen.pipeline import CopyProgram, footprint_bytes
 from codegen.threads import run_parts
 from codegen.windows import tight_map, window_map
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map
 from tilejit.memory import LINE_BYTES, address, bytes_map, empty
-from tilejit.programs import buffer_element
+from tilejit.programs import buffer_element, compiled_part, outgrows_caches
 
 BLOCK_BYTES = 384 << 10
 """What a block takes as an array: with what is read and written beside it, no more than a second cache."""
@@ -270,11 +268,9 @@ def _programs(
     src, dst = (tight_map(window_map(m, starts, (1,) * len(dims), cut)) for m in maps)
     between = bytes_map(cut, block_strides(cut, itemsize), itemsize)
     loose = Element(source.primitive_type, 8 * itemsize)
-    whole = footprint_bytes(*maps)
-    never = Thresholds(stream_bytes=1 << 62)
-    past = Thresholds(stream_bytes=0) if whole >= machine_thresholds(whole).stream_bytes else never
-    there = compile_copy(src, between, buffer_element(source), loose, thresholds=never)
-    back = compile_copy(between, dst, loose, buffer_element(target), thresholds=past)
+    streams = outgrows_caches(footprint_bytes(*maps))
+    there = compiled_part(src, between, buffer_element(source), loose, streams=False)
+    back = compiled_part(between, dst, loose, buffer_element(target), streams=streams)
     return there, back
 
 

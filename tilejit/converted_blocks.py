@@ -20,13 +20,13 @@ from codegen.choose_transpose import ALIAS_BYTES
 from codegen.ir import Element
 from codegen.kernel import Kernel, Step
 from codegen.launch import Launch
-from codegen.pipeline import CopyProgram, compile_copy, footprint_bytes
-from codegen.schedule import Thresholds
+from codegen.pipeline import CopyProgram, footprint_bytes
 from codegen.steps import asking_ahead
 from codegen.tiles import LINE_BYTES, Digit
 from tilejit.blocks import BETWEEN, DESTINATION, SOURCE, block_strides
 from tilejit.memory import address, bytes_map, empty
 from tilejit.moves import Move
+from tilejit.programs import compiled_part
 
 BLOCK = (192, 256)
 """Rows and columns of the source in a block. f32[4096,6144] to bf16, of memcpy (Zen 5, 2026-11): 64x256 0.75,
@@ -201,19 +201,7 @@ def _programs(src_row: int, dst_column: int, cut: Cut, move: Move) -> tuple[Laun
     wide, narrow = move.source.bits // 8, move.target.bits // 8
     between = bytes_map(cut, block_strides(cut, narrow), narrow)
     loose = Element(f"u{8 * narrow}", 8 * narrow)
-    there = compile_copy(
-        bytes_map(cut, (src_row, wide), wide),
-        between,
-        move.source,
-        move.target,
-        thresholds=Thresholds(stream_bytes=1 << 62),
-    )
-    back = compile_copy(
-        between,
-        bytes_map(cut, (narrow, dst_column), narrow),
-        loose,
-        loose,
-        thresholds=Thresholds(stream_bytes=0),
-        virtual_vector_size=cut,
-    )
+    src, dst = bytes_map(cut, (src_row, wide), wide), bytes_map(cut, (narrow, dst_column), narrow)
+    there = compiled_part(src, between, move.source, move.target, streams=False)
+    back = compiled_part(between, dst, loose, loose, streams=True, virtual_vector_size=cut)
     return asking_ahead(there.launches[0], 0), back.launches[0]

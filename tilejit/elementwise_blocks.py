@@ -37,7 +37,7 @@ from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map
 from tilejit.loop_program import LoopProgram
 from tilejit.memory import LINE_BYTES, Array, address, bytes_map, empty
-from tilejit.programs import buffer_element, compiled_in_cache
+from tilejit.programs import buffer_element, compiled_part, outgrows_caches
 from tilejit.tiled_array import TiledArray, address_of
 
 Dims: TypeAlias = tuple[int, ...]
@@ -121,7 +121,7 @@ def _side(spec: Spec, cut: _Cut, *, reads: bool) -> _Side:
         ways = (window, between, stored, loose) if reads else (between, window, loose, stored)
         low, high = map_range(access)
         whole = 2 * ((high - low) * access.unit_bits // 8)
-        copies[last] = compiled_in_cache(*ways, streams=not reads, footprint=whole).launches
+        copies[last] = compiled_part(*ways, streams=not reads and outgrows_caches(whole)).launches
     steps = block_steps(access, cut.extents)
     assert steps is not None
     return _Side(steps, copies, cut)

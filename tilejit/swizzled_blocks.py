@@ -13,17 +13,16 @@ from itertools import product
 from math import prod
 
 from codegen.access import AccessMap, Root
-from codegen.calibrate import machine_thresholds
 from codegen.digit_trees import Leaf, ceil_div
 from codegen.ir import Element
-from codegen.pipeline import CopyProgram, compile_copy
-from codegen.schedule import Thresholds
+from codegen.pipeline import CopyProgram
 from tilejit.blocks import LEAST_BYTES, MOST_PROGRAMS, BlockProgram
 from tilejit.layout.cute.function import Function, Mode
 from tilejit.layout.cute.swizzle import Swizzle
 from tilejit.layout.cute.swizzled import chain, swizzled_roots
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.memory import LINE_BYTES, bytes_map
+from tilejit.programs import compiled_part, outgrows_caches
 
 BLOCK_BYTES = 256 << 10
 """What a block takes in cache: with what is read and written beside it, less than a second cache."""
@@ -222,15 +221,13 @@ def _programs(
     if memory is None:
         return None
     element = Element(plan.spec.primitive_type, plan.spec.bits)
-    never = Thresholds(stream_bytes=1 << 62)
-    whole = 2 * plan.spec.size_in_bytes
-    past = Thresholds(stream_bytes=0) if whole >= machine_thresholds(whole).stream_bytes else never
+    streams = outgrows_caches(2 * plan.spec.size_in_bytes)
     near, far = memory
     there, back = ((array, between), (near, far)) if packs else ((far, near), (between, array))
     size = (LINE_BYTES // plan.itemsize or 1, MOST_COLUMNS) if packs else None
     return (
-        compile_copy(*there, element, element, thresholds=never, virtual_vector_size=size),
-        compile_copy(*back, element, element, thresholds=past),
+        compiled_part(*there, element, element, streams=False, virtual_vector_size=size),
+        compiled_part(*back, element, element, streams=streams),
     )
 
 
