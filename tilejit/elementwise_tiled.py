@@ -9,7 +9,7 @@ import numpy as np
 
 from codegen.errors import LayoutError
 from codegen.loops import typing
-from codegen.threads import in_dask_worker, thread_count
+from codegen.threads import thread_count
 from tilejit.convert import pack, padding_program
 from tilejit.elementwise_blocks import BlockPlan, Operand, cut_of
 from tilejit.layout.as_layout import as_layout
@@ -188,10 +188,7 @@ class _Call:
         plan = self._block_plan(names, [*ins.values(), *targets], len(targets))
         if plan is None:
             return False
-        wish = self.e.options.parallel
-        size = sum(x.nbytes for x in (*ins.values(), *targets))
-        alone = wish is False or (wish is None and in_dask_worker())
-        threads = 1 if alone else thread_count(None if wish is None or wish is True else wish, size)
+        threads = thread_count(self.e.options.threads, sum(x.nbytes for x in (*ins.values(), *targets)))
         for target in targets:
             if isinstance(target, TiledArray) and mask is None:
                 _write_padding(target, threads)

@@ -19,7 +19,7 @@ from codegen.loops.bounds import accesses, check_bounds, extremes
 from codegen.loops.index import Index, add, scale
 from codegen.loops.ir import ArrayArg, For, Function, ScalarArg, Statement, Store
 from codegen.loops.rename import with_arrays
-from codegen.threads import in_dask_worker, thread_count
+from codegen.threads import in_dask_worker, threads_by_size
 from tilejit.memory import Array, address
 from tilejit.strided import order_of, overlaps_itself, share_memory, span
 
@@ -49,6 +49,11 @@ class LoopOptions:
     parallel: bool | int | None = None
     fastmath: bool = False
     tune: bool = False
+
+    @property
+    def threads(self) -> int | None:
+        """How many threads `parallel` asks for; None where the size of the arrays decides."""
+        return None if self.parallel is None or self.parallel is True else max(self.parallel, 1)
 
     def sizes(self, function: Function) -> tuple[int, ...]:
         """The super-vector's shape: multiples of a register are of its lanes of the widest array."""
@@ -210,8 +215,11 @@ class BoundCall:
         check_bounds(program.function, self._shapes, self._integers)
         if program.options.tail == "assume_divisible":
             check_divisible(program.vectorised.function, self._shapes, self._integers)
-        self._missing = [(k, "" if isinstance(a, ArrayArg) else a.dtype) for k, (a, _) in enumerate(named)]
-        self._missing = [(k, dtype) for k, dtype in self._missing if not _is_integer(named[k][0])]
+        self._missing = [
+            (k, "" if isinstance(a, ArrayArg) else a.dtype)
+            for k, (a, _) in enumerate(named)
+            if not _is_integer(a)
+        ]
         self._only_arrays = len(self._missing) == len(self._arrays)
         self._written = [(k, name) for k, name in self._arrays if name in program.stored]
         self._pairs = _pairs(
@@ -221,15 +229,9 @@ class BoundCall:
         kernel = program.scalar_kernel if alone else program.sized_kernel(arrays)
         self._kernel = kernel.bind(self._shapes, self._strides, self._integers)
         size_bytes = sum(x.nbytes for x in arrays.values())
-        self._threads = 1 if alone else self._thread_count(size_bytes)
+        shared = program.shared and not alone
+        self._threads = threads_by_size(program.options.threads, size_bytes) if shared else 1
         self._hold = size_bytes <= HOLD_GIL_BYTES
-
-    def _thread_count(self, size_bytes: int) -> int:
-        """For the whole call; asked for once, since it hangs on the size."""
-        if not self.program.shared:
-            return 1
-        wish = self.program.options.parallel
-        return thread_count(None if wish is None or isinstance(wish, bool) else wish, size_bytes)
 
     @lazy
     def _scalar(self) -> BoundKernel:
@@ -262,7 +264,7 @@ class BoundCall:
                         return self.program.twin(same)(*given)
                     kernel, threads = self._scalar, 1
                 break
-        if threads > 1 and self.program.options.parallel is None and in_dask_worker():
+        if threads > 1 and self.program.options.threads is None and in_dask_worker():
             threads = 1
         results = kernel.run(at, threads, hold_gil=self._hold and threads == 1, alive=given)
         return (results if len(results) > 1 else results[0]) if results else None
