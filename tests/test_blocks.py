@@ -13,7 +13,7 @@ import tilejit as tj
 from codegen.pipeline import CopyProgram
 from tests.guard import Guarded
 from tests.oracle import packed_by_definition, random_elements
-from tilejit import blocks
+from tilejit import block_grid, blocks
 from tilejit.blocks import BlockProgram, in_blocks
 from tilejit.relayout import relayout_program
 
@@ -35,7 +35,7 @@ PAIRS = [(a + x, a + y) for a, layouts in ARRAYS.items() for x, y in product(lay
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "LEAST_BYTES", 0)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 2048)
+    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 2048)
 
 
 def program_of(source: str, target: str) -> BlockProgram | None:
@@ -122,8 +122,8 @@ def test_a_block_is_as_large_as_the_cache_allows(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(blocks, "_moves_little", lambda program: True)
     program = program_of("f32[61,83]{1,0:T(8,16)}", "f32[61,83]{1,0:T(6,1)}")
     assert program
-    assert program.counts == (3, 6), "24 rows of 16 elements and a multiple of them"
-    assert program.short == (True, True)
+    assert program.grid.counts == (3, 6), "24 rows of 16 elements and a multiple of them"
+    assert program.grid.short == (True, True)
     assert set(program.programs) == {(a, b) for a in (False, True) for b in (False, True)}
     assert program.block_bytes == 24 * 64
     assert program_of("f32[61,83]{1,0:T(40,16)}", "f32[61,83]{1,0:T(6,1)}") is None, "all rows"
@@ -131,7 +131,7 @@ def test_a_block_is_as_large_as_the_cache_allows(monkeypatch: pytest.MonkeyPatch
 
 def test_what_goes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few bytes at a time through a table of places; what moves in rows goes at once."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 16)
+    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 1 << 16)
     slow = "s8[256,512]{1,0:T(8,128)(4,1)}", "s8[256,512]{0,1:T(32,8)(32,2)(4,4,1)(8,1,4,4,1)}"
     assert program_of(*slow)
     assert program_of(*reversed(slow))
@@ -148,7 +148,7 @@ def test_what_goes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_goes_in_blocks_past_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles taken apart into parts of lines; packed lines are written whole."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 19)
+    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 1 << 19)
     wide = "s8[4096,4096]"
     assert program_of(wide + "{1,0:T(64,16)(4,1)}", wide + "{0,1:T(32,1)}")
     assert program_of(wide + "{1,0:T(16,16)}", wide + "{0,1:T(32,8)(32,2)(4,4,1)(8,1,4,4,1)}"), "few each"
@@ -158,7 +158,7 @@ def test_what_goes_in_blocks_past_the_cache(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_small_tiles_go_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Transposed ones past the cache, if blocks end in runs."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 19)
+    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 1 << 19)
     rows, columns = "f32[2048,2048]{1,0:T(16,1)}", "f32[2048,2048]{0,1:T(16,1)}"
     assert program_of(rows, columns)
     assert program_of("f32[2048,2048]{1,0:T(6,1)}", columns)

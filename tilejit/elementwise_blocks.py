@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from math import prod
 from typing import Any, TypeAlias
 
@@ -15,23 +14,13 @@ from numpy.typing import NDArray
 
 from codegen.access import map_range
 from codegen.call_tables import CallTable, Place, call_table
-from codegen.digit_trees import ceil_div
 from codegen.ir import Element
 from codegen.launch import Launch
 from codegen.loop_kernel import BoundKernel
 from codegen.loops.bounds import check_bounds
 from codegen.threads import run_parts
 from codegen.windows import tight_map, window_map
-from tilejit.blocks import (
-    BLOCK_BYTES,
-    MOST_PROGRAMS,
-    block_common,
-    block_extents,
-    block_grains,
-    block_place,
-    block_steps,
-    block_strides,
-)
+from tilejit.block_grid import BlockGrid, Dims, Ends, block_bytes, block_offset, block_strides, common_grid
 from tilejit.elementwise_loops import fused, memory_order
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map
@@ -40,60 +29,14 @@ from tilejit.memory import LINE_BYTES, Array, address, bytes_map, empty
 from tilejit.programs import buffer_element, compiled_part, outgrows_caches
 from tilejit.tiled_array import TiledArray, address_of
 
-Dims: TypeAlias = tuple[int, ...]
-Ends: TypeAlias = tuple[bool, ...]
-"""Along which dimensions a block is the last one, cut off."""
-
 Operand: TypeAlias = Array | TiledArray
 MakeProgram: TypeAlias = Callable[[Sequence[str], Sequence[Array]], LoopProgram]
 """(names, views of one block) -> the program that computes it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """How a box of dimensions is cut into blocks after which all layouts repeat themselves."""
-
-    dims: Dims
-    extents: Dims
-
-    @property
-    def counts(self) -> Dims:
-        """Blocks along each dimension."""
-        return tuple(ceil_div(n, e) for n, e in zip(self.dims, self.extents, strict=True))
-
-    def ends(self) -> Iterator[Ends]:
-        """Every sort of block: whole, or cut off along some dimensions."""
-        short = [n % e != 0 for n, e in zip(self.dims, self.extents, strict=True)]
-        for last in product(*((False, True) if s else (False,) for s in short)):
-            if all(k or n > 1 or not s for k, n, s in zip(last, self.counts, short, strict=True)):
-                yield last
-
-    def last(self, place: Dims) -> Ends:
-        """Which sort the block at a place is."""
-        each = zip(place, self.counts, self.dims, self.extents, strict=True)
-        return tuple(k == count - 1 and n % e != 0 for k, count, n, e in each)
-
-    def box(self, last: Ends) -> tuple[Dims, Dims]:
-        """Where the last block of a sort begins, and its extents; where it is not cut off, the first."""
-        each = list(zip(self.dims, self.extents, last, strict=True))
-        starts = tuple((n - 1) // e * e if k else 0 for n, e, k in each)
-        return starts, tuple(min(e, n - s) for (n, e, _), s in zip(each, starts, strict=True))
-
-
-def cut_of(dims: Dims, specs: Sequence[Spec]) -> _Cut | None:
+def cut_of(dims: Dims, specs: Sequence[Spec]) -> BlockGrid | None:
     """Blocks for these layouts; None where they have none of a size that stays in cache."""
-    grains: Dims | None = (1,) * len(dims)
-    for spec in specs:
-        grains = block_common(grains, block_grains(access_map(spec)))
-    size = sum(spec.dtype.itemsize for spec in specs)
-    extents = block_extents(dims, grains, size) if grains else None
-    if extents is None or prod(extents) * size > 2 * BLOCK_BYTES:
-        return None
-    cut = _Cut(dims, extents)
-    maps = [access_map(s) for s in specs]
-    if len(list(cut.ends())) > MOST_PROGRAMS or any(block_steps(x, extents) is None for x in maps):
-        return None
-    return cut
+    return common_grid(dims, [access_map(spec) for spec in specs], sum(x.dtype.itemsize for x in specs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,29 +45,23 @@ class _Side:
 
     steps: Dims
     copies: dict[Ends, tuple[Launch, ...]]
-    cut: _Cut
-
-    def offset(self, place: Dims) -> int:
-        """Bytes before a block; a cut off one's copies have its place in them."""
-        last = self.cut.last(place)
-        return sum(k * step for k, step, cut in zip(place, self.steps, last, strict=True) if not cut)
 
 
-def _side(spec: Spec, cut: _Cut, *, reads: bool) -> _Side:
+def _side(spec: Spec, cut: BlockGrid, *, reads: bool) -> _Side:
     access, copies = access_map(spec), {}
     loose = Element(spec.primitive_type, 8 * spec.dtype.itemsize)
     stored = buffer_element(spec)
-    for last in cut.ends():
-        starts, extents = cut.box(last)
+    for ends in cut.ends():
+        starts, extents = cut.box(ends)
         window = tight_map(window_map(access, starts, (1,) * len(extents), extents))
         between = bytes_map(extents, block_strides(extents, spec.dtype.itemsize), spec.dtype.itemsize)
         ways = (window, between, stored, loose) if reads else (between, window, loose, stored)
         low, high = map_range(access)
         whole = 2 * ((high - low) * access.unit_bits // 8)
-        copies[last] = compiled_part(*ways, streams=not reads and outgrows_caches(whole)).launches
-    steps = block_steps(access, cut.extents)
+        copies[ends] = compiled_part(*ways, streams=not reads and outgrows_caches(whole)).launches
+    steps = cut.steps(access)
     assert steps is not None
-    return _Side(steps, copies, cut)
+    return _Side(steps, copies)
 
 
 _kept = threading.local()
@@ -152,7 +89,7 @@ class BlockPlan:
         operands: Sequence[Operand],
         targets: int,
         dims: Dims,
-        cut: _Cut,
+        cut: BlockGrid,
         make: MakeProgram,
         *,
         masked: bool,
@@ -175,15 +112,15 @@ class BlockPlan:
         }
         self._kernels: dict[Ends, BoundKernel] = {}
         self.program: LoopProgram | None = None
-        for last in cut.ends():
-            self._kernels[last] = self._bound(operands, cut.box(last)[1], make)
+        for ends in cut.ends():
+            self._kernels[ends] = self._bound(operands, cut.box(ends)[1], make)
         self._tables: dict[Dims, CallTable] = {}
-        places = [block_place(n, cut.counts) for n in range(prod(cut.counts))]
-        self._places = np.array(places, np.int64).reshape(len(places), -1)
-        sorts: dict[Ends, list[int]] = {last: [] for last in self._kernels}
-        for n, place in enumerate(places):
-            sorts[cut.last(place)].append(n)
-        self._sorts = {last: np.array(each, np.int64) for last, each in sorts.items()}
+        blocks = list(cut.blocks())
+        self._places = np.array([place for place, _ in blocks], np.int64).reshape(len(blocks), -1)
+        sorts: dict[Ends, list[int]] = {ends: [] for ends in self._kernels}
+        for n, (_, ends) in enumerate(blocks):
+            sorts[ends].append(n)
+        self._sorts = {ends: np.array(each, np.int64) for ends, each in sorts.items()}
 
     def _bound(self, operands: Sequence[Operand], extents: Dims, make: MakeProgram) -> BoundKernel:
         """The kernel of one sort of block, its operands by their shapes and strides."""
@@ -255,8 +192,7 @@ class BlockPlan:
         return out
 
     def _buffer_bytes(self, k: int) -> int:
-        itemsize = self._specs[k].dtype.itemsize
-        return block_strides((1, *self.cut.extents), itemsize)[0]
+        return block_bytes(self.cut.extents, self._specs[k].dtype.itemsize)
 
     def _table(self, at: list[int]) -> CallTable:
         """The copies of all blocks, into cache and out of it, for results that begin so in their lines."""
@@ -272,15 +208,13 @@ class BlockPlan:
         return self._tables[within]
 
     def _groups(self) -> Iterator[list[tuple[tuple[Launch, ...], Place]]]:
-        for number in range(prod(self.cut.counts)):
-            place = block_place(number, self.cut.counts)
-            last = self.cut.last(place)
-            between = {k: len(self.names) + n for n, k in enumerate(self._tiled)}
+        between = {k: len(self.names) + n for n, k in enumerate(self._tiled)}
+        for place, ends in self.cut.blocks():
             yield [
-                (side.copies[last], Place(k, side.offset(place), between[k], 0))
+                (side.copies[ends], Place(k, block_offset(place, ends, side.steps), between[k], 0))
                 for k, side in self._reads.items()
             ]
             yield [
-                (side.copies[last], Place(between[k], 0, k, side.offset(place)))
+                (side.copies[ends], Place(between[k], 0, k, block_offset(place, ends, side.steps)))
                 for k, side in self._writes.items()
             ]
