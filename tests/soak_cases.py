@@ -42,7 +42,7 @@ from tests.oracle import (
 from tests.replay import INTERPRETED_BYTES, Watched, interpreted, watching
 from tests.soak_copies import copy_arrays, keywords
 from tests.soak_layouts import gather, relay, view
-from tilejit import block_grid, blocks, convert, plan
+from tilejit import block_grid, blocks, convert, pack_programs, plan
 from tilejit.convert import pack, unpack
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
@@ -118,9 +118,11 @@ FOR_LARGE = (
 
 
 PROGRAMS = (
-    convert._pack_program,
-    convert._unpack_program,
-    convert.padding_program,
+    pack_programs.pack_at_once,
+    pack_programs.pack_way,
+    pack_programs.unpack_program,
+    pack_programs.unpack_way,
+    pack_programs.padding_program,
     relayout_program,
     _way,
     plan.program,

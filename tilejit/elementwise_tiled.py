@@ -10,7 +10,7 @@ import numpy as np
 from codegen.errors import LayoutError
 from codegen.loops import typing
 from codegen.threads import thread_count
-from tilejit.convert import pack, padding_program
+from tilejit.convert import pack
 from tilejit.elementwise_blocks import BlockPlan, Operand, cut_of
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
@@ -19,6 +19,7 @@ from tilejit.layout.indexing import shape_name
 from tilejit.layout.padding import padding_bytes
 from tilejit.loop_program import MOST_BOUND, LoopProgram, bits_of
 from tilejit.memory import Array, empty
+from tilejit.pack_programs import padding_program
 from tilejit.reductions import form_of, reduce_all
 from tilejit.strided import share_memory
 from tilejit.tiled_array import TiledArray, address_of, check_packable

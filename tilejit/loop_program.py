@@ -15,8 +15,8 @@ from codegen.emit.loop_values import ELEMENT_BYTES
 from codegen.errors import KernelError
 from codegen.lazy import lazy
 from codegen.loop_kernel import HOLD_GIL_BYTES, BoundKernel, LoopKernel, vector_bytes
-from codegen.loops.bounds import accesses, check_bounds, extremes
-from codegen.loops.index import Index, add, scale
+from codegen.loops.bounds import accesses, check_bounds
+from codegen.loops.divisible import check_divisible
 from codegen.loops.ir import ArrayArg, For, Function, ScalarArg, Statement, Store
 from codegen.loops.rename import with_arrays
 from codegen.threads import in_dask_worker, threads_by_size
@@ -319,44 +319,6 @@ def _shares_elements(array: Array) -> bool:
 def _is_integer(argument: ArrayArg | ScalarArg) -> TypeGuard[ScalarArg]:
     """Whether it is a number that calls are bound to."""
     return isinstance(argument, ScalarArg) and (argument.dtype == "i1" or argument.dtype[0] in "iu")
-
-
-def check_divisible(function: Function, shapes: dict[str, tuple[int, ...]], integers: dict[str, int]) -> None:
-    """Refuse loops over super-vectors that would leave a tail.
-
-    Raises:
-        KernelError: iterations are no multiple of the size, or cannot be counted before the call.
-    """
-    values = {
-        f"{name}.shape[{k}]": n for name, shape in shapes.items() for k, n in enumerate(shape)
-    } | integers
-
-    def check(body: tuple[Statement, ...], around: tuple[For, ...]) -> None:
-        for statement in body:
-            if not isinstance(statement, For):
-                continue
-            if statement.size > 1:
-                _check_trips(statement, around, values)
-            check(statement.body, (*around, replace(statement, step=statement.step // statement.size)))
-
-    check(function.body, ())
-
-
-def _check_trips(loop: For, around: tuple[For, ...], values: dict[str, int]) -> None:
-    step = loop.step // loop.size
-    length: Index = add(loop.upper[0], scale(loop.lower[0], -1))
-    low, high = extremes(length, around, values)
-    if len(loop.lower) + len(loop.upper) > 2 or low is None or low != high:
-        raise KernelError(
-            f"tail='assume_divisible' cannot be checked for loop {loop.index}: how often it runs hangs on "
-            "outer loops\n  use tail='mask'"
-        )
-    trips = len(range(0, low, step))
-    if trips % loop.size:
-        raise KernelError(
-            f"tail='assume_divisible', but loop {loop.index} runs {trips} times, no multiple of {loop.size}\n"
-            "  use tail='mask', or pad the arrays"
-        )
 
 
 def _loops(statement: Statement) -> list[For]:
