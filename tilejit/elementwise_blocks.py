@@ -95,25 +95,20 @@ class BlockPlan:
         masked: bool,
     ) -> None:
         self.names, self.cut, self._first_target = tuple(names), cut, len(names) - targets
-        self._tiled = [k for k, x in enumerate(operands) if isinstance(x, TiledArray)]
-        self.block_strides = {
-            k: tuple(np.broadcast_to(x, dims).strides)
+        self._specs = {k: x.spec for k, x in enumerate(operands) if isinstance(x, TiledArray)}
+        self._strides = {
+            k: np.broadcast_to(x, dims).strides
             for k, x in enumerate(operands)
             if not isinstance(x, TiledArray)
         }
-        self._specs = {k: x.spec for k, x in enumerate(operands) if isinstance(x, TiledArray)}
-        self._reads = {
-            k: _side(x.spec, cut, reads=True)
-            for k, x in enumerate(operands)
-            if isinstance(x, TiledArray) and (k < self._first_target or masked)
-        }
-        self._writes = {
-            k: _side(self._specs[k], cut, reads=False) for k in self._tiled if k >= self._first_target
-        }
-        self._kernels: dict[Ends, BoundKernel] = {}
+        # Calls are given the addresses of the operands, and behind them those of blocks in cache.
+        self._between = {k: len(names) + n for n, k in enumerate(self._specs)}
+        read = [k for k in self._specs if k < self._first_target or masked]
+        written = [k for k in self._specs if k >= self._first_target]
+        self._reads = {k: _side(self._specs[k], cut, reads=True) for k in read}
+        self._writes = {k: _side(self._specs[k], cut, reads=False) for k in written}
         self.program: LoopProgram | None = None
-        for ends in cut.ends():
-            self._kernels[ends] = self._bound(operands, cut.box(ends)[1], make)
+        self._kernels = {ends: self._bound(operands, cut.box(ends)[1], make) for ends in cut.ends()}
         self._tables: dict[Dims, CallTable] = {}
         blocks = list(cut.blocks())
         self._places = np.array([place for place, _ in blocks], np.int64).reshape(len(blocks), -1)
@@ -131,7 +126,7 @@ class BlockPlan:
                 memory = np.empty(1, spec.dtype)
                 strides = block_strides(extents, spec.dtype.itemsize)
             else:
-                memory, strides = np.asarray(x), self.block_strides[k]
+                memory, strides = np.asarray(x), self._strides[k]
             wide.append(np.lib.stride_tricks.as_strided(memory, extents, strides))
         lead = wide[self._first_target]
         views, _ = fused(wide, [memory_order(lead)])
@@ -150,11 +145,13 @@ class BlockPlan:
         first, last = count * part // parts, count * (part + 1) // parts
         if first == last:
             return
-        buffers = {k: _buffer(n, self._buffer_bytes(k)) for n, k in enumerate(self._tiled)}
+        sizes = [block_bytes(self.cut.extents, spec.dtype.itemsize) for spec in self._specs.values()]
+        buffers = [_buffer(n, size) for n, size in enumerate(sizes)]
         at = [address_of(x) if isinstance(x, TiledArray) else address(x) for x in operands]
-        at += [address(x) for x in buffers.values()]
-        calls, call_rows, held = self._table(at).rows(tuple(at), 2 * first, 2 * last)
-        starts = self._table(at).starts
+        at += [address(x) for x in buffers]
+        table = self._table(at)
+        calls, call_rows, held = table.rows(tuple(at), 2 * first, 2 * last)
+        starts = table.starts
         origin = int(starts[2 * first])
         kept: list[object] = [held, buffers, operands]
         compute: list[tuple[Any, int, int, int]] = [(None, 0, 0, 0)] * (last - first)
@@ -169,11 +166,11 @@ class BlockPlan:
                 compute[n - first] = kernel.call, address_of_row, trips.start, trips.stop
                 address_of_row += tables.strides[0]
         rows, ends = calls.ctypes.data, (starts[2 * first :] - origin).tolist()
-        for n, (call, table, start, stop) in enumerate(compute):
+        for n, (call, row, start, stop) in enumerate(compute):
             begin, middle, end = ends[2 * n : 2 * n + 3]
             if begin < middle:
                 call_rows(0, 0, rows, begin, middle)
-            call(0, 0, table, start, stop)
+            call(0, 0, row, start, stop)
             if middle < end:
                 call_rows(0, 0, rows, middle, end)
 
@@ -184,15 +181,12 @@ class BlockPlan:
         starts = self._places[which] * np.array(self.cut.extents, np.int64)
         out = np.empty((len(which), len(self.names) + len(numbers)), np.int64)
         for k in range(len(self.names)):
-            if k in self.block_strides:
-                out[:, k] = at[k] + starts @ np.array(self.block_strides[k], np.int64)
+            if k in self._strides:
+                out[:, k] = at[k] + starts @ np.array(self._strides[k], np.int64)
             else:
-                out[:, k] = at[len(self.names) + self._tiled.index(k)]
+                out[:, k] = at[self._between[k]]
         out[:, len(self.names) :] = numbers
         return out
-
-    def _buffer_bytes(self, k: int) -> int:
-        return block_bytes(self.cut.extents, self._specs[k].dtype.itemsize)
 
     def _table(self, at: list[int]) -> CallTable:
         """The copies of all blocks, into cache and out of it, for results that begin so in their lines."""
@@ -208,7 +202,8 @@ class BlockPlan:
         return self._tables[within]
 
     def _groups(self) -> Iterator[list[tuple[tuple[Launch, ...], Place]]]:
-        between = {k: len(self.names) + n for n, k in enumerate(self._tiled)}
+        """What is read of each block, and what is written of it: two groups for one."""
+        between = self._between
         for place, ends in self.cut.blocks():
             yield [
                 (side.copies[ends], Place(k, block_offset(place, ends, side.steps), between[k], 0))

@@ -265,6 +265,7 @@ def _walks_on(operands: Sequence[Array], outer: int, inner: int) -> bool:
 
 
 def _far(each: dict[str, Array], compensated: bool) -> Array:
+    """The result among the targets of a reduction, with what rounding took from it where it is finite."""
     far, *more = each.values()
     if not compensated or not more:
         return far
