@@ -215,11 +215,8 @@ class BoundCall:
         check_bounds(program.function, self._shapes, self._integers)
         if program.options.tail == "assume_divisible":
             check_divisible(program.vectorised.function, self._shapes, self._integers)
-        self._missing = [
-            (k, "" if isinstance(a, ArrayArg) else a.dtype)
-            for k, (a, _) in enumerate(named)
-            if not _is_integer(a)
-        ]
+        self._missing = [(k, "" if isinstance(a, ArrayArg) else a.dtype) for k, (a, _) in enumerate(named)]
+        self._missing = [(k, dtype) for k, dtype in self._missing if not _is_integer(named[k][0])]
         self._only_arrays = len(self._missing) == len(self._arrays)
         self._written = [(k, name) for k, name in self._arrays if name in program.stored]
         self._pairs = _pairs(
