@@ -24,6 +24,13 @@ from codegen.settings import settings
 from codegen.store import default_store, store_key
 
 _PROTOTYPE = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)
+CALLERS = {
+    hold: make(None, *[ctypes.c_void_p] * 5)
+    for hold, make in ((True, ctypes.PYFUNCTYPE), (False, ctypes.CFUNCTYPE))
+}
+"""Prototypes of a kernel's code, by whether its calls keep Python's lock; ctypes converts an int to c_void_p
+faster than to c_int64."""
+
 _natives: dict[str, Callable[[int, int, int, int, int], None]] = {}
 _kernels: dict[tuple[LoopNest, tuple[str, ...]], Kernel] = {}
 

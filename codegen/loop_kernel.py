@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from codegen.cpu import cpu_level
 from codegen.direct_entries import NO_SIDE, RESULT, DirectCall
 from codegen.emit.loops_source import LoopsSource, emit_loops, shared_loop
-from codegen.kernel import native, native_address
+from codegen.kernel import CALLERS, native, native_address
 from codegen.lazy import lazy
 from codegen.loops.index import evaluate
 from codegen.loops.ir import Function
@@ -28,10 +28,6 @@ VECTOR_BYTES = {"avx512": 64, "avx2": 32, "sse2": 16, "neon": 16}
 HOLD_GIL_BYTES = 1 << 14
 """Calls on arrays of so many bytes keep Python's lock: giving it away costs more than they do."""
 
-_CALLERS = {
-    hold: make(None, *[ctypes.c_void_p] * 5)
-    for hold, make in ((True, ctypes.PYFUNCTYPE), (False, ctypes.CFUNCTYPE))
-}
 _RESULTS = {"f32": np.float32, "f64": np.float64, "i1": np.bool_}
 _RESULTS |= {f"i{n}": getattr(np, f"int{n}") for n in (8, 16, 32, 64)}
 _RESULTS |= {f"u{n}": getattr(np, f"uint{n}") for n in (8, 16, 32, 64)}
@@ -68,7 +64,7 @@ class LoopKernel:
         """The native function, holding Python's lock and giving it away."""
         code = ctypes.cast(native(self.emitted.name, self.emitted.source), ctypes.c_void_p).value  # type: ignore[arg-type]
         assert code is not None
-        return {hold: make(code) for hold, make in _CALLERS.items()}
+        return {hold: make(code) for hold, make in CALLERS.items()}
 
     @property
     def address(self) -> int:

@@ -111,15 +111,25 @@ def _submit(shared: _Shared) -> None:
 
 
 def thread_count(threads: int | None, size_bytes: int) -> int:
-    """How many threads a copy of that size gets.
+    """How many threads a copy of that size gets on this thread: one in a task of dask's, unless asked for.
 
     Raises:
         TypeError: `threads` is no integer.
         KernelError: `threads` is less than one, or TILEJIT_THREADS is when it is asked for.
     """
+    count = threads_by_size(threads, size_bytes)
+    return 1 if threads is None and count > 1 and in_dask_worker() else count
+
+
+def threads_by_size(threads: int | None, size_bytes: int) -> int:
+    """The same wherever it runs: for those who remember it, and ask `in_dask_worker` at each call.
+
+    Raises:
+        TypeError, KernelError: as thread_count.
+    """
     if threads is None:
         most = default_threads()  # asked for first: a wrong setting is an error of small copies too
-        return 1 if size_bytes < PARALLEL_BYTES or in_dask_worker() else most
+        return 1 if size_bytes < PARALLEL_BYTES else most
     if isinstance(threads, bool) or not hasattr(threads, "__index__"):
         raise TypeError(f"threads is a number of threads or None, not {type(threads).__name__}")
     try:

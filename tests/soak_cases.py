@@ -42,7 +42,7 @@ from tests.oracle import (
 from tests.replay import INTERPRETED_BYTES, Watched, interpreted, watching
 from tests.soak_copies import copy_arrays, keywords
 from tests.soak_layouts import gather, relay, view
-from tilejit import blocks, convert, plan
+from tilejit import block_grid, blocks, convert, pack_programs, plan
 from tilejit.convert import pack, unpack
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
@@ -104,8 +104,8 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (pipeline, "OUTER_RANKS", ((2,), (3,))),
     (pipeline, "split_run", (partial(split_run, block_bytes=32), partial(split_run, block_bytes=160))),
     (convert, "CHUNK_BYTES", (64, 1000)),
-    (blocks, "BLOCK_BYTES", (300, 3000)),
-    (blocks, "MOST_PROGRAMS", (1,)),
+    (block_grid, "BLOCK_BYTES", (300, 3000)),
+    (block_grid, "MOST_PROGRAMS", (1,)),
     (blocks, "_moves_little", (lambda program: True, lambda program: False)),
 )
 """What decides by size or by number, and the values to try instead."""
@@ -118,9 +118,11 @@ FOR_LARGE = (
 
 
 PROGRAMS = (
-    convert._pack_program,
-    convert._unpack_program,
-    convert.padding_program,
+    pack_programs.pack_at_once,
+    pack_programs.pack_way,
+    pack_programs.unpack_program,
+    pack_programs.unpack_way,
+    pack_programs.padding_program,
     relayout_program,
     _way,
     plan.program,

@@ -11,11 +11,10 @@ import pytest
 
 import tilejit as tj
 from codegen.pipeline import CopyProgram
-from codegen.schedule import Thresholds
 from codegen.threads import run_parts
 from tests.guard import Guarded
 from tests.oracle import packed_by_definition, random_elements
-from tilejit import blocks
+from tilejit import block_grid, blocks
 from tilejit.blocks import BlockProgram, in_blocks
 from tilejit.relayout import relayout_program
 
@@ -37,7 +36,7 @@ PAIRS = [(a + x, a + y) for a, layouts in ARRAYS.items() for x, y in product(lay
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "LEAST_BYTES", 0)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 2048)
+    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 2048)
 
 
 def program_of(source: str, target: str) -> BlockProgram | None:
@@ -87,7 +86,7 @@ STREAMED = (
 def test_blocks_past_the_cache(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same program, wherever in a line its destination begins, and where each block's part does."""
     monkeypatch.setattr(blocks, "_moves_little", lambda program: True)
-    monkeypatch.setattr(blocks, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
+    monkeypatch.setattr(blocks, "outgrows_caches", lambda footprint: True)
     program = program_of(source, target)
     assert program
     a, b = tj.Shape.parse(source), tj.Shape.parse(target)
@@ -126,7 +125,7 @@ def test_blocks_that_meet_in_a_byte_have_one_thread(
     name, spec = target.partition("{")[0], tj.Shape.parse(target)
     program = program_of(name + "{1,0}", target)
     assert program
-    assert np.prod(program.counts) > 1
+    assert program.blocks > 1
     x = random_elements(np.random.default_rng(4), spec.dtype, int(np.prod(spec.dimensions)))
     x = x.reshape(spec.dimensions)
     out, want = np.zeros(spec.size_in_bytes, np.uint8), tj.pack(x, spec, padding=1, threads=1)
@@ -153,8 +152,8 @@ def test_a_block_is_as_large_as_the_cache_allows(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(blocks, "_moves_little", lambda program: True)
     program = program_of("f32[61,83]{1,0:T(8,16)}", "f32[61,83]{1,0:T(6,1)}")
     assert program
-    assert program.counts == (3, 6), "24 rows of 16 elements and a multiple of them"
-    assert program.short == (True, True)
+    assert program.grid.counts == (3, 6), "24 rows of 16 elements and a multiple of them"
+    assert program.grid.short == (True, True)
     assert set(program.programs) == {(a, b) for a in (False, True) for b in (False, True)}
     assert program.block_bytes == 24 * 64
     assert program_of("f32[61,83]{1,0:T(40,16)}", "f32[61,83]{1,0:T(6,1)}") is None, "all rows"
@@ -162,7 +161,7 @@ def test_a_block_is_as_large_as_the_cache_allows(monkeypatch: pytest.MonkeyPatch
 
 def test_what_goes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few bytes at a time through a table of places; what moves in rows goes at once."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 16)
+    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 1 << 16)
     slow = "s8[256,512]{1,0:T(8,128)(4,1)}", "s8[256,512]{0,1:T(32,8)(32,2)(4,4,1)(8,1,4,4,1)}"
     assert program_of(*slow)
     assert program_of(*reversed(slow))
@@ -179,7 +178,7 @@ def test_what_goes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_goes_in_blocks_past_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles taken apart into parts of lines; packed lines are written whole."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 19)
+    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 1 << 19)
     wide = "s8[4096,4096]"
     assert program_of(wide + "{1,0:T(64,16)(4,1)}", wide + "{0,1:T(32,1)}")
     assert program_of(wide + "{1,0:T(16,16)}", wide + "{0,1:T(32,8)(32,2)(4,4,1)(8,1,4,4,1)}"), "few each"
@@ -189,7 +188,7 @@ def test_what_goes_in_blocks_past_the_cache(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_small_tiles_go_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Transposed ones past the cache, if blocks end in runs."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 19)
+    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 1 << 19)
     rows, columns = "f32[2048,2048]{1,0:T(16,1)}", "f32[2048,2048]{0,1:T(16,1)}"
     assert program_of(rows, columns)
     assert program_of("f32[2048,2048]{1,0:T(6,1)}", columns)

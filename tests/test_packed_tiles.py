@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.schedule import Thresholds
 from codegen.threads import run_parts
 from tests.guard import Guarded, span_bytes, strided_view
 from tests.test_tiles import filled, places_of, tile_and_grid, values_of, written
@@ -33,8 +32,7 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=[False, True], ids=["cached", "streamed"])
 def past_cache(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    stream = 0 if request.param else 1 << 62
-    monkeypatch.setattr(packed_tiles, "machine_thresholds", lambda size: Thresholds(stream_bytes=stream))
+    monkeypatch.setattr(packed_tiles, "outgrows_caches", lambda footprint: request.param)
     return bool(request.param)
 
 

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 import tilejit as tj
 from codegen.pipeline import CopyProgram
-from codegen.schedule import Thresholds
 from tests.guard import Guarded, span_bytes, strided_view
 from tests.oracle import random_elements
-from tilejit import convert, swizzled_blocks
+from tilejit import swizzled_blocks
 from tilejit.blocks import BlockProgram
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.indexing import linear_index
+from tilejit.pack_programs import pack_way, unpack_way
 from tilejit.programs import buffer_element
-from tilejit.tuning import DEFAULT
+from tilejit.tuning import DEFAULT, read_tuning
 
 PADDING = 0x3C
 
@@ -73,10 +73,8 @@ def spec_of(case: Text) -> CuteShape:
 def programs(spec: CuteShape, strides: tuple[int, ...]) -> list[CopyProgram | BlockProgram]:
     """Pack and unpack, in blocks or not, made anew."""
     fill = bytes([PADDING]) * spec.dtype.itemsize
-    pack = convert._pack_way.__wrapped__(
-        spec, strides, spec.dtype.itemsize, buffer_element(spec), fill, False, 1, DEFAULT
-    )
-    return [pack, convert._unpack_way.__wrapped__(spec, strides, 1, DEFAULT)]
+    pack = pack_way.__wrapped__(spec, strides, buffer_element(spec), fill, False, 1, DEFAULT)
+    return [pack, unpack_way.__wrapped__(spec, strides, 1, DEFAULT)]
 
 
 def check(spec: CuteShape, strides: tuple[int, ...], *, in_blocks: bool = True) -> None:
@@ -115,7 +113,7 @@ def test_every_element_at_its_offset(case: Text, order: str) -> None:
 
 @pytest.mark.parametrize("case", ATOMS[::3], ids=lambda case: case[1])
 def test_blocks_past_the_cache(case: Text, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swizzled_blocks, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
+    monkeypatch.setattr(swizzled_blocks, "outgrows_caches", lambda footprint: True)
     spec = spec_of(case)
     check(spec, strides_of(spec, "C"))
     check(spec, strides_of(spec, "F"))
@@ -159,25 +157,25 @@ def test_packed_elements_go_at_once() -> None:
     text, dims = "Sw<2,4,3> o 0 o ((8,8),(64,2)):((64,1024),(1,512))", (64, 128)
     spec = tj.as_layout(text, dims=dims, dtype="s4", element_size_in_bits=4)
     x = random_elements(np.random.default_rng(4), spec.dtype, prod(dims)).reshape(dims)
-    program = convert._unpack_way.__wrapped__(spec, x.strides, 1, DEFAULT)
+    program = unpack_way.__wrapped__(spec, x.strides, 1, DEFAULT)
     assert isinstance(program, CopyProgram)
     assert (tj.unpack(tj.pack(x, spec)) == x).all()
 
 
 def test_padding_is_kept_where_asked() -> None:
     _, text, dims = PADDED[1]
-    convert._pack_way.cache_clear()
+    pack_way.cache_clear()
     x = np.random.default_rng(2).integers(0, 99, dims).astype(np.float16)
     out = np.full(spec_of(PADDED[1]).physical_size, 7, np.float16)
     t = tj.pack(x, text, out=out, padding="keep")
     assert (t.numpy() == x).all()
     assert np.count_nonzero(out == 7) >= out.size - x.size
-    convert._pack_way.cache_clear()
+    pack_way.cache_clear()
 
 
 def test_a_keyword_says_how() -> None:
     """Given one of them, the copy is the one that `explain` shows."""
     spec = spec_of(ATOMS[0])
-    tuning = convert.read_tuning(256, "structure", False)
-    way = convert._unpack_way.__wrapped__(spec, strides_of(spec, "C"), 1, tuning)
+    tuning = read_tuning(256, "structure", False)
+    way = unpack_way.__wrapped__(spec, strides_of(spec, "C"), 1, tuning)
     assert isinstance(way, CopyProgram)

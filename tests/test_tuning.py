@@ -18,8 +18,8 @@ from codegen.pipeline import compile_copy
 from codegen.schedule import Thresholds
 from tests.guard import Guarded, span_bytes, strided_view
 from tests.oracle import environment
-from tilejit.convert import _pack_program, _unpack_program
 from tilejit.layout.padding import padding_bytes
+from tilejit.pack_programs import pack_at_once, unpack_program
 from tilejit.plan import CopyPlan, plan_copy
 from tilejit.tuning import Tuning
 
@@ -150,7 +150,7 @@ def test_tables_and_padding_stay_arguments() -> None:
     fill = padding_bytes(0, shape.element)
     source = shape.element
     element = tj.explain(x, shape).program.steps[0].scalar.buffer("dst").element
-    program = _pack_program(shape, x.strides, 4, type(element)(source.name, 32), fill, False, 1, tuning)
+    program = pack_at_once(shape, x.strides, type(element)(source.name, 32), fill, False, 1, tuning)
     tabled = [launch.step.kernel for launch in program.launches if launch.tables]
     padded = [launch.step.kernel for launch in program.launches if launch.fill is not None]
     assert tabled
@@ -191,7 +191,7 @@ def test_a_strip_is_a_number_in_the_source_and_the_tail_is_not(
 
 def test_a_strip_of_packed_elements_is_whole_bytes() -> None:
     shape = tj.Shape.parse("s4[8,260]{1,0:T(128)E(4)}")
-    program = _unpack_program(shape, (260, 1), False, Tuning(virtual_vector_size=3))
+    program = unpack_program(shape, (260, 1), tuning=Tuning(virtual_vector_size=3))
     strips = {step.schedule.strip for step in program.steps}
     assert strips == {4}
     assert not any(isinstance(step.vectorised.innermost, PackBits) for step in program.steps)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,17 +12,15 @@ from codegen.ir import Element
 from codegen.pipeline import CopyProgram
 from codegen.threads import thread_count
 from tilejit.array_likes import as_numpy
-from tilejit.blocks import BlockProgram
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy
-from tilejit.layout.indexing import access_map, shape_name
+from tilejit.layout.indexing import shape_name
 from tilejit.layout.padding import padding_bytes
-from tilejit.memory import Array, address, bytes_map, empty, halved
-from tilejit.programs import buffer_element, compiled
+from tilejit.memory import Array, address, empty
+from tilejit.pack_programs import pack_at_once, pack_way, padding_program, unpack_way
 from tilejit.strided import overlaps_itself
-from tilejit.swizzled_blocks import swizzled_in_blocks
 from tilejit.tiled_array import TiledArray, address_of, check_packable, checked_buffer
 from tilejit.tuning import AUTO, CASTINGS, DEFAULT, STRUCTURE, Tuning, read_tuning
 from tilejit.values import check_range, refuse_masked
@@ -72,19 +69,14 @@ def pack(
     check_packable(spec)
     refuse_overlaps(spec)
     source = _source_element(array, spec, casting)
-    if isinstance(padding, str) and padding != "keep":
-        raise LayoutError(f'padding={padding!r}: write "keep", a number, or None')
-    keep = isinstance(padding, str)
-    if keep and out is None:
-        raise LayoutError('padding="keep" keeps what out= holds\n  give out=, or a value')
-    fill = None if keep else padding_bytes(spec.padding_value if padding is None else padding, spec.element)
+    fill = padding_of(padding, spec, out)
     target = output_tiled(out, spec, array)
     count = thread_count(threads, array.nbytes + spec.size_in_bytes)
     if source is None:
         _pack_through_numpy(array, target, fill, count)
     else:
         swap = not array.dtype.isnative
-        program = _pack_way(spec, array.strides, array.itemsize, source, fill, swap, count, tuning)
+        program = pack_way(spec, array.strides, source, fill, swap, count, tuning)
         program.run(address(array), address_of(target), count, alive=(array, target))
     return target
 
@@ -121,7 +113,7 @@ def unpack(
     spec = tiled.spec
     result = empty(spec.dimensions, spec.dtype) if out is None else _unpack_output(out, tiled)
     count = thread_count(threads, result.nbytes + spec.size_in_bytes)
-    program = _unpack_way(spec, result.strides, count, tuning)
+    program = unpack_way(spec, result.strides, count, tuning)
     program.run(address_of(tiled), address(result), count, alive=(tiled, result))
     return result
 
@@ -139,82 +131,7 @@ def pack_program(
         raise LayoutError(f"{array.dtype} to {spec.primitive_type} goes through NumPy, piece by piece")
     swap = not array.dtype.isnative
     fill = bytes(spec.dtype.itemsize)
-    return _pack_program(spec, array.strides, array.itemsize, source, fill, swap, threads, tuning)
-
-
-def unpack_program(
-    spec: Spec, strides: tuple[int, ...], *, threads: int = 1, tuning: Tuning = DEFAULT
-) -> CopyProgram:
-    """The copy that `unpack` makes into an array of those strides, in bytes; for those who want to look."""
-    return _unpack_program(spec, strides, threads, tuning)
-
-
-@lru_cache(maxsize=512)
-def _pack_way(
-    spec: Spec,
-    strides: tuple[int, ...],
-    itemsize: int,
-    source: Element,
-    fill: bytes | None,
-    swap: bool,
-    threads: int,
-    tuning: Tuning,
-) -> CopyProgram | BlockProgram:
-    """The copy itself, or block by block where that is faster; never the latter where a keyword says how."""
-    given = spec, strides, itemsize, source, fill, swap, threads, tuning
-    program = _pack_program(*given)
-    if swap or source != buffer_element(spec) or tuning != DEFAULT:
-        return program
-
-    def pads() -> CopyProgram:
-        return _pack_program(*given, apart=True).pads_only()
-
-    return swizzled_in_blocks(program, pads, spec, strides, packs=True) or program
-
-
-@lru_cache(maxsize=512)
-def _unpack_way(
-    spec: Spec, strides: tuple[int, ...], threads: int, tuning: Tuning
-) -> CopyProgram | BlockProgram:
-    """The same of an unpack."""
-    program = _unpack_program(spec, strides, threads, tuning)
-    if tuning != DEFAULT:
-        return program
-    return swizzled_in_blocks(program, program.pads_only, spec, strides, packs=False) or program
-
-
-@lru_cache(maxsize=512)
-def _pack_program(
-    spec: Spec,
-    strides: tuple[int, ...],
-    itemsize: int,
-    source: Element,
-    fill: bytes | None,
-    swap: bool,
-    threads: int,
-    tuning: Tuning = DEFAULT,
-    apart: bool = False,
-) -> CopyProgram:
-    src, dst = bytes_map(spec.dimensions, strides, itemsize), access_map(spec)
-    target = buffer_element(spec)
-    if swap and spec.dtype.kind == "c":
-        src, dst = halved(src), halved(dst)
-        source = target = Element(f"u{dst.element_bits}", dst.element_bits)
-    elif swap:
-        source = target = Element(f"u{source.bits}", source.bits)
-    return compiled(
-        src, dst, source, target, threads=threads, tuning=tuning, swap=swap, padding=fill, apart=apart
-    )
-
-
-@lru_cache(maxsize=512)
-def _unpack_program(
-    spec: Spec, strides: tuple[int, ...], threads: int, tuning: Tuning = DEFAULT
-) -> CopyProgram:
-    dst = bytes_map(spec.dimensions, strides, spec.dtype.itemsize)
-    source = buffer_element(spec)
-    target = Element(spec.primitive_type, 8 * spec.dtype.itemsize)
-    return compiled(access_map(spec), dst, source, target, threads=threads, tuning=tuning)
+    return pack_at_once(spec, array.strides, source, fill, swap, threads, tuning)
 
 
 def of_the_layout(parameters: dict[str, Any], call: str, holder: str) -> dict[str, Any]:
@@ -269,6 +186,23 @@ def _source_element(array: Array, spec: Spec, casting: str) -> Element | None:
     name = from_numpy(have).name
     if array.dtype.isnative and can_convert(name, spec.primitive_type) and spec.bits >= 8:
         return Element(name, bits)
+    return None
+
+
+def padding_of(padding: Any, spec: Spec, out: Any) -> bytes | None:
+    """One element of the padding that `padding=` asks for, or None to keep what `out` holds.
+
+    None -> the layout's own value, else 0    7 -> 7    "keep" -> None
+
+    Raises:
+        LayoutError: it is another word, no value of the dtype, or there is no `out` to keep it of.
+    """
+    if not isinstance(padding, str):
+        return padding_bytes(spec.padding_value if padding is None else padding, spec.element)
+    if padding != "keep":
+        raise LayoutError(f'padding={padding[:40]!r}: write "keep", a number, or None')
+    if out is None:
+        raise LayoutError('padding="keep" keeps what out= holds\n  give out=, or a value')
     return None
 
 
@@ -340,13 +274,6 @@ def _pack_through_numpy(array: Array, target: TiledArray, fill: bytes | None, th
             piece = piece.real  # NumPy's own conversion does the same, with a warning
         with np.errstate(all="ignore"):
             target[box] = piece.astype(spec.dtype)
-
-
-@lru_cache(maxsize=64)
-def padding_program(spec: Spec, fill: bytes, threads: int) -> CopyProgram:
-    """Only the padding: a copy of the elements of nothing."""
-    dst, element = access_map(spec), buffer_element(spec)
-    return compiled(dst, dst, element, element, padding=fill, threads=threads, apart=True).pads_only()
 
 
 def _pieces(dims: tuple[int, ...], most: int) -> list[tuple[slice, ...]]:

@@ -13,20 +13,19 @@ from itertools import product
 from math import prod
 from typing import Any
 
-import numpy as np
-
-from codegen.call_tables import CallTable, Place, call_table
+from codegen.call_tables import CallTable, Place
 from codegen.choose_transpose import ALIAS_BYTES
 from codegen.ir import Element
 from codegen.kernel import Kernel, Step
 from codegen.launch import Launch
-from codegen.pipeline import CopyProgram, compile_copy, footprint_bytes
-from codegen.schedule import Thresholds
+from codegen.pipeline import CopyProgram, footprint_bytes
 from codegen.steps import asking_ahead
-from codegen.tiles import LINE_BYTES, Digit
-from tilejit.blocks import BETWEEN, DESTINATION, SOURCE, block_strides
-from tilejit.memory import address, bytes_map, empty
+from codegen.tiles import Digit
+from tilejit.block_grid import block_bytes, block_strides
+from tilejit.blocks import BETWEEN, DESTINATION, SOURCE, Blockwise, Calls
+from tilejit.memory import bytes_map
 from tilejit.moves import Move
+from tilejit.programs import compiled_part
 
 BLOCK = (192, 256)
 """Rows and columns of the source in a block. f32[4096,6144] to bf16, of memcpy (Zen 5, 2026-11): 64x256 0.75,
@@ -52,14 +51,13 @@ Block = tuple[Cut, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class ConvertedBlocks:
+class ConvertedBlocks(Blockwise):
     """Copies of blocks by way of narrow elements in cache.
 
     row, column  the digits along which the destination, and the source, are contiguous
     others       the digits around them
     starts       offsets in bytes of the first element, of the source and of the destination
     programs     there and back, for each extent of a block
-    tables       the calls of all blocks, made when a destination first begins where it does within a line
     """
 
     row: Digit
@@ -94,20 +92,6 @@ class ConvertedBlocks:
         rows, columns = next(iter(self.programs))
         return f"{self.blocks} of {rows}x{columns}, converted into cache and transposed from there"
 
-    def prepare(self, dst: int) -> None:
-        """Have the table and the kernels of a copy to that address, before a byte of it is written.
-
-        Raises:
-            KernelError: a kernel could not be built.
-        """
-        self._table(dst % LINE_BYTES).prepare()
-
-    def run_share(self, src: int, dst: int, part: int, parts: int) -> None:
-        """One thread's share of the copy between two addresses."""
-        between, count = empty((self.block_bytes,), np.uint8), self.blocks
-        table = self._table(dst % LINE_BYTES)
-        table.run((src, dst, address(between)), count * part // parts, count * (part + 1) // parts)
-
     def __reduce__(self) -> tuple[Any, ...]:
         """All but the tables: they hold addresses of this process's own."""
         kept = self.row, self.column, self.others, self.starts, self.programs, self.block_bytes
@@ -131,17 +115,7 @@ class ConvertedBlocks:
             ]
             yield (rows[r], columns[c]), at[0], at[1]
 
-    def _table(self, within: int) -> CallTable:
-        """Every block's calls, for a destination that begins so many bytes inside a line."""
-        if within not in self.tables:
-
-            def aligned(place: Place) -> bool:
-                return place.dst == BETWEEN or (within + place.dst_offset) % LINE_BYTES == 0
-
-            self.tables[within] = call_table(self._groups(), aligned)
-        return self.tables[within]
-
-    def _groups(self) -> Iterator[tuple[tuple[tuple[Launch, ...], Place], ...]]:
+    def calls(self) -> Iterator[Calls]:
         """The launches there and back of each block; what is asked for meanwhile is the block after it."""
         asking: dict[tuple[Cut, int], Launch] = {}
         places = list(self._places())
@@ -182,7 +156,7 @@ def in_converted_blocks(direct: CopyProgram, move: Move) -> ConvertedBlocks | No
     others = tuple(d for d in digits if d not in (row, column))
     cuts = dict.fromkeys(product(_shares(row[0], BLOCK[0]), _shares(column[0], BLOCK[1])))
     programs = {cut: _programs(row[1], column[2], cut, move) for cut in cuts}
-    size = max(block_strides((1, *cut), widths[1])[0] for cut in programs)
+    size = max(block_bytes(cut, widths[1]) for cut in programs)
     starts = boxes[0].src_base, boxes[0].dst_base
     found = ConvertedBlocks(row, column, others, starts, programs, size)
     return found if found.blocks <= MOST_BLOCKS else None
@@ -209,19 +183,7 @@ def _programs(src_row: int, dst_column: int, cut: Cut, move: Move) -> tuple[Laun
     wide, narrow = move.source.bits // 8, move.target.bits // 8
     between = bytes_map(cut, block_strides(cut, narrow), narrow)
     loose = Element(f"u{8 * narrow}", 8 * narrow)
-    there = compile_copy(
-        bytes_map(cut, (src_row, wide), wide),
-        between,
-        move.source,
-        move.target,
-        thresholds=Thresholds(stream_bytes=1 << 62),
-    )
-    back = compile_copy(
-        between,
-        bytes_map(cut, (narrow, dst_column), narrow),
-        loose,
-        loose,
-        thresholds=Thresholds(stream_bytes=0),
-        virtual_vector_size=cut,
-    )
+    src, dst = bytes_map(cut, (src_row, wide), wide), bytes_map(cut, (narrow, dst_column), narrow)
+    there = compiled_part(src, between, move.source, move.target, streams=False)
+    back = compiled_part(between, dst, loose, loose, streams=True, virtual_vector_size=cut)
     return asking_ahead(there.launches[0], 0), back.launches[0]

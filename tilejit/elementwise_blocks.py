@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from math import prod
 from typing import Any, TypeAlias
 
@@ -15,85 +14,29 @@ from numpy.typing import NDArray
 
 from codegen.access import map_range
 from codegen.call_tables import CallTable, Place, call_table
-from codegen.digit_trees import ceil_div
 from codegen.ir import Element
 from codegen.launch import Launch
 from codegen.loop_kernel import BoundKernel
 from codegen.loops.bounds import check_bounds
 from codegen.threads import run_parts
 from codegen.windows import tight_map, window_map
-from tilejit.blocks import (
-    BLOCK_BYTES,
-    MOST_PROGRAMS,
-    block_common,
-    block_extents,
-    block_grains,
-    block_place,
-    block_steps,
-    block_strides,
-)
+from tilejit.block_grid import BlockGrid, Dims, Ends, block_bytes, block_offset, block_strides, common_grid
 from tilejit.elementwise_loops import fused, memory_order
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map
 from tilejit.loop_program import LoopProgram
 from tilejit.memory import LINE_BYTES, Array, address, bytes_map, empty
-from tilejit.programs import buffer_element, compiled_in_cache
+from tilejit.programs import buffer_element, compiled_part, outgrows_caches
 from tilejit.tiled_array import TiledArray, address_of
-
-Dims: TypeAlias = tuple[int, ...]
-Ends: TypeAlias = tuple[bool, ...]
-"""Along which dimensions a block is the last one, cut off."""
 
 Operand: TypeAlias = Array | TiledArray
 MakeProgram: TypeAlias = Callable[[Sequence[str], Sequence[Array]], LoopProgram]
 """(names, views of one block) -> the program that computes it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """How a box of dimensions is cut into blocks after which all layouts repeat themselves."""
-
-    dims: Dims
-    extents: Dims
-
-    @property
-    def counts(self) -> Dims:
-        """Blocks along each dimension."""
-        return tuple(ceil_div(n, e) for n, e in zip(self.dims, self.extents, strict=True))
-
-    def ends(self) -> Iterator[Ends]:
-        """Every sort of block: whole, or cut off along some dimensions."""
-        short = [n % e != 0 for n, e in zip(self.dims, self.extents, strict=True)]
-        for last in product(*((False, True) if s else (False,) for s in short)):
-            if all(k or n > 1 or not s for k, n, s in zip(last, self.counts, short, strict=True)):
-                yield last
-
-    def last(self, place: Dims) -> Ends:
-        """Which sort the block at a place is."""
-        each = zip(place, self.counts, self.dims, self.extents, strict=True)
-        return tuple(k == count - 1 and n % e != 0 for k, count, n, e in each)
-
-    def box(self, last: Ends) -> tuple[Dims, Dims]:
-        """Where the last block of a sort begins, and its extents; where it is not cut off, the first."""
-        each = list(zip(self.dims, self.extents, last, strict=True))
-        starts = tuple((n - 1) // e * e if k else 0 for n, e, k in each)
-        return starts, tuple(min(e, n - s) for (n, e, _), s in zip(each, starts, strict=True))
-
-
-def cut_of(dims: Dims, specs: Sequence[Spec]) -> _Cut | None:
+def cut_of(dims: Dims, specs: Sequence[Spec]) -> BlockGrid | None:
     """Blocks for these layouts; None where they have none of a size that stays in cache."""
-    grains: Dims | None = (1,) * len(dims)
-    for spec in specs:
-        grains = block_common(grains, block_grains(access_map(spec)))
-    size = sum(spec.dtype.itemsize for spec in specs)
-    extents = block_extents(dims, grains, size) if grains else None
-    if extents is None or prod(extents) * size > 2 * BLOCK_BYTES:
-        return None
-    cut = _Cut(dims, extents)
-    maps = [access_map(s) for s in specs]
-    if len(list(cut.ends())) > MOST_PROGRAMS or any(block_steps(x, extents) is None for x in maps):
-        return None
-    return cut
+    return common_grid(dims, [access_map(spec) for spec in specs], sum(x.dtype.itemsize for x in specs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,31 +48,25 @@ class _Side:
 
     steps: Dims
     copies: dict[Ends, tuple[Launch, ...]]
-    cut: _Cut
     fills_bytes: bool
 
-    def offset(self, place: Dims) -> int:
-        """Bytes before a block; a cut off one's copies have its place in them."""
-        last = self.cut.last(place)
-        return sum(k * step for k, step, cut in zip(place, self.steps, last, strict=True) if not cut)
 
-
-def _side(spec: Spec, cut: _Cut, *, reads: bool) -> _Side:
+def _side(spec: Spec, cut: BlockGrid, *, reads: bool) -> _Side:
     access, programs = access_map(spec), {}
     loose = Element(spec.primitive_type, 8 * spec.dtype.itemsize)
     stored = buffer_element(spec)
-    for last in cut.ends():
-        starts, extents = cut.box(last)
+    for ends in cut.ends():
+        starts, extents = cut.box(ends)
         window = tight_map(window_map(access, starts, (1,) * len(extents), extents))
         between = bytes_map(extents, block_strides(extents, spec.dtype.itemsize), spec.dtype.itemsize)
         ways = (window, between, stored, loose) if reads else (between, window, loose, stored)
         low, high = map_range(access)
         whole = 2 * ((high - low) * access.unit_bits // 8)
-        programs[last] = compiled_in_cache(*ways, streams=not reads, footprint=whole)
-    steps = block_steps(access, cut.extents)
+        programs[ends] = compiled_part(*ways, streams=not reads and outgrows_caches(whole))
+    steps = cut.steps(access)
     assert steps is not None
-    copies = {last: program.launches for last, program in programs.items()}
-    return _Side(steps, copies, cut, all(program.fills_bytes for program in programs.values()))
+    copies = {ends: program.launches for ends, program in programs.items()}
+    return _Side(steps, copies, all(program.fills_bytes for program in programs.values()))
 
 
 _kept = threading.local()
@@ -157,38 +94,33 @@ class BlockPlan:
         operands: Sequence[Operand],
         targets: int,
         dims: Dims,
-        cut: _Cut,
+        cut: BlockGrid,
         make: MakeProgram,
         *,
         masked: bool,
     ) -> None:
         self.names, self.cut, self._first_target = tuple(names), cut, len(names) - targets
-        self._tiled = [k for k, x in enumerate(operands) if isinstance(x, TiledArray)]
-        self.block_strides = {
-            k: tuple(np.broadcast_to(x, dims).strides)
+        self._specs = {k: x.spec for k, x in enumerate(operands) if isinstance(x, TiledArray)}
+        self._strides = {
+            k: np.broadcast_to(x, dims).strides
             for k, x in enumerate(operands)
             if not isinstance(x, TiledArray)
         }
-        self._specs = {k: x.spec for k, x in enumerate(operands) if isinstance(x, TiledArray)}
-        self._reads = {
-            k: _side(x.spec, cut, reads=True)
-            for k, x in enumerate(operands)
-            if isinstance(x, TiledArray) and (k < self._first_target or masked)
-        }
-        self._writes = {
-            k: _side(self._specs[k], cut, reads=False) for k in self._tiled if k >= self._first_target
-        }
-        self._kernels: dict[Ends, BoundKernel] = {}
+        # Calls are given the addresses of the operands, and behind them those of blocks in cache.
+        self._between = {k: len(names) + n for n, k in enumerate(self._specs)}
+        read = [k for k in self._specs if k < self._first_target or masked]
+        written = [k for k in self._specs if k >= self._first_target]
+        self._reads = {k: _side(self._specs[k], cut, reads=True) for k in read}
+        self._writes = {k: _side(self._specs[k], cut, reads=False) for k in written}
         self.program: LoopProgram | None = None
-        for last in cut.ends():
-            self._kernels[last] = self._bound(operands, cut.box(last)[1], make)
+        self._kernels = {ends: self._bound(operands, cut.box(ends)[1], make) for ends in cut.ends()}
         self._tables: dict[Dims, CallTable] = {}
-        places = [block_place(n, cut.counts) for n in range(prod(cut.counts))]
-        self._places = np.array(places, np.int64).reshape(len(places), -1)
-        sorts: dict[Ends, list[int]] = {last: [] for last in self._kernels}
-        for n, place in enumerate(places):
-            sorts[cut.last(place)].append(n)
-        self._sorts = {last: np.array(each, np.int64) for last, each in sorts.items()}
+        blocks = list(cut.blocks())
+        self._places = np.array([place for place, _ in blocks], np.int64).reshape(len(blocks), -1)
+        sorts: dict[Ends, list[int]] = {ends: [] for ends in self._kernels}
+        for n, (_, ends) in enumerate(blocks):
+            sorts[ends].append(n)
+        self._sorts = {ends: np.array(each, np.int64) for ends, each in sorts.items()}
 
     def _bound(self, operands: Sequence[Operand], extents: Dims, make: MakeProgram) -> BoundKernel:
         """The kernel of one sort of block, its operands by their shapes and strides."""
@@ -199,7 +131,7 @@ class BlockPlan:
                 memory = np.empty(1, spec.dtype)
                 strides = block_strides(extents, spec.dtype.itemsize)
             else:
-                memory, strides = np.asarray(x), self.block_strides[k]
+                memory, strides = np.asarray(x), self._strides[k]
             wide.append(np.lib.stride_tricks.as_strided(memory, extents, strides))
         lead = wide[self._first_target]
         views, _ = fused(wide, [memory_order(lead)])
@@ -220,11 +152,13 @@ class BlockPlan:
         first, last = count * part // parts, count * (part + 1) // parts
         if first == last:
             return
-        buffers = {k: _buffer(n, self._buffer_bytes(k)) for n, k in enumerate(self._tiled)}
+        sizes = [block_bytes(self.cut.extents, spec.dtype.itemsize) for spec in self._specs.values()]
+        buffers = [_buffer(n, size) for n, size in enumerate(sizes)]
         at = [address_of(x) if isinstance(x, TiledArray) else address(x) for x in operands]
-        at += [address(x) for x in buffers.values()]
-        calls, call_rows, held = self._table(at).rows(tuple(at), 2 * first, 2 * last)
-        starts = self._table(at).starts
+        at += [address(x) for x in buffers]
+        table = self._table(at)
+        calls, call_rows, held = table.rows(tuple(at), 2 * first, 2 * last)
+        starts = table.starts
         origin = int(starts[2 * first])
         kept: list[object] = [held, buffers, operands]
         compute: list[tuple[Any, int, int, int]] = [(None, 0, 0, 0)] * (last - first)
@@ -239,11 +173,11 @@ class BlockPlan:
                 compute[n - first] = kernel.call, address_of_row, trips.start, trips.stop
                 address_of_row += tables.strides[0]
         rows, ends = calls.ctypes.data, (starts[2 * first :] - origin).tolist()
-        for n, (call, table, start, stop) in enumerate(compute):
+        for n, (call, row, start, stop) in enumerate(compute):
             begin, middle, end = ends[2 * n : 2 * n + 3]
             if begin < middle:
                 call_rows(0, 0, rows, begin, middle)
-            call(0, 0, table, start, stop)
+            call(0, 0, row, start, stop)
             if middle < end:
                 call_rows(0, 0, rows, middle, end)
 
@@ -254,16 +188,12 @@ class BlockPlan:
         starts = self._places[which] * np.array(self.cut.extents, np.int64)
         out = np.empty((len(which), len(self.names) + len(numbers)), np.int64)
         for k in range(len(self.names)):
-            if k in self.block_strides:
-                out[:, k] = at[k] + starts @ np.array(self.block_strides[k], np.int64)
+            if k in self._strides:
+                out[:, k] = at[k] + starts @ np.array(self._strides[k], np.int64)
             else:
-                out[:, k] = at[len(self.names) + self._tiled.index(k)]
+                out[:, k] = at[self._between[k]]
         out[:, len(self.names) :] = numbers
         return out
-
-    def _buffer_bytes(self, k: int) -> int:
-        itemsize = self._specs[k].dtype.itemsize
-        return block_strides((1, *self.cut.extents), itemsize)[0]
 
     def _table(self, at: list[int]) -> CallTable:
         """The copies of all blocks, into cache and out of it, for results that begin so in their lines."""
@@ -279,15 +209,14 @@ class BlockPlan:
         return self._tables[within]
 
     def _groups(self) -> Iterator[list[tuple[tuple[Launch, ...], Place]]]:
-        for number in range(prod(self.cut.counts)):
-            place = block_place(number, self.cut.counts)
-            last = self.cut.last(place)
-            between = {k: len(self.names) + n for n, k in enumerate(self._tiled)}
+        """What is read of each block, and what is written of it: two groups for one."""
+        between = self._between
+        for place, ends in self.cut.blocks():
             yield [
-                (side.copies[last], Place(k, side.offset(place), between[k], 0))
+                (side.copies[ends], Place(k, block_offset(place, ends, side.steps), between[k], 0))
                 for k, side in self._reads.items()
             ]
             yield [
-                (side.copies[last], Place(between[k], 0, k, side.offset(place)))
+                (side.copies[ends], Place(between[k], 0, k, block_offset(place, ends, side.steps)))
                 for k, side in self._writes.items()
             ]

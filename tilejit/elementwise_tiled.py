@@ -9,8 +9,8 @@ import numpy as np
 
 from codegen.errors import LayoutError
 from codegen.loops import typing
-from codegen.threads import in_dask_worker, thread_count
-from tilejit.convert import pack, padding_program
+from codegen.threads import thread_count
+from tilejit.convert import pack
 from tilejit.elementwise_blocks import BlockPlan, Operand, cut_of
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
@@ -19,6 +19,7 @@ from tilejit.layout.indexing import shape_name
 from tilejit.layout.padding import padding_bytes
 from tilejit.loop_program import MOST_BOUND, LoopProgram, bits_of
 from tilejit.memory import Array, empty
+from tilejit.pack_programs import padding_program
 from tilejit.reductions import form_of, reduce_all
 from tilejit.strided import share_memory
 from tilejit.tiled_array import TiledArray, address_of, check_packable
@@ -188,10 +189,7 @@ class _Call:
         plan = self._block_plan(names, [*ins.values(), *targets], len(targets))
         if plan is None:
             return False
-        wish = self.e.options.parallel
-        size = sum(x.nbytes for x in (*ins.values(), *targets))
-        alone = wish is False or (wish is None and in_dask_worker())
-        threads = 1 if alone else thread_count(None if wish is None or wish is True else wish, size)
+        threads = thread_count(self.e.options.threads, sum(x.nbytes for x in (*ins.values(), *targets)))
         for target in targets:
             if isinstance(target, TiledArray) and mask is None:
                 _write_padding(target, threads)

@@ -16,7 +16,7 @@ from codegen.kernel import Kernel, Step
 from codegen.pipeline import CopyProgram
 from codegen.printer import format_nest
 from codegen.threads import thread_count
-from tilejit.convert import pack_program, unpack_program
+from tilejit.convert import pack_program
 from tilejit.converted_blocks import ConvertedBlocks
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
@@ -26,6 +26,7 @@ from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape, make_shape
 from tilejit.memory import Array, array_map
 from tilejit.moves import move_for
+from tilejit.pack_programs import unpack_program
 from tilejit.plan import program
 from tilejit.programs import compiled
 from tilejit.strided import broadcast_strides

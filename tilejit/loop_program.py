@@ -15,11 +15,11 @@ from codegen.emit.loop_values import ELEMENT_BYTES
 from codegen.errors import KernelError
 from codegen.lazy import lazy
 from codegen.loop_kernel import HOLD_GIL_BYTES, BoundKernel, LoopKernel, vector_bytes
-from codegen.loops.bounds import accesses, check_bounds, extremes
-from codegen.loops.index import Index, add, scale
+from codegen.loops.bounds import accesses, check_bounds
+from codegen.loops.divisible import check_divisible
 from codegen.loops.ir import ArrayArg, For, Function, ScalarArg, Statement, Store
 from codegen.loops.rename import with_arrays
-from codegen.threads import in_dask_worker, thread_count
+from codegen.threads import in_dask_worker, threads_by_size
 from tilejit.memory import Array, address
 from tilejit.strided import order_of, overlaps_itself, share_memory, span
 
@@ -49,6 +49,11 @@ class LoopOptions:
     parallel: bool | int | None = None
     fastmath: bool = False
     tune: bool = False
+
+    @property
+    def threads(self) -> int | None:
+        """How many threads `parallel` asks for; None where the size of the arrays decides."""
+        return None if self.parallel is None or self.parallel is True else max(self.parallel, 1)
 
     def sizes(self, function: Function) -> tuple[int, ...]:
         """The super-vector's shape: multiples of a register are of its lanes of the widest array."""
@@ -221,15 +226,9 @@ class BoundCall:
         kernel = program.scalar_kernel if alone else program.sized_kernel(arrays)
         self._kernel = kernel.bind(self._shapes, self._strides, self._integers)
         size_bytes = sum(x.nbytes for x in arrays.values())
-        self._threads = 1 if alone else self._thread_count(size_bytes)
+        shared = program.shared and not alone
+        self._threads = threads_by_size(program.options.threads, size_bytes) if shared else 1
         self._hold = size_bytes <= HOLD_GIL_BYTES
-
-    def _thread_count(self, size_bytes: int) -> int:
-        """For the whole call; asked for once, since it hangs on the size."""
-        if not self.program.shared:
-            return 1
-        wish = self.program.options.parallel
-        return thread_count(None if wish is None or isinstance(wish, bool) else wish, size_bytes)
 
     @lazy
     def _scalar(self) -> BoundKernel:
@@ -262,7 +261,7 @@ class BoundCall:
                         return self.program.twin(same)(*given)
                     kernel, threads = self._scalar, 1
                 break
-        if threads > 1 and self.program.options.parallel is None and in_dask_worker():
+        if threads > 1 and self.program.options.threads is None and in_dask_worker():
             threads = 1
         results = kernel.run(at, threads, hold_gil=self._hold and threads == 1, alive=given)
         return (results if len(results) > 1 else results[0]) if results else None
@@ -317,44 +316,6 @@ def _shares_elements(array: Array) -> bool:
 def _is_integer(argument: ArrayArg | ScalarArg) -> TypeGuard[ScalarArg]:
     """Whether it is a number that calls are bound to."""
     return isinstance(argument, ScalarArg) and (argument.dtype == "i1" or argument.dtype[0] in "iu")
-
-
-def check_divisible(function: Function, shapes: dict[str, tuple[int, ...]], integers: dict[str, int]) -> None:
-    """Refuse loops over super-vectors that would leave a tail.
-
-    Raises:
-        KernelError: iterations are no multiple of the size, or cannot be counted before the call.
-    """
-    values = {
-        f"{name}.shape[{k}]": n for name, shape in shapes.items() for k, n in enumerate(shape)
-    } | integers
-
-    def check(body: tuple[Statement, ...], around: tuple[For, ...]) -> None:
-        for statement in body:
-            if not isinstance(statement, For):
-                continue
-            if statement.size > 1:
-                _check_trips(statement, around, values)
-            check(statement.body, (*around, replace(statement, step=statement.step // statement.size)))
-
-    check(function.body, ())
-
-
-def _check_trips(loop: For, around: tuple[For, ...], values: dict[str, int]) -> None:
-    step = loop.step // loop.size
-    length: Index = add(loop.upper[0], scale(loop.lower[0], -1))
-    low, high = extremes(length, around, values)
-    if len(loop.lower) + len(loop.upper) > 2 or low is None or low != high:
-        raise KernelError(
-            f"tail='assume_divisible' cannot be checked for loop {loop.index}: how often it runs hangs on "
-            "outer loops\n  use tail='mask'"
-        )
-    trips = len(range(0, low, step))
-    if trips % loop.size:
-        raise KernelError(
-            f"tail='assume_divisible', but loop {loop.index} runs {trips} times, no multiple of {loop.size}\n"
-            "  use tail='mask', or pad the arrays"
-        )
 
 
 def _loops(statement: Statement) -> list[For]:

@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 
 from codegen.access import AccessMap, logical_roots
-from codegen.calibrate import machine_thresholds
 from codegen.call_tables import CallTable, Numbers, repeated_calls
 from codegen.digit_trees import Leaf
 from codegen.ir import Element
-from codegen.pipeline import CopyProgram, compile_copy
-from codegen.schedule import Thresholds
 from codegen.threads import run_parts, thread_count
 from codegen.windows import tight_map, window_map
 from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.indexing import access_map
 from tilejit.memory import LINE_BYTES, address, array_map
-from tilejit.programs import buffer_element
+from tilejit.programs import buffer_element, compiled_part, outgrows_caches
 from tilejit.tile_grid import Grid
 from tilejit.tiled_array import TiledArray, address_of
 
 LEAST_TILE_BYTES = 1024
 """Smaller tiles are not worth calls of their own."""
+
+_program = lru_cache(maxsize=64)(compiled_part)
+"""The copy of one tile."""
 
 
 def one_by_one(
@@ -46,8 +46,7 @@ def one_by_one(
         (others, tiles) if into else (tiles, others)
     )
     whole = len(numbers) * (grid.tile_bytes + prod(grid.tile) * others[1].bits // 8)
-    past_cache = whole >= machine_thresholds(whole).stream_bytes
-    program = _program(src, dst, source, target, past_cache)
+    program = _program(src, dst, source, target, streams=outgrows_caches(whole))
     on_lines = not ((dst_at + dst_offsets) % LINE_BYTES).any()
     table = repeated_calls(program.launches, src_offsets, dst_offsets, aligned=on_lines)
     parts = thread_count(threads, whole) if into or program.fills_bytes else 1
@@ -60,15 +59,6 @@ def side_of(held: Any) -> tuple[AccessMap, int, Element]:
     if isinstance(held, TiledArray):
         return access_map(held.spec), address_of(held), buffer_element(held.spec)
     return array_map(held), address(held), Element(from_numpy(held.dtype).name, 8 * held.itemsize)
-
-
-@lru_cache(maxsize=64)
-def _program(
-    src: AccessMap, dst: AccessMap, source: Element, target: Element, past_cache: bool
-) -> CopyProgram:
-    """The copy of one tile, its stores as those of all together should be."""
-    thresholds = Thresholds(stream_bytes=0 if past_cache else 1 << 62)
-    return compile_copy(src, dst, source, target, thresholds=thresholds)
 
 
 def _part(

@@ -9,20 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from codegen.access import strided_map
 from codegen.direct_calls import Direct
 from codegen.direct_entries import Apart, ArrayArgument, DirectCall, Entry
 from codegen.errors import LayoutError
-from codegen.kernel import Kernel
+from codegen.kernel import CALLERS, Kernel
 from codegen.pipeline import CopyProgram
 from codegen.threads import in_dask_worker, run_parts, thread_count
 from tilejit import float_status
 from tilejit.converted_blocks import ConvertedBlocks, in_converted_blocks
-from tilejit.memory import LINE_BYTES, Array, address
+from tilejit.memory import LINE_BYTES, Array, address, bytes_map
 from tilejit.moves import Move, move_for
 from tilejit.programs import compiled
 from tilejit.sizes import SIZES
-from tilejit.strided import ArrayLayout, apart, broadcast_strides, overlaps_itself, share_memory, span
+from tilejit.strided import ArrayLayout, apart, broadcast_strides, overlaps_itself, share_memory
 from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
 
 PLAIN_ARRAYS = (np.ndarray, np.memmap)
@@ -33,12 +32,6 @@ numpy_copyto = np.copyto
 
 HOLD_GIL_BYTES = 1 << 15
 """Copies up to this size keep Python's lock: giving it away costs more than the copy."""
-
-_CALLERS = {
-    hold: make(None, *[ctypes.c_void_p] * 5)
-    for hold, make in ((True, ctypes.PYFUNCTYPE), (False, ctypes.CFUNCTYPE))
-}
-"""Prototypes of a kernel; ctypes converts an int to c_void_p faster than to c_int64."""
 
 
 class CopyPlan(Direct):
@@ -324,8 +317,7 @@ def program(
     maps = []
     for strides, element in ((src_strides, move.source), (dst_strides, move.target)):
         width = element.bits // 8
-        strides = strides if move.units == 1 else (*strides, width)
-        maps.append(strided_map(dims, strides, span(dims, strides, width), element_bits=element.bits))
+        maps.append(bytes_map(dims, strides if move.units == 1 else (*strides, width), width))
     direct = compiled(
         maps[0], maps[1], move.source, move.target, threads=threads, tuning=tuning, swap=move.swap
     )
@@ -374,7 +366,7 @@ def _calls(
         code = ctypes.cast(launch.step.kernel.call, ctypes.c_void_p).value  # type: ignore[arg-type]
         if program.first or launch.fill is not None or code is None:
             return ()
-        function = _CALLERS[hold_gil](code)
+        function = CALLERS[hold_gil](code)
         calls.append((function, launch.src_offset, launch.dst_offset, address(launch.sizes), launch.trips))
     return tuple(calls)
 

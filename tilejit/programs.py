@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codegen.access import AccessMap
 from codegen.calibrate import machine_thresholds
+from codegen.choose_transpose import VectorSize
 from codegen.ir import Element
 from codegen.pipeline import CopyProgram, compile_copy, footprint_bytes
 from codegen.schedule import Thresholds
@@ -52,13 +53,28 @@ def buffer_element(spec: Spec) -> Element:
     return Element(spec.primitive_type, spec.bits)
 
 
-def compiled_in_cache(
-    src: AccessMap, dst: AccessMap, source: Element, target: Element, *, streams: bool, footprint: int
-) -> CopyProgram:
-    """The program of a copy of which one side stays in cache.
+_ALWAYS, _NEVER = Thresholds(stream_bytes=0), Thresholds(stream_bytes=1 << 62)
 
-    streams      whether the other side is the destination: then it is written past the caches where whole
-    footprint    bytes, of all that is copied bit by bit, are many for this machine
+
+def compiled_part(
+    src: AccessMap,
+    dst: AccessMap,
+    source: Element,
+    target: Element,
+    *,
+    streams: bool,
+    virtual_vector_size: VectorSize | None = None,
+) -> CopyProgram:
+    """The program of one part of a copy that is made part by part, whose own size says nothing of its stores.
+
+    streams    whether it writes past the caches: never what stays in cache until the next part is read
     """
-    past = streams and footprint >= machine_thresholds(footprint).stream_bytes
-    return compile_copy(src, dst, source, target, thresholds=Thresholds(stream_bytes=0 if past else 1 << 62))
+    thresholds = _ALWAYS if streams else _NEVER
+    return compile_copy(
+        src, dst, source, target, thresholds=thresholds, virtual_vector_size=virtual_vector_size
+    )
+
+
+def outgrows_caches(footprint: int) -> bool:
+    """Whether what a copy writes is best written past the caches, by the bytes read and written in all."""
+    return footprint >= machine_thresholds(footprint).stream_bytes

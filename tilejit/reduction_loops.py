@@ -235,44 +235,53 @@ class ReductionLoops(Lowering):
 
         targets: for each reduction (far,), with blocks (far, near) or, compensated, (far, rest).
         """
-        last, rows = self._rank - 1, self._inner[-1]
-        sums = self._near(fresh=True)
-        first: list[Statement] = []
-        second: list[Statement] = []
-        for k, state in enumerate(self.states):
-            far, *more = [t for t in targets if t.endswith(f"_{k}")]
-            near: Value = Local(f"near{k}", state.near)
-            if not block:
-                first.append(Store(far, self.at(far), _cast(near, self.dtype(far))))
-            elif state.compensated:
-                lets, total, error = _two_sum(f"{k}", self.load(far), near)
-                first += [*lets, Let(f"error{k}", error), Store(far, self.at(far), total)]
-                lost = Local(f"error{k}", state.far)
-                first.append(Store(more[0], self.at(more[0]), lost, accumulate="add"))
-            elif more:
-                first.append(Store(more[0], self.at(more[0]), near))
-                late = _cast(self.load(more[0]), state.far)
-                second.append(Store(far, self.at(far), Op(state.combiner, (self.load(far), late), state.far)))
-            else:
-                first.append(Store(far, self.at(far), Op(state.combiner, (self.load(far), near), state.far)))
-        if not block:
-            inside = (self._loop(rows, (), sums),)
-            return Function(
-                name,
-                (*self._arrays, *self._scalars),
-                self._around((self._loop(last, (*inside, *first), shared=not self.kept),)),
-            )
-        panel = symbol("panel")
+        named = [[t for t in targets if t.endswith(f"_{k}")] for k in self._all()]
+        outer = self._panels(named) if block else self._columns([far for (far,) in named])
+        return Function(name, (*self._arrays, *self._scalars), self._around((outer,)))
+
+    def _columns(self, targets: Sequence[str]) -> For:
+        """The loop over columns where there are no blocks: each added up, and stored."""
+        stores = tuple(
+            Store(target, self.at(target), _cast(Local(f"near{k}", state.near), self.dtype(target)))
+            for k, (target, state) in enumerate(zip(targets, self.states, strict=True))
+        )
+        inside = self._loop(self._inner[-1], (), self._near(fresh=True))
+        return self._loop(self._rank - 1, (inside, *stores), shared=not self.kept)
+
+    def _panels(self, named: Sequence[Sequence[str]]) -> For:
+        """The loop over panels of columns, around that over blocks of rows; `named`: targets of each sum."""
+        last, rows, panel = self._rank - 1, self._inner[-1], symbol("panel")
         ends: tuple[Index, ...] = (self.extent(last), panel + Affine(PANEL))
-        inside = (self._block(rows, BLOCK_ROWS, (), sums),)
-        body: tuple[Statement, ...] = (For(self.indices[last], (panel,), ends, 1, (*inside, *first)),)
+        inside = self._block(rows, BLOCK_ROWS, (), self._near(fresh=True))
+        first, second = self._into_far(named)
+        body: tuple[Statement, ...] = (For(self.indices[last], (panel,), ends, 1, (inside, *first)),)
         if second:
             body += (For(self.indices[last], (panel,), ends, 1, tuple(second)),)
         body = (self._blocks(rows, BLOCK_ROWS, body, ()),)
         for depth in reversed(self._inner[:-1]):
             body = (self._loop(depth, body),)
-        outer = For("panel", (Affine(),), (self.extent(last),), PANEL, body, parallel=not self.kept)
-        return Function(name, (*self._arrays, *self._scalars), self._around((outer,)))
+        return For("panel", (Affine(),), (self.extent(last),), PANEL, body, parallel=not self.kept)
+
+    def _into_far(self, named: Sequence[Sequence[str]]) -> tuple[list[Statement], list[Statement]]:
+        """How a column's near sums get to the far ones: at once, or in a loop of its own by way of an array,
+        since lanes of the two dtypes are not equally many.
+        """
+        first: list[Statement] = []
+        second: list[Statement] = []
+        for k, (state, (far, *more)) in enumerate(zip(self.states, named, strict=True)):
+            near: Value = Local(f"near{k}", state.near)
+            if state.compensated:
+                lets, total, error = _two_sum(f"{k}", self.load(far), near)
+                first += [*lets, Let(f"error{k}", error), Store(far, self.at(far), total)]
+                lost = Local(f"error{k}", state.far)
+                first.append(Store(more[0], self.at(more[0]), lost, accumulate="add"))
+                continue
+            where = first
+            if more:
+                first.append(Store(more[0], self.at(more[0]), near))
+                near, where = _cast(self.load(more[0]), state.far), second
+            where.append(Store(far, self.at(far), Op(state.combiner, (self.load(far), near), state.far)))
+        return first, second
 
 
 def _two_sum(name: str, a: Value, b: Value) -> tuple[tuple[Let, ...], Local, Value]:

@@ -14,7 +14,7 @@ from codegen.errors import LayoutError
 from codegen.loop_kernel import vector_bytes
 from codegen.loops import typing
 from codegen.loops.ir import Function, ScalarArg
-from codegen.threads import in_dask_worker, run_parts, thread_count
+from codegen.threads import run_parts, thread_count
 from tilejit.elementwise_loops import fused, memory_order
 from tilejit.loop_program import PIECES, BoundCall, LoopOptions, LoopProgram
 from tilejit.memory import Array, empty
@@ -169,7 +169,7 @@ class Plan:
 
     def _numbers(self, ins: Sequence[Array], numbers: Sequence[Any]) -> list[Any]:
         """Everything to one number: on several threads each takes a part of what memory walks slowest."""
-        threads = self._thread_count(sum(x.nbytes for x in ins))
+        threads = thread_count(self._options.threads, sum(x.nbytes for x in ins))
         if threads > 1:
             return self._in_parts(ins, numbers, threads)
         if not self._calls:
@@ -179,12 +179,6 @@ class Plan:
             self._calls.append(BoundCall(self.program, [*views, *numbers]))
         found = self._calls[0].run([*ins, *numbers])
         return list(found) if isinstance(found, tuple) else [found]
-
-    def _thread_count(self, size_bytes: int) -> int:
-        wish = self._options.parallel
-        if wish is False or (wish is None and in_dask_worker()):
-            return 1
-        return thread_count(None if wish is None or wish is True else wish, size_bytes)
 
     def _in_parts(self, ins: Sequence[Array], numbers: Sequence[Any], threads: int) -> list[Any]:
         views, first, _ = self._operands(ins, [])
@@ -271,6 +265,7 @@ def _walks_on(operands: Sequence[Array], outer: int, inner: int) -> bool:
 
 
 def _far(each: dict[str, Array], compensated: bool) -> Array:
+    """The result among the targets of a reduction, with what rounding took from it where it is finite."""
     far, *more = each.values()
     if not compensated or not more:
         return far

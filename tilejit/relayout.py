@@ -9,12 +9,11 @@ from codegen.errors import LayoutError
 from codegen.pipeline import CopyProgram
 from codegen.threads import thread_count
 from tilejit.blocks import BlockProgram, in_blocks
-from tilejit.convert import of_the_layout, output_tiled
+from tilejit.convert import of_the_layout, output_tiled, padding_of
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, shape_name
-from tilejit.layout.padding import padding_bytes
 from tilejit.programs import buffer_element, compiled
 from tilejit.tiled_array import TiledArray, address_of, check_packable
 from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
@@ -67,12 +66,7 @@ def relayout(
             f"the tiled array is {t.spec.primitive_type}, the layout {spec.primitive_type}\n"
             "  give the layout of the same dtype; to convert, pack(unpack(t), ..., casting=...)"
         )
-    if isinstance(padding, str) and padding != "keep":
-        raise LayoutError(f'padding={padding[:40]!r}: write "keep", a number, or None')
-    keep = isinstance(padding, str)
-    if keep and out is None:
-        raise LayoutError('padding="keep" keeps what out= holds\n  give out=, or a value')
-    fill = None if keep else padding_bytes(spec.padding_value if padding is None else padding, spec.element)
+    fill = padding_of(padding, spec, out)
     source = address_of(t)
     target = output_tiled(out, spec, t.buffer)
     count = thread_count(threads, t.nbytes + spec.size_in_bytes)

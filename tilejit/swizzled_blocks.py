@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import product
 from math import prod
 
 from codegen.access import AccessMap, Root
-from codegen.calibrate import machine_thresholds
 from codegen.digit_trees import Leaf, ceil_div
 from codegen.ir import Element
-from codegen.pipeline import CopyProgram, compile_copy
-from codegen.schedule import Thresholds
-from tilejit.blocks import LEAST_BYTES, MOST_PROGRAMS, BlockProgram
+from codegen.pipeline import CopyProgram
+from tilejit.block_grid import BlockGrid, Dims, Ends
+from tilejit.blocks import LEAST_BYTES, BlockProgram
 from tilejit.layout.cute.function import Function, Mode
 from tilejit.layout.cute.swizzle import Swizzle
 from tilejit.layout.cute.swizzled import chain, swizzled_roots
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.memory import LINE_BYTES, bytes_map
+from tilejit.programs import compiled_part, outgrows_caches
 
 BLOCK_BYTES = 256 << 10
 """What a block takes in cache: with what is read and written beside it, less than a second cache."""
@@ -33,7 +32,6 @@ MOST_COLUMNS = 1 << 12
 64. Halves packed in columns: 0.3 of memcpy by tiles of several lines each way, 0.5 by those (Zen 5, 2026-11).
 """
 
-Dims = tuple[int, ...]
 Run = tuple[int, int, int]
 """(count, step in the block, step in the buffer), in elements."""
 
@@ -132,23 +130,21 @@ def swizzled_in_blocks(
     plan = _plan_of(spec, strides)
     if plan is None or not gains(direct, packs=packs):
         return None
-    dims, extents = plan.spec.dimensions, plan.extents()
-    if extents is None:
+    extents = plan.extents()
+    steps = _steps(plan, extents) if extents else None
+    if extents is None or steps is None:
         return None
-    counts = tuple(ceil_div(n, e) for n, e in zip(dims, extents, strict=True))
-    short = tuple(n % e != 0 for n, e in zip(dims, extents, strict=True))
-    steps = _steps(plan, extents)
-    if steps is None or 1 << sum(short) > MOST_PROGRAMS:
+    grid = BlockGrid(plan.spec.dimensions, extents)
+    if not grid.is_of_few_sorts:
         return None
-    programs: dict[tuple[bool, ...], tuple[CopyProgram, CopyProgram]] = {}
-    for last in product(*((False, True) if s else (False,) for s in short)):
-        if all(k or n > 1 or not s for k, n, s in zip(last, counts, short, strict=True)):
-            made = _programs(plan, extents, steps, last, packs=packs)
-            if made is None:
-                return None
-            programs[last] = made
+    programs: dict[Ends, tuple[CopyProgram, CopyProgram]] = {}
+    for ends in grid.ends():
+        made = _programs(plan, grid, steps, ends, packs=packs)
+        if made is None:
+            return None
+        programs[ends] = made
     sides = steps if packs else (steps[1], steps[0])
-    return BlockProgram(pads(), counts, short, sides, programs, prod(extents) * plan.itemsize)
+    return BlockProgram(pads(), grid, sides, programs, prod(extents) * plan.itemsize)
 
 
 def _plan_of(spec: Spec, strides: Dims) -> _Plan | None:
@@ -207,30 +203,27 @@ def _steps(plan: _Plan, extents: Dims) -> tuple[Dims, Dims] | None:
 
 
 def _programs(
-    plan: _Plan, extents: Dims, steps: tuple[Dims, Dims], last: tuple[bool, ...], *, packs: bool
+    plan: _Plan, grid: BlockGrid, steps: tuple[Dims, Dims], ends: Ends, *, packs: bool
 ) -> tuple[CopyProgram, CopyProgram] | None:
-    """Of the first block, or of the last one along those dimensions: into cache, and out of it."""
-    dims = plan.spec.dimensions
-    starts = tuple((n - 1) // e if k else 0 for n, e, k in zip(dims, extents, last, strict=True))
-    cut = tuple(min(e, n - s * e) for n, e, s in zip(dims, extents, starts, strict=True))
+    """Of one sort of block: into cache, and out of it."""
+    starts, cut = grid.box(ends)
     digits = plan.digits(cut)
     if digits is None:
         return None
-    array_at, buffer_at = (sum(k * step for k, step in zip(starts, side, strict=True)) for side in steps)
+    numbers = [start // extent for start, extent in zip(starts, grid.extents, strict=True)]
+    array_at, buffer_at = (sum(k * step for k, step in zip(numbers, side, strict=True)) for side in steps)
     array = _moved(bytes_map(cut, plan.strides, plan.itemsize), array_at)
     between, memory = _plain(plan, cut, digits), _memory(plan, digits, buffer_at)
     if memory is None:
         return None
     element = Element(plan.spec.primitive_type, plan.spec.bits)
-    never = Thresholds(stream_bytes=1 << 62)
-    whole = 2 * plan.spec.size_in_bytes
-    past = Thresholds(stream_bytes=0) if whole >= machine_thresholds(whole).stream_bytes else never
+    streams = outgrows_caches(2 * plan.spec.size_in_bytes)
     near, far = memory
     there, back = ((array, between), (near, far)) if packs else ((far, near), (between, array))
     size = (LINE_BYTES // plan.itemsize or 1, MOST_COLUMNS) if packs else None
     return (
-        compile_copy(*there, element, element, thresholds=never, virtual_vector_size=size),
-        compile_copy(*back, element, element, thresholds=past),
+        compiled_part(*there, element, element, streams=False, virtual_vector_size=size),
+        compiled_part(*back, element, element, streams=streams),
     )
 
 

@@ -57,7 +57,7 @@ def gather_tiles(t: TiledArray, ids: Any, out: Any = None, *, threads: int | Non
         if one_by_one(t, grid, numbers, result, threads):
             return result
         for some, room in _pieces(grid, len(numbers), result):
-            part = result if _is_tiled(result) else result[some]
+            part = result if isinstance(result, TiledArray) else result[some]
             _gather_packed(t, grid, numbers[some], part, room, threads)
         return result
     target, held, element = side_of(result)
@@ -106,7 +106,7 @@ def scatter_tiles(
         if one_by_one(t, grid, numbers, kept, threads, into=True):
             return
         for some, room in _pieces(grid, len(numbers), kept):
-            part = kept if _is_tiled(kept) else kept[some]
+            part = kept if isinstance(kept, TiledArray) else kept[some]
             _scatter_packed(t, grid, numbers[some], part, room, threads)
         return
     source, held, element = side_of(kept)
@@ -121,16 +121,12 @@ def _grid_of(t: Any) -> Grid:
     return grid_of(t.spec)
 
 
-def _is_tiled(held: Any) -> bool:
-    return isinstance(held, TiledArray)
-
-
 def _pieces(grid: Grid, count: int, held: Any) -> Iterator[tuple[slice, Array]]:
     """Tiles that go through one buffer together, and their rows of it: all, if they come from or go to
     another tiled array.
     """
     tile_bytes = grid.tile_bytes or 1
-    each = count if _is_tiled(held) else min(max(BETWEEN_BYTES // tile_bytes, 1), count)
+    each = count if isinstance(held, TiledArray) else min(max(BETWEEN_BYTES // tile_bytes, 1), count)
     room = empty((each, tile_bytes), np.uint8)
     for k in range(0, count, each):
         yield slice(k, min(k + each, count)), room[: count - k]

@@ -59,6 +59,11 @@ class Recording:
         """The rank of an expression of these arrays."""
         return max((self.ranks[name] for name in names), default=0)
 
+    @property
+    def next_name(self) -> str:
+        """What the result of the next reduction is called."""
+        return f"r{len(self.stages)}"
+
     def enter(self, stage: Stage) -> Traced:
         """A reduction; what stands for its result."""
         self.ranks[stage.name] = kept_rank(self.rank(stage.names), stage.axes, stage.keepdims)
@@ -78,8 +83,7 @@ class Traced(NDArrayOperatorsMixin):
         self.operand, self.names, self.recording = operand, names, recording
 
     def _made(self, operand: Operand, *parts: Any) -> Traced:
-        names = frozenset().union(*(x.names for x in parts if isinstance(x, Traced)))
-        return Traced(operand, names, self.recording)
+        return Traced(operand, frozenset[str]().union(*map(_names, parts)), self.recording)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         """Record a function of NumPy.
@@ -161,9 +165,14 @@ def operand_of(value: Any) -> Operand:
     return literal(value[()] if isinstance(value, np.ndarray) else value)
 
 
+def _names(value: Any) -> Names:
+    """The arrays that a value is made of: none where it is a number."""
+    return value.names if isinstance(value, Traced) else frozenset()
+
+
 def _reduced(recording: Recording, name: str, x: Any, axis: Any, dtype: Any, keepdims: bool) -> Traced:
     """A sum, mean, least or largest, typed as NumPy types it."""
-    operand, names = operand_of(x), x.names if isinstance(x, Traced) else frozenset()
+    operand, names = operand_of(x), _names(x)
     axes, combiner, given = read_axes(axis, recording.rank(names)), REDUCTIONS[name], operand.dtype
     if dtype is not None:
         found = typing.dtype_name(np.dtype(dtype))
@@ -177,7 +186,7 @@ def _reduced(recording: Recording, name: str, x: Any, axis: Any, dtype: Any, kee
         return Traced(cast(operand, found), names, recording)
     return recording.enter(
         Stage(
-            f"r{len(recording.stages)}",
+            recording.next_name,
             name.removeprefix("a"),
             _of_booleans(combiner, found),
             operand,
@@ -209,7 +218,7 @@ def _product(recording: Recording, name: str, a: Any, b: Any) -> Traced:
     Raises:
         KernelError: of matrices, which want another order of loops than elements have.
     """
-    sides = [(operand_of(x), x.names if isinstance(x, Traced) else frozenset()) for x in (a, b)]
+    sides = [(operand_of(x), _names(x)) for x in (a, b)]
     ranks = [recording.rank(names) for _, names in sides]
     names = sides[0][1] | sides[1][1]
     if 0 in ranks:
@@ -228,7 +237,7 @@ def _product(recording: Recording, name: str, a: Any, b: Any) -> Traced:
     rank = max(ranks)
     return recording.enter(
         Stage(
-            f"r{len(recording.stages)}",
+            recording.next_name,
             "dot",
             _of_booleans("add", found),
             apply("mul", one, two),

@@ -81,8 +81,7 @@ def check_bounds(
     Raises:
         KernelError: it names the access, the subscript and what it may reach.
     """
-    sizes = {f"{name}.shape[{k}]": n for name, shape in shapes.items() for k, n in enumerate(shape)}
-    values = {**sizes, **scalars}
+    values = known_sizes(shapes, scalars)
     domains: dict[tuple[int, ...], Domain | None] = {}
     for loops, access in accesses(function):
         key = tuple(map(id, loops))
@@ -91,6 +90,12 @@ def check_bounds(
         domain = domains[key]
         if domain is not None:
             _check_access(access, loops, domain, shapes[access.array], values)
+
+
+def known_sizes(shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, int]) -> dict[str, int]:
+    """The numbers behind the symbols of a call: {"A": (3, 5)}, {"n": 2} -> A.shape[0] 3, A.shape[1] 5, n 2"""
+    sizes = {f"{name}.shape[{k}]": n for name, shape in shapes.items() for k, n in enumerate(shape)}
+    return {**sizes, **scalars}
 
 
 def _check_access(

@@ -12,8 +12,8 @@ from codegen.pipeline import CopyProgram, compile_copy
 from codegen.schedule import Thresholds
 from tests.guard import Guarded
 from tests.oracle import packed_by_definition, random_elements
-from tilejit.convert import buffer_element
 from tilejit.layout.indexing import access_map
+from tilejit.programs import buffer_element
 
 PAST = Thresholds(stream_bytes=0)
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 import tilejit as tj
 from codegen.pipeline import CopyProgram
 from codegen.printer import format_nest
-from tilejit.convert import pack_program, unpack_program
+from tilejit.convert import pack_program
 from tilejit.explain import c_strides
+from tilejit.pack_programs import unpack_program
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 

@@ -6,7 +6,8 @@ import numpy as np
 
 import tilejit as tj
 from codegen.kernel import Kernel
-from tilejit.convert import pack_program, unpack_program
+from tilejit.convert import pack_program
+from tilejit.pack_programs import unpack_program
 
 SHAPES = 300
 MOST_KERNELS = 84

@@ -23,8 +23,8 @@ from tests.oracle import (
     random_elements,
     unpacked_by_definition,
 )
-from tilejit import convert
-from tilejit.convert import pack_program, unpack_program
+from tilejit.convert import pack_program
+from tilejit.pack_programs import pack_at_once, pack_way, unpack_program, unpack_way
 
 
 @pytest.mark.parametrize("routine", [*routines()], ids=str)
@@ -44,7 +44,7 @@ def test_lower_cpu_levels(level: str) -> None:
 @pytest.fixture(params=[0, 1 << 40], ids=["streamed", "plain"])
 def streaming(request: pytest.FixtureRequest) -> Iterator[bool]:
     """Whether whole lines go past the cache, whatever the size of the array."""
-    programs = convert._pack_program, convert._unpack_program
+    programs = pack_at_once, pack_way, unpack_program, unpack_way
     for cached in programs:
         cached.cache_clear()
     with pytest.MonkeyPatch.context() as patch:

@@ -59,6 +59,7 @@ class Shape:
     padding_value: PaddingValue | None = field(default=None, compare=False)
     # 0.0, -0.0 and False are equal in Python but not in memory: shapes are compared by this instead.
     _padding_text: str = field(init=False, repr=False, default="")
+    _physical_size: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
         """Check every field, and turn lists and NumPy integers into tuples and ints."""
@@ -78,7 +79,7 @@ class Shape:
         self._check_layout()
         self._check_padding()
         if self.element.is_array_element:
-            self._checked_size()
+            set_fields(self, _physical_size=self._counted_slots())
 
     def _check_layout(self) -> None:
         if self.layout is None:
@@ -111,7 +112,7 @@ class Shape:
                     "  give a size no smaller than the dimension, and no '?'"
                 )
 
-    def _checked_size(self) -> int:
+    def _counted_slots(self) -> int:
         """Element slots of the buffer, `?` counted as 1; raises beyond 2^63 bits."""
         known = tuple(max(size, 1) if size == UNBOUNDED else size for size in tiling.physical_extents(self))
         if self.layout is None:
@@ -203,7 +204,7 @@ class Shape:
             LayoutError: a `?` dimension, M, P, a token or opaque.
         """
         tiling.refuse_unsized(self)
-        return self._checked_size()
+        return self._physical_size
 
     @property
     def size_in_bytes(self) -> int:

@@ -1,0 +1,49 @@
+"""Whether loops over super-vectors come out even, worked out before a call: `tail="assume_divisible"`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from codegen.errors import KernelError
+from codegen.loops.bounds import extremes, known_sizes
+from codegen.loops.index import Index, add, scale
+from codegen.loops.ir import For, Function, Statement
+
+
+def check_divisible(
+    function: Function, shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, int]
+) -> None:
+    """Refuse loops over super-vectors that would leave a tail.
+
+    Raises:
+        KernelError: iterations are no multiple of the size, or cannot be counted before the call.
+    """
+    values = known_sizes(shapes, scalars)
+
+    def check(body: tuple[Statement, ...], around: tuple[For, ...]) -> None:
+        for statement in body:
+            if not isinstance(statement, For):
+                continue
+            if statement.size > 1:
+                _check_trips(statement, around, values)
+            check(statement.body, (*around, replace(statement, step=statement.step // statement.size)))
+
+    check(function.body, ())
+
+
+def _check_trips(loop: For, around: tuple[For, ...], values: Mapping[str, int]) -> None:
+    step = loop.step // loop.size
+    length: Index = add(loop.upper[0], scale(loop.lower[0], -1))
+    low, high = extremes(length, around, values)
+    if len(loop.lower) + len(loop.upper) > 2 or low is None or low != high:
+        raise KernelError(
+            f"tail='assume_divisible' cannot be checked for loop {loop.index}: how often it runs hangs on "
+            "outer loops\n  use tail='mask'"
+        )
+    trips = len(range(0, low, step))
+    if trips % loop.size:
+        raise KernelError(
+            f"tail='assume_divisible', but loop {loop.index} runs {trips} times, no multiple of {loop.size}\n"
+            "  use tail='mask', or pad the arrays"
+        )

@@ -1,0 +1,72 @@
+"""Blocks of an array: together they are the array, and each begins where its sort's programs think."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tilejit import block_grid
+from tilejit.block_grid import BlockGrid, block_bytes, block_offset, block_strides, common_grid
+from tilejit.layout.indexing import access_map
+from tilejit.memory import LINE_BYTES, array_map
+
+GRIDS = [
+    ((61, 83), (24, 16)),
+    ((60, 80), (20, 80)),
+    ((7,), (7,)),
+    ((7,), (3,)),
+    ((5, 1, 9, 4), (2, 1, 4, 3)),
+]
+
+
+@pytest.mark.parametrize(("dims", "extents"), GRIDS)
+def test_blocks_are_the_array(dims: tuple[int, ...], extents: tuple[int, ...]) -> None:
+    """Each element is in one block; the sorts are those that there are."""
+    grid, array = BlockGrid(dims, extents), np.zeros(dims, np.int32)
+    steps = grid.steps(array_map(array))
+    assert steps is not None
+    seen = set()
+    for place, ends in grid.blocks():
+        starts, cut = grid.box(ends)
+        first = sum(k * step for k, step in zip(starts, array.strides, strict=True))
+        at = first + block_offset(place, ends, steps)
+        corner = [k * e for k, e in zip(place, extents, strict=True)]
+        assert at == sum(k * step for k, step in zip(corner, array.strides, strict=True))
+        array[tuple(slice(k, k + n) for k, n in zip(corner, cut, strict=True))] += 1
+        seen.add(ends)
+    assert (array == 1).all()
+    assert seen == set(grid.ends())
+    assert len(list(grid.blocks())) == int(np.prod(grid.counts))
+
+
+@pytest.mark.parametrize("extents", [(3, 5), (24, 16), (7, 1), (2, 3, 64)])
+@pytest.mark.parametrize("itemsize", [1, 4, 16])
+def test_rows_of_blocks_share_no_sets(extents: tuple[int, ...], itemsize: int) -> None:
+    """They begin on lines, an odd number of them apart, and do not reach into each other."""
+    strides = block_strides(extents, itemsize)
+    assert strides[-1] == itemsize
+    assert strides[-2] % (2 * LINE_BYTES) == LINE_BYTES
+    assert strides[-2] >= extents[-1] * itemsize
+    last = sum((n - 1) * step for n, step in zip(extents, strides, strict=True)) + itemsize
+    assert last <= block_bytes(extents, itemsize)
+    places = product(*map(range, extents[:-1]))
+    rows = [sum(k * s for k, s in zip(at, strides, strict=False)) for at in places]
+    assert len(set(rows)) == len(rows)
+
+
+def grid_of(*texts: str) -> BlockGrid | None:
+    shapes = [tj.Shape.parse(text) for text in texts]
+    return common_grid(shapes[0].dimensions, [access_map(s) for s in shapes], shapes[0].dtype.itemsize)
+
+
+def test_blocks_of_two_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 2048)
+    assert grid_of("f32[61,83]{1,0:T(8,16)}", "f32[61,83]{1,0:T(6,1)}") == BlockGrid((61, 83), (24, 16))
+    assert grid_of("f32[61,83]{1,0:T(40,16)}", "f32[61,83]{1,0:T(6,1)}") is None, "120 rows"
+    assert grid_of("pred[64,96]{1,0:T(3,5)E(1)}") is None, "blocks begin inside bytes"
+    assert grid_of("f32[0,83]{1,0:T(8,16)}") is None, "no elements"
+    monkeypatch.setattr(block_grid, "MOST_PROGRAMS", 3)
+    assert grid_of("f32[61,83]{1,0:T(8,16)}", "f32[61,83]{1,0:T(6,1)}") is None, "four sorts"

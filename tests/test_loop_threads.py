@@ -1,0 +1,92 @@
+"""How many threads a kernel of loops runs on: what `parallel` says, the size of the arrays, and dask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from codegen import threads
+from codegen.loop_kernel import BoundKernel
+from tilejit import loop_program
+from tilejit.loop_program import LoopOptions
+
+MOST = 3
+SMALL, LARGE = 1 << 10, threads.PARALLEL_BYTES >> 3
+"""Elements of f64 arrays of which two are below, and above, the size that is shared out."""
+
+
+def doubled(x, y):  # type: ignore[no-untyped-def]
+    for i in tj.parallel(range(x.shape[0])):
+        y[i] = 2 * x[i]
+
+
+def plainly_doubled(x, y):  # type: ignore[no-untyped-def]
+    for i in range(x.shape[0]):
+        y[i] = 2 * x[i]
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many threads each call of a kernel was given."""
+    found: list[int] = []
+    run = BoundKernel.run
+
+    def noted(self: BoundKernel, given: Any, count: int = 1, **keywords: Any) -> Any:
+        found.append(count)
+        return run(self, given, count, **keywords)
+
+    monkeypatch.setattr(BoundKernel, "run", noted)
+    monkeypatch.setattr(threads, "default_threads", lambda: MOST)
+    return found
+
+
+def call(kernel: Any, count: int) -> None:
+    x, y = np.arange(count, dtype=np.float64), np.zeros(count)
+    kernel(x, y)
+    assert (y == 2 * x).all()
+
+
+@pytest.mark.parametrize(
+    ("parallel", "function", "small", "large"),
+    [
+        (None, doubled, 1, MOST),
+        (True, doubled, 1, MOST),
+        (False, doubled, 1, 1),
+        (2, doubled, 2, 2),
+        (None, plainly_doubled, 1, 1),
+        (True, plainly_doubled, 1, MOST),
+    ],
+)
+def test_as_it_is_asked_for(parallel: Any, function: Any, small: int, large: int, counts: list[int]) -> None:
+    kernel = tj.kernel(parallel=parallel)(function)
+    call(kernel, SMALL)
+    call(kernel, LARGE)
+    assert counts == [small, large]
+
+
+@pytest.mark.parametrize("parallel", [None, True])
+@pytest.mark.parametrize("first", [False, True], ids=["outside first", "in dask first"])
+def test_dask_counts_at_each_call(
+    parallel: Any, first: bool, counts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel that tasks of dask's use is no slower elsewhere, and one of elsewhere alone in a task."""
+    kernel = tj.kernel(parallel=parallel)(doubled)
+    for in_dask in (first, not first):
+        for module in (threads, loop_program):
+            monkeypatch.setattr(module, "in_dask_worker", lambda answer=in_dask: answer)
+        call(kernel, LARGE)
+    assert counts == ([1, MOST] if first else [MOST, 1])
+
+
+def test_a_number_is_kept_in_dask(counts: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (threads, loop_program):
+        monkeypatch.setattr(module, "in_dask_worker", lambda: True)
+    call(tj.kernel(parallel=2)(doubled), LARGE)
+    assert counts == [2]
+
+
+def test_what_is_asked_for() -> None:
+    assert [LoopOptions(parallel=wish).threads for wish in (None, True, False, 4)] == [None, None, 1, 4]

@@ -1,0 +1,94 @@
+"""The copies that pack and unpack make: in one pass, or block by block where that is faster."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from codegen.ir import Element
+from codegen.pipeline import CopyProgram
+from tilejit.blocks import BlockProgram
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.indexing import access_map
+from tilejit.memory import bytes_map, halved
+from tilejit.programs import buffer_element, compiled
+from tilejit.swizzled_blocks import swizzled_in_blocks
+from tilejit.tuning import DEFAULT, Tuning
+
+
+@lru_cache(maxsize=512)
+def pack_way(
+    spec: Spec,
+    strides: tuple[int, ...],
+    source: Element,
+    fill: bytes | None,
+    swap: bool,
+    threads: int,
+    tuning: Tuning,
+) -> CopyProgram | BlockProgram:
+    """The copy from an array of such elements and strides, in bytes; block by block where that is faster.
+
+    Never that where a keyword says how, as `tuning` tells. fill: one element of padding, None to keep what
+    there is; swap: whether the array's bytes are in the other order.
+    """
+    given = spec, strides, source, fill, swap, threads, tuning
+    program = pack_at_once(*given)
+    if swap or source != buffer_element(spec) or tuning != DEFAULT:
+        return program
+
+    def pads() -> CopyProgram:
+        return pack_at_once(*given, apart=True).pads_only()
+
+    return swizzled_in_blocks(program, pads, spec, strides, packs=True) or program
+
+
+@lru_cache(maxsize=512)
+def unpack_way(
+    spec: Spec, strides: tuple[int, ...], threads: int, tuning: Tuning
+) -> CopyProgram | BlockProgram:
+    """The copy into an array of those strides, in bytes; block by block as a pack is."""
+    program = unpack_program(spec, strides, threads=threads, tuning=tuning)
+    if tuning != DEFAULT:
+        return program
+    return swizzled_in_blocks(program, program.pads_only, spec, strides, packs=False) or program
+
+
+@lru_cache(maxsize=512)
+def pack_at_once(
+    spec: Spec,
+    strides: tuple[int, ...],
+    source: Element,
+    fill: bytes | None,
+    swap: bool,
+    threads: int,
+    tuning: Tuning = DEFAULT,
+    apart: bool = False,
+) -> CopyProgram:
+    """The copy of a pack in one pass; `apart`: padding has launches of its own."""
+    src, dst = bytes_map(spec.dimensions, strides, source.bits // 8), access_map(spec)
+    target = buffer_element(spec)
+    if swap and spec.dtype.kind == "c":
+        src, dst = halved(src), halved(dst)
+        source = target = Element(f"u{dst.element_bits}", dst.element_bits)
+    elif swap:
+        source = target = Element(f"u{source.bits}", source.bits)
+    return compiled(
+        src, dst, source, target, threads=threads, tuning=tuning, swap=swap, padding=fill, apart=apart
+    )
+
+
+@lru_cache(maxsize=512)
+def unpack_program(
+    spec: Spec, strides: tuple[int, ...], *, threads: int = 1, tuning: Tuning = DEFAULT
+) -> CopyProgram:
+    """The copy that `unpack` makes in one pass into an array of those strides, in bytes."""
+    dst = bytes_map(spec.dimensions, strides, spec.dtype.itemsize)
+    source = buffer_element(spec)
+    target = Element(spec.primitive_type, 8 * spec.dtype.itemsize)
+    return compiled(access_map(spec), dst, source, target, threads=threads, tuning=tuning)
+
+
+@lru_cache(maxsize=64)
+def padding_program(spec: Spec, fill: bytes, threads: int) -> CopyProgram:
+    """Only the padding: a copy of the elements of nothing."""
+    dst, element = access_map(spec), buffer_element(spec)
+    return compiled(dst, dst, element, element, padding=fill, threads=threads, apart=True).pads_only()
