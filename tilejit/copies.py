@@ -44,7 +44,7 @@ def copyto(
     Nothing outside the span of either array is touched, nor what lies between the rows of dst. Of what lies
     between the rows of src, up to 15 bytes behind a row may be read; they go nowhere.
 
-    Conversions warn as NumPy's do, but for one: f32 to bf16 says nothing of signalling NaNs.
+    Conversions warn as NumPy's do.
 
     NumPy itself copies where no kernel can: objects, structured dtypes with holes, masked arrays,
     destinations whose elements share memory, rare conversions, and all conversions where `where` is an array;

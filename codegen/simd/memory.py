@@ -300,29 +300,3 @@ def _reinterpret(name: str, source: Any, target: Any, result: Any, widen: bool) 
 
 f32_of_bits = _reinterpret("f32_of_bits", I32, F32, types.float32, False)
 bits_of_f32 = _reinterpret("bits_of_f32", F32, I32, types.int64, True)
-
-
-def widened_half(builder: Any, half: Any) -> Any:
-    """binary16 in 32 bits, or a vector of them, to binary32 in integer arithmetic.
-
-    The instruction of AVX2 quiets signalling NaNs, which NumPy keeps, and SSE2 has none.
-    """
-
-    bits = half.type
-    single = ir.VectorType(F32, bits.count) if isinstance(bits, ir.VectorType) else F32
-
-    def const(number: int) -> Any:
-        return ir.Constant(bits, [number] * bits.count if isinstance(bits, ir.VectorType) else number)
-
-    rebias = const((127 - 15) << 23)
-    shifted = builder.shl(builder.and_(half, const(0x7FFF)), const(13))
-    exponent = builder.and_(shifted, const(0x1F << 23))
-    normal = builder.add(shifted, rebias)
-    least = const((127 - 14) << 23)
-    above = builder.bitcast(builder.add(normal, const(1 << 23)), single)
-    subnormal = builder.bitcast(builder.fsub(above, builder.bitcast(least, single)), bits)
-    special = builder.add(normal, rebias)
-    wide = builder.select(builder.icmp_unsigned("==", exponent, const(0x1F << 23)), special, normal)
-    wide = builder.select(builder.icmp_unsigned("==", exponent, const(0)), subnormal, wide)
-    sign = builder.shl(builder.and_(half, const(0x8000)), const(16))
-    return builder.bitcast(builder.or_(wide, sign), single)

@@ -13,7 +13,7 @@ from numba import types
 from numba.core.errors import TypingError
 
 from codegen.simd.memory import I8, I16, I32, I64, pointer
-from codegen.simd.vector_casts import from_half, to_half
+from codegen.simd.minifloats import from_half, to_quiet_half
 from codegen.simd.vector_steps import spaced
 from codegen.simd.vectors import (
     MASK,
@@ -136,7 +136,7 @@ def from_memory(builder: Any, value: Any, dtype: str, half: str) -> Any:
 def to_memory(builder: Any, value: Any, dtype: str, half: str) -> Any:
     """A vector of the dtype as it lies in memory."""
     if half:
-        return to_half(builder, value, half)
+        return to_quiet_half(builder, value, half)
     return builder.zext(value, lanes_like(value, I8)) if dtype == MASK else value
 
 
