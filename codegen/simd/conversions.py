@@ -58,7 +58,7 @@ def _as_number(builder: Any, value: Any, source: str, target: str) -> tuple[Any,
     """What is neither an integer nor float nor double, as one of them, and which it is then."""
     if source == "pred":
         if target not in NUMPYS:
-            return value, "u8"
+            return value, "u8"  # ml_dtypes reads the byte, whatever it is
         return _truth(builder, builder.icmp_unsigned("!=", value, number(value.type, 0))), "u8"
     if source in HALVES:
         return from_half(builder, value, source), "f32"

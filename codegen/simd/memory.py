@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import intrinsic
 
 I8, I16, I32, I64 = (ir.IntType(n) for n in (8, 16, 32, 64))
-F16, F32, F64 = ir.HalfType(), ir.FloatType(), ir.DoubleType()
+F32, F64 = ir.FloatType(), ir.DoubleType()
 
 
 def pointer(builder: Any, address: Any, kind: Any) -> Any:
@@ -280,23 +280,3 @@ def _swap(bits: int) -> Any:
 
 
 swap_16, swap_32, swap_64 = _swap(16), _swap(32), _swap(64)
-
-
-def _reinterpret(name: str, source: Any, target: Any, result: Any, widen: bool) -> Any:
-    """Bits of an integer as a float, or of a float as an integer."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if widen:
-            value = builder.bitcast(args[0], target)
-            return value if target.width == 64 else builder.zext(value, I64)
-        value = args[0] if source.width == 64 else builder.trunc(args[0], source)
-        return builder.bitcast(value, target)
-
-    argument = types.int64 if not widen else {32: types.float32, 64: types.float64}[target.width]
-    namespace = {"signature": result(argument), "generate": generate}
-    exec(f"def {name}(typing, value):\n    return signature, generate\n", namespace)
-    return intrinsic(namespace[name])
-
-
-f32_of_bits = _reinterpret("f32_of_bits", I32, F32, types.float32, False)
-bits_of_f32 = _reinterpret("bits_of_f32", F32, I32, types.int64, True)

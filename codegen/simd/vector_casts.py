@@ -29,8 +29,6 @@ from codegen.simd.vectors import (
     shape,
 )
 
-I1 = ir.IntType(1)
-
 
 def splat(name: str, dtype: str, lanes: int) -> Any:
     """`splat_f32x16(x)`: a number, converted as `cast` does, in each lane."""
