@@ -15,6 +15,8 @@ from codegen.schedule import (
     COLUMN_BYTES,
     DEFAULT_THRESHOLDS,
     OUTER_RANKS,
+    REVERSED,
+    REVERSED_GROUPS,
     STRIP,
     Mode,
     Schedule,
@@ -35,12 +37,6 @@ SHORT_PIECES = 8
 MOST_PIECES = 1 << 10
 """Pieces that one table lists: 8 KiB."""
 
-REVERSED = (1, 2, 4, 8, 16)
-"""Bytes of elements that are reversed in registers."""
-
-REVERSED_GROUPS = (2, 3, 4)
-"""Elements of short reversed runs that are reversed together, if they fill no more than a lane."""
-
 MOST_GROUPS = 1 << 16
 """Short reversed runs that one call takes, so that threads can share them."""
 
@@ -58,8 +54,9 @@ def choose(
 ) -> Schedule:
     """The schedule for one box.
 
-    Runs where both sides are contiguous along the same loop, a 2-D transfer where they are contiguous along
-    different ones, else element by element along the destination's most minor loop. `footprint` is what
+    Runs where both sides are contiguous along the same loop, reversed ones where the source goes backwards
+    there, a 2-D transfer where they are contiguous along different ones, pieces by a table where short ones
+    fill lines together, else element by element along the destination's most minor loop. `footprint` is what
     the whole copy reads and writes, in bytes; `virtual_vector_size` counts elements of the nest.
     """
     past_cache = footprint >= thresholds.stream_bytes
@@ -129,7 +126,7 @@ def read_windows(nest: LoopNest, *, footprint: int, thresholds: Thresholds) -> t
 
 
 def _is_piece(nest: LoopNest, inner: tuple[str, ...]) -> bool:
-    """Whether the rows that an interleave packs together lie side by side in the source."""
+    """Whether the rows that an interleave packs together begin within a line of each other in the source."""
     src, _ = refs(nest.innermost)
     return src is not None and len(inner) == 2 and 0 < int_size(src.stride(inner[1])) <= LINE_BYTES
 
@@ -243,9 +240,10 @@ def _transfer(nest: LoopNest, *, past_cache: bool) -> Transfer:
     if isinstance(store.value, Fill):
         return ("fill", (row.axis,), "") if row else ("elements", _minor_axis(nest), "")
     column = _unit(nest, "src", width)
-    if row is None or column is None or src is None or src.stride(row.axis) == -width:
+    is_reversed = row is not None and src is not None and src.stride(row.axis) == -width
+    if row is None or column is None or src is None or is_reversed:
         pieces = _pieces(nest, row) if row else ()
-        if not pieces and row and src and src.stride(row.axis) == -width and width in REVERSED:
+        if row and is_reversed and not pieces and width in REVERSED:
             return "reverse", _reversed_runs(nest, row, width), ""
         return ("pieces", pieces, "") if pieces else ("elements", _minor_axis(nest), "")
     if row is column:

@@ -13,20 +13,19 @@ from codegen.tiles import LINE_BYTES, MOST_GROUPED
 SHORT_ROW_BYTES = 64
 """Rows up to this length are joined: each by itself they are read, or written, in parts of a line."""
 
+UNALIGNED_ROW_BYTES = 128
+"""The same, past the cache, for rows that begin inside lines: their parts share lines, to which tiles a page
+apart come back."""
+
 CHUNK_BYTES = 512
 """Of each row so much is packed before the next rows are: packed lines side by side come from these."""
 
 MOST_LINES = 1 << 15
 """Packed lines that one table lists: 256 KiB."""
 
+PAGE_BYTES = 4096
 
 Groups: TypeAlias = tuple[tuple[str, ...] | None, int | None]
-
-UNALIGNED_ROW_BYTES = 128
-"""The same, past the cache, for rows that begin inside lines: their parts share lines, to which tiles a page
-apart come back."""
-
-PAGE_BYTES = 4096
 
 
 def joined_axes(nest: LoopNest, long: For, short: For, packed: Side, *, past_cache: bool) -> tuple[str, ...]:

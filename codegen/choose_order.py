@@ -1,4 +1,4 @@
-"""Pick the order of the loops around a transfer: by pages that each side touches within a window of time."""
+"""Pick the order of the loops around a transfer: by pages that each side touches within a window of bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAST_CUT_BYTES = 4 << 20
 """Smaller boxes touch few pages in any order."""
 
 WORTH_WINDOWS = 0.5
-"""The share of pages, of those that one side's order touches, from which on windows are worth it."""
+"""Windows are worth it where they touch less than this share of the pages that either side's order does."""
 
 
 def best_order(

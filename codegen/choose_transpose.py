@@ -80,7 +80,8 @@ def transpose_candidates(
     box = TransposeBox.of(nest)
     ways = [way for way in (_in_place(box), _staged(box), _cached(box)) if way is not None]
     cuts = [first.transpose, *ways] if first.transpose else ways
-    for cut in [first.transpose] if first.transpose and size is None else []:
+    if first.transpose and size is None:
+        cut = first.transpose
         rows, columns = cut.tile
         shapes = [(rows, columns // 2), (rows, 2 * columns)]
         if not cut.stage:

@@ -80,7 +80,7 @@ class Direct:
         if entry is not None and entry.fits and make_direct(owner):
             others = [x for x in self._native[2] if x.condition != entry.condition]
             entries = (*others, entry)[-MOST_ENTRIES:]
-            self._native = _native(owner._in_python, entries)
+            self._native = _native_of(owner._in_python, entries)
 
     def _last_answer(self) -> Entry | None:
         """The entry that answered the last call, None where Python did."""
@@ -97,7 +97,7 @@ class Direct:
             native[0][words.LAST] = -1
 
 
-def _native(in_python: Callable[..., Any], entries: tuple[Entry, ...]) -> tuple[Any, ...]:
+def _native_of(in_python: Callable[..., Any], entries: tuple[Entry, ...]) -> tuple[Any, ...]:
     """Words, and all that they point to."""
     numbers = [*_head(), *(word for entry in entries for word in entry.words)]
     numbers[words.SLOW], numbers[words.COUNT], numbers[words.LAST] = id(in_python), len(entries), -1
@@ -106,7 +106,7 @@ def _native(in_python: Callable[..., Any], entries: tuple[Entry, ...]) -> tuple[
 
 @cache
 def _without_entries(in_python: Callable[..., Any]) -> tuple[Any, ...]:
-    return _native(in_python, ())
+    return _native_of(in_python, ())
 
 
 @cache

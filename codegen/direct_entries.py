@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import direct_words as words
+from codegen.tiles import LINE_BYTES
 
 Numbers: TypeAlias = NDArray[np.int64]
 
@@ -115,7 +116,7 @@ class Fresh:
     def words(self) -> list[int]:
         """As machine code reads it."""
         size = prod(self.shape) * self.dtype.itemsize
-        return [id(self.dtype), len(self.shape), size + words.LINE_BYTES - 1, *self.shape]
+        return [id(self.dtype), len(self.shape), size + LINE_BYTES - 1, *self.shape]
 
 
 @dataclass(frozen=True, slots=True)

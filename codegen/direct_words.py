@@ -65,10 +65,8 @@ NOTHING, NUMBER, FRESH = -1, -2, -3
 """What an entry returns: None; a number of a dtype, which a kernel writes; a new array."""
 
 FRESH_DTYPE, FRESH_RANK, FRESH_BYTES, FRESH_SHAPE = range(4)
-"""A new array: its dtype, rank, the bytes to ask for, and its shape. Its place is behind the arguments'."""
-
-LINE_BYTES = 64
-"""A new array begins on a line."""
+"""A new array: its dtype, rank, the bytes to ask for so that it can begin on a line, and its shape. Its place
+is behind the arguments'."""
 
 FRESH_FLAGS = 0x1 | 0x100 | WRITEABLE
 """C order, aligned, writeable."""

@@ -27,6 +27,12 @@ OUTER_RANKS = (2, 4, 6)
 COLUMN_BYTES = (1, 2, 4)
 """Bytes of a column of packed elements that have a kernel with them as a constant; a TPU's word has four."""
 
+REVERSED = (1, 2, 4, 8, 16)
+"""Bytes of elements that are reversed in registers."""
+
+REVERSED_GROUPS = (2, 3, 4)
+"""Elements of short runs, pixels mostly, that are reversed together if they fill no more than a lane."""
+
 
 @dataclass(frozen=True, slots=True)
 class TransposeSchedule:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.element_types import BYTE_FLOATS, HALVES, INTEGERS
 from codegen.emit.expressions import can_convert
 from codegen.errors import LayoutError
 from codegen.ir import Element
@@ -16,18 +17,7 @@ from tilejit.float_status import SUPPORTED
 from tilejit.layout.dtypes import from_numpy
 
 WIDTHS = (16, 8, 4, 2, 1)
-_EXACT = (
-    "f16",
-    "bf16",
-    "f8e5m2",
-    "f8e4m3",
-    "f8e3m4",
-    "f8e4m3fn",
-    "f8e4m3fnuz",
-    "f8e4m3b11fnuz",
-    "f8e5m2fnuz",
-)
-_INTEGERS = ("pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64")
+_WHOLE = ("pred", *INTEGERS)
 _TRUNCATES = platform.machine().lower() in ("x86_64", "amd64")
 """Whether a float that fits no integer becomes what kernels make of it: elsewhere NumPy's loops differ."""
 
@@ -117,7 +107,7 @@ def _converted(source: np.dtype[Any], target: np.dtype[Any]) -> Move | None:
     sets_flags = _sets_flags(*names)
     if sets_flags and not SUPPORTED:
         return None
-    if names[0] not in _INTEGERS and names[1] in _INTEGERS and not _TRUNCATES:
+    if names[0] not in _WHOLE and names[1] in _WHOLE and not _TRUNCATES:
         return None
     elements = [Element(n, 8 * d.itemsize) for n, d in zip(names, (source, target), strict=True)]
     return Move(
@@ -127,9 +117,9 @@ def _converted(source: np.dtype[Any], target: np.dtype[Any]) -> Move | None:
 
 def _sets_flags(source: str, target: str) -> bool:
     """Whether NumPy may warn after this conversion."""
-    if source in _INTEGERS:
+    if source in _WHOLE:
         return target == "f16"
-    return not (source in _EXACT and target == "f32") and (source, target) != ("bf16", "f16")
+    return not (source in (*HALVES, *BYTE_FLOATS) and target == "f32") and (source, target) != ("bf16", "f16")
 
 
 def _xla_name(dtype: np.dtype[Any]) -> str:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
+from codegen.element_types import BYTE_FLOATS, FLOATS, INTEGERS
 from codegen.ir import Element
-
-_INTEGERS = ("s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64")
-_FLOATS = ("f16", "bf16", "f32", "f64")
-_BYTE_FLOATS = ("f8e5m2", "f8e4m3", "f8e3m4", "f8e4m3fn", "f8e4m3fnuz", "f8e4m3b11fnuz", "f8e5m2fnuz")
-
 
 _UNSETTLED = (("f32", "u32"), ("f64", "u32"), ("bf16", "u32"), ("bf16", "pred"))
 """Left to NumPy: what a float that fits no u32 becomes hangs there on its place in the array, in vectors or
@@ -15,11 +11,11 @@ behind them; and of bf16 as a truth the flag of NaNs that signal is lost."""
 
 
 def _conversions() -> dict[tuple[str, str], str]:
-    others = ("pred", *_INTEGERS)
-    pairs = [(a, b) for a in (*others, *_FLOATS) for b in (*others, *_FLOATS) if (a, b) not in _UNSETTLED]
-    pairs += [pair for a in _BYTE_FLOATS for b in _FLOATS for pair in ((a, b), (b, a))]
+    others = ("pred", *INTEGERS)
+    pairs = [(a, b) for a in (*others, *FLOATS) for b in (*others, *FLOATS) if (a, b) not in _UNSETTLED]
+    pairs += [pair for a in BYTE_FLOATS for b in FLOATS for pair in ((a, b), (b, a))]
     table = {(a, b): f"convert_{a}_to_{b}({{}})" for a, b in pairs if a != b}
-    table |= {(a, b): "{}" for a in _INTEGERS for b in _INTEGERS if a != b}
+    table |= {(a, b): "{}" for a in INTEGERS for b in INTEGERS if a != b}
     table |= {(f"swap u{n}", f"u{n}"): f"swap_{n}({{}})" for n in (16, 32, 64)}
     return table
 
@@ -55,5 +51,5 @@ def store_call(element: Element, address: str, value: str, *, at: str = "") -> s
 def _stored_name(element: Element) -> str:
     if element.name in ("f32", "f64"):
         return element.name
-    signed = element.name in _INTEGERS and element.name.startswith("s")
+    signed = element.name in INTEGERS and element.name.startswith("s")
     return f"{'s' if signed else 'u'}{element.bits}"

@@ -32,6 +32,13 @@ from codegen.tiles import LANE_BYTES
 
 _TRANSPOSE = re.compile(r"(stream_)?(transpose|staged_rows|staged_dense)_by_(line|lane|part|band)s_(\w+)")
 
+_OTHERS = {
+    "call_kernel": calls.call_kernel,
+    "elements_to_line": alignment.elements_to_line,
+    "answered": direct.answered,
+}
+"""Routines that move no elements themselves."""
+
 
 def routines(source: str) -> dict[str, Any]:
     """The routines that a generated kernel's source calls, by their names."""
@@ -44,12 +51,8 @@ def routines(source: str) -> dict[str, Any]:
             names[word] = scalar
         elif (conversion := conversion_routine(word)) is not None:
             names[word] = conversion
-        elif word == "call_kernel":
-            names[word] = calls.call_kernel
-        elif word == "elements_to_line":
-            names[word] = alignment.elements_to_line
-        elif word == "answered":
-            names[word] = direct.answered
+        elif word in _OTHERS:
+            names[word] = _OTHERS[word]
         elif word in _listed():
             names[word] = _listed()[word]
         elif (routine := vector_names.routine(word)) is not None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from codegen.simd.decorator import for_kernels
+from codegen.tiles import LINE_BYTES
 
-LAST = 63
-"""Bytes of a line but one."""
 NEVER = 1 << 62
 """More elements than any array has."""
 
@@ -13,5 +12,5 @@ NEVER = 1 << 62
 @for_kernels
 def elements_to_line(address, size):
     """Elements of `size` bytes from an address to the next line: 0 on one, NEVER where none begins a line."""
-    ahead = -address & LAST
+    ahead = -address & (LINE_BYTES - 1)
     return ahead // size if ahead % size == 0 else NEVER

@@ -11,7 +11,7 @@ from typing import Any
 from llvmlite import ir
 
 from codegen.schedule import COLUMN_BYTES
-from codegen.simd.bit_runs import LINE_BYTES, splat, spread
+from codegen.simd.bit_runs import splat, spread
 from codegen.simd.bits import PACKERS, UNPACKERS, WIDTHS
 from codegen.simd.blocks import unzip_rows, zip_rows
 from codegen.simd.decorator import for_kernels
@@ -29,6 +29,7 @@ from codegen.simd.memory import (
 from codegen.simd.networks import exchange_lanes
 from codegen.simd.row_buffers import CHUNK_BYTES, LEAST_BYTES, ROW_PITCH, drain_row, row_buffer
 from codegen.simd.shuffles import shuffle, unpack
+from codegen.tiles import LINE_BYTES
 
 BLOCK, SMALL = 64, 16
 """Columns of a whole block, and of one for the rest."""

@@ -20,8 +20,8 @@ from codegen.simd.memory import (
     vector,
 )
 from codegen.simd.shuffles import shuffle
+from codegen.tiles import LINE_BYTES
 
-LINE_BYTES = 64
 WORD_BYTES = 8
 HALF_BYTES = 4
 """The shortest run that is packed in registers: a TPU's word, where it is the source that lies in columns."""

@@ -1,7 +1,8 @@
 """Any element type as any other, as NumPy and ml_dtypes convert; lanes of a vector and single numbers alike.
 
 Numbers come and go as LLVM has them: integers, float and double; shorter floats as integers of their bits.
-The processor's flags afterwards are those of NumPy's loops, but for underflow where `halved` rounds.
+The processor's flags afterwards are those of NumPy's loops, but for underflow where `to_half` rounds, and for
+bf16 to f16, which never warns.
 """
 
 from __future__ import annotations
@@ -10,16 +11,24 @@ from typing import Any
 
 from llvmlite import ir
 
-from codegen.simd.memory import F32, F64, I16, I32, I64
-from codegen.simd.minifloats import MINIFLOATS, halved, least_of, narrowed, widened
-from codegen.simd.vector_casts import to_odd
+from codegen.element_types import HALVES, INTEGERS
+from codegen.simd.memory import F32, F64, I8, I16, I32, I64
+from codegen.simd.minifloats import (
+    MINIFLOATS,
+    at_least_one,
+    from_half,
+    least_of,
+    narrowed,
+    to_half,
+    to_odd,
+    widened,
+)
 from codegen.simd.vectors import lanes_like, number
 
-INTEGERS = ("s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64")
 NUMPYS = (*INTEGERS, "pred", "f16", "f32", "f64")
 """What NumPy converts itself, not ml_dtypes."""
 
-_SINGLE_INFINITY, _DOUBLE_INFINITY = 0x7F800000, 0x7FF << 52
+_DOUBLE_INFINITY = 0x7FF << 52
 
 
 def bits_of(name: str) -> int:
@@ -49,12 +58,10 @@ def _as_number(builder: Any, value: Any, source: str, target: str) -> tuple[Any,
     """What is neither an integer nor float nor double, as one of them, and which it is then."""
     if source == "pred":
         if target not in NUMPYS:
-            return value, "u8"
+            return value, "u8"  # ml_dtypes reads the byte, whatever it is
         return _truth(builder, builder.icmp_unsigned("!=", value, number(value.type, 0))), "u8"
-    if source == "bf16":
-        wide = builder.zext(value, lanes_like(value, I32))
-        shifted = builder.shl(wide, number(wide.type, 16))
-        return builder.bitcast(shifted, lanes_like(value, F32)), "f32"
+    if source in HALVES:
+        return from_half(builder, value, source), "f32"
     if source in MINIFLOATS:
         return widened(builder, builder.zext(value, lanes_like(value, I32)), MINIFLOATS[source]), "f32"
     return value, source
@@ -73,11 +80,9 @@ def _from_number(builder: Any, value: Any, source: str, target: str) -> Any:
         whole = _to_integer if source in ("f32", "f64") else _resized
         return whole(builder, value, source, target)
     single = value if source == "f32" else _to_float(builder, value, source, "f32")
-    if target == "bf16":
-        return _to_bf16(builder, single)
-    short = lanes_like(value, ir.IntType(bits_of(target)))
-    code = halved(builder, single) if target == "f16" else narrowed(builder, single, MINIFLOATS[target])
-    return builder.trunc(code, short)
+    if target in HALVES:
+        return to_half(builder, single, target)
+    return builder.trunc(narrowed(builder, single, MINIFLOATS[target]), lanes_like(value, I8))
 
 
 def _truth(builder: Any, condition: Any) -> Any:
@@ -128,38 +133,18 @@ def _frozen(builder: Any, value: Any) -> Any:
     return frozen
 
 
-def _to_bf16(builder: Any, single: Any) -> Any:
-    """To nearest even; a NaN keeps its sign and becomes the quiet one, and one that signals sets the flag."""
-    bits = builder.bitcast(single, lanes_like(single, I32))
-
-    def const(value: int) -> Any:
-        return number(bits.type, value)
-
-    high = builder.lshr(bits, const(16))
-    odd = builder.and_(high, const(1))
-    rounded = builder.lshr(builder.add(builder.add(bits, const(0x7FFF)), odd), const(16))
-    quiet = builder.or_(builder.and_(high, const(0x8000)), const(0x7FC0))
-    is_nan = builder.fcmp_unordered("uno", single, single)
-    return builder.trunc(builder.select(is_nan, quiet, rounded), lanes_like(bits, I16))
-
-
 def _brain_to_half(builder: Any, value: Any) -> Any:
     """As ml_dtypes: every NaN becomes the quiet one of its sign."""
-    wide = builder.shl(builder.zext(value, lanes_like(value, I32)), number(lanes_like(value, I32), 16))
-    magnitude = builder.and_(wide, number(wide.type, 0x7FFFFFFF))
-    is_nan = builder.icmp_unsigned(">", magnitude, number(wide.type, _SINGLE_INFINITY))
-    sign = builder.and_(wide, number(wide.type, 0x80000000))
-    quiet = builder.or_(sign, number(wide.type, 0x7FC00000))
-    single = builder.bitcast(builder.select(is_nan, quiet, wide), lanes_like(value, F32))
-    return builder.trunc(halved(builder, single), lanes_like(value, I16))
+    code = narrowed(builder, from_half(builder, value, "bf16"), MINIFLOATS["f16"])
+    return builder.trunc(code, lanes_like(value, I16))
 
 
 def _half_to_double(builder: Any, value: Any) -> Any:
     """A NaN keeps all its bits, one that signals too: an infinity with its payload joined again."""
     code = builder.zext(value, lanes_like(value, I32))
 
-    def const(number_of: int) -> Any:
-        return number(code.type, number_of)
+    def const(constant: int) -> Any:
+        return number(code.type, constant)
 
     magnitude, sign = builder.and_(code, const(0x7FFF)), builder.and_(code, const(0x8000))
     capped = builder.or_(least_of(builder, magnitude, const(0x7C00)), sign)
@@ -176,13 +161,11 @@ def _double_to_half(builder: Any, value: Any) -> Any:
     bits = builder.bitcast(value, lanes_like(value, I64))
     infinity = number(bits.type, _DOUBLE_INFINITY)
     magnitude = builder.and_(bits, number(bits.type, (1 << 63) - 1))
-    number_of = builder.bitcast(least_of(builder, magnitude, infinity), value.type)
+    capped = builder.bitcast(least_of(builder, magnitude, infinity), value.type)
     short = lanes_like(value, I16)
-    out = builder.trunc(halved(builder, to_odd(builder, number_of)), short)
+    out = to_half(builder, to_odd(builder, capped), "f16")
     payload = builder.and_(builder.lshr(magnitude, number(bits.type, 42)), number(bits.type, 0x3FF))
-    payload = builder.trunc(payload, short)
-    none = builder.icmp_unsigned("==", payload, number(short, 0))
-    payload = builder.select(none, number(short, 1), payload)
+    payload = at_least_one(builder, builder.trunc(payload, short))
     is_nan = builder.icmp_unsigned(">", magnitude, infinity)
     out = builder.select(is_nan, builder.or_(payload, number(short, 0x7C00)), out)
     sign = builder.trunc(builder.lshr(bits, number(bits.type, 48)), short)

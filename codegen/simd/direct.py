@@ -1,7 +1,8 @@
 """Calls from Python that machine code answers: it checks the objects it is given, and calls kernels.
 
-What is read of objects, and where, stands in `direct_words`. Nothing is written but by the kernels: where the
-arguments are not those of an entry, the object's way in Python is called with what came.
+What is read of objects, and where, stands in `direct_words`. Nothing of them is written but by kernels and by
+functions of Python and NumPy. Where the arguments are not those of an entry, the object's way in Python is
+called with what came.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from codegen import direct_words as words
 from codegen.simd.calls import call_kernel
 from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import I32, I64, pointer, statement
+from codegen.tiles import LINE_BYTES
 
 
 def _function(arguments: int) -> Any:
@@ -168,7 +170,7 @@ def _fresh(entry, head):
     memory = _ask_8(new, kind, bytes_dtype, 1, wanted + size, 0, 0, 0, 0)
     if memory == 0:
         return 0
-    data = (_field(memory, words.HEAD) + words.LINE_BYTES - 1) & -words.LINE_BYTES
+    data = (_field(memory, words.HEAD) + LINE_BYTES - 1) & -LINE_BYTES
     rank, shape = _word(wanted, words.FRESH_RANK), wanted + words.WORD * words.FRESH_SHAPE
     _tell_1(_word(head, words.INCREF), dtype)
     out = _ask_8(new, kind, dtype, rank, shape, 0, data, words.FRESH_FLAGS, 0)
@@ -277,7 +279,7 @@ def _head_of(held):
 def answered(self, args, count, names):
     """What CPython asks of a method: self, the arguments, how many stand in their places, names of others.
 
-    An object whose slot is empty was never made whole; Python says that no error was named.
+    An object whose slot is empty was never made whole: CPython raises a SystemError, as no error was set.
     """
     held = _field(self, words.HEAD)
     if held == 0:

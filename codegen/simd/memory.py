@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import intrinsic
 
 I8, I16, I32, I64 = (ir.IntType(n) for n in (8, 16, 32, 64))
-F16, F32, F64 = ir.HalfType(), ir.FloatType(), ir.DoubleType()
+F32, F64 = ir.FloatType(), ir.DoubleType()
 
 
 def pointer(builder: Any, address: Any, kind: Any) -> Any:
@@ -280,49 +280,3 @@ def _swap(bits: int) -> Any:
 
 
 swap_16, swap_32, swap_64 = _swap(16), _swap(32), _swap(64)
-
-
-def _reinterpret(name: str, source: Any, target: Any, result: Any, widen: bool) -> Any:
-    """Bits of an integer as a float, or of a float as an integer."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if widen:
-            value = builder.bitcast(args[0], target)
-            return value if target.width == 64 else builder.zext(value, I64)
-        value = args[0] if source.width == 64 else builder.trunc(args[0], source)
-        return builder.bitcast(value, target)
-
-    argument = types.int64 if not widen else {32: types.float32, 64: types.float64}[target.width]
-    namespace = {"signature": result(argument), "generate": generate}
-    exec(f"def {name}(typing, value):\n    return signature, generate\n", namespace)
-    return intrinsic(namespace[name])
-
-
-f32_of_bits = _reinterpret("f32_of_bits", I32, F32, types.float32, False)
-bits_of_f32 = _reinterpret("bits_of_f32", F32, I32, types.int64, True)
-
-
-def widened_half(builder: Any, half: Any) -> Any:
-    """binary16 in 32 bits, or a vector of them, to binary32 in integer arithmetic.
-
-    The instruction of AVX2 quiets signalling NaNs, which NumPy keeps, and SSE2 has none.
-    """
-
-    bits = half.type
-    single = ir.VectorType(F32, bits.count) if isinstance(bits, ir.VectorType) else F32
-
-    def const(number: int) -> Any:
-        return ir.Constant(bits, [number] * bits.count if isinstance(bits, ir.VectorType) else number)
-
-    rebias = const((127 - 15) << 23)
-    shifted = builder.shl(builder.and_(half, const(0x7FFF)), const(13))
-    exponent = builder.and_(shifted, const(0x1F << 23))
-    normal = builder.add(shifted, rebias)
-    least = const((127 - 14) << 23)
-    above = builder.bitcast(builder.add(normal, const(1 << 23)), single)
-    subnormal = builder.bitcast(builder.fsub(above, builder.bitcast(least, single)), bits)
-    special = builder.add(normal, rebias)
-    wide = builder.select(builder.icmp_unsigned("==", exponent, const(0x1F << 23)), special, normal)
-    wide = builder.select(builder.icmp_unsigned("==", exponent, const(0)), subnormal, wide)
-    sign = builder.shl(builder.and_(half, const(0x8000)), const(16))
-    return builder.bitcast(builder.or_(wide, sign), single)

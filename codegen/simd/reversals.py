@@ -1,6 +1,6 @@
 """Runs whose source is walked backwards: whole vectors turned round in registers.
 
-reverse_run_u16(dst, src, count)        dst[k] = src[-k]; src is the place of the first element read
+reverse_run_u16(dst, src, count)       dst[k] = src[-k]; src is the place of the first element read
 reverse_groups_3_u8(dst, src, count)   the same for each of `count` groups of three, side by side
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from codegen.schedule import REVERSED, REVERSED_GROUPS
 from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import (
     load,
@@ -25,9 +26,7 @@ from codegen.simd.memory import (
 from codegen.simd.shuffles import shuffle
 from codegen.tiles import LANE_BYTES, LINE_BYTES
 
-MOVES = {1: move_1, 2: move_2, 4: move_4, 8: move_8, 16: move_16}
-GROUPS = (2, 3, 4)
-"""Elements of a group that has a routine, if together they fill no more than a lane: pixels, mostly."""
+MOVES = dict(zip(REVERSED, (move_1, move_2, move_4, move_8, move_16), strict=True))
 
 
 def _turned(width: int, size: int, group: int, *, stream: bool = False) -> Any:
@@ -127,5 +126,8 @@ def reverse_groups(group: int, width: int) -> Any:
 REVERSALS = {f"reverse_run_u{8 * w}": reverse_run(w) for w in MOVES}
 REVERSALS |= {f"stream_reverse_run_u{8 * w}": stream_reverse_run(w) for w in MOVES}
 REVERSALS |= {
-    f"reverse_groups_{g}_u{8 * w}": reverse_groups(g, w) for g in GROUPS for w in MOVES if g * w <= LANE_BYTES
+    f"reverse_groups_{g}_u{8 * w}": reverse_groups(g, w)
+    for g in REVERSED_GROUPS
+    for w in MOVES
+    if g * w <= LANE_BYTES
 }

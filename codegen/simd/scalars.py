@@ -13,9 +13,11 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
+from codegen.element_types import HALVES
 from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import element_pointer
-from codegen.simd.vector_casts import converted, from_half, to_half
+from codegen.simd.minifloats import from_half, to_quiet_half
+from codegen.simd.vector_casts import converted
 from codegen.simd.vectors import element_kind, shape
 
 NUMBERS = {
@@ -26,7 +28,6 @@ NUMBERS = {
 }
 """Numba's type of each dtype that has one; "i1" is its boolean."""
 
-HALVES = ("bf16", "f16")
 _NAME = re.compile(r"(read|write|as|shl|shr)_(i1|[iu](?:8|16|32|64)|f32|f64|bf16|f16)(_at)?")
 
 
@@ -118,7 +119,7 @@ def _read_half(dtype: str) -> Any:
 
 def _write_half(dtype: str) -> Any:
     write = _writer("u16", types.uint16)
-    narrow = _unary(types.uint16, types.float32, lambda builder, value: to_half(builder, value, dtype))
+    narrow = _unary(types.uint16, types.float32, lambda builder, value: to_quiet_half(builder, value, dtype))
 
     @for_kernels
     def write_half(base, offset, value):
@@ -148,7 +149,7 @@ def _cast(dtype: str) -> Any:
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             out = converted(builder, args[0], source, target)
-            return from_half(builder, to_half(builder, out, dtype), dtype) if dtype in HALVES else out
+            return from_half(builder, to_quiet_half(builder, out, dtype), dtype) if dtype in HALVES else out
 
         return number(value), generate
 

@@ -102,17 +102,17 @@ def _load_rows(builder: Any, places: list[Any], what: Moved, block: Block) -> li
         return [_load_row(builder, place, what, block) for place in places]
     size = block_columns(what.width, block) * what.width
     room = cgutils.alloca_once(builder, vector(8, len(places) * size))  # type: ignore[no-untyped-call]
+
+    def parked(start: Any, k: int) -> Any:
+        return pointer(builder, builder.add(start, ir.Constant(I64, k * size)), vector(8, size))
+
     start = hidden(builder, builder.ptrtoint(room, I64))
     for k, place in enumerate(places):
-        row = _load_row(builder, place, what, block)
-        builder.store(
-            row, pointer(builder, builder.add(start, ir.Constant(I64, k * size)), row.type)
-        ).align = 1
-    start, rows = hidden(builder, start), []
-    for k in range(len(places)):
-        row = builder.load(pointer(builder, builder.add(start, ir.Constant(I64, k * size)), vector(8, size)))
+        builder.store(_load_row(builder, place, what, block), parked(start, k)).align = 1
+    start = hidden(builder, start)
+    rows = [builder.load(parked(start, k)) for k in range(len(places))]
+    for row in rows:
         row.align = 1
-        rows.append(row)
     return rows
 
 

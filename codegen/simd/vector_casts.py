@@ -7,7 +7,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core.errors import TypingError
 
-from codegen.simd.memory import F32, I16, I32, widened_half
+from codegen.simd.minifloats import from_half, to_odd, to_quiet_half
 from codegen.simd.vectors import (
     FLOATS,
     MASK,
@@ -21,7 +21,6 @@ from codegen.simd.vectors import (
     lane,
     lanes_like,
     like,
-    llvm_function,
     llvm_kind,
     number,
     repeated,
@@ -29,8 +28,6 @@ from codegen.simd.vectors import (
     same_shape,
     shape,
 )
-
-I1 = ir.IntType(1)
 
 
 def splat(name: str, dtype: str, lanes: int) -> Any:
@@ -128,7 +125,11 @@ def _from_float(builder: Any, value: Any, source: str, target: str, kind: Any) -
 
 
 def _to_signed(builder: Any, value: Any, source: str, bits: int) -> Any:
-    """Towards zero; what does not fit becomes the least integer, which LLVM alone would leave open."""
+    """Towards zero; what does not fit becomes the least integer, which LLVM alone would leave open.
+
+    Apart from copies, which take what the instruction gives for the sake of its flag: nobody reads flags
+    around loops, and a comparison gives the same on every CPU.
+    """
     limit = 2.0 ** (bits - 1)
     below = -limit - 1 if source == "f64" and bits < 64 else -limit
     kind, least = value.type, lanes_like(value, ir.IntType(bits))
@@ -146,84 +147,11 @@ def _to_u64(builder: Any, value: Any, source: str) -> Any:
     return builder.select(high, builder.xor(whole, top), whole)
 
 
-def from_half(builder: Any, value: Any, half: str) -> Any:
-    """Bits of bf16 or f16 as f32; exact."""
-    bits = builder.zext(value, lanes_like(value, I32))
-    if half == "f16":
-        return widened_half(builder, bits)
-    return builder.bitcast(builder.shl(bits, number(bits.type, 16)), lanes_like(value, F32))
-
-
-def to_half(builder: Any, value: Any, half: str) -> Any:
-    """f32 as bits of bf16 or f16, to nearest, to even between two."""
-    bits = builder.bitcast(value, lanes_like(value, I32))
-    out = (_bf16_bits if half == "bf16" else _f16_bits)(builder, bits)
-    return builder.trunc(out, lanes_like(value, I16))
-
-
-def _bf16_bits(builder: Any, bits: Any) -> Any:
-    """A NaN keeps its sign and becomes the quiet one, as in ml_dtypes."""
-
-    def const(value: int) -> Any:
-        return number(bits.type, value)
-
-    high = builder.lshr(bits, const(16))
-    odd = builder.and_(high, const(1))
-    rounded = builder.lshr(builder.add(builder.add(bits, const(0x7FFF)), odd), const(16))
-    quiet = builder.or_(builder.and_(high, const(0x8000)), const(0x7FC0))
-    magnitude = builder.and_(bits, const(0x7FFFFFFF))
-    return builder.select(builder.icmp_unsigned(">", magnitude, const(0x7F800000)), quiet, rounded)
-
-
-def _f16_bits(builder: Any, bits: Any) -> Any:
-    """In integers: SSE2 has no instruction for it. A NaN keeps its sign and its payload's upper bits.
-
-    What is below the least normal number is rounded by a float addition, at whose sum's last bit f16 ends.
-    """
-
-    def const(value: int) -> Any:
-        return number(bits.type, value)
-
-    single = lanes_like(bits, F32)
-    sign = builder.and_(builder.lshr(bits, const(16)), const(0x8000))
-    magnitude = builder.and_(bits, const(0x7FFFFFFF))
-    odd = builder.and_(builder.lshr(magnitude, const(13)), const(1))
-    rebased = builder.sub(builder.add(builder.add(magnitude, const(0xFFF)), odd), const((127 - 15) << 23))
-    out = builder.lshr(rebased, const(13))
-    magic = const((127 - 15 + 23 - 10 + 1) << 23)
-    sums = builder.fadd(builder.bitcast(magnitude, single), builder.bitcast(magic, single))
-    small = builder.sub(builder.bitcast(sums, bits.type), magic)
-    out = builder.select(builder.icmp_unsigned("<", magnitude, const(113 << 23)), small, out)
-    out = builder.select(builder.icmp_unsigned(">=", magnitude, const((127 + 16) << 23)), const(0x7C00), out)
-    payload = builder.and_(builder.lshr(magnitude, const(13)), const(0x3FF))
-    nan = builder.or_(payload, const(0x7E00))
-    out = builder.select(builder.icmp_unsigned(">", magnitude, const(0x7F800000)), nan, out)
-    return builder.or_(sign, out)
-
-
 def _rounded(half: str) -> Emit:
     def emit(builder: Any, dtype: str, value: Any) -> Any:
-        return from_half(builder, to_half(builder, value, half), half)
+        return from_half(builder, to_quiet_half(builder, value, half), half)
 
     return emit
-
-
-def to_odd(builder: Any, value: Any) -> Any:
-    """f64 as f32: towards zero, with the last bit set where anything was lost.
-
-    A float is too large by one step where it is not the number and larger; its bits less one are the lower.
-    """
-    single = lanes_like(value, F32)
-    bits = lanes_like(value, I32)
-    near = builder.fptrunc(value, single)
-    back = builder.fpext(near, value.type)
-    whole = builder.bitcast(near, bits)
-    lost = builder.fcmp_ordered("!=", back, value)
-    size, least = (llvm_function(builder, "llvm.fabs", x) for x in (back, value))
-    above = builder.and_(lost, builder.fcmp_ordered(">", size, least))
-    whole = builder.select(above, builder.sub(whole, number(bits, 1)), whole)
-    whole = builder.or_(whole, builder.zext(lost, bits))
-    return builder.bitcast(whole, single)
 
 
 def _odd_routine(name: str) -> Any:

@@ -13,8 +13,8 @@ from numba import types
 from numba.core.errors import TypingError
 
 from codegen.simd.memory import I8, I16, I32, I64, pointer
-from codegen.simd.vector_casts import from_half, to_half
-from codegen.simd.vector_steps import spaced
+from codegen.simd.minifloats import from_half, to_quiet_half
+from codegen.simd.vector_steps import load_untagged, spaced
 from codegen.simd.vectors import (
     MASK,
     Vector,
@@ -44,14 +44,14 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) 
     `which`: "_first" forms take a count behind all that, of lanes from the first; the others read as 0.
     "_where" forms of what stores take a mask there.
     """
-    reads, spaced = what in ("load", "gather"), what in ("gather", "scatter")
+    reads, has_step = what in ("load", "gather"), what in ("gather", "scatter")
     element = I16 if half else I8 if dtype == MASK else element_kind(dtype)
     bits = 16 if half else max(bits_of(dtype), 8)
     value = Vector(dtype, lanes)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         address, *rest = args
-        step = rest.pop(0) if spaced else None
+        step = rest.pop(0) if has_step else None
         given = None if reads else to_memory(builder, rest.pop(0), dtype, half)
         mask = rest.pop(0) if which else None
         if which == "_first":
@@ -66,17 +66,17 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) 
         numbers = [types.int64] * len(kinds)
         if reads:
             return value(*numbers), generate
-        written = kinds[1 + spaced]
+        written = kinds[1 + has_step]
         if shape(written) != (dtype, lanes):
             raise TypingError(f"{name} of {written}: cast it first")
-        numbers[1 + spaced] = written
+        numbers[1 + has_step] = written
         if which == "_where":
             if shape(kinds[-1]) != (MASK, lanes):
                 raise TypingError(f"{name} takes a mask of {lanes} lanes, not {kinds[-1]}")
             numbers[-1] = kinds[-1]
         return types.void(*numbers), generate
 
-    return routine_of(name, 1 + spaced + (not reads) + bool(which), rule)
+    return routine_of(name, 1 + has_step + (not reads) + bool(which), rule)
 
 
 def streamed(name: str, dtype: str, lanes: int, half: str) -> Any:
@@ -136,7 +136,7 @@ def from_memory(builder: Any, value: Any, dtype: str, half: str) -> Any:
 def to_memory(builder: Any, value: Any, dtype: str, half: str) -> Any:
     """A vector of the dtype as it lies in memory."""
     if half:
-        return to_half(builder, value, half)
+        return to_quiet_half(builder, value, half)
     return builder.zext(value, lanes_like(value, I8)) if dtype == MASK else value
 
 
@@ -144,7 +144,7 @@ def _read(builder: Any, address: Any, step: Any, kind: Any, mask: Any) -> Any:
     if mask is not None:
         return _read_masked(builder, address, step, kind, mask)
     if step is None:
-        return _load(builder, address, kind)
+        return load_untagged(builder, address, kind)
     return spaced(builder, address, step, kind)
 
 
@@ -156,12 +156,6 @@ def _write(builder: Any, value: Any, address: Any, step: Any, mask: Any) -> None
     else:
         for k in range(lanes_of(value)):
             _store(builder, lane(builder, value, k), _place(builder, address, step, k))
-
-
-def _load(builder: Any, address: Any, kind: Any) -> Any:
-    value = builder.load(pointer(builder, address, kind))
-    value.align = 1
-    return value
 
 
 def _store(builder: Any, value: Any, address: Any) -> None:

@@ -25,11 +25,11 @@ def spaced(builder: Any, address: Any, step: Any, kind: Any) -> Any:
     step 8 of f32x4: two loads, of elements 0-3 and 3-6, and a shuffle that keeps 0, 2, 4, 6
     """
     if not isinstance(kind, ir.VectorType):
-        return _load(builder, address, kind)
+        return load_untagged(builder, address, kind)
     if kind.count < FEWEST_LANES:
         return _one_by_one(builder, address, step, kind)
     size = element_bytes(kind.element)
-    ways = {by * size: _every(by) for by in SHORT_STEPS} | {size: _load, -size: _backwards}
+    ways = {by * size: _every(by) for by in SHORT_STEPS} | {size: load_untagged, -size: _backwards}
     return _chosen(builder, address, step, kind, ways)
 
 
@@ -63,9 +63,9 @@ def _every(by: int) -> _Way:
     def read(builder: Any, address: Any, kind: Any) -> Any:
         lanes, size = kind.count, element_bytes(kind.element)
         starts = [k * lanes for k in range(1, by - 1)] + [(lanes - 1) * by + 1 - lanes]
-        value, places = _load(builder, address, kind), list(range(0, lanes, by))
+        value, places = load_untagged(builder, address, kind), list(range(0, lanes, by))
         for start in starts:
-            part = _load(builder, builder.add(address, number(I64, start * size)), kind)
+            part = load_untagged(builder, builder.add(address, number(I64, start * size)), kind)
             held, reached = len(places), (start + lanes - 1) // by + 1
             places += [lanes + k * by - start for k in range(held, reached)]
             value = shuffle(builder, value, part, places + [0] * (lanes - reached))
@@ -78,16 +78,17 @@ def _every(by: int) -> _Way:
 def _backwards(builder: Any, address: Any, kind: Any) -> Any:
     """One load of all lanes, turned round."""
     first = (kind.count - 1) * element_bytes(kind.element)
-    value = _load(builder, builder.sub(address, number(I64, first)), kind)
+    value = load_untagged(builder, builder.sub(address, number(I64, first)), kind)
     return shuffle(builder, value, value, list(range(kind.count))[::-1])
 
 
 def _one_by_one(builder: Any, address: Any, step: Any, kind: Any) -> Any:
     places = [builder.add(address, builder.mul(step, number(I64, k))) for k in range(kind.count)]
-    return joined(builder, [_load(builder, place, kind.element) for place in places])
+    return joined(builder, [load_untagged(builder, place, kind.element) for place in places])
 
 
-def _load(builder: Any, address: Any, kind: Any) -> Any:
+def load_untagged(builder: Any, address: Any, kind: Any) -> Any:
+    """Load at any alignment, and say nothing of what aliases it: loops read what they write."""
     value = builder.load(pointer(builder, address, kind))
     value.align = 1
     return value

@@ -40,16 +40,18 @@ def transposed(name: str, dtype: str, lanes: int) -> Any:
 def _turned(builder: Any, rows: list[Any], dtype: str, lanes: int) -> list[Any]:
     if dtype == MASK:
         bytes_ = [builder.zext(row, lanes_like(row, I8)) for row in rows]
-        return [builder.icmp_unsigned("!=", row, number(row.type, 0)) for row in _halved(builder, bytes_)]
+        return [
+            builder.icmp_unsigned("!=", row, number(row.type, 0)) for row in _by_exchanges(builder, bytes_)
+        ]
     kind, line = rows[0].type, ir.VectorType(I8, LINE_BYTES)
     width = bits_of(dtype) // 8
     if width * lanes != LINE_BYTES:
-        return _halved(builder, rows)
+        return _by_exchanges(builder, rows)
     done = transposed_lines(builder, [builder.bitcast(row, line) for row in rows], width)
     return [builder.bitcast(row, kind) for row in done]
 
 
-def _halved(builder: Any, rows: list[Any]) -> list[Any]:
+def _by_exchanges(builder: Any, rows: list[Any]) -> list[Any]:
     """Eklundh's way: rows half a block apart exchange half of their lanes, then a quarter apart, and on."""
     lanes, far = len(rows), len(rows) // 2
     rows = list(rows)
