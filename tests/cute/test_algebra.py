@@ -241,6 +241,19 @@ def test_swizzles() -> None:
     assert around(5, 6) == parse("(64,8):(1,100)")(composed(5, 6))
 
 
+@pytest.mark.parametrize(
+    "text", ["((3),3):((1),3)", "(3,(3)):(3,(1))", "((2,2),()):((1,2),())", "((),4):((),1)"]
+)
+def test_compositions_nest_as_their_right_side(text: str) -> None:
+    """Also where there are as many numbers as modes."""
+    b = parse(text)
+    assert composition(Layout(16, 2), b) == Layout(b.shape, doubled(b.stride))
+
+
+def doubled(value: Any) -> Any:
+    return tuple(map(doubled, value)) if isinstance(value, tuple) else 2 * value
+
+
 def test_a_composed_layout_takes_any_layout() -> None:
     """Where the inner layout and B are no layout together, the result is composed of three."""
     swizzled, b = parse("Sw<2,1,3> o 5 o (6,2):(1,7)"), parse("(3,2):(2,3)")

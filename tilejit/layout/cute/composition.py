@@ -75,10 +75,11 @@ def compose_layouts(a: Layout, b: Layout) -> Layout:
     room = [size - 1 for size in sizes]
     shapes: list[IntTuple] = []
     strides: list[IntTuple] = []
-    for n, e in zip(flatten(b.shape), flatten(b.stride), strict=True):
+    flat = flatten(b.shape)
+    for n, e in zip(flat, flatten(b.stride), strict=True):
         if n <= 1 or e == 0:
             if n == 0:
-                return trusted(b.shape, unflatten(iter([0] * len(flatten(b.shape))), b.shape))
+                return trusted(b.shape, unflatten(iter([0] * len(flat)), b.shape))
             shapes.append(n)
             strides.append(0)
             continue
@@ -117,6 +118,6 @@ def compose_layouts(a: Layout, b: Layout) -> Layout:
             strides.append(tuple(part_steps))
     if type(b.shape) is not tuple:
         return trusted(shapes[0], strides[0])
-    if len(b.shape) == len(shapes):
+    if b.shape == flat:
         return trusted(tuple(shapes), tuple(strides))
     return trusted(unflatten(iter(shapes), b.shape), unflatten(iter(strides), b.shape))

@@ -66,7 +66,9 @@ def distinct_offsets(layout: Layout) -> NDArray[np.int64]:
 def distinct(table: NDArray[np.int64]) -> NDArray[np.int64]:
     """The numbers of a table in ascending order, each once; np.unique hashes them, which takes longer."""
     ordered = np.sort(table)
-    return ordered[np.concatenate((ordered[:1] == ordered[:1], ordered[1:] != ordered[:-1]))]
+    first = np.ones(ordered.size, bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return np.asarray(ordered[first], np.int64)
 
 
 def _core(modes: list[Mode]) -> list[Mode]:
