@@ -199,7 +199,7 @@ def integers(ids: Any) -> Array:
         given = given.astype(np.int64)  # an empty list
     if given.dtype.kind in "fO" and not isinstance(ids, np.ndarray):
         whole = np.array(ids, object)  # NumPy makes floats of signed and unsigned ones side by side
-        if all(isinstance(n, Integral) for n in whole.flat):
+        if all(isinstance(n, Integral) for n in whole.reshape(-1)):
             return whole
     if given.dtype.kind not in "iu":
         raise TypeError(f"ids holds whole numbers, not {given.dtype}")

@@ -68,7 +68,9 @@ def _plain_numbers(array: Array, element: PrimitiveType) -> Array:
         from_numpy(array.dtype)
         return array.astype(np.float64)
     if kind == "O":
-        wrong = {type(part).__name__ for part in array.flat if not isinstance(part, Number | np.generic)}
+        wrong = {
+            type(part).__name__ for part in array.reshape(-1) if not isinstance(part, Number | np.generic)
+        }
         if wrong:
             raise TypeError(f"{min(wrong)} is no number")
         return array.astype(np.float64) if element.kind == "float" else array

@@ -27,7 +27,7 @@ def nested(pick: Pick, numbers: list[int]) -> Any:
     cut = pick(0, len(numbers)) if chance(pick, 3) else 0
     if cut > 1:
         return (nested(pick, numbers[:cut]), *numbers[cut:])
-    return tuple(numbers)
+    return tuple((number,) if chance(pick, 8) else number for number in numbers)
 
 
 def shaped(numbers: list[int], profile: Any) -> Any:

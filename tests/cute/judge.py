@@ -124,22 +124,22 @@ def _fits(a: cute.Layout, factors: list[int]) -> bool:
 
 
 def logical_divide(pick: Pick) -> str:
-    """(A o B, A o B*), where B* is B's complement in A's size; a refusal is one of its two parts'."""
+    """(A o B, A o B*), where B* is B's complement in A's size; refused where one of the two is none."""
     a = draw.layout(pick, 24)
     b = draw.tiler(pick, a, 8)
-    try:
-        rest = cute.complement(b, a.size)
-        whole = cute.composition(a, cute.make_layout(b, rest))
-    except LayoutError:
-        whole = None
+    rest = _complement_of(b, a.size)
+    whole = None if rest is None else cute.make_layout(b, rest)
+    exists = whole is not None and brute.composition_exists(brute.modes_of(a), brute.modes_of(whole))
     try:
         found = cute.logical_divide(a, b)
     except LayoutError:
-        assert whole is None, f"refused: {a} / {b}"
+        assert not exists, f"refused: {a} / {b}"
         return "none"
-    assert found == whole
-    places = brute.table(brute.modes_of(cute.make_layout(b, rest)))
+    assert exists, f"{a} / {b} -> {found}, which is wrong"
+    assert whole is not None
+    places = brute.table(brute.modes_of(whole))
     assert set(range(a.size)) <= set(places)
+    assert cute.compatible(whole.shape, found.shape), f"{a} / {b} -> {found}: another structure"
     values = brute.table(brute.modes_of(found))
     assert values == [brute.at(brute.modes_of(a), p) for p in places], f"{a} / {b} -> {found}"
     return "found"
@@ -149,18 +149,39 @@ def logical_product(pick: Pick) -> str:
     """(A, A* o B): copies of A at distinct places, in the order of B."""
     a = draw.layout(pick, 8)
     b = draw.layout(pick, 8)
-    modes_a = brute.modes_of(a)
+    modes_a, modes_b = brute.modes_of(a), brute.modes_of(b)
+    rest = _complement_of(a, a.size * b.cosize)
+    exists = rest is not None and brute.composition_exists(brute.modes_of(rest), modes_b)
     try:
-        rest = cute.complement(a, a.size * b.cosize)
         found = cute.logical_product(a, b)
     except LayoutError:
+        assert not exists, f"refused: {a} x {b}"
         return "none"
+    assert exists, f"{a} x {b} -> {found}, which is wrong"
+    assert rest is not None
     assert found[0] == a
     assert cute.compatible(b.shape, found[1].shape)
-    copies = [brute.at(brute.modes_of(rest), place) for place in brute.table(brute.modes_of(b))]
+    copies = [brute.at(brute.modes_of(rest), place) for place in brute.table(modes_b)]
     expected = [copy + offset for copy in copies for offset in brute.table(modes_a)]
     assert brute.table(brute.modes_of(found)) == expected, f"{a} x {b} -> {found}"
     return "found"
+
+
+def _complement_of(a: cute.Layout, bound: int) -> cute.Layout | None:
+    """A complement that holds, or None where trying everything finds none; up to bounds of 18."""
+    modes = [(n, d) for n, d in brute.modes_of(a) if d]
+    try:
+        found = cute.complement(a, bound)
+    except LayoutError:
+        negative = any(n > 1 and d < 0 for n, d in modes)
+        assert negative or bound > 18 or not brute.complement_exists(modes, bound), (
+            f"refused: complement({a}, {bound})"
+        )
+        return None
+    sums = [r + t for r in brute.table(brute.modes_of(found)) for t in set(brute.table(modes) or [0])]
+    assert len(set(sums)) == len(sums), f"complement({a}, {bound}) -> {found} meets offsets twice"
+    assert set(range(bound)) <= set(sums), f"complement({a}, {bound}) -> {found} leaves gaps"
+    return found
 
 
 OPERATIONS = {

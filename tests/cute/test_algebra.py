@@ -241,6 +241,29 @@ def test_swizzles() -> None:
     assert around(5, 6) == parse("(64,8):(1,100)")(composed(5, 6))
 
 
+@pytest.mark.parametrize(
+    "text", ["((3),3):((1),3)", "(3,(3)):(3,(1))", "((2,2),()):((1,2),())", "((),4):((),1)"]
+)
+def test_compositions_nest_as_their_right_side(text: str) -> None:
+    """Also where there are as many numbers as modes."""
+    b = parse(text)
+    assert composition(Layout(16, 2), b) == Layout(b.shape, doubled(b.stride))
+
+
+def doubled(value: Any) -> Any:
+    return tuple(map(doubled, value)) if isinstance(value, tuple) else 2 * value
+
+
+def test_a_composed_layout_takes_any_layout() -> None:
+    """Where the inner layout and B are no layout together, the result is composed of three."""
+    swizzled, b = parse("Sw<2,1,3> o 5 o (6,2):(1,7)"), parse("(3,2):(2,3)")
+    found = composition(swizzled, b)
+    assert str(found) == "[Sw<2,1,3> o 5 o (6,2):(1,7)] o 0 o (3,2):(2,3)"
+    assert [found(k) for k in range(6)] == [swizzled(b(k)) for k in range(6)]
+    with pytest.raises(NoLayoutError, match="before A's first element"):
+        composition(swizzled, parse("3:-1"))
+
+
 def test_recogniser() -> None:
     assert recognise(np.array([0, 1, 10, 11])) == Layout((2, 2), (1, 10))
     assert recognise(np.array([0, 1, 10, 12])) == Witness(3, 12, 11)
@@ -273,6 +296,40 @@ def test_large_layouts_are_answered_without_tables() -> None:
     wide = Layout((1 << 40, 1 << 20, 8), (1, 1 << 41, 1 << 62))
     with pytest.raises(NoLayoutError, match="index"):
         composition(wide, Layout((1 << 30, 1 << 10), (1 << 35, 1 << 31)))
+
+
+@pytest.mark.parametrize(
+    ("text", "bound", "found"),
+    [
+        ("(1000,1000):(1,1001)", None, Witness(1001, 2, 1)),
+        ("(1000,1000):(1,1001)", 1000, "1:0"),
+        ("(1024,1024):(1023,1025)", 1 << 62, Witness(1025, 2, 1)),
+        ("(1024,1024):(1023,1025)", 2, Witness(523776, 2, 1)),
+        ("(6,6,6,6,6,6,6,6):(1,7,50,351,2458,17207,120450,843151)", 4, "1:0"),
+        ("(2,2):(500000,750001)", 1 << 40, Witness(750001, 2, 1)),
+        ("(2,2):(500000,750001)", 250001, "250001:1"),
+        ("(1000000,1000000):(1,1)", 1 << 40, "549757:1999999"),
+        ("(2,2,3):(1,4,5)", 2, "1:0"),
+        ("(2,2,3):(1,4,5)", 12, Witness(6, 2, 1)),
+    ],
+)
+def test_complements_without_divisibility(text: str, bound: int | None, found: str | Witness) -> None:
+    """The first offset that smaller strides do not make decides, however large the layout."""
+    if isinstance(found, str):
+        assert str(complement(parse(text), bound)) == found
+        return
+    with pytest.raises(NoLayoutError) as refusal:
+        complement(parse(text), bound)
+    assert refusal.value.witness == found
+
+
+@pytest.mark.parametrize("side", [10, 16, 20, 24, 32])
+def test_left_inverses_of_strides_without_common_factors(side: int) -> None:
+    with pytest.raises(NoLayoutError) as refusal:
+        left_inverse(Layout((side, side), (side - 1, side + 1)))
+    seen = refusal.value.witness
+    assert seen is not None
+    assert seen.value != seen.expected == seen.index
 
 
 def test_hard_questions_end() -> None:

@@ -151,7 +151,7 @@ def test_nesting_without_end(ask: Callable[[], Any]) -> None:
         (lambda: cute.prefix_product((2, 3), (1,)), "give one integer"),  # type: ignore[arg-type]
         (lambda: cute.suffix_product((2, 3), (1,)), "give one integer"),  # type: ignore[arg-type]
         (
-            lambda: cute.complement(Layout((2,) * 2000, tuple(range(1, 2001))), 100),
+            lambda: cute.offsets(Layout((2,) * 2000, tuple(range(1, 2001)))),
             "its size is a number of 2001",
         ),
     ],

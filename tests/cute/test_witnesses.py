@@ -114,3 +114,17 @@ def test_no_elements_have_no_slots(slots: int) -> None:
     with pytest.raises(LayoutError, match="has no slots"):
         cute.to_xla(Layout((3, 0), (5, 1)), slots=slots)
     assert cute.to_xla(Layout((3, 0), (5, 1)), slots=0).dimensions == (3, 0)
+
+
+def test_tables_of_many_axes() -> None:
+    """NumPy's arrays have up to 64 dimensions, some of its tools only 32."""
+    axes = (1,) * 62
+    assert from_offsets(np.arange(4).reshape(*axes, 2, 2)).stride == (*(0,) * 62, 2, 1)
+    for last in (4, 2**70):
+        with pytest.raises(NoLayoutError) as refusal:
+            from_offsets(np.array([0, 1, 2, last]).reshape(*axes, 2, 2))
+        assert refusal.value.witness == Witness((*(0,) * 62, 1, 1), last, 3)
+    assert Layout((2, 2), (1, 5))(np.full((1,) * 40, 3)).item() == 6
+    tiled = tj.pack(np.zeros((4, 4), np.float32), "{1,0:T(2,2)}")
+    with pytest.raises(LayoutError, match="ids has the shape"):
+        tj.gather_tiles(tiled, np.full((1,) * 40, 2**70, object).tolist())

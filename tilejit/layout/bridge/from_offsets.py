@@ -42,7 +42,7 @@ def recognised(values: Table, name: str, mend: str, *, whole: bool = True) -> La
     Raises:
         NoLayoutError: there is none.
     """
-    first = int(values.flat[0])
+    first = int(values.reshape(-1)[0])  # NumPy's flat has at most 32 dimensions
     if first:
         raise NoLayoutError(
             f"{name} is not a CuTe layout: index 0 gives {first}, where a layout gives 0\n  {mend}",

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 import numpy as np
+from numpy.typing import NDArray
 
 from codegen.errors import LayoutError
+from tilejit.layout.cute.injective import MAX_MARKS, distinct_offsets, is_injective
 from tilejit.layout.cute.int_tuple import as_int_tuple, product
 from tilejit.layout.cute.layout import Layout, cosize, offsets
 from tilejit.layout.cute.modes import flat_modes, from_modes, joined
-from tilejit.layout.cute.tables import recognise
 from tilejit.layout.cute.witness import NoLayoutError, Witness
 from tilejit.layout.tokens import shown
 
 _MEND = "give strides that are multiples of what the smaller ones reach"
-CHUNK = 1 << 10
-MAX_COVER = 1 << 20
-"""Offsets that a complement without divisibility is looked for in."""
+MAX_SUMS = 1 << 26
+"""Sums of offsets and repeats that are looked at one by one, where strides do not tell."""
+
+Mode = tuple[int, int]
+"""The stride and the size."""
+
+Offsets: TypeAlias = NDArray[np.int64]
 
 
 def complement(layout: object, cotarget: object = None) -> Layout:
@@ -45,16 +52,24 @@ def complement(layout: object, cotarget: object = None) -> Layout:
         raise LayoutError(
             f"{str(base)[:80]} has the negative stride {modes[0][0]}\n  make it a layout of offsets from 0"
         )
-    out: list[tuple[int, int]] = []
+    return _of_modes(base, modes, bound)
+
+
+def _of_modes(base: Layout, modes: list[Mode], bound: int) -> Layout:
+    """The complement of what (stride, size) in ascending order meet."""
+    gaps: list[tuple[int, int]] = []
     current = 1
-    for step, size in modes:
+    for place, (step, size) in enumerate(modes):
         if step % current:
-            return _searched(base, bound)
+            fewer = _merged(modes)
+            if len(fewer) < len(modes):
+                return _of_modes(base, fewer, bound)
+            return _undivided(base, modes, place, gaps, bound)
         if step != current:
-            out.append((step // current, current))
+            gaps.append((step // current, current))
         current = step * size
-    out.append((max(1, -(-bound // current)), current))
-    return from_modes(joined(out))
+    gaps.append((max(1, -(-bound // current)), current))
+    return from_modes(joined(gaps))
 
 
 def _bound(base: Layout, cotarget: object) -> int:
@@ -66,87 +81,100 @@ def _bound(base: Layout, cotarget: object) -> int:
     return bound
 
 
-def _searched(base: Layout, bound: int) -> Layout:
-    """Without divisibility: each lowest offset not yet met begins a repeat; there is no choice.
+def _merged(modes: list[Mode]) -> list[Mode]:
+    """The same offsets, met once or more, by fewer modes: multiples of one stride without a hole.
 
-    So the values are forced as far as the bound, and the layout that continues them is the only candidate.
+    (1, 4), (2, 4) -> (1, 10)
     """
-    tile = np.unique(offsets(base))
-    image = recognise(tile)
-    if isinstance(image, Layout) and image.size < base.size:
-        return complement(image, bound)
-    reach = min(bound, MAX_COVER)
-    met = np.zeros(reach + 1, bool)
-    values: list[int] = []
-    lowest = 0
-    while lowest < reach:
-        places = tile + lowest
-        places = places[places < reach]
-        if met[places].any():
-            clash = int(places[met[places]][0])
-            raise NoLayoutError(
-                f"{str(base)[:80]} has no complement in {shown(bound)}: offset {lowest} needs a repeat "
-                f"of its own, which would meet offset {clash} again\n  {_MEND}",
-                Witness(clash, 2, 1),
-            )
-        met[places] = True
-        values.append(lowest)
-        lowest = _next(met, lowest, reach)
-    if reach < bound:
-        raise LayoutError(
-            f"{str(base)[:80]} has no complement by divisibility, and the search would be long\n"
-            f"  give a cotarget of at most {MAX_COVER}"
+    out: list[Mode] = []
+    for step, size in modes:
+        if out and step % out[-1][0] == 0 and step <= out[-1][0] * out[-1][1]:
+            first, count = out[-1]
+            out[-1] = first, count + step // first * (size - 1)
+        else:
+            out.append((step, size))
+    return out
+
+
+def _undivided(
+    base: Layout, modes: list[Mode], place: int, gaps: list[tuple[int, int]], bound: int
+) -> Layout:
+    """The complement where what stands before a mode does not divide its stride.
+
+    The modes before it and their repeats meet every offset once; below the first other offset of the layout
+    these repeats are the only ones. One of them meets that offset again: bounds past it have no complement.
+    """
+    lower = modes[:place]
+    current = lower[-1][0] * lower[-1][1]
+    first: int | None = modes[place][0]
+    if not _repeat_of(modes[place][0], lower):
+        tile = distinct_offsets(base)
+        repeats = _repeat_of(tile, lower)
+        at = int(np.asarray(repeats != 0).argmax())
+        first = int(tile[at]) if repeats[at] else None
+    all_repeats = [*gaps, (max(1, -(-bound // current)), current)]
+    if first is None:
+        return from_modes(joined(all_repeats))
+    again = _repeat_of(first, lower)
+    if again < bound:
+        raise NoLayoutError(
+            f"{str(base)[:80]} has no complement in {shown(bound)}: offset {again} needs a repeat "
+            f"of its own, which would meet offset {first} again\n  {_MEND}",
+            Witness(first, 2, 1),
         )
-    found = _continued(values)
-    _check_disjoint(base, tile, found, bound)
+    within = [(min(size, -(-bound // step)), step) for size, step in all_repeats if step < bound]
+    found = from_modes(joined(within))
+    _check_disjoint(base, modes, found, bound)
     return found
 
 
-def _next(met: np.ndarray[tuple[int], np.dtype[np.bool_]], begin: int, end: int) -> int:
-    """The first place from `begin` that is not met."""
-    for start in range(begin, end, CHUNK):
-        chunk = met[start : min(start + CHUNK, end)]
-        at = int(chunk.argmin())
-        if not chunk[at]:
-            return start + at
-    return end
+def _repeat_of(offset: Any, modes: list[Mode]) -> Any:
+    """The repeat that meets an offset, of those which these modes and their gaps make.
+
+    5, of (2, 2) -> 5: repeats at 0, 1, 4, 5 and so on    6 -> 4
+    """
+    out = 0
+    reach = 1
+    for step, size in modes:
+        out = out + offset % step // reach * reach
+        reach = step * size
+    return out + offset // reach * reach
 
 
-def _continued(values: list[int]) -> Layout:
-    """The smallest layout whose offsets begin with these values; a candidate only, where there is none."""
-    out: list[tuple[int, int]] = []
-    rest = np.asarray(values or [0], np.int64)
-    while rest.size > 1:
-        faults = np.flatnonzero(rest != np.arange(rest.size) * rest[1])
-        run = int(faults[0]) if faults.size else rest.size
-        out.append((run, int(rest[1])))
-        rest = rest[::run]
-    return from_modes(joined(out))
-
-
-def _check_disjoint(
-    base: Layout, tile: np.ndarray[tuple[int], np.dtype[np.int64]], found: Layout, bound: int
-) -> None:
-    """Raise unless the repeats of the candidate ascend, meet nothing twice, and cover the bound."""
-    repeats = offsets(found)
-    if repeats.size * tile.size > 1 << 26:
+def _check_disjoint(base: Layout, modes: list[Mode], repeats: Layout, bound: int) -> None:
+    """Raise if the repeats meet an offset twice."""
+    whole = [*((size, step) for step, size in modes), *flat_modes(repeats)]
+    apart = joined(sorted(whole, key=lambda mode: mode[1]))
+    if repeats.size == 1 or is_injective(from_modes(apart)):
+        return
+    if repeats.size * base.size > MAX_SUMS:
         raise LayoutError(
             f"{str(base)[:80]}: a complement is too large to be checked\n  give a smaller cotarget"
         )
-    sums = np.sort((repeats[:, None] + tile).reshape(-1))
-    twice = np.flatnonzero(sums[1:] == sums[:-1])
-    if (np.diff(repeats) <= 0).any() or twice.size or _first_gap(sums, bound) < bound:
-        at = int(sums[twice[0]]) if twice.size else _first_gap(sums, bound)
-        count = int((sums == at).sum())
+    twice = _first_twice(distinct_offsets(base), offsets(repeats))
+    if twice is not None:
         raise NoLayoutError(
             f"{str(base)[:80]} has no complement in {shown(bound)}: repeats at the offsets it needs, "
-            f"{found}, do not meet offset {at} once and ascend\n  {_MEND}",
-            None if count == 1 else Witness(at, count, 1),
+            f"{repeats}, meet offset {twice[0]} {twice[1]} times\n  {_MEND}",
+            Witness(*twice, 1),
         )
 
 
-def _first_gap(sums: np.ndarray[tuple[int], np.dtype[np.int64]], bound: int) -> int:
-    """The first offset below the bound that is not among distinct, sorted sums; the bound where none is."""
-    within = sums[sums < bound]
-    gaps = np.flatnonzero(within != np.arange(within.size))
-    return int(gaps[0]) if gaps.size else within.size
+def _first_twice(a: Offsets, b: Offsets) -> tuple[int, int] | None:
+    """A sum of an offset of each that others give, too, and how many all in all; both ascend from 0."""
+    few, many = (a, b) if a.size < b.size else (b, a)
+    reach = int(few[-1] + many[-1]) + 1
+    if reach > MAX_MARKS:
+        sums = np.sort((few[:, None] + many).reshape(-1))
+        at = np.flatnonzero(sums[1:] == sums[:-1])
+        first = int(sums[at[0]]) if at.size else None
+    else:
+        met = np.zeros(reach, bool)
+        first = None
+        for offset in few:
+            places = many + offset
+            if met[places].any():
+                first = int(places[met[places].argmax()])
+                break
+            met[places] = True
+    return None if first is None else (first, int(np.isin(first - few, many).sum()))

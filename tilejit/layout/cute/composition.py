@@ -10,6 +10,7 @@ from tilejit.layout.cute.layout import Layout, trusted
 from tilejit.layout.cute.modes import by_mode
 from tilejit.layout.cute.slicing import is_underscore
 from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
+from tilejit.layout.cute.witness import NoLayoutError
 
 
 def composition(a: Any, b: Any) -> Any:
@@ -35,7 +36,7 @@ def composition(a: Any, b: Any) -> Any:
     if is_underscore(b):
         return a
     if isinstance(a, ComposedLayout):
-        return ComposedLayout(a.outer, a.offset, composition(a.inner, b))
+        return _after_composed(a, b)
     if isinstance(b, tuple | list):
         if not isinstance(a, Layout):
             raise TypeError(f"a tiler divides the modes of a layout, not of {type(a).__name__}")
@@ -47,6 +48,17 @@ def composition(a: Any, b: Any) -> Any:
     if not isinstance(a, Layout):
         raise TypeError(f"composition takes layouts, not {type(a).__name__}")
     return compose_layouts(a, b) if isinstance(b, Layout) else ComposedLayout(a, 0, b)
+
+
+def _after_composed(a: ComposedLayout, b: Any) -> ComposedLayout:
+    """B goes into the inner layout; where that is then none, the whole stays as it is before B."""
+    try:
+        return ComposedLayout(a.outer, a.offset, composition(a.inner, b))
+    except NoLayoutError as error:
+        seen = error.witness
+        if not isinstance(b, Layout) or seen is None or seen.expected is None:
+            raise
+    return ComposedLayout(a, 0, b)
 
 
 def compose_layouts(a: Layout, b: Layout) -> Layout:
@@ -63,10 +75,11 @@ def compose_layouts(a: Layout, b: Layout) -> Layout:
     room = [size - 1 for size in sizes]
     shapes: list[IntTuple] = []
     strides: list[IntTuple] = []
-    for n, e in zip(flatten(b.shape), flatten(b.stride), strict=True):
+    flat = flatten(b.shape)
+    for n, e in zip(flat, flatten(b.stride), strict=True):
         if n <= 1 or e == 0:
             if n == 0:
-                return trusted(b.shape, unflatten(iter([0] * len(flatten(b.shape))), b.shape))
+                return trusted(b.shape, unflatten(iter([0] * len(flat)), b.shape))
             shapes.append(n)
             strides.append(0)
             continue
@@ -105,6 +118,6 @@ def compose_layouts(a: Layout, b: Layout) -> Layout:
             strides.append(tuple(part_steps))
     if type(b.shape) is not tuple:
         return trusted(shapes[0], strides[0])
-    if len(b.shape) == len(shapes):
+    if b.shape == flat:
         return trusted(tuple(shapes), tuple(strides))
     return trusted(unflatten(iter(shapes), b.shape), unflatten(iter(strides), b.shape))

@@ -64,8 +64,9 @@ def offset_at(crd: Any, shape: IntTuple, stride: IntTuple) -> Any:
     if not arrays:
         return sum(_digits_times(*term) for term in terms)
     try:
-        np.broadcast_shapes(*(at.shape for at in arrays))
-    except ValueError:
+        if len({at.shape for at in arrays}) > 1:
+            np.broadcast_shapes(*(at.shape for at in arrays))
+    except (ValueError, RuntimeError):  # the latter past 32 dimensions
         shapes = " and ".join(str(at.shape) for at in arrays)[:80]
         raise LayoutError(
             f"arrays of coordinates of shapes {shapes} do not broadcast\n  give equal shapes"

@@ -25,7 +25,7 @@ def exact_integers(array: NDArray[Any], what: str) -> NDArray[Any]:
         wide = array.dtype.kind == "u" and array.itemsize == 8 and array.size and array.max() > MAX_INT64
         return array.astype(object if wide else np.int64, copy=False)
     if array.dtype.kind == "O":
-        numbers = [_integer(value, what) for value in array.flat]
+        numbers = [_integer(value, what) for value in array.reshape(-1)]
         if all(-MAX_INT64 <= number <= MAX_INT64 for number in numbers):
             return np.array(numbers, np.int64).reshape(array.shape)
         out = np.empty(array.size, object)

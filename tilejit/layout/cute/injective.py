@@ -10,12 +10,16 @@ from itertools import accumulate, combinations
 from math import gcd, prod
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tilejit.layout.cute.layout import Layout, offsets, trusted
+from tilejit.layout.cute.layout import Layout, cosize, offsets, trusted
 from tilejit.layout.cute.modes import flat_modes
 
 MAX_PAIRED = 200
 MAX_DIFFERENCES = 1 << 22
+MAX_MARKS = 1 << 27
+"""Offsets that have a mark each, 128 MiB."""
+
 Mode = tuple[int, int]
 """The stride, without its sign, and the size."""
 
@@ -38,8 +42,33 @@ def is_injective(layout: Layout) -> bool:
     core.sort(key=lambda mode: mode[1])
     if prod(2 * size - 1 for _, size in core[:-1]) <= MAX_DIFFERENCES:
         return not _met_by_last(core, reach)
-    table = offsets(trusted(tuple(size for _, size in core), tuple(step for step, _ in core)))
-    return np.unique(table).size == table.size
+    whole = trusted(tuple(size for _, size in core), tuple(step for step, _ in core))
+    return distinct_offsets(whole).size == whole.size
+
+
+def distinct_offsets(layout: Layout) -> NDArray[np.int64]:
+    """The offsets of a layout without negative strides in ascending order, each once.
+
+    (2,3):(1,1) -> [0, 1, 2, 3]
+
+    Raises:
+        LayoutError: more than 2^27 offsets, or one beyond 64 bits.
+    """
+    table = offsets(layout)
+    reach = cosize(layout)
+    if reach <= MAX_MARKS:  # np.unique takes fifty times as long
+        met = np.zeros(reach, bool)
+        met[table] = True
+        return np.flatnonzero(met)
+    return distinct(table)
+
+
+def distinct(table: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers of a table in ascending order, each once; np.unique hashes them, which takes longer."""
+    ordered = np.sort(table)
+    first = np.ones(ordered.size, bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return np.asarray(ordered[first], np.int64)
 
 
 def _core(modes: list[Mode]) -> list[Mode]:

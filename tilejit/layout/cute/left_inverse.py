@@ -15,11 +15,13 @@ from codegen.errors import LayoutError
 from tilejit.layout.cute.composition import compose_layouts
 from tilejit.layout.cute.layout import Layout, expect_layout, offsets, trusted
 from tilejit.layout.cute.modes import EMPTY_MODE, flat_modes, from_modes, joined
-from tilejit.layout.cute.radices import MAX_RADICES, Radices, TooManyError, prime_factors
+from tilejit.layout.cute.radices import MAX_STEPS, Radices, TooManyError, prime_factors
 from tilejit.layout.cute.witness import NoLayoutError, Witness
 
 MAX_ROUNDS = 200
 MAX_TABLE = 1 << 20
+MANY_POINTS = 256
+"""Offsets that the search begins with."""
 
 
 def left_inverse(layout: Layout) -> Layout:
@@ -87,17 +89,26 @@ class _Problem:
         for size in flat_sizes(self.core):
             indices += [scale * c for c in {1, size // 2, size - 1} if c]
             scale *= size
-        if scale <= 64:
-            indices = list(range(scale))
+        indices += self.lowest()
         points: dict[int, int] = {}
+        steps = [MAX_STEPS]
         for _ in range(MAX_ROUNDS):
             for index in indices:
                 self.add(points, index)
-            found = self.answer(points)
+            found = self.answer(points, steps)
             indices = self.mistakes(found)
             if not indices:
                 return found
         raise self.given_up()
+
+    def lowest(self) -> list[int]:
+        """Indices of the smallest offsets, which rule out radices before others are tried on top of them."""
+        if self.core.size > MAX_TABLE:
+            return []
+        table = offsets(self.core)
+        count = min(MANY_POINTS, table.size)
+        found = np.argpartition(table, count - 1)[:count]
+        return [int(index) for index in found]
 
     def add(self, points: dict[int, int], index: int) -> None:
         """A point, unless its offset is there with another index."""
@@ -106,9 +117,9 @@ class _Problem:
             first, second = sorted((points[offset], wanted))
             raise self.met_twice(first, second, offset)
 
-    def answer(self, points: dict[int, int]) -> Layout:
+    def answer(self, points: dict[int, int], steps: list[int]) -> Layout:
         """A layout through the points."""
-        search = Radices(sorted(points.items()), self.primes())
+        search = Radices(sorted(points.items()), self.primes(), steps)
         try:
             found = search.solution()
         except TooManyError:
@@ -126,16 +137,17 @@ class _Problem:
         """
         ordered = sorted(points.items(), key=lambda point: point[1])
         seen, before = None, EMPTY_MODE
-        for count in range(1, len(ordered) + 1):
-            try:
-                found = Radices(sorted(ordered[:count]), self.primes()).solution()
-            except TooManyError:
-                break
-            if found is None:
-                offset, index = ordered[count - 1]
-                seen = Witness(index, before(offset), index)
-                break
-            before = found
+        steps = [MAX_STEPS]
+        low, high = 0, len(ordered)  # so many points have a layout, and so many none
+        try:
+            while high - low > 1:
+                middle = (low + high) // 2
+                found = Radices(sorted(ordered[:middle]), self.primes(), steps).solution()
+                low, high, before = (middle, high, found) if found else (low, middle, before)
+            offset, index = ordered[low]
+            seen = Witness(index, before(offset), index)
+        except TooManyError:
+            pass
         one = f": one that gives back the indices before, at {seen}" if seen else ""
         return NoLayoutError(
             f"{str(self.layout)[:80]} has no left inverse: no mixed radix gives back all indices{one}\n"
@@ -202,7 +214,7 @@ class _Problem:
 
     def given_up(self) -> LayoutError:
         return LayoutError(
-            f"{str(self.layout)[:80]}: more than {MAX_RADICES} mixed radices would have to be tried\n"
+            f"{str(self.layout)[:80]}: too many mixed radices would have to be tried\n"
             "  give strides of which each is a multiple of the one before"
         )
 

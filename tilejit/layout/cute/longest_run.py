@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import LayoutError
+from tilejit.layout.cute.injective import distinct
 from tilejit.layout.cute.layout import Layout, offsets
 from tilejit.layout.cute.modes import flat_modes, from_modes, joined
 from tilejit.layout.tokens import MAX_INT64
@@ -249,7 +250,7 @@ class _ByTable:
         if layout.size > MAX_TABLE:
             raise _given_up(layout)
         table = offsets(layout)
-        met = np.unique(table[table >= 0])
+        met = distinct(table[table >= 0])
         gap = np.flatnonzero(met != np.arange(met.size))
         return _ByTable(layout, table, int(gap[0]) if gap.size else met.size, length)
 

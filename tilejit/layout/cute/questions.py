@@ -29,7 +29,7 @@ def is_injective(layout: Layout | ComposedLayout) -> bool:
     if _apart(layout.outer, layout.offset, layout.inner):
         return True
     table = offsets(layout)
-    return np.unique(table).size == table.size
+    return injective.distinct(table).size == table.size
 
 
 def _apart(outer: Swizzle | Layout | ComposedLayout, offset: int, inner: Layout | ComposedLayout) -> bool:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from math import isqrt
 
 from tilejit.layout.cute.layout import Layout
 from tilejit.layout.cute.modes import from_modes, joined
 
-MAX_RADICES = 10_000
+MAX_STEPS = 60_000
+"""Equations solved and numbers tried before a search is given up: under a second."""
+
 Point = tuple[int, int]
 """An offset, and what the layout is to give for it."""
 
 
 class TooManyError(Exception):
-    """More radices than anyone waits for."""
+    """A longer search than anyone waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,50 +65,74 @@ def _minus(a: Sequence[int], times: int, b: Sequence[int]) -> tuple[int, ...]:
 
 @dataclass(slots=True)
 class Radices:
-    """The search for radices and strides through given points; `first` are primes tried before others."""
+    """The search for radices and strides through given points.
+
+    Attributes:
+        points: in ascending order of their offsets.
+        first: primes tried before others.
+        steps: how many there may be yet, in a list that searches after this one go on with.
+        seen: weights, with the strides that are known there.
+    """
 
     points: Sequence[Point]
     first: Sequence[int]
-    tried: int = 0
+    steps: list[int] = field(default_factory=lambda: [MAX_STEPS])
+    seen: set[tuple[int, tuple[tuple[int, int], ...]]] = field(default_factory=set)
 
     def solution(self) -> Layout | None:
         """A layout through all points; None where there is none.
 
         Raises:
-            TooManyError: more radices than the limit were tried.
+            TooManyError: more steps than the limit.
         """
         return self.extend((), 1, _Solutions())
 
     def extend(self, radices: tuple[int, ...], weight: int, known: _Solutions) -> Layout | None:
-        """Close with a digit without end, or go on with a prime radix while the equations have solutions."""
-        closed = self.constrained(radices, known.wider(), weight, self.points[-1][0] + 1)
-        if closed:
-            return self.layout(radices, weight, closed)
-        for prime in self.candidates(self.points[-1][0] // weight):
-            known_here = self.constrained(radices, known.wider(), weight, weight * prime)
-            if known_here:
-                found = self.extend((*radices, prime), weight * prime, known_here)
-                if found:
-                    return found
+        """Close with a digit without end, or go on with a prime radix while the equations have solutions.
+
+        A larger radix has the equations of a smaller one and more: the first point that this digit cannot
+        reach together with those before ends the radices to try.
+        """
+        if not known.free:  # finer radices of the same strides are no new way
+            state = weight, tuple(joined(zip(radices, known.base, strict=True)))
+            if state in self.seen:
+                return None
+            self.seen.add(state)
+        passed = [(weight, known.wider())]
+        end = None
+        for offset, index in self.points:
+            if offset < weight:
+                continue
+            self.step()
+            now = passed[-1][1].narrowed(_digits(offset, radices), index)
+            if now is None:
+                end = offset
+                break
+            passed.append((offset + 1, now))
+        if end is None:
+            return self.layout(radices, weight, passed[-1][1])
+        for prime in self.candidates(end // weight):
+            _, known_here = passed[bisect_right(passed, weight * prime, key=lambda state: state[0]) - 1]
+            found = self.extend((*radices, prime), weight * prime, known_here)
+            if found:
+                return found
         return None
 
-    def constrained(
-        self, radices: Sequence[int], known: _Solutions, begin: int, end: int
-    ) -> _Solutions | None:
-        """What the points from begin to end - 1 leave; the last digit takes all that is left of a number."""
-        now: _Solutions | None = known
-        for offset, index in self.points:
-            if begin <= offset < end and now is not None:
-                now = now.narrowed(_digits(offset, radices), index)
-        return now
+    def step(self) -> None:
+        """Count an equation or a number.
+
+        Raises:
+            TooManyError: that was one too many.
+        """
+        self.steps[0] -= 1
+        if self.steps[0] < 0:
+            raise TooManyError
 
     def candidates(self, largest: int) -> Iterator[int]:
         """Primes to try as the next radix."""
         for number in chain(self.first, range(2, largest + 1)):
+            self.step()
             if number <= largest and (number in self.first or _is_prime(number)):
-                self.tried += 1
-                if self.tried > MAX_RADICES:
-                    raise TooManyError
                 yield number
 
     def layout(self, radices: tuple[int, ...], weight: int, known: _Solutions) -> Layout:

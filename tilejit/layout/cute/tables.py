@@ -192,7 +192,7 @@ def mixed_axes(table: Table) -> Witness | None:
         total = total[..., None] + axis_table(table, axis)
     wrong = table != total
     first = int(wrong.argmax())
-    if not wrong.flat[first]:
+    if not wrong.reshape(-1)[first]:
         return None
     index = tuple(int(i) for i in np.unravel_index(first, table.shape))
     return Witness(index, int(table[index]), int(total[index]))
