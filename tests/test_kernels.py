@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.codegen.levels import LOWER_LEVELS, run_at
+from tests.codegen.levels import AtLevels
 from tests.conftest import SEED
 from tests.guard import Guarded
 
@@ -634,10 +634,12 @@ def test_fastmath_contracts_and_stays_near() -> None:
     assert "fast_" not in tj.kernel(polynomial).specialise(*exact).source
 
 
-@pytest.mark.parametrize("level", LOWER_LEVELS)
-def test_lower_levels(level: str) -> None:
-    tests = ["test_halves_round_after_each_operation", "test_reductions_in_lanes", "test_threads"]
-    run_at(level, "tests/test_kernels.py", tests, 6 + 9 + 7)
+def at_lower_levels() -> AtLevels:
+    return AtLevels(
+        __file__,
+        ["test_halves_round_after_each_operation", "test_reductions_in_lanes", "test_threads"],
+        6 + 9 + 7,
+    )
 
 
 def test_files_in_memory_are_told_apart_by_dtype(tmp_path: Path) -> None:
