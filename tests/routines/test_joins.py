@@ -70,7 +70,7 @@ def test_many_small_parts(mixture: str, count: int, ours: bool, monkeypatch: pyt
     for name, arrays, axis in (
         ("concatenate", rows, 0),
         ("concatenate", turned, -1),
-        ("concatenate", [np.asfortranarray(x) for x in rows], 0),
+        ("concatenate", [np.asfortranarray(x) for x in same], 0),
         ("concatenate", tuple(same), 1),
         ("stack", same, 0),
         ("stack", same, 1),
