@@ -43,9 +43,8 @@ class Guarded:
     def untouched(self) -> bool:
         """Whether the bytes beside the array still hold the canary."""
         start, stop = self._used
-        before = self.bytes[max(0, start - OPEN_SIDE) : start]
-        after = self.bytes[stop : stop + OPEN_SIDE]
-        return bool((before == CANARY).all() and (after == CANARY).all())
+        around = self.bytes[max(0, start - OPEN_SIDE) : start], self.bytes[stop : stop + OPEN_SIDE]
+        return all(side.tobytes().count(CANARY) == len(side) for side in around)
 
 
 def strided_view(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.codegen.levels import LOWER_LEVELS, run_at
+from tests.codegen.levels import AtLevels
 from tests.conftest import SEED
 from tests.guard import Guarded
 
@@ -498,6 +499,99 @@ def test_several_shapes_take_one_kernel() -> None:
     assert len(kernel._programs) == 1
 
 
+def parallel(loop):
+    """Not tilejit.parallel."""
+    return list(loop)[::2]
+
+
+def test_functions_named_parallel() -> None:
+    """What is said of loops is known by the functions that say it, not by their names."""
+
+    @tj.kernel
+    def misled(x):
+        for i in parallel(range(x.shape[0])):
+            x[i] = 1
+
+    x = np.zeros(9)
+    with pytest.raises(tj.KernelError, match=r"loops of kernels go over range"):
+        misled(x)
+    assert not x.any()
+    said = tj.parallel
+
+    @tj.kernel
+    def otherwise_named(x):
+        for i in said(range(x.shape[0])):
+            x[i] = 1
+
+    otherwise_named(x)
+    assert x.all()
+    assert otherwise_named.program.shared
+
+
+def test_kernels_named_parallel() -> None:
+    def outer() -> Callable[..., Any]:
+        def parallel(x):
+            for i in tj.parallel(range(x.shape[0])):
+                x[i] = i
+
+        return parallel
+
+    for made in (tj.kernel(outer()), tj.kernel(parallel=2)(outer())):
+        x = np.zeros(1000)
+        made(x)
+        assert x.tolist() == list(range(1000))
+        assert made.__name__ == "parallel"
+
+    @tj.kernel
+    def within(x):
+        for i in made(range(x.shape[0])):
+            x[i] = 1
+
+    with pytest.raises(tj.KernelError, match=r"loops of kernels go over range"):
+        within(np.zeros(9))
+
+
+def test_wrapped_functions_are_refused() -> None:
+    """What the wrapper does would be left out without a word."""
+
+    def doubled(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapper(x: Any, y: Any) -> None:
+            function(2 * x, y)
+
+        return wrapper
+
+    x, y = vector(np.float32, 20)
+    before = y.copy()
+    for kernel in (tj.kernel(doubled(shift_by_one)), tj.kernel(functools.cache(shift_by_one))):
+        for _ in range(2):
+            with pytest.raises((tj.KernelError, TypeError)) as caught:
+                kernel(x, y)
+            np.testing.assert_array_equal(y, before)
+    assert isinstance(caught.value, TypeError)
+    with pytest.raises(tj.KernelError, match=r"shift_by_one is wrapped (.|\n)*next to the function"):
+        tj.kernel(doubled(shift_by_one))(x, y)
+
+
+def test_attributes_of_a_function_are_none_of_the_kernels() -> None:
+    def shifted(x, y):
+        for i in range(x.shape[0] - 1):
+            y[i] = x[i + 1]
+
+    names = ("python", "options", "_programs", "_calls", "_last", "says_of_loops")
+    for name in names:
+        setattr(shifted, name, "the user's")
+    kernel = tj.kernel(shifted)
+    x, y = vector(np.float32, 20)
+    for _ in range(40):
+        kernel(x, y)
+    np.testing.assert_array_equal(y[: len(x) - 1], x[1:])
+    add = lambda a, b: a + b  # noqa: E731
+    for name in (*names, "programs", "last"):
+        setattr(add, name, "the user's")
+    np.testing.assert_array_equal(tj.elementwise(add)(x, x), x + x)
+
+
 def wide_and_narrow(x, y):
     for i in range(x.shape[0] - 1):
         y[i] = x[i] + x[i + 1]
@@ -540,10 +634,12 @@ def test_fastmath_contracts_and_stays_near() -> None:
     assert "fast_" not in tj.kernel(polynomial).specialise(*exact).source
 
 
-@pytest.mark.parametrize("level", LOWER_LEVELS)
-def test_lower_levels(level: str) -> None:
-    tests = ["test_halves_round_after_each_operation", "test_reductions_in_lanes", "test_threads"]
-    run_at(level, "tests/test_kernels.py", tests, 6 + 9 + 7)
+def at_lower_levels() -> AtLevels:
+    return AtLevels(
+        __file__,
+        ["test_halves_round_after_each_operation", "test_reductions_in_lanes", "test_threads"],
+        6 + 9 + 7,
+    )
 
 
 def test_files_in_memory_are_told_apart_by_dtype(tmp_path: Path) -> None:

@@ -60,16 +60,19 @@ class Routine:
         return LoopNest((Buffer("src", byte, 8), Buffer("dst", byte, 8)), For("i", 1, inner))
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The kernel's arguments, in order."""
+        return tuple(name for name, _ in lift_sizes(self.nest(2, 3))[1])
+
+    @cached_property
     def kernel(self) -> Kernel:
-        lifted, sizes = lift_sizes(self.nest(2, 3))
-        kernel = kernel_for(lifted, tuple(name for name, _ in sizes))
+        kernel = kernel_for(lift_sizes(self.nest(2, 3))[0], self.names)
         assert f" {self}(" in kernel.source, kernel.source
         return kernel
 
     def call(self, src: Bytes, dst: Bytes, count: int, step: int) -> None:
-        _, sizes = lift_sizes(self.nest(2, 3))
         given = {"i_extent": 1, "count": count, "columns": count, "src_step": step, "dst_step": step}
-        values = np.array([given.get(name, 0) for name, _ in sizes], np.int64)
+        values = np.array([given.get(name, 0) for name in self.names], np.int64)
         self.kernel.call(src.ctypes.data, dst.ctypes.data, values.ctypes.data, 0, 1)
 
     def spans(self, count: int, step: int) -> tuple[int, int]:

@@ -18,10 +18,9 @@ from codegen.errors import KernelError
 from codegen.ir import Transpose
 from codegen.kernel import Kernel
 from codegen.simd import every_routine, routines
-from codegen.store import Store, store_key
+from codegen.store import default_store, store_key
 from tests.codegen.case import called_names
 from tests.codegen.cases import CONVERTED, GROUPS, IN_EVERY_WAY, cases, kernels
-from tests.conftest import OWN_STORE
 from tests.oracle import environment
 
 X86 = ("avx512", "avx2", "sse2")
@@ -82,15 +81,20 @@ def test_levels_of_x86(group: str, tmp_path: Path) -> None:
 
     All levels in one test: what Numba makes of the kernels serves every one.
     """
-    store = Store(tmp_path)
     for level in map(level_named, X86):
-        built = {kernel: build(kernel.name, kernel.source, level).object_code for kernel in kernels(group)}
-        assert_registers(level, built, tmp_path)
-        for kernel, code in built.items():
-            store.put(store_key(kernel.source, level), code)
-    assert len(store.entries()) == len(X86) * len(kernels(group))
+        assert_registers(level, {kernel: object_code(kernel, level) for kernel in kernels(group)}, tmp_path)
     for name in set(X86) & set(host_levels()):
-        assert_right(name, group, tmp_path)
+        assert_right(name, group)
+
+
+def object_code(kernel: Kernel, level: CpuLevel) -> bytes:
+    """The kernel built for a level, if no other test of this run has: their processes share one store."""
+    store, key = default_store(), store_key(kernel.source, level)
+    code = store.get(key)
+    if code is None:
+        code = build(kernel.name, kernel.source, level).object_code
+        store.put(key, code)
+    return code
 
 
 def assert_registers(level: CpuLevel, built: Mapping[Kernel, bytes], directory: Path) -> None:
@@ -141,11 +145,11 @@ print("all right,", default_store().misses, "kernels missing")
 """
 
 
-def assert_right(level: str, group: str, store: Path) -> None:
+def assert_right(level: str, group: str) -> None:
     """Every case between guard pages, in a process of that level that finds its kernels in the store."""
     done = run(
         [executable, "-c", RUN_ALL, group],
-        env=environment(TILEJIT_CPU=level, **{OWN_STORE: str(store)}),
+        env=environment(TILEJIT_CPU=level),
         capture_output=True,
         text=True,
         check=False,

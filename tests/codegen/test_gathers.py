@@ -21,7 +21,7 @@ from codegen.printer import format_nest
 from codegen.schedule import Thresholds
 from codegen.stretches import BYTES, DST, Part, Stretches
 from tests.codegen.forced import _guarded, arenas, guarded_scratch
-from tests.codegen.levels import LOWER_LEVELS, run_at
+from tests.codegen.levels import AtLevels
 from tests.replay import Watched, interpreted
 from tests.strategies import picker, shape
 from tilejit.layout.as_layout import as_layout
@@ -249,6 +249,5 @@ def test_what_is_gathered() -> None:
     assert not chosen("u16[8191,4101]{1,0:T(16,8)}", None), "half of each line at one time"
 
 
-@pytest.mark.parametrize("level", LOWER_LEVELS)
-def test_levels(level: str) -> None:
-    run_at(level, __file__, ["test_every_alignment", "test_threads_and_chunks"], len(CASES) + 1)
+def at_lower_levels() -> AtLevels:
+    return AtLevels(__file__, ["test_every_alignment", "test_threads_and_chunks"], len(CASES) + 1)

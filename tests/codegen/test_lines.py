@@ -17,7 +17,7 @@ from codegen.simd.row_buffers import LEAST_BYTES
 from codegen.simd.row_groups import ROW_GROUPS
 from codegen.tiles import Digit
 from tests.codegen.forced import PLACES, _guarded, check, lowered
-from tests.codegen.levels import LOWER_LEVELS, run_at
+from tests.codegen.levels import AtLevels
 from tests.codegen.test_passes import nest_of
 
 LINE = 64
@@ -194,6 +194,6 @@ AT_LEVELS = (
 )
 
 
-@pytest.mark.parametrize("level", LOWER_LEVELS)
-def test_levels(level: str) -> None:
-    run_at(level, __file__, [f"test_every_routine{'_of_groups' * (n in ROW_GROUPS)}[{n}]" for n in AT_LEVELS])
+def at_lower_levels() -> AtLevels:
+    tests = [f"test_every_routine{'_of_groups' * (n in ROW_GROUPS)}[{n}]" for n in AT_LEVELS]
+    return AtLevels(__file__, tests, len(tests))

@@ -11,7 +11,7 @@ from codegen.lower_copy import lower_copy
 from codegen.pipeline import CopyProgram, compile_copy
 from codegen.schedule import Thresholds
 from tests.codegen.forced import arenas
-from tests.codegen.levels import LOWER_LEVELS, run_at
+from tests.codegen.levels import AtLevels
 from tests.replay import Watched, interpreted
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
@@ -135,6 +135,5 @@ def test_padding_and_far_pieces_go_box_by_box() -> None:
         assert is_placed(program) == placed
 
 
-@pytest.mark.parametrize("level", LOWER_LEVELS)
-def test_levels(level: str) -> None:
-    run_at(level, __file__, ["test_in_cache", "test_past_the_cache"], len(TEXTS) + len(NEAR))
+def at_lower_levels() -> AtLevels:
+    return AtLevels(__file__, ["test_in_cache", "test_past_the_cache"], len(TEXTS) + len(NEAR))

@@ -9,7 +9,7 @@ from codegen.calls import MOST_AHEAD
 from codegen.tiles import AHEAD_BYTES
 from tests.codegen.case import Case, called_names
 from tests.codegen.cases import STREAM, by_table, through_tables
-from tests.codegen.levels import LOWER_LEVELS, run_at
+from tests.codegen.levels import AtLevels
 from tests.conftest import SEED
 from tests.guard import Guarded
 
@@ -77,6 +77,5 @@ def test_how_far_ahead() -> None:
     assert ahead((16, side + 1), (4, 64)) == (1, 0, 0), "long"
 
 
-@pytest.mark.parametrize("level", LOWER_LEVELS)
-def test_levels(level: str) -> None:
-    run_at(level, __file__, ["test_every_alignment"], len(CASES))
+def at_lower_levels() -> AtLevels:
+    return AtLevels(__file__, ["test_every_alignment"], len(CASES))

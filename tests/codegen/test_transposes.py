@@ -15,7 +15,7 @@ from codegen.simd import every_routine
 from codegen.simd.blocks import INTERLEAVES
 from codegen.simd.transposes import BLOCKS, SMALL_TRANSPOSES, block_columns
 from tests.codegen.forced import PLACES, Cut, Problem, check, compiled, lowered, problem, tile_calls
-from tests.codegen.levels import LOWER_LEVELS, run_at
+from tests.codegen.levels import AtLevels
 from tests.replay import run_nest
 
 BLOCKED = sorted(n for n in every_routine() if "_by_" in n)
@@ -345,11 +345,10 @@ AT_LEVELS = (
 INTERLEAVES_AT_LEVELS = ("interleave_4_u8", "stream_deinterleave_2_u16", "stream_interleave_8_u32")
 
 
-@pytest.mark.parametrize("level", LOWER_LEVELS)
-def test_levels(level: str) -> None:
+def at_lower_levels() -> AtLevels:
     """Every network, every way out of a buffer: the tests above, with kernels of a lower CPU level."""
     tests = [f"test_every_shape[{n}]" for n in AT_LEVELS]
     tests += [f"test_every_alignment[{n}]" for n in AT_LEVELS if routine(n).stream and routine(n).stage]
     tests += [f"test_interleaves[{n}]" for n in INTERLEAVES_AT_LEVELS]
     tests += ["test_small_transposes[transpose_small_u16]", "test_runs_at_every_alignment[True]"]
-    run_at(level, __file__, tests)
+    return AtLevels(__file__, tests, len(tests))

@@ -9,7 +9,7 @@ from codegen.build import build
 from codegen.cpu import cpu_level
 from codegen.errors import KernelError
 from codegen.simd.vectors import EVERY
-from tests.codegen.levels import LOWER_LEVELS, run_at
+from tests.codegen.levels import AtLevels
 from tests.codegen.vector_cases import kernel, numpy_type, operands
 from tests.guard import Guarded
 
@@ -77,7 +77,5 @@ def test_refused(expression: str) -> None:
         build("wrong", f"def wrong(src, dst, sizes, begin, end):\n    v = {expression}\n", cpu_level())
 
 
-@pytest.mark.parametrize("level", LOWER_LEVELS)
-def test_lower_levels(level: str) -> None:
-    tests = ["test_stores_where", "test_transposed"]
-    run_at(level, "tests/codegen/test_vector_blocks.py", tests, 5 * len(EVERY))
+def at_lower_levels() -> AtLevels:
+    return AtLevels(__file__, ["test_stores_where", "test_transposed"], 5 * len(EVERY))

@@ -17,7 +17,7 @@ from codegen.errors import KernelError
 from codegen.math_library import ARGUMENTS, SUFFIX, SYMBOLS, VECTOR_SYMBOLS, best_vector_symbol, is_there
 from codegen.object_symbols import undefined_symbols
 from codegen.simd.vector_math import MAX_ULP
-from tests.codegen.levels import LOWER_LEVELS, run_at
+from tests.codegen.levels import AtLevels
 from tests.codegen.vector_cases import Array, Operation, computed, numpy_type, specials
 from tests.oracle import environment
 
@@ -167,6 +167,5 @@ def test_stored_kernels_need_no_numba(tmp_path: Path) -> None:
         assert child.stdout.strip() == printed, child.stderr
 
 
-@pytest.mark.parametrize("level", LOWER_LEVELS)
-def test_lower_levels(level: str) -> None:
-    run_at(level, "tests/codegen/test_vector_math.py", ["test_accuracy", "test_special_values"], cases=8 + 4)
+def at_lower_levels() -> AtLevels:
+    return AtLevels(__file__, ["test_accuracy", "test_special_values"], 8 + 4)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from codegen.kernel import native
-from tests.codegen.levels import LOWER_LEVELS, run_at
+from tests.codegen.levels import AtLevels
 from tests.guard import Guarded, span_bytes, strided_view
 
 STEPS = (0, 1, 2, 3, 4, 5, 7, -1, -2, -3)
@@ -44,7 +44,5 @@ def test_steps_read_their_elements_alone(dtype: str, lanes: int) -> None:
             np.testing.assert_array_equal(out, x, err_msg=f"step {step}")
 
 
-@pytest.mark.parametrize("level", LOWER_LEVELS)
-def test_lower_levels(level: str) -> None:
-    file = "tests/codegen/test_vector_steps.py"
-    run_at(level, file, ["test_steps_read_their_elements_alone"], len(DTYPES) * 5)
+def at_lower_levels() -> AtLevels:
+    return AtLevels(__file__, ["test_steps_read_their_elements_alone"], len(DTYPES) * 5)

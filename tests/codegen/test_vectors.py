@@ -15,7 +15,7 @@ from codegen.cpu import cpu_level, level_named
 from codegen.errors import KernelError
 from codegen.simd import routines
 from codegen.simd.vector_names import NAMES, by_name
-from tests.codegen.levels import LOWER_LEVELS, run_at
+from tests.codegen.levels import AtLevels
 from tests.codegen.vector_cases import (
     EVERY,
     FLOATS,
@@ -478,12 +478,11 @@ def test_nothing_is_made_that_is_not_called() -> None:
     assert routines(source)["load_f32x16"] is routines("load_f32x16")["load_f32x16"]
 
 
-@pytest.mark.parametrize("level", LOWER_LEVELS)
-def test_lower_levels(level: str) -> None:
+def at_lower_levels() -> AtLevels:
     tests = [
         *("test_operations", "test_reductions", "test_lanes", "test_first_lanes", "test_steps"),
         *("test_halves_are_read", "test_halves_are_written", "test_fused_only_by_name"),
         *("test_rounding_to_odd_first", "test_streams"),
     ]
     cases = (2 + 1 + 3 + 1) * len(EVERY) + len(WIDTHS) + 4 + 4 + 1 + 1 + 5
-    run_at(level, "tests/codegen/test_vectors.py", tests, cases)
+    return AtLevels(__file__, tests, cases)

@@ -11,7 +11,7 @@ import pytest
 
 import tilejit as tj
 from codegen.schedule import Thresholds
-from tests.codegen.levels import LOWER_LEVELS, run_at
+from tests.codegen.levels import AtLevels
 from tests.conftest import SEED
 from tests.guard import Guarded
 from tilejit import loop_program
@@ -165,7 +165,5 @@ def test_the_source_says_so() -> None:
     assert source.rstrip().endswith("stream_fence()")
 
 
-@pytest.mark.parametrize("level", LOWER_LEVELS)
-def test_lower_levels(level: str) -> None:
-    tests = ["test_every_alignment", "test_rows_begin_anywhere"]
-    run_at(level, "tests/loops/test_streams.py", tests, 2 * len(DTYPES) + 4)
+def at_lower_levels() -> AtLevels:
+    return AtLevels(__file__, ["test_every_alignment", "test_rows_begin_anywhere"], 2 * len(DTYPES) + 4)

@@ -296,6 +296,19 @@ def test_functions_by_name() -> None:
         module["nothing"]
 
 
+@pytest.mark.parametrize(
+    "head", ["module {", "builtin.module {", "module @all {", "module attributes {a = 1 : i32} {"]
+)
+def test_functions_within_a_module(head: str) -> None:
+    """As mlir-opt prints them; what is wrong is still where it stands."""
+    module = mlir.parse(f"{head}\n{VECRED}{VECTOR_ADD_2D}}}\n")
+    assert [f.name for f in module.functions] == ["vecred", "vector_add_2d"]
+    bare = mlir.parse(f"\n{VECRED}{VECTOR_ADD_2D}")
+    assert module.functions == bare.functions
+    with pytest.raises(KernelError, match=r"math\.cosine is not supported\n  line 6: "):
+        mlir.parse(f"{head}\n{VECRED}}}\n".replace("math.cos", "math.cosine"))
+
+
 def test_texts_only() -> None:
     with pytest.raises(TypeError, match="not bytes"):
         mlir.parse(b"")  # type: ignore[arg-type]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from tests.oracle import environment
 from tilejit.sizes import SIZES
 
 NAMES = ("copyto", "ascontiguousarray", "asfortranarray", "concatenate", "stack", "pad", "take")
@@ -125,3 +128,51 @@ def test_signatures_are_numpys() -> None:
     with tj.accelerate():
         assert np.pad.__name__ == "pad"
         assert inspect.signature(np.stack).parameters.keys() >= {"arrays", "axis", "out"}
+
+
+NUMBA_WITHIN = """
+import sys
+import numpy as np
+import tilejit as tj
+
+def check(call):
+    assert call(), call
+own = np.concatenate, np.take
+check(lambda: "numba.np.arrayobj" not in sys.modules)
+with tj.accelerate():
+    {within}
+    check(lambda: np.concatenate is not own[0] and np.take is not own[1])
+check(lambda: "numba" in sys.modules)
+check(lambda: (np.concatenate, np.take) == own)
+check(lambda: not any(type(finder).__module__.startswith("tilejit") for finder in sys.meta_path))
+
+import numba
+
+def joined(a, b):
+    return np.concatenate((a, b)), np.take(a, b), np.stack((a, b)), np.ascontiguousarray(a)
+
+a, b = np.arange(3), np.arange(3)[::-1].copy()
+found = numba.njit(joined)(a, b)
+check(lambda: all((x == y).all() for x, y in zip(found, joined(a, b), strict=True)))
+check(lambda: not type(numba.__spec__.loader).__module__.startswith("tilejit"))
+"""
+
+
+@pytest.mark.parametrize(
+    "within",
+    [
+        "import numba",
+        "import numba; numba.njit(lambda x: x + 1)(2)",
+        "check(lambda: (np.ascontiguousarray(np.ones((300, 500)).T) == 1).all())",
+    ],
+)
+def test_numba_knows_numpys_routines(within: str) -> None:
+    """Imported, or whole, only within the block: by a user, or for a kernel that is in no store."""
+    done = subprocess.run(
+        [sys.executable, "-c", NUMBA_WITHIN.format(within=within)],
+        env=environment(TILEJIT_NO_CACHE="1"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

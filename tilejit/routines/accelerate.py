@@ -63,6 +63,8 @@ _ACCELERATED = {ours.__name__: _in_place_of(_ORIGINALS[ours.__name__], ours) for
 _lock = threading.Lock()
 _uses = 0
 """How many `with` blocks, and permanent swaps, are open in all threads."""
+_imports = 0
+"""How many modules of Numba are being imported within them."""
 
 
 class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
@@ -109,9 +111,9 @@ class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
             if self._smallest is not None:
                 SIZES.small_elements = self._smallest
             if _uses == 1:
-                _replace(_ORIGINALS, _ACCELERATED)
-                if "numba" not in sys.modules:
-                    sys.meta_path.insert(0, _numba_sees_numpy)
+                if not _imports:
+                    _replace(_ORIGINALS, _ACCELERATED)
+                sys.meta_path.insert(0, _numba_sees_numpy)
         return self
 
     def __exit__(
@@ -129,31 +131,51 @@ class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
                     sys.meta_path.remove(_numba_sees_numpy)
 
 
-class _NumbaSeesNumPy(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports Numba with NumPy's own routines in their places: it keeps tables of them for good."""
+class _NumbaSeesNumPy(importlib.abc.MetaPathFinder):
+    """Imports Numba's modules with NumPy's own routines in their places: they keep tables of them for good.
+
+    Many are imported only when the first function is compiled, which may be one of our kernels.
+    """
 
     def find_spec(
         self, name: str, path: Any = None, target: Any = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """None but for numba, which then has been imported already."""
-        if name != "numba":
+        """What the other finders find of Numba; None for all else."""
+        if name.partition(".")[0] != "numba":
             return None
-        sys.meta_path.remove(self)
-        _replace(_ACCELERATED, _ORIGINALS)
-        try:
-            self._module = importlib.import_module(name)
-        finally:
-            _replace(_ORIGINALS, _ACCELERATED)
-        self._spec = self._module.__spec__
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        others = [finder for finder in sys.meta_path if finder is not self]
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _LoaderOfNumba(spec.loader)
+        return spec
 
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        """The one that is there."""
-        return self._module
+
+class _LoaderOfNumba(importlib.abc.Loader):
+    """Runs a module as its own loader does, while ours are out of NumPy."""
+
+    def __init__(self, loader: importlib.abc.Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        """As the module's own loader makes it."""
+        return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is left to do."""
-        module.__spec__ = self._spec
+        """Run it; from here on the module knows nothing of this."""
+        global _imports
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        with _lock:
+            _imports += 1
+            _replace(_ACCELERATED, _ORIGINALS)
+        try:
+            self._loader.exec_module(module)
+        finally:
+            with _lock:
+                _imports -= 1
+                if _uses and not _imports:
+                    _replace(_ORIGINALS, _ACCELERATED)
 
 
 _numba_sees_numpy = _NumbaSeesNumPy()

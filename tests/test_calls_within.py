@@ -1,0 +1,28 @@
+"""Direct calls in whose middle Python runs: nothing is read that was let go of, and no buffer is shared."""
+
+from __future__ import annotations
+
+from subprocess import run
+from sys import executable
+
+import pytest
+
+from codegen.direct_calls import supported
+from tests.calls_within import CASES
+from tests.oracle import environment
+
+pytestmark = pytest.mark.skipif(not supported(), reason="another Python, or arrays laid out otherwise")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_calls_within_calls(name: str) -> None:
+    """In a process of its own, which reading what is gone would end."""
+    done = run(
+        [executable, "-X", "faulthandler", "-m", "tests.calls_within", name],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
