@@ -10,13 +10,11 @@ from codegen.threads import thread_count
 from tilejit.array_likes import as_numpy
 from tilejit.masked import copy_where
 from tilejit.memory import Array
+from tilejit.numpy_originals import numpy_copyto
 from tilejit.plan import PLAIN_ARRAYS, cached_plan
-from tilejit.sizes import SIZES
+from tilejit.sizes import is_small, numpy_is_as_fast
 from tilejit.strided import apart
 from tilejit.tuning import AUTO, CASTINGS, DEFAULT, SAME_KIND, STRUCTURE, Tuning, read_tuning
-
-numpy_copyto = np.copyto
-"""NumPy's own, whatever `accelerate` has put in its place."""
 
 
 def copyto(
@@ -61,11 +59,7 @@ def copyto(
         tuning = read_tuning(virtual_vector_size, specialize, tune)
     if threads is not None:
         thread_count(threads, 0)
-    if (
-        tuning is DEFAULT
-        and type(dst) is np.ndarray
-        and (dst.size < SIZES.small_elements or (where is True and numpy_is_as_fast(dst, src)))
-    ):
+    if tuning is DEFAULT and (is_small(dst) or (where is True and numpy_is_as_fast(dst, src))):
         if casting is SAME_KIND and where is True:
             numpy_copyto(dst, apart(dst, src))  # NumPy takes 0.1 us to read two more arguments.
         else:
@@ -120,27 +114,6 @@ def _by_masked_stores(dst: Any, src: Any, casting: Any, where: Any) -> bool:
 def _is_rule(casting: Any) -> bool:
     """Whether it is one of NumPy's rules, as a string and nothing else."""
     return type(casting) is str and casting in CASTINGS
-
-
-def numpy_is_as_fast(dst: Array, src: Any) -> bool:
-    """Whether NumPy makes the copy by whole rows or the conversion in one loop, and both stay in cache."""
-    if dst.nbytes >= SIZES.small_run_bytes or type(src) is not np.ndarray:
-        return False
-    if dst.dtype is not src.dtype:
-        in_order = dst.flags.c_contiguous and src.flags.c_contiguous
-        return in_order and dst.shape == src.shape and max(dst.dtype.num, src.dtype.num) <= _LAST_FAST
-    if dst.strides == src.strides and dst.flags.forc:
-        return True
-    width = dst.itemsize
-    return (
-        src.ndim == dst.ndim > 0
-        and dst.strides[-1] == src.strides[-1] == width
-        and src.shape[-1] * width >= SIZES.long_row_bytes
-    )
-
-
-_LAST_FAST = np.dtype(np.float64).num
-"""Between bool and this one, in NumPy's numbering, its own loops convert as fast as memory."""
 
 
 def _as_array(src: Any) -> Array | None:

@@ -20,6 +20,7 @@ from tilejit import float_status
 from tilejit.converted_blocks import ConvertedBlocks, in_converted_blocks
 from tilejit.memory import Array, address
 from tilejit.moves import Move, move_for
+from tilejit.numpy_originals import numpy_copyto
 from tilejit.programs import compiled
 from tilejit.sizes import SIZES
 from tilejit.strided import ArrayLayout, apart, broadcast_strides, overlaps_itself, share_memory, span
@@ -27,9 +28,6 @@ from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
 
 PLAIN_ARRAYS = (np.ndarray, np.memmap)
 """Types whose elements are where their strides say, with no rules of their own for assignment."""
-
-numpy_copyto = np.copyto
-"""NumPy's own, whatever `accelerate` has put in its place."""
 
 HOLD_GIL_BYTES = 1 << 15
 """Copies up to this size keep Python's lock: giving it away costs more than the copy."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tilejit import numpy_originals
 from tilejit.copies import copyto
 from tilejit.routines.copying import ascontiguousarray, asfortranarray
 from tilejit.routines.joining import concatenate, stack
@@ -57,7 +58,7 @@ def _in_place_of(original: Callable[..., Any], ours: Callable[..., Any]) -> Call
     return routine
 
 
-_ORIGINALS = {ours.__name__: getattr(np, ours.__name__) for ours in _OURS}
+_ORIGINALS = {ours.__name__: getattr(numpy_originals, f"numpy_{ours.__name__}") for ours in _OURS}
 _ACCELERATED = {ours.__name__: _in_place_of(_ORIGINALS[ours.__name__], ours) for ours in _OURS}
 
 _lock = threading.Lock()

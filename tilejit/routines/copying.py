@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,10 @@ import numpy as np
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copy_plain
 from tilejit.memory import Array
-from tilejit.routines.results import allocate, duplicate, is_ours, memory_order
-from tilejit.sizes import SIZES
+from tilejit.numpy_originals import numpy_ascontiguousarray, numpy_asfortranarray
+from tilejit.routines.results import allocate, duplicate, memory_order
+from tilejit.sizes import is_ours, is_small
 from tilejit.tuning import CASTINGS
-
-numpy_array, numpy_asarray = np.array, np.asarray
-numpy_ascontiguousarray, numpy_asfortranarray = np.ascontiguousarray, np.asfortranarray
-"""NumPy's own, whatever `accelerate` has put in their place."""
 
 _ORDERS = ("C", "F", "A", "K")
 _BYTES_HEAD = bytes.__basicsize__ - 1
@@ -60,8 +58,8 @@ def array(
         KernelError: threads is less than one.
         ValueError: copy is False, and there is no way without one.
     """
-    if type(object) is np.ndarray and object.size < SIZES.small_elements and like is ndmax is None:
-        return numpy_array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+    if is_small(object) and like is ndmax is None:
+        return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
     given = as_numpy(object)
     rest: dict[str, Any] = {"copy": copy, "order": order, "subok": subok, "ndmin": ndmin}
     if like is not None or ndmax is not None:
@@ -72,7 +70,7 @@ def array(
             result = duplicate(given, target, order, threads=threads)
             if result is not None:
                 return result
-    return numpy_array(given, dtype, **rest)
+    return np.array(given, dtype, **rest)
 
 
 def asarray(
@@ -95,13 +93,13 @@ def asarray(
         KernelError: threads is less than one.
         ValueError: copy is False, and there is no way without one.
     """
-    if type(a) is np.ndarray and a.size < SIZES.small_elements and device is None and like is None:
-        return numpy_asarray(a, dtype, order, copy=copy)
+    if is_small(a) and device is None and like is None:
+        return np.asarray(a, dtype, order, copy=copy)
     given = as_numpy(a)
     if device is None and like is None and is_ours(given):
         return array(given, dtype, copy=copy, order="K" if order is None else order, threads=threads)
     rest = {name: value for name, value in (("device", device), ("like", like)) if value is not None}
-    return numpy_asarray(given, dtype, order, copy=copy, **rest)
+    return np.asarray(given, dtype, order, copy=copy, **rest)
 
 
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None, threads: int | None = None) -> Any:
@@ -114,13 +112,9 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None, threads: i
     Raises:
         KernelError: threads is less than one.
     """
-    if type(a) is np.ndarray and a.size < SIZES.small_elements and like is None:
+    if is_small(a) and like is None:
         return numpy_ascontiguousarray(a, dtype)
-    given = as_numpy(a)
-    if like is None and is_ours(given):
-        return array(given, dtype, copy=None, order="C", ndmin=1, threads=threads)
-    rest = {} if like is None else {"like": like}
-    return numpy_ascontiguousarray(given, dtype, **rest)
+    return _in_order("C", numpy_ascontiguousarray, a, dtype, like, threads)
 
 
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None, threads: int | None = None) -> Any:
@@ -133,13 +127,19 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None, threads: int 
     Raises:
         KernelError: threads is less than one.
     """
-    if type(a) is np.ndarray and a.size < SIZES.small_elements and like is None:
+    if is_small(a) and like is None:
         return numpy_asfortranarray(a, dtype)
+    return _in_order("F", numpy_asfortranarray, a, dtype, like, threads)
+
+
+def _in_order(
+    order: str, numpys: Callable[..., Any], a: Any, dtype: Any, like: Any, threads: int | None
+) -> Any:
+    """The array in that order; by NumPy's routine for it where no kernel makes the copy."""
     given = as_numpy(a)
     if like is None and is_ours(given):
-        return array(given, dtype, copy=None, order="F", ndmin=1, threads=threads)
-    rest = {} if like is None else {"like": like}
-    return numpy_asfortranarray(given, dtype, **rest)
+        return array(given, dtype, copy=None, order=order, ndmin=1, threads=threads)
+    return numpys(given, dtype) if like is None else numpys(given, dtype, like=like)
 
 
 def require(

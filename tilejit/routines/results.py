@@ -1,4 +1,4 @@
-"""Fresh results of routines: which copies are ours to make, and how NumPy orders their memory."""
+"""Fresh results of routines, their memory in the order that NumPy gives it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,6 @@ from tilejit.copies import copy_plain
 from tilejit.memory import Array, empty
 from tilejit.sizes import SIZES
 
-numpy_empty = np.empty
-"""NumPy's own, whatever `accelerate` has put in its place."""
-
-
-def is_ours(x: Any) -> bool:
-    """Whether the array is large enough, and of plain enough elements, to be copied by a kernel."""
-    return type(x) is np.ndarray and x.size >= max(SIZES.small_elements, 1) and not x.dtype.hasobject
-
 
 def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] | None = None) -> Array:
     """Fresh memory of that shape, its axes in memory from the most major to the most minor.
@@ -33,9 +25,9 @@ def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] |
     laid = shape if axes is None else tuple(shape[axis] for axis in axes)
     try:
         aligned = prod(shape) * dtype.itemsize >= SIZES.aligned_bytes
-        result = empty(laid, dtype) if aligned else numpy_empty(laid, dtype)
+        result = empty(laid, dtype) if aligned else np.empty(laid, dtype)
     except TilejitError:
-        result = numpy_empty(laid, dtype)
+        result = np.empty(laid, dtype)
     return result if axes is None else result.transpose(np.argsort(axes))
 
 
