@@ -29,6 +29,9 @@ from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
 PLAIN_ARRAYS = (np.ndarray, np.memmap)
 """Types whose elements are where their strides say, with no rules of their own for assignment."""
 
+DIRECT_FROM = 16
+"""When a copy that `copyto` makes again and again becomes a direct call, for which code has to be built."""
+
 HOLD_GIL_BYTES = 1 << 15
 """Copies up to this size keep Python's lock: giving it away costs more than the copy."""
 
@@ -50,6 +53,7 @@ class CopyPlan(Direct):
     """
 
     __slots__ = (
+        "_asked",
         "_calls",
         "_dst",
         "_dst_dtype",
@@ -58,6 +62,7 @@ class CopyPlan(Direct):
         "_far",
         "_hides_underflow",
         "_in_dask",
+        "_is_direct",
         "_near",
         "_program",
         "_sets_flags",
@@ -78,6 +83,7 @@ class CopyPlan(Direct):
         self._src_shape, self._src_strides, self._src_dtype = src.shape, src.strides, src.dtype
         self._near, self._far = src.low - dst.stop, src.stop - dst.low
         self._threads, self._in_dask, self._tuning = threads, in_dask, tuning
+        self._asked, self._is_direct = 0, False
         self._calls: tuple[tuple[Any, int, int, int, int], ...] = ()
         self._program: CopyProgram | ConvertedBlocks | None = None
         move, strides = move_for(src.dtype, dst.dtype), broadcast_strides(src.shape, src.strides, dst.shape)
@@ -158,6 +164,7 @@ class CopyPlan(Direct):
         )
         apart = Apart(1, 0, self._near, self._far)
         self._answer_directly(Entry(arguments, (apart,), calls, releases=not self._holds))
+        self._is_direct = True
         return self
 
     def _check(self, dst: Any, src: Any) -> None:
@@ -172,6 +179,16 @@ class CopyPlan(Direct):
                 )
         if not dst.flags.writeable:
             raise LayoutError("dst is read-only\n  copy into an array of your own, or set its writeable flag")
+
+    def _run_again(self, dst: Array, src: Array) -> None:
+        """As `_run`; a plan that is asked for often comes to be called directly."""
+        if self._is_direct:
+            self(dst, src)
+            return
+        self._asked += 1
+        if self._asked == DIRECT_FROM:
+            self._directly()
+        self._run(dst, src)
 
     def _run(self, dst: Array, src: Array) -> None:
         """The copy between arrays known to fit, `dst` writeable; `cached_plan` and its callers know."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 
 @dataclass(slots=True)
@@ -26,7 +25,7 @@ class Sizes:
     part_bytes: int = 1 << 15
     """Of many arrays that are joined, each has as many bytes on the average, or NumPy joins them."""
     aligned_bytes: int = 1 << 18
-    """From this size on fresh results start a cache line; below, their memory is NumPy's own."""
+    """From this size on what kernels write anew starts a cache line; below, its memory is NumPy's own."""
 
 
 SIZES = Sizes()
@@ -36,6 +35,8 @@ FEW_PARTS = 8
 
 _LAST_FAST = np.dtype(np.float64).num
 """Between bool and this one, in NumPy's numbering, its own loops convert as fast as memory."""
+
+_OF_TYPES = {np.dtype(code).type: np.dtype(code) for code in "?bBhHiIlLqQfd"}
 
 
 def is_small(x: Any) -> bool:
@@ -52,19 +53,19 @@ def are_small(arrays: Any) -> bool:
         return False
     if len(arrays) > FEW_PARTS and type(arrays[0]) is np.ndarray and arrays[0].nbytes < SIZES.part_bytes:
         return True
-    size = 0
+    left = SIZES.small_elements
     for x in arrays:
         if type(x) is not np.ndarray:
             return False
-        size += x.size
-        if size >= SIZES.small_elements:
+        left -= x.size
+        if left <= 0:
             return False
     return True
 
 
 def is_ours(x: Any) -> bool:
     """Whether the array is large enough, and of plain enough elements, to be copied by a kernel."""
-    return type(x) is np.ndarray and x.size >= max(SIZES.small_elements, 1) and not x.dtype.hasobject
+    return type(x) is np.ndarray and x.size >= (SIZES.small_elements or 1) and not x.dtype.hasobject
 
 
 def are_ours(arrays: Sequence[Any]) -> bool:
@@ -72,11 +73,14 @@ def are_ours(arrays: Sequence[Any]) -> bool:
 
     Each costs us a call, and NumPy next to nothing.
     """
-    if not arrays or any(type(x) is not np.ndarray or x.dtype.hasobject or not x.itemsize for x in arrays):
-        return False
-    if sum(x.size for x in arrays) < SIZES.small_elements:
-        return False
-    return sum(x.nbytes for x in arrays) >= len(arrays) * SIZES.part_bytes
+    elements = nbytes = 0
+    for x in arrays:
+        if type(x) is not np.ndarray or x.dtype.hasobject or not x.itemsize:
+            return False
+        elements += x.size
+        nbytes += x.nbytes
+    large = elements >= SIZES.small_elements and nbytes >= len(arrays) * SIZES.part_bytes
+    return large and len(arrays) > 0
 
 
 def numpy_is_as_fast(dst: Any, src: Any) -> bool:
@@ -86,22 +90,55 @@ def numpy_is_as_fast(dst: Any, src: Any) -> bool:
     """
     if type(dst) is not np.ndarray or type(src) is not np.ndarray or dst.nbytes >= SIZES.small_run_bytes:
         return False
-    if dst.dtype is not src.dtype:
-        in_order = dst.flags.c_contiguous and src.flags.c_contiguous
-        return in_order and dst.shape == src.shape and max(dst.dtype.num, src.dtype.num) <= _LAST_FAST
-    if dst.strides == src.strides and dst.flags.forc:
+    kind, source_kind = dst.dtype, src.dtype
+    if kind is not source_kind:
+        in_one_loop = kind.num <= _LAST_FAST and source_kind.num <= _LAST_FAST and dst.shape == src.shape
+        return in_one_loop and dst.flags.c_contiguous and src.flags.c_contiguous
+    steps, source_steps = dst.strides, src.strides
+    if steps == source_steps and dst.flags.forc:
         return True
-    width = dst.itemsize
     return (
-        src.ndim == dst.ndim > 0
-        and dst.strides[-1] == src.strides[-1] == width
-        and src.shape[-1] * width >= SIZES.long_row_bytes
+        len(steps) == len(source_steps) > 0
+        and steps[-1] == source_steps[-1] == dst.itemsize
+        and src.shape[-1] * dst.itemsize >= SIZES.long_row_bytes
     )
 
 
-def numpy_joins_as_fast(parts: Sequence[NDArray[Any]]) -> bool:
-    """Whether NumPy joins them by whole rows, in cache."""
-    return sum(x.nbytes for x in parts) < SIZES.small_run_bytes and all(x.flags.c_contiguous for x in parts)
+def numpy_lays_as_fast(x: Any, order: str) -> bool:
+    """Whether NumPy brings the array into order "C" or "F" by whole rows, in cache; or finds it there."""
+    if type(x) is not np.ndarray or x.nbytes >= SIZES.small_run_bytes or not x.ndim:
+        return False
+    along, width = (-1 if order == "C" else 0), x.itemsize
+    return x.strides[along] == width and x.shape[along] * width >= SIZES.long_row_bytes
+
+
+def numpy_converts_as_fast(x: Any, dtype: Any) -> bool:
+    """Whether NumPy makes a converted array, in the order of C, in one loop, and both stay in cache.
+
+    dtype: as NumPy takes it; anything but a dtype, and a type of NumPy's own, is not looked into.
+    """
+    if type(x) is not np.ndarray:
+        return False
+    target = dtype if isinstance(dtype, np.dtype) else _OF_TYPES.get(dtype) if type(dtype) is type else None
+    return (
+        target is not None
+        and target.num <= _LAST_FAST
+        and x.dtype.num <= _LAST_FAST
+        and x.flags.c_contiguous
+        and x.size * target.itemsize < SIZES.small_run_bytes
+    )
+
+
+def numpy_joins_as_fast(parts: Any) -> bool:
+    """Whether these are NumPy's arrays, which it joins by whole rows, in cache."""
+    if type(parts) not in (list, tuple):
+        return False
+    left = SIZES.small_run_bytes
+    for x in parts:
+        if type(x) is not np.ndarray or not x.flags.c_contiguous:
+            return False
+        left -= x.nbytes
+    return left > 0
 
 
 def numpy_pads_as_fast(x: Any) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copyto
 from tilejit.memory import Array
-from tilejit.numpy_originals import numpy_concatenate, numpy_copyto, numpy_stack
+from tilejit.numpy_originals import numpy_concatenate, numpy_stack
 from tilejit.routines.results import allocate, common_order
 from tilejit.sizes import are_ours, are_small, numpy_joins_as_fast
 from tilejit.tuning import CASTINGS, SAME_KIND
@@ -44,7 +44,7 @@ def concatenate(
         KernelError: threads is less than one.
         ValueError: the arrays' shapes do not go together.
     """
-    if are_small(arrays):
+    if are_small(arrays) or numpy_joins_as_fast(arrays):
         return _by_numpy(numpy_concatenate, arrays, axis, out, dtype, casting)
     given = _as_arrays(arrays)
     joined = _joined(given, axis, out, dtype, casting, threads)
@@ -103,10 +103,10 @@ def _joined(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads: 
         out = allocate(shape, target, common_order(parts))
     elif out.shape != shape or not out.flags.writeable or any(np.may_share_memory(out, x) for x in parts):
         return None
-    begin = 0
+    begin, before = 0, (slice(None),) * axis
     for x in parts:
         end = begin + x.shape[axis]
-        copyto(out[(slice(None),) * axis + (slice(begin, end),)], x, casting, threads=threads)
+        copyto(out[(*before, slice(begin, end))], x, casting, threads=threads)
         begin = end
     return out
 
@@ -147,26 +147,34 @@ def _woven(parts: list[Array], threads: int | None) -> Array | None:
     out = allocate((*first.shape, count), first.dtype)
     flat, pairs = [x.reshape(-1) for x in parts], out.reshape(-1, count)
     block = max(WOVEN_BYTES // (count * first.itemsize), 1)
-    rows = allocate((count, min(block, first.size)), first.dtype)
+    buffer = allocate((count * min(block, first.size),), first.dtype)
     for begin in range(0, first.size, block):
         end = min(begin + block, first.size)
-        for row, x in zip(rows, flat, strict=True):
-            numpy_copyto(row[: end - begin], x[begin:end])
-        copyto(pairs[begin:end], rows[:, : end - begin].T, threads=threads)
+        rows = buffer[: count * (end - begin)]
+        numpy_concatenate([x[begin:end] for x in flat], 0, rows)
+        copyto(pairs[begin:end], rows.reshape(count, -1).T, threads=threads)
     return out
 
 
 def _joined_shape(parts: list[Array], axis: int) -> tuple[int, ...] | None:
     """The shape of the arrays together, or None where they do not fit."""
-    first = parts[0].shape
-    around = first[:axis], first[axis + 1 :]
-    if any((x.shape[:axis], x.shape[axis + 1 :]) != around or x.ndim != len(first) for x in parts):
-        return None
-    return (*around[0], sum(x.shape[axis] for x in parts), *around[1])
+    first, extent = parts[0].shape, 0
+    for x in parts:
+        shape = x.shape
+        if shape != first and (
+            len(shape) != len(first) or shape[:axis] != first[:axis] or shape[axis + 1 :] != first[axis + 1 :]
+        ):
+            return None
+        extent += shape[axis]
+    return (*first[:axis], extent, *first[axis + 1 :])
 
 
 def _common_dtype(parts: list[Array], out: Any, dtype: Any, casting: Any) -> np.dtype[Any] | None:
     """The dtype of the result where all arrays may become it, or None for NumPy to see to."""
+    first = parts[0].dtype
+    is_plain = out is dtype is None and casting is SAME_KIND and first is np.dtype(first.type)
+    if is_plain and all(x.dtype is first for x in parts):
+        return first  # what promotion and its rules come to, for which NumPy takes 2 us
     try:
         if out is not None:
             target = out.dtype if dtype is None else None

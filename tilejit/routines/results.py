@@ -28,7 +28,7 @@ def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] |
         result = empty(laid, dtype) if aligned else np.empty(laid, dtype)
     except TilejitError:
         result = np.empty(laid, dtype)
-    return result if axes is None else result.transpose(np.argsort(axes))
+    return result if axes is None else result.transpose(sorted(range(len(axes)), key=axes.__getitem__))
 
 
 def duplicate(
@@ -41,7 +41,11 @@ def duplicate(
     dtype = x.dtype if dtype is None else dtype
     if dtype.hasobject or dtype.itemsize == 0:
         return None
-    result = allocate(x.shape, dtype, memory_order(x, order))
+    axes = memory_order(x, order)
+    if axes is None and x.size * dtype.itemsize < SIZES.aligned_bytes:
+        result = np.empty(x.shape, dtype)  # what `allocate` would come to
+    else:
+        result = allocate(x.shape, dtype, axes)
     return result if copy_plain(result, x, threads) else None
 
 
@@ -62,32 +66,35 @@ def memory_order(x: Array, order: str) -> tuple[int, ...] | None:
     return tuple(sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis])))
 
 
-def common_order(arrays: Sequence[Array]) -> tuple[int, ...]:
-    """The axes of what NumPy makes of several arrays of one rank, the most major first.
+def common_order(arrays: Sequence[Array]) -> tuple[int, ...] | None:
+    """The axes of what NumPy makes of several arrays of one rank, the most major first; None for C order.
 
     It sorts by insertion: an axis moves before those over which some array's strides are smaller, the order
     of C winning where arrays disagree; axes of length 1 tell nothing.
     """
     axes = list(range(arrays[0].ndim))
+    laid = [(x.shape, x.strides) for x in arrays]
     for k in range(1, len(axes)):
         place = k
         for j in reversed(range(k)):
-            before = _goes_before(axes[k], axes[j], arrays)
+            before = _goes_before(axes[k], axes[j], laid)
             if before is False:
                 break
             if before:
                 place = j
         axes.insert(place, axes.pop(k))
-    return tuple(axes)
+    return None if axes == sorted(axes) else tuple(axes)
 
 
-def _goes_before(axis: int, other: int, arrays: Sequence[Array]) -> bool | None:
-    """Whether `axis` is the more major one; None where no array tells."""
+def _goes_before(
+    axis: int, other: int, laid: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]
+) -> bool | None:
+    """Whether `axis` is the more major one of arrays of those shapes and strides; None where none tells."""
     told: bool | None = None
-    for x in arrays:
-        if x.shape[axis] == 1 or x.shape[other] == 1:
+    for shape, strides in laid:
+        if shape[axis] == 1 or shape[other] == 1:
             continue
-        if abs(x.strides[axis]) <= abs(x.strides[other]):
+        if abs(strides[axis]) <= abs(strides[other]):
             return False
         told = True
     return told
