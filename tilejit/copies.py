@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from codegen.threads import thread_count
 from tilejit.array_likes import as_numpy
@@ -62,11 +63,11 @@ def copyto(
         thread_count(threads, 0)
     if (
         tuning is DEFAULT
-        and type(dst) is np.ndarray
+        and type(dst) is ndarray
         # is_small, written out: a call takes a tenth of a small copy.
         and (dst.size < SIZES.small_elements or (where is True and numpy_is_as_fast(dst, src)))
     ):
-        if dst.ndim == 1 or type(src) is not np.ndarray or src.size == 1:  # else NumPy copies what overlaps
+        if dst.ndim == 1 or type(src) is not ndarray or src.size == 1:  # else NumPy copies what overlaps
             src = apart(dst, src)
         # NumPy takes 0.1 us to read arguments that are as if they were not given.
         if where is not True:

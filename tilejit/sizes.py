@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
+from numpy import ndarray  # by its own name: NumPy's module has a __getattr__, which makes np.x slower
 
 
 @dataclass(slots=True)
@@ -36,12 +38,15 @@ FEW_PARTS = 8
 _LAST_FAST = np.dtype(np.float64).num
 """Between bool and this one, in NumPy's numbering, its own loops convert as fast as memory."""
 
+_BF16, _F32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
+"""And from the one to the other, ml_dtypes' loop: bits are moved up."""
+
 _OF_TYPES = {np.dtype(code).type: np.dtype(code) for code in "?bBhHiIlLqQfd"}
 
 
 def is_small(x: Any) -> bool:
     """Whether this is an array of NumPy's that NumPy has copied before ours would be looked up."""
-    return type(x) is np.ndarray and x.size < SIZES.small_elements
+    return type(x) is ndarray and x.size < SIZES.small_elements
 
 
 def are_small(arrays: Any) -> bool:
@@ -51,11 +56,11 @@ def are_small(arrays: Any) -> bool:
     """
     if type(arrays) not in (list, tuple):
         return False
-    if len(arrays) > FEW_PARTS and type(arrays[0]) is np.ndarray and arrays[0].nbytes < SIZES.part_bytes:
+    if len(arrays) > FEW_PARTS and type(arrays[0]) is ndarray and arrays[0].nbytes < SIZES.part_bytes:
         return True
     left = SIZES.small_elements
     for x in arrays:
-        if type(x) is not np.ndarray:
+        if type(x) is not ndarray:
             return False
         left -= x.size
         if left <= 0:
@@ -65,7 +70,7 @@ def are_small(arrays: Any) -> bool:
 
 def is_ours(x: Any) -> bool:
     """Whether the array is large enough, and of plain enough elements, to be copied by a kernel."""
-    return type(x) is np.ndarray and x.size >= (SIZES.small_elements or 1) and not x.dtype.hasobject
+    return type(x) is ndarray and x.size >= (SIZES.small_elements or 1) and not x.dtype.hasobject
 
 
 def are_ours(arrays: Sequence[Any]) -> bool:
@@ -75,7 +80,7 @@ def are_ours(arrays: Sequence[Any]) -> bool:
     """
     elements = nbytes = 0
     for x in arrays:
-        if type(x) is not np.ndarray or x.dtype.hasobject or not x.itemsize:
+        if type(x) is not ndarray or x.dtype.hasobject or not x.itemsize:
             return False
         elements += x.size
         nbytes += x.nbytes
@@ -88,12 +93,14 @@ def numpy_is_as_fast(dst: Any, src: Any) -> bool:
 
     Past the cache it is ours: NumPy's stores read every line first.
     """
-    if type(dst) is not np.ndarray or type(src) is not np.ndarray or dst.nbytes >= SIZES.small_run_bytes:
+    if type(dst) is not ndarray or type(src) is not ndarray or dst.nbytes >= SIZES.small_run_bytes:
         return False
     kind, source_kind = dst.dtype, src.dtype
     if kind is not source_kind:
-        in_one_loop = kind.num <= _LAST_FAST and source_kind.num <= _LAST_FAST and dst.shape == src.shape
-        return in_one_loop and dst.flags.c_contiguous and src.flags.c_contiguous
+        fast = kind.num <= _LAST_FAST and source_kind.num <= _LAST_FAST
+        if not fast and not (source_kind is _BF16 and kind is _F32):
+            return False
+        return dst.shape == src.shape and dst.flags.c_contiguous and src.flags.c_contiguous
     steps, source_steps = dst.strides, src.strides
     if steps == source_steps and dst.flags.forc:
         return True
@@ -106,7 +113,7 @@ def numpy_is_as_fast(dst: Any, src: Any) -> bool:
 
 def numpy_lays_as_fast(x: Any, order: str) -> bool:
     """Whether NumPy brings the array into order "C" or "F" by whole rows, in cache; or finds it there."""
-    if type(x) is not np.ndarray or x.nbytes >= SIZES.small_run_bytes or not x.ndim:
+    if type(x) is not ndarray or x.nbytes >= SIZES.small_run_bytes or not x.ndim:
         return False
     along, width = (-1 if order == "C" else 0), x.itemsize
     return x.strides[along] == width and x.shape[along] * width >= SIZES.long_row_bytes
@@ -117,16 +124,14 @@ def numpy_converts_as_fast(x: Any, dtype: Any) -> bool:
 
     dtype: as NumPy takes it; anything but a dtype, and a type of NumPy's own, is not looked into.
     """
-    if type(x) is not np.ndarray:
+    if type(x) is not ndarray:
         return False
     target = dtype if isinstance(dtype, np.dtype) else _OF_TYPES.get(dtype) if type(dtype) is type else None
-    return (
-        target is not None
-        and target.num <= _LAST_FAST
-        and x.dtype.num <= _LAST_FAST
-        and x.flags.c_contiguous
-        and x.size * target.itemsize < SIZES.small_run_bytes
-    )
+    if target is None or target.num > _LAST_FAST:
+        return False
+    if x.dtype.num > _LAST_FAST and not (x.dtype is _BF16 and target is _F32):
+        return False
+    return x.flags.c_contiguous and x.size * target.itemsize < SIZES.small_run_bytes
 
 
 def numpy_joins_as_fast(parts: Any) -> bool:
@@ -135,7 +140,7 @@ def numpy_joins_as_fast(parts: Any) -> bool:
         return False
     left = SIZES.small_run_bytes
     for x in parts:
-        if type(x) is not np.ndarray or not x.flags.c_contiguous:
+        if type(x) is not ndarray or not x.flags.c_contiguous:
             return False
         left -= x.nbytes
     return left > 0
@@ -143,4 +148,4 @@ def numpy_joins_as_fast(parts: Any) -> bool:
 
 def numpy_pads_as_fast(x: Any) -> bool:
     """Whether NumPy copies the array by whole rows, in cache, into what it pads."""
-    return type(x) is np.ndarray and x.flags.forc and x.nbytes < SIZES.small_run_bytes
+    return type(x) is ndarray and x.flags.forc and x.nbytes < SIZES.small_run_bytes

@@ -148,8 +148,8 @@ def test_swapped_routines_know_threads() -> None:
 def test_only_large_arrays_reach_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """What NumPy does as fast goes to NumPy: small arrays, rows in cache, conversions in one loop."""
     copies: list[CopyPlan] = []
-    run = CopyPlan._run
-    monkeypatch.setattr(CopyPlan, "_run", lambda self, *given: (copies.append(self), run(self, *given)))
+    run = CopyPlan._run_again
+    monkeypatch.setattr(CopyPlan, "_run_again", lambda self, *given: (copies.append(self), run(self, *given)))
     small, square = np.zeros((16, 16), np.float32), np.zeros((128, 128), np.float32)
     for x in (small.T, square[::-1]):
         tj.ascontiguousarray(x)

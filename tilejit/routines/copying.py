@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copy_plain
@@ -60,7 +61,7 @@ def array(
         ValueError: copy is False, and there is no way without one.
     """
     # is_small, written out: a call takes a tenth of a small copy.
-    if type(object) is np.ndarray and object.size < SIZES.small_elements and like is ndmax is None:
+    if type(object) is ndarray and object.size < SIZES.small_elements and like is ndmax is None:
         if dtype is None and copy is True and order == "K" and ndmin == 0:
             return object.copy("K")  # NumPy takes 0.15 us to read five more arguments.
         return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
@@ -97,7 +98,7 @@ def asarray(
         KernelError: threads is less than one.
         ValueError: copy is False, and there is no way without one.
     """
-    if type(a) is np.ndarray and dtype is order is copy is device is like is None:
+    if type(a) is ndarray and dtype is order is copy is device is like is None:
         return a
     if is_small(a) and device is like is None:
         return np.asarray(a, dtype, order) if copy is None else np.asarray(a, dtype, order, copy=copy)
@@ -201,7 +202,10 @@ def astype(
         KernelError: threads is less than one.
         TypeError: x is no array, or the rule `casting` forbids the conversion.
     """
-    if is_small(x) or (threads is None and order != "F" and numpy_converts_as_fast(x, dtype)):
+    if type(x) is ndarray and (
+        x.size < SIZES.small_elements  # is_small, written out
+        or (threads is None and order != "F" and numpy_converts_as_fast(x, dtype))
+    ):
         if order == "K" and casting == "unsafe" and subok is copy is True:
             return x.astype(dtype)  # NumPy takes 0.1 us to read four more arguments.
         return x.astype(dtype, order, casting, subok, copy)
@@ -255,21 +259,27 @@ def tobytes(x: Any, order: Any = "C", *, threads: int | None = None) -> bytes:
         KernelError: threads is less than one.
         TypeError: x is no array.
     """
-    if type(x) is np.ndarray and x.size < SIZES.small_elements:  # is_small, written out
+    if type(x) is ndarray and x.size < SIZES.small_elements:  # is_small, written out
         return x.tobytes() if order == "C" else x.tobytes(order)
     given = as_numpy(x)
     if not isinstance(given, np.ndarray):
         raise TypeError(f"x is a NumPy array, not {type(x).__name__}\n  make one with numpy.asarray")
     if is_ours(given) and order in ("C", "F", "A") and not given.flags.forc:
-        made = bytes(given.nbytes)
-        # No one else has seen the object yet, so that its bytes may still be written: they are two or more,
-        # since one element is in order, and only objects of one byte are shared from the start.
-        flat = (ctypes.c_char * given.nbytes).from_address(id(made) + _BYTES_HEAD)
-        axes = memory_order(given, order) or tuple(range(given.ndim))
-        laid = np.ndarray(tuple(given.shape[axis] for axis in axes), given.dtype, flat)  # type: ignore[arg-type]
-        if copy_plain(laid, given.transpose(axes), threads):
+        made = _bytes_of(given, order, threads)
+        if made is not None:
             return made
     return given.tobytes(order=order)
+
+
+def _bytes_of(x: Array, order: str, threads: int | None) -> bytes | None:
+    """The elements' bytes in an order in which they do not lie; None where no kernel makes the copy."""
+    made = bytes(x.nbytes)
+    # No one else has seen the object yet, so that its bytes may still be written: they are two or more,
+    # since one element is in order, and only objects of one byte are shared from the start.
+    flat = (ctypes.c_char * x.nbytes).from_address(id(made) + _BYTES_HEAD)
+    axes = memory_order(x, order) or tuple(range(x.ndim))
+    laid = np.ndarray(tuple(x.shape[axis] for axis in axes), x.dtype, flat)  # type: ignore[arg-type]
+    return made if copy_plain(laid, x.transpose(axes), threads) else None
 
 
 def _native(x: Array, dtype: Any) -> np.dtype[Any] | None:

@@ -28,7 +28,7 @@ def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] |
         result = empty(laid, dtype) if aligned else np.empty(laid, dtype)
     except TilejitError:
         result = np.empty(laid, dtype)
-    return result if axes is None else result.transpose(sorted(range(len(axes)), key=axes.__getitem__))
+    return result if axes is None else result.transpose([axes.index(k) for k in range(len(axes))])
 
 
 def duplicate(
