@@ -59,8 +59,8 @@ def copyto(
     tuning = DEFAULT
     if virtual_vector_size is not AUTO or specialize is not STRUCTURE or tune is not False:
         tuning = read_tuning(virtual_vector_size, specialize, tune)
-    if threads is not None:
-        thread_count(threads, 0)
+    if threads is not None and (type(threads) is not int or threads < 1):
+        thread_count(threads, 0)  # says what is wrong
     if (
         tuning is DEFAULT
         and type(dst) is ndarray
