@@ -25,6 +25,9 @@ Two threads of one core (Zen 5, 2026-11), u32 transposes, us on one thread and o
 in a core's own cache its threads share what one of them has; and to wake another takes 15 to 60 us.
 """
 
+MOST_THREADS = 64
+"""Of one copy."""
+
 _lock = threading.Lock()
 _shared_pool: ThreadPoolExecutor | None = None
 
@@ -130,6 +133,8 @@ def threads_by_size(threads: int | None, size_bytes: int) -> int:
     if threads is None:
         most = default_threads()  # asked for first: a wrong setting is an error of small copies too
         return 1 if size_bytes < PARALLEL_BYTES else most
+    if type(threads) is int and 0 < threads <= MOST_THREADS:
+        return threads
     if isinstance(threads, bool) or not hasattr(threads, "__index__"):
         raise TypeError(f"threads is a number of threads or None, not {type(threads).__name__}")
     try:
@@ -138,7 +143,7 @@ def threads_by_size(threads: int | None, size_bytes: int) -> int:
         raise TypeError(f"threads is a number of threads or None, not {type(threads).__name__}") from None
     if count < 1:
         raise KernelError(f"threads={count}: a copy needs at least one thread")
-    return min(count, 64)
+    return min(count, MOST_THREADS)
 
 
 @cache
@@ -152,9 +157,9 @@ def default_threads() -> int:
     if wanted:
         if not (wanted.isascii() and wanted.isdecimal()) or len(wanted) > 9 or int(wanted) < 1:
             raise KernelError(f"TILEJIT_THREADS={wanted} is no number of threads; set it to 1 or more")
-        return min(int(wanted), 64)
+        return min(int(wanted), MOST_THREADS)
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cpus, _quota() or cpus, 64))
+    return max(1, min(cpus, _quota() or cpus, MOST_THREADS))
 
 
 def _quota() -> int | None:
@@ -194,7 +199,7 @@ def _pool() -> ThreadPoolExecutor:
     global _shared_pool
     with _lock:
         if _shared_pool is None:
-            _shared_pool = ThreadPoolExecutor(max_workers=64, thread_name_prefix="tilejit")
+            _shared_pool = ThreadPoolExecutor(max_workers=MOST_THREADS, thread_name_prefix="tilejit")
         return _shared_pool
 
 

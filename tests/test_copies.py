@@ -13,9 +13,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
+from codegen.direct_calls import supported
 from tests.guard import Guarded, span_bytes, strided_view
 from tests.strategies import Pick, chance, extents, one_of, strides
-from tilejit.plan import plan_copy
+from tilejit.plan import CopyPlan, cached_plan, plan_copy
 from tilejit.sizes import SIZES
 from tilejit.strided import overlaps_itself
 from tilejit.tuning import DEFAULT, Tuning, read_tuning
@@ -384,3 +385,50 @@ def test_tuned_copies_are_the_same_copies(size: Any, specialize: str) -> None:
         out = np.zeros(view.shape, np.uint16)
         tj.copyto(out, view, virtual_vector_size=size, specialize=specialize)
         assert (out == view).all()
+
+
+OFTEN = 5
+"""As many times as make a copy a direct call here."""
+
+
+@pytest.fixture
+def _soon_direct(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilejit.plan.DIRECT_FROM", OFTEN)
+
+
+def often(dst: Array, src: Array) -> CopyPlan:
+    """The plan of a copy that is made until it is a direct call, each time of other elements."""
+    for k in range(OFTEN + 3):
+        dst[...], src[...] = 0, src[::-1] if k % 2 else src + 1
+        tj.copyto(dst, src)
+        assert (dst == src).all(), k
+    plan = cached_plan(dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype, 1)
+    assert plan is not None
+    return plan
+
+
+@pytest.mark.usefixtures("_soon_direct")
+def test_copies_made_often_are_direct() -> None:
+    dst, src = np.zeros((70, 90), np.float32), np.arange(6300, dtype=np.float32).reshape(90, 70).T
+    plan = often(dst, src)
+    assert plan._is_direct == supported()
+    assert (plan._last_answer() is not None) == supported()
+    room = np.arange(8100, dtype=np.float32).reshape(90, 90)
+    wanted = room[:70].T.copy()
+    for _ in range(OFTEN + 3):
+        room[...] = np.arange(8100, dtype=np.float32).reshape(90, 90)
+        tj.copyto(room[:, :70], room[:70].T)
+        assert (room[:, :70] == wanted).all()
+    dst.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        tj.copyto(dst, src)
+    with pytest.raises(TypeError, match="'no'"):
+        tj.copyto(np.zeros((70, 90)), src, casting="no")
+
+
+@pytest.mark.usefixtures("_soon_direct")
+def test_copies_made_often_warn_each_time() -> None:
+    dst, src = np.zeros((70, 90), np.float32), np.full((70, 90), 1e300)
+    for _ in range(OFTEN + 3):
+        with pytest.warns(RuntimeWarning, match="overflow encountered in cast"):
+            tj.copyto(dst, src)

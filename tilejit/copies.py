@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from codegen.threads import thread_count
 from tilejit.array_likes import as_numpy
 from tilejit.masked import copy_where
 from tilejit.memory import Array
+from tilejit.moves import can_cast
+from tilejit.numpy_originals import numpy_copyto
 from tilejit.plan import PLAIN_ARRAYS, cached_plan
-from tilejit.sizes import SIZES
+from tilejit.sizes import SIZES, numpy_is_as_fast
 from tilejit.strided import apart
 from tilejit.tuning import AUTO, CASTINGS, DEFAULT, SAME_KIND, STRUCTURE, Tuning, read_tuning
-
-numpy_copyto = np.copyto
-"""NumPy's own, whatever `accelerate` has put in its place."""
 
 
 def copyto(
@@ -59,17 +59,23 @@ def copyto(
     tuning = DEFAULT
     if virtual_vector_size is not AUTO or specialize is not STRUCTURE or tune is not False:
         tuning = read_tuning(virtual_vector_size, specialize, tune)
-    if threads is not None:
-        thread_count(threads, 0)
+    if threads is not None and (type(threads) is not int or threads < 1):
+        thread_count(threads, 0)  # says what is wrong
     if (
         tuning is DEFAULT
-        and type(dst) is np.ndarray
+        and type(dst) is ndarray
+        # is_small, written out: a call takes a tenth of a small copy.
         and (dst.size < SIZES.small_elements or (where is True and numpy_is_as_fast(dst, src)))
     ):
-        if casting is SAME_KIND and where is True:
-            numpy_copyto(dst, apart(dst, src))  # NumPy takes 0.1 us to read two more arguments.
+        if dst.ndim == 1 or type(src) is not ndarray or src.size == 1:  # else NumPy copies what overlaps
+            src = apart(dst, src)
+        # NumPy takes 0.1 us to read arguments that are as if they were not given.
+        if where is not True:
+            numpy_copyto(dst, src, casting, where)
+        elif casting is SAME_KIND:
+            numpy_copyto(dst, src)
         else:
-            numpy_copyto(dst, apart(dst, src), casting, where)
+            numpy_copyto(dst, src, casting)
         return
     source = _as_array(src)
     if not (
@@ -78,7 +84,7 @@ def copyto(
         and type(dst) in PLAIN_ARRAYS
         and dst.flags.writeable
         and _is_rule(casting)
-        and (source.dtype is dst.dtype or np.can_cast(source.dtype, dst.dtype, casting))
+        and (source.dtype is dst.dtype or can_cast(source.dtype, dst.dtype, casting))
     ):
         if not _by_masked_stores(dst, src if source is None else source, casting, where):
             numpy_copyto(dst, src if source is None else apart(dst, source), casting, where)
@@ -99,10 +105,12 @@ def copy_plain(dst: Array, src: Array, threads: int | None = None) -> bool:
 
 def _by_kernel(dst: Array, src: Array, threads: int | None, tuning: Tuning) -> bool:
     count = thread_count(threads, dst.nbytes + src.nbytes)
-    plan = cached_plan(dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype, count, tuning)
+    layouts = dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype
+    # Looked up without the usual keywords: their hash is made in Python.
+    plan = cached_plan(*layouts, count) if tuning is DEFAULT else cached_plan(*layouts, count, tuning)
     if plan is None:
         return False
-    plan._run(dst, src)
+    plan._run_again(dst, src)
     return True
 
 
@@ -120,27 +128,6 @@ def _by_masked_stores(dst: Any, src: Any, casting: Any, where: Any) -> bool:
 def _is_rule(casting: Any) -> bool:
     """Whether it is one of NumPy's rules, as a string and nothing else."""
     return type(casting) is str and casting in CASTINGS
-
-
-def numpy_is_as_fast(dst: Array, src: Any) -> bool:
-    """Whether NumPy makes the copy by whole rows or the conversion in one loop, and both stay in cache."""
-    if dst.nbytes >= SIZES.small_run_bytes or type(src) is not np.ndarray:
-        return False
-    if dst.dtype is not src.dtype:
-        in_order = dst.flags.c_contiguous and src.flags.c_contiguous
-        return in_order and dst.shape == src.shape and max(dst.dtype.num, src.dtype.num) <= _LAST_FAST
-    if dst.strides == src.strides and dst.flags.forc:
-        return True
-    width = dst.itemsize
-    return (
-        src.ndim == dst.ndim > 0
-        and dst.strides[-1] == src.strides[-1] == width
-        and src.shape[-1] * width >= SIZES.long_row_bytes
-    )
-
-
-_LAST_FAST = np.dtype(np.float64).num
-"""Between bool and this one, in NumPy's numbering, its own loops convert as fast as memory."""
 
 
 def _as_array(src: Any) -> Array | None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tilejit.numpy_originals import numpy_copyto
+
 _FLAGS = {
     "x86_64": {"over": 8, "under": 16, "invalid": 1},
     "amd64": {"over": 8, "under": 16, "invalid": 1},
@@ -60,4 +62,4 @@ def warn(flags: int) -> None:
         return
     for name, flag in _FLAGS.items():
         if flags & flag:
-            np.copyto(np.empty(1, np.float32), _WITNESSES[name])
+            numpy_copyto(np.empty(1, np.float32), _WITNESSES[name])

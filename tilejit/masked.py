@@ -10,13 +10,12 @@ import numpy as np
 from tilejit.elementwise import Elementwise, elementwise
 from tilejit.memory import Array
 from tilejit.moves import move_for
+from tilejit.numpy_originals import numpy_copyto
 from tilejit.plan import plan_copy
-from tilejit.sizes import SIZES
+from tilejit.sizes import is_ours
 from tilejit.strided import overlaps_itself
 
 _WORDS = {width: np.dtype(f"u{width}") for width in (1, 2, 4, 8)}
-
-numpy_copyto = np.copyto
 
 
 def copy_where(dst: Array, src: Any, casting: Any, where: Any) -> bool:
@@ -29,7 +28,7 @@ def copy_where(dst: Array, src: Any, casting: Any, where: Any) -> bool:
     """
     words = _WORDS.get(dst.itemsize)
     if (
-        dst.size < max(SIZES.small_elements, 1)
+        not is_ours(dst)
         or words is None
         or type(where) is not np.ndarray
         or where.dtype != np.bool_

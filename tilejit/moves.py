@@ -25,6 +25,10 @@ _OBJECT = np.dtype(object).num
 _LAST_BUILTIN = np.dtype(np.float16).num
 
 
+can_cast = lru_cache(maxsize=1024)(np.can_cast)
+"""Whether a rule, a string, lets one dtype become another: NumPy takes 0.3 us each time it is asked."""
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
     """One element's way: `units` pieces of `source`, each moved, swapped or converted to `target`.

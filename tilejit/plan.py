@@ -19,6 +19,7 @@ from tilejit import float_status
 from tilejit.converted_blocks import ConvertedBlocks, in_converted_blocks
 from tilejit.memory import LINE_BYTES, Array, address, bytes_map
 from tilejit.moves import Move, move_for
+from tilejit.numpy_originals import numpy_copyto
 from tilejit.programs import compiled
 from tilejit.sizes import SIZES
 from tilejit.strided import ArrayLayout, apart, broadcast_strides, overlaps_itself, share_memory
@@ -27,8 +28,11 @@ from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
 PLAIN_ARRAYS = (np.ndarray, np.memmap)
 """Types whose elements are where their strides say, with no rules of their own for assignment."""
 
-numpy_copyto = np.copyto
-"""NumPy's own, whatever `accelerate` has put in its place."""
+DIRECT_FROM = 1024
+"""From this time on a copy that `copyto` makes again and again is a direct call.
+
+That saves 1 us. To load the code for it takes 10 ms, once in a process, and to build it as long as a kernel.
+"""
 
 HOLD_GIL_BYTES = 1 << 15
 """Copies up to this size keep Python's lock: giving it away costs more than the copy."""
@@ -45,6 +49,7 @@ class CopyPlan(Direct):
     """
 
     __slots__ = (
+        "_asked",
         "_calls",
         "_dst",
         "_dst_dtype",
@@ -53,6 +58,7 @@ class CopyPlan(Direct):
         "_far",
         "_hides_underflow",
         "_in_dask",
+        "_is_direct",
         "_near",
         "_program",
         "_ready",
@@ -74,6 +80,7 @@ class CopyPlan(Direct):
         self._src_shape, self._src_strides, self._src_dtype = src.shape, src.strides, src.dtype
         self._near, self._far = src.low - dst.stop, src.stop - dst.low
         self._threads, self._in_dask, self._tuning = threads, in_dask, tuning
+        self._asked, self._is_direct = 0, False
         self._calls: tuple[tuple[Any, int, int, int, int], ...] = ()
         self._program: CopyProgram | ConvertedBlocks | None = None
         self._ready: set[int] = set()
@@ -151,6 +158,7 @@ class CopyPlan(Direct):
         )
         apart = Apart(1, 0, self._near, self._far)
         self._answer_directly(Entry(arguments, (apart,), calls, releases=not self._holds))
+        self._is_direct = True
         return self
 
     def _check(self, dst: Any, src: Any) -> None:
@@ -165,6 +173,16 @@ class CopyPlan(Direct):
                 )
         if not dst.flags.writeable:
             raise LayoutError("dst is read-only\n  copy into an array of your own, or set its writeable flag")
+
+    def _run_again(self, dst: Array, src: Array) -> None:
+        """As `_run`; a plan that is asked for often comes to be called directly."""
+        if self._is_direct:
+            self(dst, src)
+            return
+        self._asked += 1
+        if self._asked == DIRECT_FROM:
+            self._directly()
+        self._run(dst, src)
 
     def _run(self, dst: Array, src: Array) -> None:
         """The copy between arrays known to fit, `dst` writeable; `cached_plan` and its callers know."""

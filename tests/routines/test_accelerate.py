@@ -56,8 +56,10 @@ def test_kernels_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     from tilejit.plan import CopyPlan
 
-    run = CopyPlan._run
-    monkeypatch.setattr(CopyPlan, "_run", lambda self, *arrays: (calls.append(self), run(self, *arrays)))
+    run = CopyPlan._run_again
+    monkeypatch.setattr(
+        CopyPlan, "_run_again", lambda self, *arrays: (calls.append(self), run(self, *arrays))
+    )
     x = np.arange(60000.0).reshape(200, 300)
     expected = np.ascontiguousarray(x.T)
     with tj.accelerate():

@@ -14,22 +14,24 @@ from typing import Any
 
 import numpy as np
 
+from tilejit import numpy_originals
 from tilejit.copies import copyto
 from tilejit.routines.copying import ascontiguousarray, asfortranarray
 from tilejit.routines.joining import concatenate, stack
 from tilejit.routines.padding import pad
 from tilejit.routines.taking import take
-from tilejit.sizes import SIZES
+from tilejit.sizes import SIZES, are_small, is_small
 
-_OURS: tuple[Callable[..., Any], ...] = (
-    copyto,
-    ascontiguousarray,
-    asfortranarray,
-    concatenate,
-    stack,
-    pad,
-    take,
-)
+_OURS: dict[Callable[..., Any], Callable[[Any], bool]] = {
+    copyto: is_small,
+    ascontiguousarray: is_small,
+    asfortranarray: is_small,
+    concatenate: are_small,
+    stack: are_small,
+    pad: is_small,
+    take: is_small,
+}
+"""What is swapped, and what says of a first argument that it is NumPy's, whatever the others are."""
 
 
 class _Inside(threading.local):
@@ -41,12 +43,14 @@ class _Inside(threading.local):
 _inside = _Inside()
 
 
-def _in_place_of(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
-    """The routine that stands in NumPy's place: ours, or NumPy's own where one of ours asks."""
+def _in_place_of(
+    original: Callable[..., Any], ours: Callable[..., Any], is_numpys: Callable[[Any], bool]
+) -> Callable[..., Any]:
+    """The routine that stands in NumPy's place: ours, or NumPy's own for what is its, or where ours asks."""
 
     @wraps(original)
     def routine(*args: Any, **kwargs: Any) -> Any:
-        if _inside.now:
+        if (args and is_numpys(args[0]) and "threads" not in kwargs) or _inside.now:
             return original(*args, **kwargs)
         _inside.now = True
         try:
@@ -57,8 +61,11 @@ def _in_place_of(original: Callable[..., Any], ours: Callable[..., Any]) -> Call
     return routine
 
 
-_ORIGINALS = {ours.__name__: getattr(np, ours.__name__) for ours in _OURS}
-_ACCELERATED = {ours.__name__: _in_place_of(_ORIGINALS[ours.__name__], ours) for ours in _OURS}
+_ORIGINALS = {ours.__name__: getattr(numpy_originals, f"numpy_{ours.__name__}") for ours in _OURS}
+_ACCELERATED = {
+    ours.__name__: _in_place_of(_ORIGINALS[ours.__name__], ours, is_numpys)
+    for ours, is_numpys in _OURS.items()
+}
 
 _lock = threading.Lock()
 _uses = 0

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tilejit.array_likes import as_numpy
-from tilejit.copies import copyto, numpy_copyto
+from tilejit.copies import copyto
 from tilejit.memory import Array
+from tilejit.numpy_originals import numpy_concatenate, numpy_stack
 from tilejit.routines.results import allocate, common_order
-from tilejit.sizes import SIZES
-from tilejit.tuning import CASTINGS
+from tilejit.sizes import are_ours, are_small, numpy_joins_as_fast
+from tilejit.tuning import CASTINGS, SAME_KIND
 
 WOVEN_BYTES = 1 << 18
 """Of arrays stacked element by element, what is brought together in cache at a time."""
 
-FEW_PARTS = 8
-"""Of more arrays than these the first one tells whether they are large enough to be looked at."""
 MOST_WOVEN = 16
 """More arrays than these are stacked element by element by NumPy's way."""
 
-numpy_concatenate, numpy_stack = np.concatenate, np.stack
-"""NumPy's own, whatever `accelerate` has put in their place."""
+Routine = Callable[..., Any]
 
 
 def concatenate(
@@ -32,7 +31,7 @@ def concatenate(
     out: Any = None,
     *,
     dtype: Any = None,
-    casting: Any = "same_kind",
+    casting: Any = SAME_KIND,
     threads: int | None = None,
 ) -> Any:
     """Arrays one behind the other along an axis: numpy.concatenate, only faster.
@@ -45,31 +44,11 @@ def concatenate(
         KernelError: threads is less than one.
         ValueError: the arrays' shapes do not go together.
     """
-    if _are_small(arrays):
-        return _by_numpy(arrays, axis, out, dtype, casting)
-    parts = _plain_parts(arrays)
-    if (
-        parts is None
-        or _in_rows(parts)
-        or not _is_simple(axis, parts)
-        or (out is not None and type(out) is not np.ndarray)
-    ):
-        return _by_numpy(arrays, axis, out, dtype, casting)
-    axis = axis % parts[0].ndim
-    target = _common_dtype(parts, out, dtype, casting)
-    shape = _joined_shape(parts, axis)
-    if target is None or shape is None or (out is not None and out.shape != shape):
-        return _by_numpy(parts, axis, out, dtype, casting)
-    if out is None:
-        out = allocate(shape, target, common_order(parts))
-    elif not out.flags.writeable or any(np.may_share_memory(out, x) for x in parts):
-        return _by_numpy(parts, axis, out, dtype, casting)
-    begin = 0
-    for x in parts:
-        end = begin + x.shape[axis]
-        copyto(out[(slice(None),) * axis + (slice(begin, end),)], x, casting, threads=threads)
-        begin = end
-    return out
+    if are_small(arrays) or numpy_joins_as_fast(arrays):
+        return _by_numpy(numpy_concatenate, arrays, axis, out, dtype, casting)
+    given = _as_arrays(arrays)
+    joined = _joined(given, axis, out, dtype, casting, threads)
+    return _by_numpy(numpy_concatenate, given, axis, out, dtype, casting) if joined is None else joined
 
 
 def stack(
@@ -78,7 +57,7 @@ def stack(
     out: Any = None,
     *,
     dtype: Any = None,
-    casting: Any = "same_kind",
+    casting: Any = SAME_KIND,
     threads: int | None = None,
 ) -> Any:
     """Arrays of one shape side by side along a new axis: numpy.stack, only faster.
@@ -91,23 +70,65 @@ def stack(
         KernelError: threads is less than one.
         ValueError: the arrays' shapes differ, or there is none.
     """
-    if _are_small(arrays):
-        return numpy_stack(arrays, axis, out, dtype=dtype, casting=casting)
-    parts = _plain_parts(arrays)
-    rank = 0 if parts is None else parts[0].ndim + 1
-    if (
-        parts is None
-        or type(axis) is not int
-        or not -rank <= axis < rank
-        or any(x.shape != parts[0].shape for x in parts)
-    ):
-        return numpy_stack(arrays, axis, out, dtype=dtype, casting=casting)
-    if axis % rank == rank - 1 and rank > 1 and out is None and dtype is None and casting in CASTINGS:
+    if are_small(arrays):
+        return _by_numpy(numpy_stack, arrays, axis, out, dtype, casting)
+    given = _as_arrays(arrays)
+    stacked = _stacked(given, axis, out, dtype, casting, threads)
+    return _by_numpy(numpy_stack, given, axis, out, dtype, casting) if stacked is None else stacked
+
+
+def _by_numpy(routine: Routine, arrays: Any, axis: Any, out: Any, dtype: Any, casting: Any) -> Any:
+    if dtype is None and casting is SAME_KIND:
+        return routine(arrays, axis, out)
+    return routine(arrays, axis, out, dtype=dtype, casting=casting)
+
+
+def _as_arrays(arrays: Any) -> Any:
+    """Those of other libraries as NumPy's; what is no list of arrays as it is."""
+    return [as_numpy(x) for x in arrays] if type(arrays) in (list, tuple) else arrays
+
+
+def _joined(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads: int | None) -> Any:
+    """The arrays one behind the other, or None where NumPy joins them."""
+    if type(parts) is not list or not are_ours(parts) or numpy_joins_as_fast(parts):
+        return None
+    rank = parts[0].ndim
+    if not _is_axis(axis, rank) or (out is not None and type(out) is not np.ndarray):
+        return None
+    axis %= rank
+    target, shape = _common_dtype(parts, out, dtype, casting), _joined_shape(parts, axis)
+    if target is None or shape is None:
+        return None
+    if out is None:
+        out = allocate(shape, target, common_order(parts))
+    elif out.shape != shape or not out.flags.writeable or any(np.may_share_memory(out, x) for x in parts):
+        return None
+    begin, before = 0, (slice(None),) * axis
+    for x in parts:
+        end = begin + x.shape[axis]
+        copyto(out[(*before, slice(begin, end))], x, casting, threads=threads)
+        begin = end
+    return out
+
+
+def _stacked(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads: int | None) -> Any:
+    """The arrays side by side, or None where NumPy stacks them."""
+    if type(parts) is not list or not are_ours(parts):
+        return None
+    rank = parts[0].ndim + 1
+    if not _is_axis(axis, rank) or any(x.shape != parts[0].shape for x in parts):
+        return None
+    axis %= rank
+    if axis == rank - 1 > 0 and out is None and dtype is None and casting in CASTINGS:
         woven = _woven(parts, threads)
         if woven is not None:
             return woven
-    place = (slice(None),) * (axis % rank) + (None,)
-    return concatenate([x[place] for x in parts], axis, out, dtype=dtype, casting=casting, threads=threads)
+    place = (slice(None),) * axis + (None,)
+    return _joined([x[place] for x in parts], axis, out, dtype, casting, threads)
+
+
+def _is_axis(axis: Any, rank: int) -> bool:
+    return type(axis) is int and -rank <= axis < rank
 
 
 def _woven(parts: list[Array], threads: int | None) -> Array | None:
@@ -126,70 +147,34 @@ def _woven(parts: list[Array], threads: int | None) -> Array | None:
     out = allocate((*first.shape, count), first.dtype)
     flat, pairs = [x.reshape(-1) for x in parts], out.reshape(-1, count)
     block = max(WOVEN_BYTES // (count * first.itemsize), 1)
-    rows = allocate((count, min(block, first.size)), first.dtype)
+    buffer = allocate((count * min(block, first.size),), first.dtype)
     for begin in range(0, first.size, block):
         end = min(begin + block, first.size)
-        for row, x in zip(rows, flat, strict=True):
-            numpy_copyto(row[: end - begin], x[begin:end])
-        copyto(pairs[begin:end], rows[:, : end - begin].T, threads=threads)
+        rows = buffer[: count * (end - begin)]
+        numpy_concatenate([x[begin:end] for x in flat], 0, rows)
+        copyto(pairs[begin:end], rows.reshape(count, -1).T, threads=threads)
     return out
-
-
-def _by_numpy(arrays: Any, axis: Any, out: Any, dtype: Any, casting: Any) -> Any:
-    if dtype is None and casting == "same_kind":
-        return numpy_concatenate(arrays, axis, out)
-    return numpy_concatenate(arrays, axis, out, dtype=dtype, casting=casting)
-
-
-def _plain_parts(arrays: Any) -> list[Array] | None:
-    """The arrays where all are plain, and large enough together; None for NumPy to see to."""
-    if type(arrays) not in (list, tuple):
-        return None
-    parts = [as_numpy(x) for x in arrays]
-    if not parts or any(type(x) is not np.ndarray or x.dtype.hasobject for x in parts):
-        return None
-    if any(x.itemsize == 0 for x in parts) or sum(x.size for x in parts) < SIZES.small_elements:
-        return None
-    return parts if sum(x.nbytes for x in parts) >= len(parts) * SIZES.part_bytes else None
-
-
-def _are_small(arrays: Any) -> bool:
-    """Whether these are NumPy's arrays, too small or too many for us: asked first, being soon answered."""
-    if type(arrays) not in (list, tuple):
-        return False
-    if len(arrays) > FEW_PARTS and type(arrays[0]) is np.ndarray and arrays[0].nbytes < SIZES.part_bytes:
-        return True
-    size = 0
-    for x in arrays:
-        if type(x) is not np.ndarray:
-            return False
-        size += x.size
-        if size >= SIZES.small_elements:
-            return False
-    return True
-
-
-def _in_rows(parts: list[Array]) -> bool:
-    """Whether NumPy joins them by whole rows, in cache: as fast as we do."""
-    return sum(x.nbytes for x in parts) < SIZES.small_run_bytes and all(x.flags.c_contiguous for x in parts)
-
-
-def _is_simple(axis: Any, parts: list[Array]) -> bool:
-    rank = parts[0].ndim
-    return type(axis) is int and -rank <= axis < rank
 
 
 def _joined_shape(parts: list[Array], axis: int) -> tuple[int, ...] | None:
     """The shape of the arrays together, or None where they do not fit."""
-    first = parts[0].shape
-    around = first[:axis], first[axis + 1 :]
-    if any((x.shape[:axis], x.shape[axis + 1 :]) != around or x.ndim != len(first) for x in parts):
-        return None
-    return (*around[0], sum(x.shape[axis] for x in parts), *around[1])
+    first, extent = parts[0].shape, 0
+    for x in parts:
+        shape = x.shape
+        if shape != first and (
+            len(shape) != len(first) or shape[:axis] != first[:axis] or shape[axis + 1 :] != first[axis + 1 :]
+        ):
+            return None
+        extent += shape[axis]
+    return (*first[:axis], extent, *first[axis + 1 :])
 
 
 def _common_dtype(parts: list[Array], out: Any, dtype: Any, casting: Any) -> np.dtype[Any] | None:
     """The dtype of the result where all arrays may become it, or None for NumPy to see to."""
+    first = parts[0].dtype
+    is_plain = out is dtype is None and casting is SAME_KIND and first is np.dtype(first.type)
+    if is_plain and all(x.dtype is first for x in parts):
+        return first  # what promotion and its rules come to, for which NumPy takes 2 us
     try:
         if out is not None:
             target = out.dtype if dtype is None else None

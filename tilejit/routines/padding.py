@@ -9,11 +9,9 @@ import numpy as np
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copyto
 from tilejit.memory import Array
-from tilejit.routines.results import allocate, is_ours, memory_order
-from tilejit.sizes import SIZES
-
-numpy_pad = np.pad
-"""NumPy's own, whatever `accelerate` has put in its place."""
+from tilejit.numpy_originals import numpy_pad
+from tilejit.routines.results import allocate, memory_order
+from tilejit.sizes import is_ours, numpy_pads_as_fast
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -33,8 +31,7 @@ def pad(
         ValueError: a width is negative, or the mode has no such argument.
     """
     given = as_numpy(array)
-    in_rows = type(given) is np.ndarray and given.flags.forc and given.nbytes < SIZES.small_run_bytes
-    if in_rows or not (is_ours(given) and given.ndim):
+    if numpy_pads_as_fast(given) or not (is_ours(given) and given.ndim):
         return numpy_pad(given, pad_width, mode, **kwargs)
     widths = _pairs(pad_width, given.ndim)
     values = _fills(mode, kwargs, given.ndim)

@@ -1,4 +1,4 @@
-"""Fresh results of routines: which copies are ours to make, and how NumPy orders their memory."""
+"""Fresh results of routines, their memory in the order that NumPy gives it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,6 @@ from tilejit.copies import copy_plain
 from tilejit.memory import Array, empty
 from tilejit.sizes import SIZES
 
-numpy_empty = np.empty
-"""NumPy's own, whatever `accelerate` has put in its place."""
-
-
-def is_ours(x: Any) -> bool:
-    """Whether the array is large enough, and of plain enough elements, to be copied by a kernel."""
-    return type(x) is np.ndarray and x.size >= max(SIZES.small_elements, 1) and not x.dtype.hasobject
-
 
 def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] | None = None) -> Array:
     """Fresh memory of that shape, its axes in memory from the most major to the most minor.
@@ -33,10 +25,10 @@ def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] |
     laid = shape if axes is None else tuple(shape[axis] for axis in axes)
     try:
         aligned = prod(shape) * dtype.itemsize >= SIZES.aligned_bytes
-        result = empty(laid, dtype) if aligned else numpy_empty(laid, dtype)
+        result = empty(laid, dtype) if aligned else np.empty(laid, dtype)
     except TilejitError:
-        result = numpy_empty(laid, dtype)
-    return result if axes is None else result.transpose(np.argsort(axes))
+        result = np.empty(laid, dtype)
+    return result if axes is None else result.transpose([axes.index(k) for k in range(len(axes))])
 
 
 def duplicate(
@@ -49,7 +41,11 @@ def duplicate(
     dtype = x.dtype if dtype is None else dtype
     if dtype.hasobject or dtype.itemsize == 0:
         return None
-    result = allocate(x.shape, dtype, memory_order(x, order))
+    axes = memory_order(x, order)
+    if axes is None and x.size * dtype.itemsize < SIZES.aligned_bytes:
+        result = np.empty(x.shape, dtype)  # what `allocate` would come to
+    else:
+        result = allocate(x.shape, dtype, axes)
     return result if copy_plain(result, x, threads) else None
 
 
@@ -70,32 +66,35 @@ def memory_order(x: Array, order: str) -> tuple[int, ...] | None:
     return tuple(sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis])))
 
 
-def common_order(arrays: Sequence[Array]) -> tuple[int, ...]:
-    """The axes of what NumPy makes of several arrays of one rank, the most major first.
+def common_order(arrays: Sequence[Array]) -> tuple[int, ...] | None:
+    """The axes of what NumPy makes of several arrays of one rank, the most major first; None for C order.
 
     It sorts by insertion: an axis moves before those over which some array's strides are smaller, the order
     of C winning where arrays disagree; axes of length 1 tell nothing.
     """
     axes = list(range(arrays[0].ndim))
+    laid = [(x.shape, x.strides) for x in arrays]
     for k in range(1, len(axes)):
         place = k
         for j in reversed(range(k)):
-            before = _goes_before(axes[k], axes[j], arrays)
+            before = _goes_before(axes[k], axes[j], laid)
             if before is False:
                 break
             if before:
                 place = j
         axes.insert(place, axes.pop(k))
-    return tuple(axes)
+    return None if axes == sorted(axes) else tuple(axes)
 
 
-def _goes_before(axis: int, other: int, arrays: Sequence[Array]) -> bool | None:
-    """Whether `axis` is the more major one; None where no array tells."""
+def _goes_before(
+    axis: int, other: int, laid: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]
+) -> bool | None:
+    """Whether `axis` is the more major one of arrays of those shapes and strides; None where none tells."""
     told: bool | None = None
-    for x in arrays:
-        if x.shape[axis] == 1 or x.shape[other] == 1:
+    for shape, strides in laid:
+        if shape[axis] == 1 or shape[other] == 1:
             continue
-        if abs(x.strides[axis]) <= abs(x.strides[other]):
+        if abs(strides[axis]) <= abs(strides[other]):
             return False
         told = True
     return told

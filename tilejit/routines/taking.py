@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tilejit.array_likes import as_numpy
-from tilejit.routines.results import duplicate, is_ours
-
-numpy_take = np.take
-"""NumPy's own, whatever `accelerate` has put in its place."""
+from tilejit.numpy_originals import numpy_take
+from tilejit.routines.results import duplicate
+from tilejit.sizes import is_ours
 
 
 def take(

@@ -11,7 +11,8 @@ import numpy as np
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copyto
 from tilejit.memory import Array
-from tilejit.routines.results import allocate, duplicate, is_ours, memory_order
+from tilejit.routines.results import allocate, duplicate, memory_order
+from tilejit.sizes import is_ours
 
 Axes = int | Sequence[int] | None
 
