@@ -17,6 +17,7 @@ import inspect
 import sys
 import sysconfig
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import Any, Self
@@ -80,7 +81,8 @@ class Direct:
         if entry is not None and entry.fits and make_direct(owner):
             others = [x for x in self._native[2] if x.condition != entry.condition]
             entries = (*others, entry)[-MOST_ENTRIES:]
-            self._native = _native_of(owner._in_python, entries)
+            with suppress(OverflowError):  # strides beyond any memory: Python refuses such arrays
+                self._native = _native_of(owner._in_python, entries)
 
     def _last_answer(self) -> Entry | None:
         """The entry that answered the last call, None where Python did."""

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.lib.stride_tricks import as_strided
 
 import tilejit as tj
 from codegen import kernel
@@ -424,3 +425,10 @@ def test_broadcasting_is_numpys(have: tuple[int, ...], want: tuple[int, ...]) ->
     assert ours is not None
     whole = np.broadcast_to(a.reshape(have[max(0, len(have) - len(want)) :]), want)
     assert all(x == y for n, x, y in zip(want, ours, whole.strides, strict=True) if n > 1)
+
+
+def test_strides_beyond_any_memory_are_planned_like_others() -> None:
+    """Their spans fit no word that machine code could compare."""
+    far = as_strided(np.zeros(16), (3,), (2**62,))
+    assert str(2**62) in str(tj.plan_copy(far, np.zeros(3)))
+    assert str(2**62) in str(tj.plan_copy(np.zeros(3), far))

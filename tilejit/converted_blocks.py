@@ -57,6 +57,7 @@ class ConvertedBlocks(Blockwise):
     row, column  the digits along which the destination, and the source, are contiguous
     others       the digits around them
     starts       offsets in bytes of the first element, of the source and of the destination
+    block        rows and columns of those inside
     programs     there and back, for each extent of a block
     """
 
@@ -64,6 +65,7 @@ class ConvertedBlocks(Blockwise):
     column: Digit
     others: tuple[Digit, ...]
     starts: tuple[int, int]
+    block: Cut
     programs: dict[Cut, tuple[Launch, Launch]]
     block_bytes: int
     tables: dict[int, CallTable] = field(default_factory=dict, compare=False, repr=False)
@@ -94,11 +96,11 @@ class ConvertedBlocks(Blockwise):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """All but the tables: they hold addresses of this process's own."""
-        kept = self.row, self.column, self.others, self.starts, self.programs, self.block_bytes
+        kept = self.row, self.column, self.others, self.starts, self.block, self.programs, self.block_bytes
         return ConvertedBlocks, kept
 
     def _cuts(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        return _shares(self.row[0], BLOCK[0]), _shares(self.column[0], BLOCK[1])
+        return _shares(self.row[0], self.block[0]), _shares(self.column[0], self.block[1])
 
     def _places(self) -> Iterator[Block]:
         """The blocks in the order of the source: bands of rows, along their columns."""
@@ -109,8 +111,8 @@ class ConvertedBlocks(Blockwise):
             at = [
                 start
                 + sum(k * digit[side] for k, digit in zip(around, self.others, strict=True))
-                + r * BLOCK[0] * self.row[side]
-                + c * BLOCK[1] * self.column[side]
+                + r * self.block[0] * self.row[side]
+                + c * self.block[1] * self.column[side]
                 for start, side in zip(self.starts, (1, 2), strict=True)
             ]
             yield (rows[r], columns[c]), at[0], at[1]
@@ -158,7 +160,7 @@ def in_converted_blocks(direct: CopyProgram, move: Move) -> ConvertedBlocks | No
     programs = {cut: _programs(row[1], column[2], cut, move) for cut in cuts}
     size = max(block_bytes(cut, widths[1]) for cut in programs)
     starts = boxes[0].src_base, boxes[0].dst_base
-    found = ConvertedBlocks(row, column, others, starts, programs, size)
+    found = ConvertedBlocks(row, column, others, starts, BLOCK, programs, size)
     return found if found.blocks <= MOST_BLOCKS else None
 
 

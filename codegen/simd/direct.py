@@ -177,7 +177,9 @@ def _fresh(entry, head):
     if out == 0:
         _tell_1(_word(head, words.DECREF), memory)
         return 0
-    _ask_2(_word(head, words.SET_BASE), out, memory)
+    if _ask_2(_word(head, words.SET_BASE), out, memory) & 0xFFFFFFFF:  # an int; it has let go of the memory
+        _tell_1(_word(head, words.DECREF), out)
+        return 0
     return out
 
 
