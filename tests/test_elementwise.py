@@ -171,3 +171,7 @@ def test_arrays_with_rules_of_their_own_are_refused() -> None:
     for given in (np.ma.array([1.0, 2.0], mask=[0, 1]), np.asmatrix([[1.0, 2.0]])):
         with pytest.raises(TypeError, match="plain arrays"):
             run(given)
+        with pytest.raises(TypeError, match="plain or tiled"):
+            run(np.asarray(given), out=given.copy())
+    with pytest.raises(TypeError, match="where is a MaskedArray"):
+        run(np.zeros(2), where=np.ma.array([True, True], mask=[0, 1]))

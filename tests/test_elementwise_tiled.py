@@ -109,6 +109,24 @@ def test_what_is_refused(keywords: Any, error: Any, match: str) -> None:
         tj.elementwise(lambda a: a + 1)(np.zeros(SMALL), **keywords)
 
 
+@pytest.mark.parametrize("kind", ["matrix", "masked"])
+def test_arrays_with_rules_of_their_own_are_refused(kind: str) -> None:
+    """Beside tiled arrays too, as an argument, as the mask and as a result; nothing is written."""
+    x = np.zeros(SMALL)
+    other = np.asmatrix(x) if kind == "matrix" else np.ma.array(x, mask=True)
+    tiled = tj.pack(x, LAYOUTS[1])
+    run, both = tj.elementwise(lambda a: a + 1), tj.elementwise(lambda a, b: (a + b, a - b))
+    with pytest.raises(TypeError, match=r"argument 0 is a .*plain arrays"):
+        run(other, layout=LAYOUTS[1])
+    with pytest.raises(TypeError, match=r"argument 1 is a .*plain arrays"):
+        both(tiled, other)
+    with pytest.raises(TypeError, match=r"where is a .*plain arrays"):
+        run(tiled, out=tiled, where=other.astype(bool))
+    with pytest.raises(TypeError, match="plain or tiled"):
+        both(x, x + 1, out=(tiled, other))
+    assert not tiled.numpy().any()
+
+
 @pytest.mark.parametrize("at_end", [True, False])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_nothing_beside_the_arrays_is_touched(layout: str, at_end: bool) -> None:

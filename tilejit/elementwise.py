@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, update_wrapper
 from typing import Any
 
@@ -12,40 +12,30 @@ import numpy as np
 from codegen.direct_calls import Direct
 from codegen.errors import KernelError, LayoutError
 from codegen.loops.ir import Function, ScalarArg
-from codegen.loops.typing import dtype_name
-from tilejit.array_likes import as_numpy
 from tilejit.direct_loops import elementwise_entry
 from tilejit.elementwise_blocks import BlockPlan
 from tilejit.elementwise_loops import Lowering, coalesced
 from tilejit.elementwise_tiled import compute_tiled
+from tilejit.loop_options import read_options
 from tilejit.loop_program import MOST_BOUND, LoopOptions, LoopProgram
 from tilejit.loop_tuning import tuned
 from tilejit.memory import Array, address, empty
+from tilejit.recorded import (
+    Recorded,
+    array_name,
+    broadcast_shape,
+    is_number,
+    numbers_of,
+    plain,
+    record,
+    recording_key,
+    refuse_other_outputs,
+    scalars_of,
+)
 from tilejit.reductions import Arrays, Plan, form_of, group_of, reduce_all
 from tilejit.strided import share_memory
 from tilejit.tiled_array import TiledArray
 from tilejit.traced import Stage
-
-MOST_ARRAYS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """What a function made of its arguments, for their dtypes and ranks.
-
-    names    the arrays that each output is made of
-    stages   the reductions, in their order
-    bare     for each output the reduction that it is, "" where it is an expression
-    simple   whether there are no reductions, and every output is made of all arrays
-    """
-
-    outputs: tuple[Any, ...]
-    dtypes: tuple[np.dtype[Any], ...]
-    several: bool
-    names: tuple[frozenset[str], ...]
-    stages: tuple[Stage, ...]
-    bare: tuple[str, ...]
-    simple: bool
 
 
 class Elementwise(Direct):
@@ -82,7 +72,7 @@ class Elementwise(Direct):
         if not arrays:
             raise TypeError("no argument is an array; elementwise computes over arrays")
         recorded = self.record(given)
-        mask = None if where is True else np.asarray(where)
+        mask = None if where is True else plain(where, "where")
         if mask is not None and mask.dtype != np.bool_:
             raise TypeError(f"where is an array of bool, not of {mask.dtype}")
         if not recorded.simple:
@@ -128,47 +118,11 @@ class Elementwise(Direct):
 
     def record(self, given: Sequence[Any]) -> Recorded:
         """What the function does with arguments of such dtypes and ranks."""
-        key = tuple((x.dtype, x.ndim) if isinstance(x, np.ndarray) else _constant(x) for x in given)
+        key = recording_key(given)
         found = self._recorded.get(key)
         if found is None:
-            found = self._recorded[key] = self._trace(given)
+            found = self._recorded[key] = record(self.python, given)
         return found
-
-    def _trace(self, given: Sequence[Any]) -> Recorded:
-        """Call the function once with stand-ins for elements."""
-        from codegen.frontend.operands import Operand
-        from codegen.loops import typing
-        from codegen.loops.ir import Local
-        from tilejit.traced import Recording, Traced, operand_of
-
-        arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
-        recording = Recording({name: x.ndim for name, x in arrays.items()})
-        stand_ins: list[Any] = []
-        for k, x in enumerate(given):
-            if isinstance(x, np.ndarray):
-                name = typing.dtype_name(x.dtype)
-                own = frozenset({array_name(k)})
-                stand_ins.append(Traced(Operand(name, Local(array_name(k), name)), own, recording))
-            elif isinstance(x, float | np.floating):
-                scalar = typing.argument(array_name(k), x)
-                local = Local(scalar.name, typing.concrete(scalar.dtype))
-                stand_ins.append(Traced(Operand(scalar.dtype, local), frozenset(), recording))
-            else:
-                stand_ins.append(x)
-        made = self.python(*stand_ins)
-        several = isinstance(made, tuple)
-        results = made if several else (made,)
-        outputs = tuple(operand_of(each) for each in results)
-        if not outputs:
-            raise KernelError(f"{self.python.__name__} returns nothing")
-        dtypes = tuple(typing.numpy_dtype(typing.concrete(x.dtype)) for x in outputs)
-        names = tuple(x.names if isinstance(x, Traced) else frozenset() for x in results)
-        known = {stage.name for stage in recording.stages}
-        values = [x.value for x in outputs]
-        bare = tuple(x.name if isinstance(x, Local) and x.name in known else "" for x in values)
-        wanted = _wanted(recording.stages, names)
-        simple = not wanted and all(n <= frozenset() or n == arrays.keys() for n in names)
-        return Recorded(outputs, dtypes, several, names, wanted, bare, simple)
 
     def _in_stages(self, recorded: Recorded, given: list[Any], out: Any, mask: Array | None) -> Any:
         """Reductions first, then what is computed of them and of elements: a kernel for each shape."""
@@ -274,8 +228,7 @@ class Elementwise(Direct):
         if len(outs) != len(wanted):
             raise LayoutError(f"out has {len(outs)} arrays for {len(wanted)} results")
         for each, dtype, shape in zip(outs, wanted, shapes, strict=True):
-            if not isinstance(each, np.ndarray):
-                raise TypeError(f"out is an array, not {type(each).__name__}")
+            refuse_other_outputs(each)
             if each.shape != shape:
                 raise LayoutError(f"out has the shape {each.shape}, the result {shape}")
             if not np.can_cast(dtype, each.dtype, "same_kind"):
@@ -411,9 +364,7 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
         LayoutError: shapes do not broadcast, or `out` does not fit.
         TypeError: an argument is of a wrong type.
     """
-    from tilejit.kernels import _options
-
-    checked = _options(**{"vectorize_reductions": True, **options})
+    checked = read_options(**{"vectorize_reductions": True, **options})
 
     def decorate(python: Callable[..., Any]) -> Elementwise:
         if not callable(python):
@@ -423,39 +374,6 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     return decorate if function is None else decorate(function)
 
 
-def is_number(value: Any) -> bool:
-    """Whether an argument is a number, of Python or of NumPy."""
-    return isinstance(value, bool | int | float | np.generic)
-
-
-def plain(x: Any, what: str) -> Array:
-    """The argument as an array whose elements mean just what they are.
-
-    Raises:
-        TypeError: it has a mask, or rules of its own.
-    """
-    if isinstance(x, np.ndarray) and type(x) not in (np.ndarray, np.memmap):
-        raise TypeError(f"{what} is a {type(x).__name__}; expressions take plain arrays of NumPy")
-    return np.asarray(as_numpy(x))
-
-
-def array_name(k: int) -> str:
-    """What an argument is called in kernels, by its place."""
-    return f"x{k}"
-
-
-def broadcast_shape(arrays: Sequence[Array]) -> tuple[int, ...]:
-    """The shape that arrays have together.
-
-    Raises:
-        LayoutError: they do not broadcast.
-    """
-    try:
-        return np.broadcast_shapes(*(x.shape for x in arrays))
-    except ValueError as error:
-        raise LayoutError(f"the arguments do not broadcast: {error}") from None
-
-
 def _apart(x: Array, outs: list[Array]) -> Array:
     """The array, or a copy of it where an output reaches into it elsewhere than at the same elements."""
     for out in outs:
@@ -463,33 +381,3 @@ def _apart(x: Array, outs: list[Array]) -> Array:
         if not (same and x.dtype == out.dtype) and share_memory(x, out):
             return x.copy(order="K")
     return x
-
-
-def _wanted(stages: Sequence[Stage], outputs: Sequence[frozenset[str]]) -> tuple[Stage, ...]:
-    """The reductions that results hang on."""
-    names = frozenset[str]().union(*outputs)
-    kept: list[Stage] = []
-    for stage in reversed(stages):
-        if stage.name in names:
-            kept.append(stage)
-            names |= stage.names
-    return tuple(reversed(kept))
-
-
-def _constant(value: Any) -> Any:
-    """Floats are arguments of the kernel; integers and booleans of Python stand in it."""
-    return type(value) if isinstance(value, float | np.floating) else (type(value), value)
-
-
-def scalars_of(given: Sequence[Any]) -> list[ScalarArg]:
-    """The floats among the arguments, as arguments of kernels."""
-    return [
-        ScalarArg(array_name(k), "f64" if isinstance(x, float) else dtype_name(x.dtype))
-        for k, x in enumerate(given)
-        if isinstance(x, float | np.floating)
-    ]
-
-
-def numbers_of(given: Sequence[Any]) -> list[Any]:
-    """The floats among the arguments."""
-    return [x for x in given if isinstance(x, float | np.floating)]

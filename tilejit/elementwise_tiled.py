@@ -12,6 +12,7 @@ from codegen.loops import typing
 from codegen.threads import in_dask_worker, thread_count
 from tilejit.convert import pack, padding_program
 from tilejit.elementwise_blocks import BlockPlan, Operand, cut_of
+from tilejit.elementwise_loops import Lowering
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
@@ -19,12 +20,22 @@ from tilejit.layout.indexing import shape_name
 from tilejit.layout.padding import padding_bytes
 from tilejit.loop_program import MOST_BOUND, LoopProgram, bits_of
 from tilejit.memory import Array, empty
+from tilejit.recorded import (
+    Recorded,
+    array_name,
+    broadcast_shape,
+    is_number,
+    numbers_of,
+    plain,
+    refuse_other_outputs,
+    scalars_of,
+)
 from tilejit.reductions import form_of, reduce_all
 from tilejit.strided import share_memory
 from tilejit.tiled_array import TiledArray, address_of, check_packable
 
 if TYPE_CHECKING:
-    from tilejit.elementwise import Elementwise, Recorded
+    from tilejit.elementwise import Elementwise
 
 LEAST_BYTES = 1 << 19
 """Results below this stay in cache on their way through a plain array."""
@@ -43,13 +54,12 @@ def compute_tiled(e: Elementwise, args: tuple[Any, ...], out: Any, where: Any, l
         slots = _slot_by_slot(e, args, out)
         if slots is not None:
             return slots
-    mask = None if where is True else where if isinstance(where, TiledArray) else np.asarray(where)
+    mask = None if where is True else where if isinstance(where, TiledArray) else plain(where, "where")
     if mask is not None and mask.dtype != np.bool_:
         raise TypeError(f"where is an array of bool, not of {mask.dtype}")
     call = _Call(e, args, mask)
     if layout is None and (out is None or not _any_tiled(out)):
-        plain = [_plain(x) for x in args]
-        return e(*plain, out=out, where=True if mask is None else _plain(mask))
+        return e(*map(_untiled, args), out=out, where=True if mask is None else _untiled(mask))
     targets = call.fresh(layout) if out is None else call.checked(out)
     if not call.in_blocks(targets):
         call.in_two_steps(targets)
@@ -57,18 +67,21 @@ def compute_tiled(e: Elementwise, args: tuple[Any, ...], out: Any, where: Any, l
     return tuple(results) if call.recorded.several else results[0]
 
 
+def _given(x: Any, what: str) -> Any:
+    """A tiled array, a number, or a plain array of anything else."""
+    return x if isinstance(x, TiledArray) or is_number(x) else plain(x, what)
+
+
 def _any_tiled(out: Any) -> bool:
     return any(isinstance(x, TiledArray) for x in (out if isinstance(out, tuple) else (out,)))
 
 
-def _plain(x: Any) -> Any:
+def _untiled(x: Any) -> Any:
     return x.numpy() if isinstance(x, TiledArray) else x
 
 
 def _slot_by_slot(e: Elementwise, args: tuple[Any, ...], out: Any) -> Any:
     """Padding too, where all have one layout and results their dtype; else None."""
-    from tilejit.elementwise import is_number
-
     outs = () if out is None else out if isinstance(out, tuple) else (out,)
     arrays = [x for x in (*args, *outs) if not is_number(x)]
     if not all(isinstance(x, TiledArray) for x in arrays) or all(is_number(x) for x in args):
@@ -97,23 +110,16 @@ class _Call:
     """One call: the arguments, and what the function makes of them."""
 
     def __init__(self, e: Elementwise, args: tuple[Any, ...], mask: Operand | None) -> None:
-        from tilejit.elementwise import array_name, is_number, numbers_of, scalars_of
-
         self.e, self.mask = e, mask
-        given = [x if isinstance(x, TiledArray | np.ndarray) or is_number(x) else np.asarray(x) for x in args]
-        self.arrays: dict[str, Operand] = {
-            array_name(k): x for k, x in enumerate(given) if isinstance(x, TiledArray | np.ndarray)
-        }
+        given = [_given(x, f"argument {k}") for k, x in enumerate(args)]
+        self.arrays: dict[str, Operand] = {array_name(k): x for k, x in enumerate(given) if not is_number(x)}
         if not self.arrays:
             raise TypeError("no argument is an array; elementwise computes over arrays")
         self.given = given
         self.scalars, self.numbers = scalars_of(given), numbers_of(given)
         self.recorded: Recorded = e.record([_stand_in(x) for x in given])
         held = [*self.arrays.values(), *([mask] if mask is not None else [])]
-        try:
-            self.dims = np.broadcast_shapes(*(x.shape for x in held))
-        except ValueError as error:
-            raise LayoutError(f"the arguments do not broadcast: {error}") from None
+        self.dims = broadcast_shape(held)
 
     def fresh(self, layout: Any) -> list[Operand]:
         """New tiled arrays in a layout, for every result."""
@@ -151,7 +157,8 @@ class _Call:
                 if self.recorded.simple:
                     self._check(each.spec, dtype)
                 buffers.append(each.buffer)
-            elif isinstance(each, np.ndarray):
+            else:
+                refuse_other_outputs(each)
                 if not np.can_cast(dtype, each.dtype, "same_kind"):
                     raise TypeError(
                         f"the result is {dtype}, which does not become {each.dtype} by 'same_kind'"
@@ -159,8 +166,6 @@ class _Call:
                 if self.recorded.simple and each.shape != self.dims:
                     raise LayoutError(f"out has the shape {each.shape}, the result {self.dims}")
                 buffers.append(each)
-            else:
-                raise TypeError(f"out is an array, not {type(each).__name__}")
             if not buffers[-1].flags.writeable:
                 raise LayoutError("out is read-only\n  give an array of your own")
         if any(share_memory(a, b) for k, a in enumerate(buffers) for b in buffers[:k]):
@@ -177,13 +182,13 @@ class _Call:
             return False
         ins: dict[str, Any] = dict(self.arrays)
         if recorded.stages:
-            ins = {name: _plain(x) for name, x in ins.items()}
+            ins = {name: _untiled(x) for name, x in ins.items()}
             reduce_all(recorded.stages, ins, self.numbers, self._plan)
         if mask is not None:
             ins["where"] = mask
         used = frozenset[str]().union(*recorded.names) | {"where"}
         ins = {name: self._apart(x, targets) for name, x in ins.items() if name in used}
-        ins = {name: x if x.shape == self.dims else _plain(x) for name, x in ins.items()}
+        ins = {name: x if x.shape == self.dims else _untiled(x) for name, x in ins.items()}
         names = [*ins, *(f"out{k}" for k in range(len(targets)))]
         plan = self._block_plan(names, [*ins.values(), *targets], len(targets))
         if plan is None:
@@ -232,8 +237,6 @@ class _Call:
         return plans[key]
 
     def _program(self, names: Sequence[str], views: Sequence[Array]) -> LoopProgram:
-        from tilejit.elementwise_loops import Lowering
-
         e, recorded = self.e, self.recorded
         key = "blocks", id(recorded), tuple(names), tuple(map(form_of, views))
         program = e.programs.get(key)
@@ -248,14 +251,15 @@ class _Call:
 
     def in_two_steps(self, targets: list[Operand]) -> None:
         """Into plain arrays, and packed from there."""
-        plain = [_plain(x) for x in self.given]
-        where = True if self.mask is None else _plain(self.mask)
+        where = True if self.mask is None else _untiled(self.mask)
         held: Any = None
         if self.mask is not None:
-            held = tuple(np.array(_plain(x), order="C") for x in targets)
+            held = tuple(np.array(_untiled(x), order="C") for x in targets)
             held = tuple(_as_result(x, dtype) for x, dtype in zip(held, self.recorded.dtypes, strict=True))
         several = self.recorded.several
-        made = self.e(*plain, out=held if several or held is None else held[0], where=where)
+        made = self.e(
+            *map(_untiled, self.given), out=held if several or held is None else held[0], where=where
+        )
         padding = None if self.mask is None else "keep"
         for target, value in zip(targets, made if several else (made,), strict=True):
             if not isinstance(target, TiledArray):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import warnings
 from collections.abc import Callable, Iterable
 from functools import update_wrapper
@@ -17,15 +16,10 @@ from codegen.frontend.ranges import SAYS
 from codegen.lazy import lazy
 from codegen.loops.ir import ArrayArg, ScalarArg
 from tilejit.direct_loops import kernel_entry
+from tilejit.loop_options import read_options
 from tilejit.loop_program import MOST_BOUND, BoundCall, LoopOptions, LoopProgram, call_key
 from tilejit.loop_tuning import tuned
 from tilejit.strided import order_of
-
-TAILS = ("scalar", "mask", "shift", "assume_divisible")
-FAILS = ("scalar", "warn", "raise")
-PLACES = ("before_tile", "after_tile")
-MOST_LANES = 1 << 20
-"""Elements of the largest super-vector; more is surely a mistake."""
 
 Loop = TypeVar("Loop", bound=Iterable[int])
 
@@ -257,7 +251,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
         KernelError: an option has no such value.
         TypeError: what is decorated is no function, or there is no such option.
     """
-    checked = _options(**options)
+    checked = read_options(**options)
 
     def decorate(python: Callable[..., Any]) -> Kernel:
         if not callable(python):
@@ -265,77 +259,6 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
         return Kernel(python, checked)
 
     return decorate if function is None else decorate(function)
-
-
-def _options(
-    virtual_vector_size: Any = "auto",
-    fastest_varying: Any = None,
-    vectorize_reductions: bool = False,
-    tail: str = "mask",
-    on_fail: str = "scalar",
-    vectorize_at: str = "before_tile",
-    parallel: bool | int | None = None,
-    fastmath: bool = False,
-    tune: bool = False,
-) -> LoopOptions:
-    for name, value, known in (
-        ("tail", tail, TAILS),
-        ("on_fail", on_fail, FAILS),
-        ("vectorize_at", vectorize_at, PLACES),
-    ):
-        if value not in known:
-            raise KernelError(f"{name}={value!r} is none of {', '.join(known)}")
-    if parallel is not None and not isinstance(parallel, bool):
-        parallel = _whole("parallel", parallel)
-        if parallel < 1:
-            raise KernelError(f"parallel={parallel}: a kernel needs at least one thread")
-    if not isinstance(tune, bool):
-        raise TypeError(f"tune is True or False, not {type(tune).__name__}")
-    sizes = _sizes(virtual_vector_size)
-    varying = None if fastest_varying is None else _tuple("fastest_varying", fastest_varying, 0)
-    if varying is not None and len(varying) != (len(sizes) if isinstance(sizes, tuple) else 1):
-        raise KernelError(f"fastest_varying={fastest_varying!r} has not one dimension for each size")
-    return LoopOptions(
-        sizes,
-        varying,
-        bool(vectorize_reductions),
-        tail,
-        on_fail,
-        vectorize_at,
-        parallel,
-        bool(fastmath),
-        tune,
-    )
-
-
-def _sizes(value: Any) -> tuple[int, ...] | str:
-    if isinstance(value, str):
-        if value == "auto" or re.fullmatch(r"[1-9]\d{0,4}\*hw", value):
-            return value
-        raise KernelError(
-            f'virtual_vector_size={value!r} is no size\n  write 256, (32, 256), "2*hw" or "auto"'
-        )
-    sizes = _tuple("virtual_vector_size", value, 1)
-    if not 1 <= len(sizes) <= 3:
-        raise KernelError(f"virtual_vector_size={value!r}: a super-vector has one to three dimensions")
-    if np.prod(sizes, dtype=object) > MOST_LANES:
-        raise KernelError(f"virtual_vector_size={value!r} has more than {MOST_LANES} elements")
-    return sizes
-
-
-def _tuple(name: str, value: Any, least: int) -> tuple[int, ...]:
-    values = tuple(value) if isinstance(value, tuple | list) else (value,)
-    numbers = tuple(_whole(name, each) for each in values)
-    for number in numbers:
-        if number < least:
-            raise KernelError(f"{name}={value!r}: {number} is less than {least}")
-    return numbers
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-        raise TypeError(f"{name} is a number, not a {type(value).__name__}")
-    return int(value.__index__())
 
 
 def _kind(value: Any) -> Any:
