@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeGuard
 import numpy as np
 
 from codegen.calibrate import FROM_BYTES, machine_thresholds
-from codegen.emit.loop_values import ELEMENT_BYTES
+from codegen.emit.loop_scope import ELEMENT_BYTES
 from codegen.errors import KernelError
 from codegen.lazy import lazy
 from codegen.loop_kernel import HOLD_GIL_BYTES, BoundKernel, LoopKernel, vector_bytes
