@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import ml_dtypes
@@ -80,6 +81,96 @@ def test_floats_are_arguments_of_one_kernel() -> None:
     scale(X, 7.5)
     scale(X, np.float32(3))
     assert scale.source == source
+
+
+MEETINGS: dict[str, Callable[..., Any]] = {
+    "x * n + 1": lambda x, n: x * n + 1,
+    "n - x": lambda x, n: n - x,
+    "x < n": lambda x, n: x < n,
+    "x / n": lambda x, n: x / n,
+    "where": lambda x, n: np.where(x > n, x, n),
+    "minimum": lambda x, n: np.minimum(x, n),
+    "sum": lambda x, n: (x + n).sum(axis=0),
+    "sums and elements": lambda x, n: x - (x * n).max(),
+    "hypot": lambda x, n: np.hypot(x, n).astype(np.float32),
+}
+INTEGERS = (3, -3, 0, 100, 127, 200, 70_000, 2**31, -(2**40), np.int16(-5))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [*((name, dtype) for name in MEETINGS for dtype in ("f4", "i1")), ("x * n + 1", "f2"), ("x / n", "?")],
+)
+def test_integers_are_arguments_of_one_kernel(name: str, dtype: Any) -> None:
+    function = MEETINGS[name]
+    run, x = tj.elementwise(function), (RNG.random((7, 9)) * 60).astype(dtype)
+    sources: set[str] = set()
+    for n in INTEGERS:
+        try:
+            want = function(x, n)
+        except OverflowError:
+            with pytest.raises(tj.KernelError, match="does not fit"):
+                run(x, n)
+            continue
+        if name == "where" and not np.can_cast(np.min_scalar_type(n), want.dtype):
+            continue  # NumPy wraps it; written in the function it is refused, too
+        got = run(x, n)
+        assert got.dtype == want.dtype
+        near = {"equal_nan": True, "rtol": 1e-3 if want.dtype == np.float16 else 1e-6 * (name == "hypot")}
+        assert np.allclose(got, want, atol=0, **near) if want.dtype.kind == "f" else np.array_equal(got, want)
+        if type(n) is int and abs(n) < 128:  # a comparison with what does not fit i8 has another kernel
+            sources.add(run.source)
+    assert len(sources) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.float64])
+def test_integers_that_come_again_and_others(dtype: Any) -> None:
+    """Calls that machine code answers are of the integer that they are given, sums too."""
+    x, out = np.arange(12).astype(dtype), np.empty(12, dtype)
+    for function in (lambda x, n: x * n, lambda x, n: (x * n).sum(), lambda x, n: x - (x * n).max()):
+        run = tj.elementwise(function)
+        for n in (2, 2, 2, 2, 5, 2, 1000, 5, 5, 5, 5, 2):
+            assert np.array_equal(run(x, n), function(x, n))
+            if np.ndim(run(x, n)):
+                assert np.array_equal(run(x, n, out=out), function(x, n))
+
+
+def test_integers_that_a_function_must_know() -> None:
+    """They stand in the kernel, as they do where they are computed with before they meet an array."""
+
+    def branches(x: Any, n: Any) -> Any:
+        return x * 2 if n > 1 else x
+
+    def dimensions(x: Any, n: Any) -> Any:
+        return np.sum(x, axis=n) if isinstance(n, int) else x
+
+    def steps(x: Any, n: Any) -> Any:
+        for k in range(n):
+            x = x + k
+        return x * (n + 1)
+
+    for function in (
+        branches,
+        dimensions,
+        steps,
+        lambda x, n: x**n,
+        lambda x, n: x.astype(np.int32) // (n + 1),
+    ):
+        run = tj.elementwise(function)
+        for n in (0, 1, 1, 0):
+            assert np.allclose(run(X, n), function(X, n), rtol=1e-6)
+
+
+def test_no_more_kernels_than_are_remembered(monkeypatch: Any) -> None:
+    for module in ("tilejit.loop_program", "tilejit.elementwise"):
+        monkeypatch.setattr(import_module(module), "MOST_BOUND", 4)
+    function = lambda x, n: x**n  # noqa: E731
+    run, x = tj.elementwise(function), np.arange(6, dtype=np.int64)
+    for n in (*range(10), 3, 0):
+        assert np.array_equal(run(x, n), function(x, n))
+    assert len(run._recorded) <= 4
+    assert len(run.programs) <= 4
 
 
 def test_numbers_of_python_stay_such() -> None:

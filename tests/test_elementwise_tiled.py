@@ -86,6 +86,16 @@ def test_one_layout_and_several_results() -> None:
     assert np.array_equal(down.numpy(), x.numpy() - 1)
 
 
+@pytest.mark.parametrize("dims", [SMALL, LARGE])
+def test_integers_of_blocks(dims: Any) -> None:
+    x = np.arange(np.prod(dims), dtype=np.float32).reshape(dims)
+    run = tj.elementwise(lambda a, n, s: a * n + s)
+    for n in (2, 2, -7, np.int16(4)):
+        want = x * n + 0.5
+        assert np.array_equal(run(x, n, 0.5, layout=LAYOUTS[1]).numpy(), want)
+        assert np.array_equal(run(tj.pack(x, LAYOUTS[1]), n, 0.5).numpy(), want)
+
+
 def test_narrow_elements() -> None:
     """What kernels do not compute in is converted on the way."""
     x = RNG.integers(0, 7, (64, 64)).astype(np.int8)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -394,6 +396,15 @@ def test_attributes_before_and_after() -> None:
     assert kernel.python is scaled
 
 
+def double(x, y):
+    for i in range(x.shape[0]):
+        y[i] = x[i] * 2
+
+
+def blurred(x, y):
+    return x * 0.5 + y
+
+
 def summed_up(x, y):
     for i in range(1, x.shape[0]):
         y[i] = y[i - 1] + x[i]
@@ -408,6 +419,44 @@ def test_on_fail() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         same(tj.kernel(summed_up), summed_up, given)
+
+
+@tj.kernel(virtual_vector_size=8)
+def named_twice(x, y):
+    for i in range(x.shape[0]):
+        y[i] = x[i] * 2
+
+
+@tj.elementwise
+def named_sum(x, y):
+    return x + y
+
+
+double_again = tj.kernel(virtual_vector_size=16)(double)
+gauss = tj.elementwise(blurred, fastmath=True)
+
+
+@pytest.mark.parametrize("kernel", [named_twice, named_sum, double_again, gauss], ids=lambda k: k.__name__)
+def test_copies_and_pickles(kernel: Any) -> None:
+    """Before a call and after some, which machine code answers: the same function and options."""
+    given = np.arange(9.0), np.arange(9.0) - 4
+    for _ in range(4):
+        for take in (lambda k: pickle.loads(pickle.dumps(k)), copy.deepcopy, copy.copy):
+            other = take(kernel)
+            assert type(other) is type(kernel)
+            assert (other.python, other.options) == (kernel.python, kernel.options)
+            ours, theirs = ([x.copy() for x in given] for _ in range(2))
+            assert np.array_equal(other(*ours), kernel.python(*theirs))
+            assert np.array_equal(ours, theirs)
+        kernel(*(x.copy() for x in given))
+    assert pickle.loads(pickle.dumps(named_sum)) is named_sum
+
+
+def test_kernels_of_lambdas_are_copied() -> None:
+    half = tj.elementwise(lambda x: x * 0.5)
+    x = np.arange(5.0)
+    half(x)
+    assert np.array_equal(copy.deepcopy(half)(x), half(x))
 
 
 def test_keywords_and_defaults() -> None:

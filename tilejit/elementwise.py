@@ -11,31 +11,30 @@ import numpy as np
 
 from codegen.direct_calls import Direct
 from codegen.errors import KernelError, LayoutError
-from codegen.loops.ir import Function, ScalarArg
+from codegen.loops.ir import Function
 from tilejit.direct_loops import elementwise_entry
 from tilejit.elementwise_blocks import BlockPlan
 from tilejit.elementwise_loops import Lowering, coalesced
 from tilejit.elementwise_tiled import compute_tiled
 from tilejit.loop_options import read_options
-from tilejit.loop_program import MOST_BOUND, LoopOptions, LoopProgram
+from tilejit.loop_program import MOST_BOUND, LoopOptions, LoopProgram, remember
 from tilejit.loop_tuning import tuned
 from tilejit.memory import Array, address, empty
 from tilejit.recorded import (
     Recorded,
     array_name,
     broadcast_shape,
+    is_integer,
     is_number,
-    numbers_of,
     plain,
     record,
     recording_key,
     refuse_other_outputs,
-    scalars_of,
 )
 from tilejit.reductions import Arrays, Plan, form_of, group_of, reduce_all
 from tilejit.strided import share_memory
 from tilejit.tiled_array import TiledArray
-from tilejit.traced import Stage
+from tilejit.traced import Number, Stage
 
 
 class Elementwise(Direct):
@@ -47,7 +46,7 @@ class Elementwise(Direct):
     def __init__(self, python: Callable[..., Any], options: LoopOptions) -> None:
         update_wrapper(self, python)  # first: attributes of the function's own are none of the object's
         self.python, self.options = python, options
-        self._recorded: dict[tuple[Any, ...], Recorded] = {}
+        self._recorded: dict[tuple[Any, ...], Recorded | None] = {}
         self.programs: dict[tuple[Any, ...], LoopProgram] = {}
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self.block_plans: dict[tuple[Any, ...], BlockPlan | None] = {}
@@ -59,7 +58,7 @@ class Elementwise(Direct):
         flat = where is True and type(out) is np.ndarray and layout is None
         program = self._flat_program(args, out) if flat else None
         if program is not None:
-            self._call(program, [*[x.reshape(-1) for x in args], out.reshape(-1)], args, out)
+            self._call(program, [*[x.reshape(-1) for x in args], out.reshape(-1)], args, (), out)
             return out
         places = out if isinstance(out, tuple) else (out,)
         if layout is not None or any(isinstance(x, TiledArray) for x in (*args, *places, where)):
@@ -71,24 +70,29 @@ class Elementwise(Direct):
         arrays = [x for x in given if isinstance(x, np.ndarray)]
         if not arrays:
             raise TypeError("no argument is an array; elementwise computes over arrays")
-        recorded = self.record(given)
+        recorded, numbers = self.record(given)
         mask = None if where is True else plain(where, "where")
         if mask is not None and mask.dtype != np.bool_:
             raise TypeError(f"where is an array of bool, not of {mask.dtype}")
         if not recorded.simple:
-            return self._in_stages(recorded, given, out, mask)
+            return self._in_stages(recorded, given, numbers, out, mask)
         shape = broadcast_shape([*arrays, *([mask] if mask is not None else [])])
         outs = self._outputs(recorded.dtypes, out, [shape] * len(recorded.dtypes), mask)
-        self._run(recorded, given, outs, mask, shape, fresh=out is None)
+        self._run(recorded, given, numbers, outs, mask, shape, fresh=out is None)
         return tuple(outs) if recorded.several else outs[0]
 
     _in_python = __call__
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """A pickle or copy is of the function and the options: it compiles, or finds in the store, anew."""
+        return self._by_name() or (Elementwise, (self.python, self.options))
 
     def _call(
         self,
         program: LoopProgram,
         operands: list[Any],
         given: Sequence[Any],
+        numbers: Sequence[Number],
         out: Array | None = None,
         *,
         fresh: bool = False,
@@ -98,7 +102,7 @@ class Elementwise(Direct):
         self._answered_in_python()
         bound.run(operands)
         if bound.is_due:
-            self._answer_directly(elementwise_entry(bound, operands, given, out, fresh=fresh))
+            self._answer_directly(elementwise_entry(bound, operands, given, numbers, out, fresh=fresh))
 
     def _flat_program(self, args: tuple[Any, ...], out: Array) -> LoopProgram | None:
         """What a call has shown to be right for arrays of these dtypes, alike, in C order, and apart or
@@ -116,21 +120,51 @@ class Elementwise(Direct):
             dtypes.append(x.dtype)
         return self._flat_programs.get(tuple(dtypes))
 
-    def record(self, given: Sequence[Any]) -> Recorded:
-        """What the function does with arguments of such dtypes and ranks."""
-        key = recording_key(given)
-        found = self._recorded.get(key)
-        if found is None:
-            found = self._recorded[key] = record(self.python, given)
-        return found
+    def record(self, given: Sequence[Any]) -> tuple[Recorded, list[Any]]:
+        """What the function does with arguments of such dtypes and ranks, and the numbers for its kernels.
 
-    def _in_stages(self, recorded: Recorded, given: list[Any], out: Any, mask: Array | None) -> Any:
+        Integers are arguments of kernels where the function takes them so; else, and where one does not fit
+        the dtype that it meets, the kernel is one for just these.
+        """
+        key = recording_key(given, known=False)
+        found = self._recorded.get(key)
+        if found is None and key not in self._recorded:
+            found = self._remember(key, self._recorded_freely(given))
+        if found is not None:
+            try:
+                return found, found.values(given)
+            except OverflowError:
+                pass
+        key = "known", *recording_key(given, known=True)
+        made = self._recorded.get(key) or record(self.python, given, known=True)
+        self._remember(key, made)
+        return made, made.values(given)
+
+    def _recorded_freely(self, given: Sequence[Any]) -> Recorded | None:
+        """For whatever integers there are; None where the function has to know them."""
+        if not any(map(is_integer, given)):
+            return record(self.python, given, known=True)
+        try:
+            return record(self.python, given, known=False)
+        except Exception:  # the function's own, of whatever it does: it is called again with the integers
+            return None
+
+    def _remember(self, key: tuple[Any, ...], made: Recorded | None) -> Recorded | None:
+        if (
+            key not in self._recorded and len(self._recorded) >= MOST_BOUND
+        ):  # what hangs on them is of no use without them
+            self.programs.clear()
+        return remember(self._recorded, key, made)
+
+    def _in_stages(
+        self, recorded: Recorded, given: list[Any], numbers: list[Any], out: Any, mask: Array | None
+    ) -> Any:
         """Reductions first, then what is computed of them and of elements: a kernel for each shape."""
         arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
-        everything, numbers = frozenset(arrays), numbers_of(given)
+        everything = frozenset(arrays)
         if mask is not None and any(recorded.bare):
             raise KernelError("where= with a reduction\n  write np.where(mask, x, 0) in the expression")
-        plan_of = partial(self.plan, recorded, scalars_of(given))
+        plan_of = partial(self.plan, recorded)
         found = reduce_all(recorded.stages, arrays, numbers, plan_of)
         self._answered_in_python()
         if out is None and all(recorded.bare):
@@ -156,7 +190,7 @@ class Elementwise(Direct):
             for to, held in zip(own, outs, strict=True):
                 np.copyto(to, held, casting="unsafe")
         for shape, which in groups.items():
-            self._run(recorded, given, [own[k] for k in which], mask, shape, arrays, tuple(which))
+            self._run(recorded, given, numbers, [own[k] for k in which], mask, shape, arrays, tuple(which))
         made: list[Any] = []
         for k, bare in enumerate(recorded.bare):
             value = found[bare] if bare else own[k]
@@ -177,21 +211,21 @@ class Elementwise(Direct):
         bound = plan_of(recorded.stages, arrays).only_call
         if bound is not None and bound.is_due:
             self._answer_directly(
-                elementwise_entry(bound, [*arrays.values(), *numbers], given, None, fresh=False)
+                elementwise_entry(
+                    bound, [*arrays.values(), *numbers], given, recorded.numbers, None, fresh=False
+                )
             )
 
-    def plan(
-        self, recorded: Recorded, scalars: list[ScalarArg], stages: Sequence[Stage], arrays: Arrays
-    ) -> Plan:
+    def plan(self, recorded: Recorded, stages: Sequence[Stage], arrays: Arrays) -> Plan:
         """The plan of the first of these reductions, for arrays of such shapes and strides."""
         forms = tuple((x.shape, x.strides) for x in arrays.values())
-        key = id(recorded), stages[0].name, forms
+        key = recorded, stages[0].name, forms
         plan = self._plans.get(key)
         if plan is None:
-            plan = Plan(group_of(stages, arrays), arrays, scalars, self.options, self._reduction)
-            if len(self._plans) >= MOST_BOUND:
-                self._plans.clear()
-            self._plans[key] = plan
+            group = group_of(stages, arrays)
+            plan = remember(
+                self._plans, key, Plan(group, arrays, recorded.scalars, self.options, self._reduction)
+            )
         self.last = plan.program or self.last
         return plan
 
@@ -204,7 +238,8 @@ class Elementwise(Direct):
             wish = self.options.virtual_vector_size
             own = sizes if wish == "auto" or (isinstance(wish, tuple) and len(wish) > 1) else wish
             options = replace(self.options, virtual_vector_size=own, fastest_varying=None)
-            program = self.programs[key] = LoopProgram(function(self.name), options)
+            program = LoopProgram(function(self.name), options, free=True)
+            remember(self.programs, key, program)
         self.last = program
         return program
 
@@ -243,6 +278,7 @@ class Elementwise(Direct):
         self,
         recorded: Recorded,
         given: list[Any],
+        numbers: list[Any],
         outs: list[Array],
         mask: Array | None,
         shape: tuple[int, ...],
@@ -263,24 +299,22 @@ class Elementwise(Direct):
             ins["where"] = _apart(mask, outs)
         targets = [f"out{k}" for k in range(len(outs))]
         operands = coalesced(list(ins.values()), outs, shape)
-        scalars = scalars_of(given)
-        key = id(recorded), which, mask is not None, tuple(map(form_of, operands))
+        key = recorded, which, mask is not None, tuple(map(form_of, operands))
         program = self.programs.get(key)
         if program is None:
-            loops = Lowering([*ins, *targets], operands, scalars)
+            loops = Lowering([*ins, *targets], operands, recorded.scalars)
             function = loops.mapped(
                 self.name,
                 [recorded.outputs[k] for k in which] if which else recorded.outputs,
                 targets,
                 "where" if mask is not None else "",
             )
-            options = tuned(function, self.options, [*operands, *numbers_of(given)])
-            program = self.programs[key] = LoopProgram(function, options)
+            options = tuned(function, self.options, [*operands, *numbers])
+            program = remember(self.programs, key, LoopProgram(function, options, free=True))
         only = outs[0] if recorded.simple and mask is None and not recorded.several else None
-        self._call(
-            program, [*operands, *numbers_of(given)], given if only is not None else [], only, fresh=fresh
-        )
-        plain = recorded.simple and mask is None and not scalars and not recorded.several
+        shown = given if only is not None else []
+        self._call(program, [*operands, *numbers], shown, recorded.numbers, only, fresh=fresh)
+        plain = recorded.simple and mask is None and not numbers and not recorded.several
         plain = plain and len(ins) == len(given) and all(x.ndim for x in given)
         if plain and all(x.ndim == 1 and x.flags.c_contiguous for x in operands):
             self._flat_programs[outs[0].dtype, *(x.dtype for x in given)] = program
@@ -336,6 +370,9 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     The function is called once for each combination of dtypes and ranks, with stand-ins for elements:
     operators, NumPy's functions of elements, np.where and astype are recorded, and np.sum, min, max and mean
     with axis, keepdims and dtype (methods too), np.dot, vdot and @ of vectors or of a matrix with a vector.
+    What it reads besides its arguments, globals and variables around it, stays in the kernel as it was then.
+    Floats are arguments of the kernel, and integers where they meet an expression; powers, integer divisors
+    and integers that the function looks at (`if n > 2`, `axis=n`) stand in it, a kernel for each.
     Each result has the shape, and the dtype, that NumPy 2 gives it; several are a tuple. out: an array, or a
     tuple of them, which may be arguments too; where: as in NumPy's functions, other elements of a new result
     are 0; a result that is itself a reduction takes no where.

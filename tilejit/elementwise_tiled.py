@@ -18,17 +18,14 @@ from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.padding import padding_bytes
-from tilejit.loop_program import MOST_BOUND, LoopProgram, bits_of
+from tilejit.loop_program import LoopProgram, bits_of, remember
 from tilejit.memory import Array, empty
 from tilejit.recorded import (
-    Recorded,
     array_name,
     broadcast_shape,
     is_number,
-    numbers_of,
     plain,
     refuse_other_outputs,
-    scalars_of,
 )
 from tilejit.reductions import form_of, reduce_all
 from tilejit.strided import share_memory
@@ -90,7 +87,7 @@ def _slot_by_slot(e: Elementwise, args: tuple[Any, ...], out: Any) -> Any:
     if spec.packed or any(x.spec != spec for x in arrays):
         return None
     slots = [x if is_number(x) else x.buffer for x in args]
-    recorded = e.record([_stand_in(x) for x in args])
+    recorded, _ = e.record([_stand_in(x) for x in args])
     if (
         not recorded.simple
         or set(recorded.dtypes) != {spec.dtype}
@@ -116,8 +113,7 @@ class _Call:
         if not self.arrays:
             raise TypeError("no argument is an array; elementwise computes over arrays")
         self.given = given
-        self.scalars, self.numbers = scalars_of(given), numbers_of(given)
-        self.recorded: Recorded = e.record([_stand_in(x) for x in given])
+        self.recorded, self.numbers = e.record([_stand_in(x) for x in given])
         held = [*self.arrays.values(), *([mask] if mask is not None else [])]
         self.dims = broadcast_shape(held)
 
@@ -201,12 +197,12 @@ class _Call:
             if isinstance(target, TiledArray) and mask is None:
                 _write_padding(target, threads)
         self.e.last = plan.program
-        numbers = [bits_of(x, s.dtype) for x, s in zip(self.numbers, self.scalars, strict=True)]
+        numbers = [bits_of(x, s.dtype) for x, s in zip(self.numbers, self.recorded.scalars, strict=True)]
         plan.run([*ins.values(), *targets], numbers, threads)
         return True
 
     def _plan(self, stages: Any, arrays: Any) -> Any:
-        return self.e.plan(self.recorded, self.scalars, stages, arrays)
+        return self.e.plan(self.recorded, stages, arrays)
 
     def _apart(self, x: Operand, targets: Sequence[Operand]) -> Operand:
         """The operand, or a copy where a result is written over it elsewhere than at the same elements."""
@@ -221,32 +217,29 @@ class _Call:
         return x
 
     def _block_plan(self, names: list[str], operands: list[Any], targets: int) -> BlockPlan | None:
-        key: tuple[Any, ...] = ("blocks", id(self.recorded), tuple(names), self.dims, self.mask is not None)
+        key: tuple[Any, ...] = ("blocks", self.recorded, tuple(names), self.dims, self.mask is not None)
         key += tuple(x.spec if isinstance(x, TiledArray) else (x.shape, x.strides, x.dtype) for x in operands)
         plans = self.e.block_plans
         if key not in plans:
             cut = cut_of(self.dims, [x.spec for x in operands if isinstance(x, TiledArray)])
-            if len(plans) >= MOST_BOUND:
-                plans.clear()
             masked = self.mask is not None
-            plans[key] = (
-                None
-                if cut is None
-                else BlockPlan(names, operands, targets, self.dims, cut, self._program, masked=masked)
-            )
+            plan: BlockPlan | None = None
+            if cut is not None:
+                plan = BlockPlan(names, operands, targets, self.dims, cut, self._program, masked=masked)
+            return remember(plans, key, plan)
         return plans[key]
 
     def _program(self, names: Sequence[str], views: Sequence[Array]) -> LoopProgram:
         e, recorded = self.e, self.recorded
-        key = "blocks", id(recorded), tuple(names), tuple(map(form_of, views))
+        key = "blocks", recorded, tuple(names), tuple(map(form_of, views))
         program = e.programs.get(key)
         if program is None:
-            loops = Lowering(names, views, self.scalars)
+            loops = Lowering(names, views, recorded.scalars)
             targets = [name for name in names if name.startswith("out")]
             function = loops.mapped(
                 e.name, recorded.outputs, targets, "where" if self.mask is not None else ""
             )
-            program = e.programs[key] = LoopProgram(function, e.options)
+            program = remember(e.programs, key, LoopProgram(function, e.options, free=True))
         return program
 
     def in_two_steps(self, targets: list[Operand]) -> None:

@@ -17,7 +17,7 @@ from codegen.lazy import lazy
 from codegen.loops.ir import ArrayArg, ScalarArg
 from tilejit.direct_loops import kernel_entry
 from tilejit.loop_options import read_options
-from tilejit.loop_program import MOST_BOUND, BoundCall, LoopOptions, LoopProgram, call_key
+from tilejit.loop_program import BoundCall, LoopOptions, LoopProgram, call_key, remember
 from tilejit.loop_tuning import tuned
 from tilejit.strided import order_of
 
@@ -93,12 +93,12 @@ class Kernel(Direct):
 
     _in_python = __call__
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """A pickle or copy is of the function and the options: it compiles, or finds in the store, anew."""
+        return self._by_name() or (Kernel, (self.python, self.options))
+
     def _bind(self, key: tuple[Any, ...], given: tuple[Any, ...]) -> BoundCall:
-        call = BoundCall(self._program(given), given)
-        if len(self._calls) >= MOST_BOUND:
-            self._calls.clear()
-        self._calls[key] = call
-        return call
+        return remember(self._calls, key, BoundCall(self._program(given), given))
 
     def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Arguments by their places; those that have defaults may be left out at the end."""
@@ -242,6 +242,9 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
                            reciprocals and reordered, reductions too; NaN and infinity stay what they are
     tune                   where the size is "auto", the first call with such arguments measures a few sizes
                            on copies of the arrays and keeps the fastest, in the store, too
+
+    Globals and variables around the function are numbers of the kernel: what they are when it is specialised
+    for new dtypes, not in each call. What changes from call to call is an argument.
 
     Negative subscripts are outside of an array, not behind its end. Both sides of `x if c else y` are read,
     and what stands under an `if` as well, though it stores only where the condition holds. Arrays that share

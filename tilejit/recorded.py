@@ -14,7 +14,7 @@ from codegen.loops import typing
 from codegen.loops.ir import Local, ScalarArg
 from tilejit.array_likes import as_numpy
 from tilejit.memory import Array
-from tilejit.traced import Recording, Stage, Traced, operand_of
+from tilejit.traced import Integer, Number, Recording, Stage, Traced, operand_of
 
 
 class Shaped(Protocol):
@@ -25,7 +25,7 @@ class Shaped(Protocol):
         """Its extents."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
     """What a function made of its arguments, for their dtypes and ranks.
 
@@ -33,6 +33,7 @@ class Recorded:
     stages   the reductions, in their order
     bare     for each output the reduction that it is, "" where it is an expression
     simple   whether there are no reductions, and every output is made of all arrays
+    numbers  the arguments of its kernels that are numbers
     """
 
     outputs: tuple[Any, ...]
@@ -42,17 +43,32 @@ class Recorded:
     stages: tuple[Stage, ...]
     bare: tuple[str, ...]
     simple: bool
+    numbers: tuple[Number, ...]
+
+    @property
+    def scalars(self) -> list[ScalarArg]:
+        """The arguments of kernels that are numbers."""
+        return [number.scalar for number in self.numbers]
+
+    def values(self, given: Sequence[Any]) -> list[Any]:
+        """The numbers among the arguments, as kernels take them: integers in the dtype they are used in.
+
+        Raises:
+            OverflowError: an integer does not fit that dtype.
+        """
+        return [_value(given[number.at], number.scalar.dtype) for number in self.numbers]
 
 
-def record(python: Callable[..., Any], given: Sequence[Any]) -> Recorded:
-    """Call the function once, with stand-ins for elements and for floats.
+def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> Recorded:
+    """Call the function once, with stand-ins for elements, floats, and integers that are not `known`.
 
     Raises:
         KernelError: it does what cannot be recorded, or kernels do not compute in a dtype.
+        Exception: what the function makes of a stand-in for an integer, which it has to know.
     """
     arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
     recording = Recording({name: x.ndim for name, x in arrays.items()})
-    made = python(*(_stand_in(array_name(k), x, recording) for k, x in enumerate(given)))
+    made = python(*(_stand_in(k, x, recording, known=known) for k, x in enumerate(given)))
     several = isinstance(made, tuple)
     results = made if several else (made,)
     outputs = tuple(operand_of(each) for each in results)
@@ -60,37 +76,51 @@ def record(python: Callable[..., Any], given: Sequence[Any]) -> Recorded:
         raise KernelError(f"{python.__name__} returns nothing")
     dtypes = tuple(typing.numpy_dtype(typing.concrete(x.dtype)) for x in outputs)
     names = tuple(x.names if isinstance(x, Traced) else frozenset() for x in results)
-    known = {stage.name for stage in recording.stages}
+    reductions = {stage.name for stage in recording.stages}
     values = [x.value for x in outputs]
-    bare = tuple(x.name if isinstance(x, Local) and x.name in known else "" for x in values)
+    bare = tuple(x.name if isinstance(x, Local) and x.name in reductions else "" for x in values)
     wanted = _wanted(recording.stages, names)
     simple = not wanted and all(n <= frozenset() or n == arrays.keys() for n in names)
-    return Recorded(outputs, dtypes, several, names, wanted, bare, simple)
+    return Recorded(outputs, dtypes, several, names, wanted, bare, simple, tuple(recording.numbers.values()))
 
 
-def _stand_in(name: str, x: Any, recording: Recording) -> Any:
+def _stand_in(k: int, x: Any, recording: Recording, *, known: bool) -> Any:
     """What the function gets for an argument."""
+    name = array_name(k)
     if isinstance(x, np.ndarray):
         dtype = typing.dtype_name(x.dtype)
         return Traced(Operand(dtype, Local(name, dtype)), frozenset({name}), recording)
     if isinstance(x, float | np.floating):
-        scalar = typing.argument(name, x)
-        return Traced(
-            Operand(scalar.dtype, Local(name, typing.concrete(scalar.dtype))), frozenset(), recording
-        )
-    return x
+        return Traced(recording.number(k, name, typing.argument(name, x).dtype), frozenset(), recording)
+    return Integer(name, k, x, recording) if is_integer(x) and not known else x
 
 
-def recording_key(given: Sequence[Any]) -> tuple[Any, ...]:
-    """What a recording hangs on: dtypes and ranks, and what numbers there are but floats.
+def recording_key(given: Sequence[Any], *, known: bool) -> tuple[Any, ...]:
+    """What a recording hangs on: dtypes and ranks, and the numbers that stand in the kernel.
 
-    Floats are arguments of the kernel; integers and booleans stand in it.
+    Floats are arguments of the kernel, integers unless they have to be `known`; others stand in it.
     """
-    return tuple([(x.dtype, x.ndim) if isinstance(x, np.ndarray) else _constant(x) for x in given])
+    return tuple(
+        [(x.dtype, x.ndim) if isinstance(x, np.ndarray) else _number_key(x, known=known) for x in given]
+    )
 
 
-def _constant(value: Any) -> Any:
-    return type(value) if isinstance(value, float | np.floating) else (type(value), value)
+def _number_key(value: Any, *, known: bool) -> Any:
+    free = isinstance(value, float | np.floating) or (is_integer(value) and not known)
+    return type(value) if free else (type(value), value)
+
+
+def is_integer(value: Any) -> bool:
+    """Whether an argument is an integer that kernels may have as an argument: no boolean, and no subclass."""
+    return type(value) is int or isinstance(value, np.integer)
+
+
+def _value(value: Any, dtype: str) -> Any:
+    """A number in the dtype of kernels; floats are converted where they are written to their tables."""
+    if not is_integer(value):
+        return value
+    with np.errstate(all="ignore"):
+        return typing.numpy_dtype(dtype).type(value)
 
 
 def _wanted(stages: Sequence[Stage], outputs: Sequence[frozenset[str]]) -> tuple[Stage, ...]:
@@ -149,17 +179,3 @@ def broadcast_shape(arrays: Iterable[Shaped]) -> tuple[int, ...]:
         return np.broadcast_shapes(*(x.shape for x in arrays))
     except ValueError as error:
         raise LayoutError(f"the arguments do not broadcast: {error}") from None
-
-
-def scalars_of(given: Sequence[Any]) -> list[ScalarArg]:
-    """The floats among the arguments, as arguments of kernels."""
-    return [
-        ScalarArg(array_name(k), "f64" if isinstance(x, float) else typing.dtype_name(x.dtype))
-        for k, x in enumerate(given)
-        if isinstance(x, float | np.floating)
-    ]
-
-
-def numbers_of(given: Sequence[Any]) -> list[Any]:
-    """The floats among the arguments."""
-    return [x for x in given if isinstance(x, float | np.floating)]

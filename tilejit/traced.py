@@ -13,7 +13,7 @@ from codegen.errors import KernelError
 from codegen.frontend.functions import UFUNCS, call_ufunc
 from codegen.frontend.operands import Operand, apply, cast, convert, literal, truth
 from codegen.loops import typing
-from codegen.loops.ir import Local
+from codegen.loops.ir import Local, ScalarArg
 from tilejit.reduced_axes import Axes, bound_arguments, kept_rank, read_axes
 
 REDUCTIONS = {"sum": "add", "min": "min", "max": "max", "amin": "min", "amax": "max", "mean": "add"}
@@ -48,12 +48,36 @@ class Stage:
     pair: tuple[Names, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number among the arguments of a function that its kernels have as an argument, too.
+
+    at      which argument it is
+    scalar  what it is to kernels; an integer is converted to that dtype before the call
+    """
+
+    at: int
+    scalar: ScalarArg
+
+
 @dataclass
 class Recording:
-    """What a function does while it is called with stand-ins: its reductions, and the rank of each array."""
+    """What a function does while it is called with stand-ins.
+
+    ranks    of each array
+    stages   its reductions
+    numbers  what kernels have of the numbers, by their names there
+    """
 
     ranks: dict[str, int]
     stages: list[Stage] = field(default_factory=list)
+    numbers: dict[str, Number] = field(default_factory=dict)
+
+    def number(self, at: int, name: str, dtype: str) -> Operand:
+        """A number among the arguments, which kernels have by a name and in a dtype, weak or not."""
+        held = typing.concrete(dtype)
+        self.numbers[name] = Number(at, ScalarArg(name, held))
+        return Operand(dtype, Local(name, held))
 
     def rank(self, names: Names) -> int:
         """The rank of an expression of these arrays."""
@@ -92,8 +116,8 @@ class Traced(NDArrayOperatorsMixin):
             return _product(self.recording, name, *inputs)
         if method != "__call__" or keywords or ufunc.nout != 1:
             raise KernelError(f"np.{name} of expressions goes without out=, where= and methods")
-        operands = tuple(operand_of(x) for x in inputs)
         op = UFUNCS.get(name)
+        operands = _met(op or name, inputs)
         if op and all(x.dtype in typing.WEAK for x in operands):
             # Numbers of Python stay such, and take the dtype of what they meet.
             return self._made(apply(op, *operands), *inputs)
@@ -102,7 +126,7 @@ class Traced(NDArrayOperatorsMixin):
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
         name = function.__name__
         if name == "where" and len(args) == 3 and not keywords:
-            condition, then, otherwise = (operand_of(x) for x in args)
+            condition, (then, otherwise) = operand_of(args[0]), _met("select", args[1:])
             chosen = Operand("i1", truth(condition))
             return self._made(apply("select", chosen, then, otherwise), *args)
         if name in REDUCTIONS:
@@ -136,6 +160,78 @@ class Traced(NDArrayOperatorsMixin):
         raise KernelError("an expression is recorded for one element; it has no parts")
 
 
+class NumberNeeded(KernelError):
+    """An expression hangs on an integer in a way that only its value can tell."""
+
+
+class Integer(NDArrayOperatorsMixin):
+    """An integer among the arguments: what meets an expression is an argument of the kernel.
+
+    For anything else that the function does with it, `if n > 2` or `axis=n`, it must be known: NumberNeeded.
+    """
+
+    __array_priority__ = 1000
+
+    def __init__(self, name: str, at: int, value: Any, recording: Recording) -> None:
+        self.name, self.at, self.kind, self.recording = name, at, type(value), recording
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # so that isinstance(n, int) is what it is of the integer
+        return self.kind
+
+    def met(self, op: str, others: list[str]) -> Operand:
+        """The operand that it is among others of an operation, of these dtypes.
+
+        n + f32 -> f32, which NumPy converts it to; of np.int16 itself i16
+
+        Raises:
+            NumberNeeded: the others are numbers too, or the compiler makes more of a number that it knows.
+        """
+        weak = self.kind is int
+        dtype = "weak_int" if weak else typing.dtype_name(np.dtype(self.kind))
+        kinds = [dtype, *others] if op != "select" else [dtype, dtype, *others]
+        if op == "pow" or op not in _MEETS or all(x in typing.WEAK for x in others):
+            raise NumberNeeded("this integer is known only in calls")
+        found = typing.concrete(typing.operand_type(op, kinds))
+        if op in ("floordiv", "mod") and not typing.is_float(found):
+            raise NumberNeeded("a known divisor is quicker")
+        held = found if weak else dtype
+        return self.recording.number(self.at, f"{self.name}_{held}" if weak else self.name, held)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        """Record a function of NumPy.
+
+        Raises:
+            NumberNeeded: there is no expression among its arguments.
+        """
+        return _expression(inputs).__array_ufunc__(ufunc, method, *inputs, **keywords)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
+        return _expression(args).__array_function__(function, types, args, keywords)
+
+    def __bool__(self) -> bool:
+        raise NumberNeeded("this integer is known only in calls")
+
+
+_MEETS = frozenset({*UFUNCS.values(), "select"})
+
+
+def _expression(inputs: Any) -> Traced:
+    for x in inputs:
+        if isinstance(x, Traced):
+            return x
+    raise NumberNeeded("this integer is known only in calls")
+
+
+def _met(op: str, inputs: Any) -> tuple[Operand, ...]:
+    """The operands of an operation, integers among the arguments in the dtype of the others."""
+    known = [None if type(x) is Integer else operand_of(x) for x in inputs]
+    others = [x.dtype for x in known if x is not None]
+    return tuple(
+        x.met(op, others) if operand is None else operand for x, operand in zip(inputs, known, strict=True)
+    )
+
+
 def _method(name: str) -> Callable[..., Traced]:
     def reduce(self: Traced, *args: Any, **keywords: Any) -> Traced:
         return _reduced(self.recording, name, *bound_arguments(name, (self, *args), keywords))
@@ -156,6 +252,8 @@ def operand_of(value: Any) -> Operand:
     """
     if isinstance(value, Traced):
         return value.operand
+    if type(value) is Integer:
+        raise NumberNeeded("this integer is known only in calls")
     if isinstance(value, np.ndarray) and value.ndim:
         raise KernelError("an array in an expression\n  make it an argument of the function")
     return literal(value[()] if isinstance(value, np.ndarray) else value)
