@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -173,6 +174,25 @@ def test_no_more_kernels_than_are_remembered(monkeypatch: Any) -> None:
     assert len(run.programs) <= 4
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.int8])
+def test_clip(dtype: Any) -> None:
+    x = np.arange(-60, 61, dtype=dtype)
+    y = x[::-1] // 2
+    for function in (
+        lambda a, b: np.clip(a, -3, 40),
+        lambda a, b: a.clip(b, 40),
+        lambda a, b: np.clip(a, None, b),
+        lambda a, b: np.clip(a, a_min=-7, a_max=None) * 2,
+        lambda a, b: a.clip(max=3).astype(np.float64) if a.ndim == 1 and a.dtype == dtype else a,
+    ):
+        got, want = tj.elementwise(function)(x, y), function(x, y)
+        assert got.dtype == want.dtype
+        assert np.array_equal(got, want)
+    limits = tj.elementwise(lambda a, low, high: a.clip(low, high))
+    for low, high in ((-5, 5), (0, 100), (-128, 7)):
+        assert np.array_equal(limits(x, low, high), x.clip(low, high))
+
+
 def test_numbers_of_python_stay_such() -> None:
     """What is computed of floats alone takes the dtype of what it meets, whatever the operator."""
     for function in (
@@ -209,6 +229,16 @@ def test_tiled_arrays_slot_by_slot() -> None:
     assert (t.numpy() == X + X).all()
 
 
+def added_in_place(x: Any, y: Any = 1) -> Any:
+    x += y
+    return x
+
+
+def set_to_zero(x: Any) -> Any:
+    x[x < 0] = 0
+    return x
+
+
 REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], type[Exception], str]] = {
     "shapes": (lambda a, b: a + b, (X, np.ones(3)), tj.LayoutError, "broadcast"),
     "a branch": (lambda a: a if a > 0 else -a, (X,), tj.KernelError, "np.where"),
@@ -217,6 +247,17 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], type[Exception], s
     "text": (lambda a: a, ("text",), tj.KernelError, "compute"),
     "nothing": (lambda a: None, (X,), tj.KernelError, "NoneType"),
     "a part": (lambda a: a[0], (X,), tj.KernelError, "one element"),
+    "in place": (added_in_place, (X,), tj.KernelError, r"line \d+\n    x \+= y\n    \^\n  write y = y \+ x"),
+    "into an argument": (lambda a: np.add(a, 1, out=a), (X,), tj.KernelError, "out= to the call"),
+    "a shape": (lambda a: a / a.shape[0], (X,), tj.KernelError, "no shape.*\n.*\n.*\n.*\n.*x.shape.0"),
+    "transposed": (lambda a: a + a.T, (X,), tj.KernelError, "f.x.T."),
+    "no such thing": (lambda a: a.foo, (X,), AttributeError, "no foo"),
+    "a length": (lambda a: len(a), (X,), tj.KernelError, "no length"),
+    "math's": (lambda a: math.exp(a), (X,), tj.KernelError, "np.exp"),
+    "chained": (lambda a: 0 < a < 1, (X,), tj.KernelError, "&"),
+    "made an array": (lambda a: np.asarray(a), (X,), tj.KernelError, "no array"),
+    "written": (set_to_zero, (X,), tj.KernelError, "np.where"),
+    "a keyword": (lambda a: np.sqrt(a, dtype=np.float64), (X,), tj.KernelError, "astype"),
     "an array from outside": (lambda a: a + X, (X,), tj.KernelError, "argument of the function"),
 }
 

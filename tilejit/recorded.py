@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, Protocol
 
 import numpy as np
 
-from codegen.errors import KernelError, LayoutError
+from codegen.errors import KernelError, LayoutError, TilejitError
 from codegen.frontend.operands import Operand
+from codegen.frontend.source_text import pointed
 from codegen.loops import typing
 from codegen.loops.ir import Local, ScalarArg
 from tilejit.array_likes import as_numpy
@@ -68,7 +71,7 @@ def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> 
     """
     arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
     recording = Recording({name: x.ndim for name, x in arrays.items()})
-    made = python(*(_stand_in(k, x, recording, known=known) for k, x in enumerate(given)))
+    made = _called(python, [_stand_in(k, x, recording, known=known) for k, x in enumerate(given)])
     several = isinstance(made, tuple)
     results = made if several else (made,)
     outputs = tuple(operand_of(each) for each in results)
@@ -82,6 +85,35 @@ def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> 
     wanted = _wanted(recording.stages, names)
     simple = not wanted and all(n <= frozenset() or n == arrays.keys() for n in names)
     return Recorded(outputs, dtypes, several, names, wanted, bare, simple, tuple(recording.numbers.values()))
+
+
+def _called(python: Callable[..., Any], stand_ins: Sequence[Any]) -> Any:
+    """What the function returns; errors of stand-ins show the line in which they came about."""
+    try:
+        return python(*stand_ins)
+    except TilejitError as error:
+        error.args = (_located(str(error), error.__traceback__),)
+        raise
+
+
+def _located(message: str, at: TracebackType | None) -> str:
+    """The message with the last line that is neither ours nor NumPy's, and a caret where it stands."""
+    last = None
+    while at is not None:
+        module = str(at.tb_frame.f_globals.get("__name__", ""))
+        last = last if module.partition(".")[0] in ("tilejit", "codegen", "numpy") else at
+        at = at.tb_next
+    if last is None:
+        return message
+    code = last.tb_frame.f_code
+    text = linecache.getline(code.co_filename, last.tb_lineno, last.tb_frame.f_globals).rstrip()
+    if not text:
+        return message
+    positions = list(code.co_positions())[last.tb_lasti // 2]
+    column = positions[2] if positions[0] == last.tb_lineno else None
+    cause, *mend = message.split("\n")
+    mended = "\n".join([cause, *(line.removeprefix("  ") for line in mend)])
+    return pointed(mended, code.co_filename, last.tb_lineno, text, column or 0)
 
 
 def _stand_in(k: int, x: Any, recording: Recording, *, known: bool) -> Any:

@@ -114,8 +114,16 @@ class Traced(NDArrayOperatorsMixin):
         name = ufunc.__name__
         if method == "__call__" and name in PRODUCTS and not keywords:
             return _product(self.recording, name, *inputs)
+        if method == "__call__" and any(out is x for out in keywords.get("out", ()) for x in inputs):
+            raise KernelError(
+                "expressions are not written in place\n"
+                "  write y = y + x for y += x, and give out= to the call"
+            )
         if method != "__call__" or keywords or ufunc.nout != 1:
-            raise KernelError(f"np.{name} of expressions goes without out=, where= and methods")
+            raise KernelError(
+                f"np.{name} of expressions goes without keywords and methods, and has one result\n"
+                "  give out= and where= to the call; write x.astype(...) for dtype="
+            )
         op = UFUNCS.get(name)
         operands = _met(op or name, inputs)
         if op and all(x.dtype in typing.WEAK for x in operands):
@@ -129,13 +137,15 @@ class Traced(NDArrayOperatorsMixin):
             condition, (then, otherwise) = operand_of(args[0]), _met("select", args[1:])
             chosen = Operand("i1", truth(condition))
             return self._made(apply("select", chosen, then, otherwise), *args)
+        if name == "clip":
+            return _clipped(*args, **keywords)
         if name in REDUCTIONS:
             return _reduced(self.recording, name, *bound_arguments(name, args, keywords))
         if name in PRODUCTS and len(args) == 2 and not keywords:
             return _product(self.recording, name, *args)
         raise KernelError(
             f"np.{name} cannot be recorded with these arguments\n  there are NumPy's functions of elements, "
-            "np.where, np.sum, min, max, mean, and np.dot, vdot of vectors"
+            "np.where, np.clip, np.sum, min, max, mean, and np.dot, vdot of vectors"
         )
 
     def astype(self, dtype: Any, **keywords: Any) -> Traced:
@@ -148,16 +158,91 @@ class Traced(NDArrayOperatorsMixin):
         """The sum of the products along the last dimension, as np.dot's."""
         return _product(self.recording, "dot", self, other)
 
+    def clip(self, min: Any = None, max: Any = None) -> Any:
+        """As np.clip of it."""
+        return _clipped(self, min, max)
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions it has: a function is recorded for each rank."""
+        return self.recording.rank(self.names)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of its elements; a float of Python has none."""
+        if self.operand.dtype in typing.WEAK:
+            raise UnknownAttribute("a number of Python has no dtype")
+        return typing.numpy_dtype(self.operand.dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # protocols that it has not
+            raise AttributeError(name)
+        raise UnknownAttribute(f"an expression has no {name}\n  {_INSTEAD.get(name, _THERE_ARE)}")
+
     def __bool__(self) -> bool:
         raise KernelError(
-            "an expression is recorded once for all elements\n  write np.where(c, x, y) for a choice"
+            "an expression is recorded once for all elements\n"
+            "  write np.where(c, x, y) for a choice, (a < x) & (x < b) for a < x < b or `and`"
         )
 
     def __iter__(self) -> Any:
         raise KernelError("an expression is recorded for one element; it has no parts")
 
     def __getitem__(self, key: Any) -> Any:
-        raise KernelError("an expression is recorded for one element; it has no parts")
+        raise KernelError(
+            "an expression is recorded for one element; it has no parts\n"
+            "  give parts of arrays as arguments, f(x[1:]), and where= for those of a mask"
+        )
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise KernelError("an expression has no parts to be written\n  write np.where(mask, value, x)")
+
+    def __len__(self) -> int:
+        raise KernelError(f"an expression has no length\n  {_INSTEAD['shape']}")
+
+    def __float__(self) -> float:
+        raise KernelError(
+            "an expression is no number of Python\n"
+            "  write NumPy's functions, np.exp(x) for math.exp(x), and x.astype(...) for conversions"
+        )
+
+    __int__ = __index__ = __complex__ = __float__
+
+    def __array__(self, *args: Any, **keywords: Any) -> Any:
+        raise KernelError(
+            "an expression is no array of NumPy\n  write functions of elements; x.astype(...) for conversions"
+        )
+
+
+class UnknownAttribute(KernelError, AttributeError):
+    """Arrays may have it, expressions have not."""
+
+
+_SHAPE = "it is recorded once for arrays of any shape: give numbers as arguments, f(x, x.shape[0])"
+_VIEW = "give the view of an array as an argument, f(x.T)"
+_INSTEAD = {
+    **dict.fromkeys(("shape", "size", "nbytes", "strides"), _SHAPE),
+    **dict.fromkeys(("T", "mT", "transpose", "reshape", "ravel", "flatten", "swapaxes", "squeeze"), _VIEW),
+    "copy": "it is a value, which nothing changes",
+    "fill": "expressions are not written in place",
+    "item": "it is no number of Python",
+}
+"""What to write instead of attributes of arrays."""
+
+_THERE_ARE = (
+    "there are astype, clip, sum, min, max, mean, dot, ndim and dtype, and NumPy's functions of elements"
+)
+
+
+def _clipped(
+    a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None, **keywords: Any
+) -> Any:
+    """np.clip: the least of the largest."""
+    if keywords:
+        raise KernelError(f"np.clip of an expression goes without {', '.join(keywords)}")
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    a = a if low is None else np.maximum(a, low)
+    return a if high is None else np.minimum(a, high)
 
 
 class NumberNeeded(KernelError):
