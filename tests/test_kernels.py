@@ -421,6 +421,44 @@ def test_on_fail() -> None:
         same(tj.kernel(summed_up), summed_up, given)
 
 
+def test_warnings_name_the_line_of_the_call() -> None:
+    x, y = vector(np.float32, 20)
+    ways = (
+        lambda kernel: kernel(x, y),
+        lambda kernel: kernel(x, y=y),
+        lambda kernel: kernel.specialise(x, y),
+        lambda kernel: tj.kernel(on_fail="warn")(summed_up)(x, y),
+    )
+    for way in ways:
+        with pytest.warns(tj.KernelWarning) as found:
+            way(tj.kernel(on_fail="warn")(summed_up))
+        assert (found[0].filename, found[0].lineno) == (__file__, way.__code__.co_firstlineno)
+
+
+FACTOR = 2
+
+
+def test_globals_stay_what_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the docstrings say: until the function is specialised anew."""
+
+    @tj.kernel
+    def times(x, y):
+        for i in range(x.shape[0]):
+            y[i] = x[i] * FACTOR
+
+    multiplied = tj.elementwise(lambda x: x * FACTOR)
+    x, y = np.arange(4.0), np.zeros(4)
+    for factor in (2, 3):
+        monkeypatch.setitem(globals(), "FACTOR", factor)
+        times(x, y)
+        assert np.array_equal(y, x * 2)
+        assert np.array_equal(multiplied(x), x * 2)
+    assert np.array_equal(multiplied(x.astype(np.float32)), x * 3)
+    single, out = x.astype(np.float32), np.zeros(4, np.float32)
+    times(single, out)
+    assert np.array_equal(out, x * 3)
+
+
 @tj.kernel(virtual_vector_size=8)
 def named_twice(x, y):
     for i in range(x.shape[0]):
@@ -486,6 +524,9 @@ def test_keywords_and_defaults() -> None:
         {"virtual_vector_size": ()},
         {"virtual_vector_size": "wide"},
         {"virtual_vector_size": 1 << 30},
+        {"virtual_vector_size": (1 << 12, 1 << 12)},
+        {"virtual_vector_size": "99999*hw"},
+        {"virtual_vector_size": "999999999999*hw"},
         {"fastest_varying": (0, 1), "virtual_vector_size": 8},
         {"fastest_varying": -1},
         {"parallel": 0},
@@ -493,8 +534,9 @@ def test_keywords_and_defaults() -> None:
     ids=str,
 )
 def test_options_that_there_are_not(options: dict[str, Any]) -> None:
-    with pytest.raises(tj.KernelError):
-        tj.kernel(**options)
+    for decorator in (tj.kernel, tj.elementwise):
+        with pytest.raises(tj.KernelError):
+            decorator(**options)
 
 
 def test_types_that_there_are_not() -> None:

@@ -368,8 +368,9 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     >>> tilejit.elementwise(lambda x: x * 0.5)(x, layout="{1,0:T(8,128)(2,1)}")
 
     The function is called once for each combination of dtypes and ranks, with stand-ins for elements:
-    operators, NumPy's functions of elements, np.where, clip and astype are recorded, np.sum, min, max and mean
-    with axis, keepdims and dtype (methods too), np.dot, vdot and @ of vectors or of a matrix with a vector.
+    operators, NumPy's functions of elements, np.where, np.clip and astype are recorded, and np.sum, min, max
+    and mean with axis, keepdims and dtype (methods too), np.dot, vdot and @ of vectors or of a matrix with a
+    vector.
     What it reads besides its arguments, globals and variables around it, stays in the kernel as it was then.
     Floats are arguments of the kernel, and integers where they meet an expression; powers, integer divisors
     and integers that the function looks at (`if n > 2`, `axis=n`) stand in it, a kernel for each.

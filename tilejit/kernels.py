@@ -135,7 +135,7 @@ class Kernel(Direct):
         text = "\n  ".join([f"{self.python.__name__} is not vectorised throughout", *map(str, failures)])
         if self.options.on_fail == "raise":
             raise KernelError(text)
-        warnings.warn(text, KernelWarning, stacklevel=5)
+        warnings.warn(text, KernelWarning, stacklevel=_frames_of_ours())
 
     def specialise(self, *args: Any, **kwargs: Any) -> Kernel:
         """Type and vectorise it for such arguments without running it; the kernel, to ask it what it made.
@@ -262,6 +262,17 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
         return Kernel(python, checked)
 
     return decorate if function is None else decorate(function)
+
+
+def _frames_of_ours() -> int:
+    """How far up the stack of who asks for it the first frame is that is none of ours: `stacklevel`."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (
+        "tilejit",
+        "codegen",
+    ):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _kind(value: Any) -> Any:

@@ -16,6 +16,9 @@ PLACES = ("before_tile", "after_tile")
 MOST_LANES = 1 << 20
 """Elements of the largest super-vector; more is surely a mistake."""
 
+MOST_REGISTERS = MOST_LANES // 64
+"""Of 64 bytes, that have so many elements at most."""
+
 
 def read_options(
     virtual_vector_size: Any = "auto",
@@ -68,7 +71,13 @@ def read_options(
 
 def _sizes(value: Any) -> tuple[int, ...] | str:
     if isinstance(value, str):
-        if value == "auto" or re.fullmatch(r"[1-9]\d{0,4}\*hw", value):
+        registers = re.fullmatch(r"([1-9]\d*)\*hw", value)
+        if registers and (len(registers[1]) > 9 or int(registers[1]) > MOST_REGISTERS):
+            raise KernelError(
+                f"virtual_vector_size={value!r} has more than {MOST_REGISTERS} registers\n"
+                f'  a few are worked on side by side; write a size such as "4*hw", or "auto"'
+            )
+        if value == "auto" or registers:
             return value
         raise KernelError(
             f'virtual_vector_size={value!r} is no size\n  write 256, (32, 256), "2*hw" or "auto"'
@@ -77,7 +86,10 @@ def _sizes(value: Any) -> tuple[int, ...] | str:
     if not 1 <= len(sizes) <= 3:
         raise KernelError(f"virtual_vector_size={value!r}: a super-vector has one to three dimensions")
     if np.prod(sizes, dtype=object) > MOST_LANES:
-        raise KernelError(f"virtual_vector_size={value!r} has more than {MOST_LANES} elements")
+        raise KernelError(
+            f"virtual_vector_size={value!r} has more than {MOST_LANES} elements\n"
+            '  some hundreds fill all registers; write a size such as 256 or (32, 256), or "auto"'
+        )
     return sizes
 
 
