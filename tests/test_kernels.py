@@ -524,6 +524,7 @@ def test_keywords_and_defaults() -> None:
         {"virtual_vector_size": ()},
         {"virtual_vector_size": "wide"},
         {"virtual_vector_size": 1 << 30},
+        {"virtual_vector_size": 1 << 20_000},
         {"virtual_vector_size": (1 << 12, 1 << 12)},
         {"virtual_vector_size": "99999*hw"},
         {"virtual_vector_size": "999999999999*hw"},
@@ -531,7 +532,7 @@ def test_keywords_and_defaults() -> None:
         {"fastest_varying": -1},
         {"parallel": 0},
     ],
-    ids=str,
+    ids=lambda options: ", ".join(options),
 )
 def test_options_that_there_are_not(options: dict[str, Any]) -> None:
     for decorator in (tj.kernel, tj.elementwise):

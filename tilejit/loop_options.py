@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
+from math import prod
 from typing import Any
-
-import numpy as np
 
 from codegen.errors import KernelError
 from tilejit.loop_program import LoopOptions
@@ -85,12 +84,22 @@ def _sizes(value: Any) -> tuple[int, ...] | str:
     sizes = _tuple("virtual_vector_size", value, 1)
     if not 1 <= len(sizes) <= 3:
         raise KernelError(f"virtual_vector_size={value!r}: a super-vector has one to three dimensions")
-    if np.prod(sizes, dtype=object) > MOST_LANES:
-        raise KernelError(
-            f"virtual_vector_size={value!r} has more than {MOST_LANES} elements\n"
-            '  some hundreds fill all registers; write a size such as 256 or (32, 256), or "auto"'
-        )
+    refuse_giants(sizes)
     return sizes
+
+
+def refuse_giants(sizes: tuple[int, ...]) -> None:
+    """Refuse super-vectors of more elements than any use has.
+
+    Raises:
+        KernelError: there are more than MOST_LANES.
+    """
+    if prod(sizes) > MOST_LANES:
+        shown = ", ".join(str(n) if n < 1 << 64 else "an integer beyond 64 bits" for n in sizes)
+        raise KernelError(
+            f"virtual_vector_size={shown} has more than {MOST_LANES} elements\n"
+            "  some hundreds fill all registers; write a size such as 256 or (32, 256)"
+        )
 
 
 def _tuple(name: str, value: Any, least: int) -> tuple[int, ...]:
