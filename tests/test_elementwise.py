@@ -151,10 +151,21 @@ def test_integers_that_a_function_must_know() -> None:
             x = x + k
         return x * (n + 1)
 
+    def tried(x: Any, n: Any) -> Any:
+        try:
+            return x * (2, 3, 4)[n]
+        except Exception:
+            return x
+
+    def named(x: Any, n: Any) -> Any:
+        return x * 2 if f"{n}" == "1" and not hasattr(n, "name") and {n: 1} else x
+
     for function in (
         branches,
         dimensions,
         steps,
+        tried,
+        named,
         lambda x, n: x**n,
         lambda x, n: x.astype(np.int32) // (n + 1),
     ):

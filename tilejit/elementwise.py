@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from codegen.direct_calls import Direct
-from codegen.errors import KernelError, LayoutError
+from codegen.errors import KernelError
 from codegen.loops.ir import Function
 from tilejit.direct_loops import elementwise_entry
 from tilejit.elementwise_blocks import BlockPlan
 from tilejit.elementwise_loops import Lowering, coalesced
+from tilejit.elementwise_outputs import apart, outputs
 from tilejit.elementwise_tiled import compute_tiled
 from tilejit.loop_options import read_options
 from tilejit.loop_program import MOST_BOUND, LoopOptions, LoopProgram, remember
 from tilejit.loop_tuning import tuned
-from tilejit.memory import Array, address, empty
+from tilejit.memory import Array, address
 from tilejit.recorded import (
     Recorded,
     array_name,
@@ -29,10 +30,8 @@ from tilejit.recorded import (
     plain,
     record,
     recording_key,
-    refuse_other_outputs,
 )
 from tilejit.reductions import Arrays, Plan, form_of, group_of, reduce_all
-from tilejit.strided import share_memory
 from tilejit.tiled_array import TiledArray
 from tilejit.traced import Number, Stage
 
@@ -77,7 +76,7 @@ class Elementwise(Direct):
         if not recorded.simple:
             return self._in_stages(recorded, given, numbers, out, mask)
         shape = broadcast_shape([*arrays, *([mask] if mask is not None else [])])
-        outs = self._outputs(recorded.dtypes, out, [shape] * len(recorded.dtypes), mask)
+        outs = outputs(recorded.dtypes, out, [shape] * len(recorded.dtypes), mask)
         self._run(recorded, given, numbers, outs, mask, shape, fresh=out is None)
         return tuple(outs) if recorded.several else outs[0]
 
@@ -183,9 +182,9 @@ class Elementwise(Direct):
         for k, bare in enumerate(recorded.bare):
             if not bare:
                 groups.setdefault(shapes[k], []).append(k)
-        outs = self._outputs(recorded.dtypes, out, shapes, mask)
+        outs = outputs(recorded.dtypes, out, shapes, mask)
         direct = out is None or (len(groups) == 1 and not any(recorded.bare))
-        own = outs if direct else self._outputs(recorded.dtypes, None, shapes, mask)
+        own = outs if direct else outputs(recorded.dtypes, None, shapes, mask)
         if not direct and mask is not None:
             for to, held in zip(own, outs, strict=True):
                 np.copyto(to, held, casting="unsafe")
@@ -243,37 +242,6 @@ class Elementwise(Direct):
         self.last = program
         return program
 
-    def _outputs(
-        self,
-        wanted: Sequence[np.dtype[Any]],
-        out: Any,
-        shapes: Sequence[tuple[int, ...]],
-        mask: Array | None,
-    ) -> list[Array]:
-        """The arrays of `out`, checked, or fresh ones.
-
-        Raises:
-            LayoutError: their number or a shape differs, two share memory, or one is read-only.
-            TypeError: one is no array, or of a dtype that the result does not become.
-        """
-        if out is None:
-            make = empty if mask is None else np.zeros
-            return [make(shape, dtype) for shape, dtype in zip(shapes, wanted, strict=True)]
-        outs = list(out) if isinstance(out, tuple) else [out]
-        if len(outs) != len(wanted):
-            raise LayoutError(f"out has {len(outs)} arrays for {len(wanted)} results")
-        for each, dtype, shape in zip(outs, wanted, shapes, strict=True):
-            refuse_other_outputs(each)
-            if each.shape != shape:
-                raise LayoutError(f"out has the shape {each.shape}, the result {shape}")
-            if not np.can_cast(dtype, each.dtype, "same_kind"):
-                raise TypeError(f"the result is {dtype}, which does not become {each.dtype} by 'same_kind'")
-            if not each.flags.writeable:
-                raise LayoutError("out is read-only\n  give an array of your own")
-        if any(share_memory(a, b) for k, a in enumerate(outs) for b in outs[:k]):
-            raise LayoutError("two arrays of out share memory")
-        return outs
-
     def _run(
         self,
         recorded: Recorded,
@@ -291,12 +259,12 @@ class Elementwise(Direct):
         if 0 in shape:
             return
         if arrays is None:
-            ins = {array_name(k): _apart(x, outs) for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+            ins = {array_name(k): apart(x, outs) for k, x in enumerate(given) if isinstance(x, np.ndarray)}
         else:
             used = frozenset[str]().union(*(recorded.names[k] for k in which))
-            ins = {name: _apart(x, outs) for name, x in arrays.items() if name in used}
+            ins = {name: apart(x, outs) for name, x in arrays.items() if name in used}
         if mask is not None:
-            ins["where"] = _apart(mask, outs)
+            ins["where"] = apart(mask, outs)
         targets = [f"out{k}" for k in range(len(outs))]
         operands = coalesced(list(ins.values()), outs, shape)
         key = recorded, which, mask is not None, tuple(map(form_of, operands))
@@ -410,12 +378,3 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
         return Elementwise(python, checked)
 
     return decorate if function is None else decorate(function)
-
-
-def _apart(x: Array, outs: list[Array]) -> Array:
-    """The array, or a copy of it where an output reaches into it elsewhere than at the same elements."""
-    for out in outs:
-        same = address(x) == address(out) and x.shape == out.shape and x.strides == out.strides
-        if not (same and x.dtype == out.dtype) and share_memory(x, out):
-            return x.copy(order="K")
-    return x

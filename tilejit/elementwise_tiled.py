@@ -13,6 +13,7 @@ from codegen.threads import in_dask_worker, thread_count
 from tilejit.convert import pack, padding_program
 from tilejit.elementwise_blocks import BlockPlan, Operand, cut_of
 from tilejit.elementwise_loops import Lowering
+from tilejit.elementwise_outputs import check_array, check_dtype, check_written
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
@@ -25,7 +26,6 @@ from tilejit.recorded import (
     broadcast_shape,
     is_number,
     plain,
-    refuse_other_outputs,
 )
 from tilejit.reductions import form_of, reduce_all
 from tilejit.strided import share_memory
@@ -135,8 +135,7 @@ class _Call:
         refuse_overlaps(spec)
         if spec.dimensions != self.dims:
             raise LayoutError(f"out holds {shape_name(spec)}, the result has the shape {self.dims}")
-        if not np.can_cast(dtype, spec.dtype, "same_kind"):
-            raise TypeError(f"the result is {dtype}, which does not become {spec.dtype} by 'same_kind'")
+        check_dtype(spec.dtype, dtype)
 
     def checked(self, out: Any) -> list[Operand]:
         """The arrays of `out`, if results fit them."""
@@ -147,25 +146,12 @@ class _Call:
                 "several results for one tiled array" if len(outs) == 1 else f"out has {len(outs)} arrays"
             )
             raise LayoutError(f"{several}: there are {len(wanted)} results")
-        buffers: list[Array] = []
         for each, dtype in zip(outs, wanted, strict=True):
-            if isinstance(each, TiledArray):
-                if self.recorded.simple:
-                    self._check(each.spec, dtype)
-                buffers.append(each.buffer)
-            else:
-                refuse_other_outputs(each)
-                if not np.can_cast(dtype, each.dtype, "same_kind"):
-                    raise TypeError(
-                        f"the result is {dtype}, which does not become {each.dtype} by 'same_kind'"
-                    )
-                if self.recorded.simple and each.shape != self.dims:
-                    raise LayoutError(f"out has the shape {each.shape}, the result {self.dims}")
-                buffers.append(each)
-            if not buffers[-1].flags.writeable:
-                raise LayoutError("out is read-only\n  give an array of your own")
-        if any(share_memory(a, b) for k, a in enumerate(buffers) for b in buffers[:k]):
-            raise LayoutError("two arrays of out share memory")
+            if not isinstance(each, TiledArray):
+                check_array(each, dtype, self.dims if self.recorded.simple else None)
+            elif self.recorded.simple:
+                self._check(each.spec, dtype)
+        check_written([x.buffer if isinstance(x, TiledArray) else x for x in outs])
         return outs
 
     def in_blocks(self, targets: list[Operand]) -> bool:

@@ -72,6 +72,8 @@ def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> 
     arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
     recording = Recording({name: x.ndim for name, x in arrays.items()})
     made = _called(python, [_stand_in(k, x, recording, known=known) for k, x in enumerate(given)])
+    if recording.unknown:
+        raise recording.needed()
     several = isinstance(made, tuple)
     results = made if several else (made,)
     outputs = tuple(operand_of(each) for each in results)
@@ -177,22 +179,13 @@ def plain(x: Any, what: str) -> Array:
     Raises:
         TypeError: it has a mask, or rules of its own.
     """
-    if isinstance(x, np.ndarray) and not _is_plain(x):
+    if isinstance(x, np.ndarray) and not is_plain(x):
         raise TypeError(f"{what} is a {type(x).__name__}; expressions take plain arrays of NumPy")
     return np.asarray(as_numpy(x))
 
 
-def refuse_other_outputs(out: Any) -> None:
-    """Results go to plain arrays.
-
-    Raises:
-        TypeError: it is no array, or has a mask or rules of its own.
-    """
-    if not _is_plain(out):
-        raise TypeError(f"out is an array, plain or tiled, not {type(out).__name__}")
-
-
-def _is_plain(x: Any) -> bool:
+def is_plain(x: Any) -> bool:
+    """Whether it is an array whose elements mean just what they are."""
     return type(x) in (np.ndarray, np.memmap)
 
 

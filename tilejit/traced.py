@@ -14,6 +14,7 @@ from codegen.frontend.functions import UFUNCS, call_ufunc
 from codegen.frontend.operands import Operand, apply, cast, convert, literal, truth
 from codegen.loops import typing
 from codegen.loops.ir import Local, ScalarArg
+from tilejit.no_array import NoArray, UnknownAttribute
 from tilejit.reduced_axes import Axes, bound_arguments, kept_rank, read_axes
 
 REDUCTIONS = {"sum": "add", "min": "min", "max": "max", "amin": "min", "amax": "max", "mean": "add"}
@@ -67,11 +68,18 @@ class Recording:
     ranks    of each array
     stages   its reductions
     numbers  what kernels have of the numbers, by their names there
+    unknown  whether the function asked for what only the value of an integer tells, and perhaps went on
     """
 
     ranks: dict[str, int]
     stages: list[Stage] = field(default_factory=list)
     numbers: dict[str, Number] = field(default_factory=dict)
+    unknown: bool = False
+
+    def needed(self) -> NumberNeeded:
+        """The error of a question that only the value of an integer answers."""
+        self.unknown = True
+        return NumberNeeded("an integer among the arguments is known in calls alone")
 
     def number(self, at: int, name: str, dtype: str) -> Operand:
         """A number among the arguments, which kernels have by a name and in a dtype, weak or not."""
@@ -90,7 +98,7 @@ class Recording:
         return Traced(Operand(stage.dtype, Local(stage.name, stage.dtype)), frozenset({stage.name}), self)
 
 
-class Traced(NDArrayOperatorsMixin):
+class Traced(NoArray, NDArrayOperatorsMixin):
     """An element of an array, or what is computed of it; NumPy's operators and functions record what they do.
 
     >>> np.exp(-x * x) + 1      # x: Traced
@@ -174,65 +182,6 @@ class Traced(NDArrayOperatorsMixin):
             raise UnknownAttribute("a number of Python has no dtype")
         return typing.numpy_dtype(self.operand.dtype)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # protocols that it has not
-            raise AttributeError(name)
-        raise UnknownAttribute(f"an expression has no {name}\n  {_INSTEAD.get(name, _THERE_ARE)}")
-
-    def __bool__(self) -> bool:
-        raise KernelError(
-            "an expression is recorded once for all elements\n"
-            "  write np.where(c, x, y) for a choice, (a < x) & (x < b) for a < x < b or `and`"
-        )
-
-    def __iter__(self) -> Any:
-        raise KernelError("an expression is recorded for one element; it has no parts")
-
-    def __getitem__(self, key: Any) -> Any:
-        raise KernelError(
-            "an expression is recorded for one element; it has no parts\n"
-            "  give parts of arrays as arguments, f(x[1:]), and where= for those of a mask"
-        )
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        raise KernelError("an expression has no parts to be written\n  write np.where(mask, value, x)")
-
-    def __len__(self) -> int:
-        raise KernelError(f"an expression has no length\n  {_INSTEAD['shape']}")
-
-    def __float__(self) -> float:
-        raise KernelError(
-            "an expression is no number of Python\n"
-            "  write NumPy's functions, np.exp(x) for math.exp(x), and x.astype(...) for conversions"
-        )
-
-    __int__ = __index__ = __complex__ = __float__
-
-    def __array__(self, *args: Any, **keywords: Any) -> Any:
-        raise KernelError(
-            "an expression is no array of NumPy\n  write functions of elements; x.astype(...) for conversions"
-        )
-
-
-class UnknownAttribute(KernelError, AttributeError):
-    """Arrays may have it, expressions have not."""
-
-
-_SHAPE = "it is recorded once for arrays of any shape: give numbers as arguments, f(x, x.shape[0])"
-_VIEW = "give the view of an array as an argument, f(x.T)"
-_INSTEAD = {
-    **dict.fromkeys(("shape", "size", "nbytes", "strides"), _SHAPE),
-    **dict.fromkeys(("T", "mT", "transpose", "reshape", "ravel", "flatten", "swapaxes", "squeeze"), _VIEW),
-    "copy": "it is a value, which nothing changes",
-    "fill": "expressions are not written in place",
-    "item": "it is no number of Python",
-}
-"""What to write instead of attributes of arrays."""
-
-_THERE_ARE = (
-    "there are astype, clip, sum, min, max, mean, dot, ndim and dtype, and NumPy's functions of elements"
-)
-
 
 def _clipped(
     a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None, **keywords: Any
@@ -276,10 +225,10 @@ class Integer(NDArrayOperatorsMixin):
         dtype = "weak_int" if weak else typing.dtype_name(np.dtype(self.kind))
         kinds = [dtype, *others] if op != "select" else [dtype, dtype, *others]
         if op == "pow" or op not in _MEETS or all(x in typing.WEAK for x in others):
-            raise NumberNeeded("this integer is known only in calls")
+            raise self.recording.needed()
         found = typing.concrete(typing.operand_type(op, kinds))
         if op in ("floordiv", "mod") and not typing.is_float(found):
-            raise NumberNeeded("a known divisor is quicker")
+            raise self.recording.needed()  # known divisors are cheaper
         held = found if weak else dtype
         return self.recording.number(self.at, f"{self.name}_{held}" if weak else self.name, held)
 
@@ -289,23 +238,30 @@ class Integer(NDArrayOperatorsMixin):
         Raises:
             NumberNeeded: there is no expression among its arguments.
         """
-        return _expression(inputs).__array_ufunc__(ufunc, method, *inputs, **keywords)
+        return self._expression(inputs).__array_ufunc__(ufunc, method, *inputs, **keywords)
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
-        return _expression(args).__array_function__(function, types, args, keywords)
+        return self._expression(args).__array_function__(function, types, args, keywords)
 
-    def __bool__(self) -> bool:
-        raise NumberNeeded("this integer is known only in calls")
+    def _expression(self, inputs: Any) -> Traced:
+        for x in inputs:
+            if isinstance(x, Traced):
+                return x
+        raise self.recording.needed()
+
+    def _needed(self, *args: Any) -> Any:
+        raise self.recording.needed()
+
+    __bool__ = __int__ = __index__ = __float__ = __complex__ = __hash__ = _needed
+    __str__ = __repr__ = __format__ = __round__ = __trunc__ = __floor__ = __ceil__ = _needed
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # protocols that it has not
+            raise AttributeError(name)
+        raise self.recording.needed()
 
 
 _MEETS = frozenset({*UFUNCS.values(), "select"})
-
-
-def _expression(inputs: Any) -> Traced:
-    for x in inputs:
-        if isinstance(x, Traced):
-            return x
-    raise NumberNeeded("this integer is known only in calls")
 
 
 def _met(op: str, inputs: Any) -> tuple[Operand, ...]:
@@ -338,7 +294,7 @@ def operand_of(value: Any) -> Operand:
     if isinstance(value, Traced):
         return value.operand
     if type(value) is Integer:
-        raise NumberNeeded("this integer is known only in calls")
+        raise value.recording.needed()
     if isinstance(value, np.ndarray) and value.ndim:
         raise KernelError("an array in an expression\n  make it an argument of the function")
     return literal(value[()] if isinstance(value, np.ndarray) else value)
