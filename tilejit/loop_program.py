@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -405,5 +406,7 @@ def bits_of(value: Any, dtype: str) -> int:
         return int.from_bytes(struct.pack("<d", value), "little", signed=True)
     if dtype[0] in "iu":
         return integer_word("a number", dtype, value)
-    with np.errstate(over="ignore"):
-        return int(np.float32(value).view(np.int32))
+    if type(value) is np.float32:
+        return int(value.view(np.int32))
+    # ctypes rounds as C does, to infinity too; np.float32 would warn of that, and is slower to keep quiet
+    return int.from_bytes(bytes(ctypes.c_float(value)), "little", signed=True)
