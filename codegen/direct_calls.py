@@ -75,6 +75,14 @@ class Direct:
         """What a copy or a pickle has: addresses are this process's own."""
         return dict(vars(self))
 
+    def _by_name(self) -> str | None:
+        """The name by which its module has the object, if it has: a pickle says no more, as of functions."""
+        name = str(getattr(self, "__qualname__", ""))
+        found: Any = sys.modules.get(str(getattr(self, "__module__", "")))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else None
+
     def _answer_directly(self, entry: Entry | None) -> None:
         """Have machine code answer calls that fit an entry too, where it can; of many the last few."""
         owner: Any = next(kind for kind in type(self).__mro__ if "_in_python" in vars(kind))

@@ -110,10 +110,10 @@ def _trips(function: Function, values: Mapping[str, int]) -> range | None:
 
 
 class BoundKernel:
-    """A kernel for arrays known by their shapes; only addresses and floats are missing.
+    """A kernel for arrays known by their shapes; only addresses and some numbers are missing.
 
     table   the entries of its table of arguments, 0 where they are missing
-    slots   (place in the table, which of the arguments that are no integers stands there)
+    slots   (place in the table, which of the missing arguments stands there)
     trips   the indices of the loop that can be shared out among threads, None where there is none
     """
 
@@ -129,7 +129,7 @@ class BoundKernel:
     def run(
         self, given: Sequence[int], threads: int = 1, *, hold_gil: bool = False, alive: object = None
     ) -> tuple[Any, ...]:
-        """Call it; `given` are the arguments that are no integers: addresses, and floats by their bits.
+        """Call it; `given` are the arguments that are missing: addresses, and numbers by their bits.
 
         `alive` is what the addresses point into: threads hold it until they are done. It returns what the
         function returns.
@@ -148,16 +148,20 @@ class BoundKernel:
             call(0, 0, table, trips.start, trips.stop)
         return ()
 
-    def direct_call(self, places: Sequence[int]) -> DirectCall | None:
-        """`run` on one thread as a direct call, where there is anything to run; places[k] is that of the k-th
-        of the arguments that are no integers.
+    def direct_call(self, places: Sequence[int], known: Mapping[int, int]) -> DirectCall | None:
+        """`run` on one thread as a direct call, where there is anything to run.
+
+        places[k] is that of the k-th of the arguments that are missing; those `known` have these words.
         """
         if self.trips is not None and not self.trips:
             return None
         ends = (self.trips.start, self.trips.stop) if self.trips else (0, 0)
         src = NO_SIDE if self.trips else RESULT
-        slots = tuple((slot, places[which]) for slot, which in self._slots)
-        return DirectCall(self._kernel.address, src, NO_SIDE, np.array(self._table, np.int64), *ends, slots)
+        slots = tuple((slot, places[which]) for slot, which in self._slots if which not in known)
+        table = np.array(self._table, np.int64)
+        for slot, which in self._slots:
+            table[slot] = known.get(which, table[slot])
+        return DirectCall(self._kernel.address, src, NO_SIDE, table, *ends, slots)
 
     @property
     def result_dtypes(self) -> tuple[np.dtype[Any] | None, ...]:

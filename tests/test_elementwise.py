@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import ml_dtypes
@@ -82,6 +84,126 @@ def test_floats_are_arguments_of_one_kernel() -> None:
     assert scale.source == source
 
 
+MEETINGS: dict[str, Callable[..., Any]] = {
+    "x * n + 1": lambda x, n: x * n + 1,
+    "n - x": lambda x, n: n - x,
+    "x < n": lambda x, n: x < n,
+    "x / n": lambda x, n: x / n,
+    "where": lambda x, n: np.where(x > n, x, n),
+    "minimum": lambda x, n: np.minimum(x, n),
+    "sum": lambda x, n: (x + n).sum(axis=0),
+    "sums and elements": lambda x, n: x - (x * n).max(),
+    "hypot": lambda x, n: np.hypot(x, n).astype(np.float32),
+}
+INTEGERS = (3, -3, 0, 100, 127, 200, 70_000, 2**31, -(2**40), np.int16(-5))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [*((name, dtype) for name in MEETINGS for dtype in ("f4", "i1")), ("x * n + 1", "f2"), ("x / n", "?")],
+)
+def test_integers_are_arguments_of_one_kernel(name: str, dtype: Any) -> None:
+    function = MEETINGS[name]
+    run, x = tj.elementwise(function), (RNG.random((7, 9)) * 60).astype(dtype)
+    sources: set[str] = set()
+    for n in INTEGERS:
+        try:
+            want = function(x, n)
+        except OverflowError:
+            with pytest.raises(tj.KernelError, match="does not fit"):
+                run(x, n)
+            continue
+        if name == "where" and not np.can_cast(np.min_scalar_type(n), want.dtype):
+            continue  # NumPy wraps it; written in the function it is refused, too
+        got = run(x, n)
+        assert got.dtype == want.dtype
+        near = {"equal_nan": True, "rtol": 1e-3 if want.dtype == np.float16 else 1e-6 * (name == "hypot")}
+        assert np.allclose(got, want, atol=0, **near) if want.dtype.kind == "f" else np.array_equal(got, want)
+        if type(n) is int and abs(n) < 128:  # a comparison with what does not fit i8 has another kernel
+            sources.add(run.source)
+    assert len(sources) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.float64])
+def test_integers_that_come_again_and_others(dtype: Any) -> None:
+    """Calls that machine code answers are of the integer that they are given, sums too."""
+    x, out = np.arange(12).astype(dtype), np.empty(12, dtype)
+    for function in (lambda x, n: x * n, lambda x, n: (x * n).sum(), lambda x, n: x - (x * n).max()):
+        run = tj.elementwise(function)
+        for n in (2, 2, 2, 2, 5, 2, 1000, 5, 5, 5, 5, 2):
+            assert np.array_equal(run(x, n), function(x, n))
+            if np.ndim(run(x, n)):
+                assert np.array_equal(run(x, n, out=out), function(x, n))
+
+
+def test_integers_that_a_function_must_know() -> None:
+    """They stand in the kernel, as they do where they are computed with before they meet an array."""
+
+    def branches(x: Any, n: Any) -> Any:
+        return x * 2 if n > 1 else x
+
+    def dimensions(x: Any, n: Any) -> Any:
+        return np.sum(x, axis=n) if isinstance(n, int) else x
+
+    def steps(x: Any, n: Any) -> Any:
+        for k in range(n):
+            x = x + k
+        return x * (n + 1)
+
+    def tried(x: Any, n: Any) -> Any:
+        try:
+            return x * (2, 3, 4)[n]
+        except Exception:
+            return x
+
+    def named(x: Any, n: Any) -> Any:
+        return x * 2 if f"{n}" == "1" and not hasattr(n, "name") and {n: 1} else x
+
+    for function in (
+        branches,
+        dimensions,
+        steps,
+        tried,
+        named,
+        lambda x, n: x**n,
+        lambda x, n: x.astype(np.int32) // (n + 1),
+    ):
+        run = tj.elementwise(function)
+        for n in (0, 1, 1, 0):
+            assert np.allclose(run(X, n), function(X, n), rtol=1e-6)
+
+
+def test_no_more_kernels_than_are_remembered(monkeypatch: Any) -> None:
+    for module in ("tilejit.loop_program", "tilejit.elementwise"):
+        monkeypatch.setattr(import_module(module), "MOST_BOUND", 4)
+    function = lambda x, n: x**n  # noqa: E731
+    run, x = tj.elementwise(function), np.arange(6, dtype=np.int64)
+    for n in (*range(10), 3, 0):
+        assert np.array_equal(run(x, n), function(x, n))
+    assert len(run._recorded) <= 4
+    assert len(run.programs) <= 4
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8])
+def test_clip(dtype: Any) -> None:
+    x = np.arange(-60, 61, dtype=dtype)
+    y = x[::-1] // 2
+    for function in (
+        lambda a, b: np.clip(a, -3, 40),
+        lambda a, b: a.clip(b, 40),
+        lambda a, b: np.clip(a, None, b),
+        lambda a, b: np.clip(a, a_min=-7, a_max=None) * 2,
+        lambda a, b: a.clip(max=3).astype(np.float64) if a.ndim == 1 and a.dtype == dtype else a,
+    ):
+        got, want = tj.elementwise(function)(x, y), function(x, y)
+        assert got.dtype == want.dtype
+        assert np.array_equal(got, want)
+    limits = tj.elementwise(lambda a, low, high: a.clip(low, high))
+    for low, high in ((-5, 5), (0, 100), (-128, 7)):
+        assert np.array_equal(limits(x, low, high), x.clip(low, high))
+
+
 def test_numbers_of_python_stay_such() -> None:
     """What is computed of floats alone takes the dtype of what it meets, whatever the operator."""
     for function in (
@@ -118,6 +240,16 @@ def test_tiled_arrays_slot_by_slot() -> None:
     assert (t.numpy() == X + X).all()
 
 
+def added_in_place(x: Any, y: Any = 1) -> Any:
+    x += y
+    return x
+
+
+def set_to_zero(x: Any) -> Any:
+    x[x < 0] = 0
+    return x
+
+
 REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], type[Exception], str]] = {
     "shapes": (lambda a, b: a + b, (X, np.ones(3)), tj.LayoutError, "broadcast"),
     "a branch": (lambda a: a if a > 0 else -a, (X,), tj.KernelError, "np.where"),
@@ -126,6 +258,17 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], type[Exception], s
     "text": (lambda a: a, ("text",), tj.KernelError, "compute"),
     "nothing": (lambda a: None, (X,), tj.KernelError, "NoneType"),
     "a part": (lambda a: a[0], (X,), tj.KernelError, "one element"),
+    "in place": (added_in_place, (X,), tj.KernelError, r"line \d+\n    x \+= y\n    \^\n  write y = y \+ x"),
+    "into an argument": (lambda a: np.add(a, 1, out=a), (X,), tj.KernelError, "out= to the call"),
+    "a shape": (lambda a: a / a.shape[0], (X,), tj.KernelError, "no shape.*\n.*\n.*\n.*\n.*x.shape.0"),
+    "transposed": (lambda a: a + a.T, (X,), tj.KernelError, "f.x.T."),
+    "no such thing": (lambda a: a.foo, (X,), AttributeError, "no foo"),
+    "a length": (lambda a: len(a), (X,), tj.KernelError, "no length"),
+    "math's": (lambda a: math.exp(a), (X,), tj.KernelError, "np.exp"),
+    "chained": (lambda a: 0 < a < 1, (X,), tj.KernelError, "&"),
+    "made an array": (lambda a: np.asarray(a), (X,), tj.KernelError, "no array"),
+    "written": (set_to_zero, (X,), tj.KernelError, "np.where"),
+    "a keyword": (lambda a: np.sqrt(a, dtype=np.float64), (X,), tj.KernelError, "astype"),
     "an array from outside": (lambda a: a + X, (X,), tj.KernelError, "argument of the function"),
 }
 
@@ -171,3 +314,7 @@ def test_arrays_with_rules_of_their_own_are_refused() -> None:
     for given in (np.ma.array([1.0, 2.0], mask=[0, 1]), np.asmatrix([[1.0, 2.0]])):
         with pytest.raises(TypeError, match="plain arrays"):
             run(given)
+        with pytest.raises(TypeError, match="plain or tiled"):
+            run(np.asarray(given), out=given.copy())
+    with pytest.raises(TypeError, match="where is a MaskedArray"):
+        run(np.zeros(2), where=np.ma.array([True, True], mask=[0, 1]))

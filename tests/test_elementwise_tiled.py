@@ -86,6 +86,16 @@ def test_one_layout_and_several_results() -> None:
     assert np.array_equal(down.numpy(), x.numpy() - 1)
 
 
+@pytest.mark.parametrize("dims", [SMALL, LARGE])
+def test_integers_of_blocks(dims: Any) -> None:
+    x = np.arange(np.prod(dims), dtype=np.float32).reshape(dims)
+    run = tj.elementwise(lambda a, n, s: a * n + s)
+    for n in (2, 2, -7, np.int16(4)):
+        want = x * n + 0.5
+        assert np.array_equal(run(x, n, 0.5, layout=LAYOUTS[1]).numpy(), want)
+        assert np.array_equal(run(tj.pack(x, LAYOUTS[1]), n, 0.5).numpy(), want)
+
+
 def test_narrow_elements() -> None:
     """What kernels do not compute in is converted on the way."""
     x = RNG.integers(0, 7, (64, 64)).astype(np.int8)
@@ -107,6 +117,24 @@ def test_narrow_elements() -> None:
 def test_what_is_refused(keywords: Any, error: Any, match: str) -> None:
     with pytest.raises(error, match=match):
         tj.elementwise(lambda a: a + 1)(np.zeros(SMALL), **keywords)
+
+
+@pytest.mark.parametrize("kind", ["matrix", "masked"])
+def test_arrays_with_rules_of_their_own_are_refused(kind: str) -> None:
+    """Beside tiled arrays too, as an argument, as the mask and as a result; nothing is written."""
+    x = np.zeros(SMALL)
+    other = np.asmatrix(x) if kind == "matrix" else np.ma.array(x, mask=True)
+    tiled = tj.pack(x, LAYOUTS[1])
+    run, both = tj.elementwise(lambda a: a + 1), tj.elementwise(lambda a, b: (a + b, a - b))
+    with pytest.raises(TypeError, match=r"argument 0 is a .*plain arrays"):
+        run(other, layout=LAYOUTS[1])
+    with pytest.raises(TypeError, match=r"argument 1 is a .*plain arrays"):
+        both(tiled, other)
+    with pytest.raises(TypeError, match=r"where is a .*plain arrays"):
+        run(tiled, out=tiled, where=other.astype(bool))
+    with pytest.raises(TypeError, match="plain or tiled"):
+        both(x, x + 1, out=(tiled, other))
+    assert not tiled.numpy().any()
 
 
 @pytest.mark.parametrize("at_end", [True, False])

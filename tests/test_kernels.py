@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
+import pickle
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -395,6 +397,15 @@ def test_attributes_before_and_after() -> None:
     assert kernel.python is scaled
 
 
+def double(x, y):
+    for i in range(x.shape[0]):
+        y[i] = x[i] * 2
+
+
+def blurred(x, y):
+    return x * 0.5 + y
+
+
 def summed_up(x, y):
     for i in range(1, x.shape[0]):
         y[i] = y[i - 1] + x[i]
@@ -409,6 +420,82 @@ def test_on_fail() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         same(tj.kernel(summed_up), summed_up, given)
+
+
+def test_warnings_name_the_line_of_the_call() -> None:
+    x, y = vector(np.float32, 20)
+    ways = (
+        lambda kernel: kernel(x, y),
+        lambda kernel: kernel(x, y=y),
+        lambda kernel: kernel.specialise(x, y),
+        lambda kernel: tj.kernel(on_fail="warn")(summed_up)(x, y),
+    )
+    for way in ways:
+        with pytest.warns(tj.KernelWarning) as found:
+            way(tj.kernel(on_fail="warn")(summed_up))
+        assert (found[0].filename, found[0].lineno) == (__file__, way.__code__.co_firstlineno)
+
+
+FACTOR = 2
+
+
+def test_globals_stay_what_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the docstrings say: until the function is specialised anew."""
+
+    @tj.kernel
+    def times(x, y):
+        for i in range(x.shape[0]):
+            y[i] = x[i] * FACTOR
+
+    multiplied = tj.elementwise(lambda x: x * FACTOR)
+    x, y = np.arange(4.0), np.zeros(4)
+    for factor in (2, 3):
+        monkeypatch.setitem(globals(), "FACTOR", factor)
+        times(x, y)
+        assert np.array_equal(y, x * 2)
+        assert np.array_equal(multiplied(x), x * 2)
+    assert np.array_equal(multiplied(x.astype(np.float32)), x * 3)
+    single, out = x.astype(np.float32), np.zeros(4, np.float32)
+    times(single, out)
+    assert np.array_equal(out, x * 3)
+
+
+@tj.kernel(virtual_vector_size=8)
+def named_twice(x, y):
+    for i in range(x.shape[0]):
+        y[i] = x[i] * 2
+
+
+@tj.elementwise
+def named_sum(x, y):
+    return x + y
+
+
+double_again = tj.kernel(virtual_vector_size=16)(double)
+gauss = tj.elementwise(blurred, fastmath=True)
+
+
+@pytest.mark.parametrize("kernel", [named_twice, named_sum, double_again, gauss], ids=lambda k: k.__name__)
+def test_copies_and_pickles(kernel: Any) -> None:
+    """Before a call and after some, which machine code answers: the same function and options."""
+    given = np.arange(9.0), np.arange(9.0) - 4
+    for _ in range(4):
+        for take in (lambda k: pickle.loads(pickle.dumps(k)), copy.deepcopy, copy.copy):
+            other = take(kernel)
+            assert type(other) is type(kernel)
+            assert (other.python, other.options) == (kernel.python, kernel.options)
+            ours, theirs = ([x.copy() for x in given] for _ in range(2))
+            assert np.array_equal(other(*ours), kernel.python(*theirs))
+            assert np.array_equal(ours, theirs)
+        kernel(*(x.copy() for x in given))
+    assert pickle.loads(pickle.dumps(named_sum)) is named_sum
+
+
+def test_kernels_of_lambdas_are_copied() -> None:
+    half = tj.elementwise(lambda x: x * 0.5)
+    x = np.arange(5.0)
+    half(x)
+    assert np.array_equal(copy.deepcopy(half)(x), half(x))
 
 
 def test_keywords_and_defaults() -> None:
@@ -438,15 +525,20 @@ def test_keywords_and_defaults() -> None:
         {"virtual_vector_size": ()},
         {"virtual_vector_size": "wide"},
         {"virtual_vector_size": 1 << 30},
+        {"virtual_vector_size": 1 << 20_000},
+        {"virtual_vector_size": (1 << 12, 1 << 12)},
+        {"virtual_vector_size": "99999*hw"},
+        {"virtual_vector_size": "999999999999*hw"},
         {"fastest_varying": (0, 1), "virtual_vector_size": 8},
         {"fastest_varying": -1},
         {"parallel": 0},
     ],
-    ids=str,
+    ids=lambda options: ", ".join(options),
 )
 def test_options_that_there_are_not(options: dict[str, Any]) -> None:
-    with pytest.raises(tj.KernelError):
-        tj.kernel(**options)
+    for decorator in (tj.kernel, tj.elementwise):
+        with pytest.raises(tj.KernelError):
+            decorator(**options)
 
 
 def test_types_that_there_are_not() -> None:

@@ -21,9 +21,10 @@ from codegen.direct_entries import (
     Fresh,
     SameArgument,
 )
-from tilejit.loop_program import BoundCall
+from tilejit.loop_program import BoundCall, bits_of
 from tilejit.memory import HUGE_BYTES, Array, address
 from tilejit.strided import span
+from tilejit.traced import Number
 
 
 def kernel_entry(bound: BoundCall, given: Sequence[Any]) -> Entry | None:
@@ -33,19 +34,24 @@ def kernel_entry(bound: BoundCall, given: Sequence[Any]) -> Entry | None:
         return None
     runs, pairs = settled
     written = {k for k, _ in bound._written}
-    return _entry(runs, [(x, k in written) for k, x in enumerate(given)], pairs, range(len(given)))
+    return _entry(runs, [(x, k in written) for k, x in enumerate(given)], pairs, range(len(given)), given)
 
 
 def elementwise_entry(
-    bound: BoundCall, operands: Sequence[Any], given: Sequence[Any], out: Array | None, *, fresh: bool
+    bound: BoundCall,
+    operands: Sequence[Any],
+    given: Sequence[Any],
+    numbers: Sequence[Number],
+    out: Array | None,
+    *,
+    fresh: bool,
 ) -> Entry | None:
     """The entry for calls of an expression like this one, or None where they go through Python.
 
-    operands  what the kernel got: views of the arrays that are `given`, then of `out`, then the floats
+    operands  what the kernel got: views of the arrays that are `given`, then of `out`, then the `numbers`
     out       the result where that is an array; fresh: a new one, and not `out=` of the call
     """
     arrays = [k for k, x in enumerate(given) if isinstance(x, np.ndarray)]
-    floats = [k for k, x in enumerate(given) if isinstance(x, float | np.floating)]
     outs = [] if out is None else [len(given)]
     everything = list(given) if out is None else [*given, out]
     settled = _settled(bound, operands)
@@ -54,13 +60,13 @@ def elementwise_entry(
     views = zip(operands, [*arrays, *outs], strict=False)
     if any(address(x) != address(everything[k]) for x, k in views):
         return None
-    places = [*arrays, *outs, *floats]
+    places = [*arrays, *outs, *(number.at for number in numbers)]
     if out is None or fresh:
         returns = None if out is None else Fresh(out.dtype, out.shape)
-        return _entry(settled[0], [(x, False) for x in given], [], places, returns=returns)
+        return _entry(settled[0], [(x, False) for x in given], [], places, operands, returns=returns)
     pairs = [_pair(k, given[k], len(given), out) for k in arrays]
     named = [*((x, False) for x in given), (out, True)]
-    return _entry(settled[0], named, pairs, places, keyword="out", returns=len(given))
+    return _entry(settled[0], named, pairs, places, operands, keyword="out", returns=len(given))
 
 
 def _settled(bound: BoundCall, given: Sequence[Any]) -> tuple[BoundCall, list[Apart | AtOnePlace]] | None:
@@ -94,17 +100,22 @@ def _entry(
     named: Sequence[tuple[Any, bool]],
     pairs: Sequence[Apart | AtOnePlace | None],
     places: Sequence[int],
+    operands: Sequence[Any],
     *,
     keyword: str = "",
     returns: int | Fresh | None = None,
 ) -> Entry | None:
     """The entry, if machine code can check all of it; named: values, and whether they are written.
 
+    places    of each operand of the kernel among these values
+    operands  numbers that must be the very same stand in the table as they are
     What a kernel returns comes before `returns`.
     """
     arguments = [_argument(value, written=written) for value, written in named]
-    wide = all(dtype in ("", "f64") for _, dtype in runs._missing)
-    call = runs._kernel.direct_call([places[k] for k, _ in runs._missing])
+    same = {n: k for n, (k, dtype) in enumerate(runs._missing) if dtype and _is_same(arguments[places[k]])}
+    wide = all(dtype in ("", "f64") or n in same for n, (_, dtype) in enumerate(runs._missing))
+    known = {n: bits_of(operands[k], runs._missing[n][1]) for n, k in same.items()}
+    call = runs._kernel.direct_call([places[k] for k, _ in runs._missing], known)
     dtypes = runs._kernel.result_dtypes
     if call is None or not wide or runs._threads > 1 or len(dtypes) > 1:
         return None
@@ -113,6 +124,10 @@ def _entry(
         return None  # `None in dtypes` would not do: to NumPy float64 is equal to None
     result = dtypes[0] if dtypes else returns
     return Entry(*whole, (call,), keyword, not runs._hold, result, runs.program)
+
+
+def _is_same(argument: Argument | None) -> bool:
+    return isinstance(argument, SameArgument)
 
 
 def _argument(value: Any, *, written: bool) -> Argument | None:

@@ -3,49 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, update_wrapper
 from typing import Any
 
 import numpy as np
 
 from codegen.direct_calls import Direct
-from codegen.errors import KernelError, LayoutError
-from codegen.loops.ir import Function, ScalarArg
-from codegen.loops.typing import dtype_name
-from tilejit.array_likes import as_numpy
+from codegen.errors import KernelError
+from codegen.loops.ir import Function
 from tilejit.direct_loops import elementwise_entry
 from tilejit.elementwise_blocks import BlockPlan
 from tilejit.elementwise_loops import Lowering, coalesced
+from tilejit.elementwise_outputs import apart, outputs
 from tilejit.elementwise_tiled import compute_tiled
-from tilejit.loop_program import MOST_BOUND, LoopOptions, LoopProgram
+from tilejit.loop_options import read_options
+from tilejit.loop_program import MOST_BOUND, LoopOptions, LoopProgram, remember
 from tilejit.loop_tuning import tuned
-from tilejit.memory import Array, address, empty
+from tilejit.memory import Array, address
+from tilejit.recorded import (
+    Recorded,
+    array_name,
+    broadcast_shape,
+    is_integer,
+    is_number,
+    plain,
+    record,
+    recording_key,
+)
 from tilejit.reductions import Arrays, Plan, form_of, group_of, reduce_all
-from tilejit.strided import share_memory
 from tilejit.tiled_array import TiledArray
-from tilejit.traced import Stage
-
-MOST_ARRAYS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """What a function made of its arguments, for their dtypes and ranks.
-
-    names    the arrays that each output is made of
-    stages   the reductions, in their order
-    bare     for each output the reduction that it is, "" where it is an expression
-    simple   whether there are no reductions, and every output is made of all arrays
-    """
-
-    outputs: tuple[Any, ...]
-    dtypes: tuple[np.dtype[Any], ...]
-    several: bool
-    names: tuple[frozenset[str], ...]
-    stages: tuple[Stage, ...]
-    bare: tuple[str, ...]
-    simple: bool
+from tilejit.traced import Number, Stage
 
 
 class Elementwise(Direct):
@@ -57,7 +45,7 @@ class Elementwise(Direct):
     def __init__(self, python: Callable[..., Any], options: LoopOptions) -> None:
         update_wrapper(self, python)  # first: attributes of the function's own are none of the object's
         self.python, self.options = python, options
-        self._recorded: dict[tuple[Any, ...], Recorded] = {}
+        self._recorded: dict[tuple[Any, ...], Recorded | None] = {}
         self.programs: dict[tuple[Any, ...], LoopProgram] = {}
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self.block_plans: dict[tuple[Any, ...], BlockPlan | None] = {}
@@ -69,7 +57,7 @@ class Elementwise(Direct):
         flat = where is True and type(out) is np.ndarray and layout is None
         program = self._flat_program(args, out) if flat else None
         if program is not None:
-            self._call(program, [*[x.reshape(-1) for x in args], out.reshape(-1)], args, out)
+            self._call(program, [*[x.reshape(-1) for x in args], out.reshape(-1)], args, (), out)
             return out
         places = out if isinstance(out, tuple) else (out,)
         if layout is not None or any(isinstance(x, TiledArray) for x in (*args, *places, where)):
@@ -81,24 +69,29 @@ class Elementwise(Direct):
         arrays = [x for x in given if isinstance(x, np.ndarray)]
         if not arrays:
             raise TypeError("no argument is an array; elementwise computes over arrays")
-        recorded = self.record(given)
-        mask = None if where is True else np.asarray(where)
+        recorded, numbers = self.record(given)
+        mask = None if where is True else plain(where, "where")
         if mask is not None and mask.dtype != np.bool_:
             raise TypeError(f"where is an array of bool, not of {mask.dtype}")
         if not recorded.simple:
-            return self._in_stages(recorded, given, out, mask)
+            return self._in_stages(recorded, given, numbers, out, mask)
         shape = broadcast_shape([*arrays, *([mask] if mask is not None else [])])
-        outs = self._outputs(recorded.dtypes, out, [shape] * len(recorded.dtypes), mask)
-        self._run(recorded, given, outs, mask, shape, fresh=out is None)
+        outs = outputs(recorded.dtypes, out, [shape] * len(recorded.dtypes), mask)
+        self._run(recorded, given, numbers, outs, mask, shape, fresh=out is None)
         return tuple(outs) if recorded.several else outs[0]
 
     _in_python = __call__
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """A pickle or copy is of the function and the options: it compiles, or finds in the store, anew."""
+        return self._by_name() or (Elementwise, (self.python, self.options))
 
     def _call(
         self,
         program: LoopProgram,
         operands: list[Any],
         given: Sequence[Any],
+        numbers: Sequence[Number],
         out: Array | None = None,
         *,
         fresh: bool = False,
@@ -108,7 +101,7 @@ class Elementwise(Direct):
         self._answered_in_python()
         bound.run(operands)
         if bound.is_due:
-            self._answer_directly(elementwise_entry(bound, operands, given, out, fresh=fresh))
+            self._answer_directly(elementwise_entry(bound, operands, given, numbers, out, fresh=fresh))
 
     def _flat_program(self, args: tuple[Any, ...], out: Array) -> LoopProgram | None:
         """What a call has shown to be right for arrays of these dtypes, alike, in C order, and apart or
@@ -126,57 +119,51 @@ class Elementwise(Direct):
             dtypes.append(x.dtype)
         return self._flat_programs.get(tuple(dtypes))
 
-    def record(self, given: Sequence[Any]) -> Recorded:
-        """What the function does with arguments of such dtypes and ranks."""
-        key = tuple((x.dtype, x.ndim) if isinstance(x, np.ndarray) else _constant(x) for x in given)
+    def record(self, given: Sequence[Any]) -> tuple[Recorded, list[Any]]:
+        """What the function does with arguments of such dtypes and ranks, and the numbers for its kernels.
+
+        Integers are arguments of kernels where the function takes them so; else, and where one does not fit
+        the dtype that it meets, the kernel is one for just these.
+        """
+        key = recording_key(given, known=False)
         found = self._recorded.get(key)
-        if found is None:
-            found = self._recorded[key] = self._trace(given)
-        return found
+        if found is None and key not in self._recorded:
+            found = self._remember(key, self._recorded_freely(given))
+        if found is not None:
+            try:
+                return found, found.values(given)
+            except OverflowError:
+                pass
+        key = "known", *recording_key(given, known=True)
+        made = self._recorded.get(key) or record(self.python, given, known=True)
+        self._remember(key, made)
+        return made, made.values(given)
 
-    def _trace(self, given: Sequence[Any]) -> Recorded:
-        """Call the function once with stand-ins for elements."""
-        from codegen.frontend.operands import Operand
-        from codegen.loops import typing
-        from codegen.loops.ir import Local
-        from tilejit.traced import Recording, Traced, operand_of
+    def _recorded_freely(self, given: Sequence[Any]) -> Recorded | None:
+        """For whatever integers there are; None where the function has to know them."""
+        if not any(map(is_integer, given)):
+            return record(self.python, given, known=True)
+        try:
+            return record(self.python, given, known=False)
+        except Exception:  # the function's own, of whatever it does: it is called again with the integers
+            return None
 
-        arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
-        recording = Recording({name: x.ndim for name, x in arrays.items()})
-        stand_ins: list[Any] = []
-        for k, x in enumerate(given):
-            if isinstance(x, np.ndarray):
-                name = typing.dtype_name(x.dtype)
-                own = frozenset({array_name(k)})
-                stand_ins.append(Traced(Operand(name, Local(array_name(k), name)), own, recording))
-            elif isinstance(x, float | np.floating):
-                scalar = typing.argument(array_name(k), x)
-                local = Local(scalar.name, typing.concrete(scalar.dtype))
-                stand_ins.append(Traced(Operand(scalar.dtype, local), frozenset(), recording))
-            else:
-                stand_ins.append(x)
-        made = self.python(*stand_ins)
-        several = isinstance(made, tuple)
-        results = made if several else (made,)
-        outputs = tuple(operand_of(each) for each in results)
-        if not outputs:
-            raise KernelError(f"{self.python.__name__} returns nothing")
-        dtypes = tuple(typing.numpy_dtype(typing.concrete(x.dtype)) for x in outputs)
-        names = tuple(x.names if isinstance(x, Traced) else frozenset() for x in results)
-        known = {stage.name for stage in recording.stages}
-        values = [x.value for x in outputs]
-        bare = tuple(x.name if isinstance(x, Local) and x.name in known else "" for x in values)
-        wanted = _wanted(recording.stages, names)
-        simple = not wanted and all(n <= frozenset() or n == arrays.keys() for n in names)
-        return Recorded(outputs, dtypes, several, names, wanted, bare, simple)
+    def _remember(self, key: tuple[Any, ...], made: Recorded | None) -> Recorded | None:
+        if (
+            key not in self._recorded and len(self._recorded) >= MOST_BOUND
+        ):  # what hangs on them is of no use without them
+            self.programs.clear()
+        return remember(self._recorded, key, made)
 
-    def _in_stages(self, recorded: Recorded, given: list[Any], out: Any, mask: Array | None) -> Any:
+    def _in_stages(
+        self, recorded: Recorded, given: list[Any], numbers: list[Any], out: Any, mask: Array | None
+    ) -> Any:
         """Reductions first, then what is computed of them and of elements: a kernel for each shape."""
         arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
-        everything, numbers = frozenset(arrays), numbers_of(given)
+        everything = frozenset(arrays)
         if mask is not None and any(recorded.bare):
             raise KernelError("where= with a reduction\n  write np.where(mask, x, 0) in the expression")
-        plan_of = partial(self.plan, recorded, scalars_of(given))
+        plan_of = partial(self.plan, recorded)
         found = reduce_all(recorded.stages, arrays, numbers, plan_of)
         self._answered_in_python()
         if out is None and all(recorded.bare):
@@ -195,14 +182,14 @@ class Elementwise(Direct):
         for k, bare in enumerate(recorded.bare):
             if not bare:
                 groups.setdefault(shapes[k], []).append(k)
-        outs = self._outputs(recorded.dtypes, out, shapes, mask)
+        outs = outputs(recorded.dtypes, out, shapes, mask)
         direct = out is None or (len(groups) == 1 and not any(recorded.bare))
-        own = outs if direct else self._outputs(recorded.dtypes, None, shapes, mask)
+        own = outs if direct else outputs(recorded.dtypes, None, shapes, mask)
         if not direct and mask is not None:
             for to, held in zip(own, outs, strict=True):
                 np.copyto(to, held, casting="unsafe")
         for shape, which in groups.items():
-            self._run(recorded, given, [own[k] for k in which], mask, shape, arrays, tuple(which))
+            self._run(recorded, given, numbers, [own[k] for k in which], mask, shape, arrays, tuple(which))
         made: list[Any] = []
         for k, bare in enumerate(recorded.bare):
             value = found[bare] if bare else own[k]
@@ -223,21 +210,21 @@ class Elementwise(Direct):
         bound = plan_of(recorded.stages, arrays).only_call
         if bound is not None and bound.is_due:
             self._answer_directly(
-                elementwise_entry(bound, [*arrays.values(), *numbers], given, None, fresh=False)
+                elementwise_entry(
+                    bound, [*arrays.values(), *numbers], given, recorded.numbers, None, fresh=False
+                )
             )
 
-    def plan(
-        self, recorded: Recorded, scalars: list[ScalarArg], stages: Sequence[Stage], arrays: Arrays
-    ) -> Plan:
+    def plan(self, recorded: Recorded, stages: Sequence[Stage], arrays: Arrays) -> Plan:
         """The plan of the first of these reductions, for arrays of such shapes and strides."""
         forms = tuple((x.shape, x.strides) for x in arrays.values())
-        key = id(recorded), stages[0].name, forms
+        key = recorded, stages[0].name, forms
         plan = self._plans.get(key)
         if plan is None:
-            plan = Plan(group_of(stages, arrays), arrays, scalars, self.options, self._reduction)
-            if len(self._plans) >= MOST_BOUND:
-                self._plans.clear()
-            self._plans[key] = plan
+            group = group_of(stages, arrays)
+            plan = remember(
+                self._plans, key, Plan(group, arrays, recorded.scalars, self.options, self._reduction)
+            )
         self.last = plan.program or self.last
         return plan
 
@@ -250,46 +237,16 @@ class Elementwise(Direct):
             wish = self.options.virtual_vector_size
             own = sizes if wish == "auto" or (isinstance(wish, tuple) and len(wish) > 1) else wish
             options = replace(self.options, virtual_vector_size=own, fastest_varying=None)
-            program = self.programs[key] = LoopProgram(function(self.name), options)
+            program = LoopProgram(function(self.name), options, free=True)
+            remember(self.programs, key, program)
         self.last = program
         return program
-
-    def _outputs(
-        self,
-        wanted: Sequence[np.dtype[Any]],
-        out: Any,
-        shapes: Sequence[tuple[int, ...]],
-        mask: Array | None,
-    ) -> list[Array]:
-        """The arrays of `out`, checked, or fresh ones.
-
-        Raises:
-            LayoutError: their number or a shape differs, two share memory, or one is read-only.
-            TypeError: one is no array, or of a dtype that the result does not become.
-        """
-        if out is None:
-            make = empty if mask is None else np.zeros
-            return [make(shape, dtype) for shape, dtype in zip(shapes, wanted, strict=True)]
-        outs = list(out) if isinstance(out, tuple) else [out]
-        if len(outs) != len(wanted):
-            raise LayoutError(f"out has {len(outs)} arrays for {len(wanted)} results")
-        for each, dtype, shape in zip(outs, wanted, shapes, strict=True):
-            if not isinstance(each, np.ndarray):
-                raise TypeError(f"out is an array, not {type(each).__name__}")
-            if each.shape != shape:
-                raise LayoutError(f"out has the shape {each.shape}, the result {shape}")
-            if not np.can_cast(dtype, each.dtype, "same_kind"):
-                raise TypeError(f"the result is {dtype}, which does not become {each.dtype} by 'same_kind'")
-            if not each.flags.writeable:
-                raise LayoutError("out is read-only\n  give an array of your own")
-        if any(share_memory(a, b) for k, a in enumerate(outs) for b in outs[:k]):
-            raise LayoutError("two arrays of out share memory")
-        return outs
 
     def _run(
         self,
         recorded: Recorded,
         given: list[Any],
+        numbers: list[Any],
         outs: list[Array],
         mask: Array | None,
         shape: tuple[int, ...],
@@ -302,32 +259,30 @@ class Elementwise(Direct):
         if 0 in shape:
             return
         if arrays is None:
-            ins = {array_name(k): _apart(x, outs) for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+            ins = {array_name(k): apart(x, outs) for k, x in enumerate(given) if isinstance(x, np.ndarray)}
         else:
             used = frozenset[str]().union(*(recorded.names[k] for k in which))
-            ins = {name: _apart(x, outs) for name, x in arrays.items() if name in used}
+            ins = {name: apart(x, outs) for name, x in arrays.items() if name in used}
         if mask is not None:
-            ins["where"] = _apart(mask, outs)
+            ins["where"] = apart(mask, outs)
         targets = [f"out{k}" for k in range(len(outs))]
         operands = coalesced(list(ins.values()), outs, shape)
-        scalars = scalars_of(given)
-        key = id(recorded), which, mask is not None, tuple(map(form_of, operands))
+        key = recorded, which, mask is not None, tuple(map(form_of, operands))
         program = self.programs.get(key)
         if program is None:
-            loops = Lowering([*ins, *targets], operands, scalars)
+            loops = Lowering([*ins, *targets], operands, recorded.scalars)
             function = loops.mapped(
                 self.name,
                 [recorded.outputs[k] for k in which] if which else recorded.outputs,
                 targets,
                 "where" if mask is not None else "",
             )
-            options = tuned(function, self.options, [*operands, *numbers_of(given)])
-            program = self.programs[key] = LoopProgram(function, options)
+            options = tuned(function, self.options, [*operands, *numbers])
+            program = remember(self.programs, key, LoopProgram(function, options, free=True))
         only = outs[0] if recorded.simple and mask is None and not recorded.several else None
-        self._call(
-            program, [*operands, *numbers_of(given)], given if only is not None else [], only, fresh=fresh
-        )
-        plain = recorded.simple and mask is None and not scalars and not recorded.several
+        shown = given if only is not None else []
+        self._call(program, [*operands, *numbers], shown, recorded.numbers, only, fresh=fresh)
+        plain = recorded.simple and mask is None and not numbers and not recorded.several
         plain = plain and len(ins) == len(given) and all(x.ndim for x in given)
         if plain and all(x.ndim == 1 and x.flags.c_contiguous for x in operands):
             self._flat_programs[outs[0].dtype, *(x.dtype for x in given)] = program
@@ -381,8 +336,12 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     >>> tilejit.elementwise(lambda x: x * 0.5)(x, layout="{1,0:T(8,128)(2,1)}")
 
     The function is called once for each combination of dtypes and ranks, with stand-ins for elements:
-    operators, NumPy's functions of elements, np.where and astype are recorded, and np.sum, min, max and mean
-    with axis, keepdims and dtype (methods too), np.dot, vdot and @ of vectors or of a matrix with a vector.
+    operators, NumPy's functions of elements, np.where, np.clip and astype are recorded, and np.sum, min, max
+    and mean with axis, keepdims and dtype (methods too), np.dot, vdot and @ of vectors or of a matrix with a
+    vector.
+    What it reads besides its arguments, globals and variables around it, stays in the kernel as it was then.
+    Floats are arguments of the kernel, and integers where they meet an expression; powers, integer divisors
+    and integers that the function looks at (`if n > 2`, `axis=n`) stand in it, a kernel for each.
     Each result has the shape, and the dtype, that NumPy 2 gives it; several are a tuple. out: an array, or a
     tuple of them, which may be arguments too; where: as in NumPy's functions, other elements of a new result
     are 0; a result that is itself a reduction takes no where.
@@ -411,9 +370,7 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
         LayoutError: shapes do not broadcast, or `out` does not fit.
         TypeError: an argument is of a wrong type.
     """
-    from tilejit.kernels import _options
-
-    checked = _options(**{"vectorize_reductions": True, **options})
+    checked = read_options(**{"vectorize_reductions": True, **options})
 
     def decorate(python: Callable[..., Any]) -> Elementwise:
         if not callable(python):
@@ -421,75 +378,3 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
         return Elementwise(python, checked)
 
     return decorate if function is None else decorate(function)
-
-
-def is_number(value: Any) -> bool:
-    """Whether an argument is a number, of Python or of NumPy."""
-    return isinstance(value, bool | int | float | np.generic)
-
-
-def plain(x: Any, what: str) -> Array:
-    """The argument as an array whose elements mean just what they are.
-
-    Raises:
-        TypeError: it has a mask, or rules of its own.
-    """
-    if isinstance(x, np.ndarray) and type(x) not in (np.ndarray, np.memmap):
-        raise TypeError(f"{what} is a {type(x).__name__}; expressions take plain arrays of NumPy")
-    return np.asarray(as_numpy(x))
-
-
-def array_name(k: int) -> str:
-    """What an argument is called in kernels, by its place."""
-    return f"x{k}"
-
-
-def broadcast_shape(arrays: Sequence[Array]) -> tuple[int, ...]:
-    """The shape that arrays have together.
-
-    Raises:
-        LayoutError: they do not broadcast.
-    """
-    try:
-        return np.broadcast_shapes(*(x.shape for x in arrays))
-    except ValueError as error:
-        raise LayoutError(f"the arguments do not broadcast: {error}") from None
-
-
-def _apart(x: Array, outs: list[Array]) -> Array:
-    """The array, or a copy of it where an output reaches into it elsewhere than at the same elements."""
-    for out in outs:
-        same = address(x) == address(out) and x.shape == out.shape and x.strides == out.strides
-        if not (same and x.dtype == out.dtype) and share_memory(x, out):
-            return x.copy(order="K")
-    return x
-
-
-def _wanted(stages: Sequence[Stage], outputs: Sequence[frozenset[str]]) -> tuple[Stage, ...]:
-    """The reductions that results hang on."""
-    names = frozenset[str]().union(*outputs)
-    kept: list[Stage] = []
-    for stage in reversed(stages):
-        if stage.name in names:
-            kept.append(stage)
-            names |= stage.names
-    return tuple(reversed(kept))
-
-
-def _constant(value: Any) -> Any:
-    """Floats are arguments of the kernel; integers and booleans of Python stand in it."""
-    return type(value) if isinstance(value, float | np.floating) else (type(value), value)
-
-
-def scalars_of(given: Sequence[Any]) -> list[ScalarArg]:
-    """The floats among the arguments, as arguments of kernels."""
-    return [
-        ScalarArg(array_name(k), "f64" if isinstance(x, float) else dtype_name(x.dtype))
-        for k, x in enumerate(given)
-        if isinstance(x, float | np.floating)
-    ]
-
-
-def numbers_of(given: Sequence[Any]) -> list[Any]:
-    """The floats among the arguments."""
-    return [x for x in given if isinstance(x, float | np.floating)]

@@ -12,20 +12,28 @@ from codegen.loops import typing
 from codegen.threads import thread_count
 from tilejit.convert import pack
 from tilejit.elementwise_blocks import BlockPlan, Operand, cut_of
+from tilejit.elementwise_loops import Lowering
+from tilejit.elementwise_outputs import check_array, check_dtype, check_written
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.padding import padding_bytes
-from tilejit.loop_program import MOST_BOUND, LoopProgram, bits_of
+from tilejit.loop_program import LoopProgram, bits_of, remember
 from tilejit.memory import Array, empty
 from tilejit.pack_programs import padding_program
+from tilejit.recorded import (
+    array_name,
+    broadcast_shape,
+    is_number,
+    plain,
+)
 from tilejit.reductions import form_of, reduce_all
 from tilejit.strided import share_memory
 from tilejit.tiled_array import TiledArray, address_of, check_packable
 
 if TYPE_CHECKING:
-    from tilejit.elementwise import Elementwise, Recorded
+    from tilejit.elementwise import Elementwise
 
 LEAST_BYTES = 1 << 19
 """Results below this stay in cache on their way through a plain array."""
@@ -44,13 +52,12 @@ def compute_tiled(e: Elementwise, args: tuple[Any, ...], out: Any, where: Any, l
         slots = _slot_by_slot(e, args, out)
         if slots is not None:
             return slots
-    mask = None if where is True else where if isinstance(where, TiledArray) else np.asarray(where)
+    mask = None if where is True else where if isinstance(where, TiledArray) else plain(where, "where")
     if mask is not None and mask.dtype != np.bool_:
         raise TypeError(f"where is an array of bool, not of {mask.dtype}")
     call = _Call(e, args, mask)
     if layout is None and (out is None or not _any_tiled(out)):
-        plain = [_plain(x) for x in args]
-        return e(*plain, out=out, where=True if mask is None else _plain(mask))
+        return e(*map(_untiled, args), out=out, where=True if mask is None else _untiled(mask))
     targets = call.fresh(layout) if out is None else call.checked(out)
     if not call.in_blocks(targets):
         call.in_two_steps(targets)
@@ -58,18 +65,21 @@ def compute_tiled(e: Elementwise, args: tuple[Any, ...], out: Any, where: Any, l
     return tuple(results) if call.recorded.several else results[0]
 
 
+def _given(x: Any, what: str) -> Any:
+    """A tiled array, a number, or a plain array of anything else."""
+    return x if isinstance(x, TiledArray) or is_number(x) else plain(x, what)
+
+
 def _any_tiled(out: Any) -> bool:
     return any(isinstance(x, TiledArray) for x in (out if isinstance(out, tuple) else (out,)))
 
 
-def _plain(x: Any) -> Any:
+def _untiled(x: Any) -> Any:
     return x.numpy() if isinstance(x, TiledArray) else x
 
 
 def _slot_by_slot(e: Elementwise, args: tuple[Any, ...], out: Any) -> Any:
     """Padding too, where all have one layout and results their dtype; else None."""
-    from tilejit.elementwise import is_number
-
     outs = () if out is None else out if isinstance(out, tuple) else (out,)
     arrays = [x for x in (*args, *outs) if not is_number(x)]
     if not all(isinstance(x, TiledArray) for x in arrays) or all(is_number(x) for x in args):
@@ -78,7 +88,7 @@ def _slot_by_slot(e: Elementwise, args: tuple[Any, ...], out: Any) -> Any:
     if spec.packed or any(x.spec != spec for x in arrays):
         return None
     slots = [x if is_number(x) else x.buffer for x in args]
-    recorded = e.record([_stand_in(x) for x in args])
+    recorded, _ = e.record([_stand_in(x) for x in args])
     if (
         not recorded.simple
         or set(recorded.dtypes) != {spec.dtype}
@@ -98,23 +108,15 @@ class _Call:
     """One call: the arguments, and what the function makes of them."""
 
     def __init__(self, e: Elementwise, args: tuple[Any, ...], mask: Operand | None) -> None:
-        from tilejit.elementwise import array_name, is_number, numbers_of, scalars_of
-
         self.e, self.mask = e, mask
-        given = [x if isinstance(x, TiledArray | np.ndarray) or is_number(x) else np.asarray(x) for x in args]
-        self.arrays: dict[str, Operand] = {
-            array_name(k): x for k, x in enumerate(given) if isinstance(x, TiledArray | np.ndarray)
-        }
+        given = [_given(x, f"argument {k}") for k, x in enumerate(args)]
+        self.arrays: dict[str, Operand] = {array_name(k): x for k, x in enumerate(given) if not is_number(x)}
         if not self.arrays:
             raise TypeError("no argument is an array; elementwise computes over arrays")
         self.given = given
-        self.scalars, self.numbers = scalars_of(given), numbers_of(given)
-        self.recorded: Recorded = e.record([_stand_in(x) for x in given])
+        self.recorded, self.numbers = e.record([_stand_in(x) for x in given])
         held = [*self.arrays.values(), *([mask] if mask is not None else [])]
-        try:
-            self.dims = np.broadcast_shapes(*(x.shape for x in held))
-        except ValueError as error:
-            raise LayoutError(f"the arguments do not broadcast: {error}") from None
+        self.dims = broadcast_shape(held)
 
     def fresh(self, layout: Any) -> list[Operand]:
         """New tiled arrays in a layout, for every result."""
@@ -134,8 +136,7 @@ class _Call:
         refuse_overlaps(spec)
         if spec.dimensions != self.dims:
             raise LayoutError(f"out holds {shape_name(spec)}, the result has the shape {self.dims}")
-        if not np.can_cast(dtype, spec.dtype, "same_kind"):
-            raise TypeError(f"the result is {dtype}, which does not become {spec.dtype} by 'same_kind'")
+        check_dtype(spec.dtype, dtype)
 
     def checked(self, out: Any) -> list[Operand]:
         """The arrays of `out`, if results fit them."""
@@ -146,26 +147,12 @@ class _Call:
                 "several results for one tiled array" if len(outs) == 1 else f"out has {len(outs)} arrays"
             )
             raise LayoutError(f"{several}: there are {len(wanted)} results")
-        buffers: list[Array] = []
         for each, dtype in zip(outs, wanted, strict=True):
-            if isinstance(each, TiledArray):
-                if self.recorded.simple:
-                    self._check(each.spec, dtype)
-                buffers.append(each.buffer)
-            elif isinstance(each, np.ndarray):
-                if not np.can_cast(dtype, each.dtype, "same_kind"):
-                    raise TypeError(
-                        f"the result is {dtype}, which does not become {each.dtype} by 'same_kind'"
-                    )
-                if self.recorded.simple and each.shape != self.dims:
-                    raise LayoutError(f"out has the shape {each.shape}, the result {self.dims}")
-                buffers.append(each)
-            else:
-                raise TypeError(f"out is an array, not {type(each).__name__}")
-            if not buffers[-1].flags.writeable:
-                raise LayoutError("out is read-only\n  give an array of your own")
-        if any(share_memory(a, b) for k, a in enumerate(buffers) for b in buffers[:k]):
-            raise LayoutError("two arrays of out share memory")
+            if not isinstance(each, TiledArray):
+                check_array(each, dtype, self.dims if self.recorded.simple else None)
+            elif self.recorded.simple:
+                self._check(each.spec, dtype)
+        check_written([x.buffer if isinstance(x, TiledArray) else x for x in outs])
         return outs
 
     def in_blocks(self, targets: list[Operand]) -> bool:
@@ -178,13 +165,13 @@ class _Call:
             return False
         ins: dict[str, Any] = dict(self.arrays)
         if recorded.stages:
-            ins = {name: _plain(x) for name, x in ins.items()}
+            ins = {name: _untiled(x) for name, x in ins.items()}
             reduce_all(recorded.stages, ins, self.numbers, self._plan)
         if mask is not None:
             ins["where"] = mask
         used = frozenset[str]().union(*recorded.names) | {"where"}
         ins = {name: self._apart(x, targets) for name, x in ins.items() if name in used}
-        ins = {name: x if x.shape == self.dims else _plain(x) for name, x in ins.items()}
+        ins = {name: x if x.shape == self.dims else _untiled(x) for name, x in ins.items()}
         names = [*ins, *(f"out{k}" for k in range(len(targets)))]
         plan = self._block_plan(names, [*ins.values(), *targets], len(targets))
         if plan is None:
@@ -194,12 +181,12 @@ class _Call:
             if isinstance(target, TiledArray) and mask is None:
                 _write_padding(target, threads)
         self.e.last = plan.program
-        numbers = [bits_of(x, s.dtype) for x, s in zip(self.numbers, self.scalars, strict=True)]
+        numbers = [bits_of(x, s.dtype) for x, s in zip(self.numbers, self.recorded.scalars, strict=True)]
         plan.run([*ins.values(), *targets], numbers, threads)
         return True
 
     def _plan(self, stages: Any, arrays: Any) -> Any:
-        return self.e.plan(self.recorded, self.scalars, stages, arrays)
+        return self.e.plan(self.recorded, stages, arrays)
 
     def _apart(self, x: Operand, targets: Sequence[Operand]) -> Operand:
         """The operand, or a copy where a result is written over it elsewhere than at the same elements."""
@@ -214,46 +201,42 @@ class _Call:
         return x
 
     def _block_plan(self, names: list[str], operands: list[Any], targets: int) -> BlockPlan | None:
-        key: tuple[Any, ...] = ("blocks", id(self.recorded), tuple(names), self.dims, self.mask is not None)
+        key: tuple[Any, ...] = ("blocks", self.recorded, tuple(names), self.dims, self.mask is not None)
         key += tuple(x.spec if isinstance(x, TiledArray) else (x.shape, x.strides, x.dtype) for x in operands)
         plans = self.e.block_plans
         if key not in plans:
             cut = cut_of(self.dims, [x.spec for x in operands if isinstance(x, TiledArray)])
-            if len(plans) >= MOST_BOUND:
-                plans.clear()
             masked = self.mask is not None
-            plans[key] = (
-                None
-                if cut is None
-                else BlockPlan(names, operands, targets, self.dims, cut, self._program, masked=masked)
-            )
+            plan: BlockPlan | None = None
+            if cut is not None:
+                plan = BlockPlan(names, operands, targets, self.dims, cut, self._program, masked=masked)
+            return remember(plans, key, plan)
         return plans[key]
 
     def _program(self, names: Sequence[str], views: Sequence[Array]) -> LoopProgram:
-        from tilejit.elementwise_loops import Lowering
-
         e, recorded = self.e, self.recorded
-        key = "blocks", id(recorded), tuple(names), tuple(map(form_of, views))
+        key = "blocks", recorded, tuple(names), tuple(map(form_of, views))
         program = e.programs.get(key)
         if program is None:
-            loops = Lowering(names, views, self.scalars)
+            loops = Lowering(names, views, recorded.scalars)
             targets = [name for name in names if name.startswith("out")]
             function = loops.mapped(
                 e.name, recorded.outputs, targets, "where" if self.mask is not None else ""
             )
-            program = e.programs[key] = LoopProgram(function, e.options)
+            program = remember(e.programs, key, LoopProgram(function, e.options, free=True))
         return program
 
     def in_two_steps(self, targets: list[Operand]) -> None:
         """Into plain arrays, and packed from there."""
-        plain = [_plain(x) for x in self.given]
-        where = True if self.mask is None else _plain(self.mask)
+        where = True if self.mask is None else _untiled(self.mask)
         held: Any = None
         if self.mask is not None:
-            held = tuple(np.array(_plain(x), order="C") for x in targets)
+            held = tuple(np.array(_untiled(x), order="C") for x in targets)
             held = tuple(_as_result(x, dtype) for x, dtype in zip(held, self.recorded.dtypes, strict=True))
         several = self.recorded.several
-        made = self.e(*plain, out=held if several or held is None else held[0], where=where)
+        made = self.e(
+            *map(_untiled, self.given), out=held if several or held is None else held[0], where=where
+        )
         padding = None if self.mask is None else "keep"
         for target, value in zip(targets, made if several else (made,), strict=True):
             if not isinstance(target, TiledArray):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import warnings
 from collections.abc import Callable, Iterable
 from functools import update_wrapper
@@ -17,15 +16,10 @@ from codegen.frontend.ranges import SAYS
 from codegen.lazy import lazy
 from codegen.loops.ir import ArrayArg, ScalarArg
 from tilejit.direct_loops import kernel_entry
-from tilejit.loop_program import MOST_BOUND, BoundCall, LoopOptions, LoopProgram, call_key
+from tilejit.loop_options import read_options
+from tilejit.loop_program import BoundCall, LoopOptions, LoopProgram, call_key, remember
 from tilejit.loop_tuning import tuned
 from tilejit.strided import order_of
-
-TAILS = ("scalar", "mask", "shift", "assume_divisible")
-FAILS = ("scalar", "warn", "raise")
-PLACES = ("before_tile", "after_tile")
-MOST_LANES = 1 << 20
-"""Elements of the largest super-vector; more is surely a mistake."""
 
 Loop = TypeVar("Loop", bound=Iterable[int])
 
@@ -99,12 +93,12 @@ class Kernel(Direct):
 
     _in_python = __call__
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """A pickle or copy is of the function and the options: it compiles, or finds in the store, anew."""
+        return self._by_name() or (Kernel, (self.python, self.options))
+
     def _bind(self, key: tuple[Any, ...], given: tuple[Any, ...]) -> BoundCall:
-        call = BoundCall(self._program(given), given)
-        if len(self._calls) >= MOST_BOUND:
-            self._calls.clear()
-        self._calls[key] = call
-        return call
+        return remember(self._calls, key, BoundCall(self._program(given), given))
 
     def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Arguments by their places; those that have defaults may be left out at the end."""
@@ -141,7 +135,7 @@ class Kernel(Direct):
         text = "\n  ".join([f"{self.python.__name__} is not vectorised throughout", *map(str, failures)])
         if self.options.on_fail == "raise":
             raise KernelError(text)
-        warnings.warn(text, KernelWarning, stacklevel=5)
+        warnings.warn(text, KernelWarning, stacklevel=_frames_of_ours())
 
     def specialise(self, *args: Any, **kwargs: Any) -> Kernel:
         """Type and vectorise it for such arguments without running it; the kernel, to ask it what it made.
@@ -249,6 +243,9 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     tune                   where the size is "auto", the first call with such arguments measures a few sizes
                            on copies of the arrays and keeps the fastest, in the store, too
 
+    Globals and variables around the function are numbers of the kernel: what they are when it is specialised
+    for new dtypes, not in each call. What changes from call to call is an argument.
+
     Negative subscripts are outside of an array, not behind its end. Both sides of `x if c else y` are read,
     and what stands under an `if` as well, though it stores only where the condition holds. Arrays that share
     memory run element by element in the order of the loops, unless they are one and the same.
@@ -257,7 +254,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
         KernelError: an option has no such value.
         TypeError: what is decorated is no function, or there is no such option.
     """
-    checked = _options(**options)
+    checked = read_options(**options)
 
     def decorate(python: Callable[..., Any]) -> Kernel:
         if not callable(python):
@@ -267,75 +264,15 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     return decorate if function is None else decorate(function)
 
 
-def _options(
-    virtual_vector_size: Any = "auto",
-    fastest_varying: Any = None,
-    vectorize_reductions: bool = False,
-    tail: str = "mask",
-    on_fail: str = "scalar",
-    vectorize_at: str = "before_tile",
-    parallel: bool | int | None = None,
-    fastmath: bool = False,
-    tune: bool = False,
-) -> LoopOptions:
-    for name, value, known in (
-        ("tail", tail, TAILS),
-        ("on_fail", on_fail, FAILS),
-        ("vectorize_at", vectorize_at, PLACES),
+def _frames_of_ours() -> int:
+    """How far up the stack of who asks for it the first frame is that is none of ours: `stacklevel`."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (
+        "tilejit",
+        "codegen",
     ):
-        if value not in known:
-            raise KernelError(f"{name}={value!r} is none of {', '.join(known)}")
-    if parallel is not None and not isinstance(parallel, bool):
-        parallel = _whole("parallel", parallel)
-        if parallel < 1:
-            raise KernelError(f"parallel={parallel}: a kernel needs at least one thread")
-    if not isinstance(tune, bool):
-        raise TypeError(f"tune is True or False, not {type(tune).__name__}")
-    sizes = _sizes(virtual_vector_size)
-    varying = None if fastest_varying is None else _tuple("fastest_varying", fastest_varying, 0)
-    if varying is not None and len(varying) != (len(sizes) if isinstance(sizes, tuple) else 1):
-        raise KernelError(f"fastest_varying={fastest_varying!r} has not one dimension for each size")
-    return LoopOptions(
-        sizes,
-        varying,
-        bool(vectorize_reductions),
-        tail,
-        on_fail,
-        vectorize_at,
-        parallel,
-        bool(fastmath),
-        tune,
-    )
-
-
-def _sizes(value: Any) -> tuple[int, ...] | str:
-    if isinstance(value, str):
-        if value == "auto" or re.fullmatch(r"[1-9]\d{0,4}\*hw", value):
-            return value
-        raise KernelError(
-            f'virtual_vector_size={value!r} is no size\n  write 256, (32, 256), "2*hw" or "auto"'
-        )
-    sizes = _tuple("virtual_vector_size", value, 1)
-    if not 1 <= len(sizes) <= 3:
-        raise KernelError(f"virtual_vector_size={value!r}: a super-vector has one to three dimensions")
-    if np.prod(sizes, dtype=object) > MOST_LANES:
-        raise KernelError(f"virtual_vector_size={value!r} has more than {MOST_LANES} elements")
-    return sizes
-
-
-def _tuple(name: str, value: Any, least: int) -> tuple[int, ...]:
-    values = tuple(value) if isinstance(value, tuple | list) else (value,)
-    numbers = tuple(_whole(name, each) for each in values)
-    for number in numbers:
-        if number < least:
-            raise KernelError(f"{name}={value!r}: {number} is less than {least}")
-    return numbers
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-        raise TypeError(f"{name} is a number, not a {type(value).__name__}")
-    return int(value.__index__())
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _kind(value: Any) -> Any:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 
 from codegen.calibrate import FROM_BYTES, machine_thresholds
-from codegen.emit.loop_values import ELEMENT_BYTES
+from codegen.emit.loop_scope import ELEMENT_BYTES
 from codegen.errors import KernelError
 from codegen.lazy import lazy
 from codegen.loop_kernel import HOLD_GIL_BYTES, BoundKernel, LoopKernel, vector_bytes
@@ -25,6 +26,18 @@ from tilejit.strided import order_of, overlaps_itself, share_memory, span
 
 MOST_BOUND = 1024
 """Shapes whose calls are remembered; past it all are forgotten, and worked out anew."""
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+def remember(cache: dict[Key, Value], key: Key, value: Value) -> Value:
+    """Put a value into a cache, which never has more than MOST_BOUND of them."""
+    if len(cache) >= MOST_BOUND and key not in cache:
+        cache.clear()
+    cache[key] = value
+    return value
+
 
 WRITTEN_PART = 4
 """Where less than one part in so many of what streaming needs is written, it stays in the cache."""
@@ -70,10 +83,11 @@ class LoopProgram:
 
     function   the scalar form, which is the meaning
     options    how to vectorise it
+    free       whether integers among its arguments are only computed with: calls are not bound to them
     """
 
-    def __init__(self, function: Function, options: LoopOptions) -> None:
-        self.function, self.options = function, options
+    def __init__(self, function: Function, options: LoopOptions, *, free: bool = False) -> None:
+        self.function, self.options, self.free = function, options, free
         self.used = {access.array for _, access in accesses(function)}
         self.stored = {a.array for _, a in accesses(function) if isinstance(a, Store)}
         self._bound: dict[tuple[Any, ...], BoundCall] = {}
@@ -174,14 +188,8 @@ class LoopProgram:
         Raises:
             KernelError: as a call.
         """
-        key = tuple([call_key(value) for value in given])
-        bound = self._bound.get(key)
-        if bound is None:
-            bound = BoundCall(self, given)
-            if len(self._bound) >= MOST_BOUND:
-                self._bound.clear()
-            self._bound[key] = bound
-        return bound
+        key = tuple([call_key(value, free=self.free) for value in given])
+        return self._bound.get(key) or remember(self._bound, key, BoundCall(self, given))
 
     def twin(self, same: tuple[tuple[str, str], ...]) -> LoopProgram:
         """The program for calls where arrays are the very same ones: pairs (name, name of the one it is).
@@ -190,7 +198,7 @@ class LoopProgram:
         """
         if same not in self._twins:
             alone = replace(self.options, parallel=False)
-            self._twins[same] = LoopProgram(with_arrays(self.function, dict(same)), alone)
+            self._twins[same] = LoopProgram(with_arrays(self.function, dict(same)), alone, free=self.free)
         return self._twins[same]
 
     def named_by(self, a: str, b: str) -> tuple[str, str]:
@@ -209,14 +217,18 @@ class BoundCall:
         named = list(zip(program.function.arguments, given, strict=True))
         self._arrays = [(k, a.name) for k, (a, _) in enumerate(named) if isinstance(a, ArrayArg)]
         arrays = {name: given[k] for k, name in self._arrays}
-        self._integers = {a.name: _integer(a, x) for a, x in named if _is_integer(a)}
+        bound = {a.name for a, _ in named if _is_integer(a)} if not program.free else set()
+        self._integers = {a.name: integer_word(a.name, a.dtype, x) for a, x in named if a.name in bound}
         self._shapes = {name: x.shape for name, x in arrays.items()}
         self._strides = {name: x.strides for name, x in arrays.items()}
         check_bounds(program.function, self._shapes, self._integers)
         if program.options.tail == "assume_divisible":
             check_divisible(program.vectorised.function, self._shapes, self._integers)
-        self._missing = [(k, "" if isinstance(a, ArrayArg) else a.dtype) for k, (a, _) in enumerate(named)]
-        self._missing = [(k, dtype) for k, dtype in self._missing if not _is_integer(named[k][0])]
+        self._missing = [
+            (k, "" if isinstance(a, ArrayArg) else a.dtype)
+            for k, (a, _) in enumerate(named)
+            if a.name not in bound
+        ]
         self._only_arrays = len(self._missing) == len(self._arrays)
         self._written = [(k, name) for k, name in self._arrays if name in program.stored]
         self._pairs = _pairs(
@@ -324,27 +336,38 @@ def _loops(statement: Statement) -> list[For]:
     return [statement, *(inner for s in statement.body for inner in _loops(s))]
 
 
-def call_key(value: Any) -> Any:
-    """What the plan of a call hangs on of an argument: of a float only its type, of an integer all."""
+def call_key(value: Any, *, free: bool = False) -> Any:
+    """What the plan of a call hangs on of an argument: of a float only its type, of an integer all, unless
+    calls are free of it.
+    """
     if type(value) is np.ndarray:
         return value.shape, value.strides, value.dtype
     if isinstance(value, np.ndarray):
         return type(value), value.shape, value.strides, value.dtype
-    return type(value) if isinstance(value, float | np.floating) else (type(value), value)
+    return type(value) if free or isinstance(value, float | np.floating) else (type(value), value)
 
 
-def _integer(argument: ScalarArg, value: Any) -> int:
+def integer_word(name: str, dtype: str, value: Any) -> int:
+    """An integer as the entry of a table.
+
+    Raises:
+        KernelError: it does not fit the argument of this name and dtype.
+    """
     number = int(value)
     if not -(1 << 63) <= number < 1 << 63:
-        if argument.dtype == "u64" and 0 <= number < 1 << 64:
+        if dtype == "u64" and 0 <= number < 1 << 64:
             return number - (1 << 64)
-        raise KernelError(f"{argument.name}={number} does not fit {argument.dtype}")
+        raise KernelError(f"{name}={number} does not fit {dtype}")
     return number
 
 
 def bits_of(value: Any, dtype: str) -> int:
-    """A float as the entry of a table."""
+    """A number as the entry of a table."""
     if dtype == "f64":
         return int.from_bytes(struct.pack("<d", value), "little", signed=True)
-    with np.errstate(over="ignore"):
-        return int(np.float32(value).view(np.int32))
+    if dtype[0] in "iu":
+        return integer_word("a number", dtype, value)
+    if type(value) is np.float32:
+        return int(value.view(np.int32))
+    # ctypes rounds as C does, to infinity too; np.float32 would warn of that, and is slower to keep quiet
+    return int.from_bytes(bytes(ctypes.c_float(value)), "little", signed=True)

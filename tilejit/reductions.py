@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen.emit.loop_values import ELEMENT_BYTES
+from codegen.emit.loop_scope import ELEMENT_BYTES
 from codegen.errors import LayoutError
 from codegen.loop_kernel import vector_bytes
 from codegen.loops import typing

@@ -13,7 +13,8 @@ from codegen.errors import KernelError
 from codegen.frontend.functions import UFUNCS, call_ufunc
 from codegen.frontend.operands import Operand, apply, cast, convert, literal, truth
 from codegen.loops import typing
-from codegen.loops.ir import Local
+from codegen.loops.ir import Local, ScalarArg
+from tilejit.no_array import NoArray, UnknownAttribute
 from tilejit.reduced_axes import Axes, bound_arguments, kept_rank, read_axes
 
 REDUCTIONS = {"sum": "add", "min": "min", "max": "max", "amin": "min", "amax": "max", "mean": "add"}
@@ -48,12 +49,43 @@ class Stage:
     pair: tuple[Names, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number among the arguments of a function that its kernels have as an argument, too.
+
+    at      which argument it is
+    scalar  what it is to kernels; an integer is converted to that dtype before the call
+    """
+
+    at: int
+    scalar: ScalarArg
+
+
 @dataclass
 class Recording:
-    """What a function does while it is called with stand-ins: its reductions, and the rank of each array."""
+    """What a function does while it is called with stand-ins.
+
+    ranks    of each array
+    stages   its reductions
+    numbers  what kernels have of the numbers, by their names there
+    unknown  whether the function asked for what only the value of an integer tells, and perhaps went on
+    """
 
     ranks: dict[str, int]
     stages: list[Stage] = field(default_factory=list)
+    numbers: dict[str, Number] = field(default_factory=dict)
+    unknown: bool = False
+
+    def needed(self) -> NumberNeeded:
+        """The error of a question that only the value of an integer answers."""
+        self.unknown = True
+        return NumberNeeded("an integer among the arguments is known in calls alone")
+
+    def number(self, at: int, name: str, dtype: str) -> Operand:
+        """A number among the arguments, which kernels have by a name and in a dtype, weak or not."""
+        held = typing.concrete(dtype)
+        self.numbers[name] = Number(at, ScalarArg(name, held))
+        return Operand(dtype, Local(name, held))
 
     def rank(self, names: Names) -> int:
         """The rank of an expression of these arrays."""
@@ -71,7 +103,7 @@ class Recording:
         return Traced(Operand(stage.dtype, Local(stage.name, stage.dtype)), frozenset({stage.name}), self)
 
 
-class Traced(NDArrayOperatorsMixin):
+class Traced(NoArray, NDArrayOperatorsMixin):
     """An element of an array, or what is computed of it; NumPy's operators and functions record what they do.
 
     >>> np.exp(-x * x) + 1      # x: Traced
@@ -94,10 +126,18 @@ class Traced(NDArrayOperatorsMixin):
         name = ufunc.__name__
         if method == "__call__" and name in PRODUCTS and not keywords:
             return _product(self.recording, name, *inputs)
+        if method == "__call__" and any(out is x for out in keywords.get("out", ()) for x in inputs):
+            raise KernelError(
+                "expressions are not written in place\n"
+                "  write y = y + x for y += x, and give out= to the call"
+            )
         if method != "__call__" or keywords or ufunc.nout != 1:
-            raise KernelError(f"np.{name} of expressions goes without out=, where= and methods")
-        operands = tuple(operand_of(x) for x in inputs)
+            raise KernelError(
+                f"np.{name} of expressions goes without keywords and methods, and has one result\n"
+                "  give out= and where= to the call; write x.astype(...) for dtype="
+            )
         op = UFUNCS.get(name)
+        operands = _met(op or name, inputs)
         if op and all(x.dtype in typing.WEAK for x in operands):
             # Numbers of Python stay such, and take the dtype of what they meet.
             return self._made(apply(op, *operands), *inputs)
@@ -106,16 +146,18 @@ class Traced(NDArrayOperatorsMixin):
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
         name = function.__name__
         if name == "where" and len(args) == 3 and not keywords:
-            condition, then, otherwise = (operand_of(x) for x in args)
+            condition, (then, otherwise) = operand_of(args[0]), _met("select", args[1:])
             chosen = Operand("i1", truth(condition))
             return self._made(apply("select", chosen, then, otherwise), *args)
+        if name == "clip":
+            return _clipped(*args, **keywords)
         if name in REDUCTIONS:
             return _reduced(self.recording, name, *bound_arguments(name, args, keywords))
         if name in PRODUCTS and len(args) == 2 and not keywords:
             return _product(self.recording, name, *args)
         raise KernelError(
             f"np.{name} cannot be recorded with these arguments\n  there are NumPy's functions of elements, "
-            "np.where, np.sum, min, max, mean, and np.dot, vdot of vectors"
+            "np.where, np.clip, np.sum, min, max, mean, and np.dot, vdot of vectors"
         )
 
     def astype(self, dtype: Any, **keywords: Any) -> Traced:
@@ -128,16 +170,111 @@ class Traced(NDArrayOperatorsMixin):
         """The sum of the products along the last dimension, as np.dot's."""
         return _product(self.recording, "dot", self, other)
 
-    def __bool__(self) -> bool:
-        raise KernelError(
-            "an expression is recorded once for all elements\n  write np.where(c, x, y) for a choice"
-        )
+    def clip(self, min: Any = None, max: Any = None) -> Any:
+        """As np.clip of it."""
+        return _clipped(self, min, max)
 
-    def __iter__(self) -> Any:
-        raise KernelError("an expression is recorded for one element; it has no parts")
+    @property
+    def ndim(self) -> int:
+        """How many dimensions it has: a function is recorded for each rank."""
+        return self.recording.rank(self.names)
 
-    def __getitem__(self, key: Any) -> Any:
-        raise KernelError("an expression is recorded for one element; it has no parts")
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of its elements; a float of Python has none."""
+        if self.operand.dtype in typing.WEAK:
+            raise UnknownAttribute("a number of Python has no dtype")
+        return typing.numpy_dtype(self.operand.dtype)
+
+
+def _clipped(
+    a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None, **keywords: Any
+) -> Any:
+    """np.clip: the least of the largest."""
+    if keywords:
+        raise KernelError(f"np.clip of an expression goes without {', '.join(keywords)}")
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    a = a if low is None else np.maximum(a, low)
+    return a if high is None else np.minimum(a, high)
+
+
+class NumberNeeded(KernelError):
+    """An expression hangs on an integer in a way that only its value can tell."""
+
+
+class Integer(NDArrayOperatorsMixin):
+    """An integer among the arguments: what meets an expression is an argument of the kernel.
+
+    For anything else that the function does with it, `if n > 2` or `axis=n`, it must be known: NumberNeeded.
+    """
+
+    __array_priority__ = 1000
+
+    def __init__(self, name: str, at: int, value: Any, recording: Recording) -> None:
+        self.name, self.at, self.kind, self.recording = name, at, type(value), recording
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # so that isinstance(n, int) is what it is of the integer
+        return self.kind
+
+    def met(self, op: str, others: list[str]) -> Operand:
+        """The operand that it is among others of an operation, of these dtypes.
+
+        n + f32 -> f32, which NumPy converts it to; of np.int16 itself i16
+
+        Raises:
+            NumberNeeded: the others are numbers too, or the compiler makes more of a number that it knows.
+        """
+        weak = self.kind is int
+        dtype = "weak_int" if weak else typing.dtype_name(np.dtype(self.kind))
+        kinds = [dtype, *others] if op != "select" else [dtype, dtype, *others]
+        if op == "pow" or op not in _MEETS or all(x in typing.WEAK for x in others):
+            raise self.recording.needed()
+        found = typing.concrete(typing.operand_type(op, kinds))
+        if op in ("floordiv", "mod") and not typing.is_float(found):
+            raise self.recording.needed()  # known divisors are cheaper
+        held = found if weak else dtype
+        return self.recording.number(self.at, f"{self.name}_{held}" if weak else self.name, held)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        """Record a function of NumPy.
+
+        Raises:
+            NumberNeeded: there is no expression among its arguments.
+        """
+        return self._expression(inputs).__array_ufunc__(ufunc, method, *inputs, **keywords)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
+        return self._expression(args).__array_function__(function, types, args, keywords)
+
+    def _expression(self, inputs: Any) -> Traced:
+        for x in inputs:
+            if isinstance(x, Traced):
+                return x
+        raise self.recording.needed()
+
+    def _needed(self, *args: Any) -> Any:
+        raise self.recording.needed()
+
+    __bool__ = __int__ = __index__ = __float__ = __complex__ = __hash__ = _needed
+    __str__ = __repr__ = __format__ = __round__ = __trunc__ = __floor__ = __ceil__ = _needed
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # protocols that it has not
+            raise AttributeError(name)
+        raise self.recording.needed()
+
+
+_MEETS = frozenset({*UFUNCS.values(), "select"})
+
+
+def _met(op: str, inputs: Any) -> tuple[Operand, ...]:
+    """The operands of an operation, integers among the arguments in the dtype of the others."""
+    known = [None if type(x) is Integer else operand_of(x) for x in inputs]
+    others = [x.dtype for x in known if x is not None]
+    return tuple(
+        x.met(op, others) if operand is None else operand for x, operand in zip(inputs, known, strict=True)
+    )
 
 
 def _method(name: str) -> Callable[..., Traced]:
@@ -160,6 +297,8 @@ def operand_of(value: Any) -> Operand:
     """
     if isinstance(value, Traced):
         return value.operand
+    if type(value) is Integer:
+        raise value.recording.needed()
     if isinstance(value, np.ndarray) and value.ndim:
         raise KernelError("an array in an expression\n  make it an argument of the function")
     return literal(value[()] if isinstance(value, np.ndarray) else value)

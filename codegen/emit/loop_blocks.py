@@ -7,20 +7,13 @@ that is contiguous along the outer loop is loaded, or stored, in columns, and tr
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
 
+from codegen.emit.loop_emitter import Emitter
 from codegen.emit.loop_facts import accumulated, flat, vector_dtypes
 from codegen.emit.loop_names import Names
-from codegen.emit.loop_values import (
-    ELEMENT_BYTES,
-    Lanes,
-    Scope,
-    byte_stride,
-    held_dtype,
-    slope,
-    unwrapped,
-    value_text,
-)
+from codegen.emit.loop_ranges import whole_text
+from codegen.emit.loop_scope import ELEMENT_BYTES, Lanes, Scope, byte_stride, held_dtype, slope
+from codegen.emit.loop_values import unwrapped, value_text
 from codegen.emit.writer import Writer
 from codegen.loops.accesses import loads
 from codegen.loops.ir import For, Function, Let, Load, Statement, Store, Value
@@ -36,42 +29,6 @@ class Block:
     outer: For
     inner: For
     rows: int
-
-
-class Emitter(Protocol):
-    """What writes statements: see loops_source."""
-
-    @property
-    def names(self) -> Names:
-        """Free names."""
-
-    @property
-    def tail(self) -> str:
-        """The rule for tails."""
-
-    @property
-    def fast(self) -> bool:
-        """Whether floats may be contracted and reassociated."""
-
-    def ends(self, loop: For, scope: Scope) -> tuple[str, str]:
-        """Where a loop begins and ends."""
-
-    def whole_end(self, first: str, last: str, step: int, block: int) -> str:
-        """Where the last whole block of iterations ends."""
-
-    def settled(self, loop: For, bound: str, what: str, out: Writer) -> str:
-        """A bound as a name or a number."""
-
-    def statements(self, body: tuple[Statement, ...], scope: Scope, out: Writer) -> Scope:
-        """A body."""
-
-    def plain_loop(
-        self, loop: For, lower: str, upper: str, scope: Scope, carried: dict[str, Any], out: Writer
-    ) -> None:
-        """`for` around a body."""
-
-    def vector_loop(self, loop: For, lower: str, upper: str, scope: Scope, out: Writer) -> None:
-        """Pieces of super-vectors, then what is left."""
 
 
 def block_of(function: Function, outer: For, vector_bytes: int) -> Block | None:
@@ -185,7 +142,7 @@ def emit_blocks(emitter: Emitter, block: Block, ends: tuple[str, str], scope: Sc
         emitter.settled(outer, end, what, out) for end, what in zip(ends, ("lower", "upper"), strict=True)
     )
     whole = emitter.names.fresh(f"{outer.index}_whole")
-    out.line(f"{whole} = {emitter.whole_end(first, last, step, block.rows)}")
+    out.line(f"{whole} = {whole_text(first, last, step, block.rows)}")
     row = emitter.names.fresh(outer.index)
     inside = replace(scope, indices={**scope.indices, outer.index: row})
     with out.block(f"for {row} in range({first}, {whole}, {block.rows * step}):"):
@@ -207,7 +164,7 @@ def _between(emitter: Emitter, block: Block, loop: Statement, row: str, scope: S
         return
     first, last = emitter.settled(loop, lower, "lower", out), emitter.settled(loop, upper, "upper", out)
     whole = emitter.names.fresh(f"{loop.index}_whole")
-    out.line(f"{whole} = {emitter.whole_end(first, last, step, block.rows)}")
+    out.line(f"{whole} = {whole_text(first, last, step, block.rows)}")
     row_step = block.outer.step // block.outer.size
     lanes = Lanes(
         loop.index,

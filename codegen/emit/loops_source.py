@@ -15,11 +15,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from codegen.emit.loop_blocks import block_of, emit_blocks, is_turned, turned, turned_loads
-from codegen.emit.loop_facts import accumulated, flat, may_shift, stored, unmasked, values, vector_dtypes
+from codegen.emit.loop_blocks import block_of, emit_blocks, turned_loads
+from codegen.emit.loop_facts import flat, stored, unmasked, values, vector_dtypes
 from codegen.emit.loop_names import Names, Table
-from codegen.emit.loop_ranges import least_steps_text, range_text, trips_text, whole_text
-from codegen.emit.loop_values import (
+from codegen.emit.loop_ranges import least_steps_text, range_text, whole_text
+from codegen.emit.loop_scope import (
     ELEMENT_BYTES,
     HALVES,
     Hoisted,
@@ -28,13 +28,11 @@ from codegen.emit.loop_values import (
     Scope,
     Text,
     held_dtype,
-    lane_stride,
-    place,
-    spread,
-    unwrapped,
-    value_text,
 )
-from codegen.emit.streams import line_start, streamed_store
+from codegen.emit.loop_stores import emit_store
+from codegen.emit.loop_tails import head_loop, single_lines, tail_loops
+from codegen.emit.loop_values import spread, unwrapped, value_text
+from codegen.emit.streams import streamed_store
 from codegen.emit.writer import Writer
 from codegen.errors import KernelError
 from codegen.loops.bounds import loads
@@ -45,7 +43,6 @@ from codegen.loops.ir import (
     Let,
     Statement,
     Store,
-    Value,
 )
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")
@@ -190,7 +187,7 @@ class _Emitter:
                 case Let(name, value):
                     scope.held[name] = self.named(name, value_text(value, scope), out)
                 case Store():
-                    self.store(statement, scope, out)
+                    emit_store(statement, scope, self.names, out)
                 case _:
                     raise AssertionError(f"emit: no rule for {type(statement).__name__}")
         return replace(scope, turned={}) if scope.turned else scope
@@ -206,61 +203,6 @@ class _Emitter:
         for fresh, piece in zip(held, text, strict=True):
             out.line(f"{fresh} = {unwrapped(piece)}")
         return held
-
-    def store(self, store: Store, scope: Scope, out: Writer) -> None:
-        """One element, or one of each lane."""
-        array, step = self.function.array(store.array), lane_stride(store, scope)
-        value: Value = store.value
-        if store.accumulate:
-            value = accumulated(store, array.dtype)
-        text, lanes = value_text(value, scope), scope.lanes
-        if lanes is not None and step == 0 and store.accumulate:
-            raise KernelError(f"all lanes would be accumulated in the same element of {store.array}")
-        where = "" if store.where is None else value_text(store.where, scope)
-        if lanes is None or step == 0:
-            if not isinstance(text, str) or not isinstance(where, str):
-                raise KernelError(f"all lanes would be stored to the same element of {store.array}")
-            base, offset = place(store, scope)
-            with out.block(f"if {unwrapped(where)}:") if where else nullcontext():
-                out.line(f"write_{array.dtype}_at({base}, {offset}, {unwrapped(text)})")
-            return
-        if isinstance(where, str):
-            with out.block(f"if {unwrapped(where)}:") if where else nullcontext():
-                self.store_lanes(store, value.dtype, text, None, scope, out)
-        else:
-            self.store_lanes(store, value.dtype, text, where, scope, out)
-
-    def store_lanes(
-        self,
-        store: Store,
-        dtype: str,
-        text: Text,
-        where: tuple[str, ...] | None,
-        scope: Scope,
-        out: Writer,
-    ) -> None:
-        """Pieces of a super-vector; `where`: which lanes of each, None for all that count."""
-        if is_turned(store, scope):
-            text = turned(spread(text, dtype, scope.lanes), dtype, scope, self.names, out)  # type: ignore[arg-type]
-            where = None if where is None else turned(where, "i1", scope, self.names, out)
-            scope = replace(scope, lanes=scope.lanes.turned())  # type: ignore[union-attr]
-        array, step, lanes = self.function.array(store.array), lane_stride(store, scope), scope.lanes
-        assert lanes is not None
-        name = (
-            f"f32x{lanes.count}_as_{array.dtype}" if array.dtype in HALVES else f"{array.dtype}x{lanes.count}"
-        )
-        suffix, live = ("_first", f", {lanes.live}") if lanes.live else ("", "")
-        near = step == ELEMENT_BYTES[array.dtype]
-        for piece, lane_values in enumerate(spread(text, dtype, lanes)):
-            if where is not None:
-                counted = f" & first_{lanes.count}({lanes.live})" if lanes.live else ""
-                tested = where[piece] if counted else unwrapped(where[piece])
-                suffix, live = "_where", f", {tested}{counted}"
-            base, offset = place(store, scope, piece)
-            at = base if offset == "0" else f"{base} + {offset}"
-            plain = "stream" if store is scope.streamed and not suffix else "store"
-            how, by = (plain, "") if near else ("scatter", f", {step}")
-            out.line(f"{how}_{name}{suffix}({at}{by}, {unwrapped(lane_values)}{live})")
 
     def loop(self, loop: For, scope: Scope, out: Writer, ends: tuple[str, str] | None = None) -> None:
         """A loop; what it carries is held in `scope` behind it."""
@@ -372,14 +314,15 @@ class _Emitter:
         inside, scope = replace(inside, hoisted=hoisted), replace(scope, hoisted=hoisted)
         begin = first
         if streamed is not None:
-            begin = self.head_loop(loop, streamed, (first, last), inside, loops)
+            self.streamed.append(streamed.array)
+            begin = head_loop(self, loop, streamed, (first, last), inside, loops)
             loops.line(f"{whole} = {whole_text(begin, last, step, block)}")
             inside = replace(inside, streamed=streamed)
         once = replace(loop, step=block * step, size=1)
         self.plain_loop(once, begin, whole, inside, carried, loops)
         if streamed is not None and lanes.pieces > 1:
-            whole = self.single_lines(loop, (whole, last), inside, loops)
-        rest = self.tail_loops(loop, (first, whole, last), scope, lanes, carried, loops)
+            whole = single_lines(self, loop, (whole, last), inside, loops)
+        rest = tail_loops(self, loop, (first, whole, last), scope, lanes, carried, loops)
         with out.block(f"if {first} {'<' if step > 0 else '>'} {last}:") if hoisted.loads else nullcontext():
             out.lines(hoisted.out)
             out.lines(loops)
@@ -387,33 +330,6 @@ class _Emitter:
             pieces = carried[each.name]
             assert isinstance(pieces, tuple)
             held[each.name] = Partial(pieces, rest.get(each.name, ""))
-
-    def head_loop(self, loop: For, streamed: Store, ends: tuple[str, str], scope: Scope, out: Writer) -> str:
-        """What comes before the first whole line of what is stored past the cache; where that begins."""
-        first, last = ends
-        assert scope.lanes is not None
-        self.streamed.append(streamed.array)
-        step, lanes = scope.lanes.step, scope.lanes
-        head, live = self.names.fresh(f"{loop.index}_head"), self.names.fresh(f"{loop.index}_live")
-        ahead = line_start(streamed, replace(scope, lanes=None), loop, first)
-        least = f"min({ahead}, {trips_text(first, last, step)})"
-        least = least if step == 1 else f"{least} * {step}"
-        out.line(f"{head} = {least if first == '0' else f'{first} + {least}'}")
-        masked = replace(scope, lanes=replace(lanes, pieces=1, live=live))
-        self.plain_loop(
-            replace(loop, step=lanes.count * step, size=1), first, head, masked, {}, out, fill=live
-        )
-        return head
-
-    def single_lines(self, loop: For, ends: tuple[str, str], scope: Scope, out: Writer) -> str:
-        """Whole pieces that blocks leave, past the cache too; where they end."""
-        whole, last = ends
-        assert scope.lanes is not None
-        lanes, done = replace(scope.lanes, pieces=1), self.names.fresh(f"{loop.index}_done")
-        out.line(f"{done} = {whole_text(whole, last, lanes.step, lanes.count)}")
-        once = replace(loop, step=lanes.count * lanes.step, size=1)
-        self.plain_loop(once, whole, done, replace(scope, lanes=lanes), {}, out)
-        return done
 
     def hoisted(self, loop: For) -> Hoisted:
         """What may stand before a loop: addresses of rows, and elements of arrays that it only reads.
@@ -424,10 +340,6 @@ class _Emitter:
         arrays = {load.array for value in values(loop.body) for load in loads(value)}
         readable = arrays - stored(loop.body) if not loop.carried else set()
         return Hoisted(self.names, Writer(), frozenset(moving), frozenset(readable))
-
-    def whole_end(self, first: str, last: str, step: int, block: int) -> str:
-        """Where the last whole block of iterations ends."""
-        return whole_text(first, last, step, block)
 
     def settled(self, loop: For, bound: str, what: str, out: Writer) -> str:
         """A bound as a name or a number, since it is used more than once."""
@@ -443,62 +355,3 @@ class _Emitter:
         count = min(max(1, self.vector_bytes // widest), 1 << (loop.size.bit_length() - 1))
         pieces = min(MOST_PIECES, max(1, loop.size // count))
         return Lanes(loop.index, count, pieces, step, fast=self.fast)
-
-    def tail_loops(
-        self,
-        loop: For,
-        ends: tuple[str, str, str],
-        scope: Scope,
-        lanes: Lanes,
-        carried: dict[str, Text | Partial],
-        out: Writer,
-    ) -> dict[str, str]:
-        """What whole blocks leave; names of what a scalar tail has accumulated."""
-        first, whole, last = ends
-        if self.tail == "assume_divisible" and loop.size % (lanes.count * lanes.pieces) == 0:
-            return {}
-        single, step = replace(lanes, pieces=1), lanes.step
-        heads = {name: held[:1] for name, held in carried.items() if isinstance(held, tuple)}
-        inside = replace(scope, held={**scope.held, **heads})
-        once = replace(loop, step=lanes.count * step, size=1)
-        if self.tail == "mask" or (self.tail == "shift" and not may_shift(loop)):
-            live = self.names.fresh(f"{loop.index}_live")
-            masked = replace(inside, lanes=replace(single, live=live))
-            self.plain_loop(once, whole, last, masked, {**heads}, out, fill=live)
-            return {}
-        if lanes.pieces > 1:
-            done = self.names.fresh(f"{loop.index}_done")
-            out.line(f"{done} = {whole_text(whole, last, step, lanes.count)}")
-            self.plain_loop(once, whole, done, replace(inside, lanes=single), {**heads}, out)
-            whole = done
-        if self.tail == "shift":
-            self.shifted_tail(loop, (first, whole, last), replace(scope, lanes=single), out)
-            return {}
-        return self.scalar_tail(loop, whole, last, scope, out)
-
-    def scalar_tail(self, loop: For, whole: str, last: str, scope: Scope, out: Writer) -> dict[str, str]:
-        """Element by element."""
-        single = replace(loop, step=loop.step // loop.size, size=1)
-        inside, carried = self.carry(loop.carried, scope, out)
-        self.plain_loop(single, whole, last, inside, carried, out)
-        return {name: held for name, held in carried.items() if isinstance(held, str)}
-
-    def shifted_tail(self, loop: For, ends: tuple[str, str, str], scope: Scope, out: Writer) -> None:
-        """The last piece begins early enough to be whole; below one piece, element by element."""
-        first, whole, last = ends
-        assert scope.lanes is not None
-        step, count = scope.lanes.step, scope.lanes.count
-        start = self.names.fresh(f"{loop.index}_last")
-        trips = trips_text(first, last, step)
-        out.line(
-            f"{start} = {first} + ({trips} - {count}) * {step}"
-            if step != 1
-            else f"{start} = {last} - {count}"
-        )
-        reached = f"{start} >= {first}" if step > 0 else f"{start} <= {first}"
-        unfinished = f"{whole} < {last}" if step > 0 else f"{whole} > {last}"
-        with out.block(f"if {unfinished} and {reached}:"):
-            inside = replace(scope, indices={**scope.indices, loop.index: start})
-            self.statements(loop.body, inside, out)
-        with out.block("else:"):
-            self.scalar_tail(loop, whole, last, replace(scope, lanes=None), out)

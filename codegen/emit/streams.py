@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.emit.loop_facts import flat, read
-from codegen.emit.loop_values import ELEMENT_BYTES, Lanes, Scope, lane_stride, place
+from codegen.emit.loop_scope import ELEMENT_BYTES, Lanes, Scope, lane_stride, place
 from codegen.loops.index import Affine, Index, symbols
 from codegen.loops.ir import For, Function, Let, Store
 from codegen.tiles import LANE_BYTES

@@ -40,14 +40,8 @@ class SourceText:
 
         What stands behind the first line of `message` goes below the caret: what to write instead.
         """
-        cause, *mend = message.split("\n")
         text = self.lines[getattr(node, "lineno", 1) - 1]
-        # ast counts bytes of UTF-8.
-        before = text.encode()[: getattr(node, "col_offset", 0)].decode(errors="replace")
-        margin = len(text) - len(text.lstrip())
-        caret = " " * max(0, len(before) - margin) + "^"
-        lines = [cause, f"  {self.file}, line {self.line(node)}", f"    {text.strip()}", f"    {caret}"]
-        return KernelError("\n".join([*lines, *(f"  {line}" for line in mend)]))
+        return KernelError(pointed(message, self.file, self.line(node), text, getattr(node, "col_offset", 0)))
 
     def check(self, node: ast.AST, run: Callable[..., T], *arguments: object) -> T:
         """What `run` returns; a KernelError that knows no place gets this node's."""
@@ -55,6 +49,19 @@ class SourceText:
             return run(*arguments)
         except KernelError as error:
             raise self.error(node, str(error)) from None
+
+
+def pointed(message: str, file: str, line: int, text: str, column: int) -> str:
+    """The message with a line of a file below its own first one, and a caret under a column.
+
+    column   in bytes of UTF-8, as ast and the positions of code objects count
+    """
+    cause, *mend = message.split("\n")
+    before = text.encode()[:column].decode(errors="replace")
+    margin = len(text) - len(text.lstrip())
+    caret = " " * max(0, len(before) - margin) + "^"
+    lines = [cause, f"  {file}, line {line}", f"    {text.strip()}", f"    {caret}"]
+    return "\n".join([*lines, *(f"  {each}" for each in mend)])
 
 
 def source_of(function: Callable[..., object]) -> tuple[SourceText, ast.FunctionDef]:

@@ -269,6 +269,9 @@ func.func @f(%A: memref<?xf32>, %B: memref<?xf32>, %n: index) {
 
 
 def test_options_are_checked() -> None:
+    for giant in (1 << 21, (1 << 11, 1 << 11), 10**5000):
+        with pytest.raises(KernelError, match="more than 1048576 elements"):
+            mlir.super_vectorize(VECRED, virtual_vector_size=giant)
     with pytest.raises(KernelError, match="virtual_vector_size is 0"):
         mlir.super_vectorize(VECRED, virtual_vector_size=0)
     with pytest.raises(KernelError, match="one dimension for each size"):

@@ -14,6 +14,7 @@ from codegen.loops.interpret import interpret
 from codegen.loops.ir import Function
 from codegen.loops.super_vectorize import Vectorised
 from codegen.loops.super_vectorize import super_vectorize as vectorise_function
+from tilejit.loop_options import refuse_giants
 from tilejit.loop_program import LoopOptions, LoopProgram
 from tilejit.mlir.module import parse
 from tilejit.mlir.printing import format_program
@@ -116,6 +117,7 @@ def vectorised(
 def _options(sizes: Sizes, fastest: Sizes | None) -> Options:
     """Sizes and dimensions as tuples, checked."""
     shape = _numbers("virtual_vector_size", sizes, 1)
+    refuse_giants(shape)
     dims = None if fastest is None else _numbers("fastest_varying", fastest, 0)
     if dims is not None and (len(dims) != len(shape) or len(set(dims)) != len(dims)):
         raise KernelError(

@@ -1,0 +1,69 @@
+"""What expressions are not, arrays and numbers, and what to write where they are taken for such."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codegen.errors import KernelError
+
+_SHAPE = "it is recorded once for arrays of any shape: give numbers as arguments, f(x, x.shape[0])"
+_VIEW = "give the view of an array as an argument, f(x.T)"
+_INSTEAD = {
+    **dict.fromkeys(("shape", "size", "nbytes", "strides"), _SHAPE),
+    **dict.fromkeys(("T", "mT", "transpose", "reshape", "ravel", "flatten", "swapaxes", "squeeze"), _VIEW),
+    "copy": "it is a value, which nothing changes",
+    "fill": "expressions are not written in place",
+    "item": "it is no number of Python",
+}
+"""What to write instead of attributes of arrays."""
+
+_THERE_ARE = (
+    "there are astype, clip, sum, min, max, mean, dot, ndim and dtype, and NumPy's functions of elements"
+)
+
+
+class UnknownAttribute(KernelError, AttributeError):
+    """Arrays may have it, expressions have not."""
+
+
+class NoArray:
+    """What is recorded for one element: what only arrays and numbers can do is refused."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # protocols that it has not
+            raise AttributeError(name)
+        raise UnknownAttribute(f"an expression has no {name}\n  {_INSTEAD.get(name, _THERE_ARE)}")
+
+    def __bool__(self) -> bool:
+        raise KernelError(
+            "an expression is recorded once for all elements\n"
+            "  write np.where(c, x, y) for a choice, (a < x) & (x < b) for a < x < b or `and`"
+        )
+
+    def __iter__(self) -> Any:
+        raise KernelError("an expression is recorded for one element; it has no parts")
+
+    def __getitem__(self, key: Any) -> Any:
+        raise KernelError(
+            "an expression is recorded for one element; it has no parts\n"
+            "  give parts of arrays as arguments, f(x[1:]), and where= for those of a mask"
+        )
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise KernelError("an expression has no parts to be written\n  write np.where(mask, value, x)")
+
+    def __len__(self) -> int:
+        raise KernelError(f"an expression has no length\n  {_INSTEAD['shape']}")
+
+    def __float__(self) -> float:
+        raise KernelError(
+            "an expression is no number of Python\n"
+            "  write NumPy's functions, np.exp(x) for math.exp(x), and x.astype(...) for conversions"
+        )
+
+    __int__ = __index__ = __complex__ = __float__
+
+    def __array__(self, *args: Any, **keywords: Any) -> Any:
+        raise KernelError(
+            "an expression is no array of NumPy\n  write functions of elements; x.astype(...) for conversions"
+        )

@@ -1,0 +1,206 @@
+"""What a function of elements does with arguments of certain dtypes and ranks: it is called once."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol
+
+import numpy as np
+
+from codegen.errors import KernelError, LayoutError, TilejitError
+from codegen.frontend.operands import Operand
+from codegen.frontend.source_text import pointed
+from codegen.loops import typing
+from codegen.loops.ir import Local, ScalarArg
+from tilejit.array_likes import as_numpy
+from tilejit.memory import Array
+from tilejit.traced import Integer, Number, Recording, Stage, Traced, operand_of
+
+
+class Shaped(Protocol):
+    """An array, plain or tiled."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its extents."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recorded:
+    """What a function made of its arguments, for their dtypes and ranks.
+
+    names    the arrays that each output is made of
+    stages   the reductions, in their order
+    bare     for each output the reduction that it is, "" where it is an expression
+    simple   whether there are no reductions, and every output is made of all arrays
+    numbers  the arguments of its kernels that are numbers
+    """
+
+    outputs: tuple[Any, ...]
+    dtypes: tuple[np.dtype[Any], ...]
+    several: bool
+    names: tuple[frozenset[str], ...]
+    stages: tuple[Stage, ...]
+    bare: tuple[str, ...]
+    simple: bool
+    numbers: tuple[Number, ...]
+
+    @property
+    def scalars(self) -> list[ScalarArg]:
+        """The arguments of kernels that are numbers."""
+        return [number.scalar for number in self.numbers]
+
+    def values(self, given: Sequence[Any]) -> list[Any]:
+        """The numbers among the arguments, as kernels take them: integers in the dtype they are used in.
+
+        Raises:
+            OverflowError: an integer does not fit that dtype.
+        """
+        return [_value(given[number.at], number.scalar.dtype) for number in self.numbers]
+
+
+def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> Recorded:
+    """Call the function once, with stand-ins for elements, floats, and integers that are not `known`.
+
+    Raises:
+        KernelError: it does what cannot be recorded, or kernels do not compute in a dtype.
+        Exception: what the function makes of a stand-in for an integer, which it has to know.
+    """
+    arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+    recording = Recording({name: x.ndim for name, x in arrays.items()})
+    made = _called(python, [_stand_in(k, x, recording, known=known) for k, x in enumerate(given)])
+    if recording.unknown:
+        raise recording.needed()
+    several = isinstance(made, tuple)
+    results = made if several else (made,)
+    outputs = tuple(operand_of(each) for each in results)
+    if not outputs:
+        raise KernelError(f"{python.__name__} returns nothing")
+    dtypes = tuple(typing.numpy_dtype(typing.concrete(x.dtype)) for x in outputs)
+    names = tuple(x.names if isinstance(x, Traced) else frozenset() for x in results)
+    reductions = {stage.name for stage in recording.stages}
+    values = [x.value for x in outputs]
+    bare = tuple(x.name if isinstance(x, Local) and x.name in reductions else "" for x in values)
+    wanted = _wanted(recording.stages, names)
+    simple = not wanted and all(n <= frozenset() or n == arrays.keys() for n in names)
+    return Recorded(outputs, dtypes, several, names, wanted, bare, simple, tuple(recording.numbers.values()))
+
+
+def _called(python: Callable[..., Any], stand_ins: Sequence[Any]) -> Any:
+    """What the function returns; errors of stand-ins show the line in which they came about."""
+    try:
+        return python(*stand_ins)
+    except TilejitError as error:
+        error.args = (_located(str(error), error.__traceback__),)
+        raise
+
+
+def _located(message: str, at: TracebackType | None) -> str:
+    """The message with the last line that is neither ours nor NumPy's, and a caret where it stands."""
+    last = None
+    while at is not None:
+        module = str(at.tb_frame.f_globals.get("__name__", ""))
+        last = last if module.partition(".")[0] in ("tilejit", "codegen", "numpy") else at
+        at = at.tb_next
+    if last is None:
+        return message
+    code = last.tb_frame.f_code
+    text = linecache.getline(code.co_filename, last.tb_lineno, last.tb_frame.f_globals).rstrip()
+    if not text:
+        return message
+    positions = list(code.co_positions())[last.tb_lasti // 2]
+    column = positions[2] if positions[0] == last.tb_lineno else None
+    cause, *mend = message.split("\n")
+    mended = "\n".join([cause, *(line.removeprefix("  ") for line in mend)])
+    return pointed(mended, code.co_filename, last.tb_lineno, text, column or 0)
+
+
+def _stand_in(k: int, x: Any, recording: Recording, *, known: bool) -> Any:
+    """What the function gets for an argument."""
+    name = array_name(k)
+    if isinstance(x, np.ndarray):
+        dtype = typing.dtype_name(x.dtype)
+        return Traced(Operand(dtype, Local(name, dtype)), frozenset({name}), recording)
+    if isinstance(x, float | np.floating):
+        return Traced(recording.number(k, name, typing.argument(name, x).dtype), frozenset(), recording)
+    return Integer(name, k, x, recording) if is_integer(x) and not known else x
+
+
+def recording_key(given: Sequence[Any], *, known: bool) -> tuple[Any, ...]:
+    """What a recording hangs on: dtypes and ranks, and the numbers that stand in the kernel.
+
+    Floats are arguments of the kernel, integers unless they have to be `known`; others stand in it.
+    """
+    return tuple(
+        [(x.dtype, x.ndim) if isinstance(x, np.ndarray) else _number_key(x, known=known) for x in given]
+    )
+
+
+def _number_key(value: Any, *, known: bool) -> Any:
+    free = isinstance(value, float | np.floating) or (is_integer(value) and not known)
+    return type(value) if free else (type(value), value)
+
+
+def is_integer(value: Any) -> bool:
+    """Whether an argument is an integer that kernels may have as an argument: no boolean, and no subclass."""
+    return type(value) is int or isinstance(value, np.integer)
+
+
+def _value(value: Any, dtype: str) -> Any:
+    """A number in the dtype of kernels; floats are converted where they are written to their tables."""
+    if not is_integer(value):
+        return value
+    with np.errstate(all="ignore"):
+        return typing.numpy_dtype(dtype).type(value)
+
+
+def _wanted(stages: Sequence[Stage], outputs: Sequence[frozenset[str]]) -> tuple[Stage, ...]:
+    """The reductions that results hang on."""
+    names = frozenset[str]().union(*outputs)
+    kept: list[Stage] = []
+    for stage in reversed(stages):
+        if stage.name in names:
+            kept.append(stage)
+            names |= stage.names
+    return tuple(reversed(kept))
+
+
+def is_number(value: Any) -> bool:
+    """Whether an argument is a number, of Python or of NumPy."""
+    return isinstance(value, bool | int | float | np.generic)
+
+
+def plain(x: Any, what: str) -> Array:
+    """The argument as an array whose elements mean just what they are.
+
+    Raises:
+        TypeError: it has a mask, or rules of its own.
+    """
+    if isinstance(x, np.ndarray) and not is_plain(x):
+        raise TypeError(f"{what} is a {type(x).__name__}; expressions take plain arrays of NumPy")
+    return np.asarray(as_numpy(x))
+
+
+def is_plain(x: Any) -> bool:
+    """Whether it is an array whose elements mean just what they are."""
+    return type(x) in (np.ndarray, np.memmap)
+
+
+def array_name(k: int) -> str:
+    """What an argument is called in kernels, by its place."""
+    return f"x{k}"
+
+
+def broadcast_shape(arrays: Iterable[Shaped]) -> tuple[int, ...]:
+    """The shape that arrays, plain or tiled, have together.
+
+    Raises:
+        LayoutError: they do not broadcast.
+    """
+    try:
+        return np.broadcast_shapes(*(x.shape for x in arrays))
+    except ValueError as error:
+        raise LayoutError(f"the arguments do not broadcast: {error}") from None
