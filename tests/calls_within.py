@@ -20,6 +20,7 @@ import numpy as np
 import tilejit as tj
 from codegen import direct_words as words
 from codegen.direct_calls import MOST_ENTRIES
+from codegen.tiles import LINE_BYTES
 
 Array = np.ndarray[Any, Any]
 
@@ -132,7 +133,7 @@ def memory(*, given: bool) -> None:
     seen: list[weakref.ref[Array]] = []
 
     def asked(size: int) -> bool:
-        if due and not seen and size == a.nbytes + words.LINE_BYTES - 1:
+        if due and not seen and size == a.nbytes + LINE_BYTES - 1:
             seen.append(weakref.ref(EXPRESSION._native[0]))
             learn(EXPRESSION, b, a, 3.0)
             right(b, a, 3.0)

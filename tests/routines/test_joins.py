@@ -10,7 +10,6 @@ import pytest
 import tilejit as tj
 from tests.conftest import SEED
 from tests.routines.drawn import assert_same, content, outcome
-from tilejit.routines import joining
 from tilejit.sizes import SIZES
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -36,7 +35,6 @@ def kernels_for_small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours make all joins that they can, not only those that are large enough."""
     for name in ("small_elements", "small_run_bytes", "part_bytes"):
         monkeypatch.setattr(SIZES, name, 0)
-    monkeypatch.setattr(joining, "FEW_PARTS", 1 << 30)
 
 
 def parts(mixture: str, count: int, *, same_shape: bool, large: int | None) -> list[Array]:
