@@ -48,6 +48,7 @@ GRID_ARGUMENTS = (
     "places",
     "segments",
     "segment_columns",
+    "panel_lines",
     SCRATCH,
 )
 """What a transpose gets behind those."""
@@ -164,6 +165,7 @@ class TileCalls(Calls):
             "places": panel.places.ctypes.data if panel else 0,
             "segments": panel.segments.ctypes.data if panel else 0,
             "segment_columns": panel.segment_columns if panel else 0,
+            "panel_lines": grid.lines,
             SCRATCH: 0,
         }
 

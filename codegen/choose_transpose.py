@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeAlias
 
+from codegen.cpu import first_cache_ways
 from codegen.ir import LoopNest
 from codegen.schedule import Schedule, TransposeSchedule
 from codegen.tiles import LINE_BYTES, Block, block_shape, joined_run
@@ -32,8 +33,24 @@ ALIAS_BYTES = 2048
 LINE_ROWS_ACROSS = 16
 """Lines across where result rows are one line: tiles of few rows need long ones to be worth their start."""
 
+MANY_WAYS = 12
+"""A first cache of so many ways keeps the source rows of a panel whose result rows have a line each."""
+
 PANEL_COLUMNS = {1: 256, 2: 256, 4: 512, 8: 256, 16: 256, 32: 256, 64: 128}
 """Columns of a panel that is staged by long result rows, by the bytes of an element."""
+
+PANEL_LINES = {1: 2, 2: 1, 4: 1, 8: 2, 16: 2, 32: 2, 64: 2}
+"""Lines of each result row that such a panel holds at one time, with as many ways (Zen 5, 2026-11)."""
+
+NARROW_PANEL = 256, 4
+"""The same, columns and lines, where rows are too many for the ways, so that their lines are out of the cache
+before the next chunk: longer runs of the destination gain (8 ways, Zen 4, 2026-11: u16 12 -> 15 GB/s)."""
+
+SET_BYTES = 4096
+"""Rows about so far apart, or a multiple of it, share sets of a first cache."""
+
+PANEL_LINES_TRIED = 1, 2, 4
+"""Lines that tune=True measures."""
 
 BANDED = (1, 2)
 """Bytes of elements of which such a panel is filled in bands: a block of lines is 64 or 32 source rows, and
@@ -68,8 +85,9 @@ def transpose_schedule(
     """
     box = TransposeBox.of(nest)
     found = _in_place(box) if stream else _cached(box)
-    if found is None and stream:
-        found = _staged(box)
+    if stream and (found is None or (box.width == 1 and _crowded(box))):
+        # Blocks of bytes in place are 64 source rows, bands of a panel 16: 12 -> 15 GB/s (Zen 4, 2026-11).
+        found = _staged(box) or found
     return None if found is None else _scheduled(box, found, threads, size)
 
 
@@ -88,7 +106,9 @@ def transpose_candidates(
             shapes += [(rows // 2, columns), (2 * rows, columns)]
         if cut.layers:
             cuts += [replace(cut, together=n) for n in (cut.together // 2, 2 * cut.together) if n]
-        elif len(cut.columns) == 1 or not cut.stage:
+        if cut.stage == "rows":
+            cuts += [replace(cut, lines=n) for n in PANEL_LINES_TRIED if n != cut.lines]
+        if not cut.layers and (len(cut.columns) == 1 or not cut.stage):
             cuts += [replace(cut, tile=tile) for tile in shapes if min(tile) > 0]
     others = [_scheduled(box, cut, threads, size) for cut in cuts[1:]]
     return tuple(dict.fromkeys([first, *others]))
@@ -157,9 +177,22 @@ def _staged(box: TransposeBox) -> TransposeSchedule | None:
     if long or r * box.width * box.side > DENSE_BYTES:
         if block == "line" and box.width in BANDED and box.is_special:
             block = "band"
-        tile = r, PANEL_COLUMNS[box.width]
-        return TransposeSchedule(axes_of(rows), axes_of(columns), tile, "rows", True, block)
+        wide, lines = _panel(box)
+        return TransposeSchedule(axes_of(rows), axes_of(columns), (r, wide), "rows", True, block, lines=lines)
     return _dense(box, rows, columns, stream=True)
+
+
+def _panel(box: TransposeBox) -> tuple[int, int]:
+    """Columns of a panel of long result rows, and lines of each in it."""
+    wide, lines = PANEL_COLUMNS[box.width], PANEL_LINES[box.width]
+    few = first_cache_ways() < MANY_WAYS and (box.width in BANDED or _crowded(box))
+    return (min(wide, NARROW_PANEL[0]), NARROW_PANEL[1]) if few else (wide, lines)
+
+
+def _crowded(box: TransposeBox) -> bool:
+    """Whether source rows share sets of a first cache that has few ways."""
+    apart = min(box.row.src % SET_BYTES, -box.row.src % SET_BYTES)
+    return apart < LINE_BYTES and first_cache_ways() < MANY_WAYS
 
 
 def _dense(
@@ -239,7 +272,7 @@ def _resized(box: TransposeBox, cut: TransposeSchedule, size: tuple[int, int]) -
     """Tiles of the caller's size, as far as a buffer for them stays in cache."""
     rows, columns = size
     if cut.stage == "rows":
-        return replace(cut, tile=(rows, min(columns, PANEL_COLUMNS[box.width])))
+        return replace(cut, tile=(rows, min(columns, _panel(box)[0])))
     if cut.stage == "dense":
         most = max(DENSE_BYTES // (cut.tile[0] * box.width) // box.side * box.side, box.side)
         whole = len(cut.columns) > 1 or cut.layers

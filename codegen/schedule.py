@@ -42,6 +42,7 @@ class TransposeSchedule:
     tile           rows and columns of one tile
     stage, stream, block  as in `ir.Transpose`
     layers         an axis along which that many tiles go through one buffer together, or ""
+    lines          of each result row in the buffer at one time, where long ones are staged
     """
 
     rows: tuple[str, ...]
@@ -52,11 +53,13 @@ class TransposeSchedule:
     block: Block
     layers: str = ""
     together: int = 1
+    lines: int = 1
 
     def __str__(self) -> str:
         rows, columns = " ".join(self.rows), " ".join(self.columns)
         text = f"rows {rows} | columns {columns} | tiles {self.tile[0]}x{self.tile[1]} by {self.block}s"
         text += f" | staged {self.stage}" if self.stage else ""
+        text += f", {self.lines} lines each" if self.lines > 1 else ""
         text += f", {self.together} layers of {self.layers}" if self.layers else ""
         return text + (" | streaming stores" if self.stream else "")
 

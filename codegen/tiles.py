@@ -48,10 +48,6 @@ latency times what one core moves in a nanosecond. Measured on tiles in random o
 MOST_GROUPED = 32
 """Result rows that are taken apart at the same time: their buffer has half of the first cache."""
 
-STAGED_LINES = {1: 2, 2: 1, 4: 1, 8: 2, 16: 2, 32: 2, 64: 2}
-"""Lines of each result row that a panel of long rows holds at one time, by the bytes of an element: the rows
-that make more of them are too many for the ways of the first cache."""
-
 
 def block_shape(width: int, block: Block) -> tuple[int, int]:
     """Rows and columns of a block of elements of so many bytes; of "part" the fewest columns.
@@ -124,6 +120,7 @@ class TileGrid:
     layers         a digit along which tiles go through one buffer together, the result rows of one behind
                    those of the one before; None where each goes by itself
     together       so many of those at one time
+    lines          of each long result row in the buffer at one time, where tiles are staged by those
     lane_bytes     what blocks read of each source row where that may be more than all columns; else 0
     """
 
@@ -136,6 +133,7 @@ class TileGrid:
     block: tuple[int, int]
     layers: Digit | None = None
     together: int = 1
+    lines: int = 1
     lane_bytes: int = 0
 
     def __post_init__(self) -> None:
@@ -179,7 +177,7 @@ class TileGrid:
     @lazy
     def panel(self) -> Panel:
         """The buffer that a tile is staged in when its result rows are long: each row by itself."""
-        pitch = STAGED_LINES[self.width] * LINE_BYTES + LINE_BYTES
+        pitch = (self.lines + 1) * LINE_BYTES
         columns = min(self.tile[1], self.column_count)
         return Panel(np.arange(columns) * pitch, np.zeros((0, 2), np.int64), 0, (columns + 1) * pitch)
 

@@ -92,6 +92,7 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (transpose_box, "MOST_JOINED", (1, 8, 100)),
     (choose_transpose, "TILE_LINES", (2, 3)),
     (choose_transpose, "PANEL_COLUMNS", ({w: 64 // w for w in WIDTHS}, {w: 128 // w for w in WIDTHS})),
+    (choose_transpose, "NARROW_PANEL", ((1, 1), (1, 2))),
     (choose_transpose, "LINE_ROWS_ACROSS", (1, 2)),
     (choose_transpose, "ALIAS_BYTES", (1,)),
     (choose_transpose, "SHARED_SETS", (dict.fromkeys(WIDTHS, (1, 1)), dict.fromkeys(WIDTHS, (1, 3)))),

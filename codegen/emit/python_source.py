@@ -247,7 +247,8 @@ def _tiles(stmt: Transpose, out: Writer, src: str, dst: str, *, first: bool) -> 
             shape.append(f"int64_at(tile, {OPEN_ROWS})")
         if stmt.stage:
             layers = [f"int64_at(tile, {LAYERS})", f"int64_at(tile, {LAYER_SRC})"]
-            panel = ["scratch", "places", *(["segments", "segment_columns", *layers] if dense else [])]
+            panel = ["scratch", "places"]
+            panel += ["segments", "segment_columns", *layers] if dense else ["panel_lines"]
             name, arguments = f"{stream}staged_{stmt.stage}_{kind}", [*shape, *panel, *following]
         else:
             name = f"{stream}transpose_{kind}"

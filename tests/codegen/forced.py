@@ -105,6 +105,8 @@ class Cut:
     tile: tuple[int, int]
     together: int = 0
     """Layers in one buffer, along the first of the other digits; 0 where there are none."""
+    lines: int = 1
+    """Of each long result row in the buffer."""
 
 
 def compiled(
@@ -131,6 +133,7 @@ def compiled(
             how.block,
             layers,
             max(how.together, 1),
+            how.lines,
         )
         return Schedule("transpose", tuple(outer), (), transpose=cut)
 

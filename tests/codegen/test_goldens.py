@@ -11,6 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 import tilejit as tj
+from codegen import choose_transpose
+from codegen.choose_transpose import MANY_WAYS
 from codegen.pipeline import CopyProgram
 from codegen.printer import format_nest
 from tilejit.convert import pack_program
@@ -43,6 +45,12 @@ COPIES = {
     "copy_u64_swapped_transposed": ("<u8", ">u8", (300, 200)),
 }
 """Dtypes and shape of the source, which is transposed."""
+
+
+@pytest.fixture(autouse=True)
+def many_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Panels are chosen by the ways of this machine's first cache."""
+    monkeypatch.setattr(choose_transpose, "first_cache_ways", lambda: MANY_WAYS)
 
 
 def program_of(name: str) -> CopyProgram:

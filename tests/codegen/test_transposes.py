@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from codegen import calls, choose_transpose, pipeline, transpose_box
+from codegen.choose_transpose import PANEL_LINES_TRIED
 from codegen.pipeline import CopyProgram
 from codegen.simd import every_routine
 from codegen.simd.blocks import INTERLEAVES
@@ -47,7 +48,8 @@ class Routine:
         return block_columns(self.width, self.block) - (self.block == "part")
 
     def cut(self, tile: tuple[int, int]) -> Cut:
-        return Cut(self.stage, self.stream, self.block, tile)
+        lines = PANEL_LINES_TRIED[sum(tile) % len(PANEL_LINES_TRIED)] if self.stage == "rows" else 1
+        return Cut(self.stage, self.stream, self.block, tile, lines=lines)
 
 
 def routine(name: str) -> Routine:
@@ -66,7 +68,16 @@ def _row_counts(r: Routine) -> list[int]:
     if r.stage == "dense":
         return [2, 3, max(r.side - 1, 2), r.side, r.side + 1, 2 * r.side + 3]
     if r.stage == "rows":
-        return [2, max(r.side - 1, 2), r.side, r.side + 1, 2 * r.side, 2 * r.side + 1, 4 * r.side + 3]
+        return [
+            2,
+            max(r.side - 1, 2),
+            r.side,
+            r.side + 1,
+            2 * r.side,
+            2 * r.side + 1,
+            4 * r.side + 3,
+            8 * r.side + 1,
+        ]
     return (
         [r.side, 2 * r.side, 3 * r.side] if r.stream else [r.side, r.side + 1, 2 * r.side - 1, 2 * r.side + 3]
     )
@@ -320,6 +331,36 @@ def test_panels_stay_in_cache(width: int, stream: bool) -> None:
                 assert step.calls.scratch_bytes <= 5 << 18, step.step.schedule
                 panels += step.calls.scratch_bytes > 0
     assert panels
+
+
+@pytest.mark.parametrize(
+    ("width", "shape", "ways", "panel"),
+    [
+        (1, (8192, 8192), 12, None),
+        (1, (8192, 8192), 8, (256, 4)),
+        (1, (8000, 8064), 8, None),
+        (2, (8191, 8193), 12, (256, 1)),
+        (2, (8191, 8193), 8, (256, 4)),
+        (4, (8191, 4097), 12, (512, 1)),
+        (4, (8191, 4097), 8, (256, 4)),
+        (4, (5003, 6001), 8, (512, 1)),
+    ],
+)
+def test_panels_by_the_ways_of_the_first_cache(
+    width: int,
+    shape: tuple[int, int],
+    ways: int,
+    panel: tuple[int, int] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Columns and lines of each result row; None where blocks are stored in place."""
+    monkeypatch.setattr(choose_transpose, "first_cache_ways", lambda: ways)
+    rows, columns = shape
+    digits = ((rows, columns * width, width), (columns, width, rows * width))
+    program = lowered(digits, width, stream=True)
+    cuts = [x.step.schedule.transpose for x in program.launches]
+    cut = max((c for c in cuts if c), key=lambda c: c.tile[0])
+    assert ((cut.tile[1], cut.lines) if cut.stage else None) == panel
 
 
 RUNS = (3, 5, 9, 17, 31, 33, 63, 64, 65, 127, 128, 192, 255, 256, 257, 320, 447, 2047, 2048, 2113)
