@@ -86,8 +86,10 @@ def transpose_schedule(
     box = TransposeBox.of(nest)
     found = _in_place(box) if stream else _cached(box)
     if stream and (found is None or (box.width == 1 and _crowded(box))):
+        staged = _staged(box)
         # Blocks of bytes in place are 64 source rows, bands of a panel 16: 12 -> 15 GB/s (Zen 4, 2026-11).
-        found = _staged(box) or found
+        if found is None or (staged and staged.stage == "rows"):
+            found = staged
     return None if found is None else _scheduled(box, found, threads, size)
 
 
@@ -191,8 +193,9 @@ def _panel(box: TransposeBox) -> tuple[int, int]:
 
 def _crowded(box: TransposeBox) -> bool:
     """Whether source rows share sets of a first cache that has few ways."""
-    apart = min(box.row.src % SET_BYTES, -box.row.src % SET_BYTES)
-    return apart < LINE_BYTES and first_cache_ways() < MANY_WAYS
+    pitch = abs(box.row.src)
+    apart = min(pitch % SET_BYTES, -pitch % SET_BYTES)
+    return pitch > LINE_BYTES > apart and first_cache_ways() < MANY_WAYS
 
 
 def _dense(

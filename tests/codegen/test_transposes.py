@@ -363,6 +363,16 @@ def test_panels_by_the_ways_of_the_first_cache(
     assert ((cut.tile[1], cut.lines) if cut.stage else None) == panel
 
 
+def test_rows_of_a_few_bytes_share_no_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights of OIhw4i16o4i, whose rows are 9 bytes apart, took twice as long in panels (Zen 4, 2026-11)."""
+    digits = ((128, 516096, 516096), (16, 32256, 4), (224, 144, 2304), (4, 36, 64), (4, 9, 1), (9, 1, 256))
+    schedules = set()
+    for ways in (8, 12):
+        monkeypatch.setattr(choose_transpose, "first_cache_ways", lambda ways=ways: ways)
+        schedules.add(tuple(x.step.schedule for x in lowered(digits, 1, stream=True).launches))
+    assert len(schedules) == 1
+
+
 RUNS = (3, 5, 9, 17, 31, 33, 63, 64, 65, 127, 128, 192, 255, 256, 257, 320, 447, 2047, 2048, 2113)
 
 
