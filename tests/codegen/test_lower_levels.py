@@ -14,7 +14,7 @@ from tests.oracle import environment
 
 LOWER_LEVELS = ("avx2", "sse2")
 FILES = (
-    *("test_gathers", "test_lines", "test_places", "test_tables", "test_transposes"),
+    *("test_gathers", "test_lines", "test_minifloats", "test_places", "test_tables", "test_transposes"),
     *("test_vector_blocks", "test_vector_math", "test_vector_steps", "test_vectors"),
 )
 MODULES = (*(f"tests.codegen.{name}" for name in FILES), "tests.loops.test_streams", "tests.test_kernels")

@@ -10,7 +10,7 @@ import pytest
 
 from codegen.element_types import BYTE_FLOATS, HALVES
 from codegen.simd.minifloats import MINIFLOATS
-from tests.codegen.levels import LOWER_LEVELS, run_at
+from tests.codegen.levels import AtLevels
 from tests.codegen.vector_cases import SEED, Array, kernel
 
 SHORT = (*HALVES, *BYTE_FLOATS)
@@ -95,7 +95,7 @@ def test_quiet_halves(name: str) -> None:
     assert not differ.size, (bits(x)[differ[:3]], wanted[differ[:3]], out[differ[:3]])
 
 
-@pytest.mark.parametrize("level", LOWER_LEVELS)
-def test_lower_levels(level: str) -> None:
+def at_lower_levels() -> AtLevels:
+    """The same conversions in narrower registers."""
     tests = ["test_narrowed", "test_widened", "test_quiet_halves"]
-    run_at(level, "tests/codegen/test_minifloats.py", tests, 2 * len(SHORT) + len(HALVES))
+    return AtLevels(__file__, tests, 2 * len(SHORT) + len(HALVES))
