@@ -124,8 +124,8 @@ def trim(directory: Path, most_bytes: int) -> Held:
                 if not stat.S_ISREG(status.st_mode):
                     continue
                 if re.fullmatch(_KEPT, entry.name):
-                    # A time still to come counts as now, or a clock that was wrong would rule for ever.
-                    kept.append((min(status.st_mtime, now), entry.name, status.st_size))
+                    # A time still to come is a wrong clock's; as an age it cannot keep a file for ever.
+                    kept.append((abs(now - status.st_mtime), entry.name, status.st_size))
                 elif re.fullmatch(_LEFT, entry.name) and abs(now - status.st_mtime) > UNFINISHED_SECONDS:
                     os.unlink(entry.path)
     return _without_the_oldest(directory, kept, most_bytes)
@@ -135,7 +135,7 @@ def _without_the_oldest(directory: Path, kept: list[tuple[float, str, int]], mos
     files, size_bytes = len(kept), sum(size for _, _, size in kept)
     if size_bytes <= most_bytes:
         return Held(files, size_bytes)
-    for _, name, size in sorted(kept):
+    for _, name, size in sorted(kept, reverse=True):
         if size_bytes <= most_bytes - most_bytes // ROOM_SHARE:
             break
         with suppress(OSError):
