@@ -30,7 +30,7 @@ MAX_NOTE_BYTES = 1 << 14
 MAX_STORE_BYTES = 512 << 20
 """What a store holds at most, about; TILEJIT_CACHE_BYTES says otherwise."""
 
-FILES_PER_WRITE = 1000
+FILES_PER_WRITE = 250
 """Files that a write looks through, on average: a hundredth of the time that compiling a kernel takes."""
 
 

@@ -117,16 +117,17 @@ def trim(directory: Path, most_bytes: int) -> Held:
         OSError: the directory cannot be read.
     """
     now, kept = time.time(), []
+    is_kept, is_left = re.compile(_KEPT).fullmatch, re.compile(_LEFT).fullmatch
     with os.scandir(directory) as entries:
         for entry in entries:
             with suppress(OSError):
                 status = entry.stat(follow_symlinks=False)
                 if not stat.S_ISREG(status.st_mode):
                     continue
-                if re.fullmatch(_KEPT, entry.name):
+                if is_kept(entry.name):
                     # A time still to come is a wrong clock's; as an age it cannot keep a file for ever.
                     kept.append((abs(now - status.st_mtime), entry.name, status.st_size))
-                elif re.fullmatch(_LEFT, entry.name) and abs(now - status.st_mtime) > UNFINISHED_SECONDS:
+                elif is_left(entry.name) and abs(now - status.st_mtime) > UNFINISHED_SECONDS:
                     os.unlink(entry.path)
     return _without_the_oldest(directory, kept, most_bytes)
 
@@ -138,10 +139,9 @@ def _without_the_oldest(directory: Path, kept: list[tuple[float, str, int]], mos
     for _, name, size in sorted(kept, reverse=True):
         if size_bytes <= most_bytes - most_bytes // ROOM_SHARE:
             break
-        with suppress(OSError):
-            with suppress(FileNotFoundError):
-                os.unlink(directory / name)
-            files, size_bytes = files - 1, size_bytes - size
+        with suppress(OSError):  # one that cannot be removed must not cost younger ones
+            os.unlink(directory / name)
+        files, size_bytes = files - 1, size_bytes - size
     return Held(files, size_bytes)
 
 
