@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
             _told("starts on an empty store", lambda: starts(cold, options.starts))
             _told(
                 "starts on a store too small",
-                lambda: starts(small, options.starts, TILEJIT_CACHE_BYTES="4000"),
+                lambda: starts(small, options.starts, TILEJIT_CACHE_BYTES="12000"),
             )
             _told("truncations", lambda: truncations(cold))
             _told("damages", lambda: damages(cold, options.flips, options.seed))
