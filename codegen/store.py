@@ -83,7 +83,15 @@ def compiler_files() -> tuple[Path, ...]:
     Routines have constants of other modules in their code: how long an entry of a table is, say.
     """
     here = Path(__file__).parent
-    names = "build.py", "direct_words.py", "math_library.py", "schedule.py", "stretches.py", "tiles.py"
+    names = (
+        "build.py",
+        "direct_words.py",
+        "element_types.py",
+        "math_library.py",
+        "schedule.py",
+        "stretches.py",
+        "tiles.py",
+    )
     return (*(here / name for name in names), *sorted((here / "simd").glob("*.py")))
 
 

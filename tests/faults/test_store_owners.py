@@ -195,8 +195,9 @@ import numpy as np
 import tilejit as tj
 from codegen.build import build
 from codegen.cpu import cpu_level
-from codegen.store import default_store
+from codegen.store import default_store, store_key
 
+store_key("source", cpu_level())
 build("first", "def first(src, dst, sizes, begin, end):\\n    copy_run(dst, src, 9)\\n", cpu_level())
 {become}
 x = np.arange(60, dtype=np.uint16).reshape(6, 10)
