@@ -23,12 +23,8 @@ from numba.core.registry import cpu_target
 from codegen.cpu import CpuLevel
 from codegen.errors import KernelError
 from codegen.locks import compiler_lock
-from codegen.math_library import SYMBOLS
-from codegen.object_symbols import undefined_symbols
+from codegen.object_symbols import ALLOWED_SYMBOLS, undefined_symbols
 from codegen.simd import routines, vector_math
-
-ALLOWED_SYMBOLS = SYMBOLS | {"memcpy", "memmove", "memset"}
-"""What an object may leave to the process that loads it; anything else would need numba there."""
 
 
 @dataclass(frozen=True, slots=True)

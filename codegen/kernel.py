@@ -16,8 +16,7 @@ from codegen.errors import KernelError
 from codegen.ir import LoopNest
 from codegen.lazy import lazy
 from codegen.locks import compiler_lock
-from codegen.math_library import are_there
-from codegen.object_symbols import undefined_symbols
+from codegen.object_symbols import can_be_loaded
 from codegen.printer import format_nest
 from codegen.schedule import Schedule
 from codegen.settings import settings
@@ -125,7 +124,7 @@ def _object_code(name: str, source: str) -> bytes:
     level, store = cpu_level(), default_store()
     key = store_key(source, level)
     code = store.get(key)
-    if code is None or not are_there(undefined_symbols(code)):
+    if code is None or not can_be_loaded(code):
         code = bytes(_built(name, source).object_code)
         store.put(key, code)
     return code
@@ -174,8 +173,8 @@ def _load(name: str, object_code: bytes) -> int:
     global _engine
     if name in _loaded:
         return _loaded[name]
-    if not are_there(undefined_symbols(object_code)):
-        raise KernelError(f"{name} calls functions of the C library that are not there")
+    if not can_be_loaded(object_code):
+        raise KernelError(f"{name} calls functions that no kernel may, or that are not there")
     from llvmlite import binding
 
     if _engine is None:

@@ -16,6 +16,7 @@ class Settings:
 
     threads: str
     cache_directory: str
+    cache_bytes: str
     no_cache: bool
     dump_directory: str
     verify: bool
@@ -28,6 +29,7 @@ def settings() -> Settings:
     return Settings(
         threads=_text("TILEJIT_THREADS"),
         cache_directory=_folder("TILEJIT_CACHE_DIR"),
+        cache_bytes=_text("TILEJIT_CACHE_BYTES"),
         no_cache=_switch("TILEJIT_NO_CACHE"),
         dump_directory=_folder("TILEJIT_DUMP"),
         verify=_switch("TILEJIT_VERIFY"),

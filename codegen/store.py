@@ -2,16 +2,15 @@
 
 An entry is one file: a line of JSON (its key, the digest of the kernel's source, the checksum of the code),
 then the object code. A note is one too: a line with its name and checksum, then JSON, what was measured once
-and is worth remembering. Anything odd is a miss. A directory that cannot be used means no store, and `info`
-says why.
+and is worth remembering. Anything odd is a miss. What was used longest ago goes where all grows too large,
+whichever version, compiler or CPU level it belongs to. A directory that cannot be used means no store, and
+`info` says why.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import stat
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -23,11 +22,16 @@ from typing import Any
 from codegen.cpu import CpuLevel
 from codegen.errors import StoreError
 from codegen.settings import settings
+from codegen.store_files import UNFINISHED, Held, digest_of, distrust, read_checked, trim, write_checked
 
 FORMAT = 1
 MAX_ENTRY_BYTES = 16 << 20
 MAX_NOTE_BYTES = 1 << 14
-_NO_LINK_NO_WAIT = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+MAX_STORE_BYTES = 512 << 20
+"""What a store holds at most, about; TILEJIT_CACHE_BYTES says otherwise."""
+
+FILES_PER_WRITE = 250
+"""Files that a write looks through, on average: a hundredth of the time that compiling a kernel takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class StoreKey:
 def store_key(source: str, level: CpuLevel) -> StoreKey:
     """The key of a kernel's source compiled for a CPU level."""
     spelled = level.name, level.triple, level.llvm_cpu, level.llvm_features
-    return StoreKey(_digest(source.encode()), compiler_digest(), *_versions(), *spelled)
+    return StoreKey(digest_of(source.encode()), compiler_digest(), *_versions(), *spelled)
 
 
 @cache
@@ -70,7 +74,7 @@ def _versions() -> tuple[str, str]:
 @cache
 def compiler_digest() -> str:
     """Digest of the code that turns sources into machine code: the build and the routines kernels call."""
-    return _digest(b"\0".join(f.read_bytes() for f in compiler_files()))
+    return digest_of(b"\0".join(f.read_bytes() for f in compiler_files()))
 
 
 def compiler_files() -> tuple[Path, ...]:
@@ -79,33 +83,41 @@ def compiler_files() -> tuple[Path, ...]:
     Routines have constants of other modules in their code: how long an entry of a table is, say.
     """
     here = Path(__file__).parent
-    names = "build.py", "direct_words.py", "math_library.py", "schedule.py", "stretches.py", "tiles.py"
+    names = (
+        "build.py",
+        "direct_words.py",
+        "element_types.py",
+        "math_library.py",
+        "schedule.py",
+        "stretches.py",
+        "tiles.py",
+    )
     return (*(here / name for name in names), *sorted((here / "simd").glob("*.py")))
-
-
-def _digest(data: bytes) -> str:
-    return sha256(data).hexdigest()
 
 
 class Store:
     """A directory of compiled kernels; `reason` says why there is none."""
 
-    def __init__(self, directory: Path | None, reason: str = "") -> None:
-        self.directory, self.reason = directory, reason
+    def __init__(self, directory: Path | None, reason: str = "", most_bytes: int = MAX_STORE_BYTES) -> None:
+        self.directory, self.reason, self.most_bytes = directory, reason, most_bytes
         self.hits = self.misses = 0
+        self._writes_until_trim = 0
 
     @classmethod
     def open(cls) -> Store:
         """The user's store, or one that keeps nothing where that cannot be had."""
         if settings().no_cache:
             return cls(None, "TILEJIT_NO_CACHE is set")
+        wanted = settings().cache_bytes or str(MAX_STORE_BYTES)
+        if not (wanted.isascii() and wanted.isdecimal() and len(wanted) < 20):
+            return cls(None, f"TILEJIT_CACHE_BYTES={wanted} is no number of bytes")
         try:
             directory = _default_directory()
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            reason = _distrust(directory)
+            reason = distrust(directory)
         except (OSError, RuntimeError) as error:
             return cls(None, str(error))
-        return cls(None, reason) if reason else cls(directory)
+        return cls(None, reason) if reason else cls(directory, most_bytes=int(wanted))
 
     def get(self, key: StoreKey) -> bytes | None:
         """The object code under a key, or None: absent, damaged or foreign."""
@@ -117,7 +129,7 @@ class Store:
         return code
 
     def _read(self, key: StoreKey) -> bytes | None:
-        return _checked(self._path(key.digest, "kernel"), asdict(key), MAX_ENTRY_BYTES)
+        return read_checked(self._path(key.digest, "kernel"), asdict(key), MAX_ENTRY_BYTES)
 
     def put(self, key: StoreKey, code: bytes) -> None:
         """Keep object code; a full or read-only disk is no error."""
@@ -130,7 +142,7 @@ class Store:
         """
         if self.directory is None:
             return None
-        body = _checked(self._path(name, "note"), _note_head(name), MAX_NOTE_BYTES)
+        body = read_checked(self._path(name, "note"), _note_head(name), MAX_NOTE_BYTES)
         try:
             facts = json.loads(body or b"null")
         except (ValueError, RecursionError):
@@ -144,17 +156,24 @@ class Store:
             self._write(self._path(name, "note"), _note_head(name), body)
 
     def _write(self, path: Path, head: dict[str, Any], body: bytes) -> None:
-        line = json.dumps({**head, "checksum": _digest(body)}, sort_keys=True).encode()
-        temporary = None
+        if len(body) > self.most_bytes:
+            self.reason = f"not all kernels could be kept: TILEJIT_CACHE_BYTES is {self.most_bytes}"
+            return
         try:
-            handle, temporary = tempfile.mkstemp(dir=self.directory, prefix=".new-")
-            with os.fdopen(handle, "wb") as file:
-                file.write(line + b"\n" + body)
-            os.replace(temporary, path)
+            write_checked(path, head, body)
+            self._writes_until_trim -= 1
+            if self._writes_until_trim < 0:
+                self._writes_until_trim = self.trim().files // FILES_PER_WRITE
         except OSError as error:
             self.reason = f"not all kernels could be kept: {error}"
-            if temporary:
-                _remove(Path(temporary))
+
+    def trim(self) -> Held:
+        """Remove unfinished files that are old and, beyond `most_bytes`, what was used longest ago.
+
+        Raises:
+            OSError: the directory cannot be read.
+        """
+        return trim(self.directory, self.most_bytes) if self.directory else Held(0, 0)
 
     def entries(self) -> list[Path]:
         """The files of the store that hold kernels."""
@@ -174,7 +193,7 @@ class Store:
             StoreError: an entry cannot be removed.
         """
         entries = self.entries()
-        leftovers = list(self.directory.glob(".new-*")) if self.directory else []
+        leftovers = list(self.directory.glob(f"{UNFINISHED}*")) if self.directory else []
         for entry in [*entries, *self.notes(), *leftovers]:
             try:
                 entry.unlink(missing_ok=True)
@@ -194,52 +213,12 @@ def _note_head(name: str) -> dict[str, Any]:
     return {"note": name, "format": FORMAT}
 
 
-def _checked(path: Path, head: dict[str, Any], most_bytes: int) -> bytes | None:
-    """What stands behind the first line of a file of ours, or None if that is not the head and checksum."""
-    try:
-        handle = os.open(path, os.O_RDONLY | _NO_LINK_NO_WAIT)
-    except OSError:
-        return None
-    try:
-        with os.fdopen(handle, "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_size > most_bytes or not _own(status):
-                return None
-            line, body = file.readline(1 << 16), file.read(most_bytes)
-        return body if json.loads(line) == {**head, "checksum": _digest(body)} else None
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
-def _remove(path: Path) -> None:
-    try:
-        path.unlink()
-    except OSError:
-        return
-
-
 def _default_directory() -> Path:
     wanted = settings().cache_directory
     if wanted:
         return Path(wanted)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "tilejit"
-
-
-def _distrust(directory: Path) -> str:
-    """Why a directory must not be used: another's, a link, or open to others."""
-    status = directory.lstat()
-    if stat.S_ISLNK(status.st_mode) or not stat.S_ISDIR(status.st_mode):
-        return f"{directory} is no directory of its own"
-    if not _own(status):
-        return f"{directory} belongs to another user"
-    if status.st_mode & 0o022:
-        return f"others may write to {directory}; chmod it to 700"
-    return "" if os.access(directory, os.W_OK | os.X_OK) else f"{directory} cannot be written to"
-
-
-def _own(status: os.stat_result) -> bool:
-    return not hasattr(os, "getuid") or status.st_uid == os.getuid()
 
 
 @cache

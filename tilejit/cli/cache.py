@@ -27,20 +27,20 @@ def info(as_json: Annotated[bool, typer.Option("--json", help="Print the same as
 
     store = default_store()
     entries = store.entries()
-    size = sum(_size(entry) for entry in entries)
+    size = sum(_size(file) for file in [*entries, *store.notes()])
     known = remembered(store)
     stream = known.stream_bytes if known else None
     tuned = sum(note.name.startswith("schedule-") for note in store.notes())
     where = None if store.directory is None else str(store.directory)
     if as_json:
         state = {"directory": where, "reason": store.reason or None}
-        kept = {"kernels": len(entries), "bytes": size, "tuned": tuned}
+        kept = {"kernels": len(entries), "bytes": size, "most_bytes": store.most_bytes, "tuned": tuned}
         print_json({**state, **kept, "stream_bytes": stream})
         return
     typer.echo(f"directory  {where or 'none'}")
     typer.echo(f"state      {store.reason or 'in use'}")
     typer.echo(f"kernels    {len(entries)}")
-    typer.echo(f"size       {human_bytes(size)}")
+    typer.echo(f"size       {human_bytes(size)} of at most {human_bytes(store.most_bytes)}")
     typer.echo(f"tuned      {tuned}")
     typer.echo(f"streaming  {f'from {human_bytes(stream)}, measured' if stream else 'not measured yet'}")
 
@@ -56,9 +56,9 @@ def clear() -> None:
     typer.echo(f"removed {store.clear()} kernels from {store.directory}")
 
 
-def _size(entry: Path) -> int:
-    """Bytes of an entry; none where another process has just removed it."""
+def _size(file: Path) -> int:
+    """Bytes of a file; none where another process has just removed it."""
     try:
-        return entry.stat().st_size
+        return file.stat().st_size
     except OSError:
         return 0

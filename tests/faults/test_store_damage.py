@@ -1,0 +1,56 @@
+"""Damaged files, processes that start at once: short forms of `python -m tests.faults.store`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from codegen.cpu import level_named
+from codegen.store import Store, store_key
+from tests.faults.store import Fault, calls, damages, starts, truncations
+
+FLIPS = 400
+STARTS = 3
+
+
+@pytest.fixture(scope="module")
+def cold(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that several processes have filled at one time."""
+    directory = tmp_path_factory.mktemp("cold") / "store"
+    assert starts(directory, STARTS)["misses"] >= STARTS
+    Store(directory).put_note("thresholds-" + "0" * 32, {"stream_bytes": 1 << 22})
+    return directory
+
+
+def test_every_truncation_is_a_miss(cold: Path) -> None:
+    assert truncations(cold)["misses"] > 1000
+
+
+def test_random_damage_is_a_miss_or_the_right_answer(cold: Path, seed: int) -> None:
+    counts = damages(cold, FLIPS, seed)
+    assert counts["misses"] > FLIPS // 2
+    assert counts["right"] == counts["unchanged"]
+
+
+def test_processes_compute_right_on_a_damaged_store(cold: Path, seed: int) -> None:
+    calls(cold, 1, seed)
+
+
+def test_a_store_too_small_for_its_kernels(tmp_path: Path) -> None:
+    """Each write removes what another process has just written, or is about to read."""
+    assert starts(tmp_path / "small", 2, TILEJIT_CACHE_BYTES="10000")["misses"] > 0
+
+
+def test_wrong_bytes_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    store, key = Store(tmp_path), store_key("source", level_named("sse2"))
+    store.put(key, bytes(range(256)) * 9)
+    monkeypatch.setattr("codegen.store_files._first_line", lambda head, body: _without_checksum(head))
+    store.put(key, bytes(range(256)) * 9)
+    with pytest.raises(Fault, match="gave something else"):
+        damages(tmp_path, FLIPS, seed)
+
+
+def _without_checksum(head: dict[str, object]) -> bytes:
+    return json.dumps({**head, "checksum": ""}, sort_keys=True).encode() + b"\n"
