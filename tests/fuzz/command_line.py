@@ -53,8 +53,8 @@ class CommandLine:
         self._watching = False
         sys.addaudithook(self._audit)
 
-    def __call__(self, data: bytes) -> None:
-        """One command.
+    def __call__(self, data: bytes) -> str:
+        """One command; what it says on stderr.
 
         Raises:
             AssertionError: it ends otherwise than it should, or leaves files that it should not.
@@ -82,6 +82,7 @@ class CommandLine:
             assert said.startswith("tilejit: "), f"stderr is {said[:80]!r}"
             assert said.count("\n") == 1, f"stderr has several lines: {said[:200]!r}"
             assert not changed, f"{changed} changed, though the command failed"
+        return said or f"{arguments[:1]}"
 
     def _changed(self) -> list[str]:
         """Files that are not what they were; they are put back, and new ones removed."""

@@ -47,6 +47,8 @@ def plain(target: Target, runs: int, seconds: float | None = None, seed: int = S
             break
         data = corpus[number] if number < len(corpus) else mutator.make()
         wrong = judge(data)
+        if wrong is None and number < len(corpus):
+            wrong = judge.of_memory(data)
         found.runs += 1
         if wrong is None:
             mutator.note(data, judge.outcome)

@@ -62,10 +62,13 @@ class Judge:
                 return f"slow: {seconds * 1000:.0f} ms"
         if peak_bytes() - self._resident > MOST_BYTES:
             self._resident = resident_bytes()
-            used = self.traced_bytes(data)
-            if used > MOST_BYTES:
-                return f"memory: {used >> 20} MiB"
+            return self.of_memory(data)
         return None
+
+    def of_memory(self, data: bytes) -> str | None:
+        """What is wrong with the memory that an input takes, or None."""
+        used = self.traced_bytes(data)
+        return f"memory: {used >> 20} MiB" if used > MOST_BYTES else None
 
     def traced_bytes(self, data: bytes) -> int:
         """The most memory that an input takes at one time, by Python's own count, with caches empty."""
@@ -85,7 +88,7 @@ class Judge:
 
     def _answer(self, data: bytes) -> str | None:
         try:
-            self.run(data)
+            said = self.run(data)
         except TilejitError as error:
             self.outcome = _kind(str(error))
             return None
@@ -94,7 +97,7 @@ class Judge:
             last = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{os.path.basename(last.filename)}:{last.lineno}"
             return f"{type(error).__name__} at {place}: {str(error)[:200]}"
-        self.outcome = "taken"
+        self.outcome = _kind(said) if said else "taken"
         return None
 
 

@@ -14,7 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-Run = Callable[[bytes], None]
+Run = Callable[[bytes], str | None]
+"""Takes an input; may say what came of it."""
 
 
 @dataclass(frozen=True, slots=True)

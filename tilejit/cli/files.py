@@ -78,7 +78,9 @@ def pack(
         plan = safetensors.plan_pack(
             source, layout, tensors=tensor or (), dtype=dtype, threads=threads, **values
         )
-    note = f"not converted to {dtype}, since they hold no fractions: {_some(plan.kept)}\n" if plan.kept else ""
+    note = (
+        f"not converted to {dtype}, since they hold no fractions: {_some(plan.kept)}\n" if plan.kept else ""
+    )
     _write(plan, target, "packed", as_json, note)
 
 
