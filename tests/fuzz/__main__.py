@@ -11,7 +11,9 @@ By atheris (`pip install ".[fuzz]"`) where it is there; `--plain` asks for the e
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import tempfile
 from pathlib import Path
 
 from tests.fuzz.engines import SEED, fuzz, is_guided
@@ -21,6 +23,13 @@ from tests.fuzz.targets import TARGETS
 def main() -> int:
     """Fuzz what the command line asks for; 1 if something was found."""
     asked = _arguments()
+    with tempfile.TemporaryDirectory(prefix="tilejit-fuzz-") as folder:
+        os.environ["TMPDIR"] = tempfile.tempdir = folder  # of child processes too
+        os.environ["TILEJIT_CACHE_DIR"] = tempfile.mkdtemp(prefix="store-")
+        return _fuzzed(asked)
+
+
+def _fuzzed(asked: argparse.Namespace) -> int:
     names = list(TARGETS) if asked.target == "all" else [asked.target]
     bad = 0
     for name in names:

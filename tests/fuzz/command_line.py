@@ -1,7 +1,8 @@
 """The command line as a target: an argument a line, run in this process, in a folder of its own.
 
-Kernels do nothing here, so that nothing is compiled; what the program writes is watched: outside the folder
-it is refused, inside it is compared with what was there.
+Kernels do nothing here, so that nothing is compiled, and there is little memory, so that layouts which want a
+lot have none; what the program writes is watched: outside the folder it is refused, inside it is compared
+with what was there.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ import os
 import sys
 import tempfile
 from contextlib import redirect_stderr, redirect_stdout
+from math import prod
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 MLIR = """func.func @add(%A: memref<?xf32>, %n: index) {
   affine.for %i = 0 to %n {
@@ -50,6 +54,7 @@ class CommandLine:
         os.chdir(self.folder)
         self._command = _command()
         _without_kernels()
+        _with_little_memory()
         self._watching = False
         sys.addaudithook(self._audit)
 
@@ -135,8 +140,6 @@ def _command() -> Any:
 
 def _files() -> dict[str, bytes]:
     """The files that commands find, by name."""
-    import numpy as np
-
     import tilejit
     from tests.interop.containers import entry, raw
 
@@ -188,3 +191,24 @@ def _without_kernels() -> None:
     build.build = build.assembly = refused  # type: ignore[assignment]
     calibrate.remember(default_store(), DEFAULT_THRESHOLDS, cpu_level())
     calibrate.machine_thresholds(1 << 40)
+
+
+MOST_BUFFER = 16 << 20
+"""Bytes of the largest array that there is memory for."""
+
+
+def _with_little_memory() -> None:
+    from codegen.errors import TilejitError
+    from tilejit import memory
+    from tilejit.interop import npy, safetensors  # noqa: F401 - what commands import later
+
+    own = memory.empty
+
+    def empty(shape: tuple[int, ...], dtype: Any) -> Any:
+        if prod(shape) * np.dtype(dtype).itemsize > MOST_BUFFER:
+            raise TilejitError(f"no memory for an array of {shape}")
+        return own(shape, dtype)
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("tilejit.") and getattr(module, "empty", None) is own:
+            module.empty = empty  # type: ignore[attr-defined]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import subprocess
 import sys
 import tempfile
@@ -113,7 +112,6 @@ def _number_behind(label: str, text: str, otherwise: int) -> int:
 
 def fuzz(name: str, runs: int, seconds: float | None, seed: int, *, plainly: bool, keep: bool) -> Found:
     """Try so many inputs of a target, by atheris where it is installed."""
-    os.environ.setdefault("TILEJIT_CACHE_DIR", tempfile.mkdtemp(prefix="tilejit-fuzz-store-"))
     target = TARGETS[name]
     if plainly or not is_guided():
         return plain(target, runs, seconds, seed)
