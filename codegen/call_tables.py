@@ -197,5 +197,5 @@ def _check_places(table: CallTable, bounds: Sequence[Bounds]) -> None:
         outside = (reach[:, 0] < limits[:, 0]) | (reach[:, 1] > limits[:, 1])
         if outside.any():
             row = int(outside.argmax())
-            low, stop = limits[row].tolist()
-            check_bounds(name, *reach[row].tolist(), (low, stop))
+            low, stop = reach[row].tolist()
+            check_bounds(name, low, stop, (int(limits[row, 0]), int(limits[row, 1])))

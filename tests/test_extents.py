@@ -323,7 +323,7 @@ def test_tiles_one_by_one_stay_in_their_buffers() -> None:
 
 def test_expressions_to_tiled_arrays_stay_in_them(monkeypatch: pytest.MonkeyPatch) -> None:
     own = elementwise_blocks.BlockPlan._bounds
-    x = np.ones((33, 300), np.float32)
+    x = np.ones((512, 384), np.float32)
     t = tj.pack(x, "{1,0:T(8,128)}")
     before = t.buffer.tobytes()
 

@@ -77,7 +77,7 @@ def patterns() -> Iterator[tuple[str, str]]:
         yield f"({m} {n}) ({o} {p}) -> {m} {o} {n} {p}, {n}=8, {p}=16", "(a b) (c d) -> a c b d, b=8, d=16"
 
 
-@pytest.mark.parametrize(("hostile", "harmless"), patterns())
+@pytest.mark.parametrize(("hostile", "harmless"), list(patterns()))
 def test_axes_of_patterns(hostile: str, harmless: str) -> None:
     made = sources(hostile, (33, 100))
     assert made == sources(harmless, (33, 100))

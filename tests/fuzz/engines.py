@@ -63,7 +63,7 @@ def plain(target: Target, runs: int, seconds: float | None = None, seed: int = S
 def guided(target: Target, runs: int, seconds: float | None, seed: int, *, keep: bool = False) -> Found:
     """The same by atheris, in a process of its own; what it finds is tried again here.
 
-    keep: put those inputs that reach something new into the corpus, as few and as short as do.
+    keep: put the shortest of those inputs that come to something new into the corpus.
     """
     found, begin = Found(runs), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tilejit-fuzz-") as folder:
@@ -82,12 +82,20 @@ def guided(target: Target, runs: int, seconds: float | None, seed: int, *, keep:
             if wrong:
                 found.finds[path.read_bytes()] = wrong
         if keep:
-            least = Path(folder, "least")
-            least.mkdir()
-            _child(target, finds, ["-merge=1", f"-max_len={target.length}", str(least), str(corpus)])
-            write_corpus(target.name, [p.read_bytes() for p in least.iterdir()])
+            write_corpus(target.name, _least(judge, [p.read_bytes() for p in corpus.iterdir()]))
     found.seconds = time.monotonic() - begin
     return found
+
+
+def _least(judge: Judge, inputs: list[bytes]) -> list[bytes]:
+    """The corpus as it is, and of the inputs the shortest for each outcome that none of it has."""
+    kept, outcomes = corpus_of(judge.target.name), set()
+    for data in (*kept, *sorted(inputs, key=lambda x: (len(x), x))):
+        wrong = judge(data)
+        if wrong is None and judge.outcome not in outcomes:
+            outcomes.add(judge.outcome)
+            kept.append(data)
+    return kept
 
 
 def _unpack(target: Target, folder: Path) -> None:

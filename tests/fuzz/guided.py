@@ -12,7 +12,7 @@ from pathlib import Path
 
 import atheris
 
-INSTRUMENTED = ["tilejit", "codegen", "xdsl.parser", "xdsl.utils.mlir_lexer", "xdsl.utils.lexer"]
+INSTRUMENTED = ["tilejit", "codegen"]
 SLACK = 3.0
 MOST_OF_A_KIND = 3
 

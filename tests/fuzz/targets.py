@@ -163,7 +163,7 @@ TARGETS = {
         Target("pattern", _pattern, 2048, 15_000),
         Target("formats", _formats, 1024, 12_000),
         Target("files", _files, 4096, 10_000),
-        Target("mlir", _mlir, 1024, 3_000),
+        Target("mlir", _mlir, 1536, 3_000),
         Target("command", _command_line, 512, 3_000),
     )
 }

@@ -57,9 +57,9 @@ def test_corpus_and_dictionaries(name: str) -> None:
     assert all(tokens_of(name))
 
 
-def _judged(run: Run) -> Iterator[Judge]:
+def _judged(run: Run, slack: float = 1.0) -> Iterator[Judge]:
     try:
-        yield Judge(Target("own", lambda: run, 100, 1))
+        yield Judge(Target("own", lambda: run, 100, 1), slack)
     finally:
         gc.unfreeze()
         gc.enable()
@@ -102,8 +102,8 @@ def test_memory_is_judged() -> None:
     def large(data: bytes) -> None:
         bytearray(2 * MOST_BYTES)[::4096] = b"x" * (2 * MOST_BYTES // 4096)
 
-    assert (judged(large) or "").startswith("memory: 1")
-    for judge in _judged(large):
+    for judge in _judged(large, slack=1000):
+        assert (judge(b"") or "").startswith("memory: 1")
         assert judge.traced_bytes(b"") > MOST_BYTES
 
 
