@@ -49,6 +49,12 @@ class AccessMap:
         return self.element_bits // self.unit_bits
 
     @property
+    def byte_bounds(self) -> tuple[int, int]:
+        """The bytes that may be touched, [low, stop)."""
+        low, stop = self.bounds
+        return low * self.unit_bits // 8, -(-stop * self.unit_bits // 8)
+
+    @property
     def elements(self) -> int:
         """Elements of the logical array."""
         return prod(self.dims)

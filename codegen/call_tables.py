@@ -6,7 +6,7 @@ block pays that twice a block.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from codegen.kernel import native
 from codegen.launch import Call, Launch
 from codegen.threads import scratch
+from codegen.verify import check_bounds
 
 Numbers: TypeAlias = NDArray[np.int64]
 
@@ -123,10 +124,20 @@ def _with_scratch(call: Call, address: int) -> Numbers:
     return sizes
 
 
+Bounds: TypeAlias = tuple[int, int]
+"""Bytes that may be touched from an address on, [low, stop)."""
+
+
 def call_table(
-    groups: Iterable[Iterable[tuple[tuple[Launch, ...], Place]]], aligned: Callable[[Place], bool]
+    groups: Iterable[Iterable[tuple[tuple[Launch, ...], Place]]],
+    aligned: Callable[[Place], bool],
+    bounds: Sequence[Bounds],
 ) -> CallTable:
-    """The table of groups of launches at places; `aligned`: whether a place's destination begins a line."""
+    """The table of groups of launches at places; `aligned`: whether a place's destination begins a line.
+
+    Raises:
+        KernelError: a launch at its place leaves the `bounds` of an address; there is one for each.
+    """
     known: dict[tuple[int, bool], tuple[int, int]] = {}
     calls: list[tuple[Launch, Call]] = []
     which: list[int] = []
@@ -145,18 +156,46 @@ def call_table(
                 places += [(place.src, place.src_offset, place.dst, place.dst_offset)] * len(numbers)
         starts.append(len(which))
     numbered = np.array(places, np.int64).reshape(-1, 4)
-    return CallTable(tuple(calls), np.array(which, np.int64), numbered, np.array(starts, np.int64))
+    table = CallTable(tuple(calls), np.array(which, np.int64), numbered, np.array(starts, np.int64))
+    _check_places(table, bounds)
+    return table
 
 
 def repeated_calls(
-    launches: tuple[Launch, ...], src_offsets: Numbers, dst_offsets: Numbers, *, aligned: bool
+    launches: tuple[Launch, ...],
+    src_offsets: Numbers,
+    dst_offsets: Numbers,
+    bounds: tuple[Bounds, Bounds],
+    *,
+    aligned: bool,
 ) -> CallTable:
     """The table of the same launches at many places, from the first address to the second; a group for each.
 
     `aligned`: whether every place's destination begins a line.
+
+    Raises:
+        KernelError: at one of the places they leave the `bounds`.
     """
     calls = tuple(call for launch in launches for call in launch.every_call(aligned=aligned))
     count, each = len(src_offsets), len(calls)
     places = np.zeros((count * each, 4), np.int64)
     places[:, 1], places[:, 2], places[:, 3] = np.repeat(src_offsets, each), 1, np.repeat(dst_offsets, each)
-    return CallTable(calls, np.tile(np.arange(each), count), places, np.arange(count + 1) * each)
+    table = CallTable(calls, np.tile(np.arange(each), count), places, np.arange(count + 1) * each)
+    _check_places(table, bounds)
+    return table
+
+
+def _check_places(table: CallTable, bounds: Sequence[Bounds]) -> None:
+    """Prove of every row that its launch, proven for bounds of its own, stays in those of the addresses."""
+    if not len(table.which):
+        return
+    own = np.array([launch.bounds for launch, _ in table.calls], np.int64)[table.which]
+    allowed = np.array(bounds, np.int64)
+    for side, name in enumerate(("source", "destination")):
+        reach = own[:, side] + table.places[:, 2 * side + 1, None]
+        limits = allowed[table.places[:, 2 * side]]
+        outside = (reach[:, 0] < limits[:, 0]) | (reach[:, 1] > limits[:, 1])
+        if outside.any():
+            row = int(outside.argmax())
+            low, stop = reach[row].tolist()
+            check_bounds(name, low, stop, (int(limits[row, 0]), int(limits[row, 1])))

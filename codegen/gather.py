@@ -6,7 +6,7 @@ from math import prod
 
 from codegen.calls import Pattern, PlainCall, StretchCalls
 from codegen.choose import padded_rank
-from codegen.choose_places import places_of
+from codegen.choose_places import Places, places_of
 from codegen.choose_stretches import STRETCH_LIMITS, stretches_of
 from codegen.ir import Buffer, CopyPieces, Element, For, Gather, LoopNest, Ref, wrap
 from codegen.kernel import Step, kernel_for
@@ -18,7 +18,7 @@ from codegen.passes.pad_rank import pad_rank
 from codegen.refine import Box
 from codegen.schedule import Schedule
 from codegen.steps import Observer
-from codegen.stretches import STRETCH_TABLES
+from codegen.stretches import STRETCH_TABLES, Stretches
 from codegen.tiles import LINE_TABLE, PackedLines
 from codegen.verify import affine_range, check_bounds
 
@@ -34,6 +34,7 @@ def gathered(
     if stretches is None:
         return None
     _check(copy)
+    _check_stretches(copy, stretches)
     largest, *others = sorted(copy.boxes, key=lambda b: -b.volume)
     nests = [box_nest(copy, box, element, element) for box in (largest, *(b for b in others if b.volume))]
     for pad in copy.pads if pattern is not None else ():
@@ -49,7 +50,8 @@ def gathered(
     observe("lift_sizes", lifted)
     kernel = kernel_for(lifted, STRETCH_TABLES)
     step = Step(nests[0], Schedule("gather", (), (), stream=True), vectorised, kernel, (), tuple(nests[1:]))
-    return Launch(step, StretchCalls(stretches, pattern), 0, copy.dst.bounds[0], stretches.count, pattern)
+    calls, bounds = StretchCalls(stretches, pattern), (copy.src.byte_bounds, copy.dst.byte_bounds)
+    return Launch(step, calls, 0, copy.dst.bounds[0], stretches.count, pattern, bounds=bounds)
 
 
 def placed(
@@ -63,6 +65,7 @@ def placed(
     if found is None or pads or (stream and not found.is_near):
         return None
     _check(copy)
+    _check_places(copy, found)
     nests = [box_nest(copy, box, element, element) for box in copy.boxes if box.volume]
     for nest in nests:
         observe("box", nest)
@@ -83,7 +86,36 @@ def placed(
     observe("lift_sizes", lifted)
     kernel = kernel_for(lifted, (LINE_TABLE, *(name for name, _ in sizes)))
     step = Step(nests[0], schedule, vectorised, kernel, sizes, tuple(nests[1:]))
-    return Launch(step, PlainCall(), found.src, found.dst, int_size(vectorised.loops[0].extent))
+    bounds = copy.src.byte_bounds, copy.dst.byte_bounds
+    trips = int_size(vectorised.loops[0].extent)
+    return Launch(step, PlainCall(), found.src, found.dst, trips, bounds=bounds)
+
+
+def _check_stretches(copy: LoweredCopy, stretches: Stretches) -> None:
+    """Prove of the tables themselves that what they gather stays in the source, the buffer, the destination.
+
+    A part's runs are read from `src` on, put at `place` of the buffer, and go out with the stretch at `dst`.
+    """
+    for part in stretches.parts:
+        digits = (*part.inner, *part.outer)
+        low, high = affine_range(part.src, [(n, step) for n, step, _ in digits])
+        if not part.fills:
+            check_bounds("source", low, high + part.run, copy.src.bounds)
+        low, high = affine_range(part.place, [(n, step) for n, _, step in part.inner])
+        check_bounds("buffer of a stretch", low, high + part.run, (0, stretches.length))
+        at, last = affine_range(part.dst, [(n, step) for n, _, step in part.outer])
+        check_bounds("destination", at + low, last + high + part.run, (0, stretches.stop))
+    low, stop = copy.dst.bounds
+    check_bounds("destination", low, low + stretches.stop, (low, stop))
+
+
+def _check_places(copy: LoweredCopy, places: Places) -> None:
+    """The same of the pieces that are read at every place, and written there side by side."""
+    low, high = affine_range(places.src, [(n, step) for n, step, _ in places.outer])
+    nearest, farthest = min(places.offsets), max(places.offsets) + places.width
+    check_bounds("source", low + nearest, high + farthest, copy.src.bounds)
+    low, high = affine_range(places.dst, [(n, step) for n, _, step in places.outer])
+    check_bounds("destination", low, high + places.bytes_each, copy.dst.bounds)
 
 
 def _check(copy: LoweredCopy) -> None:

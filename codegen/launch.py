@@ -79,6 +79,7 @@ class Launch:
     fill       the padding pattern, where there is padding in the box
     serial     whether parts of the box may share bytes of the destination
     misaligned what runs instead where the destination, or an entry of the tables, does not begin on a line
+    bounds     the bytes that it is proven to stay within, [low, stop) from the addresses of both sides
     """
 
     step: Step
@@ -89,6 +90,7 @@ class Launch:
     fill: Pattern | None = None
     serial: bool = False
     misaligned: Launch | None = None
+    bounds: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
 
     @property
     def tables(self) -> tuple[PairTable, ...]:

@@ -16,7 +16,7 @@ from codegen.access import AccessMap
 from codegen.choose import candidates, choose, read_windows
 from codegen.choose_transpose import VectorSize
 from codegen.gather import gathered, placed
-from codegen.ir import Element, Elementwise, LoopNest, refs
+from codegen.ir import Element, Elementwise, LoopNest, Transpose, refs
 from codegen.kernel import Kernel, Step
 from codegen.launch import Launch
 from codegen.lower_copy import LoweredCopy, box_nest, lower_copy, pad_nest
@@ -39,7 +39,7 @@ from codegen.steps import (
     with_alternative,
 )
 from codegen.threads import run_parts
-from codegen.verify import check_bounds, check_disjoint, verify_copy, verify_nest
+from codegen.verify import check_bounds, check_disjoint, check_tiles, verify_copy, verify_nest
 
 LEAST_TUNED_BYTES = 1 << 16
 """Smaller copies are over before a better schedule could matter."""
@@ -90,6 +90,11 @@ class CopyProgram:
         """The same without the elements, of a program compiled `apart`; `src` of its `run` is not touched."""
         pads = tuple(x for x in self.launches if x.fill is not None)
         return replace(self, lowered=replace(self.lowered, boxes=()), launches=pads)
+
+    @property
+    def bounds(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The bytes of source and destination that every launch is proven to stay within."""
+        return self.lowered.src.byte_bounds, self.lowered.dst.byte_bounds
 
     @property
     def fills_bytes(self) -> bool:
@@ -302,6 +307,8 @@ class _Maker:
                 if side == "destination" or fill is None:
                     check_bounds(side, low, stop, allowed)
         launch = launch_of(step, tables, fill, bounds, reach)
+        if settings().verify and isinstance(inner, Transpose) and inner.grid:
+            check_tiles(inner.grid, (launch.src_offset, launch.dst_offset), reach)
         return with_alternative(
             launch, self._vector_size(nest), lambda other: self._launch(nest, other, tables)
         )
@@ -342,10 +349,6 @@ def _strided_table(extent: int, src: int, dst: int) -> PairTable:
 
 
 def _disjoint(lowered: LoweredCopy, src: int, dst: int) -> None:
-    spans = []
-    for access, address in ((lowered.src, src), (lowered.dst, dst)):
-        low, stop = access.bounds
-        scale = 8 // access.unit_bits
-        spans.append((address + low // scale, address + -(-stop // scale)))
+    (src_low, src_stop), (dst_low, dst_stop) = lowered.src.byte_bounds, lowered.dst.byte_bounds
     if lowered.boxes:
-        check_disjoint(spans[0], spans[1])
+        check_disjoint((src + src_low, src + src_stop), (dst + dst_low, dst + dst_stop))

@@ -96,7 +96,11 @@ def launch_of(
         src_at, dst_at = src_at // 8, dst_at // 8
     calls = calls_for(step, src_at, tables, bounds, reach)
     trips = _trips(step.vectorised, tables)
-    return Launch(step, calls, src_at, dst_at, trips, fill, serial=unit_bits == 1)
+    scale = 8 // step.scalar.buffer("dst").unit_bits
+    src_bytes, dst_bytes = ((low // scale, -(-stop // scale)) for low, stop in bounds)
+    return Launch(
+        step, calls, src_at, dst_at, trips, fill, serial=unit_bits == 1, bounds=(src_bytes, dst_bytes)
+    )
 
 
 def _trips(nest: LoopNest, tables: tuple[PairTable, ...]) -> int:

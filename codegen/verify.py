@@ -18,9 +18,26 @@ from codegen.errors import KernelError
 from codegen.ir import For, LoopNest, Store, refs
 from codegen.lower_copy import LoweredCopy
 from codegen.refine import Box, PairLeaf, PairSplit, PairSwitch, PairTable, PairTree
+from codegen.tiles import (
+    COLUMN,
+    COLUMNS,
+    DST,
+    LAYER_DST,
+    LAYER_SRC,
+    LAYERS,
+    OPEN_ROWS,
+    ROW,
+    ROWS,
+    SRC,
+    Table,
+    TileGrid,
+)
 
 PROBES = 64
 """Random indices that `check_probes` compares, besides the corners."""
+
+MOST_TILES = 1 << 12
+"""Tiles that are looked at at one time."""
 
 
 def verify_copy(copy: LoweredCopy) -> None:
@@ -122,6 +139,38 @@ def check_bounds(side: str, low: int, stop: int, bounds: tuple[int, int]) -> Non
         raise KernelError(
             f"verify: the {side} is touched at {low} to {stop - 1}, but it has {bounds[0]} to {bounds[1] - 1}"
         )
+
+
+def check_tiles(grid: TileGrid, starts: tuple[int, int], reach: tuple[int, int, int, int]) -> None:
+    """Invariant 3 of the tables of a transpose: no tile touches what its nest does not reach.
+
+    starts: where the tables count from, in bytes of either side. reach: of the nest, as `reach_of` says it.
+    """
+    for begin in range(0, grid.count, MOST_TILES):
+        tiles = grid.entries(begin, min(begin + MOST_TILES, grid.count))
+        beyond = tiles[:, LAYERS, None] - 1
+        src, dst = (tiles[:, at] + start for at, start in zip((SRC, DST), starts, strict=True))
+        row_low, row_high = _extremes(grid.row_offsets, tiles[:, ROW], tiles[:, ROWS])
+        column_low, column_high = _extremes(grid.column_offsets, tiles[:, COLUMN], tiles[:, COLUMNS])
+        layers = beyond * tiles[:, (LAYER_SRC, LAYER_DST)]
+        lows, highs = np.minimum(layers, 0), np.maximum(layers, 0)
+        low, stop = src + row_low + lows[:, 0], src + row_high + tiles[:, COLUMNS] * grid.source_width
+        check_bounds("source", int(low.min()), int((stop + highs[:, 0]).max()), reach[:2])
+        low, stop = dst + column_low + lows[:, 1], dst + column_high + tiles[:, ROWS] * grid.width
+        check_bounds("destination", int(low.min()), int((stop + highs[:, 1]).max()), reach[2:])
+        whole = tiles[:, OPEN_ROWS] > 0
+        if grid.lane_bytes and whole.any():
+            _, last = _extremes(grid.row_offsets, tiles[whole, ROW], tiles[whole, OPEN_ROWS])
+            stop = src[whole] + last + highs[whole, 0] + grid.lane_bytes
+            check_bounds("source", reach[0], int(stop.max()), reach[:2])
+
+
+def _extremes(offsets: Table, first: Table, count: Table) -> tuple[Table, Table]:
+    """The least and the largest of the offsets in each range."""
+    ranges, which = np.unique(np.stack([first, count], axis=1), axis=0, return_inverse=True)
+    found = [(offsets[a : a + n].min(), offsets[a : a + n].max()) for a, n in ranges.tolist()]
+    low, high = np.array(found, np.int64)[which.reshape(-1)].T
+    return low, high
 
 
 def check_injective(box: Box, width: int = 1) -> None:

@@ -10,12 +10,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen.call_tables import CallTable, Place, call_table
+from codegen.call_tables import Bounds, CallTable, Place, call_table
 from codegen.ir import Element
 from codegen.launch import Launch
 from codegen.passes.normalise import int_size
 from codegen.pipeline import CopyProgram, footprint_bytes
 from codegen.threads import run_parts
+from codegen.verify import check_disjoint
 from codegen.windows import tight_map, window_map
 from tilejit.block_grid import (
     BlockGrid,
@@ -60,11 +61,13 @@ Calls: TypeAlias = tuple[tuple[tuple[Launch, ...], Place], ...]
 class Blockwise(ABC):
     """A copy made block by block by way of an array in cache, and the table of all its calls.
 
+    bounds       the bytes of source and destination that may be touched
     block_bytes  what that array takes
     tables       the calls of all blocks, made when a destination first begins where it does within a line
     """
 
     __slots__ = ()
+    bounds: tuple[Bounds, Bounds]
     block_bytes: int
     tables: dict[int, CallTable]
 
@@ -81,7 +84,7 @@ class Blockwise(ABC):
         """Have the table and the kernels of a copy to that address, before a byte of it is written.
 
         Raises:
-            KernelError: a kernel could not be built.
+            KernelError: a kernel could not be built, or a block would leave what may be touched.
         """
         self.table(dst).prepare()
 
@@ -92,14 +95,18 @@ class Blockwise(ABC):
         self.table(dst).run(addresses, count * part // parts, count * (part + 1) // parts)
 
     def table(self, dst: int) -> CallTable:
-        """Every block's calls, for a destination that begins where this one does within a line."""
+        """Every block's calls, for a destination that begins where this one does within a line.
+
+        Raises:
+            KernelError: a block would leave the source, the destination or the array in cache.
+        """
         within = dst % LINE_BYTES
         if within not in self.tables:
 
             def aligned(place: Place) -> bool:
                 return place.dst == BETWEEN or (within + place.dst_offset) % LINE_BYTES == 0
 
-            self.tables[within] = call_table(self.calls(), aligned)
+            self.tables[within] = call_table(self.calls(), aligned, (*self.bounds, (0, self.block_bytes)))
         return self.tables[within]
 
 
@@ -116,15 +123,22 @@ class BlockProgram(Blockwise):
     grid: BlockGrid
     steps: tuple[Dims, Dims]
     programs: dict[Ends, tuple[CopyProgram, CopyProgram]]
+    bounds: tuple[Bounds, Bounds]
     block_bytes: int
     tables: dict[int, CallTable] = field(default_factory=dict, compare=False, repr=False)
 
     def run(self, src: int, dst: int, threads: int = 1, *, alive: object = None) -> None:
-        """Copy between two addresses; `alive` is held until the last thread is done with them."""
+        """Copy between two addresses; `alive` is held until the last thread is done with them.
+
+        Raises:
+            KernelError: the storages overlap, or a block would leave them; nothing has been written.
+        """
+        (src_low, src_stop), (dst_low, dst_stop) = self.bounds
+        check_disjoint((src + src_low, src + src_stop), (dst + dst_low, dst + dst_stop))
+        self.prepare(dst)  # once, before each thread makes the table
         self.pads.run(src, dst, threads, alive=alive)
         if not all(back.fills_bytes for _, back in self.programs.values()):
             threads = 1  # blocks of packed elements may meet in a byte
-        self.prepare(dst)  # once, before each thread makes the table
 
         def part(k: int, parts: int, held: object = alive) -> None:
             self.run_share(src, dst, k, parts)
@@ -133,7 +147,8 @@ class BlockProgram(Blockwise):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """All but the tables: they hold addresses of this process's own."""
-        return BlockProgram, (self.pads, self.grid, self.steps, self.programs, self.block_bytes)
+        kept = self.pads, self.grid, self.steps, self.programs, self.bounds, self.block_bytes
+        return BlockProgram, kept
 
     @property
     def blocks(self) -> int:
@@ -174,7 +189,8 @@ def in_blocks(
     steps = grid.steps(src), grid.steps(dst)
     assert steps[0] is not None
     assert steps[1] is not None
-    return BlockProgram(pads(), grid, (steps[0], steps[1]), programs, block_bytes(grid.extents, itemsize))
+    size = block_bytes(grid.extents, itemsize)
+    return BlockProgram(pads(), grid, (steps[0], steps[1]), programs, direct.bounds, size)
 
 
 def _moves_small_tiles(program: CopyProgram) -> bool:

@@ -13,7 +13,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from codegen.call_tables import CallTable, Place
+from codegen.call_tables import Bounds, CallTable, Place
 from codegen.choose_transpose import ALIAS_BYTES
 from codegen.ir import Element
 from codegen.kernel import Kernel, Step
@@ -67,6 +67,7 @@ class ConvertedBlocks(Blockwise):
     starts: tuple[int, int]
     block: Cut
     programs: dict[Cut, tuple[Launch, Launch]]
+    bounds: tuple[Bounds, Bounds]
     block_bytes: int
     tables: dict[int, CallTable] = field(default_factory=dict, compare=False, repr=False)
 
@@ -96,8 +97,8 @@ class ConvertedBlocks(Blockwise):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """All but the tables: they hold addresses of this process's own."""
-        kept = self.row, self.column, self.others, self.starts, self.block, self.programs, self.block_bytes
-        return ConvertedBlocks, kept
+        cuts = self.row, self.column, self.others, self.starts, self.block
+        return ConvertedBlocks, (*cuts, self.programs, self.bounds, self.block_bytes)
 
     def _cuts(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return _shares(self.row[0], self.block[0]), _shares(self.column[0], self.block[1])
@@ -160,7 +161,7 @@ def in_converted_blocks(direct: CopyProgram, move: Move) -> ConvertedBlocks | No
     programs = {cut: _programs(row[1], column[2], cut, move) for cut in cuts}
     size = max(block_bytes(cut, widths[1]) for cut in programs)
     starts = boxes[0].src_base, boxes[0].dst_base
-    found = ConvertedBlocks(row, column, others, starts, BLOCK, programs, size)
+    found = ConvertedBlocks(row, column, others, starts, BLOCK, programs, direct.bounds, size)
     return found if found.blocks <= MOST_BLOCKS else None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.access import map_range
-from codegen.call_tables import CallTable, Place, call_table
+from codegen.call_tables import Bounds, CallTable, Place, call_table
 from codegen.ir import Element
 from codegen.launch import Launch
 from codegen.loop_kernel import BoundKernel
@@ -205,8 +205,15 @@ class BlockPlan:
                 lambda place: (
                     place.dst >= len(self.names) or (lines[place.dst] + place.dst_offset) % LINE_BYTES == 0
                 ),
+                self._bounds(),
             )
         return self._tables[within]
+
+    def _bounds(self) -> list[Bounds]:
+        """The bytes that copies may touch of every operand, and of the blocks in cache; of arrays none."""
+        tiled = {k: access_map(spec).byte_bounds for k, spec in self._specs.items()}
+        blocks = [(0, block_bytes(self.cut.extents, spec.dtype.itemsize)) for spec in self._specs.values()]
+        return [*(tiled.get(k, (0, 0)) for k in range(len(self.names))), *blocks]
 
     def _groups(self) -> Iterator[list[tuple[tuple[Launch, ...], Place]]]:
         """What is read of each block, and what is written of it: two groups for one."""

@@ -40,15 +40,18 @@ def one_by_one(
     if found is None or not grid.tile_bytes or grid.tile_bytes < LEAST_TILE_BYTES:
         return False
     first, step = found
-    tiles = access_map(grid.stored(1)), buffer_element(t.spec), address_of(t), numbers * grid.tile_bytes
-    others = first, side_of(held)[2], side_of(held)[1], np.arange(len(numbers)) * step
-    (src, source, src_at, src_offsets), (dst, target, dst_at, dst_offsets) = (
+    own = access_map(t.spec).byte_bounds
+    whole_side, held_at, held_element = side_of(held)
+    tiles = access_map(grid.stored(1)), buffer_element(t.spec), address_of(t), numbers * grid.tile_bytes, own
+    others = first, held_element, held_at, np.arange(len(numbers)) * step, whole_side.byte_bounds
+    (src, source, src_at, src_offsets, src_bounds), (dst, target, dst_at, dst_offsets, dst_bounds) = (
         (others, tiles) if into else (tiles, others)
     )
-    whole = len(numbers) * (grid.tile_bytes + prod(grid.tile) * others[1].bits // 8)
+    whole = len(numbers) * (grid.tile_bytes + prod(grid.tile) * held_element.bits // 8)
     program = _program(src, dst, source, target, streams=outgrows_caches(whole))
     on_lines = not ((dst_at + dst_offsets) % LINE_BYTES).any()
-    table = repeated_calls(program.launches, src_offsets, dst_offsets, aligned=on_lines)
+    bounds = src_bounds, dst_bounds
+    table = repeated_calls(program.launches, src_offsets, dst_offsets, bounds, aligned=on_lines)
     parts = thread_count(threads, whole) if into or program.fills_bytes else 1
     run_parts(partial(_part, table, (src_at, dst_at), len(numbers), (t, held)), parts)
     return True

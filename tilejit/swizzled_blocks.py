@@ -144,7 +144,8 @@ def swizzled_in_blocks(
             return None
         programs[ends] = made
     sides = steps if packs else (steps[1], steps[0])
-    return BlockProgram(pads(), grid, sides, programs, prod(extents) * plan.itemsize)
+    size = prod(extents) * plan.itemsize
+    return BlockProgram(pads(), grid, sides, programs, direct.bounds, size)
 
 
 def _plan_of(spec: Spec, strides: Dims) -> _Plan | None:

@@ -49,6 +49,9 @@ TAILS = ("scalar", "mask", "shift", "assume_divisible")
 MOST_PIECES = 4
 """Registers of a super-vector that are worked on side by side."""
 
+MOST_OF_A_NAME = 80
+"""Characters of a function's name that stand in its source."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoopsSource:
@@ -95,13 +98,13 @@ def emit_loops(
     for k, (entry, name) in enumerate(entries):
         arguments.line(f"{name} = {_entry(function, entry, k)}")
     digest = sha256((arguments.text() + body.text()).encode()).hexdigest()[:12]
-    plain = re.sub(r"[^0-9A-Za-z_]", "_", function.name).strip("_") or "loops"
+    plain = re.sub(r"[^0-9A-Za-z_]", "_", function.name[:MOST_OF_A_NAME]).strip("_") or "loops"
     name = f"{plain}_{digest}"
     out = Writer()
     past = f", lines of {' and '.join(emitter.streamed)} past the cache" if emitter.streamed else ""
-    out.line(
-        f'"""{function.name}, super-vectors in pieces of {vector_bytes} bytes at most, tail {tail}{past}."""'
-    )
+    # The name of a function may hold anything, quotation marks and whole statements too.
+    said = re.sub(r"[^0-9A-Za-z_<>]", "_", function.name[:MOST_OF_A_NAME])
+    out.line(f'"""{said}, super-vectors in pieces of {vector_bytes} bytes at most, tail {tail}{past}."""')
     out.line()
     with out.block(f"def {name}(results, scratch, sizes, begin, end):"):
         out.lines(arguments)

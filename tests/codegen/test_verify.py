@@ -11,10 +11,13 @@ from hypothesis import given
 from codegen.access import AccessMap, Root, strided_map
 from codegen.digit_trees import Leaf, Opaque, Split, Tree, Window
 from codegen.errors import KernelError
-from codegen.ir import Element, For, LoopNest
+from codegen.ir import Element, For, LoopNest, Transpose
 from codegen.lower_copy import LoweredCopy, box_nest, lower_copy
 from codegen.passes.normalise import NORMALISE
+from codegen.pipeline import compile_copy
 from codegen.refine import Box, PairLeaf, PairSplit, PairTable, PairTree
+from codegen.schedule import Thresholds
+from codegen.steps import reach_of
 from codegen.verify import (
     check_bounds,
     check_box_bounds,
@@ -23,6 +26,7 @@ from codegen.verify import (
     check_pair_tree,
     check_probes,
     check_regrouping,
+    check_tiles,
     check_tree,
     check_volumes,
     verify_copy,
@@ -132,6 +136,39 @@ def test_3_bounds(tiled: LoweredCopy, side: str) -> None:
     with pytest.raises(KernelError, match="touched at 0 to 8"):
         check_bounds(side, 0, 9, (0, 8))
     check_bounds(side, 0, 8, (0, 8))
+
+
+TRANSPOSES = (
+    ((70, 90), 4),
+    ((300, 200), 2),
+    ((1027, 515), 1),
+    ((20, 515), 1),
+    ((200, 24), 1),
+)
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize(("dims", "width"), TRANSPOSES)
+def test_3_tiles(dims: tuple[int, int], width: int, place: int) -> None:
+    """The tables of a transpose reach what its nest does: one byte less on any side, and they do not fit."""
+    rows, columns = dims
+    pitch = (columns + 1) * width
+    read, written = (0, (rows - 1) * pitch + columns * width), (0, rows * columns * width)
+    src = strided_map((columns, rows), (width, pitch), read, element_bits=8 * width)
+    dst = strided_map((columns, rows), (rows * width, width), written, element_bits=8 * width)
+    element = Element(f"u{8 * width}", 8 * width)
+    launches = compile_copy(src, dst, element, element, thresholds=Thresholds(stream_bytes=0)).launches
+    for launch in launches:
+        inner = launch.step.vectorised.innermost
+        if not isinstance(inner, Transpose) or not inner.grid:
+            continue
+        starts, reach = (launch.src_offset, launch.dst_offset), list(reach_of(launch.step.scalar))
+        check_tiles(inner.grid, starts, (reach[0], reach[1], reach[2], reach[3]))
+        reach[place] += -1 if place % 2 else 1
+        with pytest.raises(KernelError, match="is touched at"):
+            check_tiles(inner.grid, starts, (reach[0], reach[1], reach[2], reach[3]))
+        return
+    raise AssertionError("a transpose has tables of tiles")
 
 
 def test_4_destination_written_twice() -> None:

@@ -78,10 +78,10 @@ def pack(
         plan = safetensors.plan_pack(
             source, layout, tensors=tensor or (), dtype=dtype, threads=threads, **values
         )
-    if plan.kept:
-        names = _some(plan.kept)
-        typer.echo(f"not converted to {dtype}, since they hold no fractions: {names}", err=True)
-    _write(plan, target, "packed", as_json)
+    note = (
+        f"not converted to {dtype}, since they hold no fractions: {_some(plan.kept)}\n" if plan.kept else ""
+    )
+    _write(plan, target, "packed", as_json, note)
 
 
 def unpack(
@@ -178,16 +178,18 @@ def _refuse(value: Any, why: str) -> None:
         raise TilejitError(why)
 
 
-def _write(plan: Plan, target: Path, done: str, as_json: bool) -> None:
+def _write(plan: Plan, target: Path, done: str, as_json: bool, note: str = "") -> None:
+    """Write a plan, then say what was done; an error is alone on stderr."""
     if not plan.converted:
         raise TilejitError(f"there is nothing to be {done} in this file")
     if plan.left:
-        typer.echo(f"not {done}, since the layout does not fit: {_some(plan.left)}", err=True)
-        typer.echo(f"  {plan.reason.splitlines()[0]}", err=True)
-        typer.echo("  to give these another layout, name them with --tensor", err=True)
+        note += f"not {done}, since the layout does not fit: {_some(plan.left)}\n"
+        note += f"  {plan.reason.splitlines()[0]}\n"
+        note += "  to give these another layout, name them with --tensor\n"
     rows = [{"tensor": c.name, **_facts(c.spec)} for c in plan.converted]
     with _progress(plan.nbytes, target.name) as advance:
         plan.write(target, advance)
+    typer.echo(note, err=True, nl=False)
     if as_json:
         print_json(rows)
         return

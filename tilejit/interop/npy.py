@@ -24,6 +24,9 @@ from tilejit.memory import Array
 from tilejit.relayout import relayout
 from tilejit.tiled_array import TiledArray
 
+MAX_HEADER_BYTES = 10_000
+"""NumPy's own limit, which is one of characters."""
+
 
 def pack_file(
     source: str | os.PathLike[str],
@@ -131,6 +134,15 @@ def read(path: str | os.PathLike[str]) -> Array:
     )
 
 
+def _check_header_length(file: IO[bytes], width: int) -> None:
+    """Refuse a long header before it is read: NumPy reads all of up to 4 GiB, and only then counts."""
+    start = file.tell()
+    length = int.from_bytes(file.read(width), "little")
+    if length > MAX_HEADER_BYTES:
+        raise ValueError(f"its header takes {length} bytes; at most {MAX_HEADER_BYTES} are read")
+    file.seek(start)
+
+
 def _mapped(file: IO[bytes], file_size: int) -> Array:
     """The array of an open file, everything checked that the header claims."""
     if file.read(4) == b"PK\x03\x04":
@@ -139,6 +151,7 @@ def _mapped(file: IO[bytes], file_size: int) -> Array:
     version = np.lib.format.read_magic(file)
     if version not in ((1, 0), (2, 0), (3, 0)):
         raise ValueError(f"its version {version} is unknown")
+    _check_header_length(file, 2 if version == (1, 0) else 4)
     # Version 3 differs from 2 in the names of fields only, and records are refused in any case.
     read_header = (
         np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

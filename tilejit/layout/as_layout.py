@@ -70,8 +70,8 @@ def as_layout(
     sizes = None if dims is None else int_tuple(dims, "dims")
     if isinstance(obj, str) and is_name(obj):
         name, given = _called(obj, parameters)
-        find_format(name)
-        return named_format(name, *_needed(sizes, dtype, f"the format {name!r}"), **given)
+        fault = TypeError if ELEMENT_SIZE in parameters else LayoutError
+        return _in_format(name, *_needed(sizes, dtype, f"the format {name!r}"), given, fault)
     if isinstance(obj, str) and is_pattern(obj):
         pattern = parse_pattern(obj)
         wanted, element = _needed(sizes, dtype, "a pattern")
@@ -115,6 +115,13 @@ def named_format(name: str, /, dims: Iterable[int], dtype: object, **parameters:
             the rank, or a function that a user registered returns no layout of the array.
         TypeError: a parameter that the format does not take, or an argument of a wrong type.
     """
+    return _in_format(name, dims, dtype, parameters, TypeError)
+
+
+def _in_format(
+    name: str, dims: Iterable[int], dtype: object, parameters: dict[str, Any], fault: type[Exception]
+) -> Spec:
+    """`named_format`; `fault` is what a width of elements is where the format takes none."""
     found = find_format(name)
     sizes, element = _known(int_tuple(dims, "dims")), _array_element(dtype)
     width, own = _width(parameters, found.parameters)
@@ -122,7 +129,7 @@ def named_format(name: str, /, dims: Iterable[int], dtype: object, **parameters:
     if isinstance(built, Blocking):
         return blocked_shape(built, element, width)
     if width:
-        raise TypeError(f"the format {name!r} takes no {ELEMENT_SIZE}: its layouts say it themselves")
+        raise fault(f"the format {name!r} takes no {ELEMENT_SIZE}: its layouts say it themselves")
     return _shape_of(name, built, sizes, element)
 
 
@@ -181,6 +188,11 @@ def _width(parameters: dict[str, Any], taken: tuple[str, ...] | None) -> tuple[i
 def _called(text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """A format's name, and its parameters from the text and from keywords together."""
     name, given = read_call(text)
+    taken = find_format(name).parameters
+    odd = next((key for key in given if taken is not None and key not in (*taken, ELEMENT_SIZE)), None)
+    if odd:
+        takes = f"it takes {', '.join(taken)}" if taken else "it takes none"
+        raise LayoutError(f"the format {name!r} has no parameter {odd[:40]!r}\n  {takes}")
     twice = next((key for key in given if key in parameters), None)
     if twice:
         raise LayoutError(f"{twice[:40]} stands in the text and in a keyword\n  give it once")

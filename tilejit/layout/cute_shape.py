@@ -217,22 +217,24 @@ def parse_cute_shape(text: str) -> CuteShape | None:
     """
     from tilejit.layout.cute.text import is_cute, parse
 
-    found = _FULL.fullmatch(text)
-    if found is None or not is_cute(found["layout"]):
+    head = _HEAD.match(text)
+    if head is None:
         return None
-    dims = [small_int(part.strip()) for part in found["dims"].split(",")] if found["dims"].strip() else []
+    rest, has_width, end = text[head.end() :].strip().partition("E(")
+    width = _WIDTH.fullmatch(end)
+    if not is_cute(rest) or (has_width and not (width and rest[-1].isspace())):
+        return None
+    dims = [small_int(part.strip()) for part in head["dims"].split(",")] if head["dims"].strip() else []
     if None in dims:
         raise LayoutError("a dimension passes 2^63-1\n  write a smaller one")
-    layout = parse(found["layout"].strip())
-    return CuteShape(
-        found["dtype"].lower(), tuple(d for d in dims if d is not None), layout, int(found["width"] or 0)
-    )
+    layout = parse(rest.strip())
+    bits = int(width[1]) if width else 0
+    return CuteShape(head["dtype"].lower(), tuple(d for d in dims if d is not None), layout, bits)
 
 
-_FULL = re.compile(
-    r"\s*(?P<dtype>[A-Za-z]\w*)\[(?P<dims>[0-9,\s]*)\]\s+(?P<layout>[^E{]+?)(?:\s+E\((?P<width>[0-9]{1,3})\))?\s*",
-    re.ASCII,
-)
+# The parts are told apart one by one: one pattern for all of them tries every share of a run of blanks.
+_HEAD = re.compile(r"\s*(?P<dtype>[A-Za-z]\w*)\[(?P<dims>[0-9,\s]*)\]\s", re.ASCII)
+_WIDTH = re.compile(r"([0-9]{1,3})\)", re.ASCII)
 
 
 def spec_from_json(data: Any) -> Spec:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from codegen.loops.index import Affine
 from codegen.loops.ir import ArrayArg, IndexValue, ScalarArg, Value
 from codegen.loops.mlir_names import element, memref, type_of
@@ -19,6 +21,20 @@ def format_program(program: Program) -> str:
       affine.for %i = 0 to %n step 256 {
     """
     return _ProgramPrinter(program).text()
+
+
+def symbol_text(name: str) -> str:
+    """The name of a function as it stands behind `@`: between quotation marks where it is no plain word.
+
+    f.1 -> f.1    two words -> "two words"
+    """
+    if re.fullmatch(r"[A-Za-z_][\w$.]*", name, re.ASCII):
+        return name
+    coded = "".join(
+        c if c.isprintable() and c not in '"\\' else "".join(f"\\{b:02X}" for b in c.encode(errors="replace"))
+        for c in name
+    )
+    return f'"{coded}"'
 
 
 class _ProgramPrinter(FunctionPrinter):
@@ -42,7 +58,7 @@ class _ProgramPrinter(FunctionPrinter):
         values, kinds = ", ".join(r for r, _ in returned), ", ".join(kind for _, kind in returned)
         ends = f"return {values} : {kinds}" if returned else "return"
         gives = f" -> {kinds if len(returned) == 1 else f'({kinds})'}" if returned else ""
-        head = f"func.func @{self.function.name}({', '.join(arguments)}){gives} {{"
+        head = f"func.func @{symbol_text(self.function.name)}({', '.join(arguments)}){gives} {{"
         return "\n".join([head, *(f"  {line}" for line in (*self.head, *self.lines, ends)), "}"]) + "\n"
 
     def argument(self, argument: ArrayArg | ScalarArg, sizes: MemRef | None) -> str:

@@ -143,10 +143,16 @@ def checked_size(name: str, size: object) -> int:
 
 def _with_units(order: list[Digit], units: list[int]) -> list[Digit]:
     """The order with the digits of empty groups, each where it moves nothing: before the next dimension's."""
-    for dim in reversed(units):
-        after = (k for k, digit in enumerate(order) if digit == (dim + 1, 0))
-        order.insert(next(after, len(order)), (dim, 0))
-    return order
+    before: dict[int, list[Digit]] = {}
+    for dim in units:
+        run = before.pop(dim, [])
+        run.append((dim, 0))
+        before[dim + 1] = run
+    out: list[Digit] = []
+    for dim, number in order:
+        out += before.pop(dim, []) if number == 0 else []
+        out.append((dim, number))
+    return [*out, *(digit for digits in before.values() for digit in digits)]
 
 
 def cut(text: str) -> str:

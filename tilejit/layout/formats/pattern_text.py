@@ -21,7 +21,8 @@ from tilejit.layout.tokens import MAX_TEXT, Token, mistake, small_int
 _TOKEN = re.compile(
     r"(?P<skip>\s+)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<int>[0-9]+)|(?P<sign>->|\.\.\.|[(),=])", re.ASCII
 )
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+# A comment that nothing closes reaches to the end: looked for from each /* on, its end would cost the square.
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 MAX_AXES = 1024
 
 
@@ -98,6 +99,8 @@ class _Reader:
         seen: set[str] = set()
         while not self.accept("->"):
             at = self.now.at
+            if len(groups) == MAX_AXES:
+                self.fail(f"the pattern has more than {MAX_AXES} dimensions", "use fewer")
             if self.accept("..."):
                 if any(group.ellipsis for group in groups):
                     self.fail("... stands twice", "keep one", at)

@@ -126,19 +126,24 @@ class _Search:
         # First digits that lead stay where they are: then no tile has a size that depends on the array's.
         self.heads_stay = blocking.heads is not None
         # An axis is padded where it is cut, or taken whole; cut in any case, tiles are the same at any size.
-        self.cut = [self.heads_stay or blocking.is_padded(dim) for dim in range(len(blocking.dimensions))]
+        dims = range(len(blocking.dimensions))
+        self.cut = [self.heads_stay or blocking.is_padded(dim) for dim in dims]
+        self.grown = [blocking.is_grown(dim) for dim in dims]
+        self.placed: list[list[tuple[int, int]]] = [[] for _ in dims]
         self.steps = [int(back) for back in _goes_back(blocking, order)]
         self.left = [sum(self.steps[k + 1 :]) for k in range(len(self.steps))]
 
     def keys(self, count: int) -> Iterator[Keys]:
         """Assignments of keys of `count` bits, at most CANDIDATES."""
+        for own in self.placed:
+            own.clear()
         for found, keys in enumerate(self._extend({}, 0, 0, 1 << count), 1):
             yield dict(keys)
             if found == CANDIDATES:
                 return
 
     def _extend(self, keys: dict[Digit, int], place: int, low: int, limit: int) -> Iterator[Keys]:
-        """Every way to go on from a place, with keys from `low` on and below `limit`."""
+        """Every way to go on from a place, with keys from `low` on and below `limit`; `keys` holds each."""
         if place == len(self.blocking.order):
             yield keys
             return
@@ -147,18 +152,19 @@ class _Search:
             self.visits += 1
             if self.visits > VISITS:
                 return
-            if self._fits(keys, digit, key):
-                yield from self._extend({**keys, digit: key}, place + 1, key, limit)
+            if self._fits(digit, key):
+                keys[digit] = key
+                self.placed[digit[0]].append((digit[1], key))
+                yield from self._extend(keys, place + 1, key, limit)
+                self.placed[digit[0]].pop()
+                del keys[digit]
 
-    def _fits(self, keys: Keys, digit: Digit, key: int) -> bool:
+    def _fits(self, digit: Digit, key: int) -> bool:
         """Whether a key suits a digit and those keys that other digits of its dimension have."""
         dim, number = digit
-        if number == 0 and (key == 0 if self.blocking.is_grown(dim) else key > 0 and self.heads_stay):
+        if number == 0 and (key == 0 if self.grown[dim] else key > 0 and self.heads_stay):
             return False
-        for other in range(len(self.blocking.digits[dim])):
-            if other == number or (dim, other) not in keys:
-                continue
-            beside = keys[dim, other]
+        for other, beside in self.placed[dim]:
             if _taken_alone(*((key, beside) if number < other else (beside, key))):
                 return False
             if key == beside == 0 and number + other == 1 and self.cut[dim]:

@@ -1,0 +1,1 @@
+"""Hostile input: everything that reads a text or a file, under a fuzzer; `python -m tests.fuzz --help`."""

@@ -1,0 +1,214 @@
+"""The command line as a target: an argument a line, run in this process, in a folder of its own.
+
+Kernels do nothing here, so that nothing is compiled, and there is little memory, so that layouts which want a
+lot have none; what the program writes is watched: outside the folder it is refused, inside it is compared
+with what was there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import io
+import os
+import sys
+import tempfile
+from contextlib import redirect_stderr, redirect_stdout
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+MLIR = """func.func @add(%A: memref<?xf32>, %n: index) {
+  affine.for %i = 0 to %n {
+    %a = affine.load %A[%i] : memref<?xf32>
+    affine.store %a, %A[%i] : memref<?xf32>
+  }
+  return
+}
+"""
+PYTHON = """def add(a: "f32[:]", b: "f32[:]"):
+    for i in range(a.shape[0]):
+        a[i] = a[i] + b[i]
+"""
+_WRITES = (os.O_WRONLY, os.O_RDWR, os.O_CREAT, os.O_TRUNC, os.O_APPEND)
+_PATHS = {
+    **dict.fromkeys(("os.remove", "os.rmdir", "os.mkdir", "os.chmod", "os.truncate", "shutil.rmtree"), 1),
+    **dict.fromkeys(("os.rename", "os.link", "os.symlink"), 2),
+}
+"""Events that change files, and how many of their arguments are paths."""
+_STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "socket.connect")
+
+
+class CommandLine:
+    """Runs the program on argv made of an input, and checks how it ends."""
+
+    def __init__(self) -> None:
+        self.folder = os.path.realpath(tempfile.mkdtemp(prefix="tilejit-fuzz-"))
+        os.environ["TILEJIT_CACHE_DIR"] = tempfile.mkdtemp(dir=self.folder, prefix="store-")
+        self.files = _files()
+        for name in self.files:
+            self._restore(name)
+        self._marks = {name: self._mark(name) for name in self.files}
+        os.chdir(self.folder)
+        self._command = _command()
+        _without_kernels()
+        _with_little_memory()
+        self._watching = False
+        sys.addaudithook(self._audit)
+
+    def __call__(self, data: bytes) -> str:
+        """One command; what it says on stderr.
+
+        Raises:
+            AssertionError: it ends otherwise than it should, or leaves files that it should not.
+        """
+        arguments = [os.fsdecode(line) for line in data.replace(b"\0", b"").split(b"\n")]
+        if arguments[:1] == ["demo"]:
+            arguments.append("--help")  # what it shows takes a second
+        out, err = (
+            io.TextIOWrapper(io.BytesIO(), "utf-8", errors) for errors in ("strict", "backslashreplace")
+        )
+        self._watching = True
+        try:
+            with redirect_stdout(out), redirect_stderr(err):
+                self._command.main(args=arguments, prog_name="tilejit")
+            code: Any = 0
+        except SystemExit as end:
+            code = end.code or 0
+        finally:
+            self._watching = False
+        err.flush()
+        said = err.buffer.getvalue().decode()
+        changed = self._changed()
+        assert code in (0, 2), f"exit code {code}"
+        if code == 2:
+            assert said.startswith("tilejit: "), f"stderr is {said[:80]!r}"
+            assert said.count("\n") == 1, f"stderr has several lines: {said[:200]!r}"
+            assert not changed, f"{changed} changed, though the command failed"
+        return said or f"{arguments[:1]}"
+
+    def _changed(self) -> list[str]:
+        """Files that are not what they were; they are put back, and new ones removed."""
+        changed = [name for name, mark in self._marks.items() if self._mark(name) != mark]
+        for name in changed:
+            self._restore(name)
+            self._marks[name] = self._mark(name)
+        for entry in os.scandir(self.folder):
+            if entry.name not in self.files and entry.is_file():
+                os.unlink(entry.path)
+                changed.append(entry.name)
+        return changed
+
+    def _restore(self, name: str) -> None:
+        Path(self.folder, name).write_bytes(self.files[name])
+
+    def _mark(self, name: str) -> tuple[int, ...] | None:
+        try:
+            status = os.stat(os.path.join(self.folder, name))
+        except OSError:
+            return None
+        return status.st_size, status.st_mtime_ns, status.st_ino
+
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not self._watching:
+            return
+        if event == "open" and isinstance(arguments[2], int) and any(arguments[2] & f for f in _WRITES):
+            self._refuse_outside(arguments[0])
+        elif event in _PATHS:
+            for path in arguments[: _PATHS[event]]:
+                self._refuse_outside(path)
+        elif event in _STARTS:
+            raise AssertionError(f"the command line asks for {event}")
+
+    def _refuse_outside(self, path: Any) -> None:
+        if isinstance(path, int) or path == os.devnull:
+            return
+        whole = os.path.realpath(os.fsdecode(path))
+        if whole != self.folder and not whole.startswith(self.folder + os.sep):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fsdecode(path))
+
+
+def _command() -> Any:
+    import typer.main
+
+    from tilejit.cli import app
+
+    return typer.main.get_command(app)
+
+
+def _files() -> dict[str, bytes]:
+    """The files that commands find, by name."""
+    import tilejit
+    from tests.interop.containers import entry, raw
+
+    plain = io.BytesIO()
+    np.save(plain, np.arange(15, dtype=np.float32).reshape(3, 5))
+    spec = tilejit.Shape.parse("f32[3,5]{1,0:T(2,2)}")
+    packed = io.BytesIO()
+    np.save(packed, np.zeros(24, np.float32))
+    model = {"a": entry("F32", [3, 5], 0, 60), "b": entry("BF16", [7], 60, 74)}
+    tiled = {"__metadata__": {"tilejit.a": _json(spec)}, "a": entry("F32", [24], 0, 96)}
+    return {
+        "x.npy": plain.getvalue(),
+        "p.npy": packed.getvalue(),
+        "m.safetensors": raw(model, bytes(74)),
+        "t.safetensors": raw(tiled, bytes(96)),
+        "f.mlir": MLIR.encode(),
+        "f.py": PYTHON.encode(),
+    }
+
+
+def _json(spec: Any) -> str:
+    import json
+
+    return json.dumps(spec.to_json())
+
+
+def _without_kernels() -> None:
+    """Have every kernel be there and do nothing, and the machine be measured already."""
+    from codegen import build, calibrate, call_tables, kernel, loop_kernel
+    from codegen.cpu import cpu_level
+    from codegen.errors import KernelError
+    from codegen.schedule import DEFAULT_THRESHOLDS
+    from codegen.store import default_store
+
+    nothing = kernel._PROTOTYPE(lambda *_: None)
+    address = ctypes.cast(nothing, ctypes.c_void_p).value or 0
+
+    def refused(*_: Any) -> Any:
+        raise KernelError("nothing is compiled here")
+
+    class Addresses(dict[str, int]):
+        def __missing__(self, name: str) -> int:
+            return address
+
+    for module in (kernel, call_tables, loop_kernel):
+        module.native = lambda name, source: nothing  # type: ignore[assignment]
+    kernel._loaded = Addresses()
+    kernel._built = refused
+    build.build = build.assembly = refused  # type: ignore[assignment]
+    calibrate.remember(default_store(), DEFAULT_THRESHOLDS, cpu_level())
+    calibrate.machine_thresholds(1 << 40)
+
+
+MOST_BUFFER = 16 << 20
+"""Bytes of the largest array that there is memory for."""
+
+
+def _with_little_memory() -> None:
+    from codegen.errors import TilejitError
+    from tilejit import memory
+    from tilejit.interop import npy, safetensors  # noqa: F401 - what commands import later
+
+    own = memory.empty
+
+    def empty(shape: tuple[int, ...], dtype: Any) -> Any:
+        if prod(shape) * np.dtype(dtype).itemsize > MOST_BUFFER:
+            raise TilejitError(f"no memory for an array of {shape}")
+        return own(shape, dtype)
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("tilejit.") and getattr(module, "empty", None) is own:
+            module.empty = empty  # type: ignore[attr-defined]

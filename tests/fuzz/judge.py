@@ -1,0 +1,131 @@
+"""The judge of one input: what it may raise, the time it may take, the memory it may use."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import re
+import resource
+import sys
+import time
+import traceback
+import tracemalloc
+from contextlib import suppress
+
+from codegen.errors import TilejitError
+from tests.fuzz.targets import Target
+
+MOST_SECONDS = 0.05
+"""CPU time of the thread: others on the machine do not count."""
+MOST_BYTES = 64 << 20
+BATCH = 256
+"""Inputs between two collections of garbage, which are nobody's time."""
+SLOW_AGAIN = 5
+"""Times that an input is tried again before it is called slow; the least counts."""
+
+
+class Judge:
+    """Tries inputs of one target.
+
+    >>> judge = Judge(TARGETS["shape"])
+    >>> judge(b"f32[2")     # None: refused as it should be
+    >>> judge.outcome       # "']' is missing after the dimensions: the text ends"
+
+    slack   how many times as long an input may take, for code that is instrumented
+    outcome the kind of the last answer, digits left out: what the plain engine calls new
+    """
+
+    def __init__(self, target: Target, slack: float = 1.0) -> None:
+        self.target, self.slack = target, slack
+        self.run = target.open()
+        self.outcome = ""
+        self._count = self._resident = 0
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+
+    def __call__(self, data: bytes) -> str | None:
+        """What is wrong with how an input is taken, or None."""
+        if self._count % BATCH == 0:
+            gc.collect()
+            self._resident = resident_bytes()
+        self._count += 1
+        begin = time.thread_time()
+        wrong = self._answer(data)
+        seconds = time.thread_time() - begin
+        if wrong:
+            return wrong
+        if seconds > MOST_SECONDS * self.slack:
+            seconds = min(self._seconds(data) for _ in range(SLOW_AGAIN))
+            if seconds > MOST_SECONDS * self.slack:
+                return f"slow: {seconds * 1000:.0f} ms"
+        if peak_bytes() - self._resident > MOST_BYTES:
+            self._resident = resident_bytes()
+            return self.of_memory(data)
+        return None
+
+    def of_memory(self, data: bytes) -> str | None:
+        """What is wrong with the memory that an input takes, or None."""
+        used = self.traced_bytes(data)
+        return f"memory: {used >> 20} MiB" if used > MOST_BYTES else None
+
+    def traced_bytes(self, data: bytes) -> int:
+        """The most memory that an input takes at one time, by Python's own count, with caches empty."""
+        clear_caches()
+        tracemalloc.start()
+        try:
+            self._answer(data)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    def _seconds(self, data: bytes) -> float:
+        clear_caches()
+        begin = time.thread_time()
+        self._answer(data)
+        return time.thread_time() - begin
+
+    def _answer(self, data: bytes) -> str | None:
+        try:
+            said = self.run(data)
+        except TilejitError as error:
+            self.outcome = _kind(str(error))
+            return None
+        except Exception as error:
+            self.outcome = type(error).__name__
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{os.path.basename(last.filename)}:{last.lineno}"
+            return f"{type(error).__name__} at {place}: {str(error)[:200]}"
+        self.outcome = _kind(said) if said else "taken"
+        return None
+
+
+def _kind(message: str) -> str:
+    first = message.partition("\n")[0]
+    return re.sub(r"'[^']*'|\"[^\"]*\"|[0-9]+", "", first)[:60]
+
+
+def clear_caches() -> None:
+    """Forget what functions of the project remember: an input that is tried again is new to them."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] not in ("tilejit", "codegen"):
+            continue
+        for value in list(vars(module).values()):
+            if isinstance(value, functools._lru_cache_wrapper):
+                value.cache_clear()
+
+
+def resident_bytes() -> int:
+    """Memory of the process now; its highest mark, where the system lets it be set back, begins here anew."""
+    if not sys.platform.startswith("linux"):
+        return sys.maxsize  # then only what the corpus takes is counted
+    with suppress(OSError), open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
+def peak_bytes() -> int:
+    """The highest mark of the process's memory."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10

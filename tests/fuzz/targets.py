@@ -1,0 +1,169 @@
+"""What is fuzzed: for each target a function that takes one input, and how long inputs are.
+
+A target raises TilejitError where it refuses its input, and AssertionError where it breaks a promise of its
+own, such as that what it prints reads back. Any other exception is a find. Modules are imported when a target
+is opened: the guided engine instruments them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+Run = Callable[[bytes], str | None]
+"""Takes an input; may say what came of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One target.
+
+    open    imports what it needs, and returns what takes an input
+    length  bytes of the longest input that is tried
+    share   inputs of 100,000
+    """
+
+    name: str
+    open: Callable[[], Run]
+    length: int
+    share: int
+
+
+def _shape() -> Run:
+    from tilejit.layout.layout import Layout
+    from tilejit.layout.shape import Shape
+
+    def run(data: bytes) -> None:
+        text = data.decode(errors="replace")
+        read: Any = Layout.parse if text.lstrip().startswith("{") else Shape.parse
+        value = read(text)
+        assert read(str(value)) == value, "what is printed reads back"
+        if isinstance(value, Shape):
+            assert Shape.from_json(value.to_json()) == value
+            assert value.size_in_bytes >= 0
+
+    return run
+
+
+def _cute() -> Run:
+    from tilejit import cute
+
+    def run(data: bytes) -> None:
+        value = cute.parse(data.decode(errors="replace"))
+        if isinstance(value, cute.Layout | cute.ComposedLayout | cute.Swizzle | cute.Tiler):
+            assert cute.parse(str(value)) == value, "what is printed reads back"
+        if isinstance(value, cute.Layout):
+            assert value.cosize >= 0
+            assert value.size == 0 or value(0) == 0
+
+    return run
+
+
+MOST_DIMS = 64
+
+
+def _array(lines: list[str]) -> tuple[tuple[int, ...], str]:
+    """The dimensions and the dtype behind a text: "33,300" and "bf16"."""
+    numbers = islice(lines[1].split(","), MOST_DIMS) if len(lines) > 1 else ()
+    dims = [int(n) for n in numbers if n.isascii() and n.isdigit() and len(n) < 20]
+    return tuple(n for n in dims if n < 2**63), lines[2] if len(lines) > 2 else "f32"
+
+
+def _pattern() -> Run:
+    from tilejit.layout.formats.pattern_text import is_pattern, parse_pattern
+    from tilejit.layout.formats.spelling import blocked_shape
+    from tilejit.layout.layout import Layout
+
+    f32 = _element("f32")
+
+    def run(data: bytes) -> None:
+        lines = data.decode(errors="replace").split("\n", 1)
+        dims, _ = _array(lines)
+        is_pattern(lines[0])
+        pattern = parse_pattern(lines[0])
+        shape = blocked_shape(pattern.blocking(dims or (32,) * len(pattern.groups), {}), f32)
+        assert Layout.parse(str(shape.layout)) == shape.layout
+
+    return run
+
+
+def _element(name: str) -> Any:
+    from tilejit.layout.dtypes import lookup
+
+    return lookup(name)
+
+
+def _formats() -> Run:
+    from tilejit.layout.as_layout import as_layout
+    from tilejit.layout.cute_index import refuse_overlaps
+    from tilejit.layout.indexing import linear_index
+    from tilejit.tiled_array import check_packable
+
+    def run(data: bytes) -> None:
+        lines = data.decode(errors="replace").split("\n", 2)
+        dims, dtype = _array(lines)
+        spec = as_layout(lines[0], dims=dims or (40, 24), dtype=dtype)
+        size = check_packable(spec)
+        if 0 not in spec.dimensions:
+            slot = linear_index(spec, (0,) * len(spec.dimensions))
+            assert 0 <= slot * spec.bits < 8 * size, "the first element lies inside the buffer"
+        refuse_overlaps(spec)
+
+    return run
+
+
+def _mlir() -> Run:
+    from tilejit import mlir
+
+    def run(data: bytes) -> None:
+        text = data.decode(errors="replace")
+        mlir.super_vectorize(text, virtual_vector_size=(4, 8)[: 1 + len(text) % 2], report=True)
+
+    return run
+
+
+def _files() -> Run:
+    from tilejit.interop import npy
+    from tilejit.interop.safetensors import plan_pack, plan_unpack
+    from tilejit.layout.as_layout import as_layout
+
+    folder = tempfile.mkdtemp(prefix="tilejit-fuzz-")
+    path = Path(folder, "input")
+
+    def run(data: bytes) -> None:
+        path.write_bytes(data)
+        if data.startswith(b"\x93NUM"):
+            array = npy.read(path)
+            assert array.nbytes <= len(data), "no array is larger than its file"
+            as_layout("{:T(8)}" if array.ndim == 0 else "tpu", dims=array.shape, dtype="f32")
+            return
+        try:
+            plan_unpack(path)
+        finally:
+            plan_pack(path, "tpu-doc")
+
+    return run
+
+
+def _command_line() -> Run:
+    from tests.fuzz.command_line import CommandLine
+
+    return CommandLine()
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target("shape", _shape, 4096, 32_000),
+        Target("cute", _cute, 4096, 25_000),
+        Target("pattern", _pattern, 2048, 15_000),
+        Target("formats", _formats, 1024, 12_000),
+        Target("files", _files, 4096, 10_000),
+        Target("mlir", _mlir, 1536, 3_000),
+        Target("command", _command_line, 512, 3_000),
+    )
+}

@@ -1,0 +1,146 @@
+"""100,000 inputs, each target its share, by the engine that is there; and that the harness can fail.
+
+Each target runs in a process of its own: it changes how Python collects garbage, and the command line what
+kernels are.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codegen.errors import LayoutError
+from tests.fuzz.judge import MOST_BYTES, MOST_SECONDS, Judge
+from tests.fuzz.kept import corpus_of, tokens_of
+from tests.fuzz.mutate import Mutator
+from tests.fuzz.targets import TARGETS, Run, Target
+
+ROOT = Path(__file__).parents[2]
+INPUTS = 100_000
+
+
+def child(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
+
+
+def test_shares_are_of_a_hundred_thousand() -> None:
+    assert sum(target.share for target in TARGETS.values()) == INPUTS
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_hostile_input(name: str) -> None:
+    """Only TilejitError, each input within 50 ms of CPU and 64 MiB; the corpus first."""
+    if name == "mlir":
+        pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
+    done = child("-m", "tests.fuzz", name, "--runs", str(TARGETS[name].share))
+    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
+    assert " 0 finds" in done.stdout
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_corpus_and_dictionaries(name: str) -> None:
+    """There are some, small enough to read, each input once."""
+    corpus = corpus_of(name)
+    assert len(corpus) > 5
+    assert len(set(corpus)) == len(corpus)
+    assert max(map(len, corpus)) <= TARGETS[name].length
+    assert len(tokens_of(name)) > 5
+    assert all(tokens_of(name))
+
+
+def _judged(run: Run, slack: float = 1.0) -> Iterator[Judge]:
+    try:
+        yield Judge(Target("own", lambda: run, 100, 1), slack)
+    finally:
+        gc.unfreeze()
+        gc.enable()
+
+
+def judged(run: Run, data: bytes = b"x") -> str | None:
+    for judge in _judged(run):
+        return judge(data)
+    raise AssertionError
+
+
+def test_what_is_raised_is_judged() -> None:
+    def refuse(data: bytes) -> None:
+        raise LayoutError("no\n  yes")
+
+    def fail(data: bytes) -> None:
+        raise KeyError("odd")
+
+    def promise(data: bytes) -> None:
+        assert not data, "is empty"
+
+    assert judged(lambda data: None) is None
+    assert judged(refuse) is None
+    assert "KeyError at test_fuzz.py" in (judged(fail) or "")
+    assert "is empty" in (judged(promise) or "")
+
+
+def test_time_is_judged() -> None:
+    def slow(data: bytes) -> None:
+        begin = time.thread_time()
+        while time.thread_time() - begin < 2 * MOST_SECONDS:
+            pass
+
+    assert (judged(slow) or "").startswith("slow: ")
+    assert judged(lambda data: time.sleep(2 * MOST_SECONDS)) is None, "others' time does not count"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="marks of memory are set back on Linux only")
+def test_memory_is_judged() -> None:
+    def large(data: bytes) -> None:
+        bytearray(2 * MOST_BYTES)[::4096] = b"x" * (2 * MOST_BYTES // 4096)
+
+    for judge in _judged(large, slack=1000):
+        assert (judge(b"") or "").startswith("memory: 1")
+        assert judge.traced_bytes(b"") > MOST_BYTES
+
+
+def test_inputs_are_the_same_every_time() -> None:
+    """And differ, and stay within their length; a new outcome is kept, an old one is not."""
+    made = []
+    for _ in range(2):
+        mutator = Mutator(3, [b"f32[2,3]{1,0}"], [b"T(8)"], 50)
+        made.append([mutator.make() for _ in range(500)])
+    assert made[0] == made[1]
+    assert len(set(made[0])) > 250
+    assert max(map(len, made[0])) <= 50
+    mutator.note(b"a", "one")
+    mutator.note(b"b", "one")
+    assert mutator.kept[1:] == [b"a"]
+
+
+OUTSIDE = """
+import os, sys
+from pathlib import Path
+from tests.fuzz.command_line import CommandLine
+line, outside = CommandLine(), Path(sys.argv[1])
+for target in (outside / "o.npy", Path("..") / outside.name / "o.npy"):
+    line(f"pack\\nx.npy\\n{target}\\n--layout\\ntpu".encode())
+    assert not target.exists()
+link = Path(line.folder, "link.npy")
+link.symlink_to(outside / "o.npy")
+line(b"pack\\nx.npy\\nlink.npy\\n--layout\\ntpu")
+assert not list(outside.iterdir())
+for arguments in (b"pack\\nx.npy\\no.npy\\n--layout\\ntpu", b"show\\nf32[4]", b"cache\\nclear"):
+    line(arguments)
+assert sorted(p for p in os.listdir(line.folder) if "." in p and p != "link.npy") == sorted(line.files)
+"""
+
+
+def test_the_command_line_writes_nowhere_else(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    done = child("-c", OUTSIDE, str(outside))
+    assert done.returncode == 0, done.stderr
