@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -132,11 +133,13 @@ def test_a_kill_leaves_the_old_file(model: Path, number: signal.Signals) -> None
         assert process.stdout.readline() == "written\n"
         process.send_signal(number)
         code = process.wait(60)
-        assert process.stderr.read().strip() == ""
+        said = "tilejit: interrupted\n" if number is signal.SIGINT else ""
+        assert process.stderr.read() == said
     assert target.read_bytes() == b"old"
-    if number is signal.SIGKILL:
+    if number is not signal.SIGKILL:
+        assert code == 128 + number
+    elif not hasattr(os, "O_TMPFILE"):
         return
-    assert code == 128 + number
     assert sorted(p.name for p in model.parent.iterdir()) == [model.name, target.name]
 
 

@@ -28,7 +28,7 @@ MOST = 600
 """Rows and columns of a shape."""
 
 CODE_PER_OBJECT = 4
-"""What a kernel takes, in sizes of its object file: that is held, its sections loaded into pages of their own."""
+"""What a kernel takes, in sizes of its object file: that is held, its sections have pages of their own."""
 
 LAYOUTS = (
     ("f4", "{1,0:T(8,128)}"),
@@ -88,9 +88,9 @@ class Meter:
         mib = [round(size / 2**20, 1) for size in self.sizes]
         late = self.code_bytes - self.code[len(self.code) // 5]
         print(
-            f"{what} in {seconds:.0f} s: resident {mib[0]} MiB at first, {mib[len(mib) // 5]} with caches full, "
-            f"{mib[-1]} at the end; {growth / 2**20:+.2f} MiB in the last half; {self.kernels} kernels loaded, "
-            f"{late / 2**20:.2f} MiB of them allowed for after the first fifth",
+            f"{what} in {seconds:.0f} s: resident {mib[0]} MiB at first, {mib[len(mib) // 5]} with caches "
+            f"full, {mib[-1]} at the end; {growth / 2**20:+.2f} MiB in the last half; {self.kernels} kernels "
+            f"loaded, {late / 2**20:.2f} MiB of them allowed for after the first fifth",
             flush=True,
         )
         return growth <= FLAT_BYTES

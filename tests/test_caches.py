@@ -1,0 +1,150 @@
+"""Whatever a process remembers is bounded: by a number of entries, or by what there is to be remembered."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from codegen.bounded import MOST_BOUND, remember
+
+ROOT = Path(__file__).parents[1]
+
+FINITE = {
+    "codegen/build.py": {"_ir_generator": "one"},
+    "codegen/cpu.py": {"cpu_level": "one"},
+    "codegen/direct_calls.py": {
+        "_without_entries": "a class",
+        "supported": "one",
+        "_head": "one",
+        "_definitions": "a class",
+    },
+    "codegen/kernel.py": {
+        "_natives": "a kernel: machine code stays in memory as long as the process",
+        "_kernels": "a kernel",
+        "_loaded": "a kernel",
+    },
+    "codegen/loop_kernel.py": {"vector_bytes": "one"},
+    "codegen/math_library.py": {
+        "is_there": "a function of libraries that kernels call",
+        "_load": "a library",
+    },
+    "codegen/settings.py": {"settings": "one"},
+    "codegen/simd/__init__.py": {"_listed": "one"},
+    "codegen/simd/casts.py": {"element_conversion": "two dtypes", "conversion_run": "two dtypes"},
+    "codegen/simd/reversals.py": dict.fromkeys(
+        ("reverse_run", "stream_reverse_run", "reverse_groups"), "a width of elements"
+    ),
+    "codegen/simd/scalars.py": {"_access": "a dtype", "_routine": "a dtype"},
+    "codegen/simd/staging.py": {"staged_rows": "a kind of block", "staged_dense": "a kind of block"},
+    "codegen/simd/transposes.py": dict.fromkeys(
+        (
+            *("moved", "whole_block", "part", "band", "by_elements", "part_transpose", "plain_transpose"),
+            "stream_transpose",
+        ),
+        "a kind of block",
+    ),
+    "codegen/simd/vector_names.py": {"routine": "a routine that a kernel calls", "by_name": "one"},
+    "codegen/store.py": {"_versions": "one", "compiler_digest": "one", "default_store": "one"},
+    "codegen/threads.py": {"default_threads": "one"},
+    "codegen/tune.py": {"_winners": "`remember`"},
+    "tilejit/layout/cute_shape.py": {"_REACHES": "1024, then cleared"},
+    "tilejit/layout/formats/registry.py": {"_FORMATS": "a format that was registered"},
+    "tilejit/layout/dtypes.py": {"_BY_NUMPY": "a dtype", "_BY_NUMPY_NAME": "a dtype"},
+    "tilejit/loop_tuning.py": {"_winners": "`remember`"},
+    "tilejit/masked.py": {"_same": "one"},
+}
+"""Caches without a number, and what they have an entry for."""
+
+
+def sources() -> list[Path]:
+    return sorted([*(ROOT / "codegen").rglob("*.py"), *(ROOT / "tilejit").rglob("*.py")])
+
+
+def is_cache(node: ast.expr) -> bool:
+    """functools.cache, bare or called."""
+    return ast.unparse(node).split("(")[0] in ("cache", "functools.cache")
+
+
+def limit(node: ast.expr) -> Any:
+    """The maxsize of an lru_cache; None if it is no such call, or has none."""
+    if not (isinstance(node, ast.Call) and ast.unparse(node.func) in ("lru_cache", "functools.lru_cache")):
+        return None
+    return next((ast.literal_eval(k.value) for k in node.keywords if k.arg == "maxsize"), None)
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_caches_have_a_number_or_a_reason(path: Path) -> None:
+    """`cache`, and dicts of a module, whose entries come with calls."""
+    tree, without = ast.parse(path.read_text()), set[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            without |= {node.name for d in node.decorator_list if is_cache(d)}
+    for node in tree.body:
+        # A table that is written out is complete; one that begins empty is filled by somebody.
+        value = node.value if isinstance(node, ast.AnnAssign) else None
+        if isinstance(value, ast.DictComp) or (isinstance(value, ast.Dict) and not value.keys):
+            without.add(ast.unparse(node.target))
+    own = FINITE.get(str(path.relative_to(ROOT)), {})
+    assert without <= set(own), "bound it, or say here what it has an entry for"
+
+
+def test_the_list_is_of_caches_that_exist() -> None:
+    for file, names in FINITE.items():
+        text = (ROOT / file).read_text()
+        assert [name for name in names if name not in text] == []
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_lru_cache_has_a_number(path: Path) -> None:
+    text = path.read_text()
+    for node in ast.walk(ast.parse(text)):
+        name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+        assert name not in ("lru_cache", "functools.lru_cache") or "lru_cache(maxsize=" in text
+        if isinstance(node, ast.Call) and "lru_cache" in ast.unparse(node.func) and node.keywords:
+            assert 0 < limit(node) <= 4096
+
+
+def test_remember_never_holds_more() -> None:
+    held: dict[int, int] = {}
+    for k in range(3 * MOST_BOUND):
+        assert remember(held, k, -k) == -k
+        assert held[k] == -k
+        assert len(held) <= MOST_BOUND
+    remember(held, 3 * MOST_BOUND - 1, 5)
+    assert held[3 * MOST_BOUND - 1] == 5
+    few: dict[str, int] = {"a": 1, "b": 2}
+    remember(few, "c", 3, most=2)
+    assert few == {"c": 3}
+
+
+def entries(thing: Any) -> dict[str, int]:
+    """How many entries each dict of an object has."""
+    return {name: len(value) for name, value in vars(thing).items() if isinstance(value, dict)}
+
+
+def test_kernels_and_expressions_of_many_shapes_forget() -> None:
+    scale, twice = tj.kernel(_scale), tj.elementwise(lambda a, k: a * k)
+    total = tj.elementwise(lambda a: a.sum(axis=0))
+    x = np.ones((40, 60), np.float32)
+    for k in range(MOST_BOUND + 200):
+        part = x[: 1 + k % 40, : 1 + k // 40]
+        scale(part, k)
+        twice(part, k)
+        total(part)
+    for thing in (scale, twice, total):
+        found = entries(thing)
+        assert found
+        assert max(found.values()) <= MOST_BOUND, found
+    assert max(entries(scale).values()) > 1
+    assert (x[0, :3] > 0).all()
+
+
+def _scale(a: Any, k: int) -> None:
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            a[i, j] = a[i, j] * 1.0 + k
