@@ -49,15 +49,20 @@ def test_the_file_appears_when_all_is_written(tmp_path: Path, there: bool, way: 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError, ValueError])
 def test_nothing_is_left_of_one_that_fails(tmp_path: Path, error: type[BaseException]) -> None:
     (tmp_path / "x").write_bytes(b"old")
-    with pytest.raises(error), replacing(tmp_path / "x") as file:
-        file.write(b"new")
-        raise error
+
+    def fails() -> None:
+        with replacing(tmp_path / "x") as file:
+            file.write(b"new")
+            raise error
+
+    with pytest.raises(error):
+        fails()
     assert names(tmp_path) == ["x"]
     assert (tmp_path / "x").read_bytes() == b"old"
 
 
 def test_errors_of_the_disk_name_the_file(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="No space left on device: '.*/x'"), replacing(tmp_path / "x"):
+    with pytest.raises(OSError, match=r"No space left on device: '.*/x'"), replacing(tmp_path / "x"):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     with (
         pytest.raises(FileNotFoundError, match=r"No such file or directory: '.*/none/x'"),
