@@ -108,7 +108,7 @@ def full_output(job: Job, directory: Path, rng: random.Random, there: bool) -> s
     command = rng.choice([*PRINTING, tuple(job.command)])
     with open("/dev/full", "wb") as full:
         ended = _ended(command, stdout=full, stderr=subprocess.PIPE)
-    if ended.code != 2 or ended.said != "tilejit: standard output: No space left on device\n":
+    if ended.code != 2 or ended.said != "tilejit: No space left on device: standard output\n":
         raise AssertionError(f"{command[0]}: ended with {ended.code}, {ended.said!r}")
     return "refused"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from contextlib import suppress
@@ -13,6 +14,9 @@ from typer.core import TyperGroup
 from codegen.errors import TilejitError
 
 FAILED, INTERRUPTED = 2, 130
+
+_OF_FULL_DISKS = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG")}
+"""Files that are written have a name in such errors; standard output has none."""
 
 # typer exports no base class of its usage errors, and where it keeps click depends on its version.
 _UsageError: Any = typer.BadParameter.__mro__[2]
@@ -36,7 +40,8 @@ class OneLineErrors(TyperGroup):
             code = _leave_pipe()
         # Of imports, since a library that memory has no room for is an ImportError.
         except (TilejitError, OSError, MemoryError, ImportError) as error:
-            code = fail(_unprinted() or explained(error))
+            _let_output_go()
+            code = fail(explained(error))
         if code == INTERRUPTED:
             fail("interrupted")
         sys.exit(code if isinstance(code, int) else 0)
@@ -54,8 +59,9 @@ def explained(error: BaseException) -> str:
     FileNotFoundError -> "No such file or directory: 'x.npy'"    MemoryError -> "out of memory"
     """
     if isinstance(error, OSError) and error.strerror:
-        place = f": {error.filename!r}" if error.filename is not None else ""
-        return error.strerror + place
+        if error.filename is not None:
+            return f"{error.strerror}: {error.filename!r}"
+        return f"{error.strerror}: standard output" if error.errno in _OF_FULL_DISKS else error.strerror
     return str(error) or ("out of memory" if isinstance(error, MemoryError) else type(error).__name__)
 
 
@@ -72,15 +78,13 @@ def fail(text: str) -> int:
     return FAILED
 
 
-def _unprinted() -> str:
-    """Why standard output does not take what was printed, or nothing."""
+def _let_output_go() -> None:
+    """Print what standard output takes of what was printed, and forget the rest."""
     try:
         if sys.stdout:
             sys.stdout.flush()
-    except OSError as error:
+    except OSError:
         _to_nowhere(sys.stdout)
-        return f"standard output: {error.strerror}"
-    return ""
 
 
 def _leave_pipe() -> int:
