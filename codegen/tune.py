@@ -12,6 +12,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.bounded import remember
 from codegen.cpu import cpu_level, cpu_name
 from codegen.ir import For, LoopNest, Ref, refs
 from codegen.launch import Launch
@@ -80,7 +81,7 @@ def _pick(
             return schedules[0]
         known = str(schedules[times.index(min(times))])
         store.put_note(name, {"winner": known})
-    _winners[name] = known
+    remember(_winners, name, known)
     return by_text[known]
 
 

@@ -1,6 +1,8 @@
 """Random copies between guard pages against two oracles: `python -m tests.soak --cases 100000 --seed 1`.
 
 A wrong byte fails the case, a byte out of bounds ends the process that runs it; either way the case is named.
+Kernels of loops and expressions are among them. With `--seconds` a long range stops in time, and says where
+to go on.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seconds", type=float, help="begin no case after so long; say where to go on")
+    parser.add_argument("--kinds", help="such as copy,relayout,loops; all if absent")
     parser.add_argument("--level", default="", help="CPU level of the kernels: avx512, avx2 or sse2")
     parser.add_argument(
         "--keep-going", action="store_true", help="show up to 20 failures, not the first alone"
@@ -49,6 +53,10 @@ def main(arguments: list[str] | None = None) -> int:
     done = sum(summary.get("done", 0) for _, summary in outcomes)
     seconds = time.monotonic() - began
     print(f"{done} cases in {seconds:.0f} s ({done / seconds:.0f} a second), {len(kernels)} kernels")
+    open_from = min((summary["next"] for _, summary in outcomes if "next" in summary), default=None)
+    if open_from is not None and open_from < options.first + options.cases:
+        left = options.first + options.cases - open_from
+        print(f"  to go on: --seed {options.seed} --first {open_from} --cases {left}")
     print("  " + ", ".join(f"{name} {count}" for name, count in sorted(counts.items())))
     kinds = Counter(name.rsplit("_", 1)[0] for name in kernels)
     print("  kernels: " + ", ".join(f"{name} {count}" for name, count in sorted(kinds.items())))
@@ -63,6 +71,8 @@ def _start(options: argparse.Namespace, job: int, directory: Path) -> tuple[subp
     command = [sys.executable, "-X", "faulthandler", "-m", "tests.soak", "--seed", str(options.seed)]
     command += ["--first", str(options.first + job), "--cases", str(options.cases - job)]
     command += ["--worker", str(options.jobs), str(handle)] + ["--keep-going"] * options.keep_going
+    command += ["--seconds", str(options.seconds)] if options.seconds else []
+    command += ["--kinds", options.kinds] if options.kinds else []
     level = {"TILEJIT_CPU": options.level} if options.level else {}
     child = subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, pass_fds=[handle], env=environment(**level)
@@ -86,23 +96,30 @@ def _finish(options: argparse.Namespace, child: subprocess.Popen[str], progress:
 
 def _work(options: argparse.Namespace) -> int:
     from tests.numbas_ir import share
-    from tests.soak_cases import Bench, SoakError, run_case
+    from tests.soak_cases import KINDS, Bench, SoakError, run_case
 
     share()
     step, handle = options.worker
+    kinds = tuple(options.kinds.split(",")) if options.kinds else KINDS
     at = mmap.mmap(handle, 8)
-    bench, failures, done = Bench(), 0, 0
+    bench, failures, done, number = Bench(), 0, 0, options.first
+    began = time.monotonic()
     for number in range(options.first, options.first + options.cases, step):
+        if options.seconds and time.monotonic() - began > options.seconds:
+            break
         at[:] = number.to_bytes(8, "little")
         try:
-            run_case(bench, options.seed, number)
+            run_case(bench, options.seed, number, kinds)
         except SoakError as error:
             print(error, flush=True)
             failures += 1
             if not options.keep_going or failures >= FAILURES_SHOWN:
                 break
         done += 1
-    print(json.dumps({"done": done, "counts": bench.counts, "kernels": sorted(bench.kernels)}))
+    else:
+        number = options.first + options.cases
+    facts = {"done": done, "counts": bench.counts, "kernels": sorted(bench.kernels), "next": number}
+    print(json.dumps(facts))
     return 1 if failures else 0
 
 

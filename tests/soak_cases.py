@@ -1,4 +1,4 @@
-"""One random case of the soak: pack, unpack, a copy, or a slice read or written, between guard pages."""
+"""One random case of the soak: a copy of any kind, or a kernel of loops, between guard pages."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ from tests.oracle import (
 from tests.replay import INTERPRETED_BYTES, Watched, interpreted, watching
 from tests.soak_copies import copy_arrays, keywords
 from tests.soak_layouts import gather, relay, view
+from tests.soak_loops import expression, loops
 from tilejit import block_grid, blocks, convert, pack_programs, plan
 from tilejit.convert import pack, unpack
 from tilejit.layout.cute_shape import CuteShape
@@ -53,10 +54,14 @@ from tilejit.tiled_array import TiledArray
 
 Array = NDArray[Any]
 ARENA_BYTES = 24 << 20
-KINDS = (
+KERNEL_ARENA_BYTES = 1 << 20
+COPIES = (
     *("pack", "pack", "pack", "cast", "unpack", "unpack", "read", "write", "copy", "copy", "copy", "copy"),
     *("cute", "cute", "swizzle", "swizzle", "relayout", "relayout", "gather", "view"),
 )
+KINDS = (*COPIES, *COPIES, "loops", "expression")
+"""What a case may be; kernels of loops take a second each to compile."""
+
 CAST_TYPES = (
     "s8",
     "u8",
@@ -144,6 +149,13 @@ class Bench:
     target: Guarded = field(default_factory=lambda: Guarded(ARENA_BYTES))
     counts: Counter[str] = field(default_factory=Counter)
     kernels: set[str] = field(default_factory=set)
+    arenas: dict[int, Guarded] = field(default_factory=dict)
+
+    def arena(self, number: int) -> Guarded:
+        """Guarded memory for an operand of a kernel."""
+        if number not in self.arenas:
+            self.arenas[number] = Guarded(KERNEL_ARENA_BYTES)
+        return self.arenas[number]
 
 
 @dataclass
@@ -174,16 +186,19 @@ class Case:
         return np.frombuffer(self.rng.bytes(size), np.uint8)
 
 
-def run_case(bench: Bench, seed: int, number: int) -> None:
-    """Case `number` of a seed.
+def run_case(bench: Bench, seed: int, number: int, kinds: tuple[str, ...] = KINDS) -> None:
+    """Case `number` of a seed, of one of these kinds.
 
     Raises:
         SoakError: a byte is wrong; the text holds what reproduces it.
     """
     case = Case(bench, np.random.default_rng((seed, number)))
-    kind = case.one_of(*KINDS)
+    kind = case.one_of(*kinds)
     try:
-        if kind == "copy":
+        if kind in KERNELS:
+            case.note(kind=kind)
+            KERNELS[kind](case)
+        elif kind == "copy":
             case.note(kind=kind)
             with _thresholds(case), watching() as seen:
                 copy_arrays(case)
@@ -193,6 +208,7 @@ def run_case(bench: Bench, seed: int, number: int) -> None:
     except Exception as error:
         text = ", ".join(f"{k}={v}" for k, v in case.facts.items())
         again = f"python -m tests.soak --seed {seed} --first {number} --cases 1"
+        again += f" --kinds {','.join(kinds)}" if kinds != KINDS else ""
         raise SoakError(
             f"case {number} of seed {seed}: {type(error).__name__}: {error}\n  {text}\n  {again}"
         ) from error
@@ -479,6 +495,8 @@ def _difference(got: Array, want: Array, shape: Shape) -> str:
     what = "padding" if at >= 0 and slots[slot] < 0 else "an element"
     return f"{int((got != want).sum())} wrong bytes, the first at {at}, slot {slot}, {what}"
 
+
+KERNELS = {"loops": loops, "expression": expression}
 
 DOES = {
     "pack": _pack,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.bounded import MOST_BOUND, remember
 from codegen.direct_calls import Direct
 from codegen.errors import KernelError
 from codegen.loops.ir import Function
@@ -18,7 +19,7 @@ from tilejit.elementwise_loops import Lowering, coalesced
 from tilejit.elementwise_outputs import apart, outputs
 from tilejit.elementwise_tiled import compute_tiled
 from tilejit.loop_options import read_options
-from tilejit.loop_program import MOST_BOUND, LoopOptions, LoopProgram, remember
+from tilejit.loop_program import LoopOptions, LoopProgram
 from tilejit.loop_tuning import tuned
 from tilejit.memory import Array, address
 from tilejit.recorded import (
@@ -285,7 +286,7 @@ class Elementwise(Direct):
         plain = recorded.simple and mask is None and not numbers and not recorded.several
         plain = plain and len(ins) == len(given) and all(x.ndim for x in given)
         if plain and all(x.ndim == 1 and x.flags.c_contiguous for x in operands):
-            self._flat_programs[outs[0].dtype, *(x.dtype for x in given)] = program
+            remember(self._flat_programs, (outs[0].dtype, *(x.dtype for x in given)), program)
 
     @property
     def name(self) -> str:

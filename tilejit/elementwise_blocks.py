@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.access import map_range
+from codegen.bounded import remember
 from codegen.call_tables import Bounds, CallTable, Place, call_table
 from codegen.ir import Element
 from codegen.launch import Launch
@@ -32,6 +33,9 @@ from tilejit.tiled_array import TiledArray, address_of
 Operand: TypeAlias = Array | TiledArray
 MakeProgram: TypeAlias = Callable[[Sequence[str], Sequence[Array]], LoopProgram]
 """(names, views of one block) -> the program that computes it."""
+
+MOST_TABLES = 16
+"""Tables of one plan, for results that begin elsewhere in their lines; they hold a call for each block."""
 
 
 def cut_of(dims: Dims, specs: Sequence[Spec]) -> BlockGrid | None:
@@ -198,16 +202,18 @@ class BlockPlan:
     def _table(self, at: list[int]) -> CallTable:
         """The copies of all blocks, into cache and out of it, for results that begin so in their lines."""
         within = tuple(at[k] % LINE_BYTES for k in self._writes)
-        if within not in self._tables:
-            lines = dict(zip(self._writes, within, strict=True))
-            self._tables[within] = call_table(
-                self._groups(),
-                lambda place: (
-                    place.dst >= len(self.names) or (lines[place.dst] + place.dst_offset) % LINE_BYTES == 0
-                ),
-                self._bounds(),
-            )
-        return self._tables[within]
+        known = self._tables.get(within)
+        if known is not None:
+            return known
+        lines = dict(zip(self._writes, within, strict=True))
+        made = call_table(
+            self._groups(),
+            lambda place: (
+                place.dst >= len(self.names) or (lines[place.dst] + place.dst_offset) % LINE_BYTES == 0
+            ),
+            self._bounds(),
+        )
+        return remember(self._tables, within, made, MOST_TABLES)
 
     def _bounds(self) -> list[Bounds]:
         """The bytes that copies may touch of every operand, and of the blocks in cache; of arrays none."""

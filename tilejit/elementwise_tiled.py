@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from codegen.bounded import remember
 from codegen.errors import LayoutError
 from codegen.loops import typing
 from codegen.threads import thread_count
@@ -19,7 +20,7 @@ from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.padding import padding_bytes
-from tilejit.loop_program import LoopProgram, bits_of, remember
+from tilejit.loop_program import LoopProgram, bits_of
 from tilejit.memory import Array, empty
 from tilejit.pack_programs import padding_program
 from tilejit.recorded import (

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from codegen.bounded import remember
 from codegen.direct_calls import Direct
 from codegen.errors import KernelError
 from codegen.frontend.ranges import SAYS
@@ -17,7 +18,7 @@ from codegen.lazy import lazy
 from codegen.loops.ir import ArrayArg, ScalarArg
 from tilejit.direct_loops import kernel_entry
 from tilejit.loop_options import read_options
-from tilejit.loop_program import BoundCall, LoopOptions, LoopProgram, call_key, remember
+from tilejit.loop_program import BoundCall, LoopOptions, LoopProgram, call_key
 from tilejit.loop_tuning import tuned
 from tilejit.strided import order_of
 
@@ -112,7 +113,7 @@ class Kernel(Direct):
         key = tuple([_kind(value) for value in given])
         program = self._programs.get(key)
         if program is None:
-            program = self._programs[key] = self._specialised(given)
+            program = remember(self._programs, key, self._specialised(given))
         return program
 
     def _specialised(self, given: tuple[Any, ...]) -> LoopProgram:

@@ -7,10 +7,11 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, TypeAlias, TypeGuard, TypeVar
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
+from codegen.bounded import remember
 from codegen.calibrate import FROM_BYTES, machine_thresholds
 from codegen.emit.loop_scope import ELEMENT_BYTES
 from codegen.errors import KernelError
@@ -23,21 +24,6 @@ from codegen.loops.rename import with_arrays
 from codegen.threads import in_dask_worker, threads_by_size
 from tilejit.memory import Array, address
 from tilejit.strided import order_of, overlaps_itself, share_memory, span
-
-MOST_BOUND = 1024
-"""Shapes whose calls are remembered; past it all are forgotten, and worked out anew."""
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-
-
-def remember(cache: dict[Key, Value], key: Key, value: Value) -> Value:
-    """Put a value into a cache, which never has more than MOST_BOUND of them."""
-    if len(cache) >= MOST_BOUND and key not in cache:
-        cache.clear()
-    cache[key] = value
-    return value
-
 
 WRITTEN_PART = 4
 """Where less than one part in so many of what streaming needs is written, it stays in the cache."""
@@ -196,10 +182,12 @@ class LoopProgram:
 
         On one thread: what was promised of the loops was promised of arrays apart.
         """
-        if same not in self._twins:
-            alone = replace(self.options, parallel=False)
-            self._twins[same] = LoopProgram(with_arrays(self.function, dict(same)), alone, free=self.free)
-        return self._twins[same]
+        known = self._twins.get(same)
+        if known is not None:
+            return known
+        alone = replace(self.options, parallel=False)
+        made = LoopProgram(with_arrays(self.function, dict(same)), alone, free=self.free)
+        return remember(self._twins, same, made)
 
     def named_by(self, a: str, b: str) -> tuple[str, str]:
         """Of two names of one array, the one that goes and the one that stays, which is written if one is.

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.bounded import remember
 from codegen.cpu import cpu_level, cpu_name
 from codegen.loops.ir import Function
 from codegen.store import Store, compiler_digest, default_store
@@ -61,7 +62,7 @@ def tuned(
         times = list((measure or timed)(programs, given))
         known = CANDIDATES[times.index(min(times))]
         store.put_note(name, {"winner": known})
-    _winners[name] = known
+    remember(_winners, name, known)
     return replace(plain, virtual_vector_size=known)
 
 

@@ -136,7 +136,7 @@ def test_nothing_heavy_is_imported() -> None:
 
 def test_what_errors_say() -> None:
     assert explained(FileNotFoundError(2, os.strerror(2), "x.npy")) == "No such file or directory: 'x.npy'"
-    assert explained(MemoryError()) == "MemoryError"
+    assert explained(MemoryError()) == "out of memory"
 
 
 def test_sizes_for_readers() -> None:

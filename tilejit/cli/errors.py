@@ -1,15 +1,22 @@
-"""One line on stderr and exit code 2 for every error a user can make."""
+"""One line on stderr and an exit code of its own for everything that ends a command early."""
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
-from typing import Any
+from contextlib import suppress
+from typing import Any, TextIO
 
 import typer
 from typer.core import TyperGroup
 
 from codegen.errors import TilejitError
+
+FAILED, INTERRUPTED = 2, 130
+
+_OF_FULL_DISKS = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG")}
+"""Files that are written have a name in such errors; standard output has none."""
 
 # typer exports no base class of its usage errors, and where it keeps click depends on its version.
 _UsageError: Any = typer.BadParameter.__mro__[2]
@@ -23,15 +30,20 @@ class OneLineErrors(TyperGroup):
         extra["standalone_mode"] = False
         try:
             code = super().main(*args, **extra)
-            sys.stdout.flush()
+            if sys.stdout:
+                sys.stdout.flush()
         except (KeyboardInterrupt, typer.Abort):
-            code = 130
+            code = INTERRUPTED
         except _UsageError as error:
-            code = _fail(error.format_message())
+            code = fail(error.format_message())
         except BrokenPipeError:
             code = _leave_pipe()
-        except (TilejitError, OSError, MemoryError) as error:
-            code = _fail(explained(error))
+        # Of imports, since a library that memory has no room for is an ImportError.
+        except (TilejitError, OSError, MemoryError, ImportError) as error:
+            _let_output_go()
+            code = fail(explained(error))
+        if code == INTERRUPTED:
+            fail("interrupted")
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -44,25 +56,45 @@ def help_if_alone(context: typer.Context) -> None:
 def explained(error: BaseException) -> str:
     """What an exception says.
 
-    FileNotFoundError -> "No such file or directory: 'x.npy'"    MemoryError -> "MemoryError"
+    FileNotFoundError -> "No such file or directory: 'x.npy'"    MemoryError -> "out of memory"
     """
     if isinstance(error, OSError) and error.strerror:
-        place = f": {error.filename!r}" if error.filename is not None else ""
-        return error.strerror + place
-    return str(error) or type(error).__name__
+        if error.filename is not None:
+            return f"{error.strerror}: {error.filename!r}"
+        return f"{error.strerror}: standard output" if error.errno in _OF_FULL_DISKS else error.strerror
+    return str(error) or ("out of memory" if isinstance(error, MemoryError) else type(error).__name__)
 
 
-def _fail(text: str) -> int:
+def fail(text: str) -> int:
     """Print a text on one line, "a | b | c", with nothing in it that moves a terminal's cursor."""
     # A caret under a text says nothing once the lines are joined.
     lines = [line.strip() for line in text.splitlines() if line.strip(" ^~\t")]
     message = "tilejit: " + " | ".join(lines)
-    print("".join(c if c.isprintable() else "?" for c in message), file=sys.stderr)
-    return 2
+    if sys.stderr:
+        try:
+            print("".join(c if c.isprintable() else "?" for c in message), file=sys.stderr, flush=True)
+        except OSError:  # a full disk or a closed pipe there, too: the exit code says it
+            _to_nowhere(sys.stderr)
+    return FAILED
+
+
+def _let_output_go() -> None:
+    """Print what standard output takes of what was printed, and forget the rest."""
+    try:
+        if sys.stdout:
+            sys.stdout.flush()
+    except OSError:
+        _to_nowhere(sys.stdout)
 
 
 def _leave_pipe() -> int:
     """The reader has gone, as in `| head`: say nothing, now or when Python flushes at the end."""
-    if sys.platform != "win32":
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _to_nowhere(sys.stdout)
     return 1
+
+
+def _to_nowhere(stream: TextIO) -> None:
+    """Let what a stream still holds go, so that Python does not try and report it once more at the end."""
+    if sys.platform != "win32":
+        with suppress(OSError, ValueError):  # a stream of a test's has no file
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -14,14 +14,12 @@ from typing import IO, Any, NoReturn
 import numpy as np
 
 from codegen.errors import LayoutError
-from tilejit.interop.whole_file import open_ordinary, replacing
+from tilejit.interop.whole_file import PIECE_BYTES, open_ordinary, replacing
 from tilejit.memory import Array
 
 MAX_HEADER_BYTES = 100_000_000
 """The limit of the safetensors library."""
 MAX_SIZE = 2**63 - 1
-PIECE_BYTES = 8 << 20
-"""What is written at one time, so that a progress bar moves and Ctrl-C is heard."""
 
 DTYPE_BITS = {
     **dict.fromkeys(("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"), 8),

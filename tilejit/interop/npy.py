@@ -16,7 +16,7 @@ import numpy as np
 
 from codegen.errors import LayoutError
 from tilejit.convert import pack, unpack
-from tilejit.interop.whole_file import open_ordinary, replacing
+from tilejit.interop.whole_file import PIECE_BYTES, open_ordinary, replacing
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy, lookup, primitive_type
@@ -179,8 +179,14 @@ def write(path: str | os.PathLike[str], array: Array) -> None:
     # np.save calls float8_e5m2 '<f1', which np.load refuses; the others of ml_dtypes are raw bytes to it.
     if array.dtype.isbuiltin != 1 and array.dtype.kind != "V":
         array = array.view(np.dtype(f"V{array.itemsize}"))
+    facts = np.lib.format.header_data_from_array_1_0(array)
+    rows = array.T if facts["fortran_order"] else array
+    data = np.ascontiguousarray(rows).reshape(-1).view(np.uint8)
     with replacing(path) as file:
-        np.lib.format.write_array(file, array, allow_pickle=False)
+        # write_array does not say why the disk refuses, and hears no Ctrl-C before all is written.
+        np.lib.format.write_array_header_1_0(file, facts)
+        for at in range(0, data.nbytes, PIECE_BYTES):
+            file.write(data[at : at + PIECE_BYTES].data)
 
 
 def _as_elements(array: Array, dtype: str | None) -> Array:

@@ -12,6 +12,9 @@ from typing import IO
 
 from codegen.errors import LayoutError, TilejitError
 
+PIECE_BYTES = 8 << 20
+"""What is written at one time, so that a progress bar moves and Ctrl-C is heard."""
+
 
 def open_ordinary(path: str | os.PathLike[str]) -> IO[bytes]:
     """Open a file to read; a pipe or a device is refused at once, where `open` would wait for its other end.
@@ -36,8 +39,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     ...     file.write(data)
 
     The bytes are on disk before the rename, so whatever happens `path` holds what it held or all of the new
-    content. Any exception, KeyboardInterrupt too, removes the unfinished file. A link is followed; the
-    mode of an existing file is kept.
+    content. Any exception, KeyboardInterrupt too, removes the unfinished file; where the system has files
+    without a name, so does the end of the process. A link is followed; the mode of an existing file is kept.
 
     Raises:
         TilejitError: `path` is there and no ordinary file.
@@ -47,20 +50,55 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     mode = _mode_of(target)
     temporary = target.with_name(f".tilejit-{secrets.token_hex(8)}.tmp")
     try:
-        with open(temporary, "xb") as file:
+        nameless = _open_nameless(target.parent)
+        with nameless or open(temporary, "xb") as file:
             if mode is not None:
-                os.chmod(temporary, mode)
+                os.chmod(temporary if nameless is None else file.fileno(), mode)
             yield file
             file.flush()
             os.fsync(file.fileno())
+            if nameless is not None:
+                _name(file, temporary)
         os.replace(temporary, target)
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
-        if isinstance(error, OSError) and error.filename == str(temporary):
+        if isinstance(error, OSError) and error.errno and error.filename in (None, str(temporary)):
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
     _sync_directory(target.parent)
+
+
+def _open_nameless(directory: Path) -> IO[bytes] | None:
+    """A file without a name on a directory's disk, gone with the process; None where the system has none.
+
+    Of directories that cannot be written to, `open` says why.
+    """
+    flags = getattr(os, "O_TMPFILE", 0)
+    if not flags:
+        return None
+    try:
+        handle = os.open(directory, flags | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+    except OSError:
+        return None
+    if os.path.exists(_by_handle(handle)):
+        return os.fdopen(handle, "wb")
+    os.close(handle)  # without /proc it could never be given a name
+    return None
+
+
+def _name(file: IO[bytes], path: Path) -> None:
+    """Give an open file its first name."""
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        # With the handle of a directory Python asks for linkat, which follows /proc's link to the file.
+        os.link(_by_handle(file.fileno()), path.name, dst_dir_fd=directory, follow_symlinks=True)
+    finally:
+        os.close(directory)
+
+
+def _by_handle(handle: int) -> str:
+    return f"/proc/self/fd/{handle}"
 
 
 def _mode_of(target: Path) -> int | None:

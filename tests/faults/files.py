@@ -1,0 +1,157 @@
+"""Files to pack, what packing them must leave, and the command run in children that something befalls."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import tilejit.cli
+from tests.interop.containers import save_model
+from tilejit.interop import container
+
+OLD = b"what was there before\n" * 1000
+TEMPORARY = ".tilejit-*"
+ABSENT, KEPT, WHOLE, BROKEN = "absent", "old", "complete", "broken"
+
+OUTSIDE = 70
+"""Exit code of a forked child that a signal met outside the command."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A file to pack; `whole` are the bytes of a run that nothing befell."""
+
+    source: Path
+    target: Path
+    layout: str
+    whole: bytes
+
+    @property
+    def command(self) -> list[str]:
+        return ["pack", str(self.source), str(self.target), "--layout", self.layout]
+
+    def prepare(self, *, there: bool) -> None:
+        """The destination absent, or holding something old."""
+        self.target.unlink(missing_ok=True)
+        if there:
+            self.target.write_bytes(OLD)
+
+    def state(self) -> str:
+        """What the destination is now."""
+        if not self.target.exists():
+            return ABSENT
+        found = self.target.read_bytes()
+        return KEPT if found == OLD else WHOLE if found == self.whole else BROKEN
+
+    def leftovers(self) -> list[Path]:
+        """Temporary files beside the destination."""
+        return sorted(self.target.parent.glob(TEMPORARY))
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a child ended: its exit code or minus the signal, and its stderr."""
+
+    code: int
+    said: str
+
+
+def jobs(directory: Path, *, megabytes: int = 4, file: Path | None = None, layout: str = "tpu") -> list[Job]:
+    """A .npy file and a checkpoint of so many megabytes, or the file that is given; packed once each."""
+    sources = [file] if file else [_array(directory, megabytes), _model(directory, megabytes)]
+    found = []
+    for source in sources:
+        target = directory / f"packed{source.suffix}"
+        job = Job(source, target, layout, b"")
+        ended = run(job.command, directory)
+        if ended.code:
+            raise SystemExit(f"{source} cannot be packed: {ended.said}")
+        found.append(Job(source, target, layout, target.read_bytes()))
+    return found
+
+
+def _array(directory: Path, megabytes: int) -> Path:
+    path = directory / "array.npy"
+    values = np.random.default_rng(1).random((250 * megabytes, 1001), np.float32)
+    np.save(path, values)
+    return path
+
+
+def _model(directory: Path, megabytes: int) -> Path:
+    """Ten small tensors of many types, and large ones."""
+    path = save_model(directory / "model.safetensors")
+    small = container.read(path)
+    rng = np.random.default_rng(2)
+    made = [
+        container.Output(e.name, e.dtype, e.shape, e.nbytes, lambda e=e: small.bytes_of(e).copy())  # type: ignore[misc]
+        for e in small.entries
+    ]
+    for k in range(megabytes):
+        x = rng.random((251, 1001), np.float32)
+        made.append(container.Output(f"layer.{k}", "F32", x.shape, x.nbytes, lambda x=x: x))  # type: ignore[misc]
+    container.write(path, made, {})
+    return path
+
+
+def run(command: list[str], directory: Path, before: Callable[[], None] | None = None) -> Ended:
+    """The command in a fork, to its end; `before` runs there first."""
+    said = directory / "stderr"
+    return finish(start(command, said, before), said)
+
+
+def start(command: list[str], said: Path, before: Callable[[], None] | None = None) -> int:
+    """The command in a fork of this process, which saves the imports; its process id."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child:
+        return child
+    try:
+        code = _run_here(command, said, before)
+    except BaseException:
+        code = OUTSIDE
+    os._exit(code)
+
+
+def finish(child: int, said: Path) -> Ended:
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return Ended(code, said.read_text() if said.exists() else "")
+
+
+def _run_here(command: list[str], said: Path, before: Callable[[], None] | None) -> int:
+    handle = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(handle, 2)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.argv = ["tilejit", *command]
+    try:
+        if before:
+            before()
+        tilejit.cli.main()
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 0
+    except BaseException as error:
+        inside = any(
+            "tilejit" in Path(frame.filename).parts for frame in traceback.extract_tb(error.__traceback__)
+        )
+        if not inside:
+            return OUTSIDE
+        traceback.print_exc()
+        code = 1
+    with suppress(OSError):
+        sys.stderr.flush()
+    return code
+
+
+def one_line(text: str) -> bool:
+    """Whether it is the one line of an error of the command line."""
+    return text.startswith("tilejit: ") and text.count("\n") == 1 and text.endswith("\n")

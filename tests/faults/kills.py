@@ -1,0 +1,145 @@
+"""`tilejit pack` ended at random moments: `python -m tests.faults.kills --times 1000 --signal KILL`.
+
+Whatever the moment, the destination is absent or old, as it was before, or complete, and the next run
+succeeds. Ctrl-C (INT) and TERM also leave no temporary file, and say at most one line. One run in FRESH is a
+process of its own from the start of Python on, the others are forks of one that has imported everything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.cli.running import COMMAND
+from tests.faults.files import ABSENT, BROKEN, KEPT, OUTSIDE, WHOLE, Ended, Job, finish, jobs, run, start
+from tests.oracle import environment
+
+FRESH = 10
+SAYS = {"INT": "tilejit: interrupted\n", "TERM": "", "KILL": ""}
+
+
+class Victims:
+    """Runs of some jobs that are ended, and what was found of them."""
+
+    def __init__(self, todo: list[Job], directory: Path, name: str, seed: int) -> None:
+        self.todo, self.directory, self.name = todo, directory, name
+        self.number = getattr(signal, f"SIG{name}")
+        self.random = random.Random(f"{seed} {name}")
+        self.counts: Counter[str] = Counter()
+        self.failures: list[str] = []
+        self.seconds = {job.source: self._seconds(job, fresh=False) for job in todo}
+        self.fresh_seconds = {job.source: self._seconds(job, fresh=True) for job in todo}
+
+    def _seconds(self, job: Job, *, fresh: bool) -> float:
+        """How long the command takes here, undisturbed."""
+        began = time.monotonic()
+        ended = self._run(job, fresh, delay=None)
+        if ended.code:
+            raise SystemExit(f"undisturbed the command ended with {ended.code}: {ended.said}")
+        return time.monotonic() - began
+
+    def kill(self, turn: int) -> None:
+        """End one run, look at what it leaves, run again."""
+        job = self.todo[turn % len(self.todo)]
+        fresh, there = turn % FRESH == FRESH - 1, turn // len(self.todo) % 2 == 0
+        job.prepare(there=there)
+        usual = (self.fresh_seconds if fresh else self.seconds)[job.source]
+        delay = self.random.uniform(0, 1.1 * usual)
+        ended = self._run(job, fresh, delay)
+        state = job.state()
+        self.counts[state] += 1
+        self.counts["after the end"] += ended.code == 0
+        wrong = self._wrong(ended, fresh)
+        if state not in ((KEPT if there else ABSENT), WHOLE):
+            wrong.append(f"the destination is {state}")
+        if state != WHOLE and ended.code == 0:
+            wrong.append("it ended with 0 and wrote nothing")
+        left = job.leftovers()
+        self.counts["temporary files"] += len(left)
+        if left and self.name != "KILL":
+            wrong.append(f"{len(left)} temporary files are left")
+        again = run(job.command, self.directory)
+        if again.code or job.state() != WHOLE:
+            wrong.append(
+                f"the next run ended with {again.code}, the destination is {job.state()}: {again.said}"
+            )
+        for path in left:
+            path.unlink()
+        if wrong:
+            how = f"turn {turn}, {job.source.name}, {'fresh' if fresh else 'forked'}, after {delay:.4f} s"
+            self.failures.append(f"{how}: {'; '.join(wrong)}\n{ended.said}")
+
+    def _wrong(self, ended: Ended, fresh: bool) -> list[str]:
+        """What is wrong with the way it ended."""
+        if ended.code in (0, -self.number if self.name == "KILL" else 128 + self.number):
+            said = SAYS[self.name] if ended.code else ""
+            return [] if ended.said == said else [f"with code {ended.code} it said {ended.said[:400]!r}"]
+        early = ended.code == OUTSIDE if not fresh else self._before_main(ended)
+        self.counts["before main"] += early
+        return [] if early else [f"exit code {ended.code}"]
+
+    def _before_main(self, ended: Ended) -> bool:
+        """Whether a fresh process was ended while Python started or imported the package."""
+        by_python = ended.code in (-self.number, 1) and "in main" not in ended.said
+        return by_python and "in _exit" not in ended.said
+
+    def _run(self, job: Job, fresh: bool, delay: float | None) -> Ended:
+        said = self.directory / "stderr"
+        if not fresh:
+            child = start(job.command, said)
+            if delay is not None:
+                time.sleep(delay)
+                os.kill(child, self.number)
+            return finish(child, said)
+        with said.open("wb") as file:
+            process = subprocess.Popen(
+                [*COMMAND, *job.command], stdout=subprocess.DEVNULL, stderr=file, env=environment()
+            )
+            if delay is not None:
+                time.sleep(delay)
+                process.send_signal(self.number)
+            return Ended(process.wait(120), said.read_text())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.kills", description=__doc__)
+    parser.add_argument("--times", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--signal", choices=[*SAYS, "all"], default="KILL")
+    parser.add_argument("--megabytes", type=int, default=4, help="of the files that are made")
+    parser.add_argument("--file", type=Path, help="a .npy or .safetensors file of your own")
+    parser.add_argument("--layout", default="tpu")
+    options = parser.parse_args(arguments)
+    good = True
+    for name in SAYS if options.signal == "all" else (options.signal,):
+        with tempfile.TemporaryDirectory() as directory:
+            here = Path(directory)
+            todo = jobs(here, megabytes=options.megabytes, file=options.file, layout=options.layout)
+            victims = Victims(todo, here, name, options.seed)
+            began = time.monotonic()
+            for turn in range(options.times):
+                victims.kill(turn)
+            took = time.monotonic() - began
+        counts = victims.counts
+        print(
+            f"SIG{name} {options.times} times, seed {options.seed}, {took:.0f} s: destination "
+            + ", ".join(f"{state} {counts[state]}" for state in (ABSENT, KEPT, WHOLE, BROKEN))
+            + f"; after the end {counts['after the end']}, before main {counts['before main']}; "
+            f"temporary files {counts['temporary files']}; {len(victims.failures)} failures",
+            flush=True,
+        )
+        print("\n".join(victims.failures[:10]), end="\n" if victims.failures else "", flush=True)
+        good = good and not victims.failures
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

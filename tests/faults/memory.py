@@ -1,0 +1,221 @@
+"""Memory of a process that copies on and on: `python -m tests.faults.memory --calls 1000000 --shapes 10000`.
+
+Calls are of every kind, on arrays that stay the same; shapes are all different. The first part of the run
+fills caches, which are bounded; after it memory must stay within 2 MiB. The machine code of kernels stays in
+memory as long as the process, so the number of kernels is printed, and what they take is allowed for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+import tilejit as tj
+from codegen import kernel
+from codegen.bounded import MOST_BOUND
+
+FLAT_BYTES = 2 << 20
+SAMPLES = 40
+MOST = 600
+"""Rows and columns of a shape."""
+
+CODE_PER_OBJECT = 4
+"""What a kernel takes, in sizes of its object file: that is held, its sections have pages of their own."""
+
+LAYOUTS = (
+    ("f4", "{1,0:T(8,128)}"),
+    ("f4", "{0,1}"),
+    ("f4", "{1,0:T(*,1024)}"),
+    ("u2", "{1,0:T(8,128)(2,1)}"),
+    ("i1", "{0,1:T(32,128)(4,1)}"),
+    ("f8", "{1,0:T(8,8)}"),
+    ("f2", "{1,0:T(16,16)}"),
+    ("?", "{1,0:T(32,128)(32,1)E(1)}"),
+    ("c8", "{0,1:T(8,128)}"),
+    ("f4", "(m mi) n -> m n mi, mi=6"),
+)
+
+
+@dataclass
+class Meter:
+    """Memory over a run, and the kernels that were loaded in it."""
+
+    sizes: list[int] = field(default_factory=list)
+    code: list[int] = field(default_factory=list)
+    kernels: int = 0
+    code_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        load = kernel._load
+
+        def counted(name: str, object_code: bytes) -> int:
+            self.kernels += 1
+            self.code_bytes += CODE_PER_OBJECT * len(object_code)
+            return load(name, object_code)
+
+        kernel._load = counted
+        self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+
+    def sample(self) -> None:
+        """Look, after what is free was given back."""
+        gc.collect()
+        if self._trim:
+            self._trim(0)
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        self.sizes.append(pages * os.sysconf("SC_PAGESIZE"))
+        self.code.append(self.code_bytes)
+
+    def growth(self) -> int:
+        """By how much the highest of the last half passes that of what came before, without kernels' code.
+
+        The first fifth is left out: caches fill there.
+        """
+        beside = [size - code for size, code in zip(self.sizes, self.code, strict=True)]
+        filled, half = len(beside) // 5, len(beside) // 2
+        return max(beside[half:]) - max(beside[filled:half])
+
+    def report(self, what: str, seconds: float) -> bool:
+        """Print the figures; whether memory stayed flat."""
+        growth = self.growth()
+        mib = [round(size / 2**20, 1) for size in self.sizes]
+        late = self.code_bytes - self.code[len(self.code) // 5]
+        print(
+            f"{what} in {seconds:.0f} s: resident {mib[0]} MiB at first, {mib[len(mib) // 5]} with caches "
+            f"full, {mib[-1]} at the end; {growth / 2**20:+.2f} MiB in the last half; {self.kernels} kernels "
+            f"loaded, {late / 2**20:.2f} MiB of them allowed for after the first fifth",
+            flush=True,
+        )
+        return growth <= FLAT_BYTES
+
+
+Calls = list[Callable[[], object]]
+
+
+def operations() -> tuple[Calls, Calls]:
+    """Calls of every kind, and such as differ each time; what they return is let go of."""
+    x = np.arange(24 * 40, dtype=np.float32).reshape(24, 40)
+    t, s = tj.pack(x, "{1,0:T(8,128)}"), tj.pack(x.astype(np.int8), "{1,0:T(8,16)(4,1)}")
+    packed, back, turned = np.empty_like(t.buffer), np.empty_like(x), np.empty((40, 24), np.float32)
+    plan = tj.plan_copy(turned, x.T)
+    add = tj.elementwise(lambda a, b: a * 2 + b)
+    total = tj.elementwise(lambda a: np.sum(a, axis=1))
+
+    @tj.kernel
+    def shifted(a, b, k):  # type: ignore[no-untyped-def]
+        for i in range(a.shape[0]):
+            for j in range(a.shape[1]):
+                b[i, j] = a[i, j] + k
+
+    count = iter(range(1 << 60))
+
+    def refused() -> None:
+        try:
+            tj.pack(x, f"{{1,{next(count) % 5000 + 2}}}")
+        except tj.LayoutError:
+            return
+
+    def written() -> None:
+        t[3, 4] = 1.0
+        t[2:9, ::2] = 2.0
+
+    alike: Calls = [
+        lambda: tj.pack(x, "{1,0:T(8,128)}"),
+        lambda: tj.pack(x, t.spec, out=packed, threads=2),
+        lambda: tj.unpack(t),
+        lambda: tj.unpack(packed, t.spec, out=back),
+        lambda: tj.relayout(t, "{0,1:T(4,4)}"),
+        lambda: tj.copyto(turned, x.T),
+        lambda: tj.copyto(turned, x.T, where=turned > 3),
+        lambda: tj.take(x, [3, 1, 2], axis=0),
+        lambda: tj.pad(x, 2),
+        lambda: plan(turned, x.T),
+        lambda: tj.ascontiguousarray(x.T),
+        lambda: tj.concatenate([x, x], axis=1),
+        lambda: t[3, 4],
+        lambda: t[2:9, ::2],
+        written,
+        lambda: tj.gather_tiles(s, [2, 0, 1]),
+        lambda: add(x, x),
+        lambda: add(x, x[0], out=back),
+        lambda: total(x),
+        lambda: shifted(x, back, 0.5),
+        lambda: tj.TiledArray.from_buffer(packed, t.spec),
+        lambda: tj.linear_index(t.spec, (2, 3)),
+    ]
+    return alike, [refused, lambda: shifted(x, back, next(count) % 5000)]
+
+
+def calls(count: int, meter: Meter) -> None:
+    """So many calls in turn."""
+    alike, other = operations()
+    todo, every = [*alike, *other], max(1, count // SAMPLES)
+    for call in other:
+        for _ in range(MOST_BOUND + 100):
+            call()
+    for k in range(count):
+        todo[k % len(todo)]()
+        if k % every == every - 1:
+            meter.sample()
+
+
+def shapes(count: int, meter: Meter, seed: int) -> None:
+    """So many different shapes: packed, unpacked, transposed, computed with."""
+    rng = np.random.default_rng(seed)
+    double = tj.elementwise(lambda a: a * 2)
+    every, seen, done = max(1, count // SAMPLES), np.zeros((MOST + 1, MOST + 1), bool), 0
+
+    @tj.kernel
+    def scaled(a, b):  # type: ignore[no-untyped-def]
+        for i in range(a.shape[0]):
+            for j in range(a.shape[1]):
+                b[i, j] = a[i, j] * 0.5
+
+    while done < count:
+        rows, columns = (int(n) for n in np.exp(rng.uniform(0, np.log(MOST), 2)))
+        if seen[rows, columns]:
+            continue
+        dtype, layout = LAYOUTS[done % len(LAYOUTS)]
+        x = np.zeros((rows, columns), dtype)
+        t = tj.pack(x, layout)
+        tj.unpack(t)
+        tj.relayout(t, "{0,1}")
+        tj.copyto(np.empty((columns, rows), dtype), x.T)
+        y = np.zeros((rows, columns), np.float32)
+        double(y)
+        scaled(y, y.copy())
+        seen[rows, columns] = True
+        done += 1
+        if done % every == 0:
+            meter.sample()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.memory", description=__doc__)
+    parser.add_argument("--calls", type=int, default=0)
+    parser.add_argument("--shapes", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    good = True
+    for count, what in ((options.calls, "calls"), (options.shapes, "shapes")):
+        if not count:
+            continue
+        meter, began = Meter(), time.monotonic()
+        if what == "calls":
+            calls(count, meter)
+        else:
+            shapes(count, meter, options.seed)
+        good &= meter.report(f"{count} {what}", time.monotonic() - began)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""Short forms of what is run on demand: `tests.faults.kills`, `limits`, `crowd` and `memory`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from subprocess import PIPE, Popen, run
+
+import pytest
+
+from tests.cli.running import COMMAND
+from tests.faults.memory import FLAT_BYTES, Meter
+from tests.oracle import environment
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and signals of Linux")
+
+
+def succeeds(module: str, *arguments: object, **variables: str) -> str:
+    """What a command of this package prints; it must end with 0."""
+    command = [sys.executable, "-m", f"tests.faults.{module}", *map(str, arguments)]
+    done = run(command, env=environment(**variables), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(("name", "times"), [("KILL", 30), ("INT", 20), ("TERM", 10)])
+def test_runs_that_are_ended(name: str, times: int, seed: int) -> None:
+    told = succeeds("kills", "--signal", name, "--times", times, "--seed", seed, "--megabytes", 1)
+    assert f"SIG{name} {times} times" in told
+    assert "0 failures" in told
+
+
+def test_what_runs_out(seed: int) -> None:
+    told = succeeds("limits", "--times", 12, "--seed", seed)
+    assert "out of memory" in told
+    assert "FAILED" not in told
+
+
+def test_a_crowd_on_an_empty_store_and_a_full_one() -> None:
+    options = ("--threads", 64, "--rounds", 4, "--forks", 4, "--spawned", 2, "--layouts", 2)
+    assert succeeds("crowd", *options).count("exit code 0") == 3
+
+
+def test_memory_of_calls_and_shapes() -> None:
+    """Few of each: caches are not full yet, but nothing may grow fast either."""
+    told = succeeds("memory", "--calls", 20_000)
+    assert "20000 calls" in told
+
+
+def test_the_meter_sees_what_is_kept() -> None:
+    meter, kept = Meter(), []
+    for _ in range(20):
+        kept.append(bytearray(os.urandom(1 << 18)))
+        meter.sample()
+    assert meter.growth() > FLAT_BYTES
+    del kept
+
+
+def test_ctrl_c_says_so(tmp_path: Path) -> None:
+    """While a command runs, here a file of functions that takes its time."""
+    slow = tmp_path / "functions.py"
+    slow.write_text("import sys, time\nprint('runs', flush=True)\ntime.sleep(60)\n")
+    with Popen(
+        [*COMMAND, "vectorise", str(slow)], stdout=PIPE, stderr=PIPE, text=True, env=environment()
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        assert child.stdout.readline() == "runs\n"
+        child.send_signal(2)
+        assert child.stderr.read() == "tilejit: interrupted\n"
+        assert child.wait(60) == 130

@@ -1,0 +1,102 @@
+"""Files that are written whole or not at all, with unfinished ones that have a name and without."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tilejit.interop import whole_file
+from tilejit.interop.whole_file import replacing
+
+
+@pytest.fixture(params=["nameless", "named"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Both ways to an unfinished file."""
+    if request.param == "named":
+        monkeypatch.setattr(whole_file, "_open_nameless", lambda directory: None)
+    elif not hasattr(os, "O_TMPFILE"):
+        pytest.skip("this system has no files without a name")
+    return request.param
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(p.name for p in directory.iterdir())
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_the_file_appears_when_all_is_written(tmp_path: Path, there: bool, way: str) -> None:
+    target = tmp_path / "x"
+    if there:
+        target.write_bytes(b"old")
+        target.chmod(0o640)
+    with replacing(target) as file:
+        file.write(b"new" * 1000)
+        file.flush()
+        assert (target.read_bytes() == b"old") if there else not target.exists()
+        assert len(names(tmp_path)) == there + (way == "named")
+    assert target.read_bytes() == b"new" * 1000
+    assert names(tmp_path) == ["x"]
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE(target.stat().st_mode) == (0o640 if there else 0o666 & ~mask)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError, ValueError])
+def test_nothing_is_left_of_one_that_fails(tmp_path: Path, error: type[BaseException]) -> None:
+    (tmp_path / "x").write_bytes(b"old")
+
+    def fails() -> None:
+        with replacing(tmp_path / "x") as file:
+            file.write(b"new")
+            raise error
+
+    with pytest.raises(error):
+        fails()
+    assert names(tmp_path) == ["x"]
+    assert (tmp_path / "x").read_bytes() == b"old"
+
+
+def test_errors_of_the_disk_name_the_file(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"No space left on device: '.*/x'"), replacing(tmp_path / "x"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with (
+        pytest.raises(FileNotFoundError, match=r"No such file or directory: '.*/none/x'"),
+        replacing(tmp_path / "none" / "x"),
+    ):
+        raise AssertionError("there is nothing to write to")
+    assert names(tmp_path) == []
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("real")
+    with replacing(tmp_path / "link") as file:
+        file.write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new"
+
+
+def test_a_system_without_files_without_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old kernels, some file systems, and systems without /proc: the file has a name from the beginning."""
+    real = os.open
+
+    def refuses(path: str, flags: int, mode: int = 0o777, **more: int) -> int:
+        if flags & getattr(os, "O_TMPFILE", 0) == getattr(os, "O_TMPFILE", -1):
+            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+        return real(path, flags, mode, **more)
+
+    monkeypatch.setattr(os, "open", refuses)
+    with replacing(tmp_path / "x") as file:
+        file.write(b"new")
+    assert (tmp_path / "x").read_bytes() == b"new"
+    monkeypatch.setattr(os, "open", real)
+    monkeypatch.setattr(whole_file, "_by_handle", lambda handle: "/nowhere")
+    with replacing(tmp_path / "x") as file:
+        file.write(b"newer")
+    assert (tmp_path / "x").read_bytes() == b"newer"
+    assert names(tmp_path) == ["x"]
