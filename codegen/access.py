@@ -6,11 +6,12 @@ row-major into one index m), and its tree says how m becomes an offset: see `dig
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from codegen.digit_trees import Leaf, Opaque, Tree, coalesce, evaluate, offset_range, scaled, split, truncate
+from codegen.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ import gc
 import linecache
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -25,6 +24,7 @@ from codegen.errors import KernelError
 from codegen.locks import compiler_lock
 from codegen.math_library import SYMBOLS
 from codegen.object_symbols import undefined_symbols
+from codegen.records import dataclass
 from codegen.simd import routines, vector_math
 
 ALLOWED_SYMBOLS = SYMBOLS | {"memcpy", "memmove", "memset"}

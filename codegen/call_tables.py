@@ -7,7 +7,6 @@ block pays that twice a block.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from codegen.kernel import native
 from codegen.launch import Call, Launch
+from codegen.records import dataclass
 from codegen.threads import scratch
 
 Numbers: TypeAlias = NDArray[np.int64]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
@@ -19,6 +18,7 @@ from codegen.ir import Transpose
 from codegen.kernel import Step
 from codegen.lazy import lazy
 from codegen.passes.normalise import int_size
+from codegen.records import dataclass
 from codegen.refine import PairTable
 from codegen.stretches import STRETCH_TABLES, Stretches
 from codegen.tiles import AHEAD_BYTES, LATER, LINE_BYTES, Panel, Table, TileGrid

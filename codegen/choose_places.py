@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd, prod
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from codegen.choose import MOST_PIECES, PIECE_BYTES
 from codegen.choose_stretches import Whole, wholes_of
 from codegen.lower_copy import LoweredCopy
+from codegen.records import dataclass
 from codegen.schedule import OUTER_RANKS
 from codegen.tiles import LINE_BYTES, Digit, Table
 

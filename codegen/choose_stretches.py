@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from codegen.lower_copy import LoweredCopy
+from codegen.records import dataclass
 from codegen.stretches import MOST_OFFSET, MOVES, Part, Stretches
 from codegen.tiles import LINE_BYTES, Digit
 

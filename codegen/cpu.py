@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import dataclass
 from functools import cache
 
 from codegen.errors import KernelError
+from codegen.records import dataclass
 from codegen.settings import settings
 
 _NEEDED = {

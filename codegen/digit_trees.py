@@ -14,13 +14,15 @@ the array.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from math import gcd
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from codegen.records import dataclass
 
 Offsets: TypeAlias = NDArray[np.int64]
 

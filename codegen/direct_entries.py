@@ -6,7 +6,6 @@ Each part says what it is in words, as `simd.direct` reads them; `direct_words` 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import direct_words as words
+from codegen.records import dataclass
 from codegen.tiles import LINE_BYTES
 
 Numbers: TypeAlias = NDArray[np.int64]

@@ -11,9 +11,10 @@ super-vectorisation puts in the place of the innermost loops.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
+from codegen.records import dataclass
 from codegen.stretches import Stretches
 from codegen.tiles import Block, PackedLines, RowGroups, Stage, TileGrid
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from codegen.locks import compiler_lock
 from codegen.math_library import are_there
 from codegen.object_symbols import undefined_symbols
 from codegen.printer import format_nest
+from codegen.records import dataclass
 from codegen.schedule import Schedule
 from codegen.settings import settings
 from codegen.store import default_store, store_key

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from math import gcd
 from typing import NoReturn
 
@@ -15,6 +15,7 @@ from codegen.ir import group_table, line_table, refs
 from codegen.kernel import Step
 from codegen.lazy import lazy
 from codegen.passes.normalise import int_size
+from codegen.records import dataclass
 from codegen.refine import PairTable
 from codegen.threads import scratch
 from codegen.tiles import GROUP_ARGUMENTS, LINE_BYTES, LINE_TABLE

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any
@@ -20,6 +19,7 @@ from codegen.kernel import CALLERS, native, native_address
 from codegen.lazy import lazy
 from codegen.loops.index import evaluate
 from codegen.loops.ir import Function
+from codegen.records import dataclass
 from codegen.threads import run_parts
 
 VECTOR_BYTES = {"avx512": 64, "avx2": 32, "sse2": 16, "neon": 16}

@@ -8,7 +8,6 @@ notes on lowering.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise, permutations, product
 from math import prod
 
@@ -18,6 +17,7 @@ from codegen.access import AccessMap, Root, logical_roots, map_offset
 from codegen.digit_trees import Offsets, Split, Tree
 from codegen.ir import Buffer, Convert, Element, Fill, For, ForEach, Load, LoopNest, Ref, Store, wrap
 from codegen.padding import PadBox, lower_padding
+from codegen.records import dataclass
 from codegen.refine import (
     Box,
     OffsetFunction,

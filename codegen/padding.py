@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import TypeAlias
 
 from codegen.access import AccessMap
 from codegen.digit_trees import Leaf, Split, Tree, evaluate
+from codegen.records import dataclass
 
 MAX_PAD_BOXES = 64
 """More boxes than this are not worth their calls: all slots are filled before the copy instead."""

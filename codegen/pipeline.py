@@ -9,7 +9,7 @@ and `fix_sizes`, which puts those back that belong in the code. An observer sees
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from codegen.access import AccessMap
@@ -25,6 +25,7 @@ from codegen.passes.normalise import NORMALISE, int_size
 from codegen.passes.split_run import cut_axis, split_long, split_run
 from codegen.passes.strip_mine import strip_mine
 from codegen.passes.widen import widen
+from codegen.records import dataclass
 from codegen.refine import Box, PairTable
 from codegen.schedule import DEFAULT_THRESHOLDS, OUTER_RANKS, Schedule, Thresholds
 from codegen.settings import settings

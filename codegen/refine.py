@@ -7,7 +7,7 @@ refinement, their offsets are a table that the copy fills in when it runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import gcd, lcm, prod
 from typing import TypeAlias
@@ -25,6 +25,7 @@ from codegen.digit_trees import (
     evaluate,
     split,
 )
+from codegen.records import dataclass
 
 Digit: TypeAlias = tuple[int, int, int]
 """(extent, source stride, destination stride)."""

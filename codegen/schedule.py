@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from codegen.ir import PackedSide
+from codegen.records import dataclass
 from codegen.tiles import Block, Stage
 
 Mode: TypeAlias = Literal[

@@ -13,16 +13,17 @@ import os
 import stat
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from codegen.cpu import CpuLevel
 from codegen.errors import StoreError
+from codegen.records import dataclass
 from codegen.settings import settings
+from codegen.versions import package_version
 
 FORMAT = 1
 MAX_ENTRY_BYTES = 16 << 20
@@ -53,18 +54,8 @@ class StoreKey:
 def store_key(source: str, level: CpuLevel) -> StoreKey:
     """The key of a kernel's source compiled for a CPU level."""
     spelled = level.name, level.triple, level.llvm_cpu, level.llvm_features
-    return StoreKey(_digest(source.encode()), compiler_digest(), *_versions(), *spelled)
-
-
-@cache
-def _versions() -> tuple[str, str]:
-    def of(package: str) -> str:
-        try:
-            return version(package)
-        except PackageNotFoundError:
-            return "none"
-
-    return of("numba"), of("llvmlite")
+    versions = package_version("numba"), package_version("llvmlite")
+    return StoreKey(_digest(source.encode()), compiler_digest(), *versions, *spelled)
 
 
 @cache

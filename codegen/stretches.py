@@ -8,7 +8,6 @@ cache: pieces of it are gathered in a buffer there, by moves of 1 to 64 bytes, a
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.lazy import lazy
+from codegen.records import dataclass
 from codegen.tiles import LINE_BYTES, Digit, Table
 
 MOVES = (64, 32, 16, 8, 4, 2, 1)

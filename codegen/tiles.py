@@ -8,7 +8,7 @@ a range of rows by a range of columns at one place of the other digits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import ceil, prod
 from typing import Literal, TypeAlias
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.lazy import lazy
+from codegen.records import dataclass
 
 Digit: TypeAlias = tuple[int, int, int]
 """(extent, source stride, destination stride), strides in bytes."""

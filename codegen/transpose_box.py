@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from codegen.ir import Convert, LoopNest, Side, refs
 from codegen.passes.normalise import int_size, scalar
+from codegen.records import dataclass
 from codegen.schedule import TransposeSchedule
 from codegen.tiles import LANE_BYTES, LINE_BYTES, Block
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import lcm, prod
 from typing import TypeAlias
 
 from codegen.access import AccessMap, logical_roots, map_offset
 from codegen.digit_trees import Leaf, Tree, ceil_div, coalesce, cuts, split
+from codegen.records import dataclass
 from tilejit.memory import LINE_BYTES
 
 BLOCK_BYTES = 384 << 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any, TypeAlias
 
@@ -15,6 +15,7 @@ from codegen.ir import Element
 from codegen.launch import Launch
 from codegen.passes.normalise import int_size
 from codegen.pipeline import CopyProgram, footprint_bytes
+from codegen.records import dataclass
 from codegen.threads import run_parts
 from codegen.windows import tight_map, window_map
 from tilejit.block_grid import (

@@ -8,7 +8,7 @@ the next block are asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from math import prod
 from typing import Any
@@ -19,6 +19,7 @@ from codegen.ir import Element
 from codegen.kernel import Kernel, Step
 from codegen.launch import Launch
 from codegen.pipeline import CopyProgram, footprint_bytes
+from codegen.records import dataclass
 from codegen.steps import asking_ahead
 from codegen.tiles import Digit
 from tilejit.block_grid import block_bytes, block_strides

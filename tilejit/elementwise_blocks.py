@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Any, TypeAlias
@@ -18,6 +17,7 @@ from codegen.ir import Element
 from codegen.launch import Launch
 from codegen.loop_kernel import BoundKernel
 from codegen.loops.bounds import check_bounds
+from codegen.records import dataclass
 from codegen.threads import run_parts
 from codegen.windows import tight_map, window_map
 from tilejit.block_grid import BlockGrid, Dims, Ends, block_bytes, block_offset, block_strides, common_grid

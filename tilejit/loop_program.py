@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any, TypeAlias, TypeGuard, TypeVar
 
@@ -20,6 +20,7 @@ from codegen.loops.bounds import accesses, check_bounds
 from codegen.loops.divisible import check_divisible
 from codegen.loops.ir import ArrayArg, For, Function, ScalarArg, Statement, Store
 from codegen.loops.rename import with_arrays
+from codegen.records import dataclass
 from codegen.threads import in_dask_worker, threads_by_size
 from tilejit.memory import Array, address
 from tilejit.strided import order_of, overlaps_itself, share_memory, span

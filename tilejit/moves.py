@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +12,7 @@ from codegen.element_types import BYTE_FLOATS, HALVES, INTEGERS
 from codegen.emit.expressions import can_convert
 from codegen.errors import LayoutError
 from codegen.ir import Element
+from codegen.records import dataclass
 from tilejit.float_status import SUPPORTED
 from tilejit.layout.dtypes import from_numpy
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -15,6 +14,7 @@ from codegen.frontend.operands import Operand
 from codegen.frontend.source_text import pointed
 from codegen.loops import typing
 from codegen.loops.ir import Local, ScalarArg
+from codegen.records import dataclass
 from tilejit.array_likes import as_numpy
 from tilejit.memory import Array
 from tilejit.traced import Integer, Number, Recording, Stage, Traced, operand_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from codegen.frontend.operands import convert
 from codegen.loops import typing
 from codegen.loops.index import Affine, Index, symbol
 from codegen.loops.ir import Carried, Const, For, Function, Let, Local, Op, ScalarArg, Statement, Store, Value
+from codegen.records import dataclass
 from tilejit.elementwise_loops import Lowering
 from tilejit.memory import Array
 from tilejit.traced import Stage

@@ -8,13 +8,14 @@ swizzle, to or from a part of it that stays in cache, and memory to memory, piec
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from codegen.access import AccessMap, Root
 from codegen.digit_trees import Leaf, ceil_div
 from codegen.ir import Element
 from codegen.pipeline import CopyProgram
+from codegen.records import dataclass
 from tilejit.block_grid import BlockGrid, Dims, Ends
 from tilejit.blocks import LEAST_BYTES, BlockProgram
 from tilejit.layout.cute.function import Function, Mode

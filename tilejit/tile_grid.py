@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 from numbers import Integral
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from codegen.access import AccessMap, Root, map_offset
 from codegen.digit_trees import Leaf, Offsets, Opaque
 from codegen.errors import LayoutError, LayoutIndexError
+from codegen.records import dataclass
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import access_map, shape_name

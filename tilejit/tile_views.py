@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -13,6 +12,7 @@ from codegen.access import AccessMap, Root, logical_roots
 from codegen.digit_trees import Offsets, Opaque, Tree, Window, coalesce, evaluate
 from codegen.errors import LayoutError, LayoutIndexError
 from codegen.ir import Element
+from codegen.records import dataclass
 from codegen.threads import thread_count
 from tilejit.layout.cute import division, partition
 from tilejit.layout.cute.int_tuple import flatten, unflatten

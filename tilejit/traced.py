@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from codegen.frontend.functions import UFUNCS, call_ufunc
 from codegen.frontend.operands import Operand, apply, cast, convert, literal, truth
 from codegen.loops import typing
 from codegen.loops.ir import Local, ScalarArg
+from codegen.records import dataclass
 from tilejit.no_array import NoArray, UnknownAttribute
 from tilejit.reduced_axes import Axes, bound_arguments, kept_rank, read_axes
 
@@ -61,7 +62,7 @@ class Number:
     scalar: ScalarArg
 
 
-@dataclass
+@dataclass()
 class Recording:
     """What a function does while it is called with stand-ins.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import index
 from typing import Any
 
 import numpy as np
 
 from codegen.errors import LayoutError
+from codegen.records import dataclass
 
 AUTO, STRUCTURE, SIZES = "auto", "structure", "sizes"
 

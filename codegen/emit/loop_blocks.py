@@ -6,7 +6,7 @@ that is contiguous along the outer loop is loaded, or stored, in columns, and tr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.emit.loop_emitter import Emitter
 from codegen.emit.loop_facts import accumulated, flat, vector_dtypes
@@ -17,6 +17,7 @@ from codegen.emit.loop_values import unwrapped, value_text
 from codegen.emit.writer import Writer
 from codegen.loops.accesses import loads
 from codegen.loops.ir import For, Function, Let, Load, Statement, Store, Value
+from codegen.records import dataclass
 
 MOST_ROWS, LEAST_ROWS = 16, 4
 """Rows of a block: more do not fit the registers, fewer are not worth the shuffles."""

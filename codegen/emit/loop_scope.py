@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from codegen.emit.loop_names import Names, Table, affine_text, index_text, product_text
@@ -10,6 +10,7 @@ from codegen.emit.writer import Writer
 from codegen.errors import KernelError
 from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, symbols
 from codegen.loops.ir import ArrayArg, Function, Load, Store
+from codegen.records import dataclass
 
 HALVES = ("bf16", "f16")
 ELEMENT_BYTES = {"i1": 1, "bf16": 2, "f16": 2} | {f"{k}{n}": n // 8 for k in "iu" for n in (8, 16, 32, 64)}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import sha256
 
 from codegen.emit.loop_blocks import block_of, emit_blocks, turned_loads
@@ -44,6 +44,7 @@ from codegen.loops.ir import (
     Statement,
     Store,
 )
+from codegen.records import dataclass
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")
 MOST_PIECES = 4

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from codegen.loops.ir import COMBINERS, Carried, For, Let, Load, Local, Op, Reduce, Statement, Store, Value
 from codegen.loops.typing import promote
+from codegen.records import dataclass
 
 
 def join(before: str, after: str) -> str:

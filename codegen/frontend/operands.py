@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from codegen.frontend.index_arithmetic import both, bounded, floor_div, modulo, 
 from codegen.loops import typing
 from codegen.loops.index import Affine, Index, scale
 from codegen.loops.ir import Const, IndexValue, Op, Value
+from codegen.records import dataclass
 
 _BITS = 4096
 """Numbers longer than this are not computed while a function is read."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from codegen.frontend.expressions import expression
@@ -15,6 +15,7 @@ from codegen.frontend.statements import block
 from codegen.loops import typing
 from codegen.loops.index import Index, symbol
 from codegen.loops.ir import ArrayArg, Function, Local, ScalarArg, Value
+from codegen.records import dataclass
 
 
 def read(function: Callable[..., Any]) -> Source:

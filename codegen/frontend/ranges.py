@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from codegen.frontend.expressions import expression, not_an_index
 from codegen.frontend.operands import Operand, literal
 from codegen.frontend.scope import Scope
 from codegen.loops.index import Affine, Index, add, scale, symbol
+from codegen.records import dataclass
 
 SAYS = "says_of_loops"
 """The attribute of the functions that say something of a loop: others may have their names."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from codegen.errors import KernelError
@@ -13,6 +13,7 @@ from codegen.frontend.operands import Operand, convert, literal
 from codegen.frontend.source_text import SourceText
 from codegen.loops.ir import ArrayArg, Const, IndexValue, Let, Local, Statement, Value
 from codegen.loops.typing import concrete
+from codegen.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from codegen.errors import KernelError
+from codegen.records import dataclass
 
 T = TypeVar("T")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from codegen.loops.index import Affine, Index, Sum, symbols
 from codegen.loops.ir import Carried, For, Let, Load, Op, Reduce, Statement, Store, Value
+from codegen.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

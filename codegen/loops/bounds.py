@@ -9,7 +9,6 @@ outside is refused.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from math import gcd
 from typing import TypeAlias
@@ -17,6 +16,7 @@ from typing import TypeAlias
 from codegen.errors import KernelError
 from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, affine, symbol
 from codegen.loops.ir import For, Function, Let, Load, Op, Reduce, Statement, Store, Value
+from codegen.records import dataclass
 
 Access: TypeAlias = Load | Store
 

@@ -8,11 +8,11 @@ one super-vector, and whatever the scalar loop does later must still come later.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from codegen.loops.accesses import Access, Loop
 from codegen.loops.feasible import feasible
 from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, affine, symbol
+from codegen.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

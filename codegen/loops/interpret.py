@@ -7,7 +7,7 @@ functions (exp, sin, …) are NumPy's in the dtype of their operands, one lane a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -35,6 +35,7 @@ from codegen.loops.ir import (
 )
 from codegen.loops.operations import compute
 from codegen.loops.typing import numpy_dtype
+from codegen.records import dataclass
 
 Number: TypeAlias = Any
 """A scalar of NumPy, or an array of a super-vector's lanes."""

@@ -7,10 +7,10 @@ one emitter do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from codegen.loops.index import Index
+from codegen.records import dataclass
 
 VectorShape: TypeAlias = tuple[int, ...]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from codegen.loops.accesses import Access, Loop, carried_values, coefficient, parts, values_of
 from codegen.loops.dependence import first_dependence
@@ -22,6 +21,7 @@ from codegen.loops.report import (
     VALUE,
     Refusal,
 )
+from codegen.records import dataclass
 
 ARITHMETIC = ("add", "sub", "mul", "div", "floordiv", "mod", "pow", "neg", "abs", "min", "max", "fma")
 BITS = ("and", "or", "xor", "not", "shl", "shr")

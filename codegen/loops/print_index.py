@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.loops.accesses import constant_trips
 from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, add, scale, symbol, symbols
 from codegen.loops.ir import For, Function, IndexValue, Op, VectorShape
 from codegen.loops.mlir_names import expression, is_float, memref, type_of
+from codegen.records import dataclass
 
 SHAPE = re.compile(r"(.+)\.shape\[(\d+)\]")
 

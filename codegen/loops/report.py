@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from codegen.loops.ir import VectorShape
+from codegen.records import dataclass
 
 VECTORISED = "vectorised"
 CARRIED = "carried-dependence"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, islice, product
 
 from codegen.errors import KernelError
@@ -13,6 +13,7 @@ from codegen.loops.ir import Function
 from codegen.loops.legal import Asked, Choice, refusal, stride
 from codegen.loops.report import ONE_LANE, OTHER, TOO_FEW, UNPROFITABLE, VECTORISED, LoopReport, Refusal
 from codegen.loops.widen import widen
+from codegen.records import dataclass
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")
 MOST_CHOICES = 64

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from codegen.loops.accesses import Loop, coefficient, constant_trips
@@ -24,6 +24,7 @@ from codegen.loops.ir import (
     VectorShape,
 )
 from codegen.loops.reductions import neutral, sums_in_locals
+from codegen.records import dataclass
 
 
 class Lane(NamedTuple):

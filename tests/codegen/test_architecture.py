@@ -14,7 +14,7 @@ from tests.oracle import environment
 ROOT = Path(__file__).resolve().parents[2]
 
 ORDER = (
-    ("errors", "settings", "locks", "lazy", "digit_trees", "access", "element_types"),
+    ("errors", "settings", "locks", "lazy", "digit_trees", "access", "element_types", "records", "versions"),
     ("tiles", "stretches", "ir", "object_symbols", "cpu", "math_library", "direct_words", "direct_entries"),
     ("schedule", "windows"),
     ("refine", "padding"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from codegen.errors import TilejitError
+from codegen.records import dataclass
 from tilejit.cli.output import console, print_json, print_lines, style_of
 from tilejit.cli.pictures import print_picture
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import IO, Any, NoReturn
 
 import numpy as np
 
 from codegen.errors import LayoutError
+from codegen.records import dataclass
 from tilejit.interop.whole_file import open_ordinary, replacing
 from tilejit.memory import Array
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from codegen.errors import LayoutError
+from codegen.records import dataclass
 from tilejit.convert import pack, unpack
 from tilejit.interop import container
 from tilejit.interop.container import Container, Entry, Output
@@ -27,7 +27,7 @@ from tilejit.layout.dtypes import primitive_type
 from tilejit.layout.layout import Layout
 from tilejit.layout.shape import Shape
 from tilejit.memory import Array
-from tilejit.relayout import relayout
+from tilejit.relayouts import relayout
 from tilejit.tiled_array import TiledArray, check_packable
 
 METADATA_PREFIX = "tilejit."

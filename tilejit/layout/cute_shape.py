@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from codegen.digit_trees import offset_range
 from codegen.errors import LayoutError
+from codegen.records import dataclass
 from tilejit.layout.checks import int_tuple, set_fields
 from tilejit.layout.cute.function import CHUNK, MAX_POINTS, Function, function_of, rows_of
 from tilejit.layout.cute.layout import Layout

@@ -7,7 +7,6 @@ undoes them. `access_map` gives the compiler the same fact as digit trees.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Any, TypeAlias
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from codegen.access import AccessMap, Root
 from codegen.digit_trees import Leaf, Offsets, Opaque, Split, Tree
 from codegen.errors import LayoutIndexError
+from codegen.records import dataclass
 from tilejit.layout.cute_index import cute_access_map, cute_index, cute_slot
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.shape import Shape, tile_steps_of

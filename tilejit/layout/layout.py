@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codegen.errors import LayoutError
+from codegen.records import dataclass
 from tilejit.layout import xla_print
 from tilejit.layout.checks import (
     check_element_name,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from codegen.errors import LayoutError
+from codegen.records import dataclass
 from tilejit.layout import tiling, xla_print
 from tilejit.layout.checks import check_order, int_tuple, set_fields
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup, primitive_type

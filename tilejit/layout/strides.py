@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from codegen.records import dataclass
 from tilejit.layout.tiling import TileStep
 
 GAP = -1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codegen.errors import LayoutError
+from codegen.records import dataclass
 
 if TYPE_CHECKING:
     from tilejit.layout.shape import Shape

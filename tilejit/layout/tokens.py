@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from codegen.errors import LayoutError
+from codegen.records import dataclass
 
 MAX_TEXT = 64 * 1024
 MAX_INT64 = 2**63 - 1

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from codegen.loops.index import Index
+from codegen.records import dataclass
 
 INDEX = "i64"
 """An `index` is a 64-bit integer here."""

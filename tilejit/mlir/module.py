@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from xdsl.dialects.func import FuncOp
 
 from codegen.errors import KernelError
 from codegen.loops.ir import Function
+from codegen.records import dataclass
 from tilejit.mlir.functions import read_function
 from tilejit.mlir.places import mistake
 from tilejit.mlir.program import Program

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
@@ -13,6 +13,7 @@ from codegen.errors import KernelError
 from codegen.loops.index import Affine, evaluate
 from codegen.loops.ir import ArrayArg, Function, ScalarArg
 from codegen.loops.typing import numpy_dtype
+from codegen.records import dataclass
 from tilejit.mlir.dtypes import MemRef
 
 Execute: TypeAlias = Callable[[Function, Sequence[Any]], tuple[Any, ...]]

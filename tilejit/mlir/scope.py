@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import keyword
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
 from codegen.loops.index import Affine, Index
 from codegen.loops.ir import Const, IndexValue, Op, Value
+from codegen.records import dataclass
 from tilejit.mlir.dtypes import INDEX, MemRef
 from tilejit.mlir.places import Unsupported
 

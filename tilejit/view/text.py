@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from math import prod
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.text import Text
 
+from codegen.records import dataclass
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import linear_index, multi_index
 from tilejit.layout.tiling import tile_steps

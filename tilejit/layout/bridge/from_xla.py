@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from codegen.records import dataclass
 from tilejit.layout.bridge.from_offsets import refuse
 from tilejit.layout.bridge.xla_chains import xla_chains
 from tilejit.layout.cute.layout import Layout

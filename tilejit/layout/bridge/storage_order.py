@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
+from codegen.records import dataclass
 from tilejit.layout.cute.tables import Chain
 
 BLOCK = -1

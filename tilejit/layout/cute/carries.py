@@ -8,7 +8,6 @@ A is coalesced. Carries together may cancel, so where they do the values are com
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import LayoutError
+from codegen.records import dataclass
 from tilejit.layout.cute.int_tuple import IntTuple, flatten, unflatten
 from tilejit.layout.cute.layout import Layout, trusted
 from tilejit.layout.cute.witness import NoLayoutError, Witness

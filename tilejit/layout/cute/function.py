@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import LayoutError
+from codegen.records import dataclass
 from tilejit.layout.cute.composition import composition
 from tilejit.layout.cute.int_tuple import flatten, modes
 from tilejit.layout.cute.layout import Layout, extent

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import LayoutError, LayoutIndexError
+from codegen.records import dataclass
 from tilejit.layout.cute.coordinates import offset_at
 from tilejit.layout.cute.int_tuple import (
     MAX_DEPTH,

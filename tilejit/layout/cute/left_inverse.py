@@ -7,11 +7,11 @@ ones are tried; given those, the strides solve linear equations in integers, one
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from codegen.errors import LayoutError
+from codegen.records import dataclass
 from tilejit.layout.cute.composition import compose_layouts
 from tilejit.layout.cute.layout import Layout, expect_layout, offsets, trusted
 from tilejit.layout.cute.modes import EMPTY_MODE, flat_modes, from_modes, joined

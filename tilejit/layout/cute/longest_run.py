@@ -10,7 +10,7 @@ at. Otherwise a table of values is searched too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from math import gcd
 
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import LayoutError
+from codegen.records import dataclass
 from tilejit.layout.cute.injective import distinct
 from tilejit.layout.cute.layout import Layout, offsets
 from tilejit.layout.cute.modes import flat_modes, from_modes, joined

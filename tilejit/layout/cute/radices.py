@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from math import isqrt
 
+from codegen.records import dataclass
 from tilejit.layout.cute.layout import Layout
 from tilejit.layout.cute.modes import from_modes, joined
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import LayoutError, LayoutIndexError
+from codegen.records import dataclass
 from tilejit.layout.cute.exact import exact_integers, reach_of
 from tilejit.layout.cute.injective import is_injective
 from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple, limit_nesting

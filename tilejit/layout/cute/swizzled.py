@@ -7,11 +7,11 @@ it is 1 down, or by another stride. What is left is affine. Runs of 2^M elements
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from codegen.access import Root
 from codegen.digit_trees import Leaf, Split, Switch, Tree, ceil_div
+from codegen.records import dataclass
 from tilejit.layout.cute.function import Function, Mode
 from tilejit.layout.cute.swizzle import Swizzle
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from codegen.errors import LayoutError
+from codegen.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

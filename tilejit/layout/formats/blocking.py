@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from codegen.errors import LayoutError
+from codegen.records import dataclass
 from tilejit.layout.checks import int_tuple, set_fields
 from tilejit.layout.recipe import MAX_NUMPY_RANK
 from tilejit.layout.tokens import MAX_INT64, shown

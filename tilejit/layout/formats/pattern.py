@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 
 from codegen.errors import LayoutError
+from codegen.records import dataclass
 from tilejit.layout.formats.blocking import Blocking, Digit
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.tokens import MAX_INT64, Token, mistake, shown

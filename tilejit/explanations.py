@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -15,6 +14,7 @@ from codegen.ir import Element, refs
 from codegen.kernel import Kernel, Step
 from codegen.pipeline import CopyProgram
 from codegen.printer import format_nest
+from codegen.records import dataclass
 from codegen.threads import thread_count
 from tilejit.convert import pack_program
 from tilejit.converted_blocks import ConvertedBlocks
