@@ -23,7 +23,8 @@ NEVER_OF_OURS = (
     *("codegen.interpret", "tilejit.masked", "tilejit.kernels", "tilejit.loop_program", "tilejit.traced"),
     *("tilejit.elementwise_functions", "tilejit.reductions", "tilejit.explanations", "tilejit.relayouts"),
     *("tilejit.tiles", "tilejit.cute", "tilejit.mlir", "tilejit.layout.bridge", "tilejit.interop"),
-    *("tilejit.cli", "tilejit.view", "tilejit.routines.accelerate"),
+    *("tilejit.blocks", "tilejit.swizzled_blocks", "tilejit.converted_blocks", "codegen.call_tables"),
+    *("codegen.tune", "tilejit.cli", "tilejit.view", "tilejit.routines.accelerate"),
 )
 
 COPIES = """

@@ -32,7 +32,7 @@ ORDER = (
     ("loops",),
     ("frontend", "emit"),
     ("simd",),
-    ("build", "store"),
+    ("build", "store", "store_check"),
     ("kernel", "threads"),
     ("calls", "direct_calls", "launch", "loop_kernel"),
     ("steps", "gather", "call_tables"),
