@@ -107,6 +107,32 @@ def test_they_are_frozen_and_replaced_alike(pairs: Any) -> None:
             kinds[0]()
 
 
+def test_defaults_come_last() -> None:
+    for dataclass in (records.dataclass, dataclasses.dataclass):
+        with pytest.raises(TypeError, match="default"):
+
+            @dataclass(frozen=True)
+            class Wrong:
+                """A field too many."""
+
+                x: int = 3
+                y: int  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 9])
+def test_fields_go_where_they_belong(count: int) -> None:
+    """Classes of as many fields share one code, whose names are theirs."""
+    names = [f"f{k}" for k in range(count)]
+    for kind in ("A", "B"):
+        fields = {name + kind: int for name in names}
+        made = records.dataclass(frozen=True)(type(kind, (), {"__annotations__": fields, "__doc__": "."}))
+        assert vars(made(*range(count))) == {name: k for k, name in enumerate(fields)}
+        assert vars(made(**{name: -k for k, name in enumerate(fields)})) == {
+            name: -k for k, name in enumerate(fields)
+        }
+        assert list(inspect.signature(made).parameters) == list(fields)
+
+
 @records.dataclass(frozen=True, slots=True)
 class Stored:
     """At the top of a module, as what is pickled must be."""
