@@ -1,5 +1,6 @@
 """NumPy arrays to and from tiled, blocked and swizzled memory layouts, at the speed of memory."""
 
+from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -12,6 +13,7 @@ if not hasattr(_codegen, "TILEJIT"):
     )
 
 from codegen.errors import KernelError, LayoutError, LayoutIndexError, StoreError, TilejitError
+from codegen.locks import compiler_lock as _lock
 
 if _TYPE_CHECKING:
     from tilejit import cute as cute
@@ -161,12 +163,8 @@ def __getattr__(name: str) -> _Any:
 
 def _imported(module: str) -> _Any:
     """A module; a fork waits until it is there, since a child would wait for ever for the rest of it."""
-    import importlib
-
-    from codegen.locks import compiler_lock
-
-    with compiler_lock:
-        return importlib.import_module(module)
+    with _lock:
+        return _import_module(module)
 
 
 def __dir__() -> list[str]:
