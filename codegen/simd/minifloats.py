@@ -7,9 +7,9 @@ by `to_quiet_half`: nobody reads flags around them. Lanes of a vector and single
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from codegen.records import dataclass
 from codegen.simd.memory import F32, I16, I32
 from codegen.simd.vectors import lanes_like, llvm_function, number
 

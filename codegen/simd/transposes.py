@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_args
 
 from llvmlite import ir
 from numba.core import cgutils
 
-from codegen.records import dataclass
 from codegen.simd.casts import is_long, lane_conversion
 from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import (
