@@ -154,12 +154,17 @@ def _transposed(dims: Dims, order: Dims, dtype: np.dtype[np.generic]) -> Iterato
         yield
 
 
-def shapes(small: Dims, elements: int) -> tuple[Dims, Dims]:
-    """A shape of so many elements or somewhat more, and one that no tile divides.
+def shapes(small: Dims, elements: int) -> tuple[Dims, ...]:
+    """A shape of so many elements or somewhat more, and those that tiles do not divide: anywhere, in the last
+    dimension, in the others. The last tile is nearly full, or has one index, or a few that move as a word.
 
-    ((16, 256), 16384) -> (64, 256), (63, 255)    ((1, 32, 1, 4), 1024) -> (4, 32, 2, 4), (3, 31, 2, 3)
+    ((16, 32), 1) -> (16, 32), (15, 31), (16, 31), (15, 32), (13, 25), …, (14, 28), (16, 28), (14, 32)
     """
     even = list(small)
     while prod(even) < elements:
         even[even.index(min(even))] *= 2
-    return tuple(even), tuple(n - 1 if n > 2 else n for n in even)
+    out = [even]
+    for cut in (lambda n: n - 1, lambda n: n - n // 4 + 1, lambda n: n - n // 4 + min(4, n // 8)):
+        uneven = [cut(n) if n > 2 else n for n in even]
+        out += [uneven, [*even[:-1], uneven[-1]], [*uneven[:-1], even[-1]]]
+    return tuple(dict.fromkeys(tuple(dims) for dims in out))

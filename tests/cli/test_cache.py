@@ -101,13 +101,11 @@ def test_damaged_entries_are_named_and_removed(tmp_path: Path) -> None:
     assert first.exists()
 
 
-@pytest.mark.parametrize(
-    ("small", "elements", "wanted"),
-    [
-        ((16, 256), 16384, ((64, 256), (63, 255))),
-        ((1, 32, 1, 4), 1024, ((4, 32, 2, 4), (3, 31, 2, 3))),
-        ((12, 8), 1, ((12, 8), (11, 7))),
-    ],
-)
-def test_shapes(small: tuple[int, ...], elements: int, wanted: object) -> None:
-    assert shapes(small, elements) == wanted
+def test_shapes_are_even_and_uneven() -> None:
+    """In each dimension alone and in all, with last tiles nearly full, of one index, and of whole words."""
+    even, *uneven = shapes((16, 256), 1 << 20)
+    assert even == (1024, 1024)
+    assert {(rows % 16, columns % 256) for rows, columns in uneven} >= {(15, 255), (0, 255), (1, 0), (1, 1)}
+    assert any(columns % 256 and columns % 4 == 0 for _, columns in uneven)
+    assert len({even, *uneven}) == 1 + len(uneven)
+    assert all(n > 0 for dims in shapes((1, 2, 3, 4), 1) for n in dims)
