@@ -24,7 +24,7 @@ from codegen.simd.memory import (
 )
 from codegen.simd.runs import part_of_line
 from codegen.simd.transposes import Moved, block, block_columns, block_rows, part_transpose
-from codegen.tiles import LINE_BYTES, Block
+from codegen.tiles import LINE_BYTES, STAGED_LINES, Block
 
 drain_part = part_of_line((drain_1, drain_2, drain_4, drain_8, drain_16, drain_32))
 """Less than a line out of a buffer."""
@@ -85,6 +85,8 @@ def _fill_panel(what: Moved, kind: Block, *, in_order: bool = False) -> Any:
 def staged_rows(what: Moved, kind: Block) -> Any:
     """Tiles of long result rows."""
     width, source_width, fill_panel = what.width, what.source_width, _fill_panel(what, kind, in_order=True)
+    lines = STAGED_LINES[width]
+    chunk = lines * LINE_BYTES // width
 
     @for_kernels
     def by_rows(
@@ -97,18 +99,16 @@ def staged_rows(what: Moved, kind: Block) -> Any:
         open_rows,
         buffer,
         places,
-        lines,
         next_src,
         next_rows,
     ):
-        """Long result rows that begin anywhere, so many lines of each at a time.
+        """Long result rows that begin anywhere, STAGED_LINES of each at a time.
 
         The bytes behind the last whole line wait in front of the buffer's row for the next lines.
         """
-        row_bytes, chunk = columns * source_width, lines * (LINE_BYTES // width)
-        r1 = 0
-        while r1 < rows:  # a range with a variable step would raise on zero
-            r0, r1 = r1, min(r1 + chunk, rows)
+        row_bytes = columns * source_width
+        for r0 in range(0, rows, chunk):
+            r1 = min(r0 + chunk, rows)
             opened = max(min(open_rows, r1) - r0, 0)
             fill_panel(buffer + 64, src, row_offsets + 8 * r0, r1 - r0, places, columns, opened)
             ahead_src, ahead_rows, ahead_row = src, row_offsets + 8 * r1, 0
