@@ -15,7 +15,6 @@ from __future__ import annotations
 import ctypes
 import inspect
 import sys
-import sysconfig
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -30,6 +29,7 @@ from codegen.direct_entries import Entry
 from codegen.errors import KernelError
 from codegen.kernel import native_address
 from codegen.locks import compiler_lock
+from codegen.versions import is_free_threaded
 
 _NAME = "direct_call"
 _SOURCE = f'''"""{_NAME}
@@ -124,7 +124,7 @@ def supported() -> bool:
     """Whether this Python and this NumPy keep their fields where machine code looks for them."""
     if sys.platform != "linux" or sys.implementation.name != "cpython":
         return False
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if is_free_threaded():
         return False
     if ctypes.sizeof(ctypes.c_void_p) != words.WORD or sys.byteorder != "little":
         return False

@@ -1,4 +1,6 @@
-"""The one lock around compiling and loading; a fork waits for it, so that no child inherits it taken."""
+"""The one lock around compiling, loading and late imports; a fork waits for it, so that no child inherits it
+taken, or a module half imported.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import os
 import threading
 
 compiler_lock = threading.RLock()
-"""Held while a kernel is built or loaded."""
+"""Held while a kernel is built or loaded, or a module is imported that a call needs for the first time."""
 
 # Handlers before a fork run in reverse order. Numba logs while it compiles: were logging registered behind
 # us, a fork would take its lock first and then wait here for a thread that waits for it.

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from codegen.cpu import CpuLevel
 from codegen.errors import StoreError
 from codegen.settings import settings
 from codegen.store_files import UNFINISHED, Held, digest_of, distrust, read_checked, trim, write_checked
+from codegen.versions import package_version
 
 FORMAT = 1
 MAX_ENTRY_BYTES = 16 << 20
@@ -57,18 +57,8 @@ class StoreKey:
 def store_key(source: str, level: CpuLevel) -> StoreKey:
     """The key of a kernel's source compiled for a CPU level."""
     spelled = level.name, level.triple, level.llvm_cpu, level.llvm_features
-    return StoreKey(digest_of(source.encode()), compiler_digest(), *_versions(), *spelled)
-
-
-@cache
-def _versions() -> tuple[str, str]:
-    def of(package: str) -> str:
-        try:
-            return version(package)
-        except PackageNotFoundError:
-            return "none"
-
-    return of("numba"), of("llvmlite")
+    versions = package_version("numba"), package_version("llvmlite")
+    return StoreKey(digest_of(source.encode()), compiler_digest(), *versions, *spelled)
 
 
 @cache

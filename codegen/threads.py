@@ -7,15 +7,19 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import KernelError
+from codegen.locks import compiler_lock
 from codegen.settings import settings
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 PARALLEL_BYTES = 8 << 20
 """Below this a copy stays on the thread that asked for it.
@@ -197,6 +201,9 @@ def _called_by_dask() -> bool:
 
 def _pool() -> ThreadPoolExecutor:
     global _shared_pool
+    if _shared_pool is None:
+        with compiler_lock:
+            from concurrent.futures import ThreadPoolExecutor
     with _lock:
         if _shared_pool is None:
             _shared_pool = ThreadPoolExecutor(max_workers=MOST_THREADS, thread_name_prefix="tilejit")

@@ -48,7 +48,7 @@ from tilejit.convert import pack, unpack
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape
-from tilejit.relayout import _way, relayout_program
+from tilejit.relayouts import _way, relayout_program
 from tilejit.sizes import SIZES
 from tilejit.tiled_array import TiledArray
 

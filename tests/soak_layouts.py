@@ -23,7 +23,7 @@ from tilejit.layout.cute.layout import Layout
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape, make_shape
-from tilejit.relayout import relayout
+from tilejit.relayouts import relayout
 from tilejit.tiled_array import TiledArray
 from tilejit.tiles import gather_tiles, scatter_tiles
 

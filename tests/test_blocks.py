@@ -16,7 +16,7 @@ from tests.guard import Guarded
 from tests.oracle import packed_by_definition, random_elements
 from tilejit import block_grid, blocks
 from tilejit.blocks import BlockProgram, in_blocks
-from tilejit.relayout import relayout_program
+from tilejit.relayouts import relayout_program
 
 ARRAYS = {
     "f32[61,83]": (

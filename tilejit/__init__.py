@@ -1,5 +1,6 @@
 """NumPy arrays to and from tiled, blocked and swizzled memory layouts, at the speed of memory."""
 
+from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -12,49 +13,50 @@ if not hasattr(_codegen, "TILEJIT"):
     )
 
 from codegen.errors import KernelError, LayoutError, LayoutIndexError, StoreError, TilejitError
-from tilejit.convert import pack, unpack
-from tilejit.copies import copyto
-from tilejit.elementwise import Elementwise, elementwise
-from tilejit.explain import Explanation, explain
-from tilejit.kernels import Kernel, KernelWarning, kernel, parallel, reduction
-from tilejit.layout.as_layout import as_layout, named_format
-from tilejit.layout.formats import formats, register_format
-from tilejit.layout.indexing import linear_index, multi_index
-from tilejit.layout.layout import Layout
-from tilejit.layout.shape import BufferShape, Shape, TupleShape, make_shape
-from tilejit.plan import CopyPlan, plan_copy
-from tilejit.relayout import relayout
-from tilejit.routines.accelerate import accelerate
-from tilejit.routines.copying import (
-    array,
-    asarray,
-    ascontiguousarray,
-    asfortranarray,
-    astype,
-    byteswap,
-    copy,
-    require,
-    tobytes,
-)
-from tilejit.routines.joining import concatenate, stack
-from tilejit.routines.padding import pad
-from tilejit.routines.taking import take
-from tilejit.routines.views import (
-    broadcast_to,
-    flip,
-    moveaxis,
-    roll,
-    rollaxis,
-    rot90,
-    swapaxes,
-    transpose,
-)
-from tilejit.tiled_array import TiledArray
-from tilejit.tiles import gather_tiles, scatter_tiles
+from codegen.locks import compiler_lock as _lock
 
 if _TYPE_CHECKING:
     from tilejit import cute as cute
     from tilejit import mlir as mlir
+    from tilejit.convert import pack, unpack
+    from tilejit.copies import copyto
+    from tilejit.elementwise_functions import Elementwise, elementwise
+    from tilejit.explanations import Explanation, explain
+    from tilejit.kernels import Kernel, KernelWarning, kernel, parallel, reduction
+    from tilejit.layout.as_layout import as_layout, named_format
+    from tilejit.layout.formats import formats, register_format
+    from tilejit.layout.indexing import linear_index, multi_index
+    from tilejit.layout.layout import Layout
+    from tilejit.layout.shape import BufferShape, Shape, TupleShape, make_shape
+    from tilejit.plan import CopyPlan, plan_copy
+    from tilejit.relayouts import relayout
+    from tilejit.routines.accelerate import accelerate
+    from tilejit.routines.copying import (
+        array,
+        asarray,
+        ascontiguousarray,
+        asfortranarray,
+        astype,
+        byteswap,
+        copy,
+        require,
+        tobytes,
+    )
+    from tilejit.routines.joining import concatenate, stack
+    from tilejit.routines.padding import pad
+    from tilejit.routines.taking import take
+    from tilejit.routines.views import (
+        broadcast_to,
+        flip,
+        moveaxis,
+        roll,
+        rollaxis,
+        rot90,
+        swapaxes,
+        transpose,
+    )
+    from tilejit.tiled_array import TiledArray
+    from tilejit.tiles import gather_tiles, scatter_tiles
 
 __version__ = "0.1.0"
 
@@ -118,11 +120,52 @@ __all__ = [
     "unpack",
 ]
 
+_HOMES = {
+    "convert": "pack unpack",
+    "copies": "copyto",
+    "elementwise_functions": "Elementwise elementwise",
+    "explanations": "Explanation explain",
+    "kernels": "Kernel KernelWarning kernel parallel reduction",
+    "layout.as_layout": "as_layout named_format",
+    "layout.formats": "formats register_format",
+    "layout.indexing": "linear_index multi_index",
+    "layout.layout": "Layout",
+    "layout.shape": "BufferShape Shape TupleShape make_shape",
+    "plan": "CopyPlan plan_copy",
+    "relayouts": "relayout",
+    "routines.accelerate": "accelerate",
+    "routines.copying": "array asarray ascontiguousarray asfortranarray astype byteswap copy require tobytes",
+    "routines.joining": "concatenate stack",
+    "routines.padding": "pad",
+    "routines.taking": "take",
+    "routines.views": "broadcast_to flip moveaxis roll rollaxis rot90 swapaxes transpose",
+    "tiled_array": "TiledArray",
+    "tiles": "gather_tiles scatter_tiles",
+}
+"""The module of each public name: an import of all would take ten times as long as the first pack needs.
+
+No module has the name of a public function, which it would take the place of when it is imported.
+"""
+
+_HOME_OF = {name: f"tilejit.{home}" for home, names in _HOMES.items() for name in names.split()}
+
 
 def __getattr__(name: str) -> _Any:
-    """`tilejit.cute` and `tilejit.mlir`, imported when first asked for."""
-    if name not in ("cute", "mlir"):
+    """A public name, imported when it is first asked for."""
+    if name in ("cute", "mlir"):
+        return _imported(f"tilejit.{name}")
+    home = _HOME_OF.get(name)
+    if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
+    found = globals()[name] = getattr(_imported(home), name)
+    return found
 
-    return importlib.import_module(f"tilejit.{name}")
+
+def _imported(module: str) -> _Any:
+    """A module; a fork waits until it is there, since a child would wait for ever for the rest of it."""
+    with _lock:
+        return _import_module(module)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "mlir"})

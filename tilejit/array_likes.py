@@ -1,4 +1,4 @@
-"""Arrays of other libraries as NumPy's, without a copy."""
+"""Arrays of other libraries as NumPy's, without a copy; masked ones. What made an array is imported."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def as_numpy(x: Any) -> Any:
     if jax is not None and isinstance(x, jax.Array):
         return np.asarray(x)
     return x
+
+
+def is_masked_array(x: object) -> bool:
+    """Whether it is an array of numpy.ma's, whose import takes 10 ms."""
+    return isinstance(x, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ()))
 
 
 def _of_tensor(x: Any, torch: Any) -> Any:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from codegen.locks import compiler_lock
 from codegen.threads import thread_count
 from tilejit.array_likes import as_numpy
-from tilejit.masked import copy_where
 from tilejit.memory import Array
 from tilejit.moves import can_cast
 from tilejit.numpy_originals import numpy_copyto
@@ -116,13 +116,13 @@ def _by_kernel(dst: Array, src: Array, threads: int | None, tuning: Tuning) -> b
 
 def _by_masked_stores(dst: Any, src: Any, casting: Any, where: Any) -> bool:
     """Whether a kernel has copied the elements that `where` chooses."""
-    return (
-        type(where) is np.ndarray
-        and type(dst) is np.ndarray
-        and dst.flags.writeable
-        and _is_rule(casting)
-        and copy_where(dst, src, casting, where)
-    )
+    if not (
+        type(where) is np.ndarray and type(dst) is np.ndarray and dst.flags.writeable and _is_rule(casting)
+    ):
+        return False
+    with compiler_lock:  # the compiler of expressions: most processes never choose elements
+        from tilejit.masked import copy_where
+    return copy_where(dst, src, casting, where)
 
 
 def _is_rule(casting: Any) -> bool:

@@ -34,7 +34,7 @@ from tilejit.strided import share_memory
 from tilejit.tiled_array import TiledArray, address_of, check_packable
 
 if TYPE_CHECKING:
-    from tilejit.elementwise import Elementwise
+    from tilejit.elementwise_functions import Elementwise
 
 LEAST_BYTES = 1 << 19
 """Results below this stay in cache on their way through a plain array."""

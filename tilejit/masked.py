@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tilejit.elementwise import Elementwise, elementwise
+from tilejit.elementwise_functions import Elementwise, elementwise
 from tilejit.memory import Array
 from tilejit.moves import move_for
 from tilejit.numpy_originals import numpy_copyto

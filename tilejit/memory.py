@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import mmap
 import sys
-import sysconfig
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from codegen.access import AccessMap, Root, strided_map
 from codegen.digit_trees import Leaf
 from codegen.errors import TilejitError
+from codegen.versions import is_free_threaded
 from tilejit.strided import span
 
 Array = NDArray[Any]
@@ -65,7 +65,7 @@ def _address_by_header(array: Array) -> int:
 
 def _header_is_as_expected() -> bool:
     """Whether reading the array object gives what the array interface says, for arrays of every sort."""
-    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if sys.implementation.name != "cpython" or is_free_threaded():
         return False
     if np.ndarray.__basicsize__ < _DATA_FIELD + ctypes.sizeof(ctypes.c_size_t):
         return False

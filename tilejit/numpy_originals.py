@@ -1,6 +1,6 @@
 """NumPy's own routines, kept from before `accelerate` can put ours in their places.
 
-`numpy_x` is what `numpy.x` was when TileJIT was imported. A routine of ours that hands a case back calls it
+`numpy_x` is what `numpy.x` was when TileJIT first copied. A routine of ours that hands a case back calls it
 by this name: `numpy.x` may be that routine itself.
 """
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from codegen.ir import Element
+from codegen.locks import compiler_lock
 from codegen.pipeline import CopyProgram
-from tilejit.blocks import BlockProgram
-from tilejit.layout.cute_shape import Spec
+from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import access_map
 from tilejit.memory import bytes_map, halved
 from tilejit.programs import buffer_element, compiled
-from tilejit.swizzled_blocks import swizzled_in_blocks
 from tilejit.tuning import DEFAULT, Tuning
+
+if TYPE_CHECKING:
+    from tilejit.blocks import BlockProgram
 
 
 @lru_cache(maxsize=512)
@@ -32,8 +35,10 @@ def pack_way(
     """
     given = spec, strides, source, fill, swap, threads, tuning
     program = pack_at_once(*given)
-    if swap or source != buffer_element(spec) or tuning != DEFAULT:
+    if swap or source != buffer_element(spec) or tuning != DEFAULT or not isinstance(spec, CuteShape):
         return program
+    with compiler_lock:  # few layouts are swizzled
+        from tilejit.swizzled_blocks import swizzled_in_blocks
 
     def pads() -> CopyProgram:
         return pack_at_once(*given, apart=True).pads_only()
@@ -47,8 +52,10 @@ def unpack_way(
 ) -> CopyProgram | BlockProgram:
     """The copy into an array of those strides, in bytes; block by block as a pack is."""
     program = unpack_program(spec, strides, threads=threads, tuning=tuning)
-    if tuning != DEFAULT:
+    if tuning != DEFAULT or not isinstance(spec, CuteShape):
         return program
+    with compiler_lock:
+        from tilejit.swizzled_blocks import swizzled_in_blocks
     return swizzled_in_blocks(program, program.pads_only, spec, strides, packs=False) or program
 
 

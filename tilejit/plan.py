@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from codegen.direct_calls import Direct
 from codegen.direct_entries import Apart, ArrayArgument, DirectCall, Entry
 from codegen.errors import LayoutError
 from codegen.kernel import CALLERS, Kernel
+from codegen.locks import compiler_lock
 from codegen.pipeline import CopyProgram
 from codegen.threads import in_dask_worker, run_parts, thread_count
 from tilejit import float_status
-from tilejit.converted_blocks import ConvertedBlocks, in_converted_blocks
 from tilejit.memory import LINE_BYTES, Array, address, bytes_map
 from tilejit.moves import Move, move_for
 from tilejit.numpy_originals import numpy_copyto
@@ -24,6 +24,9 @@ from tilejit.programs import compiled
 from tilejit.sizes import SIZES
 from tilejit.strided import ArrayLayout, apart, broadcast_strides, overlaps_itself, share_memory
 from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
+
+if TYPE_CHECKING:
+    from tilejit.converted_blocks import ConvertedBlocks
 
 PLAIN_ARRAYS = (np.ndarray, np.memmap)
 """Types whose elements are where their strides say, with no rules of their own for assignment."""
@@ -248,7 +251,7 @@ class CopyPlan(Direct):
         if self._program is None:
             return f"{head}\nnumpy.copyto: {self.reason}\n"
         steps = "\n".join(step.report() for step in self._program.steps)
-        blocks = f"blocks    {self._program}\n" if isinstance(self._program, ConvertedBlocks) else ""
+        blocks = "" if isinstance(self._program, CopyProgram) else f"blocks    {self._program}\n"
         return f"{head}\nthreads   {self._threads}\n{blocks}\n{steps or 'no elements'}\n"
 
     def __repr__(self) -> str:
@@ -339,7 +342,11 @@ def program(
     direct = compiled(
         maps[0], maps[1], move.source, move.target, threads=threads, tuning=tuning, swap=move.swap
     )
-    return (in_converted_blocks(direct, move) if tuning == DEFAULT else None) or direct
+    if tuning != DEFAULT or move.target.bits >= move.source.bits:
+        return direct
+    with compiler_lock:  # only what becomes narrower may gain by blocks
+        from tilejit.converted_blocks import in_converted_blocks
+    return in_converted_blocks(direct, move) or direct
 
 
 @lru_cache(maxsize=1024)
@@ -375,7 +382,7 @@ def _calls(
 
     Empty where a launch needs more than one call. The sizes live as long as the program's launches.
     """
-    if isinstance(program, ConvertedBlocks):
+    if not isinstance(program, CopyProgram):
         return ()
     calls = []
     for launch in program.launches:

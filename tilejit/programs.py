@@ -6,9 +6,9 @@ from codegen.access import AccessMap
 from codegen.calibrate import machine_thresholds
 from codegen.choose_transpose import VectorSize
 from codegen.ir import Element
+from codegen.locks import compiler_lock
 from codegen.pipeline import CopyProgram, compile_copy, footprint_bytes
 from codegen.schedule import Thresholds
-from codegen.tune import tuned
 from tilejit.layout.cute_shape import Spec
 from tilejit.tuning import DEFAULT, Tuning
 
@@ -31,6 +31,8 @@ def compiled(
     """
     pick = None
     if tuning.tune:
+        with compiler_lock:
+            from codegen.tune import tuned
         pick = tuned(threads, specialize=tuning.specialize)
     return compile_copy(
         src,

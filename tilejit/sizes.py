@@ -5,11 +5,11 @@ What is asked before anything else stands first; NumPy has made a small copy bef
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy import ndarray  # by its own name: NumPy's module has a __getattr__, which makes np.x slower
 
@@ -38,8 +38,8 @@ FEW_PARTS = 8
 _LAST_FAST = np.dtype(np.float64).num
 """Between bool and this one, in NumPy's numbering, its own loops convert as fast as memory."""
 
-_BF16, _F32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
-"""And from the one to the other, ml_dtypes' loop: bits are moved up."""
+_F32 = np.dtype(np.float32)
+"""And to this one from bfloat16, ml_dtypes' loop: bits are moved up."""
 
 _OF_TYPES = {np.dtype(code).type: np.dtype(code) for code in "?bBhHiIlLqQfd"}
 
@@ -98,7 +98,7 @@ def numpy_is_as_fast(dst: Any, src: Any) -> bool:
     kind, source_kind = dst.dtype, src.dtype
     if kind is not source_kind:
         fast = kind.num <= _LAST_FAST and source_kind.num <= _LAST_FAST
-        if not fast and not (source_kind is _BF16 and kind is _F32):
+        if not fast and not (kind is _F32 and _is_bf16(source_kind)):
             return False
         return dst.shape == src.shape and dst.flags.c_contiguous and src.flags.c_contiguous
     steps, source_steps = dst.strides, src.strides
@@ -129,7 +129,7 @@ def numpy_converts_as_fast(x: Any, dtype: Any) -> bool:
     target = dtype if isinstance(dtype, np.dtype) else _OF_TYPES.get(dtype) if type(dtype) is type else None
     if target is None or target.num > _LAST_FAST:
         return False
-    if x.dtype.num > _LAST_FAST and not (x.dtype is _BF16 and target is _F32):
+    if x.dtype.num > _LAST_FAST and not (target is _F32 and _is_bf16(x.dtype)):
         return False
     return x.flags.c_contiguous and x.size * target.itemsize < SIZES.small_run_bytes
 
@@ -149,3 +149,8 @@ def numpy_joins_as_fast(parts: Any) -> bool:
 def numpy_pads_as_fast(x: Any) -> bool:
     """Whether NumPy copies the array by whole rows, in cache, into what it pads."""
     return type(x) is ndarray and x.flags.forc and x.nbytes < SIZES.small_run_bytes
+
+
+def _is_bf16(dtype: np.dtype[Any]) -> bool:
+    """Whether it is ml_dtypes' bfloat16, which no array is of before that is imported."""
+    return dtype.type is getattr(sys.modules.get("ml_dtypes"), "bfloat16", None)

@@ -15,7 +15,7 @@ from tilejit.layout.shape import make_shape
 from tilejit.memory import Array, empty
 from tilejit.packed_tiles import one_by_one, side_of
 from tilejit.programs import buffer_element, compiled
-from tilejit.relayout import relayout
+from tilejit.relayouts import relayout
 from tilejit.strided import overlaps_itself
 from tilejit.tile_grid import Grid, Table, grid_of
 from tilejit.tiled_array import TiledArray, address_of

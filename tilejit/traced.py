@@ -61,7 +61,7 @@ class Number:
     scalar: ScalarArg
 
 
-@dataclass
+@dataclass()
 class Recording:
     """What a function does while it is called with stand-ins.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from codegen.errors import LayoutError
+from tilejit.array_likes import is_masked_array
 from tilejit.layout.dtypes import PrimitiveType, from_numpy
 from tilejit.memory import Array
 
@@ -106,7 +107,7 @@ def refuse_masked(value: Any) -> None:
     Raises:
         TypeError: an element is masked.
     """
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+    if is_masked_array(value) and np.ma.is_masked(value):
         raise TypeError("the array has masked elements\n  fill them first, e.g. x.filled(0)")
 
 

@@ -14,17 +14,8 @@ from tests.oracle import environment
 ROOT = Path(__file__).resolve().parents[2]
 
 ORDER = (
-    (
-        "errors",
-        "settings",
-        "locks",
-        "lazy",
-        "bounded",
-        "digit_trees",
-        "access",
-        "element_types",
-        "store_files",
-    ),
+    ("errors", "settings", "locks", "lazy", "bounded", "digit_trees", "access", "element_types", "versions"),
+    ("store_files",),
     ("tiles", "stretches", "ir", "object_symbols", "cpu", "math_library", "direct_words", "direct_entries"),
     ("schedule", "windows"),
     ("refine", "padding"),
@@ -42,7 +33,7 @@ ORDER = (
     ("loops",),
     ("frontend", "emit"),
     ("simd",),
-    ("build", "store"),
+    ("build", "store", "store_check"),
     ("kernel", "threads"),
     ("calls", "direct_calls", "launch", "loop_kernel"),
     ("steps", "gather", "call_tables"),

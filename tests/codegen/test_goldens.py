@@ -16,7 +16,7 @@ from codegen.choose_transpose import MANY_WAYS
 from codegen.pipeline import CopyProgram
 from codegen.printer import format_nest
 from tilejit.convert import pack_program
-from tilejit.explain import c_strides
+from tilejit.explanations import c_strides
 from tilejit.pack_programs import unpack_program
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"

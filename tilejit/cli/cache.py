@@ -1,4 +1,4 @@
-"""`tilejit cache info` and `tilejit cache clear`: the store of compiled kernels."""
+"""`tilejit cache info|clear|warm|verify`: the store of compiled kernels."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from codegen.errors import StoreError
 from tilejit.cli.errors import help_if_alone
 from tilejit.cli.output import human_bytes, print_json
+from tilejit.cli.parameters import parameters_checked
 
 app = typer.Typer(
     help="The compiled kernels on disk.",
@@ -54,6 +55,73 @@ def clear() -> None:
     if store.directory is None:
         raise StoreError(f"there is no cache to clear: {store.reason}")
     typer.echo(f"removed {store.clear()} kernels from {store.directory}")
+
+
+@app.command("warm")
+def warm(
+    formats: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FORMAT...",
+            help='Formats by name, with parameters as in "blis-a, mr=8"; NumPy\'s transposes if absent.',
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
+) -> None:
+    """Compile kernels ahead: of packs and unpacks of formats, or of NumPy's transposes.
+
+    Example: tilejit cache warm tpu tenstorrent
+    """
+    from codegen.store import default_store
+    from tilejit.warming import check_format, warm_format, warm_transposes
+
+    store = default_store()
+    if store.directory is None:
+        raise StoreError(f"there is no cache to fill: {store.reason}")
+    with parameters_checked():
+        for name in formats or ():
+            check_format(name)
+    out = {}
+    for name in formats or ("transposes",):
+        done = warm_format(name) if formats else warm_transposes()
+        out[name] = {"copies": done.copies, "compiled": done.compiled, "stored": done.stored}
+        if not as_json:
+            typer.echo(f"{name}: {done.compiled} kernels compiled, {done.stored} there already")
+    if as_json:
+        print_json(out)
+
+
+@app.command("verify")
+def verify(
+    repair: Annotated[bool, typer.Option("--repair", help="Remove what is damaged.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
+) -> None:
+    """Check every kernel and note that is kept; exit code 1 where damaged ones stay.
+
+    Damaged ones do no harm: they are compiled, or measured, anew when needed.
+    """
+    from codegen.store import default_store
+    from codegen.store_check import remove, verify_store
+
+    store = default_store()
+    if store.directory is None:
+        raise StoreError(f"there is no cache to verify: {store.reason}")
+    found = verify_store(store)
+    left = remove(found) if repair else list(found.damaged)
+    if as_json:
+        damaged = {path.name: fault for path, fault in found.damaged}
+        counts = {"kernels": found.kernels, "notes": found.notes}
+        print_json({**counts, "damaged": damaged, "removed": len(found.damaged) - len(left)})
+    else:
+        typer.echo(f"sound      {found.kernels} kernels, {found.notes} notes")
+        typer.echo(f"damaged    {len(found.damaged)}")
+        for path, fault in found.damaged:
+            typer.echo(f"  {path.name}: {fault}")
+        if repair:
+            typer.echo(f"removed    {len(found.damaged) - len(left)}")
+    if left:
+        raise typer.Exit(1)
 
 
 def _size(file: Path) -> int:

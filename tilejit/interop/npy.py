@@ -21,7 +21,7 @@ from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy, lookup, primitive_type
 from tilejit.memory import Array
-from tilejit.relayout import relayout
+from tilejit.relayouts import relayout
 from tilejit.tiled_array import TiledArray
 
 MAX_HEADER_BYTES = 10_000

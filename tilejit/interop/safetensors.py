@@ -27,7 +27,7 @@ from tilejit.layout.dtypes import primitive_type
 from tilejit.layout.layout import Layout
 from tilejit.layout.shape import Shape
 from tilejit.memory import Array
-from tilejit.relayout import relayout
+from tilejit.relayouts import relayout
 from tilejit.tiled_array import TiledArray, check_packable
 
 METADATA_PREFIX = "tilejit."

@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
-import difflib
+import sys
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from codegen.errors import LayoutError
+from codegen.lazy import lazy
+from codegen.locks import compiler_lock
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PrimitiveType:
-    """One element type: the bits it means, the bits it takes when not packed, and its NumPy type.
+    """One element type: the bits it means, the bits it takes when not packed, and the name of its NumPy type.
 
     pred: bits 1, storage_bits 8, numpy bool    s4: bits 4, storage_bits 8, numpy int4    token: 0, 0, None
+
+    fallback    for a type of ml_dtypes: what holds it where the installed ml_dtypes has none of that name
     """
 
     name: str
     bits: int
     storage_bits: int
-    numpy: np.dtype[Any] | None
+    numpy_name: str
+    fallback: str = ""
+
+    @lazy
+    def numpy(self) -> np.dtype[Any] | None:
+        """The NumPy or ml_dtypes type; None for token and opaque."""
+        if not self.fallback:
+            return np.dtype(self.numpy_name) if self.numpy_name else None
+        with compiler_lock:
+            import ml_dtypes
+        return np.dtype(getattr(ml_dtypes, self.numpy_name, None) or self.fallback)
 
     @property
     def is_array_element(self) -> bool:
         """Whether arrays of it exist; not so for token and opaque."""
-        return self.numpy is not None
+        return self.numpy_name != ""
 
     @property
     def kind(self) -> str:
@@ -38,7 +52,7 @@ class PrimitiveType:
         """
         if self.name == "pred":
             return "pred"
-        if self.numpy is None:
+        if not self.numpy_name:
             return "none"
         return {"s": "signed", "u": "unsigned", "c": "complex"}.get(self.name[0], "float")
 
@@ -63,41 +77,36 @@ class PrimitiveType:
         return np.dtype(np.int8 if self.kind == "signed" else np.uint8)
 
 
-def _numpy_type(name: str, fallback: str) -> np.dtype[Any]:
-    """The NumPy or ml_dtypes type of that name, or the fallback where the installed ml_dtypes has none."""
-    return np.dtype(getattr(ml_dtypes, name, None) or fallback)
-
-
 def _table() -> dict[str, PrimitiveType]:
     """Every type of xla_data.proto that a text may name."""
-    rows: list[PrimitiveType] = [PrimitiveType("pred", 1, 8, np.dtype(np.bool_))]
+    rows = [PrimitiveType("pred", 1, 8, "bool")]
     for bits in (1, 2, 4):
-        rows.append(PrimitiveType(f"s{bits}", bits, 8, _numpy_type(f"int{bits}", "int8")))
-        rows.append(PrimitiveType(f"u{bits}", bits, 8, _numpy_type(f"uint{bits}", "uint8")))
+        rows.append(PrimitiveType(f"s{bits}", bits, 8, f"int{bits}", "int8"))
+        rows.append(PrimitiveType(f"u{bits}", bits, 8, f"uint{bits}", "uint8"))
     for bits in (8, 16, 32, 64):
-        rows.append(PrimitiveType(f"s{bits}", bits, bits, np.dtype(f"int{bits}")))
-        rows.append(PrimitiveType(f"u{bits}", bits, bits, np.dtype(f"uint{bits}")))
-    for bits in (16, 32, 64):
-        rows.append(PrimitiveType(f"f{bits}", bits, bits, np.dtype(f"float{bits}")))
-    rows.append(PrimitiveType("bf16", 16, 16, np.dtype(ml_dtypes.bfloat16)))
+        rows.append(PrimitiveType(f"s{bits}", bits, bits, f"int{bits}"))
+        rows.append(PrimitiveType(f"u{bits}", bits, bits, f"uint{bits}"))
+    rows += [PrimitiveType(f"f{bits}", bits, bits, f"float{bits}") for bits in (16, 32, 64)]
+    rows.append(PrimitiveType("bf16", 16, 16, "bfloat16", "uint16"))
     small = ("e5m2", "e4m3", "e4m3fn", "e4m3b11fnuz", "e3m4", "e5m2fnuz", "e4m3fnuz", "e8m0fnu")
-    rows += [PrimitiveType(f"f8{s}", 8, 8, _numpy_type(f"float8_{s}", "uint8")) for s in small]
-    rows += [PrimitiveType(f"f6{s}", 6, 8, _numpy_type(f"float6_{s}", "uint8")) for s in ("e3m2fn", "e2m3fn")]
-    rows.append(PrimitiveType("f4e2m1fn", 4, 8, _numpy_type("float4_e2m1fn", "uint8")))
-    rows.append(PrimitiveType("c64", 64, 64, np.dtype(np.complex64)))
-    rows.append(PrimitiveType("c128", 128, 128, np.dtype(np.complex128)))
-    rows += [PrimitiveType("token", 0, 0, None), PrimitiveType("opaque", 0, 0, None)]
+    rows += [PrimitiveType(f"f8{s}", 8, 8, f"float8_{s}", "uint8") for s in small]
+    rows += [PrimitiveType(f"f6{s}", 6, 8, f"float6_{s}", "uint8") for s in ("e3m2fn", "e2m3fn")]
+    rows.append(PrimitiveType("f4e2m1fn", 4, 8, "float4_e2m1fn", "uint8"))
+    rows += [PrimitiveType("c64", 64, 64, "complex64"), PrimitiveType("c128", 128, 128, "complex128")]
+    rows += [PrimitiveType("token", 0, 0, ""), PrimitiveType("opaque", 0, 0, "")]
     return {row.name: row for row in rows}
 
 
 PRIMITIVE_TYPES: MappingProxyType[str, PrimitiveType] = MappingProxyType(_table())
 
-# The last row of a NumPy type wins nothing: int8 means s8 even where an old ml_dtypes makes it s1's fallback.
-_BY_NUMPY: dict[np.dtype[Any], PrimitiveType] = {}
-for _row in sorted(PRIMITIVE_TYPES.values(), key=lambda row: row.bits != row.storage_bits):
-    if _row.numpy is not None:
-        _BY_NUMPY.setdefault(_row.numpy, _row)
-_BY_NUMPY_NAME: dict[str, PrimitiveType] = {dtype.name: row for dtype, row in _BY_NUMPY.items()}
+_BY_NUMPY_NAME = {row.numpy_name: row for row in PRIMITIVE_TYPES.values() if row.numpy_name}
+_NUMPYS_OWN = {row.numpy: row for row in _BY_NUMPY_NAME.values() if not row.fallback}
+
+
+@cache
+def _of_ml_dtypes() -> dict[np.dtype[Any] | None, PrimitiveType]:
+    """The types of ml_dtypes; what holds one that an old ml_dtypes lacks is found among NumPy's own first."""
+    return {row.numpy: row for row in _BY_NUMPY_NAME.values() if row.fallback}
 
 
 def lookup(name: str) -> PrimitiveType:
@@ -129,6 +138,8 @@ def nearest_dtype(name: str) -> str:
         return f"write {_BY_NUMPY_NAME[lowered].name}"
     if lowered in ("tuple", "buffer"):
         return "write a tuple in parentheses, e.g. (f32[2], s8[3]), and a buffer as b(f32[2])"
+    import difflib
+
     elements = [row.name for row in PRIMITIVE_TYPES.values() if row.is_array_element]
     others = [name for name in PRIMITIVE_TYPES if name not in elements]
     close = difflib.get_close_matches(lowered, others, n=1, cutoff=0.8)
@@ -168,7 +179,9 @@ def from_numpy(dtype: np.dtype[Any]) -> PrimitiveType:
         LayoutError: the dtype has no XLA counterpart.
     """
     native = dtype.newbyteorder("=") if dtype.names is None and dtype.subdtype is None else dtype
-    found = _BY_NUMPY.get(native)
+    found = _NUMPYS_OWN.get(native)
+    if found is None and "ml_dtypes" in sys.modules:
+        found = _of_ml_dtypes().get(native)
     if found is None:
         raise LayoutError(
             f"NumPy's dtype {_short(str(dtype))} has no XLA counterpart\n"

@@ -6,7 +6,6 @@ import math
 import operator
 from typing import Any, SupportsFloat, SupportsIndex
 
-import ml_dtypes
 import numpy as np
 
 from codegen.errors import LayoutError
@@ -120,6 +119,8 @@ def _float_holds(number: float, dtype: PrimitiveType) -> bool:
         return element == number
     if dtype.bits >= 8:
         return math.isfinite(number)
+    import ml_dtypes
+
     # Types without infinity and NaN turn everything beyond their range into the largest value.
     largest = np.array(ml_dtypes.finfo(dtype.numpy).max, dtype.numpy)  # type: ignore[no-untyped-call]
     before = (largest.view(np.uint8) - np.uint8(1)).view(dtype.numpy)

@@ -180,10 +180,10 @@ class _Reader:
         dims = [] if self.now.text == "]" else self.list_of(self.dimension)
         self.expect("]", "after the dimensions")
         sizes = tuple(size for size, _ in dims)
-        if PRIMITIVE_TYPES[name].numpy is None and (sizes or self.layout_follows()):
+        if not PRIMITIVE_TYPES[name].is_array_element and (sizes or self.layout_follows()):
             self.fail(f"{name} takes no dimensions and no layout", f"write {name}[]", start)
         layout = None
-        if PRIMITIVE_TYPES[name].numpy is not None:
+        if PRIMITIVE_TYPES[name].is_array_element:
             layout = self.layout(len(sizes), depth) if self.layout_follows() else _row_major(len(sizes))
         return self.build(start, lambda: Shape(name, sizes, layout, tuple(dynamic for _, dynamic in dims)))
 

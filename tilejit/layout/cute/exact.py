@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tilejit.array_likes import is_masked_array
 from tilejit.layout.tokens import MAX_INT64
 
 
@@ -19,7 +20,7 @@ def exact_integers(array: NDArray[Any], what: str) -> NDArray[Any]:
     Raises:
         TypeError: something else than integers, or a masked array, whose mask says nothing here.
     """
-    if isinstance(array, np.ma.MaskedArray):
+    if is_masked_array(array):
         raise TypeError(f"{what} is an array of integers without a mask\n  fill the masked places first")
     if array.dtype.kind in "iu":
         wide = array.dtype.kind == "u" and array.itemsize == 8 and array.size and array.max() > MAX_INT64

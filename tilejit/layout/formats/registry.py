@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable
 from typing import Any
@@ -113,6 +112,8 @@ def find_format(name: str) -> Format:
     if is_tag(name):
         parse_tag(name)
         return blocked.tag_format(name)
+    import difflib
+
     lowered = name[:MAX_NAME].lower()
     names = {known.lower(): known for known in _FORMATS}
     close = difflib.get_close_matches(lowered.replace(" ", "-"), names, n=1, cutoff=0.4)

@@ -1,0 +1,97 @@
+"""What a process imports before its first copies: none of what they do not need. Nothing is timed here.
+
+`python -m bench.cold_start` measures.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from subprocess import run
+from sys import executable
+
+import pytest
+
+from tests.oracle import environment
+
+NEVER_OF_OTHERS = (
+    *("numba", "ml_dtypes", "numpy.ma", "importlib.metadata", "email", "concurrent.futures", "difflib"),
+    *("sysconfig", "xdsl", "torch", "jax", "safetensors", "typer", "rich"),
+)
+
+NEVER_OF_OURS = (
+    *("codegen.build", "codegen.simd", "codegen.frontend", "codegen.loops", "codegen.loop_kernel"),
+    *("codegen.interpret", "tilejit.masked", "tilejit.kernels", "tilejit.loop_program", "tilejit.traced"),
+    *("tilejit.elementwise_functions", "tilejit.reductions", "tilejit.explanations", "tilejit.relayouts"),
+    *("tilejit.tiles", "tilejit.cute", "tilejit.mlir", "tilejit.layout.bridge", "tilejit.interop"),
+    *("tilejit.blocks", "tilejit.swizzled_blocks", "tilejit.converted_blocks", "codegen.call_tables"),
+    *("codegen.tune", "tilejit.cli", "tilejit.view", "tilejit.routines.accelerate"),
+)
+
+COPIES = """
+import sys
+import numpy as np
+import tilejit as tj
+
+x = np.arange(300 * 1000, dtype=np.float32).reshape(300, 1000)
+t = tj.pack(x, "{1,0:T(8,128)}")
+assert (tj.unpack(t) == x).all()
+assert (tj.transpose(x) == x.T).all()
+print(*sys.modules)
+"""
+
+
+def child(code: str, store: Path) -> set[str]:
+    done = run(
+        [executable, "-c", code],
+        env=environment(TILEJIT_CACHE_DIR=str(store)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with the kernels of the copies."""
+    store = tmp_path_factory.mktemp("store")
+    assert "numba" in child(COPIES, store)
+    return store
+
+
+def test_an_import_of_tilejit_is_next_to_nothing(tmp_path: Path) -> None:
+    names = child("import sys, tilejit; print(*sys.modules)", tmp_path)
+    ours = {name for name in names if name.split(".")[0] in ("tilejit", "codegen")}
+    assert ours == {"tilejit", "codegen", "codegen.errors", "codegen.locks"}
+    assert "numpy" not in names
+
+
+def test_copies_whose_kernels_are_stored_import_little(warm: Path) -> None:
+    loaded = child(COPIES, warm)
+    assert not loaded & {*NEVER_OF_OTHERS, *NEVER_OF_OURS}
+    assert "llvmlite" in loaded
+
+
+def test_numpys_masked_arrays_are_known_without_an_import(warm: Path) -> None:
+    code = COPIES.replace(
+        "print(",
+        "m = np.ma.array(x, mask=x > 5)\ntry: tj.pack(m, 'tpu')\n"
+        "except TypeError as e: assert 'masked' in str(e)\nelse: raise AssertionError\nprint(",
+    )
+    assert "numpy.ma" in child(code, warm)
+
+
+def test_bfloat16_is_known_whoever_imports_it(warm: Path) -> None:
+    code = """
+import numpy as np
+import tilejit as tj
+shape = tj.Shape.parse("bf16[3,5]")
+import sys
+assert "ml_dtypes" not in sys.modules
+import ml_dtypes
+x = np.zeros((3, 5), ml_dtypes.bfloat16)
+assert tj.as_layout("tpu", dims=(3, 5), dtype=x.dtype).dtype == x.dtype == shape.dtype
+assert tj.as_layout("tpu", dims=(3, 5), dtype="bfloat16").primitive_type == "bf16"
+"""
+    child(code, warm)

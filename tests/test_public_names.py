@@ -1,0 +1,155 @@
+"""The public names, each imported when it is first asked for: always the same, whatever else is imported."""
+
+from __future__ import annotations
+
+import ast
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import run
+from sys import executable
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tests.oracle import environment
+
+MODULES_FOR_NAMES = {"cute", "mlir"}
+
+ALL_MODULES = """
+import importlib, pkgutil, random, sys
+import tilejit
+
+order = sys.argv[1]
+modules = [m.name for m in pkgutil.walk_packages(tilejit.__path__, "tilejit.") if "__main__" not in m.name]
+assert len(modules) > 100
+if order == "backwards":
+    modules.reverse()
+elif order == "shuffled":
+    random.Random(5).shuffle(modules)
+early = {name: getattr(tilejit, name) for name in tilejit.__all__} if order == "names first" else {}
+for module in modules:
+    try:
+        importlib.import_module(module)
+    except ImportError as error:  # an extra that is not installed
+        assert error.name.split(".")[0] not in ("tilejit", "codegen"), (module, error)
+for name in set(tilejit.__all__) - {"cute"}:
+    found = getattr(tilejit, name)
+    home = tilejit._HOME_OF.get(name, "codegen.errors")
+    assert found is getattr(sys.modules[home], name), name
+    assert found is early.get(name, found), name
+assert tilejit.cute is sys.modules["tilejit.cute"]
+"""
+
+
+def child(code: str, *arguments: str) -> str:
+    done = run(
+        [executable, "-c", code, *arguments], env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("order", ["names first", "forwards", "backwards", "shuffled"])
+def test_no_module_takes_the_place_of_a_name(order: str) -> None:
+    """An import binds a module in its package: one named `relayout` would hide the function."""
+    child(ALL_MODULES, order)
+
+
+def test_type_checkers_see_the_same_homes() -> None:
+    tree = ast.parse(Path(tj.__file__).read_text())
+    (block,) = [x for x in tree.body if isinstance(x, ast.If) and ast.unparse(x.test) == "_TYPE_CHECKING"]
+    seen = {a.name: x.module for x in block.body if isinstance(x, ast.ImportFrom) for a in x.names}
+    assert {n: m for n, m in seen.items() if n not in MODULES_FOR_NAMES} == tj._HOME_OF
+    assert {n for n, m in seen.items() if m == "tilejit"} == MODULES_FOR_NAMES
+
+
+def test_every_name_has_a_home() -> None:
+    errors = {"KernelError", "LayoutError", "LayoutIndexError", "StoreError", "TilejitError"}
+    assert {*tj._HOME_OF, *errors, "cute"} == set(tj.__all__)
+    assert len(tj.__all__) == len(set(tj.__all__))
+    assert list(tj.__all__) == sorted(tj.__all__)
+
+
+def test_names_are_found_once() -> None:
+    code = "import tilejit as t; t.pack; print(vars(t)['pack'] is t.pack, 'unpack' in vars(t))"
+    assert child(code).split() == ["True", "False"]
+
+
+def test_dir_lists_all() -> None:
+    code = "import tilejit as t; print({*t.__all__, 'mlir', '__version__'} <= set(dir(t)))"
+    assert child(code).strip() == "True"
+
+
+def test_star_imports_all() -> None:
+    code = "from tilejit import *; import tilejit; print(all(n in globals() for n in tilejit.__all__))"
+    assert child(code).strip() == "True"
+
+
+def test_there_is_no_other_name() -> None:
+    with pytest.raises(AttributeError, match="module 'tilejit' has no attribute 'unpakc'"):
+        _ = tj.unpakc
+    with pytest.raises(ImportError):
+        from tilejit import unpakc  # noqa: F401
+
+
+def square(x: object) -> object:
+    return x * x  # type: ignore[operator]
+
+
+PICKLED = {
+    "shape": lambda: tj.Shape.parse("bf16[10,30]{1,0:T(8,128)(2,1)}"),
+    "layout": lambda: tj.Layout((1, 0), ((8, 128),)),
+    "cute": lambda: tj.cute.parse("Sw<1,0,1> o 0 o (2,4):(4,1)"),
+    "array": lambda: tj.TiledArray.from_buffer(np.arange(12, dtype=np.float32), "f32[3,4]{1,0}"),
+    "error": lambda: tj.LayoutError("x"),
+    "elementwise": lambda: tj.elementwise(square),
+    "functions": lambda: (tj.pack, tj.relayout, tj.explain, tj.elementwise, tj.kernel),
+    "plan": lambda: tj.plan_copy(np.zeros((5, 6)), np.zeros((6, 5)).T),
+}
+
+
+@pytest.mark.parametrize("make", PICKLED.values(), ids=PICKLED)
+def test_pickles_are_read_where_nothing_is_imported_yet(make: Callable[[], object], tmp_path: Path) -> None:
+    value = make()
+    path = tmp_path / "pickled"
+    path.write_bytes(pickle.dumps(value))
+    code = "import pickle, sys; print(type(pickle.load(open(sys.argv[1], 'rb'))).__name__)"
+    assert child(code, str(path)).strip() == type(value).__name__
+
+
+IN_THREADS = """
+import os, signal, threading
+import tilejit
+
+signal.alarm(60)
+names = tilejit.__all__
+
+def look_up(first):
+    for name in [*names[first::4], *names]:
+        getattr(tilejit, name)
+
+threads = [threading.Thread(target=look_up, args=(k,)) for k in range(4)]
+for thread in threads:
+    thread.start()
+codes = []
+for _ in range(6):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        for name in names:
+            getattr(tilejit, name)
+        os._exit(0)
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+for thread in threads:
+    thread.join()
+print(codes)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_forked_amid_imports_has_all_names() -> None:
+    """A module that another thread was importing is whole in the child, or not begun."""
+    assert child(IN_THREADS).strip() == str([0] * 6)

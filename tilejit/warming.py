@@ -1,0 +1,175 @@
+"""Kernels compiled ahead of the first copy that needs them: of named formats, and of NumPy's transposes.
+
+Nothing is copied: programs are planned for arrays that nobody makes, small and large, even and uneven, and
+their kernels are built and stored. Many shapes share one kernel, so that a few stand for most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import permutations
+from math import prod
+
+import numpy as np
+
+from codegen.errors import LayoutError
+from codegen.ir import Element
+from codegen.store import default_store
+from codegen.threads import thread_count
+from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.dtypes import PRIMITIVE_TYPES
+from tilejit.layout.formats.registry import find_format, read_call
+from tilejit.layout.strides import row_major_strides
+from tilejit.memory import LINE_BYTES
+from tilejit.pack_programs import pack_way, unpack_way
+from tilejit.plan import cached_plan
+from tilejit.tiled_array import check_packable
+from tilejit.tuning import DEFAULT
+
+Dims = tuple[int, ...]
+
+SIZES = (1 << 16, 4 << 20, 64 << 20)
+"""Bytes of arrays: in cache, past it on one thread, and past it on several."""
+
+WIDTHS = (1, 2, 4, 8, 16)
+"""Bytes of the elements that are transposed."""
+
+MOST_AXES = 4
+"""Of the arrays that are transposed: every order of so many axes and fewer."""
+
+BEGINS = (0, LINE_BYTES // 4)
+"""Where destinations begin within a line: ours on one, NumPy's a quarter behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warmed:
+    """How many copies were planned, and how many of their kernels were compiled or in the store already."""
+
+    copies: int
+    compiled: int
+    stored: int
+
+
+def warm_format(name: str) -> Warmed:
+    """Compile what packs and unpacks of a format take, for every dtype that it has a rule for.
+
+    "blis-a, mr=8" -> Warmed(copies=60, compiled=21, stored=0)
+
+    Raises:
+        LayoutError: there is no such format.
+        KernelError: a kernel could not be built.
+    """
+    check_format(name)
+    return _counted(_format_copies(name))
+
+
+def check_format(name: str) -> None:
+    """Refuse what is no format, or has parameters that are none of its own.
+
+    Raises:
+        LayoutError: there is no such format, or a parameter is wrong.
+        TypeError: the format does not take a parameter.
+    """
+    called, parameters = read_call(name)
+    found = find_format(called)
+    if found.example:
+        dims, dtype = found.example
+        as_layout(called, dims=dims, dtype=dtype, **parameters)
+
+
+def warm_transposes() -> Warmed:
+    """Compile what transposes of NumPy arrays take: every order of two to four axes, every width.
+
+    Raises:
+        KernelError: a kernel could not be built.
+    """
+    return _counted(_transposes())
+
+
+def _counted(copies: Iterable[object]) -> Warmed:
+    store = default_store()
+    hits, misses = store.hits, store.misses
+    count = sum(1 for _ in copies)
+    return Warmed(count, store.misses - misses, store.hits - hits)
+
+
+def _format_copies(name: str) -> Iterator[None]:
+    """Every pack and unpack in turn, ready to run."""
+    small = (find_format(read_call(name)[0]).example or ((16, 16), ""))[0]
+    seen = set()
+    for element in PRIMITIVE_TYPES.values():
+        if not element.is_array_element:
+            continue
+        for size in SIZES:
+            for dims in shapes(small, size * 8 // element.storage_bits):
+                try:
+                    spec = as_layout(name, dims=dims, dtype=element)
+                    check_packable(spec)
+                except LayoutError:  # no rule for the dtype, or not as stored in bytes
+                    continue
+                # Bytes move alike, whatever they mean.
+                alike = str(spec).partition("[")[2], spec.bits, spec.dtype.itemsize
+                if alike not in seen:
+                    seen.add(alike)
+                    yield from _packed_and_unpacked(spec)
+
+
+def _packed_and_unpacked(spec: Spec) -> Iterator[None]:
+    itemsize = spec.dtype.itemsize
+    strides = tuple(itemsize * step for step in row_major_strides(spec.dimensions))
+    threads = thread_count(None, prod(spec.dimensions) * itemsize + spec.size_in_bytes)
+    source = Element(spec.primitive_type, 8 * itemsize)
+    pack = pack_way(spec, strides, source, bytes(itemsize), False, threads, DEFAULT)
+    unpack = unpack_way(spec, strides, threads, DEFAULT)
+    for program in (pack, unpack):
+        for begin in BEGINS:
+            program.prepare(begin)
+        yield
+
+
+def _transposes() -> Iterator[None]:
+    for width in WIDTHS:
+        dtype = np.dtype(np.complex128 if width == 16 else f"u{width}")
+        for rank in range(2, MOST_AXES + 1):
+            for order in permutations(range(rank)):
+                for size in SIZES:
+                    for dims in shapes((8,) * rank, size // width):
+                        yield from _transposed(dims, order, dtype)
+
+
+def _transposed(dims: Dims, order: Dims, dtype: np.dtype[np.generic]) -> Iterator[None]:
+    """The copy of a transposed view in C order, if a kernel makes it."""
+    strides = [dtype.itemsize * step for step in row_major_strides(dims)]
+    shape, turned = (tuple(sizes[axis] for axis in order) for sizes in (dims, strides))
+    if turned == tuple(strides):
+        return
+    straight = tuple(dtype.itemsize * step for step in row_major_strides(shape))
+    threads = thread_count(None, 2 * prod(dims) * dtype.itemsize)
+    plan = cached_plan(shape, straight, dtype, shape, turned, dtype, threads)
+    if plan is not None:
+        for begin in BEGINS:
+            plan._prepare(begin)
+        yield
+
+
+def shapes(small: Dims, elements: int) -> tuple[Dims, ...]:
+    """A shape of so many elements or somewhat more, and those that tiles do not divide: anywhere, in the last
+    dimension, in the others. The last tile is nearly full, or has one index, or a few that move as a word.
+
+    ((16, 32), 1) -> (16, 32), (15, 31), (16, 31), (15, 32), (13, 25), …, (14, 28), (16, 28), (14, 32)
+    """
+    even = list(small)
+    while prod(even) < elements:
+        even[even.index(min(even))] *= 2
+    out = [even]
+    cuts: tuple[Callable[[int], int], ...] = (
+        lambda n: n - 1,
+        lambda n: n - n // 4 + 1,
+        lambda n: n - n // 4 + min(4, n // 8),
+    )
+    for cut in cuts:
+        uneven = [cut(n) if n > 2 else n for n in even]
+        out += [uneven, [*even[:-1], uneven[-1]], [*uneven[:-1], even[-1]]]
+    return tuple(dict.fromkeys(tuple(dims) for dims in out))
