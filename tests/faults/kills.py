@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 from tests.cli.running import COMMAND
@@ -125,19 +126,22 @@ def main(arguments: list[str] | None = None) -> int:
             todo = jobs(here, megabytes=options.megabytes, file=options.file, layout=options.layout)
             victims = Victims(todo, here, name, options.seed)
             began = time.monotonic()
-            for turn in range(options.times):
-                victims.kill(turn)
+            done = 0
+            with suppress(KeyboardInterrupt):  # what was found until then is said
+                for turn in range(options.times):
+                    victims.kill(turn)
+                    done = turn + 1
             took = time.monotonic() - began
         counts = victims.counts
         print(
-            f"SIG{name} {options.times} times, seed {options.seed}, {took:.0f} s: destination "
+            f"SIG{name} {done} times, seed {options.seed}, {took:.0f} s: destination "
             + ", ".join(f"{state} {counts[state]}" for state in (ABSENT, KEPT, WHOLE, BROKEN))
             + f"; after the end {counts['after the end']}, before main {counts['before main']}; "
             f"temporary files {counts['temporary files']}; {len(victims.failures)} failures",
             flush=True,
         )
         print("\n".join(victims.failures[:10]), end="\n" if victims.failures else "", flush=True)
-        good = good and not victims.failures
+        good = good and not victims.failures and done == options.times
     return 0 if good else 1
 
 
