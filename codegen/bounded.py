@@ -11,9 +11,9 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-def remember(cache: dict[Key, Value], key: Key, value: Value, most: int = MOST_BOUND) -> Value:
-    """Put a value into a cache, which never has more than `most` of them; the value."""
-    if len(cache) >= most and key not in cache:
+def remember(cache: dict[Key, Value], key: Key, value: Value, most: int | None = None) -> Value:
+    """Put a value into a cache, which never has more than `most` of them, or MOST_BOUND; the value."""
+    if len(cache) >= (MOST_BOUND if most is None else most) and key not in cache:
         cache.clear()
     cache[key] = value
     return value

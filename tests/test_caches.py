@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 
 ONE = (
     *("_ir_generator", "cpu_level", "supported", "_head", "vector_bytes", "settings", "_listed", "by_name"),
-    *("_versions", "compiler_digest", "default_store", "default_threads", "_same"),
+    *("_versions", "first_cache_ways", "compiler_digest", "default_store", "default_threads", "_same"),
     *("is_free_threaded", "_of_ml_dtypes"),
 )
 BLOCKS = (
@@ -33,7 +33,6 @@ FINITE = {
     **dict.fromkeys(("is_there", "routine"), "a function that a kernel calls"),
     "_load": "a library of functions",
     "package_version": "a package",
-    "_template": "a number of fields",
     "_FORMATS": "a format that was registered",
     "_winners": "`remember`",
     "_REACHES": "1024, then cleared",

@@ -37,7 +37,7 @@ from tilejit.layout.indexing import access_map
 from tilejit.memory import bytes_map
 from tilejit.pack_programs import pack_way
 from tilejit.programs import buffer_element
-from tilejit.relayout import relayout_program
+from tilejit.relayouts import relayout_program
 from tilejit.tuning import DEFAULT
 
 CACHED, STREAMED = Thresholds(stream_bytes=1 << 62), Thresholds(stream_bytes=0)

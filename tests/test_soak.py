@@ -49,7 +49,7 @@ def test_the_soak_names_the_case_that_ends_the_process() -> None:
     """A touched guard page is a crash, and the parent says where."""
     code = (
         "import sys, tests.soak_cases as cases, tests.soak as soak\n"
-        "def touch(bench, seed, number):\n"
+        "def touch(bench, seed, number, kinds):\n"
         "    if number == 7:\n"
         "        bench.source.bytes.ctypes.data\n"
         "        import ctypes; ctypes.string_at(bench.source.bytes.ctypes.data - 1, 1)\n"

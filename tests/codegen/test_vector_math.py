@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from codegen import kernel as kernel_module
-from codegen import math_library
+from codegen import math_library, object_symbols
 from codegen.build import build
 from codegen.cpu import level_named
 from codegen.errors import KernelError
@@ -134,7 +134,7 @@ def test_without_libmvec_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_stored_kernel_without_its_library_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
     """And what is not there even after it is built anew is an error, not a crash."""
-    monkeypatch.setattr(kernel_module, "are_there", lambda symbols: not symbols)
+    monkeypatch.setattr(object_symbols, "are_there", lambda symbols: not symbols)
     with pytest.raises(KernelError, match="not there"):
         kernel_module.native("missing", EXP.replace("kernel", "missing"))
 

@@ -191,12 +191,19 @@ def test_root_uses_no_store_of_nobody(common: Path) -> None:
 
 COPIES = """
 import os
+import pkgutil
+from importlib import import_module
+import codegen
 import numpy as np
 import tilejit as tj
 from codegen.build import build
 from codegen.cpu import cpu_level
 from codegen.store import default_store, store_key
 
+for package in (codegen, tj):
+    for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if not found.name.startswith(("tilejit.cli", "tilejit.mlir")):
+            import_module(found.name)
 store_key("source", cpu_level())
 build("first", "def first(src, dst, sizes, begin, end):\\n    copy_run(dst, src, 9)\\n", cpu_level())
 {become}
