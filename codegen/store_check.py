@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from codegen.store import Store, StoreKey
+from codegen.store_files import open_safely
 
 HEAD_BYTES = 1 << 16
 """Longest first line that is read: a key has a few hundred."""
@@ -73,10 +74,8 @@ def remove(verified: Verified) -> list[tuple[Path, str]]:
 
 def _key_of(path: Path) -> StoreKey | None:
     """The key that an entry names in its first line, None where that is none."""
-    nowhere = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
-        handle = os.open(path, os.O_RDONLY | nowhere)
-        with os.fdopen(handle, "rb") as file:
+        with os.fdopen(open_safely(path), "rb") as file:
             head = json.loads(file.readline(HEAD_BYTES))
         return StoreKey(**{field.name: head[field.name] for field in fields(StoreKey)})
     except (OSError, ValueError, TypeError, KeyError, RecursionError):

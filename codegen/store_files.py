@@ -47,7 +47,7 @@ def read_checked(path: Path, head: dict[str, Any], most_bytes: int) -> bytes | N
     A file that is found is marked as used.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | _SAFELY | getattr(os, "O_NONBLOCK", 0))
+        handle = open_safely(path)
         try:
             status = os.fstat(handle)
             if status.st_size > most_bytes or not _trusted(status):
@@ -63,6 +63,15 @@ def read_checked(path: Path, head: dict[str, Any], most_bytes: int) -> bytes | N
         return None
     _mark_used(path, status.st_mtime)
     return body
+
+
+def open_safely(path: Path) -> int:
+    """A handle for reading: no link is followed, no pipe waited for.
+
+    Raises:
+        OSError: there is no such file, or it is a link.
+    """
+    return os.open(path, os.O_RDONLY | _SAFELY | getattr(os, "O_NONBLOCK", 0))
 
 
 def write_checked(path: Path, head: dict[str, Any], body: bytes) -> int:

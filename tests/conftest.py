@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from codegen import store as store_module
 from codegen.calibrate import remember
 from codegen.cpu import LEVELS
 from codegen.schedule import DEFAULT_THRESHOLDS
+from codegen.settings import settings as read_settings
 from codegen.store import Store
 from tests.numbas_ir import OWN_STORE, share
 
@@ -69,3 +71,9 @@ def pytest_unconfigure() -> None:
 def seed() -> int:
     """The seed of tests that draw at random."""
     return SEED
+
+
+@pytest.fixture
+def fresh_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store asks the environment anew at each call: settings are read once in a process."""
+    monkeypatch.setattr(store_module, "settings", read_settings.__wrapped__)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from math import prod
+from pathlib import Path
+from subprocess import run
+from sys import executable
 from typing import Any
 
 import numpy as np
@@ -205,3 +208,11 @@ def environment(**changes: str) -> dict[str, str]:
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     path = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)
     return {**os.environ, "PYTHONPATH": path, **changes}
+
+
+def printed(code: str, store: Path) -> str:
+    """What a program prints that runs in a process of its own, with kernels kept in a directory."""
+    given = environment(TILEJIT_CACHE_DIR=str(store))
+    done = run([executable, "-c", code], env=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from subprocess import run
-from sys import executable
 
 import pytest
 
-from tests.oracle import environment
+from tests.oracle import printed
 
 NEVER_OF_OTHERS = (
     *("numba", "ml_dtypes", "numpy.ma", "importlib.metadata", "email", "concurrent.futures", "difflib"),
@@ -41,15 +39,7 @@ print(*sys.modules)
 
 
 def child(code: str, store: Path) -> set[str]:
-    done = run(
-        [executable, "-c", code],
-        env=environment(TILEJIT_CACHE_DIR=str(store)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return set(done.stdout.split())
+    return set(printed(code, store).split())
 
 
 @pytest.fixture(scope="module")

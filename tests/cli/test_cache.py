@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from subprocess import run
-from sys import executable
 
 import pytest
 
-from tests.cli.running import child, environment
+from tests.cli.running import child
+from tests.oracle import printed
 from tilejit.warming import shapes
 
 NO_STORE = {"TILEJIT_NO_CACHE": "1"}
@@ -27,17 +26,6 @@ print(default_store().hits > 0, default_store().misses, "numba" in sys.modules)
 """
 
 
-def fresh(code: str, store: Path) -> str:
-    done = run(
-        [executable, "-c", code],
-        env=environment(TILEJIT_CACHE_DIR=str(store)),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
-
-
 def test_a_warm_format_is_packed_without_a_compiler(tmp_path: Path) -> None:
     store = tmp_path / "store"
     told = json.loads(
@@ -46,7 +34,7 @@ def test_a_warm_format_is_packed_without_a_compiler(tmp_path: Path) -> None:
     counts = told["aiter-preshuffle"]
     assert counts["compiled"] > 2
     assert counts["copies"] > 20
-    assert fresh(PACKS, store).split() == ["True", "0", "False"]
+    assert printed(PACKS, store).split() == ["True", "0", "False"]
     again = child("cache", "warm", "aiter-preshuffle", TILEJIT_CACHE_DIR=str(store)).stdout
     assert (
         again
@@ -75,7 +63,7 @@ def test_without_a_store_it_says_why(command: str) -> None:
 def test_damaged_entries_are_named_and_removed(tmp_path: Path) -> None:
     store, where = tmp_path / "store", {"TILEJIT_CACHE_DIR": str(tmp_path / "store")}
     code = "import numpy as np, tilejit as tj; tj.pack(np.ones((40, 50), np.float32), '{1,0:T(8,128)}')"
-    fresh(code, store)
+    printed(code, store)
     first = sorted(store.glob("*.kernel"))[0]
     count = len(list(store.glob("*.kernel")))
     sound = child("cache", "verify", **where)
@@ -97,7 +85,7 @@ def test_damaged_entries_are_named_and_removed(tmp_path: Path) -> None:
     assert repaired.returncode == 0
     assert repaired.stdout.splitlines()[-1] == "removed    1"
     assert not first.exists()
-    fresh(code, store)
+    printed(code, store)
     assert first.exists()
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from subprocess import run
-from sys import executable
 
-from tests.oracle import environment
+from tests.oracle import printed
 
 COPIES = """
 import sys
@@ -64,22 +62,10 @@ print(default_store().hits, len(kernels_in_use()), sums)
 )
 
 
-def child(code: str, store: Path) -> list[str]:
-    done = run(
-        [executable, "-c", code],
-        env=environment(TILEJIT_CACHE_DIR=str(store)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split(maxsplit=2)
-
-
 def test_stored_kernels_need_no_numba(tmp_path: Path) -> None:
     """Built and stored by one process; called by another, with empty loops and tables of zeros too."""
-    built, used, sums = child(FIRST, tmp_path)
+    built, used, sums = printed(FIRST, tmp_path).split(maxsplit=2)
     assert int(built) > 0
-    hits, again, same = child(SECOND, tmp_path)
+    hits, again, same = printed(SECOND, tmp_path).split(maxsplit=2)
     assert (int(again), same) == (int(used), sums)
     assert int(hits) == int(built)

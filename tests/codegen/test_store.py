@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,19 +14,13 @@ from codegen import store as store_module
 from codegen.cpu import LEVELS, level_named
 from codegen.errors import StoreError
 from codegen.object_symbols import undefined_symbols
-from codegen.settings import settings
 from codegen.store import Store, StoreKey, compiler_files, store_key
 
 INPUTS = ("source_digest", "compiler_digest", "numba", "llvmlite", "level", "triple", "cpu", "features")
 CODE = b"\x7fELF and some machine code" * 40
 
 
-@pytest.fixture(autouse=True)
-def fresh_settings() -> Iterator[None]:
-    """Settings are read once; here each test has its own."""
-    read, store_module.settings = store_module.settings, settings.__wrapped__
-    yield
-    store_module.settings = read
+pytestmark = pytest.mark.usefixtures("fresh_settings")
 
 
 @pytest.fixture

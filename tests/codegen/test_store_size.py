@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -15,7 +14,6 @@ import pytest
 from codegen import store as store_module
 from codegen import store_files
 from codegen.cpu import level_named
-from codegen.settings import settings
 from codegen.store import MAX_STORE_BYTES, Store, StoreKey, store_key
 from codegen.store_files import ROOM_SHARE, TOUCHED_SECONDS, Held
 from tests.faults.syscalls import Syscalls
@@ -24,13 +22,7 @@ from tests.oracle import environment
 KEY = store_key("source", level_named("avx2"))
 CODE = b"\x7fELF and some machine code" * 40
 
-
-@pytest.fixture(autouse=True)
-def fresh_settings() -> Iterator[None]:
-    """Settings are read once; here each test has its own."""
-    read, store_module.settings = store_module.settings, settings.__wrapped__
-    yield
-    store_module.settings = read
+pytestmark = pytest.mark.usefixtures("fresh_settings")
 
 
 def key(number: int) -> StoreKey:
