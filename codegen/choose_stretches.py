@@ -60,23 +60,20 @@ def stretches_of(
     copy: LoweredCopy, *, padded: bool, limits: StretchLimits = STRETCH_LIMITS
 ) -> Stretches | None:
     """The stretches of a copy between storages counted in bytes; None where they gain nothing, or where
-    not every byte of the destination is written.
+    what is written is not the same part of each of some rows, whole.
     """
     wholes = wholes_of(copy, limits.most_parts, padded=padded)
-    low, stop = copy.dst.bounds
-    if (
-        all(w.fills for w in wholes)
-        or sum(w.run * prod(d[0] for d in w.digits) for w in wholes) != stop - low
-    ):
+    stop = copy.dst.bounds[1] - copy.dst.bounds[0]
+    if all(w.fills for w in wholes) or not _shares_lines(wholes, copy.dst.width, limits):
         return None
-    if not _shares_lines(wholes, copy.dst.width, limits):
-        return None
+    written = sum(w.run * prod(d[0] for d in w.digits) for w in wholes)
     best: tuple[float, Stretches] | None = None
-    for length, row in _cuts(wholes, stop - low, limits):
-        found = _cut_all(wholes, length, row, limits.most_parts)
+    for length, row in _cuts(wholes, stop, limits):
+        filled = _filled(written, row, stop)
+        found = _cut_all(wholes, length, row, filled, limits.most_parts) if filled else None
         if found is None:
             continue
-        made = Stretches(found, length, row, stop - low)
+        made = Stretches(found, length, row, filled, stop)
         cost = _cost(made)
         if best is None or cost < best[0]:
             best = cost, made
@@ -147,14 +144,27 @@ def _cuts(wholes: list[Whole], stop: int, limits: StretchLimits) -> Iterator[tup
     yield from sorted(seen)
 
 
-def _cut_all(wholes: list[Whole], length: int, row: int, most: int) -> tuple[Part, ...] | None:
+def _filled(written: int, row: int, stop: int) -> int:
+    """How much of each row is written, if that is the same of all; 0 where it is not.
+
+    The last row may end sooner only where rows have no gaps. As boxes write nothing twice, counting tells:
+    `_cut` takes none that goes past the end of a row.
+    """
+    if written == stop:
+        return row
+    others = (stop - 1) // row
+    filled = stop - others * row
+    return filled if written == (others + 1) * filled else 0
+
+
+def _cut_all(wholes: list[Whole], length: int, row: int, filled: int, most: int) -> tuple[Part, ...] | None:
     parts: list[Part] = []
     todo = list(wholes)
     while todo:
         if len(parts) + len(todo) > most:
             return None
         whole = todo.pop()
-        cut = _cut(whole, length, row)
+        cut = _cut(whole, length, row, filled)
         if cut is None:
             return None
         if isinstance(cut, Part):
@@ -164,7 +174,7 @@ def _cut_all(wholes: list[Whole], length: int, row: int, most: int) -> tuple[Par
     return tuple(parts)
 
 
-def _cut(whole: Whole, length: int, row: int) -> Part | list[Whole] | None:
+def _cut(whole: Whole, length: int, row: int, filled: int) -> Part | list[Whole] | None:
     """The box as one part of its stretches, or as boxes that may be, or None where stretches cut its runs."""
     within = whole.place % row
     place = within % length
@@ -186,7 +196,7 @@ def _cut(whole: Whole, length: int, row: int) -> Part | list[Whole] | None:
             return _divided(whole, k, length, place + reach)
     ahead = sum((n - 1) * abs(src) for n, src, _ in inner) + reach
     spread = within + reach + sum((n - 1) * d for n, _, d in outer if d % row)
-    if spread > row or ahead >= MOST_OFFSET or not _in_order(outer):
+    if spread > filled or ahead >= MOST_OFFSET or not _in_order(outer):
         return None
     return Part(whole.src, whole.place - place, place, whole.run, tuple(inner), tuple(outer), whole.fills)
 

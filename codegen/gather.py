@@ -105,6 +105,9 @@ def _check_stretches(copy: LoweredCopy, stretches: Stretches) -> None:
         check_bounds("buffer of a stretch", low, high + part.run, (0, stretches.length))
         at, last = affine_range(part.dst, [(n, step) for n, _, step in part.outer])
         check_bounds("destination", at + low, last + high + part.run, (0, stretches.stop))
+        along = sum((n - 1) * step for n, _, step in part.outer if step % stretches.row)
+        at = part.dst % stretches.row
+        check_bounds("row of stretches", at + low, at + along + high + part.run, (0, stretches.filled))
     low, stop = copy.dst.bounds
     check_bounds("destination", low, low + stretches.stop, (low, stop))
 

@@ -126,7 +126,8 @@ def _format_stretches(stretches: Stretches | None) -> str:
     """The parts of each stretch, where they are not left to tables at run time."""
     if stretches is None:
         return ", stretch by stretch"
-    text = f", {stretches.stop} bytes in stretches of {stretches.length}, rows of {stretches.row}"
+    text = f", {stretches.stop} bytes in stretches of {stretches.length}, rows of {stretches.filled}"
+    text += f" every {stretches.row}" if stretches.filled < stretches.row else ""
     for part in stretches.parts:
         pieces = part.bytes_each // part.run
         what = "padding" if part.fills else f"from {part.src}"

@@ -116,13 +116,15 @@ class Part:
 class Stretches:
     """How the bytes [0, stop) behind a place of the destination are cut and put together.
 
-    Rows of `row` bytes are cut into stretches of `length`, of which the last one in a row may be shorter.
-    The parts hold every byte once.
+    Rows begin `row` bytes apart; the first `filled` bytes of each are cut into stretches of `length`, of
+    which the last one in a row may be shorter. The parts hold each of these bytes once, and no other: what
+    lies between rows is never written.
     """
 
     parts: tuple[Part, ...]
     length: int
     row: int
+    filled: int
     stop: int
 
     @property
@@ -179,7 +181,7 @@ class Stretches:
         merged = np.concatenate(out)
         merged = merged[np.argsort(merged[:, DST], kind="stable")]
         at = merged[:, DST]
-        size = np.minimum(np.minimum(self.length, self.row - at % self.row), self.stop - at)
+        size = np.minimum(np.minimum(self.length, self.filled - at % self.row), self.stop - at)
         merged[:, BYTES] = np.where(np.append(at[1:] != at[:-1], True), size, 0)
         return merged
 

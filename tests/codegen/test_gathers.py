@@ -177,6 +177,33 @@ def test_nests_before_and_after(text: str) -> None:
             assert (out == wanted).all(), f"{text}, vectorised {vectorised}"
 
 
+def test_gaps_between_rows() -> None:
+    """Rows written in part: nothing between them changes, at any alignment, on one thread and three."""
+    dims, width = (6, 83, 3), 4
+    src = bytes_map(dims, (12, 72, 4), width)
+    dst = bytes_map(dims, (3000, 12, 4), width)
+    element = Element("u32", 32)
+    source, target = arenas()
+    content = np.random.default_rng(7).integers(0, 256, prod(dims) * width, np.uint8)
+    rows = content.reshape(83, 6, 12).swapaxes(0, 1).reshape(6, -1)
+    for count in (1, 3):
+        program = compile_copy(src, dst, element, element, threads=count, thresholds=STREAM)
+        made = gather_of(program)
+        assert (made.row, made.filled, made.stop) == (3000, 996, 5 * 3000 + 996)
+        assert made.entries(0, made.count)[:, BYTES].sum() == rows.size
+        guard(program)
+        for gap in range(64):
+            data = source.place(len(content), at_end=bool(gap % 2))
+            data[:] = content
+            room = target.place(made.stop, at_end=gap % 4 < 2, gap=gap)
+            room[:] = PADDING
+            program.run(data.ctypes.data, room.ctypes.data, count)
+            for k, row in enumerate(rows):
+                assert (room[3000 * k :][:996] == row).all()
+                assert (room[3000 * k + 996 : 3000 * (k + 1)] == PADDING).all()
+            assert target.untouched()
+
+
 def test_padding_alone() -> None:
     """No elements, and a buffer that is padding all the same, is nothing to gather."""
     spec, pack, unpack = programs(make_shape("f32", (0, 5), padded_dimensions=(8, 8), tiles=((4, 4),)))
@@ -218,12 +245,17 @@ def test_the_buffer_outlives_its_successor(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_stretch_as_text() -> None:
     part = Part(128, 0, 4, 10, ((3, 64, 20),), ((5, 256, 64),), False)
     pads = Part(0, 0, 0, 4, ((4, 0, 14),), ((5, 0, 64),), True)
-    nest = LoopNest((), Gather(Ref("dst", 0, ()), Ref("src", 0, ()), Stretches((part, pads), 64, 64, 320)))
+    nest = LoopNest(
+        (), Gather(Ref("dst", 0, ()), Ref("src", 0, ()), Stretches((part, pads), 64, 64, 64, 320))
+    )
     assert format_nest(nest).splitlines() == [
         "dst[0] <- pieces of src[0], streamed, 320 bytes in stretches of 64, rows of 64",
         "    5 times 3 pieces of 10 at 4, from 128",
         "    5 times 4 pieces of 4 at 0, padding",
     ]
+    rows = Gather(Ref("dst", 0, ()), Ref("src", 0, ()), Stretches((part, pads), 34, 64, 34, 290))
+    first, *_ = format_nest(LoopNest((), rows)).splitlines()
+    assert first.endswith("290 bytes in stretches of 34, rows of 34 every 64")
 
 
 def chosen(src: str | None, dst: str | None, *, padded: bool = True) -> Stretches | None:
