@@ -53,7 +53,7 @@ SHORT_PACKED = 4
 
 SHORT_PIECE_BYTES = 4 * LINE_BYTES
 """What an interleave writes at one place; where lines cut shorter ones, most are written in two parts.
-s8 T(32,1) to T(4,1), columns of 8191 rows: 0.38 of memcpy, 0.5 to 0.6 in blocks (Sapphire Rapids, 2026-11)."""
+s8 T(32,1) to T(4,1) on odd shapes: 0.38 of memcpy, 0.5 to 0.6 in blocks (Sapphire Rapids, 2026-11)."""
 
 SOURCE, DESTINATION, BETWEEN = range(3)
 """The addresses that a block's calls are given."""
