@@ -70,3 +70,14 @@ def test_blocks_of_two_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert grid_of("f32[0,83]{1,0:T(8,16)}") is None, "no elements"
     monkeypatch.setattr(block_grid, "MOST_PROGRAMS", 3)
     assert grid_of("f32[61,83]{1,0:T(8,16)}", "f32[61,83]{1,0:T(6,1)}") is None, "four sorts"
+
+
+def test_blocks_hold_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elements that share lines stay together, along an outer dimension too, where there is room for them."""
+    sides = "f32[16,32,9,9]{3,2,1,0:T(8,1,1)}", "f32[16,32,9,9]{3,2,1,0:T(16,16,1,1)(16,1,1,1)}"
+    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 1 << 15)
+    assert grid_of(*sides) == BlockGrid((16, 32, 9, 9), (16, 16, 3, 9)), (
+        "16 of the first dimension are a line"
+    )
+    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 1 << 9)
+    assert grid_of(*sides) == BlockGrid((16, 32, 9, 9), (1, 16, 1, 8)), "no room for them"

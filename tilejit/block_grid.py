@@ -86,13 +86,15 @@ def common_grid(dims: Dims, layouts: Sequence[AccessMap], itemsize: int) -> Bloc
     """
     if 0 in dims:
         return None
-    common = (1,) * len(dims)
+    common = least = (1,) * len(dims)
     for layout in layouts:
         own = _grains(layout)
         if own is None:
             return None
         common = tuple(map(lcm, common, own))
-    extents = _extents(dims, common, itemsize)
+        least = tuple(map(max, least, _of_a_line(layout)))
+    wide = tuple(ceil_div(min(n, m), g) * g for n, m, g in zip(dims, least, common, strict=True))
+    extents = _extents(dims, wide, itemsize) or _extents(dims, common, itemsize)
     grid = BlockGrid(dims, extents) if extents else None
     if grid is None or not grid.is_of_few_sorts or any(grid.steps(layout) is None for layout in layouts):
         return None
@@ -104,6 +106,13 @@ def _grains(layout: AccessMap) -> Dims | None:
     trees = {r.dims: r.tree for r in logical_roots(layout)}
     found = tuple(_grain(trees[(d,)]) if (d,) in trees else None for d in range(len(layout.dims)))
     return None if None in found else tuple(g for g in found if g is not None)
+
+
+def _of_a_line(layout: AccessMap) -> Dims:
+    """Elements along each dimension that share lines, where one stride is all that it has; else 1."""
+    steps = {r.dims: r.tree.stride for r in logical_roots(layout) if isinstance(r.tree, Leaf)}
+    bits = [abs(steps.get((d,), 0)) * layout.unit_bits for d in range(len(layout.dims))]
+    return tuple(max(1, 8 * LINE_BYTES // b) if b else 1 for b in bits)
 
 
 def _grain(tree: Tree) -> int | None:

@@ -39,7 +39,7 @@ LEAST_BYTES = 1 << 20
 MOST_DENSE_BYTES = 4
 """Wider elements are staged in panels fast enough."""
 
-SHORT_PART_BYTES = 4
+SHORT_PART_BYTES = 8
 """Transposes of source rows up to this length read again and again the lines that those share."""
 
 SHORT_ROW_BYTES = LINE_BYTES
@@ -180,16 +180,13 @@ def in_blocks(
     block's array stays in the second cache.
     """
     src, dst = access_map(source), access_map(target)
-    little = _moves_little(direct)
-    if footprint_bytes(src, dst) < LEAST_BYTES or not (little or _moves_small_tiles(direct)):
+    if footprint_bytes(src, dst) < LEAST_BYTES or not (_moves_little(direct) or _moves_small_tiles(direct)):
         return None
     itemsize = source.dtype.itemsize
     grid = common_grid(source.dimensions, (src, dst), itemsize)
     if grid is None or not stays_in_cache(grid.extents, itemsize):
         return None
     programs = {ends: _programs(source, target, grid, ends) for ends in grid.ends()}
-    if not little and not _ends_in_runs(programs):
-        return None
     steps = grid.steps(src), grid.steps(dst)
     assert steps[0] is not None
     assert steps[1] is not None
@@ -200,7 +197,7 @@ def in_blocks(
 def _moves_small_tiles(program: CopyProgram) -> bool:
     """Whether most bytes move in transposed tiles of a KiB or two, far apart on both sides.
 
-    That runs at 0.28 to 0.45 of memcpy, blocks that end in runs at 0.33 to 0.56, others at 0.28 to 0.45.
+    That runs at 0.4 to 0.65 of memcpy, blocks at 0.7 to 0.95 (Sapphire Rapids, 2026-11).
     """
     launches = [x for x in program.launches if x.fill is None]
     largest = max(launches, key=_bytes_of) if launches else None
@@ -212,22 +209,19 @@ def _moves_small_tiles(program: CopyProgram) -> bool:
     return tile * largest.step.scalar.buffer("dst").element.bits // 8 <= SMALL_TILE_BYTES
 
 
-def _ends_in_runs(programs: dict[Ends, tuple[CopyProgram, CopyProgram]]) -> bool:
-    """Whether blocks go back in runs, most of their bytes."""
-    backs = (max(back.launches, key=_bytes_of, default=None) for _, back in programs.values())
-    return all(x is not None and x.step.schedule.mode == "run" for x in backs)
-
-
 def _moves_little(program: CopyProgram) -> bool:
     """Whether most bytes move a few at a time, through a table of places or as parts of lines.
 
-    That runs at 0.02 to 0.45 of memcpy, blocks at 0.4 to 0.75 (Zen 5, 2026-11).
+    That runs at 0.02 to 0.45 of memcpy, blocks at 0.4 to 0.75 (Zen 5, 2026-11); what is staged densely at 0.65
+    to 0.95, blocks at 0.65 to 1.0 (Sapphire Rapids).
     """
     launches = [x for x in program.launches if x.fill is None]
     if not launches:
         return False
     largest = max(launches, key=_bytes_of)
-    return bool(largest.tables or largest.step.schedule.stream) and _is_short(largest)
+    schedule = largest.step.schedule
+    streams = schedule.stream or bool(schedule.transpose and schedule.transpose.stream)
+    return bool(largest.tables or streams) and _is_short(largest)
 
 
 def _bytes_of(launch: Launch) -> int:
