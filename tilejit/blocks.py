@@ -212,8 +212,8 @@ def _moves_small_tiles(program: CopyProgram) -> bool:
 def _moves_little(program: CopyProgram) -> bool:
     """Whether most bytes move a few at a time, through a table of places or as parts of lines.
 
-    That runs at 0.02 to 0.45 of memcpy, blocks at 0.4 to 0.75 (Zen 5, 2026-11); what is staged densely at 0.65
-    to 0.95, blocks at 0.65 to 1.0 (Sapphire Rapids).
+    That runs at 0.02 to 0.45 of memcpy, blocks at 0.4 to 0.75 (Zen 5, 2026-11); what is staged densely at
+    0.65 to 0.95, blocks at 0.65 to 1.0 (Sapphire Rapids).
     """
     launches = [x for x in program.launches if x.fill is None]
     if not launches:
