@@ -195,4 +195,7 @@ def test_small_tiles_go_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert program_of(rows, columns)
     assert program_of("f32[2048,2048]{1,0:T(6,1)}", columns)
     assert program_of(columns, rows)
+    plain = "f32[2048,2048]{1,0}"
+    assert program_of(columns, "f32[2048,2048]{1,0:T(6,1)}"), "tiles of 6 by 16, staged"
+    assert program_of(plain, "f32[2048,2048]{1,0:T(6,1)}") is None, "6 by 2048, staged"
     assert program_of(rows, "f32[2048,2048]{1,0:T(8,128)}") is None, "tiles of 4 KiB"

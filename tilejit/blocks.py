@@ -46,7 +46,7 @@ SHORT_ROW_BYTES = LINE_BYTES
 """Rows below this are taken apart into parts of lines: to write those costs more than a way through cache."""
 
 SMALL_TILE_BYTES = 1024
-"""Tiles of a transpose up to which a page is touched for each of them."""
+"""Tiles of a transpose up to which a page is touched for each of them; longer ones need no blocks."""
 
 SHORT_PACKED = 4
 """Elements of rows that an interleave makes too little of."""
@@ -236,7 +236,8 @@ def _is_short(launch: Launch) -> bool:
     if cut and cut.block == "part":
         return cut.tile[1] * width <= SHORT_PART_BYTES
     if cut:
-        return cut.stage == "dense" and width <= MOST_DENSE_BYTES
+        small = bool(launch.tables) or prod(cut.tile) * width <= SMALL_TILE_BYTES
+        return cut.stage == "dense" and width <= MOST_DENSE_BYTES and small
     if schedule.mode == "interleave" and schedule.stream:
         apart = schedule.interleave == "src"
         long = _extent(launch, schedule.inner[apart])
