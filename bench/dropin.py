@@ -125,7 +125,7 @@ class _Views:
 
 
 def _job(dtype: Any, shape: tuple[int, ...], call: Routine, way: str, threads: int) -> Job:
-    """Ours and NumPy's way to one result, the arrays made before; a routine gets its threads from settings."""
+    """Ours and NumPy's way to one result, the arrays made before; routines get threads by settings."""
     x = filled(shape, dtype)
     expected = call(np, x)
     out = aligned(expected.shape, expected.dtype)

@@ -26,6 +26,8 @@ class Sizes:
     """What a long row is: NumPy copies each by one call of memcpy."""
     part_bytes: int = 1 << 15
     """Of many arrays that are joined, each has as many bytes on the average, or NumPy joins them."""
+    woven_bytes: int = 1 << 19
+    """Below this NumPy stacks arrays element by element as fast."""
     aligned_bytes: int = 1 << 18
     """From this size on what kernels write anew starts a cache line; below, its memory is NumPy's own."""
 
@@ -111,6 +113,11 @@ def numpy_is_as_fast(dst: Any, src: Any) -> bool:
     )
 
 
+def numpy_alone_is_as_fast(dst_dtype: np.dtype[Any], src_dtype: np.dtype[Any]) -> bool:
+    """Whether that holds beside kernels that are called directly too: of conversions, not of rows."""
+    return dst_dtype is not src_dtype and not _is_bf16(src_dtype)
+
+
 def numpy_lays_as_fast(x: Any, order: str) -> bool:
     """Whether NumPy brings the array into order "C" or "F" by whole rows, in cache; or finds it there."""
     if type(x) is not ndarray or x.nbytes >= SIZES.small_run_bytes or not x.ndim:
@@ -144,6 +151,11 @@ def numpy_joins_as_fast(parts: Any) -> bool:
             return False
         left -= x.nbytes
     return left > 0
+
+
+def numpy_weaves_as_fast(parts: Sequence[Any]) -> bool:
+    """Whether NumPy stacks these arrays, all in C order, element by element as fast."""
+    return sum(x.nbytes for x in parts) < SIZES.woven_bytes and all(x.flags.c_contiguous for x in parts)
 
 
 def numpy_pads_as_fast(x: Any) -> bool:

@@ -12,7 +12,7 @@ from tilejit.copies import copyto
 from tilejit.memory import Array
 from tilejit.numpy_originals import numpy_concatenate, numpy_stack
 from tilejit.routines.results import allocate, common_order
-from tilejit.sizes import are_ours, are_small, numpy_joins_as_fast
+from tilejit.sizes import are_ours, are_small, numpy_joins_as_fast, numpy_weaves_as_fast
 from tilejit.tuning import CASTINGS, SAME_KIND
 
 WOVEN_BYTES = 1 << 18
@@ -120,6 +120,8 @@ def _stacked(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads:
         return None
     axis %= rank
     if axis == rank - 1 > 0 and out is None and dtype is None and casting in CASTINGS:
+        if numpy_weaves_as_fast(parts):
+            return None
         woven = _woven(parts, threads)
         if woven is not None:
             return woven
