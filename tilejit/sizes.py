@@ -141,21 +141,19 @@ def numpy_converts_as_fast(x: Any, dtype: Any) -> bool:
     return x.flags.c_contiguous and x.size * target.itemsize < SIZES.small_run_bytes
 
 
-def numpy_joins_as_fast(parts: Any) -> bool:
-    """Whether these are NumPy's arrays, which it joins by whole rows, in cache."""
+def numpy_joins_as_fast(parts: Any, *, woven: bool = False) -> bool:
+    """Whether these are NumPy's arrays, which it joins by whole rows, in cache.
+
+    woven: element by element instead, which is as fast as long as they are smaller.
+    """
     if type(parts) not in (list, tuple):
         return False
-    left = SIZES.small_run_bytes
+    left = SIZES.woven_bytes if woven else SIZES.small_run_bytes
     for x in parts:
         if type(x) is not ndarray or not x.flags.c_contiguous:
             return False
         left -= x.nbytes
     return left > 0
-
-
-def numpy_weaves_as_fast(parts: Sequence[Any]) -> bool:
-    """Whether NumPy stacks these arrays, all in C order, element by element as fast."""
-    return sum(x.nbytes for x in parts) < SIZES.woven_bytes and all(x.flags.c_contiguous for x in parts)
 
 
 def numpy_pads_as_fast(x: Any) -> bool:
