@@ -74,6 +74,7 @@ def main(
             raise typer.BadParameter(f"there is no suite {name}; choose {', '.join((*SUITES, ALL))}")
     _check_outputs(json_file, markdown_file, plot_file)
     versions = peers.versions()
+    os.environ["TILEJIT_THREADS"] = str(threads)  # for routines that are called as NumPy's, with no number
     method = Method(
         QUICK_ROUNDS if quick else rounds,
         threads,

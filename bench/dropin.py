@@ -21,6 +21,9 @@ BF16 = np.dtype(ml_dtypes.bfloat16)
 SIDES = {"1 KiB": 16, "64 KiB": 128, "1 MiB": 512, "8 MiB": 1448, "64 MiB": 4096}
 """Bytes of an array of f32 elements and the side of its square; the other types have as many bytes."""
 
+OUT_OF_CACHE = "64 MiB"
+"""Where what is transposed makes a group of its own."""
+
 QUICK_SIDES = {"1 KiB": 16, "64 KiB": 128}
 
 Routine = Callable[[Any, Array], Any]
@@ -31,11 +34,13 @@ def cases(quick: bool) -> list[Case]:
     """Every routine at every size."""
     found = []
     for size, side in (QUICK_SIDES if quick else SIDES).items():
-        for group, dtype, shape, call, takes_out in _rows(side):
-            name = f"{group} {short_name(dtype)} {'x'.join(map(str, shape))}"
-            found.append(Case("dropin", size, f"{name}, fresh", partial(_job, dtype, shape, call, False)))
-            if takes_out:
-                found.append(Case("dropin", size, f"{name}, out=", partial(_job, dtype, shape, call, True)))
+        for what, dtype, shape, call, takes_out in _rows(side):
+            name = f"{what} {short_name(dtype)} {'x'.join(map(str, shape))}"
+            group = f"{size} transposed" if size == OUT_OF_CACHE and call in TRANSPOSED else size
+            ways = (("fresh", group), ("out=", group), ("plan", f"{size} plans"))
+            for way, section in ways if takes_out else ways[:1]:
+                make = partial(_job, dtype, shape, call, way)
+                found.append(Case("dropin", section, f"{name}, {way}", make, alternates=True))
     return found
 
 
@@ -108,6 +113,9 @@ def _taken(module: Any, x: Array) -> Any:
     return module.take(x.T, range(0, x.shape[1], 2), 0)
 
 
+TRANSPOSED = (_transposed, _permuted, _channels_first)
+
+
 class _Views:
     """A module whose routines only make the view that would be copied."""
 
@@ -116,28 +124,21 @@ class _Views:
         return view
 
 
-def _job(dtype: Any, shape: tuple[int, ...], call: Routine, given: bool, threads: int) -> Job:
-    """Ours and NumPy's way to one result, the arrays made before."""
+def _job(dtype: Any, shape: tuple[int, ...], call: Routine, way: str, threads: int) -> Job:
+    """Ours and NumPy's way to one result, the arrays made before; routines get threads by settings."""
     x = filled(shape, dtype)
     expected = call(np, x)
     out = aligned(expected.shape, expected.dtype)
     moved = x.nbytes + prod(expected.shape) * expected.itemsize
-    if not given:
-        return Job(
-            moved,
-            out,
-            flat_bytes(np.ascontiguousarray(expected)).copy(),
-            lambda: _fresh(call, tj, x),
-            {"numpy": lambda: _fresh(call, np, x)},
-        )
+    answer = flat_bytes(np.ascontiguousarray(expected)).copy()
+    if way == "fresh":
+        return Job(moved, out, answer, lambda: _fresh(call, tj, x), {"numpy": lambda: _fresh(call, np, x)})
     view = call(_Views, x)
-    return Job(
-        moved,
-        out,
-        flat_bytes(expected).copy(),
-        lambda: lambda: tj.copyto(out, view, threads=threads),
-        {"numpy": lambda: lambda: np.copyto(out, view)},
-    )
+    numpys = {"numpy": lambda: lambda: np.copyto(out, view)}
+    if way == "plan":
+        plan = tj.plan_copy(out, view, threads=threads)
+        return Job(moved, out, answer, lambda: lambda: plan(out, view), numpys)
+    return Job(moved, out, answer, lambda: lambda: tj.copyto(out, view), numpys)
 
 
 def _fresh(call: Routine, module: Any, x: Array) -> Way:

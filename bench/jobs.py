@@ -35,7 +35,8 @@ class Job:
 class Case:
     """One row: the table it stands in, the group it is averaged with, the share of memcpy that is wanted.
 
-    `make` gets the number of threads.
+    `make` gets the number of threads. Where it `alternates`, ours and a peer are compared call by call, as
+    is fair where either allocates its result; else each takes turns with memcpy, some milliseconds at a time.
     """
 
     table: str
@@ -43,6 +44,7 @@ class Case:
     name: str
     make: Callable[[int], Job]
     target: float | None = None
+    alternates: bool = False
 
 
 def permutation(shape: tuple[int, ...], order: tuple[int, ...], dtype: Any, threads: int) -> Job:

@@ -7,20 +7,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from bench.gains import Gain
 from bench.measure import Row
 from bench.peers import NAMES
-from bench.report import summaries
+from bench.report import number, summaries
 
 
 def summary(rows: Sequence[Row], gains: Sequence[Gain]) -> str:
     """Geometric means of the groups, and what two threads gain."""
     heads = ["group", "cases", "share of memcpy, geometric mean", "asked", "least", "asked"]
+    heads += ["of the best peer, least", "asked"]
     body = [
         [
             f"{s.table}: {s.group}",
             str(s.cases),
             f"{s.mean:.2f}",
-            f"{s.goal.mean:.2f}" if s.goal else "",
+            number(s.goal and s.goal.mean),
             f"{s.least:.2f}",
-            f"{s.goal.least:.2f}" if s.goal else "",
+            number(s.goal and s.goal.least),
+            number(s.over_best_peer),
+            number(s.goal and s.goal.of_best_peer),
             *(f"{s.peers[n]:.1f}" if n in s.peers else "" for n in NAMES),
         ]
         for s in summaries(rows)
@@ -49,7 +52,7 @@ def _case(row: Row) -> list[str]:
         f"{row.moved_bytes / 1e6:.0f}",
         f"{row.rate:.1f}",
         f"{row.share:.2f}",
-        "" if row.target is None else f"{row.target:.2f}",
+        number(row.target),
         *("" if r is None or r.problem else f"{r.ratio:.1f}" for r in ratios),
     ]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -12,7 +13,7 @@ import tilejit as tj
 from bench.arrays import Array, flat_bytes
 from bench.jobs import Case, Job
 from bench.peers import Way
-from bench.timing import Timing, interleaved, memcpy, once
+from bench.timing import Timing, alternating, interleaved, memcpy, once
 
 FEWEST_ROUNDS = 3
 
@@ -29,7 +30,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class PeerFigure:
-    """A peer in one case; `share` is of the memcpy that took turns with it. Or why there is no figure."""
+    """A peer in one case, its share of memcpy, how many times as fast ours is. Or why there is no figure."""
 
     seconds: Timing | None = None
     share: float = 0.0
@@ -107,9 +108,10 @@ def measure(case: Case, method: Method) -> Row:
         times["memcpy"],
         case.target,
     )
+    beside = partial(_beside_ours, run) if case.alternates else partial(_beside_memcpy, copy)
     for name in method.peers:
         if name in job.peers:
-            row.peers[name] = _peer(name, job, row.share, copy, method)
+            row.peers[name] = _peer(name, job, partial(beside, row.share), method)
     return row
 
 
@@ -140,15 +142,26 @@ def _bytes_of(answer: object, out: Array) -> Array:
     return flat_bytes(answer.buffer if isinstance(answer, tj.TiledArray) else np.asarray(answer))
 
 
-def _peer(name: str, job: Job, our_share: float, copy: Way, method: Method) -> PeerFigure:
-    """The second pass: one peer and memcpy in turn; a slow one gets fewer rounds."""
+def _peer(name: str, job: Job, beside: Callable[[Way, int], PeerFigure], method: Method) -> PeerFigure:
+    """The second pass: one peer `beside` another way, so many rounds; a slow one gets fewer."""
     try:
-        run = job.peers[name]()
-        checked(run, job)
+        peer = job.peers[name]()
+        checked(peer, job)
     except Exception as error:  # a peer may lack a type, or memory
         return PeerFigure(problem=described(error))
-    affordable = int(method.peer_seconds / once(run))
-    rounds = max(min(FEWEST_ROUNDS, method.rounds), min(method.rounds, affordable))
-    times = interleaved({"memcpy": copy, name: run}, rounds)
-    share = times["memcpy"].median / times[name].median
-    return PeerFigure(times[name], share, our_share / share)
+    affordable = int(method.peer_seconds / once(peer))
+    return beside(peer, max(min(FEWEST_ROUNDS, method.rounds), min(method.rounds, affordable)))
+
+
+def _beside_memcpy(copy: Way, our_share: float, peer: Way, rounds: int) -> PeerFigure:
+    """A peer and memcpy in turn."""
+    times = interleaved({"memcpy": copy, "peer": peer}, rounds)
+    share = times["memcpy"].median / times["peer"].median
+    return PeerFigure(times["peer"], share, our_share / share)
+
+
+def _beside_ours(run: Way, our_share: float, peer: Way, rounds: int) -> PeerFigure:
+    """A peer and ours call by call."""
+    ours, theirs = alternating(run, peer, rounds)
+    ratio = theirs.median / ours.median
+    return PeerFigure(theirs, our_share / ratio, ratio)

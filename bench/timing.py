@@ -22,6 +22,9 @@ from bench.arrays import Array
 BLOCK_SECONDS = 1e-3
 """Shorter calls are repeated until they take as long, after one that fills the caches."""
 
+SHORT_SECONDS = 2e-5
+"""Where single calls alternate, shorter ones are repeated until they take as long."""
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
@@ -47,6 +50,31 @@ def interleaved(ways: Mapping[str, Callable[[], object]], rounds: int) -> dict[s
     return {name: Timing(min(s), statistics.median(s)) for name, s in seconds.items()}
 
 
+def alternating(
+    first: Callable[[], object], second: Callable[[], object], rounds: int
+) -> tuple[Timing, Timing]:
+    """Two ways call by call, each as often before the other as behind it; both must have run before.
+
+    So each finds what either has left as often as the other does: memory that malloc has just got back, pages
+    that were touched, lines in cache. A round has as many calls as one of `interleaved`.
+    """
+    longest = max(once(first), once(second))
+    count = max(1, round(SHORT_SECONDS / longest))
+    pairs = rounds * max(1, round(BLOCK_SECONDS / (count * longest)))
+    seconds: tuple[list[float], list[float]] = [], []
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for k in range(pairs + pairs % 2):
+            for which in (0, 1) if k % 2 else (1, 0):
+                seconds[which].append(_timed((first, second)[which], count))
+    finally:
+        if collecting:
+            gc.enable()
+    ours, theirs = (Timing(min(s), statistics.median(s)) for s in seconds)
+    return ours, theirs
+
+
 def once(run: Callable[[], object]) -> float:
     """Seconds of one call."""
     return max(1e-9, _block(run, 1))
@@ -60,6 +88,10 @@ def repeats(seconds: float) -> int:
 def _block(run: Callable[[], object], count: int) -> float:
     if count > 1:
         run()
+    return _timed(run, count)
+
+
+def _timed(run: Callable[[], object], count: int) -> float:
     start = time.perf_counter()
     for _ in repeat(None, count):
         run()

@@ -68,7 +68,7 @@ class Direct:
     def __new__(cls, *args: Any, **keywords: Any) -> Self:
         """An object that answers in Python until it is told otherwise."""
         self = super().__new__(cls)
-        self._native = _without_entries(cls._in_python) if supported() else ()
+        self._answer_none_directly()
         return self
 
     def __getstate__(self) -> object:
@@ -91,6 +91,10 @@ class Direct:
             entries = (*others, entry)[-MOST_ENTRIES:]
             with suppress(OverflowError):  # strides beyond any memory: Python refuses such arrays
                 self._native = _native_of(owner._in_python, entries)
+
+    def _answer_none_directly(self) -> None:
+        """Have every call go through Python again."""
+        self._native = _without_entries(type(self)._in_python) if supported() else ()
 
     def _last_answer(self) -> Entry | None:
         """The entry that answered the last call, None where Python did."""

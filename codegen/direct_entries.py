@@ -107,16 +107,24 @@ RESULT = (words.RESULTS, 0)
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """A new array in C order."""
+    """A new array in C order; `owner`: of its memory, which else begins on a line and belongs to its base."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
+    owner: bool = False
 
     @property
     def words(self) -> list[int]:
         """As machine code reads it."""
-        size = prod(self.shape) * self.dtype.itemsize
-        return [id(self.dtype), len(self.shape), size + LINE_BYTES - 1, *self.shape]
+        size = 0 if self.owner else prod(self.shape) * self.dtype.itemsize + LINE_BYTES - 1
+        return [id(self.dtype), len(self.shape), size, *self.shape]
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOn:
+    """What another function gives that is called in place of kernels."""
+
+    function: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +133,8 @@ class Entry:
 
     keyword   the name of the last argument, "" where it has none
     releases  whether Python's lock is given away meanwhile
-    returns   None, the place of an argument, the dtype of a number, or a new array, whose place for calls is
-              behind those of the arguments
+    returns   None, the place of an argument, the dtype of a number, a new array, whose place for calls is
+              behind those of the arguments, or what a function gives
     note      whatever the owner wants to know of the last answer
     """
 
@@ -135,7 +143,7 @@ class Entry:
     calls: tuple[DirectCall, ...]
     keyword: str = ""
     releases: bool = False
-    returns: int | np.dtype[Any] | Fresh | None = None
+    returns: int | np.dtype[Any] | Fresh | PassedOn | None = None
     note: Any = None
 
     @property
@@ -183,5 +191,7 @@ class Entry:
                 return self.returns, 0, []
             case Fresh():
                 return words.FRESH, at, self.returns.words
+            case PassedOn():
+                return words.PASSED_ON, id(self.returns.function), []
             case _:
                 return words.NUMBER, id(self.returns), []

@@ -61,12 +61,13 @@ functions of Python and NumPy by their addresses."""
 Python's lock is given away; what comes back (an argument's place, or one of the following) and of what dtype
 or in which word it stands; how many pairs of arrays, and calls. Behind it arguments, pairs, calls."""
 
-NOTHING, NUMBER, FRESH = -1, -2, -3
-"""What an entry returns: None; a number of a dtype, which a kernel writes; a new array."""
+NOTHING, NUMBER, FRESH, PASSED_ON = -1, -2, -3, -4
+"""What an entry returns: None; a number of a dtype, which a kernel writes; a new array; what a function of
+Python's returns that gets the arguments as they came."""
 
 FRESH_DTYPE, FRESH_RANK, FRESH_BYTES, FRESH_SHAPE = range(4)
-"""A new array: its dtype, rank, the bytes to ask for so that it can begin on a line, and its shape. Its place
-is behind the arguments'."""
+"""A new array: its dtype, rank, the bytes to ask for so that it can begin on a line (0: NumPy's own memory,
+wherever that begins), and its shape. Its place is behind the arguments'."""
 
 FRESH_FLAGS = 0x1 | 0x100 | WRITEABLE
 """C order, aligned, writeable."""

@@ -17,6 +17,8 @@ from codegen.schedule import DEFAULT_THRESHOLDS
 from codegen.settings import settings as read_settings
 from codegen.store import Store
 from tests.numbas_ir import OWN_STORE, share
+from tilejit.copies import known_copy
+from tilejit.routines.known import known_cast, known_in_c_order, known_in_f_order
 
 SEED = 20_250_801
 """The seed of every test that draws at random."""
@@ -65,6 +67,13 @@ def pytest_unconfigure() -> None:
     if _made:
         shutil.rmtree(_made, ignore_errors=True)
         os.environ.pop(OWN_STORE, None)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_learnt() -> None:
+    """What came often in other tests must not decide which kernels this one calls."""
+    for shortcut in (known_copy, known_in_c_order, known_in_f_order, known_cast):
+        shortcut.forget()
 
 
 @pytest.fixture

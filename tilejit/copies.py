@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray
 
 from codegen.locks import compiler_lock
-from codegen.threads import thread_count
+from codegen.threads import thread_count, threads_by_size
 from tilejit.array_likes import as_numpy
 from tilejit.memory import Array
 from tilejit.moves import can_cast
 from tilejit.numpy_originals import numpy_copyto
 from tilejit.plan import PLAIN_ARRAYS, cached_plan
-from tilejit.sizes import SIZES, numpy_is_as_fast
+from tilejit.shortcuts import Shortcut, passed_on
+from tilejit.sizes import SIZES, numpy_alone_is_as_fast, numpy_is_as_fast
 from tilejit.strided import apart
 from tilejit.tuning import AUTO, CASTINGS, DEFAULT, SAME_KIND, STRUCTURE, Tuning, read_tuning
+
+if TYPE_CHECKING:
+    from codegen.direct_entries import Entry
 
 
 def copyto(
@@ -61,22 +65,24 @@ def copyto(
         tuning = read_tuning(virtual_vector_size, specialize, tune)
     if threads is not None and (type(threads) is not int or threads < 1):
         thread_count(threads, 0)  # says what is wrong
-    if (
-        tuning is DEFAULT
-        and type(dst) is ndarray
+    if tuning is DEFAULT and type(dst) is ndarray:
         # is_small, written out: a call takes a tenth of a small copy.
-        and (dst.size < SIZES.small_elements or (where is True and numpy_is_as_fast(dst, src)))
-    ):
-        if dst.ndim == 1 or type(src) is not ndarray or src.size == 1:  # else NumPy copies what overlaps
-            src = apart(dst, src)
-        # NumPy takes 0.1 us to read arguments that are as if they were not given.
-        if where is not True:
-            numpy_copyto(dst, src, casting, where)
-        elif casting is SAME_KIND:
-            numpy_copyto(dst, src)
-        else:
-            numpy_copyto(dst, src, casting)
-        return
+        numpys = dst.size < SIZES.small_elements
+        if not numpys and where is True:
+            if casting is SAME_KIND and threads is None and known_copy(dst, src) is None:
+                return
+            numpys = numpy_is_as_fast(dst, src)
+        if numpys:
+            if dst.ndim == 1 or type(src) is not ndarray or src.size == 1:  # else NumPy copies what overlaps
+                src = apart(dst, src)
+            # NumPy takes 0.1 us to read arguments that are as if they were not given.
+            if where is not True:
+                numpy_copyto(dst, src, casting, where)
+            elif casting is SAME_KIND:
+                numpy_copyto(dst, src)
+            else:
+                numpy_copyto(dst, src, casting)
+            return
     source = _as_array(src)
     if not (
         where is True
@@ -97,10 +103,29 @@ def copy_plain(dst: Array, src: Array, threads: int | None = None) -> bool:
 
     False where no kernel makes the copy: then nothing was written. `dst` is writeable.
     """
-    if threads is None and numpy_is_as_fast(dst, src):
-        numpy_copyto(dst, src, "unsafe")
-        return True
+    if threads is None:
+        if known_copy(dst, src) is None:
+            return True
+        if numpy_is_as_fast(dst, src):
+            numpy_copyto(dst, src, "unsafe")
+            return True
     return _by_kernel(dst, src, threads, DEFAULT)
+
+
+def _entry_of_copy(dst: Any, src: Any) -> Entry | None:
+    """What machine code does of copies like this one, if it may."""
+    if type(dst) is not ndarray or type(src) is not ndarray or not can_cast(src.dtype, dst.dtype, SAME_KIND):
+        return None
+    if numpy_is_as_fast(dst, src) and numpy_alone_is_as_fast(dst.dtype, src.dtype):
+        return passed_on(numpy_copyto, dst, src, apart=True)
+    if threads_by_size(None, dst.nbytes + src.nbytes) > 1:
+        return None
+    plan = cached_plan(dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype, 1)
+    return plan._direct_entry() if plan else None
+
+
+known_copy = Shortcut(_entry_of_copy)
+"""known_copy(dst, src): None if the copy has been made, by the rule "same_kind"."""
 
 
 def _by_kernel(dst: Array, src: Array, threads: int | None, tuning: Tuning) -> bool:

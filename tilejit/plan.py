@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from codegen.direct_calls import Direct
-from codegen.direct_entries import Apart, ArrayArgument, DirectCall, Entry
 from codegen.errors import LayoutError
 from codegen.kernel import CALLERS, Kernel
 from codegen.locks import compiler_lock
@@ -21,21 +20,17 @@ from tilejit.memory import LINE_BYTES, Array, address, bytes_map
 from tilejit.moves import Move, move_for
 from tilejit.numpy_originals import numpy_copyto
 from tilejit.programs import compiled
+from tilejit.shortcuts import DIRECT_FROM
 from tilejit.sizes import SIZES
 from tilejit.strided import ArrayLayout, apart, broadcast_strides, overlaps_itself, share_memory
 from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
 
 if TYPE_CHECKING:
+    from codegen.direct_entries import Entry, Fresh, SameArgument
     from tilejit.converted_blocks import ConvertedBlocks
 
 PLAIN_ARRAYS = (np.ndarray, np.memmap)
 """Types whose elements are where their strides say, with no rules of their own for assignment."""
-
-DIRECT_FROM = 1024
-"""From this time on a copy that `copyto` makes again and again is a direct call.
-
-That saves 1 us. To load the code for it takes 10 ms, once in a process, and to build it as long as a kernel.
-"""
 
 HOLD_GIL_BYTES = 1 << 15
 """Copies up to this size keep Python's lock: giving it away costs more than the copy."""
@@ -142,27 +137,40 @@ class CopyPlan(Direct):
 
     def _directly(self) -> CopyPlan:
         """Itself, called without a way through Python where it has one kernel call after another."""
+        entry = self._direct_entry()
+        if entry is not None:
+            self._answer_directly(entry)
+            self._is_direct = True
+        return self
+
+    def _direct_entry(self, new: Fresh | None = None, *others: SameArgument) -> Entry | None:
+        """What machine code does of the copy, None where it goes through Python.
+
+        new: where it goes, if that is no argument of the call; these are then the source and `others`.
+        """
         if self._program is None or not self._calls or self._sets_flags:
-            return self
-        arguments = (
-            ArrayArgument(self._dst_dtype, self._dst_shape, self._dst_strides, written=True),
-            ArrayArgument(self._src_dtype, self._src_shape, self._src_strides, written=False),
-        )
+            return None
+        with compiler_lock:  # most processes make no copy often enough
+            from codegen.direct_entries import Apart, ArrayArgument, DirectCall, Entry
+        dst = ArrayArgument(self._dst_dtype, self._dst_shape, self._dst_strides, written=True)
+        src = ArrayArgument(self._src_dtype, self._src_shape, self._src_strides, written=False)
+        src_at, dst_at = (0, 1 + len(others)) if new else (1, 0)
         calls = tuple(
             DirectCall(
                 launch.step.kernel.address,
-                (1, launch.src_offset),
-                (0, launch.dst_offset),
+                (src_at, launch.src_offset),
+                (dst_at, launch.dst_offset),
                 launch.sizes,
                 0,
                 launch.trips,
             )
             for launch in self._program.launches
         )
+        # The program is noted to keep code and tables alive: of them an entry has addresses alone.
+        if new:
+            return Entry((src, *others), (), calls, "", not self._holds, new, self._program)
         apart = Apart(1, 0, self._near, self._far)
-        self._answer_directly(Entry(arguments, (apart,), calls, releases=not self._holds))
-        self._is_direct = True
-        return self
+        return Entry((dst, src), (apart,), calls, "", not self._holds, None, self._program)
 
     def _check(self, dst: Any, src: Any) -> None:
         """Raise what is wrong with arrays that are not at first sight those of the plan."""

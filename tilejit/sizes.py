@@ -26,6 +26,8 @@ class Sizes:
     """What a long row is: NumPy copies each by one call of memcpy."""
     part_bytes: int = 1 << 15
     """Of many arrays that are joined, each has as many bytes on the average, or NumPy joins them."""
+    woven_bytes: int = 1 << 19
+    """Below this NumPy stacks arrays element by element as fast."""
     aligned_bytes: int = 1 << 18
     """From this size on what kernels write anew starts a cache line; below, its memory is NumPy's own."""
 
@@ -111,6 +113,11 @@ def numpy_is_as_fast(dst: Any, src: Any) -> bool:
     )
 
 
+def numpy_alone_is_as_fast(dst_dtype: np.dtype[Any], src_dtype: np.dtype[Any]) -> bool:
+    """Whether that holds beside kernels that are called directly too: of conversions, not of rows."""
+    return dst_dtype is not src_dtype and not _is_bf16(src_dtype)
+
+
 def numpy_lays_as_fast(x: Any, order: str) -> bool:
     """Whether NumPy brings the array into order "C" or "F" by whole rows, in cache; or finds it there."""
     if type(x) is not ndarray or x.nbytes >= SIZES.small_run_bytes or not x.ndim:
@@ -134,11 +141,14 @@ def numpy_converts_as_fast(x: Any, dtype: Any) -> bool:
     return x.flags.c_contiguous and x.size * target.itemsize < SIZES.small_run_bytes
 
 
-def numpy_joins_as_fast(parts: Any) -> bool:
-    """Whether these are NumPy's arrays, which it joins by whole rows, in cache."""
+def numpy_joins_as_fast(parts: Any, *, woven: bool = False) -> bool:
+    """Whether these are NumPy's arrays, which it joins by whole rows, in cache.
+
+    woven: element by element instead, which is as fast as long as they are smaller.
+    """
     if type(parts) not in (list, tuple):
         return False
-    left = SIZES.small_run_bytes
+    left = SIZES.woven_bytes if woven else SIZES.small_run_bytes
     for x in parts:
         if type(x) is not ndarray or not x.flags.c_contiguous:
             return False

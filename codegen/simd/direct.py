@@ -158,7 +158,7 @@ def _fits(args, count, names, entry, head):
 
 @for_kernels
 def _fresh(entry, head):
-    """A new array whose data begin on a line, 0 where there is none; its base is all of its memory."""
+    """A new array, 0 where there is none; the base of one that begins on a line is all of its memory."""
     wanted = entry + words.WORD * _word(entry, words.RESULT)
     new, kind, size = (
         _word(head, words.NEW_ARRAY),
@@ -166,12 +166,15 @@ def _fresh(entry, head):
         words.WORD * words.FRESH_BYTES,
     )
     bytes_dtype, dtype = _word(head, words.BYTES_DTYPE), _word(wanted, words.FRESH_DTYPE)
+    rank, shape = _word(wanted, words.FRESH_RANK), wanted + words.WORD * words.FRESH_SHAPE
+    if _field(wanted, size) == 0:
+        _tell_1(_word(head, words.INCREF), dtype)
+        return _ask_8(new, kind, dtype, rank, shape, 0, 0, 0, 0)
     _tell_1(_word(head, words.INCREF), bytes_dtype)
     memory = _ask_8(new, kind, bytes_dtype, 1, wanted + size, 0, 0, 0, 0)
     if memory == 0:
         return 0
     data = (_field(memory, words.HEAD) + LINE_BYTES - 1) & -LINE_BYTES
-    rank, shape = _word(wanted, words.FRESH_RANK), wanted + words.WORD * words.FRESH_SHAPE
     _tell_1(_word(head, words.INCREF), dtype)
     out = _ask_8(new, kind, dtype, rank, shape, 0, data, words.FRESH_FLAGS, 0)
     if out == 0:
@@ -293,6 +296,8 @@ def answered(self, args, count, names):
         calls = _fits(args, given, names, entry, head)
         if calls:
             _set_word(head, words.LAST, k)
+            if _word(entry, words.RETURNS) == words.PASSED_ON:
+                return _ask_4(_word(head, words.CALL), _word(entry, words.RESULT), args, count, names)
             out = _directly(args, entry, calls, held, head)
             return out if out else _by_python(self, args, count, names, _head_of(_field(self, words.HEAD)))
         entry += words.WORD * _word(entry, words.ENTRY_WORDS)

@@ -170,7 +170,7 @@ def test_thresholds_are_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sizes.numpy_converts_as_fast(x, np.float64)
     assert not sizes.numpy_converts_as_fast(x, ml_dtypes.bfloat16)
     assert not sizes.is_ours(x)
-    for name in ("small_elements", "small_run_bytes", "part_bytes"):
+    for name in ("small_elements", "small_run_bytes", "part_bytes", "woven_bytes"):
         monkeypatch.setattr(SIZES, name, 0)
     assert not sizes.is_small(x)
     assert not sizes.are_small([x, x])

@@ -14,7 +14,9 @@ from tilejit.copies import copy_plain
 from tilejit.memory import Array
 from tilejit.moves import can_cast
 from tilejit.numpy_originals import numpy_ascontiguousarray, numpy_asfortranarray
+from tilejit.routines.known import known_cast, known_in_c_order, known_in_f_order
 from tilejit.routines.results import allocate, duplicate, memory_order
+from tilejit.routines.wanted import differs, is_rank, native, required_order
 from tilejit.sizes import SIZES, is_ours, is_small, numpy_converts_as_fast, numpy_lays_as_fast
 from tilejit.tuning import CASTINGS
 
@@ -69,9 +71,9 @@ def array(
     rest: dict[str, Any] = {"copy": copy, "order": order, "subok": subok, "ndmin": ndmin}
     if like is not None or ndmax is not None:
         rest |= {k: value for k, value in (("like", like), ("ndmax", ndmax)) if value is not None}
-    elif is_ours(given) and order in _ORDERS and _is_rank(ndmin, given):
-        target = _native(given, dtype)
-        if target is not None and (copy is True or (copy is None and _differs(given, target, order))):
+    elif is_ours(given) and order in _ORDERS and is_rank(ndmin, given):
+        target = native(given, dtype)
+        if target is not None and (copy is True or (copy is None and differs(given, target, order))):
             result = duplicate(given, target, order, threads=threads)
             if result is not None:
                 return result
@@ -119,10 +121,14 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None, threads: i
     Raises:
         KernelError: threads is less than one.
     """
-    if is_small(a) and like is None:
-        return numpy_ascontiguousarray(a, dtype)
-    if dtype is like is threads is None and numpy_lays_as_fast(a, "C"):
-        return numpy_ascontiguousarray(a)
+    if type(a) is ndarray and like is None:
+        if a.size < SIZES.small_elements:  # is_small, written out
+            return numpy_ascontiguousarray(a) if dtype is None else numpy_ascontiguousarray(a, dtype)
+        if dtype is threads is None:
+            if (known := known_in_c_order(a)) is not known_in_c_order:
+                return known
+            if numpy_lays_as_fast(a, "C"):
+                return numpy_ascontiguousarray(a)
     return _in_order("C", numpy_ascontiguousarray, a, dtype, like, threads)
 
 
@@ -136,10 +142,14 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None, threads: int 
     Raises:
         KernelError: threads is less than one.
     """
-    if is_small(a) and like is None:
-        return numpy_asfortranarray(a, dtype)
-    if dtype is like is threads is None and numpy_lays_as_fast(a, "F"):
-        return numpy_asfortranarray(a)
+    if type(a) is ndarray and like is None:
+        if a.size < SIZES.small_elements:  # is_small, written out
+            return numpy_asfortranarray(a) if dtype is None else numpy_asfortranarray(a, dtype)
+        if dtype is threads is None:
+            if (known := known_in_f_order(a)) is not known_in_f_order:
+                return known
+            if numpy_lays_as_fast(a, "F"):
+                return numpy_asfortranarray(a)
     return _in_order("F", numpy_asfortranarray, a, dtype, like, threads)
 
 
@@ -149,8 +159,8 @@ def _in_order(
     """The array in that order; by NumPy's routine for it where no kernel makes the copy."""
     given = as_numpy(a)
     if like is None and is_ours(given) and given.ndim:
-        target = _native(given, dtype)
-        if target is not None and _differs(given, target, order):
+        target = native(given, dtype)
+        if target is not None and differs(given, target, order):
             result = duplicate(given, target, order, threads=threads)
             if result is not None:
                 return result
@@ -175,8 +185,8 @@ def require(
     given = as_numpy(a)
     if like is not None:
         return np.require(given, dtype, requirements, like=like)
-    order = _required_order(requirements)
-    if order and is_ours(given) and _native(given, dtype) is not None:
+    order = required_order(requirements)
+    if order and is_ours(given) and native(given, dtype) is not None:
         given = array(given, dtype, copy=None, order=order, threads=threads)
     return np.require(given, dtype, requirements)
 
@@ -202,21 +212,23 @@ def astype(
         KernelError: threads is less than one.
         TypeError: x is no array, or the rule `casting` forbids the conversion.
     """
-    if type(x) is ndarray and (
-        x.size < SIZES.small_elements  # is_small, written out
-        or (threads is None and order != "F" and numpy_converts_as_fast(x, dtype))
-    ):
-        if order == "K" and casting == "unsafe" and subok is copy is True:
-            return x.astype(dtype)  # NumPy takes 0.1 us to read four more arguments.
-        return x.astype(dtype, order, casting, subok, copy)
+    if type(x) is ndarray:
+        plain = order == "K" and casting == "unsafe" and subok is copy is True
+        numpys = x.size < SIZES.small_elements  # is_small, written out
+        if not numpys and threads is None:
+            if plain and (known := known_cast(x, dtype)) is not known_cast:
+                return known
+            numpys = order != "F" and numpy_converts_as_fast(x, dtype)
+        if numpys:  # NumPy takes 0.1 us to read four more arguments.
+            return x.astype(dtype) if plain else x.astype(dtype, order, casting, subok, copy)
     given = as_numpy(x)
     if not isinstance(given, np.ndarray):
         raise TypeError(f"x is a NumPy array, not {type(x).__name__}\n  make one with numpy.asarray")
     if is_ours(given) and order in _ORDERS and casting in CASTINGS and dtype is not None:
-        target = _native(given, dtype)
+        target = native(given, dtype)
         if (
             target is not None
-            and (copy or _differs(given, target, order))
+            and (copy or differs(given, target, order))
             and can_cast(given.dtype, target, casting)
         ):
             result = duplicate(given, target, order, threads=threads)
@@ -264,7 +276,7 @@ def tobytes(x: Any, order: Any = "C", *, threads: int | None = None) -> bytes:
     given = as_numpy(x)
     if not isinstance(given, np.ndarray):
         raise TypeError(f"x is a NumPy array, not {type(x).__name__}\n  make one with numpy.asarray")
-    if is_ours(given) and order in ("C", "F", "A") and not given.flags.forc:
+    if is_ours(given) and order in ("C", "F", "A") and not _is_one_run(given, order):
         made = _bytes_of(given, order, threads)
         if made is not None:
             return made
@@ -282,37 +294,7 @@ def _bytes_of(x: Array, order: str, threads: int | None) -> bytes | None:
     return made if copy_plain(laid, x.transpose(axes), threads) else None
 
 
-def _native(x: Array, dtype: Any) -> np.dtype[Any] | None:
-    """The dtype that a result has, or None where NumPy shall read the argument."""
-    if dtype is None or dtype is x.dtype:
-        return x.dtype
-    if not isinstance(dtype, (np.dtype, type)):
-        return None
-    try:
-        target = np.dtype(dtype)
-    except TypeError:
-        return None
-    plain = target.itemsize and not target.hasobject and target.names is None and target.subdtype is None
-    return target if plain else None
-
-
-def _is_rank(ndmin: Any, x: Array) -> bool:
-    return type(ndmin) is int and ndmin <= x.ndim
-
-
-def _differs(x: Array, dtype: np.dtype[Any], order: str) -> bool:
-    """Whether the array is not yet of that dtype and in that order; "A" and "K" are content with any."""
-    if dtype is not x.dtype and dtype != x.dtype:
-        return True
-    return (order == "C" and not x.flags.c_contiguous) or (order == "F" and not x.flags.f_contiguous)
-
-
-def _required_order(requirements: Any) -> str:
-    """ "C" or "F" where just that is required, and not memory of the array's own; else ""."""
-    if not isinstance(requirements, str | list | tuple | set | frozenset):
-        return ""
-    names = {name.upper() for name in requirements if isinstance(name, str)}
-    if names & {"O", "OWNDATA", "E", "ENSUREARRAY"}:
-        return ""
-    wanted = {n[0] for n in names & {"C", "C_CONTIGUOUS", "CONTIGUOUS", "F", "F_CONTIGUOUS", "FORTRAN"}}
-    return wanted.pop() if len(wanted) == 1 else ""
+def _is_one_run(x: Array, order: str) -> bool:
+    """Whether the elements follow each other in memory in that order."""
+    flags = x.flags
+    return bool(flags.c_contiguous if order == "C" else flags.f_contiguous if order == "F" else flags.forc)

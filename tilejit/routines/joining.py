@@ -45,7 +45,9 @@ def concatenate(
         ValueError: the arrays' shapes do not go together.
     """
     if are_small(arrays) or numpy_joins_as_fast(arrays):
-        return _by_numpy(numpy_concatenate, arrays, axis, out, dtype, casting)
+        if dtype is None and casting is SAME_KIND:  # _by_numpy, written out
+            return numpy_concatenate(arrays, axis, out)
+        return numpy_concatenate(arrays, axis, out, dtype=dtype, casting=casting)
     given = _as_arrays(arrays)
     joined = _joined(given, axis, out, dtype, casting, threads)
     return _by_numpy(numpy_concatenate, given, axis, out, dtype, casting) if joined is None else joined
@@ -70,7 +72,7 @@ def stack(
         KernelError: threads is less than one.
         ValueError: the arrays' shapes differ, or there is none.
     """
-    if are_small(arrays):
+    if are_small(arrays) or (type(axis) is int and axis == -1 and numpy_joins_as_fast(arrays, woven=True)):
         return _by_numpy(numpy_stack, arrays, axis, out, dtype, casting)
     given = _as_arrays(arrays)
     stacked = _stacked(given, axis, out, dtype, casting, threads)
@@ -90,7 +92,7 @@ def _as_arrays(arrays: Any) -> Any:
 
 def _joined(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads: int | None) -> Any:
     """The arrays one behind the other, or None where NumPy joins them."""
-    if type(parts) is not list or not are_ours(parts) or numpy_joins_as_fast(parts):
+    if type(parts) is not list or not are_ours(parts):
         return None
     rank = parts[0].ndim
     if not _is_axis(axis, rank) or (out is not None and type(out) is not np.ndarray):
@@ -120,9 +122,13 @@ def _stacked(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads:
         return None
     axis %= rank
     if axis == rank - 1 > 0 and out is None and dtype is None and casting in CASTINGS:
+        if numpy_joins_as_fast(parts, woven=True):
+            return None
         woven = _woven(parts, threads)
         if woven is not None:
             return woven
+    if numpy_joins_as_fast(parts):
+        return None
     place = (slice(None),) * axis + (None,)
     return _joined([x[place] for x in parts], axis, out, dtype, casting, threads)
 

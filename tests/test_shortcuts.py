@@ -1,0 +1,167 @@
+"""Calls that come often are answered by machine code as they were before."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilejit as tj
+from codegen import direct_words as words
+from codegen.direct_calls import supported
+from tests.routines.drawn import assert_same, outcome
+from tilejit.copies import known_copy
+from tilejit.plan import cached_plan, program
+from tilejit.routines.known import known_cast, known_in_c_order, known_in_f_order
+from tilejit.shortcuts import Shortcut
+
+Array = np.ndarray[Any, Any]
+
+pytestmark = pytest.mark.skipif(not supported(), reason="another Python, or arrays laid out otherwise")
+
+OFTEN = 5
+"""As many times as make a call a direct one here."""
+
+
+@pytest.fixture(autouse=True)
+def _soon_direct(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilejit.shortcuts.DIRECT_FROM", OFTEN)
+
+
+def is_direct(shortcut: Shortcut, call: Callable[[], Any]) -> bool:
+    """Whether machine code answers a call."""
+    shortcut._native[0][words.LAST] = -1
+    call()
+    return shortcut._last_answer() is not None
+
+
+def learnt(shortcut: Shortcut, call: Callable[[], Any]) -> None:
+    """Make a call until machine code answers it."""
+    for _ in range(OFTEN):
+        assert not is_direct(shortcut, call)
+    assert is_direct(shortcut, call)
+
+
+def squares(dtype: Any = np.float32, side: int = 128) -> list[Array]:
+    """Arrays of one layout, of other elements each."""
+    return [np.arange(k, side * side + k).astype(dtype).reshape(side, side) for k in range(3)]
+
+
+FRESH: dict[str, tuple[Shortcut, Callable[[Any, Array], Any]]] = {
+    "C order, by a kernel": (known_in_c_order, lambda m, x: m.ascontiguousarray(x.T)),
+    "C order, rows": (known_in_c_order, lambda m, x: m.ascontiguousarray(x[::-1])),
+    "C order already": (known_in_c_order, lambda m, x: m.ascontiguousarray(x)),
+    "Fortran's order, columns": (known_in_f_order, lambda m, x: m.asfortranarray(x.T[:, ::-1])),
+    "Fortran's order already": (known_in_f_order, lambda m, x: m.asfortranarray(x.T)),
+}
+
+
+@pytest.mark.parametrize("side", [128, 300])
+@pytest.mark.parametrize("name", FRESH)
+def test_fresh_results(name: str, side: int) -> None:
+    """Their memory, too, is whose it was before: the array's own, or its base's from a size on."""
+    shortcut, call = FRESH[name]
+    arrays = squares(side=side)
+    before = call(tj, arrays[0])
+    shortcut.forget()
+    learnt(shortcut, lambda: call(tj, arrays[0]))
+    for x in arrays:
+        ours = outcome(call, tj, x)
+        assert_same(ours, outcome(call, np, x))
+        assert ours[0].flags.owndata == before.flags.owndata
+        assert np.shares_memory(ours[0], x) == np.shares_memory(before, arrays[0])
+
+
+@pytest.mark.parametrize("to", [np.float64, np.dtype("f8"), np.int32, ml_dtypes.bfloat16, np.uint8], ids=str)
+@pytest.mark.parametrize("dtype", ["f4", "i8", ml_dtypes.bfloat16], ids=str)
+def test_conversions(dtype: Any, to: Any) -> None:
+    arrays = squares(dtype)
+    for _ in range(OFTEN + 1):
+        tj.astype(arrays[0], to)
+    for x in arrays:
+        assert_same(outcome(tj.astype, x, to), outcome(x.astype, to))
+
+
+def test_conversions_are_learnt_and_warn_each_time() -> None:
+    x = squares("f8")[0]
+    learnt(known_cast, lambda: tj.astype(x, np.float32))
+    x[5, 7] = 1e300
+    for _ in range(3):
+        with pytest.warns(RuntimeWarning, match="overflow encountered in cast"):
+            assert is_direct(known_cast, lambda: tj.astype(x, np.float32))
+    assert tj.astype(x, np.float32, "F").flags.f_contiguous
+
+
+@pytest.mark.parametrize("view", [lambda x: x.T, lambda x: x[::-1], lambda x: x.astype("f8")])
+def test_copies(view: Callable[[Array], Array]) -> None:
+    dst, sources = np.zeros((128, 128), np.float32), [view(x) for x in squares()]
+    learnt(known_copy, lambda: tj.copyto(dst, sources[0]))
+    for src in sources:
+        assert is_direct(known_copy, lambda src=src: tj.copyto(dst, src))  # type: ignore[misc]
+        assert (dst == src).all()
+    dst.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        tj.copyto(dst, sources[0])
+    dst.flags.writeable = True
+    with pytest.raises(TypeError, match="'no'"):
+        tj.copyto(dst, sources[0].astype("f8"), casting="no")
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_overlapping_copies(step: int) -> None:
+    """The layouts are those that were learnt, the arrays reach into each other."""
+    learnt(known_copy, lambda: tj.copyto(np.empty(9000, "f4"), np.ones(9000, "f4")[::step]))
+    ours, theirs = (np.arange(10000, dtype="f4") for _ in range(2))
+    tj.copyto(ours[500:9500], ours[:9000][::step])
+    np.copyto(theirs[500:9500], theirs[:9000][::step].copy())
+    assert (ours == theirs).all()
+
+
+def test_forbidden_conversions_are_not_learnt() -> None:
+    """`copy_plain` converts by any rule, `copyto` by same_kind: both ask one shortcut."""
+    x = squares()[0]
+    for _ in range(3 * OFTEN):
+        tj.astype(x.T, np.int16, order="C")
+    with pytest.raises(TypeError, match="same_kind"):
+        tj.copyto(np.zeros((128, 128), np.int16), x.T)
+
+
+def test_code_outlives_its_plan() -> None:
+    x = squares(np.uint16)[0]
+    learnt(known_in_c_order, lambda: tj.ascontiguousarray(x.T))
+    cached_plan.cache_clear()
+    program.cache_clear()
+    gc.collect()
+    assert is_direct(known_in_c_order, lambda: tj.ascontiguousarray(x.T))
+    assert (tj.ascontiguousarray(x.T) == x.T).all()
+
+
+def test_nothing_is_kept() -> None:
+    x, y, _ = squares()
+    calls = [
+        (known_in_c_order, lambda: tj.ascontiguousarray(x.T)),
+        (known_cast, lambda: tj.astype(x, np.float64)),
+        (known_copy, lambda: tj.copyto(y, x)),
+    ]
+    for shortcut, call in calls:
+        learnt(shortcut, call)
+        counted = [x, x.dtype, np.dtype("f8"), np.float64, None, shortcut]
+        before = [sys.getrefcount(value) for value in counted]
+        for _ in range(1000):
+            call()
+        after = [sys.getrefcount(value) for value in counted]
+        assert all(abs(a - b) < 50 for a, b in zip(after, before, strict=True))
+
+
+def test_only_calls_of_other_layouts_go_through_python() -> None:
+    x = squares()[0]
+    learnt(known_in_c_order, lambda: tj.ascontiguousarray(x.T))
+    assert not is_direct(known_in_c_order, lambda: tj.ascontiguousarray(x[:, ::-1]))
+    assert is_direct(known_in_c_order, lambda: tj.ascontiguousarray(x.T))
+    known_in_c_order.forget()
+    assert not is_direct(known_in_c_order, lambda: tj.ascontiguousarray(x.T))

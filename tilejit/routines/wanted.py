@@ -1,0 +1,46 @@
+"""What the arguments of a routine ask for: a dtype, an order of the axes in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilejit.memory import Array
+
+
+def native(x: Array, dtype: Any) -> np.dtype[Any] | None:
+    """The dtype that a result has, or None where NumPy shall read the argument."""
+    if dtype is None or dtype is x.dtype:
+        return x.dtype
+    if not isinstance(dtype, (np.dtype, type)):
+        return None
+    try:
+        target = np.dtype(dtype)
+    except TypeError:
+        return None
+    plain = target.itemsize and not target.hasobject and target.names is None and target.subdtype is None
+    return target if plain else None
+
+
+def is_rank(ndmin: Any, x: Array) -> bool:
+    """Whether the array has as many dimensions as are asked for."""
+    return type(ndmin) is int and ndmin <= x.ndim
+
+
+def differs(x: Array, dtype: np.dtype[Any], order: str) -> bool:
+    """Whether the array is not yet of that dtype and in that order; "A" and "K" are content with any."""
+    if dtype is not x.dtype and dtype != x.dtype:
+        return True
+    return (order == "C" and not x.flags.c_contiguous) or (order == "F" and not x.flags.f_contiguous)
+
+
+def required_order(requirements: Any) -> str:
+    """ "C" or "F" where just that is required, and not memory of the array's own; else ""."""
+    if not isinstance(requirements, str | list | tuple | set | frozenset):
+        return ""
+    names = {name.upper() for name in requirements if isinstance(name, str)}
+    if names & {"O", "OWNDATA", "E", "ENSUREARRAY"}:
+        return ""
+    wanted = {n[0] for n in names & {"C", "C_CONTIGUOUS", "CONTIGUOUS", "F", "F_CONTIGUOUS", "FORTRAN"}}
+    return wanted.pop() if len(wanted) == 1 else ""

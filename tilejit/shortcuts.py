@@ -1,0 +1,70 @@
+"""Calls of routines that come often, answered by machine code: a kernel's, or NumPy's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from numpy import ndarray
+
+from codegen.direct_calls import Direct
+from codegen.locks import compiler_lock
+from tilejit.strided import span
+
+if TYPE_CHECKING:
+    from codegen.direct_entries import Entry
+
+DIRECT_FROM = 1024
+"""From this time on what is called again and again is called directly.
+
+That saves 1 us. To load the code for it takes 10 ms, once in a process, and to build it as long as a kernel.
+"""
+
+
+class Shortcut(Direct):
+    """What machine code has learnt of a routine's calls; it gives the routine's answer, or itself.
+
+    >>> answer = shortcut(x)
+    >>> if answer is not shortcut:
+    ...     return answer
+
+    Of the calls that it does not know each DIRECT_FROM-th is learnt, if `entry_for` has an entry for it: what
+    comes often comes up soon. What it knows are layouts of arrays, as they were when that was decided.
+    """
+
+    __slots__ = ("_asked", "_entry_for")
+
+    def __init__(self, entry_for: Callable[..., Entry | None]) -> None:
+        self._entry_for = entry_for
+        self.forget()
+
+    def __call__(self, *args: Any) -> Any:
+        """The way of calls that machine code does not answer."""
+        self._asked += 1
+        if self._asked % DIRECT_FROM == 0:
+            self._answer_directly(self._entry_for(*args))
+        return self
+
+    _in_python = __call__
+
+    def forget(self) -> None:
+        """Know no call any more, as where thresholds have changed."""
+        self._asked = 0
+        self._answer_none_directly()
+
+
+def passed_on(numpys: Callable[..., Any], *args: Any, apart: bool = False) -> Entry:
+    """The entry for calls that NumPy's routine answers: arrays of such layouts, else the very arguments.
+
+    apart: the first argument, which is written, and the second must not reach into each other.
+    """
+    with compiler_lock:  # most processes make no call often enough
+        from codegen.direct_entries import Apart, ArrayArgument, Entry, PassedOn, SameArgument
+    arguments = tuple(
+        ArrayArgument(x.dtype, x.shape, x.strides, written=False) if type(x) is ndarray else SameArgument(x)
+        for x in args
+    )
+    if not apart:
+        return Entry(arguments, (), (), returns=PassedOn(numpys))
+    (low, stop), (src_low, src_stop) = (span(x.shape, x.strides, x.itemsize) for x in args[:2])
+    return Entry(arguments, (Apart(1, 0, src_low - stop, src_stop - low),), (), returns=PassedOn(numpys))
