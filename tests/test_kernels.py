@@ -704,6 +704,41 @@ def test_nothing_is_touched_beyond_the_arrays(dtype: Any, tail: str) -> None:
             assert target.untouched()
 
 
+def picked(a, b, c, alpha):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            c[i, j] = a[i, j // 2] + a[i % 4, (3 * j + 1) // 4] * alpha
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("tail", TAILS)
+def test_lanes_with_subscripts_of_their_own(tail: str, dtype: Any) -> None:
+    kernel = tj.kernel(virtual_vector_size=32, tail=tail)(picked)
+    for columns in (1, 32, 83):
+        same(kernel, picked, arguments(dtype, 5, columns))
+    assert "a[i, j // 2] gathered" in kernel.report()
+    assert "vector.gather" in kernel.vectorised
+    assert "pick_f" in kernel.source
+
+
+def test_nothing_is_gathered_beyond_an_array() -> None:
+    source = Guarded(1 << 12)
+    kernel = tj.kernel(virtual_vector_size=64)(halved)
+    for count in (1, 2, 17, 64, 65):
+        for at_end in (False, True):
+            x = source.place(((count + 1) // 2) * 4, at_end=at_end).view(np.float32)
+            x[:] = np.arange(x.size)
+            y = np.zeros(count, np.float32)
+            kernel(x, y)
+            np.testing.assert_array_equal(y, np.arange(count) // 2)
+    assert "gathered" in kernel.report()
+
+
+def halved(x, y):
+    for i in range(y.shape[0]):
+        y[i] = x[i // 2]
+
+
 def test_rows_and_elements_stand_before_the_loop() -> None:
     source = tj.kernel(scaled).specialise(*arguments(np.float32)).source
     inner = source[source.index("for j in") :]
@@ -729,8 +764,13 @@ def test_fastmath_contracts_and_stays_near() -> None:
 def at_lower_levels() -> AtLevels:
     return AtLevels(
         __file__,
-        ["test_halves_round_after_each_operation", "test_reductions_in_lanes", "test_threads"],
-        6 + 9 + 7,
+        [
+            "test_halves_round_after_each_operation",
+            "test_reductions_in_lanes",
+            "test_threads",
+            "test_lanes_with_subscripts_of_their_own",
+        ],
+        6 + 9 + 7 + 6,
     )
 
 

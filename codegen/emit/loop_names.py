@@ -12,7 +12,7 @@ from codegen.loops.typing import FLOAT_FUNCTIONS
 KERNEL_ARGUMENTS = ("results", "scratch", "sizes", "begin", "end")
 
 _ROUTINES = re.compile(
-    r"(load|store|stream|gather|scatter|splat|iota|cast|transposed|first|reduce|as|read|write|select)_.*"
+    r"(load|store|stream|gather|pick|scatter|splat|iota|cast|transposed|first|reduce|as|read|write|select)_.*"
     r"|.*_(i1|[iu](8|16|32|64)|f32|f64|bf16|f16)(_at)?|int64_at|select|minimum|maximum|floordiv|modulo|fmod|inf|nan"
     r"|elements_to_line"
 )
