@@ -573,6 +573,27 @@ def test_numbers_that_do_not_fit() -> None:
         filled(np.zeros(3, np.int64), 1 << 70)
 
 
+def powers(x, y, n):
+    for i in range(1, x.shape[0]):
+        y[i] = x[i] ** n + i**-2 + 2.5**-i + (-1) ** i + x[i] ** (x.shape[0] - i) + np.power(2, -1.0)
+
+
+def test_powers() -> None:
+    x, kernel = np.arange(20, dtype=np.int64), tj.kernel(powers)
+    for n in (3, 0):
+        ours, theirs = np.zeros(20), np.zeros(20)
+        kernel(x, ours, n)
+        powers(x, theirs, n)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-14)
+    before = ours.copy()
+    for n in (-1, np.int32(-3)):
+        with pytest.raises(ValueError, match="negative integer powers"):
+            powers(x, np.zeros(20), n)
+        with pytest.raises(tj.KernelError, match=rf"power of n in the loop of line \d+, which may be {n}:"):
+            kernel(x, ours, n)
+    np.testing.assert_array_equal(ours, before)
+
+
 def test_names_of_routines_are_free_for_arguments() -> None:
     @tj.kernel
     def odd(sizes, begin, splat_f32x16):
