@@ -130,8 +130,12 @@ def _index_piece(index: Index, scope: Scope, lanes: Lanes, piece: int) -> str:
             name = "floordiv" if divides else "modulo"
             return f"{name}({unwrapped(inner)}, splat_{wide}({by}))"
         case Sum(parts, rest):
-            texts = [f"{_index_piece(part, scope, lanes, piece)} * splat_{wide}({k})" for part, k in parts]
-            return f"({' + '.join([*texts, _index_piece(rest, scope, lanes, piece)])})"
+            texts = [_index_piece(part, scope, lanes, piece) for part, _ in parts]
+            texts = [
+                t if k == 1 else f"{t} * splat_{wide}({k})" for t, (_, k) in zip(texts, parts, strict=True)
+            ]
+            texts += [_index_piece(rest, scope, lanes, piece)] if rest != Affine() else []
+            return f"({' + '.join(texts)})"
 
 
 def _load(load: Load, scope: Scope) -> Text:
