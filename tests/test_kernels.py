@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import math
 import pickle
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.loops.report import REASONS
 from tests.codegen.levels import AtLevels
 from tests.conftest import SEED
 from tests.guard import Guarded
@@ -571,6 +574,68 @@ def test_numbers_that_do_not_fit() -> None:
 
     with pytest.raises(tj.KernelError, match="does not fit"):
         filled(np.zeros(3, np.int64), 1 << 70)
+
+
+def raised(x, y, n):
+    for i in range(x.shape[0]):
+        y[i] = x[i] + (n - 5)
+
+
+def filled(x, y, n):
+    for i in range(x.shape[0]):
+        y[i] = n
+
+
+@pytest.mark.parametrize(("n", "fits"), [(200, True), (5, True), (4, False), (300, False), (1 << 40, False)])
+@pytest.mark.parametrize("function", [raised, filled], ids=lambda f: f.__name__)
+def test_integers_of_python_fit_or_are_refused(function: Callable[..., Any], n: int, fits: bool) -> None:
+    """As NumPy does; its own integers wrap around, or widen."""
+    x, kernel = np.arange(40, dtype=np.uint8), tj.kernel(function)
+    if fits or (function is filled and n < 256):
+        same(kernel, function, [x, np.zeros(40, np.uint8), n])
+    else:
+        y = np.zeros(40, np.uint8)
+        with pytest.raises(OverflowError):
+            function(x, y.copy(), n)
+        with pytest.raises(tj.KernelError, match=r"does not fit u8, which holds 0 to 255"):
+            kernel(x, y, n)
+        assert not y.any()
+    same(kernel, function, [x, np.zeros(40, np.uint8), np.int64(n)])
+
+
+EVEN_SIZES = [(16, (5, 64), (5, 65)), ((4, 16), (8, 32), (6, 32)), ((2, 8), (4, 24), (4, 25))]
+
+
+@pytest.mark.parametrize(("size", "even", "odd"), EVEN_SIZES, ids=str)
+def test_assume_divisible_in_two_dimensions(size: Any, even: Any, odd: Any) -> None:
+    kernel = tj.kernel(virtual_vector_size=size, tail="assume_divisible")(scaled)
+    same(kernel, scaled, arguments(np.float32, *even))
+    given = arguments(np.float32, *odd)
+    before = given[2].copy()
+    with pytest.raises(tj.KernelError, match="no multiple of"):
+        kernel(*given)
+    np.testing.assert_array_equal(given[2], before)
+
+
+def test_assume_divisible_in_reductions() -> None:
+    kernel = tj.kernel(virtual_vector_size=32, tail="assume_divisible", vectorize_reductions=True)(total)
+    same(kernel, total, vector(np.float32, 96))
+    with pytest.raises(tj.KernelError, match="runs 97 times"):
+        kernel(*vector(np.float32, 97))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_reports_name_every_loop(function: Callable[..., Any]) -> None:
+    """How it was vectorised, or a reason that there is, and what stands in the way."""
+    kernel = tj.kernel(virtual_vector_size=16)(function).specialise(*arguments(np.float32))
+    head, *loops, schedule = kernel.report().splitlines()
+    assert head.startswith(f"kernel {function.__name__}(")
+    assert schedule.startswith("  schedule ")
+    assert len(loops) == inspect.getsource(function).count("for ")
+    for line in loops:
+        found = re.fullmatch(r"  line \d+, loop \S+: (vectorised by [x\d]+|scalar, (?P<code>\S+)): .+", line)
+        assert found is not None, line
+        assert found["code"] is None or found["code"] in REASONS
 
 
 def powers(x, y, n):

@@ -15,6 +15,7 @@ from codegen.direct_calls import Direct
 from codegen.errors import KernelError
 from codegen.frontend.ranges import SAYS
 from codegen.lazy import lazy
+from codegen.loops.integers import check_fits
 from codegen.loops.ir import ArrayArg, ScalarArg
 from tilejit.direct_loops import kernel_entry
 from tilejit.loop_options import read_options
@@ -99,7 +100,11 @@ class Kernel(Direct):
         return self._by_name() or (Kernel, (self.python, self.options))
 
     def _bind(self, key: tuple[Any, ...], given: tuple[Any, ...]) -> BoundCall:
-        return remember(self._calls, key, BoundCall(self._program(given), given))
+        program = self._program(given)
+        named = list(zip(program.function.arguments, given, strict=True))
+        shapes = {a.name: x.shape for a, x in named if isinstance(x, np.ndarray)}
+        check_fits(program.function, shapes, {a.name: x for a, x in named if type(x) is int})
+        return remember(self._calls, key, BoundCall(program, given))
 
     def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Arguments by their places; those that have defaults may be left out at the end."""

@@ -19,8 +19,8 @@ from codegen.lazy import lazy
 from codegen.loop_kernel import HOLD_GIL_BYTES, BoundKernel, LoopKernel, vector_bytes
 from codegen.loops.bounds import accesses, check_bounds
 from codegen.loops.divisible import check_divisible
+from codegen.loops.integers import check_powers
 from codegen.loops.ir import ArrayArg, For, Function, ScalarArg, Statement, Store
-from codegen.loops.powers import check_powers
 from codegen.loops.rename import with_arrays
 from codegen.loops.super_vectorize import Vectorised, super_vectorize
 from codegen.loops.tile import Tiled, tile

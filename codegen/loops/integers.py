@@ -1,14 +1,17 @@
-"""Whether integers are raised to negative powers, worked out before a kernel runs."""
+"""Integers that NumPy would refuse, found before a kernel runs: negative powers, and what does not fit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from codegen.errors import KernelError
 from codegen.loops.accesses import carried_values, parts
 from codegen.loops.bounds import extremes, known_sizes
-from codegen.loops.index import Index, symbol
+from codegen.loops.index import Index, evaluate, symbol, symbols
 from codegen.loops.ir import For, Function, IndexValue, Let, Local, Op, ScalarArg, Statement, Store, Value
+from codegen.loops.typing import numpy_dtype
 
 
 def check_powers(
@@ -39,6 +42,45 @@ def check_powers(
                 f"an integer to the power of {exponent}{line}, which may be {least}: negative powers are no "
                 "integers\n  make the base a float: float(x) ** n, or np.float64(x) ** n"
             )
+
+
+def check_fits(function: Function, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, int]) -> None:
+    """Refuse a call in which an integer of Python is too large for the dtype that it meets.
+
+    u8 + n, n = 300 -> KernelError    u8 + n, n = 200 -> nothing
+
+    numbers: the arguments that are integers of Python. Expressions of them and of sizes are looked at; loop
+    indices beyond a dtype wrap around.
+
+    Raises:
+        KernelError: it names the expression, its value and the dtype.
+    """
+    values = known_sizes(shapes, numbers)
+    for loops, value in _values(function.body, ()):
+        for part in parts(value):
+            found = _narrowed(part, values)
+            if found is None:
+                continue
+            index, dtype = found
+            number, info = evaluate(index, values), np.iinfo(numpy_dtype(dtype))
+            if not info.min <= number <= info.max:
+                line = f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
+                raise KernelError(
+                    f"{index}{line} is {number} and does not fit {dtype}, which holds {info.min} to "
+                    f"{info.max}\n  give a number of NumPy, such as np.int64(n), for a wider result"
+                )
+
+
+def _narrowed(value: Value, values: Mapping[str, int]) -> tuple[Index, str] | None:
+    """An expression of known numbers that is converted to a dtype of integers."""
+    match value:
+        case Op("cast", (IndexValue(index),), dtype):
+            pass
+        case Op("cast", (Local(name),), dtype):
+            index = symbol(name)
+        case _:
+            return None
+    return (index, dtype) if dtype[0] in "iu" and dtype != "i1" and symbols(index) <= values.keys() else None
 
 
 def _exponent(value: Value, numbers: set[str]) -> Index | None:
