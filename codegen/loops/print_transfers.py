@@ -31,8 +31,9 @@ class TransferPrinter(IndexPrinter):
         """A load whose lanes have subscripts of their own: vector.gather, where only the last one divides."""
         shape, kind = load.shape, type_of(load.dtype, load.shape)
         lanes, wide = list(names.lanes)[: len(shape)], type_of("i64", shape)
-        mask = self.constant("dense<true>", type_of("i1", shape))
-        if not all(self.whole(name, names) for name in lanes):
+        if all(self.whole(name, names) for name in lanes):
+            mask = self.constant("dense<true>", type_of("i1", shape))
+        else:
             counts = ", ".join(self.left_over(name, names) for name in lanes)
             mask = self.pure(f"vector.create_mask {counts} : {type_of('i1', shape)}", names)
         moved = [bool(symbols(subscript) & set(load.along)) for subscript in load.subscripts]

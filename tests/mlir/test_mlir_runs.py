@@ -23,7 +23,6 @@ TO_LLVM = (
     *("-expand-strided-metadata", "-convert-vector-to-scf=full-unroll=true", "-lower-affine"),
     *("-convert-scf-to-cf", "-convert-vector-to-llvm", "-convert-math-to-llvm", "-convert-memref-to-llvm"),
     *(
-        "-arith-expand",
         "-convert-arith-to-llvm",
         "-convert-func-to-llvm",
         "-convert-cf-to-llvm",
