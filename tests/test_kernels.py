@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import math
 import pickle
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.loops.report import REASONS
 from tests.codegen.levels import AtLevels
 from tests.conftest import SEED
 from tests.guard import Guarded
@@ -573,6 +576,89 @@ def test_numbers_that_do_not_fit() -> None:
         filled(np.zeros(3, np.int64), 1 << 70)
 
 
+def raised(x, y, n):
+    for i in range(x.shape[0]):
+        y[i] = x[i] + (n - 5)
+
+
+def filled(x, y, n):
+    for i in range(x.shape[0]):
+        y[i] = n
+
+
+@pytest.mark.parametrize(("n", "fits"), [(200, True), (5, True), (4, False), (300, False), (1 << 40, False)])
+@pytest.mark.parametrize("function", [raised, filled], ids=lambda f: f.__name__)
+def test_integers_of_python_fit_or_are_refused(function: Callable[..., Any], n: int, fits: bool) -> None:
+    """As NumPy does; its own integers wrap around, or widen."""
+    x, kernel = np.arange(40, dtype=np.uint8), tj.kernel(function)
+    if fits or (function is filled and n < 256):
+        same(kernel, function, [x, np.zeros(40, np.uint8), n])
+    else:
+        y = np.zeros(40, np.uint8)
+        with pytest.raises(OverflowError):
+            function(x, y.copy(), n)
+        with pytest.raises(tj.KernelError, match=r"does not fit u8, which holds 0 to 255"):
+            kernel(x, y, n)
+        assert not y.any()
+    same(kernel, function, [x, np.zeros(40, np.uint8), np.int64(n)])
+
+
+EVEN_SIZES = [(16, (5, 64), (5, 65)), ((4, 16), (8, 32), (6, 32)), ((2, 8), (4, 24), (4, 25))]
+
+
+@pytest.mark.parametrize(("size", "even", "odd"), EVEN_SIZES, ids=str)
+def test_assume_divisible_in_two_dimensions(size: Any, even: Any, odd: Any) -> None:
+    kernel = tj.kernel(virtual_vector_size=size, tail="assume_divisible")(scaled)
+    same(kernel, scaled, arguments(np.float32, *even))
+    given = arguments(np.float32, *odd)
+    before = given[2].copy()
+    with pytest.raises(tj.KernelError, match="no multiple of"):
+        kernel(*given)
+    np.testing.assert_array_equal(given[2], before)
+
+
+def test_assume_divisible_in_reductions() -> None:
+    kernel = tj.kernel(virtual_vector_size=32, tail="assume_divisible", vectorize_reductions=True)(total)
+    same(kernel, total, vector(np.float32, 96))
+    with pytest.raises(tj.KernelError, match="runs 97 times"):
+        kernel(*vector(np.float32, 97))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_reports_name_every_loop(function: Callable[..., Any]) -> None:
+    """How it was vectorised, or a reason that there is, and what stands in the way."""
+    kernel = tj.kernel(virtual_vector_size=16)(function).specialise(*arguments(np.float32))
+    head, *loops, schedule = kernel.report().splitlines()
+    assert head.startswith(f"kernel {function.__name__}(")
+    assert schedule.startswith("  schedule ")
+    assert len(loops) == inspect.getsource(function).count("for ")
+    for line in loops:
+        found = re.fullmatch(r"  line \d+, loop \S+: (vectorised by [x\d]+|scalar, (?P<code>\S+)): .+", line)
+        assert found is not None, line
+        assert found["code"] is None or found["code"] in REASONS
+
+
+def powers(x, y, n):
+    for i in range(1, x.shape[0]):
+        y[i] = x[i] ** n + i**-2 + 2.5**-i + (-1) ** i + x[i] ** (x.shape[0] - i) + np.power(2, -1.0)
+
+
+def test_powers() -> None:
+    x, kernel = np.arange(20, dtype=np.int64), tj.kernel(powers)
+    for n in (3, 0):
+        ours, theirs = np.zeros(20), np.zeros(20)
+        kernel(x, ours, n)
+        powers(x, theirs, n)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-14)
+    before = ours.copy()
+    for n in (-1, np.int32(-3)):
+        with pytest.raises(ValueError, match="negative integer powers"):
+            powers(x, np.zeros(20), n)
+        with pytest.raises(tj.KernelError, match=rf"power of n in the loop of line \d+, which may be {n}:"):
+            kernel(x, ours, n)
+    np.testing.assert_array_equal(ours, before)
+
+
 def test_names_of_routines_are_free_for_arguments() -> None:
     @tj.kernel
     def odd(sizes, begin, splat_f32x16):
@@ -704,6 +790,41 @@ def test_nothing_is_touched_beyond_the_arrays(dtype: Any, tail: str) -> None:
             assert target.untouched()
 
 
+def picked(a, b, c, alpha):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            c[i, j] = a[i, j // 2] + a[i % 4, (3 * j + 1) // 4] * alpha
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("tail", TAILS)
+def test_lanes_with_subscripts_of_their_own(tail: str, dtype: Any) -> None:
+    kernel = tj.kernel(virtual_vector_size=32, tail=tail)(picked)
+    for columns in (1, 32, 83):
+        same(kernel, picked, arguments(dtype, 5, columns))
+    assert "a[i, j // 2] gathered" in kernel.report()
+    assert "vector.gather" in kernel.vectorised
+    assert "pick_f" in kernel.source
+
+
+def test_nothing_is_gathered_beyond_an_array() -> None:
+    source = Guarded(1 << 12)
+    kernel = tj.kernel(virtual_vector_size=64)(halved)
+    for count in (1, 2, 17, 64, 65):
+        for at_end in (False, True):
+            x = source.place(((count + 1) // 2) * 4, at_end=at_end).view(np.float32)
+            x[:] = np.arange(x.size)
+            y = np.zeros(count, np.float32)
+            kernel(x, y)
+            np.testing.assert_array_equal(y, np.arange(count) // 2)
+    assert "gathered" in kernel.report()
+
+
+def halved(x, y):
+    for i in range(y.shape[0]):
+        y[i] = x[i // 2]
+
+
 def test_rows_and_elements_stand_before_the_loop() -> None:
     source = tj.kernel(scaled).specialise(*arguments(np.float32)).source
     inner = source[source.index("for j in") :]
@@ -729,8 +850,13 @@ def test_fastmath_contracts_and_stays_near() -> None:
 def at_lower_levels() -> AtLevels:
     return AtLevels(
         __file__,
-        ["test_halves_round_after_each_operation", "test_reductions_in_lanes", "test_threads"],
-        6 + 9 + 7,
+        [
+            "test_halves_round_after_each_operation",
+            "test_reductions_in_lanes",
+            "test_threads",
+            "test_lanes_with_subscripts_of_their_own",
+        ],
+        6 + 9 + 7 + 6,
     )
 
 

@@ -15,6 +15,7 @@ from codegen.direct_calls import Direct
 from codegen.errors import KernelError
 from codegen.frontend.ranges import SAYS
 from codegen.lazy import lazy
+from codegen.loops.integers import check_fits
 from codegen.loops.ir import ArrayArg, ScalarArg
 from tilejit.direct_loops import kernel_entry
 from tilejit.loop_options import read_options
@@ -99,7 +100,11 @@ class Kernel(Direct):
         return self._by_name() or (Kernel, (self.python, self.options))
 
     def _bind(self, key: tuple[Any, ...], given: tuple[Any, ...]) -> BoundCall:
-        return remember(self._calls, key, BoundCall(self._program(given), given))
+        program = self._program(given)
+        named = list(zip(program.function.arguments, given, strict=True))
+        shapes = {a.name: x.shape for a, x in named if isinstance(x, np.ndarray)}
+        check_fits(program.function, shapes, {a.name: x for a, x in named if type(x) is int})
+        return remember(self._calls, key, BoundCall(program, given))
 
     def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Arguments by their places; those that have defaults may be left out at the end."""
@@ -236,7 +241,9 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     tail                   the last iterations: "mask", "scalar", "shift" (the last super-vector begins
                            earlier; "mask" where what is written is read), "assume_divisible" (checked)
     on_fail                loops that cannot be vectorised stay "scalar", or do and "warn"; or "raise"
-    vectorize_at           "before_tile" or "after_tile"; loops of kernels are not tiled, so both are one
+    vectorize_at           "before_tile": loops as they stand become super-vectors; "after_tile": loops one
+                           right inside the other are cut into tiles of whole super-vectors first, where no
+                           dependence forbids it, and those in the tiles become super-vectors
     parallel               None: loops in `tilejit.parallel` on threads where arrays are large; a number: so
                            many threads; True: as if the outermost loop were annotated; False: one thread
     fastmath               floats in lanes may be multiplied and added in one step, divided by way of
@@ -246,6 +253,9 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
 
     Globals and variables around the function are numbers of the kernel: what they are when it is specialised
     for new dtypes, not in each call. What changes from call to call is an argument.
+
+    A negative power of an integer is an error, as NumPy has it, or a float, where Python makes one of numbers
+    in the text; where the exponent is read from an array it is 0.
 
     Negative subscripts are outside of an array, not behind its end. Both sides of `x if c else y` are read,
     and what stands under an `if` as well, though it stores only where the condition holds. Arrays that share

@@ -19,8 +19,11 @@ from codegen.lazy import lazy
 from codegen.loop_kernel import HOLD_GIL_BYTES, BoundKernel, LoopKernel, vector_bytes
 from codegen.loops.bounds import accesses, check_bounds
 from codegen.loops.divisible import check_divisible
+from codegen.loops.integers import check_powers
 from codegen.loops.ir import ArrayArg, For, Function, ScalarArg, Statement, Store
 from codegen.loops.rename import with_arrays
+from codegen.loops.super_vectorize import Vectorised, super_vectorize
+from codegen.loops.tile import Tiled, tile
 from codegen.threads import in_dask_worker, threads_by_size
 from tilejit.memory import Array, address
 from tilejit.strided import order_of, overlaps_itself, share_memory, span
@@ -80,18 +83,27 @@ class LoopProgram:
         self._twins: dict[tuple[tuple[str, str], ...], LoopProgram] = {}
 
     @lazy
-    def vectorised(self) -> Any:
+    def tiled(self) -> Tiled:
+        """The loops that become super-vectors: those of the function, or their tiles and what is in them."""
+        if self.options.vectorize_at == "before_tile":
+            return Tiled(self.function, ())
+        loops = self._super_vectorised(self.function).loops
+        return tile(self.function, {k: loop.shape[-1] for k, loop in enumerate(loops) if loop.vectorised})
+
+    @lazy
+    def vectorised(self) -> Vectorised:
         """What the super-vectoriser made of it.
 
         Raises:
             KernelError: a size or fastest_varying is wrong.
         """
-        from codegen.loops.super_vectorize import super_vectorize
+        return self._super_vectorised(self.tiled.function)
 
+    def _super_vectorised(self, function: Function) -> Vectorised:
         options = self.options
         reductions = options.vectorize_reductions or options.fastmath
-        sizes = options.sizes(self.function)
-        return super_vectorize(self.function, sizes, options.fastest_varying, reductions, options.tail)
+        sizes = options.sizes(function)
+        return super_vectorize(function, sizes, options.fastest_varying, reductions, options.tail)
 
     @lazy
     def scalar_kernel(self) -> LoopKernel:
@@ -127,7 +139,7 @@ class LoopProgram:
     def failures(self) -> tuple[Any, ...]:
         """Reports of the loops of nests in which nothing was vectorised."""
         reports, failed = list(self.vectorised.loops), []
-        for statement in self.function.body:
+        for statement in self.tiled.function.body:
             own = [reports.pop(0) for _ in _loops(statement)]
             if own and not any(report.vectorised for report in own):
                 failed += own
@@ -139,16 +151,20 @@ class LoopProgram:
         if self.kernel is self.scalar_kernel:
             return "schedule  element by element"
         shape = "x".join(map(str, self.options.sizes(self.function)))
+        registers = f"registers of {vector_bytes()} bytes"
         parts = [
             f"super-vectors {shape}",
-            f"registers of {vector_bytes()} bytes",
+            registers,
             f"tail {' and '.join(dict.fromkeys(r.tail for r in self.vectorised.loops if r.vectorised))}",
             "threads share the outermost loop" if self.shared else "one thread",
         ]
+        if self.options.vectorize_at == "after_tile":
+            tiles = " and ".join("x".join(map(str, sizes)) for sizes in dict.fromkeys(self.tiled.tiles))
+            parts.insert(0, f"tiles {tiles or 'none'}")
         if self.streaming_kernel.emitted.streamed:
             parts.append("streaming stores where arrays are large")
         if "transposed_" in self.kernel.emitted.source:
-            parts.insert(2, "blocks transposed in registers")
+            parts.insert(parts.index(registers) + 1, "blocks transposed in registers")
         return f"schedule  {' | '.join(parts)}"
 
     @property
@@ -210,6 +226,7 @@ class BoundCall:
         self._shapes = {name: x.shape for name, x in arrays.items()}
         self._strides = {name: x.strides for name, x in arrays.items()}
         check_bounds(program.function, self._shapes, self._integers)
+        check_powers(program.function, self._shapes, self._integers)
         if program.options.tail == "assume_divisible":
             check_divisible(program.vectorised.function, self._shapes, self._integers)
         self._missing = [

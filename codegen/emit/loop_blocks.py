@@ -83,6 +83,8 @@ def _turned(
     function: Function, access: Load | Store, rows: str, row_step: int, index: str, step: int
 ) -> bool:
     """Whether elements follow each other from row to row, and do not from lane to lane."""
+    if isinstance(access, Load) and access.along:
+        return False
     array, apart = function.array(access.array), False
     for dimension, subscript in enumerate(access.subscripts):
         down, across = slope(subscript, rows) * row_step, slope(subscript, index) * step

@@ -12,7 +12,7 @@ from codegen.loops.typing import FLOAT_FUNCTIONS
 KERNEL_ARGUMENTS = ("results", "scratch", "sizes", "begin", "end")
 
 _ROUTINES = re.compile(
-    r"(load|store|stream|gather|scatter|splat|iota|cast|transposed|first|reduce|as|read|write|select)_.*"
+    r"(load|store|stream|gather|pick|scatter|splat|iota|cast|transposed|first|reduce|as|read|write|select)_.*"
     r"|.*_(i1|[iu](8|16|32|64)|f32|f64|bf16|f16)(_at)?|int64_at|select|minimum|maximum|floordiv|modulo|fmod|inf|nan"
     r"|elements_to_line"
 )
@@ -72,12 +72,17 @@ def index_text(index: Index, names: dict[str, str], table: Table) -> str:
         case Affine(constant, terms):
             return affine_text(constant, [(names.get(n) or table.name(n), c) for n, c in terms])
         case FloorDiv(of, by):
-            return f"({index_text(of, names, table)}) // {by}"
+            return f"{_factor(index_text(of, names, table))} // {by}"
         case Mod(of, by):
-            return f"({index_text(of, names, table)}) % {by}"
+            return f"{_factor(index_text(of, names, table))} % {by}"
         case Sum(parts, rest):
-            texts = [f"{k} * ({index_text(part, names, table)})" for part, k in parts]
+            texts = [index_text(part, names, table) for part, _ in parts]
+            texts = [f"({t})" if k == 1 else f"{k} * ({t})" for t, (_, k) in zip(texts, parts, strict=True)]
             return " + ".join([*texts, *([index_text(rest, names, table)] if rest != Affine() else [])])
+
+
+def _factor(text: str) -> str:
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
 
 
 def affine_text(constant: int, terms: list[tuple[str, int]]) -> str:
@@ -94,4 +99,4 @@ def affine_text(constant: int, terms: list[tuple[str, int]]) -> str:
 
 def product_text(text: str, factor: str) -> str:
     """An expression times a name."""
-    return f"{text} * {factor}" if text.isidentifier() or text.isdigit() else f"({text}) * {factor}"
+    return f"{_factor(text)} * {factor}"

@@ -5,6 +5,8 @@ A piece is what one register holds. What is the same in all lanes stays a number
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from codegen.emit.loop_names import FUNCTIONS
 from codegen.emit.loop_scope import (
     ELEMENT_BYTES,
@@ -13,13 +15,15 @@ from codegen.emit.loop_scope import (
     Partial,
     Scope,
     Text,
+    byte_stride,
     held_dtype,
     lane_stride,
     place,
 )
 from codegen.errors import KernelError
+from codegen.loops.accesses import coefficient
 from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, symbols
-from codegen.loops.ir import Const, IndexValue, Load, Local, Op, Reduce, Value
+from codegen.loops.ir import ArrayArg, Const, IndexValue, Load, Local, Op, Reduce, Value
 
 _INFIX = {
     "add": "+",
@@ -119,18 +123,28 @@ def _index_piece(index: Index, scope: Scope, lanes: Lanes, piece: int) -> str:
             along = f"iota_{wide}()" if step == 1 else f"iota_{wide}() * splat_{wide}({step})"
             return f"(splat_{wide}({scope.index(index, piece)}) + {along})"
         case FloorDiv(of, by) | Mod(of, by):
-            name = "floordiv" if isinstance(index, FloorDiv) else "modulo"
-            return f"{name}({unwrapped(_index_piece(of, scope, lanes, piece))}, splat_{wide}({by}))"
+            inner, divides = _index_piece(of, scope, lanes, piece), isinstance(index, FloorDiv)
+            if by.bit_count() == 1:
+                bits = by.bit_length() - 1
+                return f"({inner} {f'>> splat_{wide}({bits})' if divides else f'& splat_{wide}({by - 1})'})"
+            name = "floordiv" if divides else "modulo"
+            return f"{name}({unwrapped(inner)}, splat_{wide}({by}))"
         case Sum(parts, rest):
-            texts = [f"{_index_piece(part, scope, lanes, piece)} * splat_{wide}({k})" for part, k in parts]
-            return f"({' + '.join([*texts, _index_piece(rest, scope, lanes, piece)])})"
+            texts = [_index_piece(part, scope, lanes, piece) for part, _ in parts]
+            texts = [
+                t if k == 1 else f"{t} * splat_{wide}({k})" for t, (_, k) in zip(texts, parts, strict=True)
+            ]
+            texts += [_index_piece(rest, scope, lanes, piece)] if rest != Affine() else []
+            return f"({' + '.join(texts)})"
 
 
 def _load(load: Load, scope: Scope) -> Text:
-    array, step = scope.function.array(load.array), lane_stride(load, scope)
     lanes = scope.lanes
     if load in scope.turned:
         return scope.turned[load]
+    if lanes is not None and any(coefficient(s, lanes.index) is None for s in load.subscripts):
+        return _picked(load, scope, lanes)
+    array, step = scope.function.array(load.array), lane_stride(load, scope)
     if lanes is not None and step == 0 and any(map(lanes.moves, load.subscripts)):
         rows = [place(load, scope, piece) for piece in range(lanes.pieces)]
         kind = f"splat_{held_dtype(array.dtype)}x{lanes.count}"
@@ -156,6 +170,31 @@ def _load(load: Load, scope: Scope) -> Text:
         how = "load" if near else "gather"
         texts.append(f"{how}_{array.dtype}{suffix}({at}{'' if near else f', {step}'}{live})")
     return tuple(texts)
+
+
+def _picked(load: Load, scope: Scope, lanes: Lanes) -> tuple[str, ...]:
+    """Pieces whose lanes each work out where their elements are: a subscript divides the index."""
+    array, wide = scope.function.array(load.array), f"i64x{lanes.count}"
+    still = tuple(Affine() if lanes.moves(subscript) else subscript for subscript in load.subscripts)
+    base, offset = place(replace(load, subscripts=still), scope)
+    first = base if offset == "0" else f"{base} + {offset}"
+    half, suffix = ("_as_f32" if array.dtype in HALVES else ""), ("_first" if lanes.live else "")
+    live = f", {lanes.live}" if lanes.live else ""
+    moving = [(k, subscript) for k, subscript in enumerate(load.subscripts) if lanes.moves(subscript)]
+    strides = [_byte_stride(array, dimension, scope) for dimension, _ in moving]
+    texts = []
+    for piece in range(lanes.pieces):
+        moved = [
+            f"{_index_piece(subscript, scope, lanes, piece)} * splat_{wide}({stride})"
+            for (_, subscript), stride in zip(moving, strides, strict=True)
+        ]
+        texts.append(f"pick_{array.dtype}{half}x{lanes.count}{suffix}({first}, {' + '.join(moved)}{live})")
+    return tuple(texts)
+
+
+def _byte_stride(array: ArrayArg, dimension: int, scope: Scope) -> str:
+    known = byte_stride(array, dimension)
+    return str(known) if known is not None else scope.table.name(f"{array.name}.stride[{dimension}]")
 
 
 def _operation(name: str, operands: tuple[Value, ...], dtype: str, scope: Scope) -> Text:

@@ -83,6 +83,9 @@ def _ufunc(name: str, operands: tuple[Operand, ...]) -> Operand:
     if name not in UFUNCS:
         raise KernelError(f"kernels know no np.{name}\nthey know {', '.join(sorted(UFUNCS))}")
     op = UFUNCS[name]
+    if name == "power" and all(x.dtype == "weak_int" for x in operands):
+        # Of Python's integers alone it is int64, of which a negative power is an error.
+        operands = tuple(Operand("i64", convert(x, "i64"), x.least, x.largest) for x in operands)
     if name == "fabs":
         operands = tuple(cast(x, typing.result_type("sqrt", [x.dtype])) for x in operands)
     return apply(op, *_counted(name, operands, _ARITY.get(op, 2)))

@@ -58,7 +58,9 @@ def floor_div(index: Index, by: int) -> Index:
         return FloorDiv(index, by)
     out = Affine(index.constant // by, tuple((n, c // by) for n, c in index.terms if c % by == 0))
     rest = Affine(index.constant % by, tuple((n, c) for n, c in index.terms if c % by))
-    return add(out, FloorDiv(rest, by)) if rest.terms else out
+    if not rest.terms:
+        return out
+    return add(out, FloorDiv(rest, by)) if out != Affine() else FloorDiv(rest, by)
 
 
 def modulo(index: Index, by: int) -> Index:

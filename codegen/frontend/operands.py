@@ -148,10 +148,21 @@ def apply(op: str, *operands: Operand) -> Operand:
         return _fold(op, [operand.literal for operand in operands])
     dtypes = [operand.dtype for operand in operands]
     found = typing.result_type(op, dtypes)
+    if op == "pow" and _is_negative(operands[1]) and not typing.is_float(found):
+        if found in typing.WEAK:  # Python makes a float of it.
+            return apply(op, *(cast(operand, "weak_float") for operand in operands))
+        raise KernelError(
+            "negative powers of integers are no integers, and NumPy refuses them\n"
+            "make the base a float: float(x) ** -1, or np.float64(x) ** -1"
+        )
     least, largest = map(bounded, _ends(op, operands))
     if found == "weak_int" and least and least == largest and len(least) == 1:
         return indexed(least[0])
     return Operand(found, _value(op, operands, found), least, largest)
+
+
+def _is_negative(operand: Operand) -> bool:
+    return isinstance(operand.value, Const) and operand.value.value < 0
 
 
 def _value(op: str, operands: tuple[Operand, ...], found: str) -> Value:

@@ -74,6 +74,33 @@ def first_dependence(accesses: Sequence[Access], sizes: Mapping[int, int]) -> De
     return None
 
 
+def goes_back(accesses: Sequence[Access], band: Sequence[Loop]) -> bool:
+    """Whether a dependence goes on along one of these loops and back along one inside: no tiles then.
+
+        for i: for j: A[i, j] = A[i - 1, j + 1]     True: the tile that is read comes after
+        for i: for j: A[i, j] = A[i - 1, j - 1]     False
+
+    Loops that are marked as parallel carry nothing.
+    """
+    for earlier in accesses:
+        for later in accesses:
+            if earlier.array != later.array or not (earlier.stores or later.stores):
+                continue
+            common = [a for a, b in zip(earlier.loops, later.loops, strict=False) if a.number == b.number]
+            if band[0] not in common:
+                continue
+            system = _same_element(earlier, later, common)
+            for level, carrier in enumerate(common):
+                if carrier not in band or carrier.node.parallel:
+                    continue
+                zero = [_distance(outer) for outer in common[:level]]
+                for inner in common[level + 1 :]:
+                    back = [_distance(carrier) - Affine(1), _distance(inner) * -1 - Affine(1)]
+                    if inner in band and system.feasible(zero, back):
+                        return True
+    return False
+
+
 def _carried_by(earlier: Access, later: Access, sizes: Mapping[int, int]) -> int | None:
     """The loop whose lanes would put `later` before, or at once with, an `earlier` that it must follow."""
     common = [a for a, b in zip(earlier.loops, later.loops, strict=False) if a.number == b.number]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from codegen.errors import KernelError
 from codegen.loops.bounds import extremes, known_sizes
-from codegen.loops.index import Index, add, scale
+from codegen.loops.index import Affine, Index, add, scale, symbol
 from codegen.loops.ir import For, Function, Statement
 
 
@@ -33,7 +33,7 @@ def check_divisible(
 
 
 def _check_trips(loop: For, around: tuple[For, ...], values: Mapping[str, int]) -> None:
-    step = loop.step // loop.size
+    loop, step = _untiled(loop, around), loop.step // loop.size
     length: Index = add(loop.upper[0], scale(loop.lower[0], -1))
     low, high = extremes(length, around, values)
     if len(loop.lower) + len(loop.upper) > 2 or low is None or low != high:
@@ -47,3 +47,16 @@ def _check_trips(loop: For, around: tuple[For, ...], values: Mapping[str, int]) 
             f"tail='assume_divisible', but loop {loop.index} runs {trips} times, no multiple of {loop.size}\n"
             "  use tail='mask', or pad the arrays"
         )
+
+
+def _untiled(loop: For, around: tuple[For, ...]) -> For:
+    """A loop of a tile as the loop over all tiles, where full tiles come out even: then the last one decides.
+
+    for i_tile in 0..n step 64: for i in i_tile..min(i_tile + 64, n) step 16     -> for i in 0..n step 16
+    """
+    for outer in around:
+        begins = loop.lower == (symbol(outer.index),)
+        end = add(symbol(outer.index), Affine(outer.step))
+        if begins and end in loop.upper and len(loop.upper) > 1 and outer.step % loop.step == 0:
+            return replace(loop, lower=outer.lower, upper=tuple(b for b in loop.upper if b != end))
+    return loop

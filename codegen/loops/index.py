@@ -47,7 +47,7 @@ class FloorDiv:
     by: int
 
     def __str__(self) -> str:
-        return f"({self.of}) // {self.by}"
+        return f"{_factor(self.of)} // {self.by}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Mod:
     by: int
 
     def __str__(self) -> str:
-        return f"({self.of}) % {self.by}"
+        return f"{_factor(self.of)} % {self.by}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,12 @@ class Sum:
     def __str__(self) -> str:
         parts = [str(p) if k == 1 else f"{k}*({p})" for p, k in self.parts]
         return " + ".join([*parts, *([str(self.rest)] if self.rest != Affine() else [])])
+
+
+def _factor(index: Index) -> str:
+    """As an operand: i, or (i + 1)."""
+    text = str(index)
+    return text if text.isidentifier() else f"({text})"
 
 
 Index: TypeAlias = Affine | FloorDiv | Mod | Sum

@@ -174,27 +174,37 @@ class _Run:
 
     def index_value(self, value: IndexValue) -> Number:
         """An index expression, with the indices of lanes where it goes along loops."""
-        values: dict[str, Any] = dict(self.symbols)
-        for dimension, name in enumerate(value.along):
-            if name:
-                step = next(lanes.step for lanes in self.lanes if lanes.index == name)
-                values[name] = values[name] + step * _ramp(value.shape, dimension)
+        values = self.in_lanes(value.shape, value.along)
         found: Any = np.asarray(evaluate(value.index, values)).astype(numpy_dtype(value.dtype))
         return np.broadcast_to(found, value.shape).copy() if value.shape else found[()]
 
+    def in_lanes(self, shape: VectorShape, along: tuple[str, ...]) -> dict[str, Any]:
+        """The symbols, those that vector dimensions go along as arrays of lanes."""
+        values: dict[str, Any] = dict(self.symbols)
+        for dimension, name in enumerate(along):
+            if name:
+                step = next(lanes.step for lanes in self.lanes if lanes.index == name)
+                values[name] = values[name] + step * _ramp(shape, dimension)
+        return values
+
     def mask(
-        self, shape: VectorShape, subscripts: tuple[Index, ...] = (), dims: tuple[int | None, ...] = ()
+        self,
+        shape: VectorShape,
+        subscripts: tuple[Index, ...] = (),
+        dims: tuple[int | None, ...] = (),
+        along: tuple[str, ...] = (),
     ) -> NDArray[np.bool_]:
         """The lanes that are inside of their loops.
 
-        A vector dimension belongs to the loop that its subscript walks with; without one to the vectorised
-        loops around in their order, where the sizes agree.
+        A vector dimension belongs to the loop that its subscript walks with, or that it goes along; without
+        one to the vectorised loops around in their order, where the sizes agree.
         """
         mask = np.ones(shape, np.bool_)
         ahead = list(self.lanes)
         for dimension, size in enumerate(shape):
             walked = dims[dimension] if dims else None
             names = symbols(subscripts[walked]) if walked is not None else {lanes.index for lanes in ahead}
+            names = {along[dimension]} if along and along[dimension] else names
             loop = next((lanes for lanes in ahead if lanes.index in names and lanes.size == size), None)
             if loop is not None:
                 ahead.remove(loop)
@@ -207,12 +217,14 @@ class _Run:
         if not load.shape:
             return array[self.place(load.array, load.subscripts, ())]
         found = np.zeros(load.shape, array.dtype)
-        mask = self.mask(load.shape, load.subscripts, load.dims)
+        mask = self.mask(load.shape, load.subscripts, load.dims, load.along)
+        values = self.in_lanes(load.shape, load.along)
+        first = [np.broadcast_to(evaluate(s, values), load.shape) for s in load.subscripts]
         for lane in product(*map(range, load.shape)):
             if mask[lane]:
-                found[lane] = array[
-                    self.place(load.array, load.subscripts, _offsets(lane, load.dims, load.steps))
-                ]
+                numbers = [int(each[lane]) for each in first]
+                offsets = _offsets(lane, load.dims, load.steps)
+                found[lane] = array[self.inside(load.array, load.subscripts, numbers, offsets)]
         return found
 
     def store(self, store: Store) -> None:
@@ -237,6 +249,16 @@ class _Run:
     ) -> tuple[int, ...]:
         """The subscripts of an element as numbers, inside of the array."""
         numbers = [evaluate(subscript, self.symbols) for subscript in subscripts]
+        return self.inside(name, subscripts, numbers, offsets)
+
+    def inside(
+        self,
+        name: str,
+        subscripts: tuple[Index, ...],
+        numbers: list[int],
+        offsets: Sequence[tuple[int, int]],
+    ) -> tuple[int, ...]:
+        """These subscripts and offsets as one place, inside of the array."""
         for walked, offset in offsets:
             numbers[walked] += offset
         shape = self.arrays[name].shape

@@ -74,6 +74,8 @@ class Load:
 
     dims    for each vector dimension the subscript that walks with it, counted from 0; None repeats the value
     steps   elements from lane to lane of each vector dimension, in that subscript; 1 unless loops step
+    along   of a gather (vector.gather), in which each lane has subscripts of its own: the loop index that
+            each vector dimension goes along, "" for none, as in IndexValue; it has no dims and steps
     """
 
     array: str
@@ -82,6 +84,7 @@ class Load:
     shape: VectorShape = ()
     dims: tuple[int | None, ...] = ()
     steps: tuple[int, ...] = ()
+    along: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,9 @@ def _subscripts(accesses: Sequence[Access], choice: Choice) -> Refusal | None:
             index = loop.node.index
             moves = [coefficient(subscript, index) for subscript in access.subscripts]
             if None in moves:
-                return Refusal(loop.number, IRREGULAR, f"{access} divides {index}")
+                if not access.stores:
+                    continue  # Each lane has subscripts of its own.
+                return Refusal(loop.number, IRREGULAR, f"{access} divides {index}, and is stored")
             if sum(1 for c in moves if c) > 1:
                 return Refusal(loop.number, DIAGONAL, f"{access} walks two subscripts with {index}")
     return None
@@ -180,6 +182,11 @@ def _one_element(accesses: Sequence[Access], choice: Choice) -> Refusal | None:
                 text = f"{access} is one element for all iterations of {loop.node.index}"
                 return Refusal(loop.number, CARRIED, text)
     return None
+
+
+def gathered(access: Access, loop: Loop) -> bool:
+    """Whether lanes of a loop are found one by one: a subscript divides its index."""
+    return any(coefficient(subscript, loop.node.index) is None for subscript in access.subscripts)
 
 
 def stride(access: Access, loop: Loop) -> tuple[int | None, int]:

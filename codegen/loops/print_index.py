@@ -148,9 +148,14 @@ class IndexPrinter:
                         total = self.pure(f"arith.addi {total}, {lanes} : {kind}", names)
                 return total
             case FloorDiv(of, by) | Mod(of, by):
-                inner, divisor = self.index_lanes(of, value, names), self.constant(f"dense<{by}>", kind)
+                inner, divides = self.index_lanes(of, value, names), isinstance(index, FloorDiv)
+                if by.bit_count() == 1:
+                    number, how = (by.bit_length() - 1, "shrsi") if divides else (by - 1, "andi")
+                    bits = self.constant(f"dense<{number}>", kind)
+                    return self.pure(f"arith.{how} {inner}, {bits} : {kind}", names)
+                divisor = self.constant(f"dense<{by}>", kind)
                 quotient = self.pure(f"arith.floordivsi {inner}, {divisor} : {kind}", names)
-                if isinstance(index, FloorDiv):
+                if divides:
                     return quotient
                 whole = self.pure(f"arith.muli {quotient}, {divisor} : {kind}", names)
                 return self.pure(f"arith.subi {inner}, {whole} : {kind}", names)

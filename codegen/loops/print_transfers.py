@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codegen.loops.ir import ArrayArg, Load, Store, VectorShape
+from codegen.loops.index import symbols
+from codegen.loops.ir import ArrayArg, IndexValue, Load, Store, VectorShape
 from codegen.loops.mlir_names import memref, number, strided, type_of
 from codegen.loops.print_index import IndexPrinter, Names
 
@@ -16,6 +17,8 @@ class TransferPrinter(IndexPrinter):
         """A load of a super-vector."""
         array = self.function.array(load.array)
         kind = type_of(load.dtype, load.shape)
+        if load.along:
+            return self.gather(load, array, names)
         padding = self.constant(number(0, load.dtype), type_of(load.dtype))
         if _walks_twice(load.dims) and array.rank > 1:
             where = ", ".join(self.index(s, names) for s in load.subscripts)
@@ -23,6 +26,35 @@ class TransferPrinter(IndexPrinter):
         source, where, source_kind = self.view(load, array, names)
         how = _attributes(_viewed(load.dims), max(array.rank, _walks(load.dims)))
         return self.emit(f"vector.transfer_read {source}[{where}], {padding}{how} : {source_kind}, {kind}")
+
+    def gather(self, load: Load, array: ArrayArg, names: Names) -> str:
+        """A load whose lanes have subscripts of their own: vector.gather, where only the last one divides."""
+        shape, kind = load.shape, type_of(load.dtype, load.shape)
+        lanes, wide = list(names.lanes)[: len(shape)], type_of("i64", shape)
+        if all(self.whole(name, names) for name in lanes):
+            mask = self.constant("dense<true>", type_of("i1", shape))
+        else:
+            counts = ", ".join(self.left_over(name, names) for name in lanes)
+            mask = self.pure(f"vector.create_mask {counts} : {type_of('i1', shape)}", names)
+        moved = [bool(symbols(subscript) & set(load.along)) for subscript in load.subscripts]
+        own = [
+            self.index_value(IndexValue(s, "i64", shape, load.along), names)
+            for s, moves in zip(load.subscripts, moved, strict=True)
+            if moves
+        ]
+        where = ", ".join(
+            self.constant("0", "index") if moves else self.index(s, names)
+            for s, moves in zip(load.subscripts, moved, strict=True)
+        )
+        source = self.memrefs[load.array]
+        if moved == [False] * (array.rank - 1) + [True]:
+            passed = self.constant(f"dense<{number(0, load.dtype)}>", kind)
+            kinds = f"{memref(array)}, {wide}, {type_of('i1', shape)}, {kind} into {kind}"
+            return self.emit(f"vector.gather {source}[{where}] [{own[0]}], {mask}, {passed} : {kinds}")
+        dims = [k for k, moves in enumerate(moved) if moves]
+        kinds = ", ".join([memref(array), *["index"] * array.rank, *[wide] * len(own), type_of("i1", shape)])
+        operands = ", ".join([source, where, *own, mask])
+        return self.emit(f'"tilejit.gather"({operands}) {{dims = {dims}}} : ({kinds}) -> {kind}')
 
     def transfer_write(
         self, node: Store, value: str, tested: str, dtype: str, shape: VectorShape, names: Names

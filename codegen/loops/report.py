@@ -29,7 +29,7 @@ REASONS = {
     NOT_1D: "Reductions run in lanes of one dimension only; give one size.",
     NOT_CONTIGUOUS: "What is stored does not walk the memory dimension that fastest_varying asks for.",
     BOUND: "A bound uses the index of a vectorised loop, so lanes would end at different iterations.",
-    IRREGULAR: "A subscript divides the index, so it goes by different distances from lane to lane.",
+    IRREGULAR: "A subscript of a store divides the index: lanes may fall on one element.",
     DIAGONAL: "The index walks two subscripts of one array at once.",
     UNSUPPORTED: "The loop holds something that has no form in super-vectors.",
     TOO_FEW: "The nest has fewer loops than the super-vector has dimensions.",

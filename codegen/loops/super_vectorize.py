@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice, product
 
 from codegen.errors import KernelError
 from codegen.loops.accesses import Access, Loop, accesses_of, around, loops_of
-from codegen.loops.costs import cost
+from codegen.loops.costs import cost, unit
 from codegen.loops.ir import Function
-from codegen.loops.legal import Asked, Choice, refusal, stride
+from codegen.loops.legal import Asked, Choice, gathered, refusal, stride
 from codegen.loops.report import ONE_LANE, OTHER, TOO_FEW, UNPROFITABLE, VECTORISED, LoopReport, Refusal
 from codegen.loops.widen import widen
 
@@ -113,17 +113,24 @@ class _Search:
         best = _Plan(cost(self.function, self.accesses, loop, self.lanes(roots)), roots)
         for choice in islice(choices(loop, len(self.asked.sizes)), MOST_CHOICES):
             price = cost(self.function, self.accesses, loop, self.asked.lanes(choice))
-            if price >= best.cost:
-                if not best.roots:
-                    text = f"lanes cost {price:.0f}, the scalar loop {best.cost:.0f}"
-                    self.refused.setdefault(loop.number, Refusal(loop.number, UNPROFITABLE, text))
+            if price >= best.cost and best.roots:
                 continue
             why = refusal(self.function, loop, choice, self.accesses, self.asked)
+            if why is None and price >= best.cost:
+                text = f"lanes cost {price:.0f}, the scalar loop {best.cost:.0f}"
+                text += self.dearest(loop, self.asked.lanes(choice))
+                why = Refusal(loop.number, UNPROFITABLE, text)
             if why is not None:
                 self.refused.setdefault(why.loop, why)
             else:
                 best = _Plan(price, ((loop, choice),))
         return best
+
+    def dearest(self, loop: Loop, lanes: Mapping[int, int]) -> str:
+        """The access that costs most in lanes; "" where nothing is accessed."""
+        own = [a for a in self.accesses if loop in a.loops]
+        found = max(own, key=lambda access: unit(self.function, access, lanes), default=None)
+        return "" if found is None else f"; {describe(self.function, found, loop)}"
 
     def lanes(self, roots: Sequence[tuple[Loop, Choice]]) -> dict[int, int]:
         """How many iterations of each loop run together."""
@@ -158,6 +165,8 @@ def _below(loop: Loop, dims: int, dim: int) -> Iterator[dict[int, int]]:
 
 def describe(function: Function, access: Access, loop: Loop) -> str:
     """How the lanes of one loop lie in an array."""
+    if gathered(access, loop):
+        return f"{access} gathered"
     subscript, step = stride(access, loop)
     if subscript is None:
         return f"{access} repeated"

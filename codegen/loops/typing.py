@@ -4,8 +4,9 @@ Numbers of Python (literals, loop indices, sizes, int and float arguments) are w
 what they meet. "weak_bool", "weak_int" and "weak_float" say so while a function is read; the IR has "i1",
 "i64" and "f64" where nothing else came.
 
-Two things are not as NumPy has them: a float of Python leaves bf16 what it is, and integers of Python beyond
-the dtype that they meet wrap around where they are not written as a number (NumPy raises OverflowError).
+Two things are not as NumPy has them: a float of Python leaves bf16 what it is, and loop indices beyond the
+dtype that they meet wrap around (NumPy raises OverflowError); other integers of Python are errors there, as
+in NumPy: those in the text when it is read, arguments and sizes at the call.
 """
 
 from __future__ import annotations

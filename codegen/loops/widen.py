@@ -184,6 +184,12 @@ def _walk(subscripts: tuple[Index, ...], scope: Scope) -> tuple[tuple[int | None
     return tuple(dims), tuple(steps)
 
 
+def _along(scope: Scope, *indices: Index) -> tuple[str, ...]:
+    """For each vector dimension its index where one of these moves with it, else ""."""
+    moves = set[str]().union(*map(symbols, indices))
+    return tuple(lane.name if lane.name in moves else "" for lane in scope.lanes)
+
+
 def _value(value: Value, scope: Scope) -> Value:
     """A value in the shape of the super-vectors around; scalars outside of them stay as they are."""
     shape = scope.shape
@@ -195,12 +201,12 @@ def _value(value: Value, scope: Scope) -> Value:
         case IndexValue(index):
             if not shape:
                 return value
-            moves = symbols(index)
-            along = tuple(lane.name if lane.name in moves else "" for lane in scope.lanes)
-            return replace(value, shape=shape, along=along)
+            return replace(value, shape=shape, along=_along(scope, index))
         case Load():
             if not shape:
                 return value
+            if any(coefficient(s, lane.name) is None for s in value.subscripts for lane in scope.lanes):
+                return replace(value, shape=shape, along=_along(scope, *value.subscripts))
             dims, steps = _walk(value.subscripts, scope)
             return replace(value, shape=shape, dims=dims, steps=steps)
         case Op():

@@ -38,13 +38,14 @@ MANY_LANES = 256
 
 
 def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) -> Any:
-    """`load_f32x16(address)`, `gather_…(address, step_bytes)`, `store_…(address, v)`, and
-    `scatter_…(address, step_bytes, v)`, which writes lane by lane where they share a place.
+    """`load_f32x16(address)`, `gather_…(address, step_bytes)`, `pick_…(address, offsets)` with a vector of
+    them, in bytes, `store_…(address, v)`, and `scatter_…(address, step_bytes, v)`, which writes lane by lane
+    where they share a place.
 
     `which`: "_first" forms take a count behind all that, of lanes from the first; the others read as 0.
     "_where" forms of what stores take a mask there.
     """
-    reads, has_step = what in ("load", "gather"), what in ("gather", "scatter")
+    reads, has_step = what in ("load", "gather", "pick"), what in ("gather", "pick", "scatter")
     element = I16 if half else I8 if dtype == MASK else element_kind(dtype)
     bits = 16 if half else max(bits_of(dtype), 8)
     value = Vector(dtype, lanes)
@@ -56,6 +57,9 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) 
         mask = rest.pop(0) if which else None
         if which == "_first":
             mask = first_mask(builder, mask, lanes, bits)
+        if what == "pick":
+            read = _picked(builder, address, step, wide(element, lanes), mask)
+            return from_memory(builder, read, dtype, half)
         if reads:
             read = _read(builder, address, step, wide(element, lanes), mask)
             return from_memory(builder, read, dtype, half)
@@ -64,6 +68,10 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) 
 
     def rule(*kinds: Any) -> Any:
         numbers = [types.int64] * len(kinds)
+        if what == "pick":
+            if shape(kinds[1]) != ("i64", lanes):
+                raise TypingError(f"{name} takes {lanes} offsets of 64 bits, not {kinds[1]}")
+            numbers[1] = kinds[1]
         if reads:
             return value(*numbers), generate
         written = kinds[1 + has_step]
@@ -168,19 +176,34 @@ def _place(builder: Any, address: Any, step: Any, k: int) -> Any:
 
 def _read_masked(builder: Any, address: Any, step: Any, kind: Any, mask: Any) -> Any:
     """By LLVM's masked intrinsics, which know vectors only: a single lane becomes one of length 1."""
-    mask, scalar = _at_least_vector(builder, mask), not isinstance(kind, ir.VectorType)
-    kind = ir.VectorType(kind, 1) if scalar else kind
-    zero, align = number(kind, 0), number(I32, 1)
-    if step is None:
-        load = intrinsic_of(builder, "llvm.masked.load", kind, [I8.as_pointer(), I32, mask.type, kind], "p0")
-        out = builder.call(load, [pointer(builder, address, I8), align, mask, zero])
-    else:
-        places = _places(builder, address, step, kind.count)
-        gather = intrinsic_of(
-            builder, "llvm.masked.gather", kind, [places.type, I32, mask.type, kind], f"v{kind.count}p0"
-        )
-        out = builder.call(gather, [places, align, mask, zero])
-    return builder.extract_element(out, number(I32, 0)) if scalar else out
+    if step is not None:
+        return _gathered(builder, _places(builder, address, step, _count(kind)), kind, mask)
+    mask, vector = _at_least_vector(builder, mask), ir.VectorType(kind, 1) if _count(kind) == 1 else kind
+    load = intrinsic_of(builder, "llvm.masked.load", vector, [I8.as_pointer(), I32, mask.type, vector], "p0")
+    zero, align = number(vector, 0), number(I32, 1)
+    out = builder.call(load, [pointer(builder, address, I8), align, mask, zero])
+    return builder.extract_element(out, number(I32, 0)) if vector is not kind else out
+
+
+def _picked(builder: Any, address: Any, offsets: Any, kind: Any, mask: Any) -> Any:
+    """Lanes at places of their own."""
+    first, apart = (_at_least_vector(builder, x) for x in (repeated(builder, address, _count(kind)), offsets))
+    places = builder.inttoptr(builder.add(first, apart), ir.VectorType(I8.as_pointer(), _count(kind)))
+    every = number(ir.VectorType(ir.IntType(1), _count(kind)), 1)
+    return _gathered(builder, places, kind, every if mask is None else mask)
+
+
+def _gathered(builder: Any, places: Any, kind: Any, mask: Any) -> Any:
+    mask, vector = _at_least_vector(builder, mask), ir.VectorType(kind, 1) if _count(kind) == 1 else kind
+    operands = [places.type, I32, mask.type, vector]
+    gather = intrinsic_of(builder, "llvm.masked.gather", vector, operands, f"v{vector.count}p0")
+    out = builder.call(gather, [places, number(I32, 1), mask, number(vector, 0)])
+    return builder.extract_element(out, number(I32, 0)) if vector is not kind else out
+
+
+def _count(kind: Any) -> int:
+    """Lanes of an LLVM type."""
+    return int(kind.count) if isinstance(kind, ir.VectorType) else 1
 
 
 def _write_masked(builder: Any, value: Any, address: Any, step: Any, mask: Any) -> None:

@@ -6,8 +6,9 @@ D is one of i1 (a byte in memory), i8 to i64, u8 to u64, f32, f64; N a power of 
     load_DxN_first(address, count)       store_DxN_first(address, v, count)
     gather_DxN(address, step_bytes)      scatter_DxN(address, step_bytes, v)
     gather_DxN_first(…, count)           scatter_DxN_first(…, count)
+    pick_DxN(address, offsets_bytes)     pick_DxN_first(…, count): a place for each lane
     store_DxN_where(address, v, mask)    scatter_DxN_where(address, step_bytes, v, mask)
-    load_H_as_f32xN, gather_…            store_f32xN_as_H, scatter_…, and their _first and _where forms
+    load_H_as_f32xN, gather_…, pick_…    store_f32xN_as_H, scatter_…, and their _first and _where forms
     stream_DxN(address, v)               stream_f32xN_as_H: past the cache, at multiples of a line
     transposed_DxN((v, …))               N vectors whose rows and columns change places
     splat_DxN(number), iota_DxN(), cast_DxN(v), first_N(count)
@@ -42,9 +43,9 @@ NAMES = frozenset(
 _FORMS = tuple(
     re.compile(form + "(?P<which>_first|_where)?")
     for form in (
-        r"(?P<what>load|store|stream|gather|scatter|splat|iota|cast|transposed)_(?P<dtype>[iuf]\d+)x(?P<lanes>\d+)",
+        r"(?P<what>load|store|stream|gather|pick|scatter|splat|iota|cast|transposed)_(?P<dtype>[iuf]\d+)x(?P<lanes>\d+)",
         r"(?P<what>first)_(?P<lanes>\d+)",
-        r"(?P<what>load|gather)_(?P<half>bf16|f16)_as_f32x(?P<lanes>\d+)",
+        r"(?P<what>load|gather|pick)_(?P<half>bf16|f16)_as_f32x(?P<lanes>\d+)",
         r"(?P<what>store|stream|scatter)_f32x(?P<lanes>\d+)_as_(?P<half>bf16|f16)",
     )
 )
@@ -71,7 +72,7 @@ def _of_parts(name: str, what: str, dtype: str, lanes: str, half: str, which: st
     if dtype not in EVERY or count > MAX_LANES or count.bit_count() != 1:
         return None
     match what, which:
-        case (("load" | "gather"), ("" | "_first")) | (("store" | "scatter"), _):
+        case (("load" | "gather" | "pick"), ("" | "_first")) | (("store" | "scatter"), _):
             return vector_memory.access(name, what, dtype, count, half, which)
         case "stream", "":
             return vector_memory.streamed(name, dtype, count, half)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -15,11 +14,10 @@ from codegen import choose_transpose
 from codegen.choose_transpose import MANY_WAYS
 from codegen.pipeline import CopyProgram
 from codegen.printer import format_nest
+from tests.goldens import GOLDEN, check_golden
 from tilejit.convert import pack_program
 from tilejit.explanations import c_strides
 from tilejit.pack_programs import unpack_program
-
-GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 
 CASES = {
     "pack_f32_8x128": "f32[20,300]{1,0:T(8,128)}",
@@ -82,14 +80,7 @@ def text_of(name: str) -> str:
 
 @pytest.mark.parametrize("name", [*CASES, *COPIES])
 def test_golden(name: str, request: pytest.FixtureRequest) -> None:
-    path = GOLDEN / f"{name}.txt"
-    text = text_of(name)
-    if request.config.getoption("--rewrite-goldens"):
-        GOLDEN.mkdir(exist_ok=True)
-        path.write_text(text)
-        pytest.skip(f"{path.name} written anew")
-    assert path.exists(), f"{path.name} is not there: look at the output, then pytest --rewrite-goldens"
-    assert text == path.read_text(), "the compiler changed: look at the diff, then pytest --rewrite-goldens"
+    check_golden(GOLDEN / f"{name}.txt", text_of(name), request)
 
 
 def test_no_golden_without_a_case() -> None:

@@ -154,14 +154,42 @@ MLIR_WRONG = (
     row("trips no multiple, longer array", loop("i", 0, 29, store("C", (i,), load("A", i))), gives=((8,),)),
     row("A[2*i]", over_n("i", store("C", (i,), load("A", i * 2))), gives=((8,),)),
     row("C[2*i]", over_n("i", store("C", (i * 2,), load("A", i))), gives=((8,),)),
-    row("A[i // 2]", over_n("i", store("C", (i,), load("A", half(i)))), gives=(IRREGULAR,)),
-    row("A[i % 16]", over_n("i", store("C", (i,), load("A", rest(i, 16)))), gives=(IRREGULAR,)),
+    row("A[i // 2]", over_n("i", store("C", (i,), load("A", half(i)))), gives=((8,),)),
+    row("A[i % 16]", over_n("i", store("C", (i,), load("A", rest(i, 16)))), gives=((8,),)),
+    row("A[i // 3]", over_n("i", store("C", (i,), load("A", half(i, 3)))), gives=(UNPROFITABLE,)),
+    row(
+        "A[(i + 6) // 2] downwards",
+        loop("i", n, 1, store("C", (i,), load("A", half(plus(i, 6)))), step=-2),
+        gives=((8,),),
+    ),
+    row("A[i // 2] in place", over_n("i", store("A", (i,), load("A", half(i)))), gives=(CARRIED,)),
+    row(
+        "A[i // 2, j % 4], 2-D",
+        over_n(
+            "i", over_m("j", store("C", (i, j), add(load("A", half(i), rest(j, 4)), load("B", rest(j, 2)))))
+        ),
+        gives=((4,), (4, 8)),
+        sizes=(4, 8),
+    ),
+    row(
+        "A[j // 2, i] in blocks",
+        over_n("i", over_m("j", store("C", (i, j), add(load("A", half(j), i), load("B", j, i))))),
+        gives=((8,), (8, 8)),
+        sizes=(8, 8),
+    ),
+    row(
+        "sum of A[i % 16]",
+        over_n("i", carried=[reduce("add", load("A", rest(i, 16)))]),
+        gives=((8,),),
+        results=(local("s"),),
+        reductions=True,
+    ),
     row("C[i // 2]", over_n("i", store("C", (half(i),), load("A", i))), gives=(IRREGULAR,)),
     row("C[i % 7] +=", over_n("i", store("C", (rest(i, 7),), load("A", i), "add")), gives=(IRREGULAR,)),
     row(
-        "A[j // 2] along i",
+        "A[j // 2] along j",
         over_n("i", over_m("j", store("C", (i, j), load("A", half(j))))),
-        gives=((8,), IRREGULAR),
+        gives=(OTHER, (8,)),
     ),
     row(
         "(i + j) % 2 as a number, 2-D",
@@ -489,6 +517,7 @@ CONDITIONAL = (
     ),
     row("stored in even rows", over_n("i", over_m("j", where(EVEN, i, j))), gives=(OTHER, (8,))),
     row("stored in even lanes", over_n("i", where(EVEN, i, value=load("B", i))), gives=((8,),)),
+    row("gathered, in even lanes", over_n("i", where(EVEN, i, value=load("A", half(i)))), gives=((8,),)),
     row("strided, in even lanes", over_n("i", where(EVEN, i * 3, value=load("B", i))), gives=((8,),)),
     row(
         "downwards, in even lanes",

@@ -403,6 +403,32 @@ def huge(A):
     A[0] = 10**10**10
 
 
+@refused(np.zeros(4, "i4"))
+def negative_power(A):
+    """
+    negative powers of integers are no integers, and NumPy refuses them
+      FILE, line N
+        A[i] = A[i] ** -1
+               ^
+      make the base a float: float(x) ** -1, or np.float64(x) ** -1
+    """
+    for i in range(4):
+        A[i] = A[i] ** -1
+
+
+@refused(np.zeros(4, "i4"))
+def power_of_numpy(A):
+    """
+    negative powers of integers are no integers, and NumPy refuses them
+      FILE, line N
+        A[i] = np.power(i, -2)
+               ^
+      make the base a float: float(x) ** -1, or np.float64(x) ** -1
+    """
+    for i in range(4):
+        A[i] = np.power(i, -2)
+
+
 @refused(A1, np.zeros(4, "f8"))
 def changing(A, B):
     """

@@ -14,6 +14,7 @@ from codegen.frontend.python_ast import read
 from codegen.loops.interpret import interpret
 from codegen.loops.ir import Function
 from codegen.loops.super_vectorize import super_vectorize
+from codegen.loops.tile import tile
 from codegen.loops.typing import argument
 from tests.loops.random_nests import ARRAYS, Nest, nest
 
@@ -53,7 +54,8 @@ def agree(found: list[np.ndarray], expected: list[np.ndarray], given: Nest) -> N
 def test_the_interpreter_does_what_python_does(drawn: Nest, sizes: tuple[int, ...]) -> None:
     """Before and after loops run as lanes."""
     expected, function = by_python(drawn), typed(drawn)
-    for form in (function, super_vectorize(function, sizes).function):
+    cut = tile(function, {}).function
+    for form in (function, *(super_vectorize(each, sizes).function for each in (function, cut))):
         found = drawn.copied()
         interpret(form, found)
         agree(found, expected, drawn)

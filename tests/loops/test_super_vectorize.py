@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from codegen.errors import KernelError
-from codegen.loops.report import CARRIED, REASONS
+from codegen.loops.report import CARRIED, REASONS, UNPROFITABLE
 from codegen.loops.super_vectorize import Vectorised, super_vectorize
-from tests.loops.build import add, function, i, j, load, number, over_m, over_n, plus, store
+from tests.loops.build import add, function, half, i, j, load, number, op, over_m, over_n, plus, store
 from tests.loops.meaning import same_meaning
 from tests.loops.table import ROWS, Row
 
@@ -57,6 +57,19 @@ def test_pairs_to_check_at_run_time() -> None:
         over_n("i", over_m("j", store("E", (i, j), load("A", i)))),
     )
     assert super_vectorize(kernel, (8,)).checks == (("A", "C"), ("A", "E"), ("B", "C"))
+
+
+def test_what_profit_hangs_on() -> None:
+    """A division of each lane's index costs more than scalar loads, less than a scalar function of math."""
+    plain = function(over_n("i", store("C", (i,), load("A", half(i, 3)))))
+    (report,) = super_vectorize(plain, (8,)).loops
+    assert report.code == UNPROFITABLE
+    assert "the scalar loop" in report.text
+    assert "A[i // 3] gathered" in report.text
+    costly = function(over_n("i", store("C", (i,), op("exp", load("A", half(i, 3))))))
+    (report,) = super_vectorize(costly, (8,)).loops
+    assert report.vectorised
+    assert report.text == "A[i // 3] gathered, C[i] contiguous"
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ func.func @f(%A: memref<?xf32>, %k: i32) {
     load = node.body[0]
     assert isinstance(load, Let)
     assert isinstance(load.value, Load)
-    assert str(load.value.subscripts[0]) == "4*((i) // 4) + (i) % 4 + -1*k"
+    assert str(load.value.subscripts[0]) == "4*(i // 4) + i % 4 + -1*k"
 
 
 def test_names_are_pythons_and_unique() -> None:
