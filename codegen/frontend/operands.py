@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from codegen.errors import KernelError
+from codegen.frontend.comparisons import turned, within
 from codegen.frontend.index_arithmetic import both, bounded, floor_div, modulo, scaled
 from codegen.loops import typing
 from codegen.loops.index import Affine, Index, scale
@@ -139,7 +140,7 @@ def apply(op: str, *operands: Operand) -> Operand:
     """An operation of the IR on operands, typed as NumPy types scalars.
 
     add(2*i, 1) -> the index expression 2*i + 1    mul(f32, weak 2.0) -> Op("mul", …, "f32")
-    lt(i32, weak 2**40) -> in i64, as NumPy compares integers of Python
+    lt(i32, weak 2**40) -> le(i32, 2**31 - 1), which NumPy's comparison comes to
 
     Raises:
         KernelError: not on these dtypes; or Python itself raises on these numbers.
@@ -172,8 +173,10 @@ def _value(op: str, operands: tuple[Operand, ...], found: str) -> Value:
         condition, *both = operands
         return Op(op, (truth(condition), *(convert(x, result) for x in both)), result)
     if op in typing.COMPARISONS:
+        op, operands = _within(op, *operands)
         common = _compared_in(operands)
-        return Op(op, tuple(convert(x, common) for x in operands), "i1")
+        compared = Op(op, tuple(convert(x, common) for x in operands), "i1")
+        return _of_negatives(op, operands, compared) if common == "u64" else compared
     common = typing.concrete(typing.operand_type(op, dtypes))
     values = tuple(convert(x, common) for x in operands)
     if common == "i1":
@@ -183,6 +186,16 @@ def _value(op: str, operands: tuple[Operand, ...], found: str) -> Value:
     if op in ("floor", "ceil", "trunc") and not typing.is_float(common):
         return values[0]
     return Op(op, values, result)
+
+
+def _within(op: str, one: Operand, two: Operand) -> tuple[str, tuple[Operand, Operand]]:
+    """A comparison whose number fits the dtype that it is compared with."""
+    turn = one.literal is not None and two.literal is None
+    x, number = (two, one.literal) if turn else (one, two.literal)
+    if not isinstance(number, int) or typing.is_bool(x.dtype) or typing.is_float(x.dtype):
+        return op, (one, two)
+    way, last = within(turned(op) if turn else op, number, typing.concrete(x.dtype))
+    return (op, (one, two)) if last == number else (way, (x, literal(last)))
 
 
 def _compared_in(operands: tuple[Operand, ...]) -> str:
@@ -197,12 +210,18 @@ def _compared_in(operands: tuple[Operand, ...]) -> str:
     # NumPy compares with the integer of Python itself, also where the dtype cannot hold it.
     if common == "u64":
         return common
-    return common if all(_fits(x, common) for x in operands if x.dtype == "weak_int") else "i64"
+    return common if any(operand.literal is not None for operand in operands) else "i64"
 
 
-def _fits(operand: Operand, dtype: str) -> bool:
-    info = np.iinfo(typing.numpy_dtype(dtype))
-    return operand.literal is not None and info.min <= operand.literal <= info.max
+def _of_negatives(op: str, operands: tuple[Operand, ...], compared: Op) -> Op:
+    """A comparison of u64, right too where the other side is an index below 0: less than all of them."""
+    for k, operand in enumerate(operands):
+        if operand.dtype == "weak_int" and operand.literal is None:
+            below = (operand.value, Const(0, "i64"))
+            if (op if k else turned(op)) in ("gt", "ge", "ne"):
+                return Op("or", (Op("lt", below, "i1"), compared), "i1")
+            return Op("and", (Op("ge", below, "i1"), compared), "i1")
+    return compared
 
 
 def truth(operand: Operand) -> Value:
