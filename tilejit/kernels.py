@@ -41,7 +41,10 @@ def parallel(loop: Loop) -> Loop:
 
 
 def reduction(loop: Loop) -> Loop:
-    """Say that a loop may reduce in any order: `for k in tilejit.reduction(range(n))`; in Python nothing."""
+    """Say that a loop may reduce in any order: `for k in tilejit.reduction(range(n))`.
+
+    It may run in lanes then, without `vectorize_reductions`; sums round differently. Python runs it as it is.
+    """
     return loop
 
 

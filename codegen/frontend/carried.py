@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codegen.loops.ir import COMBINERS, Carried, For, Let, Load, Local, Op, Reduce, Statement, Store, Value
+from codegen.loops.reductions import picked
 from codegen.loops.typing import promote
 
 
@@ -30,6 +31,8 @@ def finish(
     for name in names:
         while (inlined := _inline(found[name], body, found.values())) is not None:
             found[name] = inlined
+        others = [update for other, update in found.items() if other != name]
+        found[name] = _compared(names[name], found[name], body, others)
     carried = []
     for name, given in names.items():
         update, combiner = _reduction(given, found[name], body, found.values())
@@ -50,6 +53,22 @@ def _inline(update: Value, body: list[Statement], updates: Iterable[Value]) -> V
         del body[k]
         return statement.value
     return None
+
+
+def _compared(name: str, update: Value, body: list[Statement], others: list[Value]) -> Value:
+    """A choice by a comparison with the local itself, with what was compared and chosen in its place.
+
+    before:  let tested = A[i] > best; let best.1 = A[i]    best: best.1 if tested else best
+    after:                                                  best: A[i] if A[i] > best else best
+    """
+    match update:
+        case Op("select", (Local(tested), *_)) if any(
+            isinstance(s, Let) and s.name == tested and name in _locals(s.value) for s in body
+        ):
+            for k, operand in enumerate(update.operands):
+                inlined = _inline(operand, body, [*others, update]) or operand
+                update = replace(update, operands=(*update.operands[:k], inlined, *update.operands[k + 1 :]))
+    return update
 
 
 def _reduction(
@@ -93,7 +112,7 @@ class _Way:
                 {then, otherwise} == {a, b} and Local(self.name, value.dtype) in (a, b) and a != b
             ):
                 self.met[self.name] = self.met.get(self.name, 0) + 2
-                yield _picked(test, first=then == a)
+                yield picked(test, first=then == a)
                 other = b if a == Local(self.name, value.dtype) else a
                 yield from ("?",) if self.reaches(other) else ()
             case Op("select", (condition, then, otherwise)) if not self.reaches(condition):
@@ -126,12 +145,6 @@ class _Way:
     def reaches(self, value: Value) -> bool:
         """Whether a value depends on the local, through lets and the loops inside too."""
         return _reaches(value, self.name, self.body)
-
-
-def _picked(test: str, *, first: bool) -> str:
-    """The combiner that `a if a > b else b` is; `first`: whether it gives a."""
-    larger = {"gt": first, "ge": first, "lt": not first, "le": not first}.get(test)
-    return "?" if larger is None else "max" if larger else "min"
 
 
 def _reaches(value: Value, name: str, body: Sequence[Statement]) -> bool:

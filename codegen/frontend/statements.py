@@ -206,6 +206,7 @@ def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:
             carried,
             said.parallel,
             line=scope.text.line(node),
+            reduction=said.reduction,
         )
     )
     for name in [node.target.id, *assigned(node.body)]:

@@ -155,3 +155,12 @@ def constant_trips(node: For) -> int | None:
     ends = [b.constant for b in node.upper if isinstance(b, Affine)]
     near, far = (max, min) if node.step > 0 else (min, max)
     return len(range(near(starts), far(ends), node.step))
+
+
+def most_trips(node: For) -> int | None:
+    """How many iterations a loop has at most, where an end is a number away from a start.
+
+    for j in i..i + 3 -> 3    for j in 0..min(n, 8) -> 8    for j in 0..n -> None
+    """
+    spans = [e - s for s in node.lower for e in node.upper if isinstance(s, Affine) and isinstance(e, Affine)]
+    return min((len(range(0, far.constant, node.step)) for far in spans if not far.terms), default=None)

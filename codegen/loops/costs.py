@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from codegen.loops.accesses import Access, Loop, around, carried_values, constant_trips, parts, values_of
+from codegen.loops.accesses import Access, Loop, around, carried_values, most_trips, parts, values_of
 from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum
 from codegen.loops.ir import For, Function, Let, Op, Store
 from codegen.loops.legal import CIRCULAR, EXPONENTIALS, HYPERBOLIC, gathered, stride
@@ -63,8 +63,8 @@ def _product(factors: Sequence[float]) -> float:
 
 
 def _elements(loop: Loop, size: int) -> float:
-    """Iterations of a loop, those that fill its last register as well."""
-    trips = constant_trips(loop.node)
+    """Iterations of a loop, at most, those that fill its last register as well."""
+    trips = most_trips(loop.node)
     lanes = min(size, REGISTER)
     return DEEPER if trips is None else float(max(1, -(-trips // lanes) * lanes))
 

@@ -170,6 +170,8 @@ class For:
             `step` is `size` times as much. What is left at the end is masked: lane k of the vector dimension
             counts while index + k * step / size is inside.
     line    of the source, for messages
+
+    The text may say that a loop is `parallel`, each iteration apart, or a `reduction` in any order.
     """
 
     index: str
@@ -181,6 +183,7 @@ class For:
     parallel: bool = False
     size: int = 1
     line: int = 0
+    reduction: bool = False
 
 
 Statement: TypeAlias = For | Let | Store

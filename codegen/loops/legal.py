@@ -9,7 +9,7 @@ from codegen.loops.accesses import Access, Loop, carried_values, coefficient, pa
 from codegen.loops.dependence import first_dependence
 from codegen.loops.index import symbols
 from codegen.loops.ir import COMBINERS, Function, Op, Reduce
-from codegen.loops.reductions import reduces, sums_in_memory
+from codegen.loops.reductions import reduced_in, reduces, sums_in_memory
 from codegen.loops.report import (
     BOUND,
     CARRIED,
@@ -84,23 +84,17 @@ def _bounds(root: Loop, chosen: Sequence[Loop]) -> Refusal | None:
 
 def _carried(chosen: Sequence[Loop], asked: Asked) -> Refusal | None:
     for loop in chosen:
-        for local in loop.node.carried:
+        number, node = loop.number, loop.node
+        for local in node.carried:
             if local.combiner not in COMBINERS:
-                return Refusal(loop.number, VALUE, f"{local.name} goes from one iteration to the next")
-            if not asked.reductions:
-                text = f"{local.name} is reduced by {local.combiner}"
-                return Refusal(loop.number, NOT_ASKED, text)
-            if len(asked.sizes) > 1:
-                text = f"{local.name} is reduced by {local.combiner}, sizes are {asked.sizes}"
-                return Refusal(loop.number, NOT_1D, text)
-            if not reduces(local, loop.node):
-                return Refusal(loop.number, VALUE, f"{local.name} is used before the reduction is complete")
-        for store in sums_in_memory(loop.node):
-            if not asked.reductions or len(asked.sizes) > 1:
-                text = (
-                    f"{store.array}[{', '.join(map(str, store.subscripts))}] is reduced by {store.accumulate}"
-                )
-                return Refusal(loop.number, NOT_1D if asked.reductions else NOT_ASKED, text)
+                return Refusal(number, VALUE, f"{local.name} goes from one iteration to the next")
+            if not reduces(local, node):
+                return Refusal(number, VALUE, f"{local.name} is used before the reduction is complete")
+        reduced = reduced_in(node)
+        if reduced and not (asked.reductions or node.reduction):
+            return Refusal(number, NOT_ASKED, reduced[0])
+        if reduced and len(asked.sizes) > 1:
+            return Refusal(number, NOT_1D, f"{reduced[0]}, sizes are {asked.sizes}")
     return None
 
 

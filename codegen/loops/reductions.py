@@ -67,8 +67,10 @@ def _mentions(value: Value, names: set[str]) -> bool:
     return any(isinstance(part, Local) and part.name in names for part in parts(value))
 
 
-_PICKS = {("gt", "max"), ("ge", "max"), ("lt", "min"), ("le", "min")}
-"""Comparisons of what is new with what was best, and what they look for."""
+def picked(test: str, *, first: bool) -> str:
+    """The combiner that `a if a > b else b` is; `first`: whether it gives a. "?" where it is none."""
+    larger = {"gt": first, "ge": first, "lt": not first, "le": not first}.get(test)
+    return "?" if larger is None else "max" if larger else "min"
 
 
 def _chain(value: Value, names: set[str], combiner: str) -> bool:
@@ -76,13 +78,15 @@ def _chain(value: Value, names: set[str], combiner: str) -> bool:
     match value:
         case Local(name):
             return name in names
-        case Op("select", (Op(test, (left, right)), then, otherwise)) if (test, combiner) in _PICKS:
-            # Python's max(s, x): a NaN in x is never taken, in lanes as in order.
-            return (
-                (left, right) == (then, otherwise)
-                and _chain(otherwise, names, combiner)
-                and not _mentions(then, names)
-            )
+        case Op("select", (Op(test, (left, right)), then, otherwise), dtype) if {left, right} == {
+            then,
+            otherwise,
+        } and picked(test, first=left == then) == combiner:
+            best, new = (otherwise, then) if _chain(otherwise, names, combiner) else (then, otherwise)
+            # A comparison with NaN fails. Python's max(s, x) never takes one in x, in lanes as in order;
+            # max(x, s) does, and begins anew behind it.
+            any_order = dtype[0] in "iu" or best is otherwise
+            return any_order and _chain(best, names, combiner) and not _mentions(new, names)
         case Op("select", (condition, then, otherwise)):
             both = _chain(then, names, combiner) and _chain(otherwise, names, combiner)
             return both and not _mentions(condition, names)
@@ -93,6 +97,16 @@ def _chain(value: Value, names: set[str], combiner: str) -> bool:
             return on_left or (_chain(right, names, combiner) and not _mentions(left, names))
         case _:
             return False
+
+
+def reduced_in(node: For) -> tuple[str, ...]:
+    """What a loop reduces, and how.
+
+    for j: acc += A[j]; C[i] += A[j]    "acc is reduced by add", "C[i] is reduced by add"
+    """
+    held = [(local.name, local.combiner) for local in node.carried]
+    held += [(f"{s.array}[{', '.join(map(str, s.subscripts))}]", s.accumulate) for s in sums_in_memory(node)]
+    return tuple(f"{name} is reduced by {how}" for name, how in held)
 
 
 def sums_in_memory(node: For) -> tuple[Store, ...]:

@@ -25,7 +25,7 @@ REASONS = {
     VECTORISED: "Iterations of this loop run as lanes of super-vectors.",
     CARRIED: "An iteration needs what another one of the same super-vector does.",
     VALUE: "A local goes from iteration to iteration, but not as a reduction.",
-    NOT_ASKED: "The loop reduces, which in lanes changes the order; vectorize_reductions=True allows it.",
+    NOT_ASKED: "The loop reduces, in lanes in another order; vectorize_reductions or tj.reduction allows it.",
     NOT_1D: "Reductions run in lanes of one dimension only; give one size.",
     NOT_CONTIGUOUS: "What is stored does not walk the memory dimension that fastest_varying asks for.",
     BOUND: "A bound uses the index of a vectorised loop, so lanes would end at different iterations.",

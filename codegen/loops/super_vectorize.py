@@ -11,6 +11,7 @@ from codegen.loops.accesses import Access, Loop, accesses_of, around, loops_of
 from codegen.loops.costs import cost, unit
 from codegen.loops.ir import Function
 from codegen.loops.legal import Asked, Choice, gathered, refusal, stride
+from codegen.loops.reductions import reduced_in
 from codegen.loops.report import ONE_LANE, OTHER, TOO_FEW, UNPROFITABLE, VECTORISED, LoopReport, Refusal
 from codegen.loops.widen import widen
 
@@ -185,7 +186,8 @@ def _report(loop: Loop, made: Sequence[tuple[Loop, Choice]], search: _Search) ->
         if loop.number in choice:
             shape = asked.sizes[: choice[loop.number] + 1]
             own = [a for a in search.accesses if any(around.number == loop.number for around in a.loops)]
-            text = ", ".join(dict.fromkeys(describe(search.function, a, loop) for a in own))
+            walks = [describe(search.function, a, loop) for a in own]
+            text = ", ".join(dict.fromkeys([*walks, *reduced_in(node)]))
             tail = _tail(loop, search.accesses, asked.tail)
             return LoopReport(node.index, node.line, True, shape, VECTORISED, text, tail)
     code, text = _reason(loop, made, search)
