@@ -659,6 +659,33 @@ def test_powers() -> None:
     np.testing.assert_array_equal(ours, before)
 
 
+def test_exponents_of_arrays() -> None:
+    """An integer to a negative power that only the array knows is 0, in lanes as element by element."""
+
+    def raised(x, n, y):
+        for i in range(x.shape[0]):
+            y[i] = x[i] ** n[i]
+
+    x, n = np.arange(-10, 10, dtype=np.int32), np.tile(np.array([2, -1, 0, -3], np.int32), 5)
+    expected = np.where(n < 0, 0, x ** np.abs(n))
+    for size in (16, 1):
+        found = np.full(20, 7, np.int32)
+        tj.kernel(virtual_vector_size=size)(raised)(x, n, found)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_loops_said_to_reduce_do_so_in_lanes() -> None:
+    def sums(x, y):
+        s = np.float32(0)
+        for i in tj.reduction(range(x.shape[0])):
+            s += x[i] * y[i]
+        return s
+
+    kernel = tj.kernel(virtual_vector_size=8)(sums)
+    same(kernel, sums, vector(np.float32, 127))
+    assert "vectorised by 8: x[i] contiguous, y[i] contiguous, s is reduced by add" in kernel.report()
+
+
 def test_names_of_routines_are_free_for_arguments() -> None:
     @tj.kernel
     def odd(sizes, begin, splat_f32x16):

@@ -28,7 +28,7 @@ from codegen.loops.ir import (
     Store,
     Value,
 )
-from tests.loops.kernels import numbers, out
+from tests.loops.rows import numbers, out
 
 I_, J, N = symbol("i"), symbol("j"), symbol("n")
 

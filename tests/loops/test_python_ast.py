@@ -16,7 +16,7 @@ from codegen.loops.interpret import interpret
 from codegen.loops.ir import ArrayArg, For, Function, ScalarArg
 from codegen.loops.typing import argument
 from tests.loops import kernels
-from tests.loops.kernels import ROWS, Row, numbers, out
+from tests.loops.rows import ROWS, Row, numbers, out
 
 
 def typed(function: Any, arguments: tuple[Any, ...]) -> Function:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from codegen.loops.interpret import interpret
-from tests.loops.kernels import ROWS, Row
+from tests.loops.rows import ROWS, Row
 from tests.loops.test_python_ast import copied, same, typed
 
 super_vectorize = pytest.importorskip("codegen.loops.super_vectorize").super_vectorize

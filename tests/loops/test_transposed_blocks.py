@@ -11,7 +11,7 @@ import pytest
 import tilejit as tj
 from codegen.loop_kernel import vector_bytes
 from tests.guard import Guarded
-from tests.loops.kernels import numbers
+from tests.loops.rows import numbers
 
 
 def doubled(a, c):
