@@ -175,13 +175,13 @@ def test_integers_that_a_function_must_know() -> None:
 
 
 def test_no_more_kernels_than_are_remembered(monkeypatch: Any) -> None:
-    for module in ("codegen.bounded", "tilejit.elementwise_functions"):
+    for module in ("codegen.bounded", "tilejit.recorded"):
         monkeypatch.setattr(import_module(module), "MOST_BOUND", 4)
     function = lambda x, n: x**n  # noqa: E731
     run, x = tj.elementwise(function), np.arange(6, dtype=np.int64)
     for n in (*range(10), 3, 0):
         assert np.array_equal(run(x, n), function(x, n))
-    assert len(run._recorded) <= 4
+    assert len(run._recordings) <= 4
     assert len(run.programs) <= 4
 
 

@@ -18,10 +18,10 @@ from codegen.threads import run_parts, thread_count
 from tilejit.elementwise_loops import fused, memory_order
 from tilejit.loop_program import PIECES, BoundCall, LoopOptions, LoopProgram
 from tilejit.memory import Array, empty
+from tilejit.recording import Stage
 from tilejit.reduced_axes import kept_shape
 from tilejit.reduction_loops import BLOCK_ROWS, BLOCK_STEPS, ReductionLoops, held, start, state_of
 from tilejit.strided import order_of
-from tilejit.traced import Stage
 
 Arrays: TypeAlias = Mapping[str, Array]
 Make: TypeAlias = Callable[[tuple[Any, ...], Callable[[str], Function], str], LoopProgram]
