@@ -17,9 +17,10 @@ from codegen.loops.ir import Function
 from tilejit.direct_loops import elementwise_entry
 from tilejit.elementwise_blocks import BlockPlan
 from tilejit.elementwise_loops import Lowering, coalesced
-from tilejit.elementwise_outputs import apart, outputs
+from tilejit.elementwise_outputs import apart, order_of_all, outputs
 from tilejit.elementwise_stages import compute_in_stages
 from tilejit.elementwise_tiled import compute_tiled
+from tilejit.loop_failures import judge
 from tilejit.loop_options import read_options
 from tilejit.loop_program import LoopOptions, LoopProgram
 from tilejit.loop_tuning import tuned
@@ -64,10 +65,7 @@ class Elementwise(Direct):
         places = out if isinstance(out, tuple) else (out,)
         if layout is not None or any(isinstance(x, TiledArray) for x in (*args, *places, where)):
             return compute_tiled(self, args, out, where, layout)
-        given = [
-            x if type(x) is np.ndarray or is_number(x) else plain(x, f"argument {k}")
-            for k, x in enumerate(args)
-        ]
+        given = [x if is_number(x) else plain(x, f"argument {k}") for k, x in enumerate(args)]
         arrays = [x for x in given if isinstance(x, np.ndarray)]
         if not arrays:
             raise TypeError("no argument is an array; elementwise computes over arrays")
@@ -78,9 +76,11 @@ class Elementwise(Direct):
         if not recorded.simple:
             return compute_in_stages(self, recorded, given, numbers, out, mask)
         shape = broadcast_shape([*arrays, *([mask] if mask is not None else [])])
-        outs = outputs(recorded.dtypes, out, [shape] * len(recorded.dtypes), mask)
+        order = order_of_all(arrays, shape) if out is None else None
+        outs = outputs(recorded.dtypes, out, [shape] * len(recorded.dtypes), mask, order)
         self.run(recorded, given, numbers, outs, mask, shape, fresh=out is None)
-        return tuple(outs) if recorded.several else outs[0]
+        made = outs if shape or out is not None else [x[()] for x in outs]
+        return tuple(made) if recorded.several else made[0]
 
     _in_python = __call__
 
@@ -143,6 +143,12 @@ class Elementwise(Direct):
         self.last = plan.program or self.last
         return plan
 
+    def new_program(self, key: tuple[Any, ...], function: Function, options: LoopOptions) -> LoopProgram:
+        """A new program, remembered if `on_fail` lets it pass."""
+        made = LoopProgram(function, options, free=True)
+        judge(made, self.python.__name__)
+        return remember(self.programs, key, made)
+
     def _reduction(
         self, key: tuple[Any, ...], function: Callable[[str], Function], sizes: str
     ) -> LoopProgram:
@@ -152,8 +158,7 @@ class Elementwise(Direct):
             wish = self.options.virtual_vector_size
             own = sizes if wish == "auto" or (isinstance(wish, tuple) and len(wish) > 1) else wish
             options = replace(self.options, virtual_vector_size=own, fastest_varying=None)
-            program = LoopProgram(function(self.name), options, free=True)
-            remember(self.programs, key, program)
+            program = self.new_program(key, function(self.name), options)
         self.last = program
         return program
 
@@ -193,8 +198,10 @@ class Elementwise(Direct):
                 "where" if mask is not None else "",
             )
             options = tuned(function, self.options, [*operands, *numbers])
-            program = remember(self.programs, key, LoopProgram(function, options, free=True))
+            program = self.new_program(key, function, options)
         only = outs[0] if recorded.simple and mask is None and not recorded.several else None
+        if fresh and not (shape and outs[0].flags.c_contiguous):  # machine code makes arrays in C order
+            only = None
         shown = given if only is not None else []
         self._call(program, [*operands, *numbers], shown, recorded.numbers, only, fresh=fresh)
         plain = recorded.simple and mask is None and not numbers and not recorded.several
@@ -257,12 +264,17 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     What it reads besides its arguments, globals and variables around it, stays in the kernel as it was then.
     Floats are arguments of the kernel, and integers where they meet an expression; powers, integer divisors
     and integers that the function looks at (`if n > 2`, `axis=n`) stand in it, a kernel for each.
-    Each result has the shape, and the dtype, that NumPy 2 gives it; several are a tuple. out: an array, or a
-    tuple of them, which may be arguments too; where: as in NumPy's functions, other elements of a new result
+    Each result has the shape, the dtype and the order in memory that NumPy 2 gives it; several are a tuple.
+    out: an array, or a tuple of them, which may be arguments too: all is read before it is written; where: as in NumPy's functions, other elements of a new result
     are 0; a result that is itself a reduction takes no where.
 
     Reductions of one shape along the same axes are one kernel; what is computed of them, and results for each
     element beside them, is another, which reads the arrays again.
+
+    Integers of Python that do not fit, integers to negative powers and operations without a meaning raise
+    what NumPy raises (a KernelError that is an OverflowError, a ValueError or a TypeError as well). Nothing is
+    said of divisions by zero, overflows and invalid values, of which NumPy warns by `np.errstate`: results
+    are the same, inf and NaN, and no flag is read. Arguments of the other byte order are converted first.
 
     Sums run in lanes and blocks: whatever their length, the error is at most 64 halves of a unit in the last
     place of the sum of all magnitudes (along contiguous elements np.sum's own bound is 35 for ten million of
@@ -278,10 +290,12 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     512 KiB, layouts without blocks that repeat themselves and dtypes that kernels do not know go through a
     whole plain array instead; so do tiled arguments of reductions, and those where no result is tiled.
 
-    options: those of `kernel`; vectorize_reductions is True. tune leaves reductions and blocks as they are.
+    options: those of `kernel`; vectorize_reductions is True. on_fail is asked of each new kernel; tune leaves reductions and blocks as they are.
 
     Raises:
-        KernelError: what cannot be recorded; nothing is written.
+        KernelError: what cannot be recorded, or what on_fail="raise" refuses; nothing is written.
+        OverflowError: an integer does not fit (a KernelError, too).
+        ValueError: an integer to a negative power (a KernelError, too).
         LayoutError: shapes do not broadcast, or `out` does not fit.
         TypeError: an argument is of a wrong type.
     """

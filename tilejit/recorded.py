@@ -208,8 +208,8 @@ def _value(value: Any, dtype: str) -> Any:
 
 
 def _wanted(stages: Sequence[Stage], outputs: Sequence[frozenset[str]]) -> tuple[Stage, ...]:
-    """The reductions that results hang on."""
-    names = frozenset[str]().union(*outputs)
+    """The reductions that results hang on, and those that look for what is refused."""
+    names = frozenset[str]().union(*outputs, (x.name for x in stages if x.how == "exponent"))
     kept: list[Stage] = []
     for stage in reversed(stages):
         if stage.name in names:
@@ -224,14 +224,15 @@ def is_number(value: Any) -> bool:
 
 
 def plain(x: Any, what: str) -> Array:
-    """The argument as an array whose elements mean just what they are.
+    """The argument as an array whose elements mean just what they are, in the byte order of the machine.
 
     Raises:
         TypeError: it has a mask, or rules of its own.
     """
     if isinstance(x, np.ndarray) and not is_plain(x):
         raise TypeError(f"{what} is a {type(x).__name__}; expressions take plain arrays of NumPy")
-    return np.asarray(as_numpy(x))
+    array = np.asarray(as_numpy(x))
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def is_plain(x: Any) -> bool:

@@ -23,7 +23,7 @@ class Stage:
     """A reduction that a function makes: of an expression, along some of its dimensions.
 
     name       of the array that holds it for what comes after
-    how        sum, mean, min, max or dot
+    how        sum, mean, min, max or dot; exponent: the least one, which must not be negative
     combiner   what combines two elements, in `dtype`, which is the result's
     axes       which go, counted from the first
     pair       of a dot product the arrays on its two sides, whose last dimensions must agree

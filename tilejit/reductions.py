@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from codegen.emit.loop_scope import ELEMENT_BYTES
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, PowerError
 from codegen.loop_kernel import vector_bytes
 from codegen.loops import typing
 from codegen.loops.ir import Function, ScalarArg
@@ -60,6 +60,10 @@ def reduce_all(
     while pending:
         plan = plan_of(pending, arrays)
         for stage, value in zip(plan.stages, plan.run(arrays, numbers), strict=True):
+            if stage.how == "exponent" and value < 0:
+                raise PowerError(
+                    "Integers to negative integer powers are not allowed.\n  convert one to a float"
+                )
             found[stage.name], arrays[stage.name] = value, np.asarray(value)
         pending = [stage for stage in pending if stage.name not in found]
     return found

@@ -10,12 +10,12 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from codegen.errors import KernelError
 from codegen.frontend.functions import UFUNCS, call_ufunc
-from codegen.frontend.operands import Operand, apply, cast, literal, truth
+from codegen.frontend.operands import Operand, apply, cast, literal, truth, wrapped
 from codegen.loops import typing
 from tilejit.no_array import NoArray, UnknownAttribute
 from tilejit.recording import Names, Part, Recording
 from tilejit.reduced_axes import bound_arguments
-from tilejit.traced_reductions import PRODUCTS, REDUCTIONS, product, reduced
+from tilejit.traced_reductions import PRODUCTS, REDUCTIONS, check_exponent, product, reduced
 
 
 class Traced(NoArray, NDArrayOperatorsMixin):
@@ -53,6 +53,8 @@ class Traced(NoArray, NDArrayOperatorsMixin):
             )
         op = UFUNCS.get(name)
         operands = _met(op or name, inputs)
+        if op == "pow":
+            check_exponent(self.recording, *map(_part, inputs))
         if op and all(x.dtype in typing.WEAK for x in operands):
             # Numbers of Python stay such, and take the dtype of what they meet.
             return self._made(apply(op, *operands), *inputs)
@@ -63,6 +65,8 @@ class Traced(NoArray, NDArrayOperatorsMixin):
         if name == "where" and len(args) == 3 and not keywords:
             condition, (then, otherwise) = operand_of(args[0]), _met("select", args[1:])
             chosen = Operand("i1", truth(condition))
+            found = typing.promote([then.dtype, otherwise.dtype])
+            then, otherwise = wrapped(then, found), wrapped(otherwise, found)
             return self._made(apply("select", chosen, then, otherwise), *args)
         if name == "clip":
             return _clipped(*args, **keywords)
@@ -109,6 +113,12 @@ def _clipped(
     if keywords:
         raise KernelError(f"np.clip of an expression goes without {', '.join(keywords)}")
     low, high = (a_min if min is None else min), (a_max if max is None else max)
+    if isinstance(a, Traced) and a.operand.dtype[0] in "iu" and a.operand.dtype != "i1":
+        info = np.iinfo(a.dtype)  # bounds of Python beyond the dtype are none, as to NumPy
+        low = None if type(low) is int and low <= info.min else low
+        high = None if type(high) is int and high >= info.max else high
+    if low is None and high is None:
+        return np.positive(a)
     a = a if low is None else np.maximum(a, low)
     return a if high is None else np.minimum(a, high)
 

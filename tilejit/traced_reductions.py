@@ -70,7 +70,7 @@ def product(recording: Recording, name: str, *sides: Part) -> Part:
     ranks = [recording.rank(names) for _, names in sides]
     names = sides[0][1] | sides[1][1]
     if 0 in ranks:
-        if name in ("matmul", "vecdot"):
+        if name in ("matmul", "vecdot") or (name == "vdot" and any(ranks)):
             raise KernelError(f"np.{name} of a number\n  it takes arrays; write * for a product of elements")
         return apply("mul", sides[0][0], sides[1][0]), names
     flat = name == "vdot" and ranks[0] == ranks[1]
@@ -94,4 +94,19 @@ def product(recording: Recording, name: str, *sides: Part) -> Part:
             tuple(range(rank)) if flat else (rank - 1,),
             pair=(sides[0][1], sides[1][1]),
         )
+    )
+
+
+def check_exponent(recording: Recording, base: Part, exponent: Part) -> None:
+    """Have the calls look for negative exponents of integers, which NumPy refuses: a reduction of its own.
+
+    Only where they are known in calls alone and may be negative.
+    """
+    operand, names = exponent
+    found = typing.result_type("pow", [base[0].dtype, operand.dtype])
+    if typing.is_float(found) or not names or operand.dtype[0] != "i" or operand.dtype == "i1":
+        return
+    axes = tuple(range(recording.rank(names)))
+    recording.enter(
+        Stage(recording.next_name, "exponent", "min", operand, names, typing.concrete(operand.dtype), axes)
     )
