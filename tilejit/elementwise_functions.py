@@ -265,8 +265,9 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     Floats are arguments of the kernel, and integers where they meet an expression; powers, integer divisors
     and integers that the function looks at (`if n > 2`, `axis=n`) stand in it, a kernel for each.
     Each result has the shape, the dtype and the order in memory that NumPy 2 gives it; several are a tuple.
-    out: an array, or a tuple of them, which may be arguments too: all is read before it is written; where: as in NumPy's functions, other elements of a new result
-    are 0; a result that is itself a reduction takes no where.
+    out: an array, or a tuple of them, which may be arguments too: results are of what was there before the
+    call; where: as in NumPy's functions, other elements of a new result are 0; a result that is itself a
+    reduction takes no where.
 
     Reductions of one shape along the same axes are one kernel; what is computed of them, and results for each
     element beside them, is another, which reads the arrays again.
@@ -290,7 +291,8 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     512 KiB, layouts without blocks that repeat themselves and dtypes that kernels do not know go through a
     whole plain array instead; so do tiled arguments of reductions, and those where no result is tiled.
 
-    options: those of `kernel`; vectorize_reductions is True. on_fail is asked of each new kernel; tune leaves reductions and blocks as they are.
+    options: those of `kernel`; vectorize_reductions is True. on_fail is asked of each new kernel, before it
+    runs; tune leaves reductions and blocks as they are.
 
     Raises:
         KernelError: what cannot be recorded, or what on_fail="raise" refuses; nothing is written.
