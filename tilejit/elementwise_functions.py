@@ -273,9 +273,9 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     element beside them, is another, which reads the arrays again.
 
     Integers of Python that do not fit, integers to negative powers and operations without a meaning raise
-    what NumPy raises (a KernelError that is an OverflowError, a ValueError or a TypeError as well). Nothing is
-    said of divisions by zero, overflows and invalid values, of which NumPy warns by `np.errstate`: results
-    are the same, inf and NaN, and no flag is read. Arguments of the other byte order are converted first.
+    what NumPy raises (a KernelError that is an OverflowError, a ValueError or a TypeError as well). Of
+    divisions by zero, overflows and invalid values, of which NumPy warns by `np.errstate`, nothing is said:
+    results are the same, inf and NaN, and no flag is read. Arguments of the other byte order are converted.
 
     Sums run in lanes and blocks: whatever their length, the error is at most 64 halves of a unit in the last
     place of the sum of all magnitudes (along contiguous elements np.sum's own bound is 35 for ten million of

@@ -229,6 +229,8 @@ def plain(x: Any, what: str) -> Array:
     Raises:
         TypeError: it has a mask, or rules of its own.
     """
+    if type(x) is np.ndarray and x.dtype.isnative:
+        return x
     if isinstance(x, np.ndarray) and not is_plain(x):
         raise TypeError(f"{what} is a {type(x).__name__}; expressions take plain arrays of NumPy")
     array = np.asarray(as_numpy(x))
