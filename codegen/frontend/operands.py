@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import KernelError
+from codegen.errors import IntegerError, KernelError, PowerError
 from codegen.frontend.index_arithmetic import both, bounded, floor_div, modulo, scaled
 from codegen.loops import typing
 from codegen.loops.index import Affine, Index, scale
@@ -85,7 +85,7 @@ def convert(operand: Operand, dtype: str) -> Value:
     2.0 to f32 -> Const(2.0, "f32")    i (i64) to f32 -> Op("cast", …)
 
     Raises:
-        KernelError: an integer of Python that the dtype cannot hold, as NumPy 2 refuses it.
+        IntegerError: an integer of Python that the dtype cannot hold, as NumPy 2 refuses it.
     """
     value = operand.value
     if isinstance(value, Const):
@@ -101,16 +101,31 @@ def _convert_number(number: Const, dtype: str, *, exact: bool) -> Const:
         try:
             return Const(float(value), dtype)
         except OverflowError:
-            raise KernelError("an integer is too large for floats") from None
+            raise IntegerError("an integer is too large for floats") from None
     if isinstance(value, float) and not np.isfinite(value):
         raise KernelError(f"{value} is no {dtype}")
     low, high = np.iinfo(typing.numpy_dtype(dtype)).min, np.iinfo(typing.numpy_dtype(dtype)).max
     if low <= int(value) <= high:
         return Const(int(value), dtype)
     if exact:
-        raise KernelError(f"{_shown(value)} does not fit {dtype}\n{dtype} holds {low} to {high}")
-    wrapped = np.array(int(value) % 2**64, np.uint64).astype(typing.numpy_dtype(dtype))
-    return Const(int(wrapped), dtype)
+        raise IntegerError(f"{_shown(value)} does not fit {dtype}\n{dtype} holds {low} to {high}")
+    return Const(int(np.array(int(value) % 2**64, np.uint64).astype(typing.numpy_dtype(dtype))), dtype)
+
+
+def wrapped(operand: Operand, dtype: str) -> Operand:
+    """An integer of Python cut to the bits of an integer dtype, as NumPy's where does; others as they are.
+
+    200 to i8 -> -56
+
+    Raises:
+        IntegerError: it has more than 64 bits, which NumPy refuses there, too.
+    """
+    value = operand.value
+    if not isinstance(value, Const) or operand.dtype != "weak_int" or dtype[0] not in "iu" or dtype == "i1":
+        return operand
+    if not -(1 << 63) <= value.value < 1 << 64:
+        raise IntegerError(f"{_shown(value.value)} does not fit 64 bits")
+    return Operand(dtype, _convert_number(value, dtype, exact=False))
 
 
 def _shown(value: int | float) -> str:
@@ -172,10 +187,17 @@ def _value(op: str, operands: tuple[Operand, ...], found: str) -> Value:
         condition, *both = operands
         return Op(op, (truth(condition), *(convert(x, result) for x in both)), result)
     if op in typing.COMPARISONS:
+        told = _told_by_range(op, *operands)
+        if told is not None:
+            return told
         common = _compared_in(operands)
+        if common == "f64" and _mixed_signs(dtypes):
+            return _compared_signs(op, *operands)
         return Op(op, tuple(convert(x, common) for x in operands), "i1")
     common = typing.concrete(typing.operand_type(op, dtypes))
     values = tuple(convert(x, common) for x in operands)
+    if op == "pow" and _is_negative(values[1]):
+        raise PowerError("Integers to negative integer powers are not allowed.\nconvert one to a float")
     if common == "i1":
         op = {"add": "or", "mul": "and", "max": "or", "min": "and"}.get(op, op)
         if op == "abs":
@@ -190,14 +212,59 @@ def _compared_in(operands: tuple[Operand, ...]) -> str:
     dtypes = [operand.dtype for operand in operands]
     common = typing.concrete(typing.promote(dtypes))
     strong = {d for d in dtypes if d not in typing.WEAK}
-    if common == "f64" and "u64" in strong and not any(map(typing.is_float, dtypes)):
-        raise KernelError("a comparison of u64 with integers that have a sign\nconvert one of them")
     if not strong or typing.is_float(common) or "weak_int" not in dtypes:
         return common
     # NumPy compares with the integer of Python itself, also where the dtype cannot hold it.
     if common == "u64":
         return common
     return common if all(_fits(x, common) for x in operands if x.dtype == "weak_int") else "i64"
+
+
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+def _told_by_range(op: str, a: Operand, b: Operand) -> Const | None:
+    """What a comparison of integers with a number beyond their dtype is, whatever they are; else None.
+
+    i8 < 200 -> True    u64 == -1 -> False
+    """
+    if a.literal is not None and b.literal is None:
+        return _told_by_range(_MIRRORED[op], b, a)
+    if (
+        a.dtype in typing.WEAK
+        or a.dtype == "i1"
+        or typing.is_float(a.dtype)
+        or b.dtype != "weak_int"
+        or b.literal is None
+    ):
+        return None
+    if _fits(b, typing.promote([a.dtype, b.dtype])):
+        return None
+    return Const(op == "ne" or op in (("lt", "le") if b.literal > 0 else ("gt", "ge")), "i1")
+
+
+def _mixed_signs(dtypes: list[str]) -> bool:
+    """Whether these are u64 and integers with a sign, which no integer dtype holds together."""
+    return "u64" in dtypes and not any(map(typing.is_float, dtypes))
+
+
+def _compared_signs(op: str, a: Operand, b: Operand) -> Value:
+    """Of u64 and integers with a sign: what is negative is less than all of u64, others are compared in it.
+
+    u64 < i32 -> not i32 < 0 and u64 < i32 as u64
+    """
+    if b.dtype == "u64":
+        return _compared_signs(_MIRRORED[op], b, a)
+    signed = convert(b, "i64")
+    negative = Op("lt", (signed, Const(0, "i64")), "i1")
+    alike = Op(op, (a.value, Op("cast", (signed,), "u64")), "i1")
+    if op in ("gt", "ge", "ne"):
+        return Op("or", (negative, alike), "i1")
+    return Op("and", (Op("not", (negative,), "i1"), alike), "i1")
+
+
+def _is_negative(value: Value) -> bool:
+    return isinstance(value, Const) and not typing.is_float(value.dtype) and value.value < 0
 
 
 def _fits(operand: Operand, dtype: str) -> bool:
