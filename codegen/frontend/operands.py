@@ -166,8 +166,8 @@ def apply(op: str, *operands: Operand) -> Operand:
     if op == "pow" and _is_negative(operands[1]) and not typing.is_float(found):
         if found in typing.WEAK:  # Python makes a float of it.
             return apply(op, *(cast(operand, "weak_float") for operand in operands))
-        raise KernelError(
-            "negative powers of integers are no integers, and NumPy refuses them\n"
+        raise PowerError(
+            "Integers to negative integer powers are not allowed.\n"
             "make the base a float: float(x) ** -1, or np.float64(x) ** -1"
         )
     least, largest = map(bounded, _ends(op, operands))
@@ -196,8 +196,6 @@ def _value(op: str, operands: tuple[Operand, ...], found: str) -> Value:
         return Op(op, tuple(convert(x, common) for x in operands), "i1")
     common = typing.concrete(typing.operand_type(op, dtypes))
     values = tuple(convert(x, common) for x in operands)
-    if op == "pow" and _is_negative(values[1]):
-        raise PowerError("Integers to negative integer powers are not allowed.\nconvert one to a float")
     if common == "i1":
         op = {"add": "or", "mul": "and", "max": "or", "min": "and"}.get(op, op)
         if op == "abs":
@@ -261,10 +259,6 @@ def _compared_signs(op: str, a: Operand, b: Operand) -> Value:
     if op in ("gt", "ge", "ne"):
         return Op("or", (negative, alike), "i1")
     return Op("and", (Op("not", (negative,), "i1"), alike), "i1")
-
-
-def _is_negative(value: Value) -> bool:
-    return isinstance(value, Const) and not typing.is_float(value.dtype) and value.value < 0
 
 
 def _fits(operand: Operand, dtype: str) -> bool:
