@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from codegen.direct_calls import Direct
-from codegen.direct_entries import Apart, ArrayArgument, DirectCall, Entry
 from codegen.errors import LayoutError
 from codegen.kernel import CALLERS, Kernel
 from codegen.locks import compiler_lock
@@ -144,6 +143,8 @@ class CopyPlan(Direct):
         """Itself, called without a way through Python where it has one kernel call after another."""
         if self._program is None or not self._calls or self._sets_flags:
             return self
+        with compiler_lock:  # most processes make no copy often enough
+            from codegen.direct_entries import Apart, ArrayArgument, DirectCall, Entry
         arguments = (
             ArrayArgument(self._dst_dtype, self._dst_shape, self._dst_strides, written=True),
             ArrayArgument(self._src_dtype, self._src_shape, self._src_strides, written=False),
