@@ -59,11 +59,11 @@ def machine_thresholds(footprint: int) -> Thresholds:
 
 def calibrated(store: Store, trial: Callable[[], Measure]) -> Thresholds:
     """The thresholds that the store remembers, or new ones, which it then does; `trial` gets the memory."""
-    if store.directory is None:
-        return DEFAULT_THRESHOLDS
     known = remembered(store)
     if known is not None:
         return known
+    if not store.is_writable:
+        return DEFAULT_THRESHOLDS
     try:
         found = Thresholds(stream_bytes=stream_threshold(trial()))
     except (ImportError, KernelError, MemoryError):

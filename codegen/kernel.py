@@ -123,7 +123,7 @@ def native_address(name: str, source: str) -> int:
 
 def _object_code(name: str, source: str) -> bytes:
     level, store = cpu_level(), default_store()
-    key = store_key(source, level)
+    key = store_key(source, level, store)
     code = store.get(key)
     if code is None or not can_be_loaded(code):
         code = bytes(_built(name, source).object_code)

@@ -77,7 +77,7 @@ def warm(
     from tilejit.warming import check_format, warm_format, warm_transposes
 
     store = default_store()
-    if store.directory is None:
+    if not store.is_writable:
         raise StoreError(f"there is no cache to fill: {store.reason}")
     with parameters_checked():
         for name in formats or ():
