@@ -168,7 +168,7 @@ def assembly(llvm_ir: str, level: CpuLevel) -> str:
 
 
 def target_machine(level: CpuLevel) -> Any:
-    """LLVM's target machine for a level; relocatable code, the small model the loader needs."""
+    """LLVM's target machine for a level; code whose addresses are absolute, as the loader needs."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     target = llvm.Target.from_triple(level.triple)

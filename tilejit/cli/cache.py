@@ -78,7 +78,7 @@ def warm(
 
     store = default_store()
     if not store.is_writable:
-        raise StoreError(f"there is no cache to fill: {store.reason}")
+        raise StoreError(f"the cache cannot be filled: {store.reason}")
     with parameters_checked():
         for name in formats or ():
             check_format(name)
