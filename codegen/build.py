@@ -22,9 +22,12 @@ from numba.core.registry import cpu_target
 
 from codegen.cpu import CpuLevel
 from codegen.errors import KernelError
-from codegen.locks import compiler_lock
+from codegen.locks import compiler_lock, hold_in_forks
 from codegen.object_symbols import ALLOWED_SYMBOLS, undefined_symbols
 from codegen.simd import routines, vector_math
+
+# Another thread may be compiling with Numba directly: its lock would stay taken in a child for ever.
+hold_in_forks(global_compiler_lock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,8 @@ def _nothing_to_run() -> Iterator[None]:
     """Numba compiles to IR alone meanwhile; other threads' functions wait, and are compiled as ever.
 
     It would optimise every kernel and every routine for this machine and make machine code of them, which is
-    half of its time, and keep that for as long as the process lives.
+    half of its time, and keep that for as long as the process lives. Numba's lock is taken under ours, never
+    the other way round: `locks` says why that is safe.
     """
     with global_compiler_lock:
         context = cpu_target.target_context
@@ -164,7 +168,7 @@ def assembly(llvm_ir: str, level: CpuLevel) -> str:
 
 
 def target_machine(level: CpuLevel) -> Any:
-    """LLVM's target machine for a level; relocatable code, the small model the loader needs."""
+    """LLVM's target machine for a level; code whose addresses are absolute, as the loader needs."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     target = llvm.Target.from_triple(level.triple)

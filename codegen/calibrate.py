@@ -1,6 +1,6 @@
 """Thresholds of this machine: measured once, with a real copy, and remembered in the store.
 
-Nothing is measured before a copy of 2 MiB is planned, nor where the store cannot keep the answer. Two
+Nothing is measured before a copy of 4 MiB is planned, nor where the store cannot keep the answer. Two
 processes that measure at one time both write a good note; the later one stays.
 """
 
@@ -25,6 +25,11 @@ from codegen.store import Store, compiler_digest, default_store
 
 FROM_BYTES = 2 << 20
 """Footprint of the smallest copy that any threshold here can matter to."""
+
+MEASURED_FROM_BYTES = 4 << 20
+"""Footprint of the smallest copy that has the machine measured, which takes half a second and a kernel of its
+own: more than smaller copies, of which a process may make but one, could soon gain by it.
+"""
 
 FOOTPRINTS = tuple(n << 20 for n in (32, 16, 8, 4, 2))
 """Bytes read and written by the copies that are measured, largest first."""
@@ -52,18 +57,20 @@ def machine_thresholds(footprint: int) -> Thresholds:
         return DEFAULT_THRESHOLDS
     if _known is None:
         with compiler_lock:  # the one lock that a fork waits for
-            if _known is None:
+            if _known is None and footprint < MEASURED_FROM_BYTES:
+                _known = remembered(default_store())
+            elif _known is None:
                 _known = calibrated(default_store(), _trial)
-    return _known
+    return _known or DEFAULT_THRESHOLDS
 
 
 def calibrated(store: Store, trial: Callable[[], Measure]) -> Thresholds:
     """The thresholds that the store remembers, or new ones, which it then does; `trial` gets the memory."""
-    if store.directory is None:
-        return DEFAULT_THRESHOLDS
     known = remembered(store)
     if known is not None:
         return known
+    if not store.is_writable:
+        return DEFAULT_THRESHOLDS
     try:
         found = Thresholds(stream_bytes=stream_threshold(trial()))
     except (ImportError, KernelError, MemoryError):

@@ -120,4 +120,5 @@ def _pages_touched(order: list[For], ref: Ref, run: int) -> int:
         missing = max(1, -(-WINDOW_BYTES // (run * len(offsets))))
         steps = np.arange(min(int_size(loop.extent), missing)) * int_size(ref.stride(loop.axis))
         offsets = (steps[:, None] + offsets[None, :]).ravel()
-    return len(np.unique(offsets // PAGE_BYTES))
+    pages = np.sort(offsets // PAGE_BYTES)  # np.unique would import numpy.ma
+    return 1 + int(np.count_nonzero(pages[1:] != pages[:-1]))

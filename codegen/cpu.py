@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
+import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +18,14 @@ _NEEDED = {
     "avx2": ("avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt"),
     "sse2": (),
 }
+_BITS = {
+    **{"fma": (0, 6, 12), "f16c": (0, 6, 29), "lzcnt": (2, 6, 5)},
+    **{"bmi": (1, 5, 3), "avx2": (1, 5, 5), "bmi2": (1, 5, 8), "avx512f": (1, 5, 16)},
+    **{"avx512dq": (1, 5, 17), "avx512cd": (1, 5, 28), "avx512bw": (1, 5, 30), "avx512vl": (1, 5, 31)},
+}
+"""Where glibc keeps a flag that may be used: the leaf, the word in it (four tell what the CPU has, then four
+what the system supports of that) and the bit."""
+
 _LLVM = {
     "avx512": ("x86_64", "x86-64-v4", "-prefer-256-bit"),
     "avx2": ("x86_64", "x86-64-v3", ""),
@@ -64,17 +74,41 @@ def host_levels() -> tuple[str, ...]:
     """
     if _own_architecture() != "x86_64":
         return tuple(name for name in LEVELS if _LLVM[name][0] == _own_architecture())
-    from llvmlite import binding
+    flags = _flags_of_glibc()
+    if flags is None:
+        from llvmlite import binding
 
-    flags = binding.get_host_cpu_features()
-    return tuple(name for name, needed in _NEEDED.items() if all(flags.get(f) for f in needed))
+        flags = frozenset(name for name, there in binding.get_host_cpu_features().items() if there)
+    return tuple(name for name, needed in _NEEDED.items() if flags.issuperset(needed))
 
 
+def _flags_of_glibc() -> frozenset[str] | None:
+    """The flags of `_NEEDED` that the CPU and the system have, as `sys/platform/x86.h` tells them; None
+    before glibc 2.33. LLVM knows them too, but its library takes longer to load than the first copy.
+    """
+    try:
+        leaf_of = ctypes.CDLL(None).__x86_get_cpuid_feature_leaf
+    except (OSError, AttributeError, TypeError):
+        return None
+    leaf_of.restype = ctypes.POINTER(ctypes.c_uint32)
+    leaf_of.argtypes = (ctypes.c_uint32,)
+    return frozenset(name for name, (leaf, word, bit) in _BITS.items() if leaf_of(leaf)[word] >> bit & 1)
+
+
+@cache
 def cpu_name() -> str:
-    """What LLVM takes this CPU for, and how many of them: good enough to tell machines apart, no more."""
-    from llvmlite import binding
+    """What the system calls this CPU, or else LLVM, and how many of them: good enough to tell machines
+    apart, no more.
+    """
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            lines = file.read(1 << 12).splitlines()
+        name = next(line for line in lines if line.startswith("model name")).partition(":")[2].strip()
+    except (OSError, StopIteration):
+        from llvmlite import binding
 
-    return f"{binding.get_host_cpu_name()} x {os.cpu_count()}"
+        name = binding.get_host_cpu_name()
+    return f"{name} x {os.cpu_count()}"
 
 
 @cache
@@ -108,6 +142,8 @@ def _own_architecture() -> str:
 
 
 def _own_triple() -> str:
+    if sys.platform == "linux" and _own_architecture():
+        return f"{_own_architecture()}-unknown-linux-gnu"
     from llvmlite import binding
 
     return str(binding.get_process_triple())

@@ -19,17 +19,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen import direct_words as words
-from codegen.direct_entries import Entry
 from codegen.errors import KernelError
 from codegen.kernel import native_address
 from codegen.locks import compiler_lock
 from codegen.versions import is_free_threaded
+
+if TYPE_CHECKING:
+    from codegen.direct_entries import Entry
 
 _NAME = "direct_call"
 _SOURCE = f'''"""{_NAME}

@@ -19,5 +19,17 @@ class KernelError(TilejitError, RuntimeError):
     """A kernel could not be built, or its bounds could not be proven."""
 
 
+class IntegerError(KernelError, OverflowError):
+    """An integer of Python does not fit the dtype that it meets; NumPy raises OverflowError."""
+
+
+class PowerError(KernelError, ValueError):
+    """An integer to a negative power; NumPy raises ValueError."""
+
+
+class OperandError(KernelError, TypeError):
+    """An operation has no meaning on these dtypes; NumPy raises TypeError."""
+
+
 class StoreError(TilejitError, OSError):
     """The store of compiled kernels was asked for something that it cannot do."""

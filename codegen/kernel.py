@@ -16,6 +16,7 @@ from codegen.errors import KernelError
 from codegen.ir import LoopNest
 from codegen.lazy import lazy
 from codegen.locks import compiler_lock
+from codegen.object_loader import load_object
 from codegen.object_symbols import can_be_loaded
 from codegen.printer import format_nest
 from codegen.schedule import Schedule
@@ -122,7 +123,7 @@ def native_address(name: str, source: str) -> int:
 
 def _object_code(name: str, source: str) -> bytes:
     level, store = cpu_level(), default_store()
-    key = store_key(source, level)
+    key = store_key(source, level, store)
     code = store.get(key)
     if code is None or not can_be_loaded(code):
         code = bytes(_built(name, source).object_code)
@@ -164,31 +165,16 @@ def kernels_in_use() -> tuple[Kernel, ...]:
         return tuple(_kernels.values())
 
 
-_engine: Any = None
 _loaded: dict[str, int] = {}
 
 
 def _load(name: str, object_code: bytes) -> int:
-    """The address of a kernel in object code, by llvmlite alone."""
-    global _engine
+    """The address of a kernel in object code that calls no function but those that kernels may."""
     if name in _loaded:
         return _loaded[name]
     if not can_be_loaded(object_code):
         raise KernelError(f"{name} calls functions that no kernel may, or that are not there")
-    from llvmlite import binding
-
-    if _engine is None:
-        binding.initialize_native_target()
-        binding.initialize_native_asmprinter()
-        target = binding.Target.from_triple(binding.get_process_triple())
-        machine = target.create_target_machine(codemodel="jitdefault")
-        _engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
-    _engine.add_object_file(binding.ObjectFileRef.from_data(object_code))
-    _engine.finalize_object()
-    address = int(_engine.get_function_address(name))
-    if not address:
-        raise KernelError(f"the object code of {name} does not define it")
-    _loaded[name] = address
+    address = _loaded[name] = load_object(name, object_code)
     return address
 
 

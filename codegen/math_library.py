@@ -6,11 +6,15 @@ instruction set (b SSE, d AVX2, e AVX-512), then the lanes, then a v an argument
 
 from __future__ import annotations
 
+import ctypes
+import os
 from collections.abc import Iterable
 from functools import cache
 
 LIBMVEC = "libmvec.so.1"
 LIBM = "libm.so.6"
+PROCESS = "ucrtbase" if os.name == "nt" else None
+"""Where to find what the process has loaded anyway."""
 
 UNARY = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan"),
@@ -67,23 +71,29 @@ def are_there(symbols: Iterable[str]) -> bool:
     return all(is_there(symbol) for symbol in SYMBOLS.intersection(symbols))
 
 
-@cache
 def is_there(symbol: str) -> bool:
     """Whether this process has a function, after the libraries are loaded."""
-    from llvmlite import binding
-
-    _load(LIBM)
-    if symbol in VECTOR_SYMBOLS:
-        _load(LIBMVEC)
-    return bool(binding.address_of_symbol(symbol))
+    return bool(address_of(symbol))
 
 
 @cache
-def _load(library: str) -> bool:
-    from llvmlite import binding
+def address_of(symbol: str) -> int:
+    """Where a function of the C library or its libraries of mathematics begins; 0 where there is none.
 
+    The libraries are loaded for all of the process, as LLVM's own loader needs them.
+    """
+    libraries = (LIBMVEC,) if symbol in VECTOR_SYMBOLS else (LIBM, PROCESS)
+    for library in map(_library, libraries):
+        found = getattr(library, symbol, None)
+        if found is not None:
+            return ctypes.cast(found, ctypes.c_void_p).value or 0
+    return 0
+
+
+@cache
+def _library(name: str | None) -> ctypes.CDLL | None:
+    """A library by name, or all that the process has loaded; None where there is no such thing."""
     try:
-        binding.load_library_permanently(library)
-    except RuntimeError:
-        return False
-    return True
+        return ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
+    except (OSError, TypeError):
+        return None

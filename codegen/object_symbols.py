@@ -5,9 +5,8 @@ from __future__ import annotations
 import struct
 import sys
 
+from codegen import elf
 from codegen.math_library import SYMBOLS, are_there
-
-SYMTAB = 2
 
 ALLOWED_SYMBOLS = SYMBOLS | {"memcpy", "memmove", "memset"}
 """What an object may leave to the process that loads it; anything else would need numba there, or do harm."""
@@ -22,7 +21,7 @@ def can_be_loaded(object_code: bytes) -> bool:
         called = undefined_symbols(object_code)
     except (struct.error, IndexError, ValueError):
         return False
-    if not _is_elf(object_code) and sys.platform == "linux":
+    if not elf.is_elf(object_code) and sys.platform == "linux":
         return False
     return called <= ALLOWED_SYMBOLS and are_there(called)
 
@@ -33,23 +32,8 @@ def undefined_symbols(object_code: bytes) -> frozenset[str]:
     Raises:
         struct.error, IndexError, ValueError: its tables lead out of it.
     """
-    if not _is_elf(object_code):
+    if not elf.is_elf(object_code):
         return frozenset()
-    (table,) = struct.unpack_from("<Q", object_code, 0x28)
-    size, count = struct.unpack_from("<HH", object_code, 0x3A)
-    sections = [struct.unpack_from("<IIQQQQIIQQ", object_code, table + k * size) for k in range(count)]
-    out = set()
-    for _, kind, _, _, offset, length, link, _, _, entry in sections:
-        if kind != SYMTAB:
-            continue
-        names = sections[link][4]
-        for at in range(offset + entry, offset + length, entry):
-            name, _, _, section = struct.unpack_from("<IBBH", object_code, at)
-            if section == 0 and name:
-                start = names + name
-                out.add(object_code[start : object_code.index(b"\0", start)].decode())
-    return frozenset(out)
-
-
-def _is_elf(object_code: bytes) -> bool:
-    return object_code[:5] == b"\x7fELF\x02"
+    table = elf.sections(object_code)
+    found = [elf.symbols(object_code, part, table[part.link]) for part in table if part.kind == elf.SYMTAB]
+    return frozenset(x.name for symbols in found for x in symbols if not x.section and x.name)

@@ -3,8 +3,8 @@
 An entry is one file: a line of JSON (its key, the digest of the kernel's source, the checksum of the code),
 then the object code. A note is one too: a line with its name and checksum, then JSON, what was measured once
 and is worth remembering. Anything odd is a miss. What was used longest ago goes where all grows too large,
-whichever version, compiler or CPU level it belongs to. A directory that cannot be used means no store, and
-`info` says why.
+whichever version, compiler or CPU level it belongs to. A directory that cannot be trusted means no store, one
+that cannot be written to a store that is only read; `info` says why.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,14 +21,26 @@ from typing import Any
 from codegen.cpu import CpuLevel
 from codegen.errors import StoreError
 from codegen.settings import settings
-from codegen.store_files import UNFINISHED, Held, digest_of, distrust, read_checked, trim, write_checked
-from codegen.versions import package_version
+from codegen.store_files import (
+    UNFINISHED,
+    Held,
+    digest_of,
+    distrust,
+    read_checked,
+    trim,
+    unwritable,
+    write_checked,
+)
+from codegen.versions import library_stamp, package_version
 
 FORMAT = 1
 MAX_ENTRY_BYTES = 16 << 20
 MAX_NOTE_BYTES = 1 << 14
 MAX_STORE_BYTES = 512 << 20
 """What a store holds at most, about; TILEJIT_CACHE_BYTES says otherwise."""
+
+LLVM_LIBRARIES = ("binding/libllvmlite.so", "binding/libllvmlite.dylib", "binding/llvmlite.dll")
+"""Where llvmlite has LLVM, by the system."""
 
 FILES_PER_WRITE = 250
 """Files that a write looks through, on average: a hundredth of the time that compiling a kernel takes."""
@@ -42,6 +54,7 @@ class StoreKey:
     compiler_digest: str
     numba: str
     llvmlite: str
+    llvm: str
     level: str
     triple: str
     cpu: str
@@ -54,11 +67,30 @@ class StoreKey:
         return sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
-def store_key(source: str, level: CpuLevel) -> StoreKey:
-    """The key of a kernel's source compiled for a CPU level."""
+def store_key(source: str, level: CpuLevel, store: Store | None = None) -> StoreKey:
+    """The key of a kernel's source compiled for a CPU level; a store knows what else takes loading LLVM."""
     spelled = level.name, level.triple, level.llvm_cpu, level.llvm_features
-    versions = package_version("numba"), package_version("llvmlite")
+    versions = package_version("numba"), package_version("llvmlite"), llvm_version(store)
     return StoreKey(digest_of(source.encode()), compiler_digest(), *versions, *spelled)
+
+
+@lru_cache(maxsize=8)
+def llvm_version(store: Store | None) -> str:
+    """LLVM's version, "20.1.8", which its library alone knows: a store remembers it for that library.
+
+    A build of llvmlite for another LLVM may have the same version of its own.
+    """
+    stamp = library_stamp("llvmlite", LLVM_LIBRARIES) if store else ""
+    note = f"llvm-{digest_of(stamp.encode())[:32]}"
+    known = (store.get_note(note) or {}).get("version") if store and stamp else None
+    if isinstance(known, str):
+        return known
+    from llvmlite import binding
+
+    found = ".".join(map(str, binding.llvm_version_info))
+    if store and stamp:
+        store.put_note(note, {"version": found})
+    return found
 
 
 @cache
@@ -86,10 +118,18 @@ def compiler_files() -> tuple[Path, ...]:
 
 
 class Store:
-    """A directory of compiled kernels; `reason` says why there is none."""
+    """A directory of compiled kernels; `reason` says why there is none, or why none are added to it."""
 
-    def __init__(self, directory: Path | None, reason: str = "", most_bytes: int = MAX_STORE_BYTES) -> None:
+    def __init__(
+        self,
+        directory: Path | None,
+        reason: str = "",
+        most_bytes: int = MAX_STORE_BYTES,
+        *,
+        only_read: bool = False,
+    ) -> None:
         self.directory, self.reason, self.most_bytes = directory, reason, most_bytes
+        self.is_writable = directory is not None and not only_read
         self.hits = self.misses = 0
         self._writes_until_trim = 0
 
@@ -107,7 +147,10 @@ class Store:
             reason = distrust(directory)
         except (OSError, RuntimeError) as error:
             return cls(None, str(error))
-        return cls(None, reason) if reason else cls(directory, most_bytes=int(wanted))
+        if reason:
+            return cls(None, reason)
+        reason = unwritable(directory)
+        return cls(directory, reason, int(wanted), only_read=bool(reason))
 
     def get(self, key: StoreKey) -> bytes | None:
         """The object code under a key, or None: absent, damaged or foreign."""
@@ -123,7 +166,7 @@ class Store:
 
     def put(self, key: StoreKey, code: bytes) -> None:
         """Keep object code; a full or read-only disk is no error."""
-        if self.directory:
+        if self.is_writable:
             self._write(self._path(key.digest, "kernel"), asdict(key), code)
 
     def get_note(self, name: str) -> dict[str, Any] | None:
@@ -141,7 +184,7 @@ class Store:
 
     def put_note(self, name: str, facts: Mapping[str, Any]) -> None:
         """Remember facts under a name of letters, digits and hyphens; a full disk is no error."""
-        if self.directory:
+        if self.is_writable:
             body = json.dumps(dict(facts), sort_keys=True).encode()
             self._write(self._path(name, "note"), _note_head(name), body)
 

@@ -163,6 +163,11 @@ def distrust(directory: Path) -> str:
         return f"{directory} belongs to another user"
     if status.st_mode & 0o022:
         return f"others may write to {directory}; chmod it to 700"
+    return ""
+
+
+def unwritable(directory: Path) -> str:
+    """Why nothing can be written to a directory, or ""."""
     effective = os.access in os.supports_effective_ids
     writable = os.access(directory, os.W_OK | os.X_OK, effective_ids=effective)
     return "" if writable else f"{directory} cannot be written to"

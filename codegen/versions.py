@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+from contextlib import suppress
 from functools import cache
 from importlib.machinery import PathFinder
 
@@ -22,9 +24,27 @@ def package_version(package: str) -> str:
     return _in_version_file(package) or _in_metadata(package)
 
 
-def _in_version_file(package: str) -> str:
+def library_stamp(package: str, names: tuple[str, ...]) -> str:
+    """What is another for another library in a package's folder: its place, size and time; "" where no file
+    has one of the names.
+
+    ("llvmlite", ("binding/libllvmlite.so",)) -> "…/llvmlite/binding/libllvmlite.so 178749368 1763807471…"
+    """
+    for folder in _folders(package):
+        for name in names:
+            with suppress(OSError):
+                status = os.stat(f"{folder}/{name}")
+                return f"{folder}/{name} {status.st_size} {status.st_mtime_ns}"
+    return ""
+
+
+def _folders(package: str) -> list[str]:
     spec = PathFinder.find_spec(package)
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
+    return list(spec.submodule_search_locations or ()) if spec else []
+
+
+def _in_version_file(package: str) -> str:
+    for folder in _folders(package):
         try:
             with open(f"{folder}/_version.py", encoding="utf-8") as file:
                 found = _WRITTEN.findall(file.read(1 << 14))

@@ -11,6 +11,7 @@ import sys
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from importlib import import_module
 from itertools import cycle
 from typing import Any
@@ -197,18 +198,23 @@ class Knot:
 
 
 _dst, _src = np.zeros((16, 16), np.float32), np.arange(256, dtype=np.float32).reshape(16, 16).T
-_copies = tj.plan_copy(_dst, _src)
+
+
+@cache
+def _copies() -> Any:
+    return tj.plan_copy(_dst, _src)
 
 
 def _plan() -> None:
     _dst[...] = 0
-    _copies(_dst, _src)
+    _copies()(_dst, _src)
     assert (_dst == _src).all()
 
 
 def collected() -> None:
     """The collector runs with every object made, in calls that machine code passes on to Python too."""
     a, b = numbers(COUNT)
+    _plan()  # made here, not in a finaliser
     threshold, undo = gc.get_threshold(), on_memory(lambda size: True)
     gc.set_threshold(1)
     try:

@@ -15,7 +15,7 @@ from codegen.calibrate import remember
 from codegen.cpu import LEVELS
 from codegen.schedule import DEFAULT_THRESHOLDS
 from codegen.settings import settings as read_settings
-from codegen.store import Store
+from codegen.store import Store, default_store
 from tests.numbas_ir import OWN_STORE, share
 from tilejit.copies import known_copy
 from tilejit.routines.known import known_cast, known_in_c_order, known_in_f_order
@@ -57,6 +57,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite-goldens", action="store_true", help="write tests/golden anew instead of comparing"
     )
+
+
+def pytest_collection_finish() -> None:
+    """Files compile nothing as they are imported: each process of a run would, before its first test."""
+    store = default_store()
+    if store.hits or store.misses:
+        raise pytest.UsageError("a file of tests compiles kernels while it is imported")
 
 
 def pytest_report_header() -> list[str]:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 ONE = (
     *("_ir_generator", "cpu_level", "supported", "_head", "vector_bytes", "settings", "_listed", "by_name"),
     *("_versions", "first_cache_ways", "compiler_digest", "default_store", "default_threads", "_same"),
-    *("is_free_threaded", "_of_ml_dtypes"),
+    *("is_free_threaded", "_of_ml_dtypes", "cpu_name", "_system", "_llvm_engine"),
 )
 BLOCKS = (
     *("staged_rows", "staged_dense", "moved", "whole_block", "part", "band", "by_elements"),
@@ -30,8 +30,8 @@ FINITE = {
     **dict.fromkeys(("_access", "_routine", "_BY_NUMPY", "_BY_NUMPY_NAME"), "a dtype"),
     **dict.fromkeys(("element_conversion", "conversion_run"), "two dtypes"),
     **dict.fromkeys(("_without_entries", "_definitions"), "a class"),
-    **dict.fromkeys(("is_there", "routine"), "a function that a kernel calls"),
-    "_load": "a library of functions",
+    **dict.fromkeys(("address_of", "routine"), "a function that a kernel calls"),
+    "_library": "a library of functions",
     "package_version": "a package",
     "_FORMATS": "a format that was registered",
     "_winners": "`remember`",

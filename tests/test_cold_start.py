@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from codegen.object_loader import RUNS_HERE
 from tests.oracle import printed
 
 NEVER_OF_OTHERS = (
@@ -60,7 +61,8 @@ def test_an_import_of_tilejit_is_next_to_nothing(tmp_path: Path) -> None:
 def test_copies_whose_kernels_are_stored_import_little(warm: Path) -> None:
     loaded = child(COPIES, warm)
     assert not loaded & {*NEVER_OF_OTHERS, *NEVER_OF_OURS}
-    assert "llvmlite" in loaded
+    if RUNS_HERE:
+        assert "llvmlite" not in loaded
 
 
 def test_numpys_masked_arrays_are_known_without_an_import(warm: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import tilejit as tj
 from tests.guard import Guarded
+from tests.test_tiles import filled
 
 RNG = np.random.default_rng(8)
 LAYOUTS = ("{1,0:T(8,128)(2,1)}", "{0,1:T(8,128)}", "{1,0:T(32,32)(16,16)}", "{0,1}")
@@ -108,8 +109,12 @@ def test_narrow_elements() -> None:
     ("keywords", "error", "match"),
     [
         ({"layout": LAYOUTS[0], "out": np.zeros(SMALL)}, tj.LayoutError, "layout of its own"),
-        ({"out": tj.pack(np.zeros(LARGE), LAYOUTS[1])}, tj.LayoutError, "the result has the shape"),
-        ({"out": tj.pack(np.zeros(SMALL, np.int32), LAYOUTS[1])}, TypeError, "same_kind"),
+        (
+            {"out": filled(tj.as_layout(LAYOUTS[1], dims=LARGE, dtype="f64"))},
+            tj.LayoutError,
+            "the result has the shape",
+        ),
+        ({"out": filled(tj.as_layout(LAYOUTS[1], dims=SMALL, dtype="s32"))}, TypeError, "same_kind"),
         ({"layout": LAYOUTS[0], "where": np.zeros(SMALL)}, TypeError, "array of bool"),
         ({"layout": "{3,1}"}, tj.LayoutError, "minor_to_major"),
     ],

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from tests.test_tiles import filled
 
 X = np.arange(11 * 30, dtype=np.float32).reshape(11, 30)
 PATTERN = "(m mi) (n ni) -> m n mi ni"
@@ -69,7 +70,7 @@ def test_a_buffer_of_narrow_elements_by_name() -> None:
     assert tj.unpack(t.buffer, "tpu", dims=x.shape, dtype="s4").tolist() == x.tolist()
 
 
-T = tj.pack(X, "blis-a", mr=4)
+T = filled(tj.as_layout("blis-a", dims=X.shape, dtype="f32", mr=4))
 
 
 def test_layouts_without_parameters_say_so() -> None:

@@ -199,6 +199,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], type[Exception], s
         "axis 2 is out of bounds",
     ),
     "twice": (lambda a: a.sum(axis=(0, -2)), (X,), ValueError, "duplicate value"),
+    "a truth": (lambda a: a.sum(axis=True), (X,), TypeError, "integer"),
     "no number": (lambda a: a.sum(axis="x"), (X,), TypeError, "integer"),
     "initial": (lambda a: np.sum(a, initial=3), (X,), tj.KernelError, "initial"),
     "where": (lambda a: np.sum(a, where=True), (X,), tj.KernelError, "np.where"),

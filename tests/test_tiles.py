@@ -371,8 +371,8 @@ def test_values_broadcast_and_convert() -> None:
         (1j, TypeError),
         ("x", TypeError),
         (None, TypeError),
-        (tj.pack(np.zeros((2, 8, 16)), "{2,1,0}"), tj.LayoutError),
-        (tj.pack(np.zeros((2, 8, 15), np.float32), "{2,1,0}"), tj.LayoutError),
+        (filled(tj.Shape.parse("f64[2,8,16]{2,1,0}")), tj.LayoutError),
+        (filled(tj.Shape.parse("f32[2,8,15]{2,1,0}")), tj.LayoutError),
     ],
     ids=["count", "tile", "complex", "text", "None", "dtype of tiles", "shape of tiles"],
 )
@@ -410,7 +410,7 @@ def read_only() -> Array:
         (read_only(), "read-only"),
         (np.broadcast_to(np.float32(77), (2, 8, 16)), "read-only"),
         (np.lib.stride_tricks.as_strided(np.full(500, 77, np.float32), (2, 8, 16), (4, 64, 4)), "share"),
-        (tj.pack(np.full((2, 8, 15), 77, np.float32), "{2,1,0}"), "out is"),
+        (tj.TiledArray.from_buffer(np.full(240, 77, np.float32), "f32[2,8,15]{2,1,0}"), "out is"),
     ],
     ids=["count", "tile", "dtype", "byte order", "read-only", "broadcast", "overlapping", "tiled"],
 )

@@ -22,12 +22,13 @@ if _TYPE_CHECKING:
     from tilejit.copies import copyto
     from tilejit.elementwise_functions import Elementwise, elementwise
     from tilejit.explanations import Explanation, explain
-    from tilejit.kernels import Kernel, KernelWarning, kernel, parallel, reduction
+    from tilejit.kernels import Kernel, kernel, parallel, reduction
     from tilejit.layout.as_layout import as_layout, named_format
     from tilejit.layout.formats import formats, register_format
     from tilejit.layout.indexing import linear_index, multi_index
     from tilejit.layout.layout import Layout
     from tilejit.layout.shape import BufferShape, Shape, TupleShape, make_shape
+    from tilejit.loop_failures import KernelWarning
     from tilejit.plan import CopyPlan, plan_copy
     from tilejit.relayouts import relayout
     from tilejit.routines.accelerate import accelerate
@@ -125,12 +126,13 @@ _HOMES = {
     "copies": "copyto",
     "elementwise_functions": "Elementwise elementwise",
     "explanations": "Explanation explain",
-    "kernels": "Kernel KernelWarning kernel parallel reduction",
+    "kernels": "Kernel kernel parallel reduction",
     "layout.as_layout": "as_layout named_format",
     "layout.formats": "formats register_format",
     "layout.indexing": "linear_index multi_index",
     "layout.layout": "Layout",
     "layout.shape": "BufferShape Shape TupleShape make_shape",
+    "loop_failures": "KernelWarning",
     "plan": "CopyPlan plan_copy",
     "relayouts": "relayout",
     "routines.accelerate": "accelerate",

@@ -23,8 +23,8 @@ from codegen.direct_entries import (
 )
 from tilejit.loop_program import BoundCall, bits_of
 from tilejit.memory import HUGE_BYTES, Array, address
+from tilejit.recording import Number
 from tilejit.strided import span
-from tilejit.traced import Number
 
 
 def kernel_entry(bound: BoundCall, given: Sequence[Any]) -> Entry | None:

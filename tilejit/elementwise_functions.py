@@ -4,37 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial, update_wrapper
+from functools import update_wrapper
 from typing import Any
 
 import numpy as np
 
-from codegen.bounded import MOST_BOUND, remember
+from codegen.bounded import remember
 from codegen.direct_calls import Direct
+from codegen.direct_entries import Entry
 from codegen.errors import KernelError
 from codegen.loops.ir import Function
 from tilejit.direct_loops import elementwise_entry
 from tilejit.elementwise_blocks import BlockPlan
 from tilejit.elementwise_loops import Lowering, coalesced
-from tilejit.elementwise_outputs import apart, outputs
+from tilejit.elementwise_outputs import apart, order_of_all, outputs
+from tilejit.elementwise_stages import compute_in_stages
 from tilejit.elementwise_tiled import compute_tiled
+from tilejit.loop_failures import judge
 from tilejit.loop_options import read_options
 from tilejit.loop_program import LoopOptions, LoopProgram
 from tilejit.loop_tuning import tuned
 from tilejit.memory import Array, address
 from tilejit.recorded import (
     Recorded,
+    Recordings,
     array_name,
     broadcast_shape,
-    is_integer,
     is_number,
     plain,
-    record,
-    recording_key,
 )
-from tilejit.reductions import Arrays, Plan, form_of, group_of, reduce_all
+from tilejit.recording import Number, Stage
+from tilejit.reductions import Arrays, Plan, form_of, group_of
 from tilejit.tiled_array import TiledArray
-from tilejit.traced import Number, Stage
 
 
 class Elementwise(Direct):
@@ -46,8 +47,9 @@ class Elementwise(Direct):
     def __init__(self, python: Callable[..., Any], options: LoopOptions) -> None:
         update_wrapper(self, python)  # first: attributes of the function's own are none of the object's
         self.python, self.options = python, options
-        self._recorded: dict[tuple[Any, ...], Recorded | None] = {}
         self.programs: dict[tuple[Any, ...], LoopProgram] = {}
+        # what hangs on recordings that are forgotten is of no use without them
+        self._recordings = Recordings(python, self.programs.clear)
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self.block_plans: dict[tuple[Any, ...], BlockPlan | None] = {}
         self._flat_programs: dict[tuple[np.dtype[Any], ...], LoopProgram] = {}
@@ -63,10 +65,7 @@ class Elementwise(Direct):
         places = out if isinstance(out, tuple) else (out,)
         if layout is not None or any(isinstance(x, TiledArray) for x in (*args, *places, where)):
             return compute_tiled(self, args, out, where, layout)
-        given = [
-            x if type(x) is np.ndarray or is_number(x) else plain(x, f"argument {k}")
-            for k, x in enumerate(args)
-        ]
+        given = [x if is_number(x) else plain(x, f"argument {k}") for k, x in enumerate(args)]
         arrays = [x for x in given if isinstance(x, np.ndarray)]
         if not arrays:
             raise TypeError("no argument is an array; elementwise computes over arrays")
@@ -75,11 +74,13 @@ class Elementwise(Direct):
         if mask is not None and mask.dtype != np.bool_:
             raise TypeError(f"where is an array of bool, not of {mask.dtype}")
         if not recorded.simple:
-            return self._in_stages(recorded, given, numbers, out, mask)
+            return compute_in_stages(self, recorded, given, numbers, out, mask)
         shape = broadcast_shape([*arrays, *([mask] if mask is not None else [])])
-        outs = outputs(recorded.dtypes, out, [shape] * len(recorded.dtypes), mask)
-        self._run(recorded, given, numbers, outs, mask, shape, fresh=out is None)
-        return tuple(outs) if recorded.several else outs[0]
+        order = order_of_all(arrays, shape) if out is None else None
+        outs = outputs(recorded.dtypes, out, [shape] * len(recorded.dtypes), mask, order)
+        self.run(recorded, given, numbers, outs, mask, shape, fresh=out is None)
+        made = outs if shape or out is not None else [x[()] for x in outs]
+        return tuple(made) if recorded.several else made[0]
 
     _in_python = __call__
 
@@ -104,6 +105,11 @@ class Elementwise(Direct):
         if bound.is_due:
             self._answer_directly(elementwise_entry(bound, operands, given, numbers, out, fresh=fresh))
 
+    def answered(self, entry: Entry | None = None) -> None:
+        """Python answered this call; machine code answers the next ones like it, where there is an entry."""
+        self._answered_in_python()
+        self._answer_directly(entry)
+
     def _flat_program(self, args: tuple[Any, ...], out: Array) -> LoopProgram | None:
         """What a call has shown to be right for arrays of these dtypes, alike, in C order, and apart or
         the very same: small arrays are computed before more could be looked at.
@@ -121,100 +127,8 @@ class Elementwise(Direct):
         return self._flat_programs.get(tuple(dtypes))
 
     def record(self, given: Sequence[Any]) -> tuple[Recorded, list[Any]]:
-        """What the function does with arguments of such dtypes and ranks, and the numbers for its kernels.
-
-        Integers are arguments of kernels where the function takes them so; else, and where one does not fit
-        the dtype that it meets, the kernel is one for just these.
-        """
-        key = recording_key(given, known=False)
-        found = self._recorded.get(key)
-        if found is None and key not in self._recorded:
-            found = self._remember(key, self._recorded_freely(given))
-        if found is not None:
-            try:
-                return found, found.values(given)
-            except OverflowError:
-                pass
-        key = "known", *recording_key(given, known=True)
-        made = self._recorded.get(key) or record(self.python, given, known=True)
-        self._remember(key, made)
-        return made, made.values(given)
-
-    def _recorded_freely(self, given: Sequence[Any]) -> Recorded | None:
-        """For whatever integers there are; None where the function has to know them."""
-        if not any(map(is_integer, given)):
-            return record(self.python, given, known=True)
-        try:
-            return record(self.python, given, known=False)
-        except Exception:  # the function's own, of whatever it does: it is called again with the integers
-            return None
-
-    def _remember(self, key: tuple[Any, ...], made: Recorded | None) -> Recorded | None:
-        if (
-            key not in self._recorded and len(self._recorded) >= MOST_BOUND
-        ):  # what hangs on them is of no use without them
-            self.programs.clear()
-        return remember(self._recorded, key, made)
-
-    def _in_stages(
-        self, recorded: Recorded, given: list[Any], numbers: list[Any], out: Any, mask: Array | None
-    ) -> Any:
-        """Reductions first, then what is computed of them and of elements: a kernel for each shape."""
-        arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
-        everything = frozenset(arrays)
-        if mask is not None and any(recorded.bare):
-            raise KernelError("where= with a reduction\n  write np.where(mask, x, 0) in the expression")
-        plan_of = partial(self.plan, recorded)
-        found = reduce_all(recorded.stages, arrays, numbers, plan_of)
-        self._answered_in_python()
-        if out is None and all(recorded.bare):
-            if not recorded.several:
-                self._answer_reduction(recorded, given, numbers, plan_of)
-            results = tuple([found[bare] for bare in recorded.bare])
-            return results if recorded.several else results[0]
-        masks = [] if mask is None else [mask]
-        shapes = [
-            np.shape(found[bare])
-            if bare
-            else broadcast_shape([*(arrays[n] for n in names or everything), *masks])
-            for bare, names in zip(recorded.bare, recorded.names, strict=True)
-        ]
-        groups: dict[tuple[int, ...], list[int]] = {}
-        for k, bare in enumerate(recorded.bare):
-            if not bare:
-                groups.setdefault(shapes[k], []).append(k)
-        outs = outputs(recorded.dtypes, out, shapes, mask)
-        direct = out is None or (len(groups) == 1 and not any(recorded.bare))
-        own = outs if direct else outputs(recorded.dtypes, None, shapes, mask)
-        if not direct and mask is not None:
-            for to, held in zip(own, outs, strict=True):
-                np.copyto(to, held, casting="unsafe")
-        for shape, which in groups.items():
-            self._run(recorded, given, numbers, [own[k] for k in which], mask, shape, arrays, tuple(which))
-        made: list[Any] = []
-        for k, bare in enumerate(recorded.bare):
-            value = found[bare] if bare else own[k]
-            if out is not None and value is not outs[k]:
-                np.copyto(outs[k], value, casting="same_kind")
-            single = isinstance(value, np.ndarray) and not value.ndim
-            made.append(outs[k] if out is not None else value[()] if single else value)
-        return tuple(made) if recorded.several else made[0]
-
-    def _answer_reduction(
-        self, recorded: Recorded, given: list[Any], numbers: list[Any], plan_of: Callable[..., Plan]
-    ) -> None:
-        """Let machine code answer the next calls like this one, where a kernel gives the result as it is."""
-        arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
-        (first, *more) = recorded.stages
-        if more or first.names != arrays.keys():
-            return
-        bound = plan_of(recorded.stages, arrays).only_call
-        if bound is not None and bound.is_due:
-            self._answer_directly(
-                elementwise_entry(
-                    bound, [*arrays.values(), *numbers], given, recorded.numbers, None, fresh=False
-                )
-            )
+        """What the function does with arguments of such dtypes and ranks, and the numbers for its kernels."""
+        return self._recordings.of(given)
 
     def plan(self, recorded: Recorded, stages: Sequence[Stage], arrays: Arrays) -> Plan:
         """The plan of the first of these reductions, for arrays of such shapes and strides."""
@@ -229,6 +143,12 @@ class Elementwise(Direct):
         self.last = plan.program or self.last
         return plan
 
+    def new_program(self, key: tuple[Any, ...], function: Function, options: LoopOptions) -> LoopProgram:
+        """A new program, remembered if `on_fail` lets it pass."""
+        made = LoopProgram(function, options, free=True)
+        judge(made, self.python.__name__)
+        return remember(self.programs, key, made)
+
     def _reduction(
         self, key: tuple[Any, ...], function: Callable[[str], Function], sizes: str
     ) -> LoopProgram:
@@ -238,12 +158,11 @@ class Elementwise(Direct):
             wish = self.options.virtual_vector_size
             own = sizes if wish == "auto" or (isinstance(wish, tuple) and len(wish) > 1) else wish
             options = replace(self.options, virtual_vector_size=own, fastest_varying=None)
-            program = LoopProgram(function(self.name), options, free=True)
-            remember(self.programs, key, program)
+            program = self.new_program(key, function(self.name), options)
         self.last = program
         return program
 
-    def _run(
+    def run(
         self,
         recorded: Recorded,
         given: list[Any],
@@ -279,8 +198,10 @@ class Elementwise(Direct):
                 "where" if mask is not None else "",
             )
             options = tuned(function, self.options, [*operands, *numbers])
-            program = remember(self.programs, key, LoopProgram(function, options, free=True))
+            program = self.new_program(key, function, options)
         only = outs[0] if recorded.simple and mask is None and not recorded.several else None
+        if fresh and not (shape and outs[0].flags.c_contiguous):  # machine code makes arrays in C order
+            only = None
         shown = given if only is not None else []
         self._call(program, [*operands, *numbers], shown, recorded.numbers, only, fresh=fresh)
         plain = recorded.simple and mask is None and not numbers and not recorded.several
@@ -343,12 +264,18 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     What it reads besides its arguments, globals and variables around it, stays in the kernel as it was then.
     Floats are arguments of the kernel, and integers where they meet an expression; powers, integer divisors
     and integers that the function looks at (`if n > 2`, `axis=n`) stand in it, a kernel for each.
-    Each result has the shape, and the dtype, that NumPy 2 gives it; several are a tuple. out: an array, or a
-    tuple of them, which may be arguments too; where: as in NumPy's functions, other elements of a new result
-    are 0; a result that is itself a reduction takes no where.
+    Each result has the shape, the dtype and the order in memory that NumPy 2 gives it; several are a tuple.
+    out: an array, or a tuple of them, which may be arguments too: results are of what was there before the
+    call; where: as in NumPy's functions, other elements of a new result are 0; a result that is itself a
+    reduction takes no where.
 
     Reductions of one shape along the same axes are one kernel; what is computed of them, and results for each
     element beside them, is another, which reads the arrays again.
+
+    Integers of Python that do not fit, integers to negative powers and operations without a meaning raise
+    what NumPy raises (a KernelError that is an OverflowError, a ValueError or a TypeError as well). Of
+    divisions by zero, overflows and invalid values, of which NumPy warns by `np.errstate`, nothing is said:
+    results are the same, inf and NaN, and no flag is read. Arguments of the other byte order are converted.
 
     Sums run in lanes and blocks: whatever their length, the error is at most 64 halves of a unit in the last
     place of the sum of all magnitudes (along contiguous elements np.sum's own bound is 35 for ten million of
@@ -364,10 +291,13 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     512 KiB, layouts without blocks that repeat themselves and dtypes that kernels do not know go through a
     whole plain array instead; so do tiled arguments of reductions, and those where no result is tiled.
 
-    options: those of `kernel`; vectorize_reductions is True. tune leaves reductions and blocks as they are.
+    options: those of `kernel`; vectorize_reductions is True. on_fail is asked of each new kernel, before it
+    runs; tune leaves reductions and blocks as they are.
 
     Raises:
-        KernelError: what cannot be recorded; nothing is written.
+        KernelError: what cannot be recorded, or what on_fail="raise" refuses; nothing is written.
+        OverflowError: an integer does not fit (a KernelError, too).
+        ValueError: an integer to a negative power (a KernelError, too).
         LayoutError: shapes do not broadcast, or `out` does not fit.
         TypeError: an argument is of a wrong type.
     """

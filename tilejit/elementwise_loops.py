@@ -14,6 +14,7 @@ from codegen.loops.ir import (
     ArrayArg,
     For,
     Function,
+    Let,
     Load,
     Local,
     Op,
@@ -119,19 +120,22 @@ class Lowering:
 
     def mapped(self, name: str, outputs: Sequence[Operand], targets: Sequence[str], mask: str) -> Function:
         """Each output stored to its target; where a mask is given, elsewhere what was there."""
-        body: tuple[Any, ...] = tuple(
-            self._store(operand, target, mask) for operand, target in zip(outputs, targets, strict=True)
-        )
+        values = [self._stored(x, target, mask) for x, target in zip(outputs, targets, strict=True)]
+        body: tuple[Any, ...] = ()
+        if len(values) > 1:  # all are read before one is written, which may be an argument
+            body = tuple(Let(f"new{k}", value) for k, value in enumerate(values))
+            values = [Local(f"new{k}", value.dtype) for k, value in enumerate(values)]
+        body += tuple(Store(t, self.at(t), value) for t, value in zip(targets, values, strict=True))
         for depth in reversed(range(self._rank)):
             ends = (Affine(),), (self.extent(depth),)
             body = (For(self.indices[depth], *ends, 1, body, parallel=depth == 0),)
         return Function(name, (*self._arrays, *self._scalars), body)
 
-    def _store(self, operand: Operand, target: str, mask: str) -> Store:
+    def _stored(self, operand: Operand, target: str, mask: str) -> Value:
         dtype = self.dtype(target)
         value = self.placed(convert(operand, typing.concrete(operand.dtype)))
         if value.dtype != dtype:
             value = Op("cast", (value,), dtype)
         if mask:
             value = Op("select", (self.load(mask), value, self.load(target)), dtype)
-        return Store(target, self.at(target), value)
+        return value

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from codegen.errors import LayoutError
+from tilejit.elementwise_loops import memory_order
 from tilejit.memory import Array, address, empty
 from tilejit.recorded import is_plain
 from tilejit.strided import share_memory
@@ -18,8 +19,9 @@ def outputs(
     out: Any,
     shapes: Sequence[tuple[int, ...]],
     mask: Array | None,
+    order: Sequence[int] | None = None,
 ) -> list[Array]:
-    """The arrays of `out`, checked, or fresh ones.
+    """The arrays of `out`, checked, or fresh ones, whose dimensions lie in this order in memory.
 
     Raises:
         LayoutError: their number or a shape differs, two share memory, or one is read-only.
@@ -27,7 +29,11 @@ def outputs(
     """
     if out is None:
         make = empty if mask is None else np.zeros
-        return [make(shape, dtype) for shape, dtype in zip(shapes, wanted, strict=True)]
+        if order is None:
+            return [make(shape, dtype) for shape, dtype in zip(shapes, wanted, strict=True)]
+        back = [order.index(d) for d in range(len(order))]
+        pairs = [(tuple(shape[d] for d in order), dtype) for shape, dtype in zip(shapes, wanted, strict=True)]
+        return [make(shape, dtype).transpose(back) for shape, dtype in pairs]
     outs = list(out) if isinstance(out, tuple) else [out]
     if len(outs) != len(wanted):
         raise LayoutError(f"out has {len(outs)} arrays for {len(wanted)} results")
@@ -35,6 +41,18 @@ def outputs(
         check_array(each, dtype, shape)
     check_written(outs)
     return outs
+
+
+def order_of_all(arrays: Sequence[Array], shape: tuple[int, ...]) -> list[int] | None:
+    """The order of dimensions in memory that arrays of this shape have in common; None where it is C's.
+
+    two of (3, 5) in Fortran's order -> [1, 0]
+    """
+    if len(shape) < 2 or all(x.flags.c_contiguous for x in arrays):
+        return None
+    orders = [memory_order(x) for x in arrays if x.shape == shape and all(x.strides)]
+    same = bool(orders) and all(each == orders[0] for each in orders)
+    return orders[0] if same and orders[0] != sorted(orders[0]) else None
 
 
 def check_array(out: Any, dtype: np.dtype[Any], shape: tuple[int, ...] | None) -> None:

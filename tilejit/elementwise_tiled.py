@@ -224,7 +224,7 @@ class _Call:
             function = loops.mapped(
                 e.name, recorded.outputs, targets, "where" if self.mask is not None else ""
             )
-            program = remember(e.programs, key, LoopProgram(function, e.options, free=True))
+            program = e.new_program(key, function, e.options)
         return program
 
     def in_two_steps(self, targets: list[Operand]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterable
 from functools import update_wrapper
 from typing import Any, TypeVar, overload
@@ -18,16 +17,13 @@ from codegen.lazy import lazy
 from codegen.loops.integers import check_fits
 from codegen.loops.ir import ArrayArg, ScalarArg
 from tilejit.direct_loops import kernel_entry
+from tilejit.loop_failures import judge
 from tilejit.loop_options import read_options
 from tilejit.loop_program import BoundCall, LoopOptions, LoopProgram, call_key
 from tilejit.loop_tuning import tuned
 from tilejit.strided import order_of
 
 Loop = TypeVar("Loop", bound=Iterable[int])
-
-
-class KernelWarning(UserWarning):
-    """A kernel runs, but not in super-vectors, and `on_fail="warn"` was asked for."""
 
 
 def parallel(loop: Loop) -> Loop:
@@ -133,18 +129,8 @@ class Kernel(Direct):
         arguments = [_argument(name, value) for name, value in zip(names, given, strict=False)]
         function = self._source.typed(arguments)
         program = LoopProgram(function, tuned(function, self.options, given))
-        self._judge(program)
+        judge(program, self.python.__name__)
         return program
-
-    def _judge(self, program: LoopProgram) -> None:
-        """Say, or refuse, where loops stay scalar, as `on_fail` asks."""
-        failures = program.failures
-        if not failures or self.options.on_fail == "scalar":
-            return
-        text = "\n  ".join([f"{self.python.__name__} is not vectorised throughout", *map(str, failures)])
-        if self.options.on_fail == "raise":
-            raise KernelError(text)
-        warnings.warn(text, KernelWarning, stacklevel=_frames_of_ours())
 
     def specialise(self, *args: Any, **kwargs: Any) -> Kernel:
         """Type and vectorise it for such arguments without running it; the kernel, to ask it what it made.
@@ -276,17 +262,6 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
         return Kernel(python, checked)
 
     return decorate if function is None else decorate(function)
-
-
-def _frames_of_ours() -> int:
-    """How far up the stack of who asks for it the first frame is that is none of ours: `stacklevel`."""
-    frame, level = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (
-        "tilejit",
-        "codegen",
-    ):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def _kind(value: Any) -> Any:

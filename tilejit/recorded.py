@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from codegen.bounded import MOST_BOUND, remember
 from codegen.errors import KernelError, LayoutError, TilejitError
 from codegen.frontend.operands import Operand
 from codegen.frontend.source_text import pointed
@@ -17,7 +18,8 @@ from codegen.loops import typing
 from codegen.loops.ir import Local, ScalarArg
 from tilejit.array_likes import as_numpy
 from tilejit.memory import Array
-from tilejit.traced import Integer, Number, Recording, Stage, Traced, operand_of
+from tilejit.recording import Number, Recording, Stage
+from tilejit.traced import Integer, Traced, operand_of
 
 
 class Shaped(Protocol):
@@ -89,6 +91,54 @@ def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> 
     return Recorded(outputs, dtypes, several, names, wanted, bare, simple, tuple(recording.numbers.values()))
 
 
+class Recordings:
+    """What a function did with arguments of each combination of dtypes and ranks; of many the last ones."""
+
+    def __init__(self, python: Callable[..., Any], when_full: Callable[[], None]) -> None:
+        self._python, self._when_full = python, when_full
+        self._made: dict[tuple[Any, ...], Recorded | None] = {}
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def of(self, given: Sequence[Any]) -> tuple[Recorded, list[Any]]:
+        """What the function does with such arguments, and the numbers for its kernels.
+
+        Integers are arguments of kernels where the function takes them so; else, and where one does not fit
+        the dtype that it meets, the kernel is one for just these.
+
+        Raises:
+            KernelError: as record.
+        """
+        key = recording_key(given, known=False)
+        found = self._made.get(key)
+        if found is None and key not in self._made:
+            found = self._remember(key, self._freely(given))
+        if found is not None:
+            try:
+                return found, found.values(given)
+            except OverflowError:
+                pass
+        key = "known", *recording_key(given, known=True)
+        made = self._made.get(key) or record(self._python, given, known=True)
+        self._remember(key, made)
+        return made, made.values(given)
+
+    def _freely(self, given: Sequence[Any]) -> Recorded | None:
+        """For whatever integers there are; None where the function has to know them."""
+        if not any(map(is_integer, given)):
+            return record(self._python, given, known=True)
+        try:
+            return record(self._python, given, known=False)
+        except Exception:  # the function's own, of whatever it does: it is called again with the integers
+            return None
+
+    def _remember(self, key: tuple[Any, ...], made: Recorded | None) -> Recorded | None:
+        if key not in self._made and len(self._made) >= MOST_BOUND:
+            self._when_full()
+        return remember(self._made, key, made)
+
+
 def _called(python: Callable[..., Any], stand_ins: Sequence[Any]) -> Any:
     """What the function returns; errors of stand-ins show the line in which they came about."""
     try:
@@ -158,8 +208,8 @@ def _value(value: Any, dtype: str) -> Any:
 
 
 def _wanted(stages: Sequence[Stage], outputs: Sequence[frozenset[str]]) -> tuple[Stage, ...]:
-    """The reductions that results hang on."""
-    names = frozenset[str]().union(*outputs)
+    """The reductions that results hang on, and those that look for what is refused."""
+    names = frozenset[str]().union(*outputs, (x.name for x in stages if x.how == "exponent"))
     kept: list[Stage] = []
     for stage in reversed(stages):
         if stage.name in names:
@@ -174,14 +224,17 @@ def is_number(value: Any) -> bool:
 
 
 def plain(x: Any, what: str) -> Array:
-    """The argument as an array whose elements mean just what they are.
+    """The argument as an array whose elements mean just what they are, in the byte order of the machine.
 
     Raises:
         TypeError: it has a mask, or rules of its own.
     """
+    if type(x) is np.ndarray and x.dtype.isnative:
+        return x
     if isinstance(x, np.ndarray) and not is_plain(x):
         raise TypeError(f"{what} is a {type(x).__name__}; expressions take plain arrays of NumPy")
-    return np.asarray(as_numpy(x))
+    array = np.asarray(as_numpy(x))
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def is_plain(x: Any) -> bool:

@@ -56,7 +56,9 @@ def read_axes(axis: Any, rank: int) -> Axes:
     """
     if axis is None:
         return tuple(range(rank))
-    axes = [index(each) for each in axis] if isinstance(axis, tuple) else [index(axis)]
+    if not rank and axis in (0, -1):  # NumPy takes numbers for vectors of one element here
+        return ()
+    axes = [_dimension(each) for each in (axis if isinstance(axis, tuple) else (axis,))]
     for each in axes:
         if not -rank <= each < rank:
             raise LayoutIndexError(f"axis {each} is out of bounds for array of dimension {rank}")
@@ -64,6 +66,12 @@ def read_axes(axis: Any, rank: int) -> Axes:
     if len(set(found)) < len(found):
         raise LayoutError(f"duplicate value in 'axis': {axis!r}")
     return found
+
+
+def _dimension(axis: Any) -> int:
+    if isinstance(axis, bool):
+        raise TypeError("an axis is an integer, not a bool")
+    return index(axis)
 
 
 def kept_rank(rank: int, axes: Axes, keepdims: bool) -> int:

@@ -13,7 +13,7 @@ from codegen.loops.index import Affine, Index, symbol
 from codegen.loops.ir import Carried, Const, For, Function, Let, Local, Op, ScalarArg, Statement, Store, Value
 from tilejit.elementwise_loops import Lowering
 from tilejit.memory import Array
-from tilejit.traced import Stage
+from tilejit.recording import Stage
 
 BLOCK_STEPS = 24
 """Additions to a lane of a block of a row; then its lanes are added, and that to a wider sum."""

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from codegen.emit.loop_scope import ELEMENT_BYTES
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, PowerError
 from codegen.loop_kernel import vector_bytes
 from codegen.loops import typing
 from codegen.loops.ir import Function, ScalarArg
@@ -18,10 +18,10 @@ from codegen.threads import run_parts, thread_count
 from tilejit.elementwise_loops import fused, memory_order
 from tilejit.loop_program import PIECES, BoundCall, LoopOptions, LoopProgram
 from tilejit.memory import Array, empty
+from tilejit.recording import Stage
 from tilejit.reduced_axes import kept_shape
 from tilejit.reduction_loops import BLOCK_ROWS, BLOCK_STEPS, ReductionLoops, held, start, state_of
 from tilejit.strided import order_of
-from tilejit.traced import Stage
 
 Arrays: TypeAlias = Mapping[str, Array]
 Make: TypeAlias = Callable[[tuple[Any, ...], Callable[[str], Function], str], LoopProgram]
@@ -60,6 +60,10 @@ def reduce_all(
     while pending:
         plan = plan_of(pending, arrays)
         for stage, value in zip(plan.stages, plan.run(arrays, numbers), strict=True):
+            if stage.how == "exponent" and value < 0:
+                raise PowerError(
+                    "Integers to negative integer powers are not allowed.\n  convert one to a float"
+                )
             found[stage.name], arrays[stage.name] = value, np.asarray(value)
         pending = [stage for stage in pending if stage.name not in found]
     return found

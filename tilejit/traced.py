@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,96 +10,12 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from codegen.errors import KernelError
 from codegen.frontend.functions import UFUNCS, call_ufunc
-from codegen.frontend.operands import Operand, apply, cast, convert, literal, truth
+from codegen.frontend.operands import Operand, apply, cast, literal, truth, wrapped
 from codegen.loops import typing
-from codegen.loops.ir import Local, ScalarArg
 from tilejit.no_array import NoArray, UnknownAttribute
-from tilejit.reduced_axes import Axes, bound_arguments, kept_rank, read_axes
-
-REDUCTIONS = {"sum": "add", "min": "min", "max": "max", "amin": "min", "amax": "max", "mean": "add"}
-"""NumPy's names, and what combines two elements."""
-
-PRODUCTS = ("dot", "vdot", "matmul", "inner", "vecdot")
-"""NumPy's names of products of vectors."""
-
-Names = frozenset[str]
-"""The arrays that an expression is made of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A reduction that a function makes: of an expression, along some of its dimensions.
-
-    name       of the array that holds it for what comes after
-    how        sum, mean, min, max or dot
-    combiner   what combines two elements, in `dtype`, which is the result's
-    axes       which go, counted from the first
-    pair       of a dot product the arrays on its two sides, whose last dimensions must agree
-    """
-
-    name: str
-    how: str
-    combiner: str
-    operand: Operand
-    names: Names
-    dtype: str
-    axes: Axes
-    keepdims: bool = False
-    pair: tuple[Names, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number among the arguments of a function that its kernels have as an argument, too.
-
-    at      which argument it is
-    scalar  what it is to kernels; an integer is converted to that dtype before the call
-    """
-
-    at: int
-    scalar: ScalarArg
-
-
-@dataclass()
-class Recording:
-    """What a function does while it is called with stand-ins.
-
-    ranks    of each array
-    stages   its reductions
-    numbers  what kernels have of the numbers, by their names there
-    unknown  whether the function asked for what only the value of an integer tells, and perhaps went on
-    """
-
-    ranks: dict[str, int]
-    stages: list[Stage] = field(default_factory=list)
-    numbers: dict[str, Number] = field(default_factory=dict)
-    unknown: bool = False
-
-    def needed(self) -> NumberNeeded:
-        """The error of a question that only the value of an integer answers."""
-        self.unknown = True
-        return NumberNeeded("an integer among the arguments is known in calls alone")
-
-    def number(self, at: int, name: str, dtype: str) -> Operand:
-        """A number among the arguments, which kernels have by a name and in a dtype, weak or not."""
-        held = typing.concrete(dtype)
-        self.numbers[name] = Number(at, ScalarArg(name, held))
-        return Operand(dtype, Local(name, held))
-
-    def rank(self, names: Names) -> int:
-        """The rank of an expression of these arrays."""
-        return max((self.ranks[name] for name in names), default=0)
-
-    @property
-    def next_name(self) -> str:
-        """What the result of the next reduction is called."""
-        return f"r{len(self.stages)}"
-
-    def enter(self, stage: Stage) -> Traced:
-        """A reduction; what stands for its result."""
-        self.ranks[stage.name] = kept_rank(self.rank(stage.names), stage.axes, stage.keepdims)
-        self.stages.append(stage)
-        return Traced(Operand(stage.dtype, Local(stage.name, stage.dtype)), frozenset({stage.name}), self)
+from tilejit.recording import Names, Part, Recording
+from tilejit.reduced_axes import bound_arguments
+from tilejit.traced_reductions import PRODUCTS, REDUCTIONS, check_exponent, product, reduced
 
 
 class Traced(NoArray, NDArrayOperatorsMixin):
@@ -138,6 +53,8 @@ class Traced(NoArray, NDArrayOperatorsMixin):
             )
         op = UFUNCS.get(name)
         operands = _met(op or name, inputs)
+        if op == "pow":
+            check_exponent(self.recording, *map(_part, inputs))
         if op and all(x.dtype in typing.WEAK for x in operands):
             # Numbers of Python stay such, and take the dtype of what they meet.
             return self._made(apply(op, *operands), *inputs)
@@ -148,6 +65,8 @@ class Traced(NoArray, NDArrayOperatorsMixin):
         if name == "where" and len(args) == 3 and not keywords:
             condition, (then, otherwise) = operand_of(args[0]), _met("select", args[1:])
             chosen = Operand("i1", truth(condition))
+            found = typing.promote([then.dtype, otherwise.dtype])
+            then, otherwise = wrapped(then, found), wrapped(otherwise, found)
             return self._made(apply("select", chosen, then, otherwise), *args)
         if name == "clip":
             return _clipped(*args, **keywords)
@@ -194,12 +113,14 @@ def _clipped(
     if keywords:
         raise KernelError(f"np.clip of an expression goes without {', '.join(keywords)}")
     low, high = (a_min if min is None else min), (a_max if max is None else max)
+    if isinstance(a, Traced) and a.operand.dtype[0] in "iu" and a.operand.dtype != "i1":
+        info = np.iinfo(a.dtype)  # bounds of Python beyond the dtype are none, as to NumPy
+        low = None if type(low) is int and low <= info.min else low
+        high = None if type(high) is int and high >= info.max else high
+    if low is None and high is None:
+        return np.positive(a)
     a = a if low is None else np.maximum(a, low)
     return a if high is None else np.minimum(a, high)
-
-
-class NumberNeeded(KernelError):
-    """An expression hangs on an integer in a way that only its value can tell."""
 
 
 class Integer(NDArrayOperatorsMixin):
@@ -309,80 +230,15 @@ def _names(value: Any) -> Names:
     return value.names if isinstance(value, Traced) else frozenset()
 
 
+def _part(value: Any) -> Part:
+    return operand_of(value), _names(value)
+
+
 def _reduced(recording: Recording, name: str, x: Any, axis: Any, dtype: Any, keepdims: bool) -> Traced:
-    """A sum, mean, least or largest, typed as NumPy types it."""
-    operand, names = operand_of(x), _names(x)
-    axes, combiner, given = read_axes(axis, recording.rank(names)), REDUCTIONS[name], operand.dtype
-    if dtype is not None:
-        found = typing.dtype_name(np.dtype(dtype))
-    elif combiner != "add":
-        found = typing.concrete(given)
-    else:
-        found = summed(typing.concrete(given), mean=name == "mean")
-    if dtype is not None or typing.is_float(found):
-        operand = cast(operand, found)
-    if not axes:
-        return Traced(cast(operand, found), names, recording)
-    return recording.enter(
-        Stage(
-            recording.next_name,
-            name.removeprefix("a"),
-            _of_booleans(combiner, found),
-            operand,
-            names,
-            found,
-            axes,
-            keepdims,
-        )
-    )
-
-
-def _of_booleans(combiner: str, dtype: str) -> str:
-    return {"min": "and", "max": "or", "add": "or"}[combiner] if dtype == "i1" else combiner
-
-
-def summed(dtype: str, *, mean: bool = False) -> str:
-    """The dtype of a sum, or of a mean: NumPy sums integers in 64 bits, and takes means of them in f64.
-
-    i8 -> i64    u16 -> u64    i1 -> i64    bf16 -> bf16    the mean of i8 -> f64
-    """
-    if typing.is_float(dtype):
-        return dtype
-    return "f64" if mean else {"i": "i64", "u": "u64"}[dtype[0]]
+    """A reduction of what may be a number."""
+    return Traced(*reduced(recording, name, _part(x), axis, dtype, keepdims), recording)
 
 
 def _product(recording: Recording, name: str, a: Any, b: Any) -> Traced:
-    """The sum of products along the last dimension: of vectors, or of rows with one vector.
-
-    Raises:
-        KernelError: of matrices, which want another order of loops than elements have.
-    """
-    sides = [(operand_of(x), _names(x)) for x in (a, b)]
-    ranks = [recording.rank(names) for _, names in sides]
-    names = sides[0][1] | sides[1][1]
-    if 0 in ranks:
-        if name in ("matmul", "vecdot"):
-            raise KernelError(f"np.{name} of a number\n  it takes arrays; write * for a product of elements")
-        return Traced(apply("mul", sides[0][0], sides[1][0]), names, recording)
-    flat = name == "vdot" and ranks[0] == ranks[1]
-    if not flat and name != "vecdot" and (ranks[1] > 1 or (name == "vdot" and ranks[0] > 1)):
-        raise KernelError(
-            f"np.{name} of arrays of {ranks[0]} and {ranks[1]} dimensions\n  products of vectors, and of "
-            "a matrix with a vector behind it, are recorded; for matrices call NumPy"
-        )
-    found = typing.concrete(typing.promote([x.dtype for x, _ in sides]))
-    wide = "f32" if found in ("bf16", "f16") else found
-    one, two = (Operand(wide, convert(cast(x, found), wide)) for x, _ in sides)
-    rank = max(ranks)
-    return recording.enter(
-        Stage(
-            recording.next_name,
-            "dot",
-            _of_booleans("add", found),
-            apply("mul", one, two),
-            names,
-            found,
-            tuple(range(rank)) if flat else (rank - 1,),
-            pair=(sides[0][1], sides[1][1]),
-        )
-    )
+    """A product of vectors, one of which may be a number."""
+    return Traced(*product(recording, name, _part(a), _part(b)), recording)

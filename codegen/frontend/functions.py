@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from codegen.errors import KernelError
+from codegen.errors import KernelError, OperandError
 from codegen.frontend.operands import Operand, apply, cast, convert, literal
 from codegen.loops import typing
 
@@ -77,9 +77,13 @@ def _ufunc(name: str, operands: tuple[Operand, ...]) -> Operand:
         return _logical(name.removeprefix("logical_"), operands)
     if name == "square":
         (x,) = _counted(name, operands, 1)
+        x = cast(x, "i8") if x.dtype == "i1" else x
         return apply("mul", x, x)
     if name == "positive":
-        return _counted(name, operands, 1)[0]
+        (x,) = _counted(name, operands, 1)
+        if x.dtype == "i1":
+            raise OperandError("positive of booleans\nNumPy has none; convert them")
+        return x
     if name not in UFUNCS:
         raise KernelError(f"kernels know no np.{name}\nthey know {', '.join(sorted(UFUNCS))}")
     op = UFUNCS[name]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import KernelError
+from codegen.errors import IntegerError, KernelError, PowerError
 from codegen.frontend.comparisons import turned, within
 from codegen.frontend.index_arithmetic import both, bounded, floor_div, modulo, scaled
 from codegen.loops import typing
@@ -86,7 +86,7 @@ def convert(operand: Operand, dtype: str) -> Value:
     2.0 to f32 -> Const(2.0, "f32")    i (i64) to f32 -> Op("cast", …)
 
     Raises:
-        KernelError: an integer of Python that the dtype cannot hold, as NumPy 2 refuses it.
+        IntegerError: an integer of Python that the dtype cannot hold, as NumPy 2 refuses it.
     """
     value = operand.value
     if isinstance(value, Const):
@@ -102,16 +102,31 @@ def _convert_number(number: Const, dtype: str, *, exact: bool) -> Const:
         try:
             return Const(float(value), dtype)
         except OverflowError:
-            raise KernelError("an integer is too large for floats") from None
+            raise IntegerError("an integer is too large for floats") from None
     if isinstance(value, float) and not np.isfinite(value):
         raise KernelError(f"{value} is no {dtype}")
     low, high = np.iinfo(typing.numpy_dtype(dtype)).min, np.iinfo(typing.numpy_dtype(dtype)).max
     if low <= int(value) <= high:
         return Const(int(value), dtype)
     if exact:
-        raise KernelError(f"{_shown(value)} does not fit {dtype}\n{dtype} holds {low} to {high}")
-    wrapped = np.array(int(value) % 2**64, np.uint64).astype(typing.numpy_dtype(dtype))
-    return Const(int(wrapped), dtype)
+        raise IntegerError(f"{_shown(value)} does not fit {dtype}\n{dtype} holds {low} to {high}")
+    return Const(int(np.array(int(value) % 2**64, np.uint64).astype(typing.numpy_dtype(dtype))), dtype)
+
+
+def wrapped(operand: Operand, dtype: str) -> Operand:
+    """An integer of Python cut to the bits of an integer dtype, as NumPy's where does; others as they are.
+
+    200 to i8 -> -56
+
+    Raises:
+        IntegerError: it has more than 64 bits, which NumPy refuses there, too.
+    """
+    value = operand.value
+    if not isinstance(value, Const) or operand.dtype != "weak_int" or dtype[0] not in "iu" or dtype == "i1":
+        return operand
+    if not -(1 << 63) <= value.value < 1 << 64:
+        raise IntegerError(f"{_shown(value.value)} does not fit 64 bits")
+    return Operand(dtype, _convert_number(value, dtype, exact=False))
 
 
 def _shown(value: int | float) -> str:
@@ -152,8 +167,8 @@ def apply(op: str, *operands: Operand) -> Operand:
     if op == "pow" and _is_negative(operands[1]) and not typing.is_float(found):
         if found in typing.WEAK:  # Python makes a float of it.
             return apply(op, *(cast(operand, "weak_float") for operand in operands))
-        raise KernelError(
-            "negative powers of integers are no integers, and NumPy refuses them\n"
+        raise PowerError(
+            "Integers to negative integer powers are not allowed.\n"
             "make the base a float: float(x) ** -1, or np.float64(x) ** -1"
         )
     least, largest = map(bounded, _ends(op, operands))
@@ -175,8 +190,9 @@ def _value(op: str, operands: tuple[Operand, ...], found: str) -> Value:
     if op in typing.COMPARISONS:
         op, operands = _within(op, *operands)
         common = _compared_in(operands)
-        compared = Op(op, tuple(convert(x, common) for x in operands), "i1")
-        return _of_negatives(op, operands, compared) if common == "u64" else compared
+        if _mixed_signs(common, operands):
+            return _compared_signs(op, *operands)
+        return Op(op, tuple(convert(x, common) for x in operands), "i1")
     common = typing.concrete(typing.operand_type(op, dtypes))
     values = tuple(convert(x, common) for x in operands)
     if common == "i1":
@@ -203,8 +219,6 @@ def _compared_in(operands: tuple[Operand, ...]) -> str:
     dtypes = [operand.dtype for operand in operands]
     common = typing.concrete(typing.promote(dtypes))
     strong = {d for d in dtypes if d not in typing.WEAK}
-    if common == "f64" and "u64" in strong and not any(map(typing.is_float, dtypes)):
-        raise KernelError("a comparison of u64 with integers that have a sign\nconvert one of them")
     if not strong or typing.is_float(common) or "weak_int" not in dtypes:
         return common
     # NumPy compares with the integer of Python itself, also where the dtype cannot hold it.
@@ -213,15 +227,27 @@ def _compared_in(operands: tuple[Operand, ...]) -> str:
     return common if any(operand.literal is not None for operand in operands) else "i64"
 
 
-def _of_negatives(op: str, operands: tuple[Operand, ...], compared: Op) -> Op:
-    """A comparison of u64, right too where the other side is an index below 0: less than all of them."""
-    for k, operand in enumerate(operands):
-        if operand.dtype == "weak_int" and operand.literal is None:
-            below = (operand.value, Const(0, "i64"))
-            if (op if k else turned(op)) in ("gt", "ge", "ne"):
-                return Op("or", (Op("lt", below, "i1"), compared), "i1")
-            return Op("and", (Op("ge", below, "i1"), compared), "i1")
-    return compared
+def _mixed_signs(common: str, operands: tuple[Operand, ...]) -> bool:
+    """Whether these are u64 and integers with a sign, which no integer dtype holds together."""
+    dtypes = [operand.dtype for operand in operands]
+    if "u64" not in dtypes or any(map(typing.is_float, dtypes)):
+        return False
+    return common == "f64" or any(x.dtype == "weak_int" and x.literal is None for x in operands)
+
+
+def _compared_signs(op: str, a: Operand, b: Operand) -> Value:
+    """Of u64 and integers with a sign: what is negative is less than all of u64, others are compared in it.
+
+    u64 < i32 -> not i32 < 0 and u64 < i32 as u64
+    """
+    if b.dtype == "u64":
+        return _compared_signs(turned(op), b, a)
+    signed = convert(b, "i64")
+    negative = Op("lt", (signed, Const(0, "i64")), "i1")
+    alike = Op(op, (a.value, Op("cast", (signed,), "u64")), "i1")
+    if op in ("gt", "ge", "ne"):
+        return Op("or", (negative, alike), "i1")
+    return Op("and", (Op("not", (negative,), "i1"), alike), "i1")
 
 
 def truth(operand: Operand) -> Value:

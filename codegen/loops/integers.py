@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from codegen.errors import KernelError
+from codegen.errors import IntegerError, PowerError
 from codegen.loops.accesses import carried_values, parts
 from codegen.loops.bounds import extremes, known_sizes
 from codegen.loops.index import Index, evaluate, symbol, symbols
@@ -23,7 +23,7 @@ def check_powers(
     not known before the call; where such a one is negative the power is 0.
 
     Raises:
-        KernelError: it names the exponent and the least that it may be.
+        PowerError: it names the exponent and the least that it may be.
     """
     values = known_sizes(shapes, scalars)
     numbers = {a.name for a in function.arguments if isinstance(a, ScalarArg) and a.name in scalars}
@@ -38,7 +38,7 @@ def check_powers(
                 continue
             line = f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
             least = "anything" if low is None else str(low)
-            raise KernelError(
+            raise PowerError(
                 f"an integer to the power of {exponent}{line}, which may be {least}: negative powers are no "
                 "integers\n  make the base a float: float(x) ** n, or np.float64(x) ** n"
             )
@@ -47,13 +47,13 @@ def check_powers(
 def check_fits(function: Function, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, int]) -> None:
     """Refuse a call in which an integer of Python is too large for the dtype that it meets.
 
-    u8 + n, n = 300 -> KernelError    u8 + n, n = 200 -> nothing
+    u8 + n, n = 300 -> IntegerError    u8 + n, n = 200 -> nothing
 
     numbers: the arguments that are integers of Python. Expressions of them and of sizes are looked at; loop
     indices beyond a dtype wrap around.
 
     Raises:
-        KernelError: it names the expression, its value and the dtype.
+        IntegerError: it names the expression, its value and the dtype.
     """
     values = known_sizes(shapes, numbers)
     for loops, value in _values(function.body, ()):
@@ -65,7 +65,7 @@ def check_fits(function: Function, shapes: Mapping[str, tuple[int, ...]], number
             number, info = evaluate(index, values), np.iinfo(numpy_dtype(dtype))
             if not info.min <= number <= info.max:
                 line = f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
-                raise KernelError(
+                raise IntegerError(
                     f"{index}{line} is {number} and does not fit {dtype}, which holds {info.min} to "
                     f"{info.max}\n  give a number of NumPy, such as np.int64(n), for a wider result"
                 )

@@ -18,7 +18,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from codegen.errors import KernelError
+from codegen.errors import KernelError, OperandError
 from codegen.loops.ir import ArrayArg, ScalarArg
 
 _NUMPY: dict[str, np.dtype[Any]] = {
@@ -70,6 +70,9 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
         KernelError: kernels do not compute in this dtype.
     """
     if dtype not in _NAMES:
+        native = dtype.newbyteorder("=")
+        if native in _NAMES:
+            raise KernelError(f"kernels do not compute in {dtype}\nconvert it: x.astype({native.name!r})")
         raise KernelError(f"kernels do not compute in {dtype}\nthey know {', '.join(sorted(_NUMPY))}")
     return _NAMES[dtype]
 
@@ -184,7 +187,7 @@ def _arithmetic(op: str, common: str) -> str:
     if op == "div" and not is_float(common):
         return "weak_float" if common in WEAK else "f64"
     if common == "i1" and op in ("sub", "neg"):
-        raise KernelError(f"{op} of booleans\nNumPy has none; use ^, or convert them")
+        raise OperandError(f"{op} of booleans\nNumPy has none; use ^, or convert them")
     return "weak_int" if common == "weak_bool" and op not in ("min", "max") else common
 
 
@@ -199,4 +202,4 @@ def _float_for(dtype: str) -> str:
 
 def _only_integers(op: str, common: str, dtypes: Sequence[str]) -> None:
     if is_float(common):
-        raise KernelError(f"{op} of {' and '.join(dtypes)}\nbits are those of integers of one sign")
+        raise OperandError(f"{op} of {' and '.join(dtypes)}\nbits are those of integers of one sign")

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ORDER = (
     ("errors", "settings", "locks", "lazy", "bounded", "digit_trees", "access", "element_types", "versions"),
     ("store_files",),
+    ("elf",),
     ("tiles", "stretches", "ir", "object_symbols", "cpu", "math_library", "direct_words", "direct_entries"),
     ("schedule", "windows"),
     ("refine", "padding"),
@@ -33,7 +34,7 @@ ORDER = (
     ("loops",),
     ("frontend", "emit"),
     ("simd",),
-    ("build", "store", "store_check"),
+    ("build", "store", "store_check", "object_loader"),
     ("kernel", "threads"),
     ("calls", "direct_calls", "launch", "loop_kernel"),
     ("steps", "gather", "call_tables"),

@@ -15,6 +15,7 @@ from codegen.calibrate import (
     BEYOND_BYTES,
     FOOTPRINTS,
     FROM_BYTES,
+    MEASURED_FROM_BYTES,
     REPEATS,
     Measure,
     calibrated,
@@ -126,7 +127,9 @@ def test_what_cannot_be_measured_is_the_default(tmp_path: Path, error: Exception
     assert Store(tmp_path).notes() == []
 
 
-def test_small_copies_ask_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_copies_ask_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Middling ones have nothing measured, but take what was."""
+    store = Store(tmp_path)
     asked: list[Callable[[], Measure]] = []
 
     def measured(store: Store, trial: Callable[[], Measure]) -> Thresholds:
@@ -135,9 +138,19 @@ def test_small_copies_ask_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(calibrate, "_known", None)
     monkeypatch.setattr(calibrate, "calibrated", measured)
+    monkeypatch.setattr(calibrate, "default_store", lambda: store)
     assert machine_thresholds(FROM_BYTES - 1) == DEFAULT_THRESHOLDS
+    assert machine_thresholds(MEASURED_FROM_BYTES - 1) == DEFAULT_THRESHOLDS
     assert asked == []
-    assert machine_thresholds(FROM_BYTES) == machine_thresholds(1 << 40) == FOUND
+    assert machine_thresholds(MEASURED_FROM_BYTES) == machine_thresholds(1 << 40) == FOUND
+    assert len(asked) == 1
+    assert machine_thresholds(FROM_BYTES) == FOUND
+    assert machine_thresholds(FROM_BYTES - 1) == DEFAULT_THRESHOLDS
+
+    monkeypatch.setattr(calibrate, "_known", None)
+    assert machine_thresholds(FROM_BYTES) == DEFAULT_THRESHOLDS
+    remember(store, FOUND, cpu_level().name)
+    assert machine_thresholds(FROM_BYTES) == FOUND
     assert len(asked) == 1
 
 
@@ -186,7 +199,8 @@ for dst in (np.zeros_like(src.T), np.zeros((64, elements // 64), np.int64)):
     tj.copyto(dst, src.T)
     assert (dst == src.T).all()
     assert (tj.unpack(tj.pack(src, "{1,0:T(8,128)}")) == src).all()
-print(len(trials), [note.name[:10] for note in default_store().notes()])
+notes = [note.name[:10] for note in default_store().notes()]
+print(len(trials), [name for name in notes if name == "thresholds"])
 """
 
 
@@ -200,6 +214,7 @@ def child(elements: int, mode: str, **changes: str) -> str:
 def test_the_first_large_copy_measures_for_all_processes(tmp_path: Path) -> None:
     store = {"TILEJIT_CACHE_DIR": str(tmp_path)}
     assert child(1 << 14, "never", **store) == "0 []"
+    assert child(5 << 16, "never", **store) == "0 []"
     assert child(1 << 19, "measure", **store) == "1 ['thresholds']"
     assert child(1 << 19, "never", **store) == "0 ['thresholds']"
     assert child(1 << 19, "never", TILEJIT_NO_CACHE="1") == "0 []"

@@ -11,7 +11,9 @@ from sys import executable
 from typing import Any
 
 import pytest
+from llvmlite import binding
 
+from codegen import cpu
 from codegen.build import assembly, build
 from codegen.cpu import LEVELS, CpuLevel, cpu_level, host_levels, level_named
 from codegen.errors import KernelError
@@ -183,3 +185,17 @@ def test_levels() -> None:
     assert cpu_level() == level_named(host_levels()[0])
     with pytest.raises(KernelError, match="avx512, avx2, sse2, neon"):
         level_named("avx9")
+
+
+def test_glibc_says_what_llvm_says() -> None:
+    flags = cpu._flags_of_glibc()
+    if flags is None:
+        pytest.skip("glibc before 2.33, or none")
+    assert flags == {name for name in cpu._BITS if binding.get_host_cpu_features().get(name)}
+    assert cpu._BITS.keys() == {name for needed in cpu._NEEDED.values() for name in needed}
+
+
+def test_levels_without_glibc(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = host_levels()
+    monkeypatch.setattr(cpu, "_flags_of_glibc", lambda: None)
+    assert host_levels() == found

@@ -38,6 +38,53 @@ def test_a_child_can_compile() -> None:
     assert result.stdout.strip() == "0", result.stderr
 
 
+BESIDE_NUMBA = """
+import os, signal, threading, time
+import numba
+import numpy as np
+import tilejit as tj
+
+signal.alarm(100)
+x = np.arange(40 * 50, dtype=np.float32).reshape(40, 50)
+tj.pack(x, "{1,0:T(8,16)}")
+entered, compiled = threading.Event(), threading.Event()
+
+class Slow(numba.core.event.Listener):
+    # Inside Numba's lock, which it takes while it compiles.
+    def on_start(self, event):
+        if threading.current_thread() is other and not entered.is_set():
+            entered.set()
+            time.sleep(0.5)
+
+    def on_end(self, event):
+        pass
+
+numba.core.event.register("numba:compile", Slow())
+other = threading.Thread(target=lambda: (numba.njit(lambda a: a + 1)(1), compiled.set()))
+other.start()
+entered.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    t = tj.pack(x.astype(np.int16), "{1,0:T(4,8)(4,1)}")
+    os._exit(0 if (t.numpy() == x).all() else 1)
+other.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), compiled.is_set())
+"""
+
+
+def test_a_child_can_compile_while_another_thread_compiled_with_numba() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", BESIDE_NUMBA],
+        env=environment(TILEJIT_NO_CACHE="1"),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert result.stdout.strip() == "0 True", result.stderr
+
+
 PLANNING = """
 import os, signal, threading
 import numpy as np

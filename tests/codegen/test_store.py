@@ -14,9 +14,20 @@ from codegen import store as store_module
 from codegen.cpu import LEVELS, level_named
 from codegen.errors import StoreError
 from codegen.object_symbols import undefined_symbols
-from codegen.store import Store, StoreKey, compiler_files, store_key
+from codegen.store import LLVM_LIBRARIES, Store, StoreKey, compiler_files, store_key
+from codegen.versions import library_stamp
 
-INPUTS = ("source_digest", "compiler_digest", "numba", "llvmlite", "level", "triple", "cpu", "features")
+INPUTS = (
+    "source_digest",
+    "compiler_digest",
+    "numba",
+    "llvmlite",
+    "llvm",
+    "level",
+    "triple",
+    "cpu",
+    "features",
+)
 CODE = b"\x7fELF and some machine code" * 40
 
 
@@ -249,6 +260,49 @@ def test_directories_that_cannot_be_trusted(
     store.put(key, CODE)
     assert store.get(key) is None
     assert store.entries() == []
+
+
+def test_a_directory_that_cannot_be_written_to_is_read(
+    tmp_path: Path, key: StoreKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = replace(key, level="other")
+    Store(tmp_path).put(key, CODE)
+    Store(tmp_path).put_note("thresholds-1", NOTE)
+    monkeypatch.setenv("TILEJIT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(store_module, "unwritable", lambda directory: f"{directory} cannot be written to")
+    store = Store.open()
+    assert store.reason == f"{tmp_path} cannot be written to"
+    store.put(other, CODE)
+    store.put_note("thresholds-2", NOTE)
+    assert (store.get(key), store.get(other)) == (CODE, None)
+    assert (store.get_note("thresholds-1"), store.get_note("thresholds-2")) == (NOTE, None)
+    tmp_path.chmod(0o777)
+    assert Store.open().get(key) is None
+
+
+def test_llvms_version_is_asked_once_for_a_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = iter([(20, 1, 8), (21, 0, 0)])
+    store, stamps = Store(tmp_path), ["a library", "another one"]
+
+    class Binding:
+        @property
+        def llvm_version_info(self) -> tuple[int, ...]:
+            return next(versions)
+
+    monkeypatch.setattr("llvmlite.binding", Binding())
+    for stamp, wanted in zip([*stamps, *stamps], ["20.1.8", "21.0.0"] * 2, strict=True):
+        monkeypatch.setattr(store_module, "library_stamp", lambda *_, stamp=stamp: stamp)
+        assert store_module.llvm_version.__wrapped__(store) == wanted
+    assert len(store.notes()) == 2
+
+
+def test_llvms_version_is_what_llvm_says(key: StoreKey) -> None:
+    from llvmlite import binding
+
+    assert key.llvm == ".".join(map(str, binding.llvm_version_info))
+    assert library_stamp("llvmlite", LLVM_LIBRARIES)
+    assert library_stamp("llvmlite", ("binding/no_such_library",)) == ""
+    assert library_stamp("no_such_package_of_ours", LLVM_LIBRARIES) == ""
 
 
 def test_the_directory_is_made_for_the_user_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,8 @@ def composition_exists(a: Modes, b: Modes) -> bool:
 
 def complement_exists(a: Modes, bound: int) -> bool:
     """Whether any ascending layout repeats A's offsets without meeting one twice, and covers the bound."""
-    tile = set(table(a))
+    tile = set(table(a) or [0])
+    last = bound - min(tile)
 
     def cover(repeats: list[int]) -> bool | None:
         sums = [r + t for r in repeats for t in tile]
@@ -89,8 +90,8 @@ def complement_exists(a: Modes, bound: int) -> bool:
         done = cover(repeats)
         if done is not False:
             return bool(done)
-        for step in range(repeats[-1] + 1, bound + 1):
-            for size in range(2, bound // step + 3):
+        for step in range(repeats[-1] + 1, last + 1):
+            for size in range(2, last // step + 3):
                 wider = [c * step + r for c in range(size) for r in repeats]
                 if cover(wider) is None:
                     break

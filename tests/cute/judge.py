@@ -43,12 +43,19 @@ def complement(pick: Pick) -> str:
     bound = pick(1, 18)
     if chance(pick, 3):  # mostly without a complement
         a, bound = cute.Layout((pick(2, 3), pick(2, 3)), (pick(1, 5), pick(2, 7))), pick(8, 18)
+    if chance(pick, 4):
+        a, bound = cute.Layout((pick(2, 3), pick(2, 3)), (-pick(1, 4), pick(-6, 6))), pick(1, 9)
     modes = [(n, d) for n, d in brute.modes_of(a) if d]
     exists = brute.complement_exists(modes, bound)
     try:
         found = cute.complement(a, bound)
-    except cute.NoLayoutError:
+    except cute.NoLayoutError as refusal:
         assert not exists, f"refused: complement({a}, {bound})"
+        seen = refusal.witness
+        assert seen is not None
+        if seen.value == 0 < a.size:
+            assert brute.complement_exists(modes, seen.index)
+            assert not brute.complement_exists(modes, seen.index + 1)
         return "none"
     assert exists, f"complement({a}, {bound}) -> {found}, which is wrong"
     repeats = brute.table(brute.modes_of(found))
@@ -173,10 +180,8 @@ def _complement_of(a: cute.Layout, bound: int) -> cute.Layout | None:
     try:
         found = cute.complement(a, bound)
     except LayoutError:
-        negative = any(n > 1 and d < 0 for n, d in modes)
-        assert negative or bound > 18 or not brute.complement_exists(modes, bound), (
-            f"refused: complement({a}, {bound})"
-        )
+        large = bound - min(brute.table(modes), default=0) > 18
+        assert large or not brute.complement_exists(modes, bound), f"refused: complement({a}, {bound})"
         return None
     sums = [r + t for r in brute.table(brute.modes_of(found)) for t in set(brute.table(modes) or [0])]
     assert len(set(sums)) == len(sums), f"complement({a}, {bound}) -> {found} meets offsets twice"

@@ -76,6 +76,9 @@ FOUND = [
     (complement, ("(2,2):(1,6)", 24), "(3,2):(2,12)"),
     (complement, ("(2,2):(1,6)", (4, 6)), "(3,2):(2,12)"),
     (complement, ("4:1",), "1:0"),
+    (complement, ("4:-1", 8), "3:4"),
+    (complement, ("4:-1", 12), "4:4"),
+    (complement, ("(2,2):(-2,-3)", 1 << 40), "274877906946:4"),
     (logical_divide, ("(4,2,3):(2,1,8)", "4:2"), "((2,2),(2,3)):((4,1),(2,8))"),
     (
         logical_divide,
@@ -146,7 +149,8 @@ def test_found(operation: Callable[..., Any], arguments: tuple[Any, ...], answer
         (composition, ("(4,4):(1,100)", "6:1"), "index 4 gives 100, not 4"),
         (composition, ("(4,8):(1,4)", "<2,2,2>"), "3 modes are asked for"),
         (complement, ("(2,2):(2,3)", 12), "no complement in 12"),
-        (complement, ("4:-1", 12), "negative stride"),
+        (complement, ("(4,2):(-3,-1)", 5), "no repeats that meet all offsets from 0 to 2 meet 3"),
+        (complement, ("(2,2):(-100000,-300001)", 9), "too many complements in 9"),
         (left_inverse, ("(4,4):(1,2)",), "both give 2"),
         (left_inverse, ("(4,4):(1,-8)",), "index 4 gives -8"),
         (left_inverse, ("(3,7,5):(2,11,90)",), "no mixed radix"),
@@ -208,6 +212,7 @@ def test_tiles_and_threads() -> None:
             part = begin + offsets(tile).reshape(4, 3, order="F")
             assert (part == grid[4 * i : 4 * i + 4, 3 * j : 3 * j + 3]).all()
     assert local_tile(a, (4, 3), (1, _))[0] == parse("(4,3,4):(12,1,3)")
+    assert local_tile(a, (4, 3), (1, None)) == local_tile(a, (4, 3), (1, _))
     assert local_tile(a, (4, 5, 3), (1, 2, 3), (1, None, 1)) == local_tile(a, (4, 3), (1, 3))
     threads = parse("(2,3):(3,1)")
     seen = []
@@ -335,6 +340,6 @@ def test_left_inverses_of_strides_without_common_factors(side: int) -> None:
 def test_hard_questions_end() -> None:
     """An answer, or an error that says what was too much; never a hang."""
     with pytest.raises(LayoutError, match="mixed radices"):
-        left_inverse(parse("(4,8,16):(1,5,1000003)"))
+        left_inverse(parse("(1048576,1048576):(3,4194305)"))
     with pytest.raises(LayoutError):
         composition(parse("(1000003,1001,7):(0,3,11)"), parse("(1000000,1000000):(2000006,3000009)"))

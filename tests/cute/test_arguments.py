@@ -173,6 +173,9 @@ def test_refusals(ask: Callable[[], Any], text: str) -> None:
         lambda: cute.Tiler((1, (2, 1.5))),
         lambda: cute.local_partition(Layout((8, 8)), (2, 4), 3),  # type: ignore[arg-type]
         lambda: cute.local_tile(Layout((4, 8)), (2, 4), (1, 0), proj=1),
+        lambda: cute.local_tile(Layout((4, 8)), (2, 4), True),
+        lambda: cute.local_tile(Layout((4, 8)), (2, 4), (None, True)),
+        lambda: Layout((4, 8))(True, 1),
         lambda: cute.select(Layout((4, 8, 2)), (0, 2)),  # type: ignore[arg-type]
         lambda: cute.slice_(("a", _), Layout((4, 8))),
         lambda: cute.append(Layout(4), 3),  # type: ignore[arg-type]

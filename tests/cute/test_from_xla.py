@@ -17,6 +17,8 @@ from tilejit import cute
 from tilejit.layout.bridge import xla_chains as by_shape
 from tilejit.layout.cute.tables import table_chains
 from tilejit.layout.cute.witness import Witness
+from tilejit.layout.shape import tile_steps_of
+from tilejit.layout.strides import keeps_order
 
 TABLE = [
     ("f32[3,5]{1,0:T(2,2)}", "((2,2),(2,3)):((2,12),(1,4))", (4, 6), 24),
@@ -153,6 +155,27 @@ def test_the_box_is_the_least(size: int, sizes: list[int]) -> None:
     assert found.box[0] == min(prod(n for n, _ in chain) for chain in chains_of(line, whole=False))
 
 
+def test_numbers_put_together_again() -> None:
+    """What a `*` was cut into and a later one merges: the digits of the buffer say what the slots do."""
+    random, found = np.random.default_rng(20261122), 0
+    for _ in range(400):
+        dims = tuple(int(n) for n in random.choice([2, 3, 4, 6, 8], random.integers(1, 4)))
+        tiles = [(*random.choice([MERGE, MERGE, 2, 3, 5], random.integers(1, 3)), t) for t in (3, 2, 5)]
+        shape = tj.make_shape(
+            "u8", dims, None, [tuple(map(int, tile)) for tile in tiles[: random.integers(2, 4)]]
+        )
+        slots = np.asarray(tj.linear_index(shape, tuple(np.indices(dims, sparse=True))))
+        digits = by_shape._digit_chains(shape)
+        if digits is not None:
+            found += 1
+            assert digits == table_chains(slots, whole=False), str(shape)
+        in_order = slots.size == shape.physical_size and bool(
+            (slots.reshape(-1) == np.arange(slots.size)).all()
+        )
+        assert keeps_order(*tile_steps_of(shape)) == in_order, str(shape)
+    assert found > 100
+
+
 def test_huge_shapes_list_nothing() -> None:
     """2^50 elements; a witness far into 2^32."""
     shape = tj.make_shape("u8", (1 << 25, 1 << 25), (1, 0), [(8, 128), (4, 1)])
@@ -170,6 +193,11 @@ MERGED = [
     ([(MERGE, MERGE, 3, 7)], (1 << 12, 1 << 10, 100, 15), None),
     ([(4, 5), (MERGE, 7), (2, 1)], (1 << 12, 1 << 12), None),
     ([(MERGE, 64), (2, 1)], (1 << 20, 128), "(1048576,(64,2)):(128,(2,1))"),
+    ([(MERGE, 3), (MERGE, 2)], (1 << 12, 1 << 12), "(4096,4096):(4096,1)"),
+    ([(MERGE, 5), (MERGE, MERGE, 3)], (1 << 12, 1 << 12), "(4096,4096):(4096,1)"),
+    ([(MERGE, 3), (2, MERGE, 2)], (1 << 12, 1 << 12), "(4096,(2,2048)):(8192,(1,4))"),
+    ([(MERGE, 5), (8, MERGE, 3)], (1 << 12, 1 << 12), None),
+    ([(MERGE, 3), (MERGE, 5), (64, 2)], (1 << 12, 1 << 12), None),
 ]
 
 

@@ -21,6 +21,7 @@ from tilejit.cute import Layout, NoLayoutError, Witness, from_offsets, parse, re
         (lambda: cute.left_inverse(parse("(2,2):(1,1)")), Witness(2, 1, 2)),
         (lambda: cute.left_inverse(parse("(4,4):(1,-8)")), Witness(4, -8, None)),
         (lambda: cute.complement(parse("(2,2):(2,3)"), 12), Witness(3, 2, 1)),
+        (lambda: cute.complement(parse("(4,2):(-3,-1)"), 5), Witness(3, 0, 1)),
         (lambda: cute.complement(parse("(4,0):(1,4)"), 12), Witness(0, 0, 1)),
         (lambda: cute.logical_divide(parse("12:1"), parse("(2,2):(2,3)")), Witness(3, 2, 1)),
         (lambda: cute.logical_product(parse("(2,2):(2,3)"), 3), Witness(3, 2, 1)),

@@ -189,6 +189,20 @@ def test_root_uses_no_store_of_nobody(common: Path) -> None:
     assert ours.stat().st_uid == 0
 
 
+@as_root
+def test_a_store_that_may_only_be_read_is_read(common: Path) -> None:
+    common.chmod(0o1777)
+    theirs = common / "theirs"
+    assert opened(theirs, AS_NOBODY) == (str(theirs), "", True)
+    theirs.chmod(0o500)
+    before = [(file.name, file.stat().st_mtime_ns) for file in (theirs, *theirs.iterdir())]
+    assert opened(theirs, AS_NOBODY) == (str(theirs), f"{theirs} cannot be written to", True)
+    assert [(file.name, file.stat().st_mtime_ns) for file in (theirs, *theirs.iterdir())] == before
+    (entry,) = theirs.glob("*.kernel")
+    entry.chmod(0o622)
+    assert opened(theirs, AS_NOBODY) == (str(theirs), f"{theirs} cannot be written to", False)
+
+
 COPIES = """
 import os
 import pkgutil

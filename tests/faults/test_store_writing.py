@@ -198,7 +198,11 @@ frozen.put(OTHER, CODE)
 assert "Read-only file system" in frozen.reason, frozen.reason
 assert (frozen.get(KEY), frozen.get(OTHER)) == (CODE, None)
 os.environ["TILEJIT_CACHE_DIR"] = str(directory)
-assert "cannot be written to" in Store.open().reason
+found = Store.open()
+assert "cannot be written to" in found.reason
+found.put(OTHER, CODE)
+found.put_note("tiles", {})
+assert (found.get(KEY), found.get(OTHER), found.notes()) == (CODE, None, [])
 """
 
 MOUNTED = """

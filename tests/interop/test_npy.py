@@ -201,6 +201,29 @@ def test_raw_elements_of_another_width_are_refused(paths: tuple[Path, Path, Path
         npy.pack_file(source, packed, "tpu", dtype="f32")
 
 
+@pytest.mark.parametrize("shape", ["f32[4,6]", "f64[4,3]", "f64[3,4]", "s8[96]"])
+def test_an_array_is_no_flat_buffer(paths: tuple[Path, Path, Path], shape: str) -> None:
+    """Of the size asked for, but not packed: its bytes would be taken for elements elsewhere."""
+    source, target, _ = paths
+    np.save(source, np.arange(12.0).reshape(3, 4))
+    with pytest.raises(tilejit.LayoutError, match=r"holds float64\[3, 4\], not the flat buffer of"):
+        npy.relayout_file(source, target, shape, "{0:T(4)}" if shape == "s8[96]" else "tpu")
+    with pytest.raises(tilejit.LayoutError, match=r"holds float64\[3, 4\], not the flat buffer of"):
+        npy.unpack_file(source, target, shape)
+    assert not target.exists()
+
+
+def test_a_flat_buffer_of_another_dtype_is_refused(paths: tuple[Path, Path, Path]) -> None:
+    """Bytes hold any elements; 32 bits of another kind are most likely a mistake."""
+    source, target, _ = paths
+    np.save(source, np.arange(12, dtype=np.int32))
+    with pytest.raises(tilejit.LayoutError, match=r"holds int32\[12\]"):
+        npy.relayout_file(source, target, "f32[3,4]", "{0,1}")
+    np.save(source, np.arange(12, dtype=np.float32).view(np.uint8))
+    npy.relayout_file(source, target, "f32[3,4]", "{0,1}")
+    assert np.array_equal(np.load(target), np.arange(12, dtype=np.float32).reshape(3, 4).T.reshape(-1))
+
+
 def test_a_buffer_of_another_size_is_refused(paths: tuple[Path, Path, Path]) -> None:
     source, packed, _ = paths
     np.save(source, np.zeros(4, np.float32))

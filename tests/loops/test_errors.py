@@ -406,7 +406,7 @@ def huge(A):
 @refused(np.zeros(4, "i4"))
 def negative_power(A):
     """
-    negative powers of integers are no integers, and NumPy refuses them
+    Integers to negative integer powers are not allowed.
       FILE, line N
         A[i] = A[i] ** -1
                ^
@@ -419,7 +419,7 @@ def negative_power(A):
 @refused(np.zeros(4, "i4"))
 def power_of_numpy(A):
     """
-    negative powers of integers are no integers, and NumPy refuses them
+    Integers to negative integer powers are not allowed.
       FILE, line N
         A[i] = np.power(i, -2)
                ^

@@ -77,8 +77,8 @@ def warm(
     from tilejit.warming import check_format, warm_format, warm_transposes
 
     store = default_store()
-    if store.directory is None:
-        raise StoreError(f"there is no cache to fill: {store.reason}")
+    if not store.is_writable:
+        raise StoreError(f"the cache cannot be filled: {store.reason}")
     with parameters_checked():
         for name in formats or ():
             check_format(name)

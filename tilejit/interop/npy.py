@@ -20,6 +20,7 @@ from tilejit.interop.whole_file import PIECE_BYTES, open_ordinary, replacing
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy, lookup, primitive_type
+from tilejit.layout.indexing import shape_name
 from tilejit.memory import Array
 from tilejit.relayouts import relayout
 from tilejit.tiled_array import TiledArray
@@ -79,11 +80,11 @@ def unpack_file(
     >>> unpack_file("x.tpu.npy", "x.npy", "bf16[1000,300]{1,0:T(8,128)(2,1)}")
 
     Raises:
-        LayoutError: the file is damaged, or has not the shape's size.
+        LayoutError: the file is damaged, or does not hold a flat buffer of the shape's dtype and size.
         OSError: a file cannot be read or written.
     """
     spec = as_layout(shape)
-    array = unpack(read(source), spec, threads=threads)
+    array = unpack(_read_buffer(source, spec), spec, threads=threads)
     if spec.element.byte_dtype is not None:
         array = array.astype(spec.element.byte_dtype)
     write(target, array)
@@ -105,11 +106,12 @@ def relayout_file(
     >>> relayout_file("x.tpu.npy", "x.tt.npy", "bf16[1000,300]{1,0:T(8,128)(2,1)}", "tenstorrent")
 
     Raises:
-        LayoutError: the file is damaged, has not the shape's size, or the layout does not fit.
+        LayoutError: the file is damaged, does not hold a flat buffer of the shape's dtype and size, or the
+            layout does not fit.
         OSError: a file cannot be read or written.
     """
     old = as_layout(shape)
-    packed = TiledArray.from_buffer(read(source), old)
+    packed = TiledArray.from_buffer(_read_buffer(source, old), old)
     spec = as_layout(layout, dims=old.dimensions, dtype=old.primitive_type, **parameters)
     write(target, relayout(packed, spec, threads=threads).buffer)
     return spec
@@ -132,6 +134,23 @@ def read(path: str | os.PathLike[str]) -> Array:
     raise LayoutError(
         f"{str(path)!r} is no .npy file of plain elements: {(reason.splitlines() or ['?'])[0][:120]}"
     )
+
+
+def _read_buffer(path: str | os.PathLike[str], spec: Spec) -> Array:
+    """The flat buffer of a .npy file: elements as `pack_file` writes them, or bytes.
+
+    Raises:
+        LayoutError, OSError: as `read`; an array of dimensions, or of another dtype: not packed, or not so.
+    """
+    array = read(path)
+    raw = array.dtype.kind == "V" and array.dtype.names is None and array.itemsize == spec.dtype.itemsize
+    if array.ndim != 1 or not (raw or array.dtype in (spec.dtype, np.uint8)):
+        raise LayoutError(
+            f"{str(path)!r} holds {array.dtype}{list(array.shape)}, "
+            f"not the flat buffer of {shape_name(spec)}\n"
+            "  pack the array first, or give the shape that it was packed with"
+        )
+    return array
 
 
 def _check_header_length(file: IO[bytes], width: int) -> None:

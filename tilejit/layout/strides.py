@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilejit.layout.tiling import TileStep
@@ -29,10 +30,12 @@ def buffer_digits(
 
     [16,128] by (8,128) -> ((0, step 8, extent 2), 1024), ((0, step 1, extent 8), 128), ((1, 1, 128), 1)
 
-    None where a tile cuts an axis between its digits, so that no such list exists.
+    Where a tile cuts merged axes between their digits, their number is an axis of its own until what it was
+    cut into is together again. None where it stays cut, so that no such list exists.
     """
     axes: list[Axis] = [(Digit(axis, 1, extent),) for axis, extent in enumerate(extents[0])]
     sizes = extents[-1]
+    start, merged = [*extents[0]], {}
     for number, step in enumerate(steps):
         axes = [()] * step.lead + axes
         whole: list[Axis] = axes[: step.untouched]
@@ -45,10 +48,13 @@ def buffer_digits(
                 whole.append(axis)
                 sizes = (*sizes[: step.untouched], count * size)
                 break
-            padded = _padded(axis, count * size, extents[0])
-            halves = None if padded is None else _split(padded, size)
+            halves = _halves(axis, count, size, start)
             if halves is None:
-                return None
+                merged[len(start)] = axis
+                number_of = Digit(len(start), 1, math.prod(digit.extent for digit in axis))
+                start.append(number_of.extent)
+                halves = _halves((number_of,), count, size, start)
+                assert halves is not None
             whole.append(halves[0])
             parts.append(halves[1])
         axes = whole + parts
@@ -60,7 +66,53 @@ def buffer_digits(
             found.append((digit, within))
             within *= digit.extent
         stride *= extent
-    return found[::-1]
+    return _resolved(found[::-1], merged, start)
+
+
+def _halves(axis: Axis, count: int, size: int, start: Sequence[int]) -> tuple[Axis, Axis] | None:
+    """Quotient and remainder of an axis by a tile size; None where the cut falls inside a digit."""
+    padded = _padded(axis, count * size, start)
+    return None if padded is None else _split(padded, size)
+
+
+def _resolved(
+    found: list[tuple[Digit, int]], merged: dict[int, Axis], start: Sequence[int]
+) -> list[tuple[Digit, int]] | None:
+    """Digits of the start axes alone: those of a merged number become digits of what it is made of.
+
+    Merged (0, step 1, extent 8) and (1, step 1, extent 4): its digits (step 3, stride 3), (step 1, stride 1)
+    are one, of stride 1 -> (0, step 1), stride 4 and (1, step 1), stride 1
+    """
+    for number, axis in reversed(merged.items()):
+        mine = sorted(((d, s) for d, s in found if d.axis == number), key=lambda pair: pair[0].step)
+        found = [pair for pair in found if pair[0].axis != number]
+        rest: Axis = axis
+        pieces = _pieces(mine)
+        for place, (extent, stride) in enumerate(pieces):
+            low = rest
+            if place + 1 < len(pieces):
+                have = math.prod(digit.extent for digit in rest)
+                halves = _halves(rest, -(-have // extent), extent, start)
+                if halves is None:
+                    return None
+                rest, low = halves
+            for digit in reversed(low):
+                found.append((digit, stride))
+                stride *= digit.extent
+    return sorted(found, key=lambda pair: -pair[1]) if merged else found
+
+
+def _pieces(digits: Sequence[tuple[Digit, int]]) -> list[tuple[int, int]]:
+    """Extent and stride of each run of digits, least step first, that one stride walks through."""
+    out: list[tuple[int, int]] = []
+    for digit, stride in digits:
+        if digit.extent == 1:
+            continue
+        if out and stride == out[-1][0] * out[-1][1]:
+            out[-1] = out[-1][0] * digit.extent, out[-1][1]
+        else:
+            out.append((digit.extent, stride))
+    return out
 
 
 def keeps_order(steps: tuple[TileStep, ...], extents: tuple[tuple[int, ...], ...]) -> bool:
@@ -117,7 +169,7 @@ def _joined(digits: list[Digit]) -> Axis:
     return tuple(joined)
 
 
-def _padded(axis: Axis, whole: int, start: tuple[int, ...]) -> Axis | None:
+def _padded(axis: Axis, whole: int, start: Sequence[int]) -> Axis | None:
     """An axis whose digits count `whole`, padding included; None where no digit can take the padding."""
     have = math.prod(digit.extent for digit in axis)
     if have == whole:

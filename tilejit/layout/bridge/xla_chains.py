@@ -31,7 +31,8 @@ def xla_chains(shape: Shape) -> tuple[Chain, ...] | Witness:
     Nothing is listed unless the tiles of a `*` cut through its dimensions. The shape has elements.
 
     Raises:
-        LayoutError: a `*` cuts through dimensions of more than 2^21 elements, and no index tried settles it.
+        LayoutError: the tiles of a `*` leave dimensions of more than 2^21 elements cut through, and no index
+            that is tried shows whether padding hides it.
     """
     roots = logical_roots(access_map(shape))
     if any(len(root.dims) > 1 or isinstance(root.tree, Opaque) for root in roots):
@@ -92,7 +93,8 @@ def _listed_chains(shape: Shape) -> tuple[Chain, ...] | Witness:
                 tuple(int(i[first]) for i in index), int(slots[first]), int(np.asarray(wanted)[first])
             )
     raise LayoutError(
-        f"{shape_name(shape)} may be a layout or not: its * merges more than {MOST_LISTED} elements\n"
+        f"{shape_name(shape)} may be a layout or not: its * leaves merged dimensions cut through, which only "
+        f"all slots can tell, up to {MOST_LISTED} of them\n"
         "  write tiles without *, or ask for smaller dimensions"
     )
 

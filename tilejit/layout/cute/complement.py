@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from codegen.errors import LayoutError
 from tilejit.layout.cute.injective import MAX_MARKS, distinct_offsets, is_injective
 from tilejit.layout.cute.int_tuple import as_int_tuple, product
-from tilejit.layout.cute.layout import Layout, cosize, offsets
+from tilejit.layout.cute.layout import Layout, cosize, extent, offsets, trusted
 from tilejit.layout.cute.modes import flat_modes, from_modes, joined
+from tilejit.layout.cute.repeats import window_repeats
 from tilejit.layout.cute.witness import NoLayoutError, Witness
 from tilejit.layout.tokens import shown
 
@@ -31,7 +32,8 @@ def complement(layout: object, cotarget: object = None) -> Layout:
     4:2, 24 -> (2,3):(1,8)    (2,2):(1,6), 24 -> (3,2):(2,12)    4:1, 10 -> 3:4, which covers 12
 
     Modes of stride 0 are dropped first. R is unique but for its end: whole gaps, then as many repeats as the
-    bound takes.
+    bound takes. R begins at 0 where strides are negative, too, and is one of several there: 4:-1, 8 -> 3:4,
+    which covers -3 to 8.
 
     Args:
         layout: a Layout, or a size or shape for the compact one.
@@ -40,19 +42,46 @@ def complement(layout: object, cotarget: object = None) -> Layout:
     Raises:
         NoLayoutError: no layout does that; the witness is an offset that cannot be met once, and how many
             times the repeats that smaller ones ask for meet it.
-        LayoutError: a negative stride.
+        LayoutError: strides are negative, or the layout large, and it takes too long to tell.
     """
     base = layout if isinstance(layout, Layout) else Layout(layout)
     bound = _bound(base, cotarget)
-    modes = [(step, size) for size, step in flat_modes(base) if step and size != 1]
-    modes.sort()
     if base.size == 0:
         raise NoLayoutError(f"{str(base)[:80]} has no elements to repeat\n  give it some", Witness(0, 0, 1))
-    if modes and modes[0][0] < 0:
+    if extent(base)[0] < 0:
+        return _of_negative(base, bound)
+    return _of_modes(base, _moving(base), bound)
+
+
+def _moving(base: Layout) -> list[Mode]:
+    """The modes that change the offset, in ascending order."""
+    return sorted((step, size) for size, step in flat_modes(base) if step and size != 1)
+
+
+def _of_negative(base: Layout, bound: int) -> Layout:
+    """The complement of a layout whose first offset is -begin.
+
+    The same layout from 0 on has the same repeats; they need not meet what is before `begin`.
+    """
+    begin = -extent(base)[0]
+    sizes, steps = zip(*flat_modes(base), strict=True)
+    tile = trusted(sizes, tuple(map(abs, steps)))
+    try:
+        return _of_modes(tile, _moving(tile), begin + bound)
+    except NoLayoutError:
+        found = window_repeats(tile, begin, begin + bound)
+    if found is None:
         raise LayoutError(
-            f"{str(base)[:80]} has the negative stride {modes[0][0]}\n  make it a layout of offsets from 0"
+            f"{str(base)[:80]}: too many complements in {shown(bound)} would have to be tried\n"
+            "  give strides of 0 or more"
         )
-    return _of_modes(base, modes, bound)
+    if isinstance(found, int):
+        raise NoLayoutError(
+            f"{str(base)[:80]} has no complement in {shown(bound)}: no repeats that meet all offsets "
+            f"from 0 to {found - begin - 1} meet {found - begin}\n  {_MEND}",
+            Witness(found - begin, 0, 1),
+        )
+    return from_modes(joined(found))
 
 
 def _of_modes(base: Layout, modes: list[Mode], bound: int) -> Layout:

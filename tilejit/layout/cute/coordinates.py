@@ -131,10 +131,10 @@ def whole_number(crd: object) -> int:
 
     Raises:
         LayoutIndexError: it is negative.
-        TypeError: it is none.
+        TypeError: it is none, or a bool.
     """
     try:
-        at = operator.index(crd)  # type: ignore[arg-type]
+        at = operator.index(None if isinstance(crd, bool) else crd)  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(f"a coordinate is made of integers, not of {type(crd).__name__}") from None
     if at < 0:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import LayoutError
-from tilejit.layout.cute.composition import composition
+from codegen.locks import compiler_lock
 from tilejit.layout.cute.int_tuple import flatten, modes
 from tilejit.layout.cute.layout import Layout, extent
 from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
@@ -73,6 +73,8 @@ def function_of(layout: Layout | ComposedLayout) -> Function:
     """
     steps, inner = _flat(layout)
     while steps and steps[0][0] == 0 and isinstance(steps[0][1], Layout):
+        with compiler_lock:  # the algebra of layouts: few are composed with layouts
+            from tilejit.layout.cute.composition import composition
         try:
             inner = composition(steps[0][1], inner)
         except LayoutError:

@@ -1,7 +1,6 @@
 """left_inverse: the layout L with L(A(i)) = i, by the chain of A's strides or a search over mixed radices.
 
-L is a sum of digit times stride in some mixed radix. Finer radices say all that coarser ones say, so prime
-ones are tried; given those, the strides solve linear equations in integers, one for each offset of A.
+L is a sum of digit times stride in some mixed radix; `radices` finds one through all points (A(i), i).
 """
 
 from __future__ import annotations
@@ -13,15 +12,18 @@ import numpy as np
 
 from codegen.errors import LayoutError
 from tilejit.layout.cute.composition import compose_layouts
-from tilejit.layout.cute.layout import Layout, expect_layout, offsets, trusted
+from tilejit.layout.cute.exact import narrowed
+from tilejit.layout.cute.layout import Layout, expect_layout, extent, trusted
 from tilejit.layout.cute.modes import EMPTY_MODE, flat_modes, from_modes, joined
-from tilejit.layout.cute.radices import MAX_STEPS, Radices, TooManyError, prime_factors
+from tilejit.layout.cute.radices import MAX_WORK, Radices, TooManyError
+from tilejit.layout.cute.tables import Table
 from tilejit.layout.cute.witness import NoLayoutError, Witness
+from tilejit.layout.tokens import MAX_INT64
 
-MAX_ROUNDS = 200
-MAX_TABLE = 1 << 20
-MANY_POINTS = 256
-"""Offsets that the search begins with."""
+MAX_ROUNDS = 20
+MAX_TABLE = 1 << 21
+"""Elements of which all points are looked at, and of larger layouts so many to begin with."""
+MAX_SAMPLE = 1 << 12
 
 
 def left_inverse(layout: Layout) -> Layout:
@@ -83,82 +85,95 @@ class _Problem:
         return _Problem(layout, core, trusted(sizes, tuple(weight for _, _, weight in modes)))
 
     def solved(self) -> Layout:
-        """L: solve for some offsets, and for those that it gets wrong, until none is."""
-        indices = [0]
-        scale = 1
-        for size in flat_sizes(self.core):
-            indices += [scale * c for c in {1, size // 2, size - 1} if c]
-            scale *= size
-        indices += self.lowest()
-        points: dict[int, int] = {}
-        steps = [MAX_STEPS]
+        """L: through all points of A, or through some and those that it then gets wrong, until none is."""
+        tops = extent(self.core)[1], extent(self.wanted)[1]
+        whole = self.core.size <= MAX_TABLE and max(tops) <= MAX_INT64
+        points = self.points(np.arange(self.core.size) if whole else self.sample())
+        work = [MAX_WORK]
         for _ in range(MAX_ROUNDS):
-            for index in indices:
-                self.add(points, index)
-            found = self.answer(points, steps)
-            indices = self.mistakes(found)
-            if not indices:
+            try:
+                found = Radices.through(*points, flat_steps(self.core), work)
+            except TooManyError:
+                break
+            if found is None:
+                raise self.no_radix(*points, whole)
+            mistakes = [] if whole else self.mistakes(found)
+            if not mistakes:
                 return found
-        raise self.given_up()
+            points = self.points(np.array(mistakes, object), points)
+        raise LayoutError(
+            f"{str(self.layout)[:80]}: too many mixed radices would have to be tried\n"
+            "  give strides of which each is a multiple of the one before"
+        )
 
-    def lowest(self) -> list[int]:
-        """Indices of the smallest offsets, which rule out radices before others are tried on top of them."""
-        if self.core.size > MAX_TABLE:
-            return []
-        table = offsets(self.core)
-        count = min(MANY_POINTS, table.size)
-        found = np.argpartition(table, count - 1)[:count]
-        return [int(index) for index in found]
+    def sample(self) -> Table:
+        """Indices of a corner, the middle and the end of each mode, together where there is room for it."""
+        together, alone = np.zeros(1, object), [0]
+        scale, room = 1, MAX_SAMPLE
+        sizes = flat_sizes(self.core)
+        for place, size in enumerate(sizes):
+            share = min(room, max(2, int(room ** (1 / (len(sizes) - place)))))
+            at = _spread(size, share).astype(object) * scale
+            together = (at[:, None] + together).reshape(-1)
+            room //= at.size
+            alone += [scale * c for c in (1, size // 2, size - 1)]
+            scale *= size
+        return narrowed(np.append(together, np.array(alone, object)))
 
-    def add(self, points: dict[int, int], index: int) -> None:
-        """A point, unless its offset is there with another index."""
-        offset, wanted = self.core(index), self.wanted(index)
-        if points.setdefault(offset, wanted) != wanted:
-            first, second = sorted((points[offset], wanted))
-            raise self.met_twice(first, second, offset)
+    def points(self, places: Table, others: tuple[Table, Table] | None = None) -> tuple[Table, Table]:
+        """Offsets in ascending order and the indices to give back, of elements and of other points.
 
-    def answer(self, points: dict[int, int], steps: list[int]) -> Layout:
-        """A layout through the points."""
-        search = Radices(sorted(points.items()), self.primes(), steps)
-        try:
-            found = search.solution()
-        except TooManyError:
-            self.check_injective()
-            raise self.given_up() from None
-        if found is None:
-            self.check_injective()
-            raise self.no_radix(points)
-        return found
+        Raises:
+            NoLayoutError: two indices have one offset.
+        """
+        table, wanted = self.core(places), self.wanted(places)
+        if others:
+            table, wanted = np.append(others[0], table), np.append(others[1], wanted)
+        order = np.lexsort((wanted, table))
+        table, wanted = table[order], wanted[order]
+        again = table[1:] == table[:-1]
+        twice = np.flatnonzero(again & (wanted[1:] != wanted[:-1]))
+        if twice.size:
+            first, second, offset = (int(x[twice[0] + k]) for x, k in ((wanted, 0), (wanted, 1), (table, 0)))
+            raise NoLayoutError(
+                f"{str(self.layout)[:80]} has no left inverse: indices {first} and {second} "
+                f"both give {offset}\n"
+                "  give strides that meet no offset twice",
+                Witness(second, first, second),
+            )
+        once = np.append(True, ~again)
+        return table[once], wanted[once]
 
-    def no_radix(self, points: dict[int, int]) -> LayoutError:
+    def no_radix(self, table: Table, wanted: Table, whole: bool) -> NoLayoutError:
         """The error for points that no layout goes through, with the first that those before rule out.
 
-        They are taken in the order of the indices to give back.
+        They are taken in the order of the indices to give back; a search that takes too long ends with a
+        layout through fewer of them.
         """
-        ordered = sorted(points.items(), key=lambda point: point[1])
-        seen, before = None, EMPTY_MODE
-        steps = [MAX_STEPS]
-        low, high = 0, len(ordered)  # so many points have a layout, and so many none
-        try:
-            while high - low > 1:
-                middle = (low + high) // 2
-                found = Radices(sorted(ordered[:middle]), self.primes(), steps).solution()
-                low, high, before = (middle, high, found) if found else (low, middle, before)
-            offset, index = ordered[low]
-            seen = Witness(index, before(offset), index)
-        except TooManyError:
-            pass
-        one = f": one that gives back the indices before, at {seen}" if seen else ""
+        ordered = np.sort(wanted)
+        before, none, step = EMPTY_MODE, ordered.size, 1  # so many points have no layout
+        work = [MAX_WORK // 4]
+        while True:
+            values = before(table)
+            index = wanted[values != wanted].min()
+            right = int(np.searchsorted(ordered, index))
+            if right + 1 == none:
+                break
+            last = min(right + step, (right + none - 1) // 2)
+            step *= 4
+            inside = wanted <= ordered[last]
+            try:
+                found = Radices.through(table[inside], wanted[inside], flat_steps(self.core), work)
+            except (TooManyError, LayoutError):
+                break
+            none, before = (none, found) if found else (last + 1, before)
+        seen = Witness(int(index), int(values[wanted == index][0]), int(index))
         return NoLayoutError(
-            f"{str(self.layout)[:80]} has no left inverse: no mixed radix gives back all indices{one}\n"
+            f"{str(self.layout)[:80]} has no left inverse: no mixed radix gives back all indices: one that "
+            f"gives back {'the' if whole else right} indices before, at {seen}\n"
             "  give strides of which each is a multiple of the one before",
             seen,
         )
-
-    def primes(self) -> list[int]:
-        """The primes in A's strides: radices to try first."""
-        found = {p for step in flat_steps(self.core) for p in prime_factors(step)}
-        return sorted(found)
 
     def mistakes(self, found: Layout) -> list[int]:
         """Indices that L gets wrong; none when it is right."""
@@ -194,29 +209,14 @@ class _Problem:
             scale *= size
         return out
 
-    def check_injective(self) -> None:
-        """Raise with two indices where an offset is met twice; large layouts are not looked through."""
-        if self.core.size > MAX_TABLE:
-            return
-        table, wanted = offsets(self.core), offsets(self.wanted)
-        order = np.lexsort((wanted, table))
-        twice = np.flatnonzero(table[order][1:] == table[order][:-1])
-        if twice.size:
-            first, second = wanted[order[twice[0]]], wanted[order[twice[0] + 1]]
-            raise self.met_twice(int(first), int(second), int(table[order[twice[0]]]))
 
-    def met_twice(self, first: int, second: int, offset: int) -> LayoutError:
-        return NoLayoutError(
-            f"{str(self.layout)[:80]} has no left inverse: indices {first} and {second} both give {offset}\n"
-            "  give strides that meet no offset twice",
-            Witness(second, first, second),
-        )
-
-    def given_up(self) -> LayoutError:
-        return LayoutError(
-            f"{str(self.layout)[:80]}: too many mixed radices would have to be tried\n"
-            "  give strides of which each is a multiple of the one before"
-        )
+def _spread(size: int, count: int) -> Table:
+    """All coordinates of a mode, or so many: half of them first, the others in the middle and last."""
+    if size <= count:
+        return np.arange(size)
+    quarter = count // 4
+    middle, end = size // 2 + np.arange(quarter), size - 1 - np.arange(quarter)
+    return np.unique(np.concatenate([np.arange(count - 2 * quarter), middle, end]))
 
 
 def flat_sizes(layout: Layout) -> list[int]:

@@ -27,13 +27,14 @@ def local_tile(layout: Layout, tiler: Any, coord: Any, proj: Any = None) -> tupl
     Args:
         layout: a Layout.
         tiler: the tile: a Layout, size or tuple of them, as in zipped_divide.
-        coord: which tile: a number or `_` for each mode of tiles.
+        coord: which tile: a number for each mode of tiles; `_` or None keeps the mode, all its tiles.
         proj: `_` or None where tiler and coordinate have a mode that this layout has not, else anything.
 
     Raises:
         LayoutIndexError: there is no such tile.
         LayoutError, NoLayoutError: as zipped_divide; a coordinate that does not nest like the tiles; a proj
             of another length than tiler or coordinate.
+        TypeError: a coordinate of anything else, bools included.
     """
     limit_nesting(coord, "a coordinate")
     if proj is not None:

@@ -1,0 +1,83 @@
+"""Expressions with reductions: those first, then what is computed of them and of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from codegen.errors import KernelError
+from tilejit.direct_loops import elementwise_entry
+from tilejit.elementwise_outputs import outputs
+from tilejit.memory import Array
+from tilejit.recorded import Recorded, array_name, broadcast_shape
+from tilejit.reductions import Plan, reduce_all
+
+if TYPE_CHECKING:
+    from tilejit.elementwise_functions import Elementwise
+
+
+def compute_in_stages(
+    e: Elementwise, recorded: Recorded, given: list[Any], numbers: list[Any], out: Any, mask: Array | None
+) -> Any:
+    """Reductions first, then what is computed of them and of elements: a kernel for each shape."""
+    arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+    everything = frozenset(arrays)
+    if mask is not None and any(recorded.bare):
+        raise KernelError("where= with a reduction\n  write np.where(mask, x, 0) in the expression")
+    plan_of = partial(e.plan, recorded)
+    found = reduce_all(recorded.stages, arrays, numbers, plan_of)
+    e.answered()
+    if out is None and all(recorded.bare):
+        if not recorded.several:
+            _answer_reduction(e, recorded, given, numbers, plan_of)
+        results = tuple([found[bare] for bare in recorded.bare])
+        return results if recorded.several else results[0]
+    shapes = _shapes(recorded, arrays, everything, mask)
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for k, bare in enumerate(recorded.bare):
+        if not bare:
+            groups.setdefault(shapes[k], []).append(k)
+    outs = outputs(recorded.dtypes, out, shapes, mask)
+    direct = out is None or (len(groups) == 1 and not any(recorded.bare))
+    own = outs if direct else outputs(recorded.dtypes, None, shapes, mask)
+    if not direct and mask is not None:
+        for to, held in zip(own, outs, strict=True):
+            np.copyto(to, held, casting="unsafe")
+    for shape, which in groups.items():
+        e.run(recorded, given, numbers, [own[k] for k in which], mask, shape, arrays, tuple(which))
+    made: list[Any] = []
+    for k, bare in enumerate(recorded.bare):
+        value = found[bare] if bare else own[k]
+        if out is not None and value is not outs[k]:
+            np.copyto(outs[k], value, casting="same_kind")
+        single = isinstance(value, np.ndarray) and not value.ndim
+        made.append(outs[k] if out is not None else value[()] if single else value)
+    return tuple(made) if recorded.several else made[0]
+
+
+def _shapes(
+    recorded: Recorded, arrays: Mapping[str, Array], everything: frozenset[str], mask: Array | None
+) -> list[tuple[int, ...]]:
+    """The shape of each result; `arrays` has the reductions too."""
+    masks = [] if mask is None else [mask]
+    return [
+        arrays[bare].shape if bare else broadcast_shape([*(arrays[n] for n in names or everything), *masks])
+        for bare, names in zip(recorded.bare, recorded.names, strict=True)
+    ]
+
+
+def _answer_reduction(
+    e: Elementwise, recorded: Recorded, given: list[Any], numbers: list[Any], plan_of: Callable[..., Plan]
+) -> None:
+    """Let machine code answer the next calls like this one, where a kernel gives the result as it is."""
+    arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+    (first, *more) = recorded.stages
+    if more or first.names != arrays.keys():
+        return
+    bound = plan_of(recorded.stages, arrays).only_call
+    if bound is not None and bound.is_due:
+        operands = [*arrays.values(), *numbers]
+        e.answered(elementwise_entry(bound, operands, given, recorded.numbers, None, fresh=False))

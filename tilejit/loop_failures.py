@@ -1,0 +1,40 @@
+"""What is said of loops that stay scalar: nothing, a warning or an error, as `on_fail` asks."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+from codegen.errors import KernelError
+from tilejit.loop_program import LoopProgram
+
+
+class KernelWarning(UserWarning):
+    """A kernel runs, but not in super-vectors, and `on_fail="warn"` was asked for."""
+
+
+def judge(program: LoopProgram, name: str) -> None:
+    """Say, or refuse, where loops stay scalar, as the options of a program ask.
+
+    Raises:
+        KernelError: a nest has no loop that runs as lanes, and on_fail="raise".
+    """
+    on_fail = program.options.on_fail
+    failures = () if on_fail == "scalar" else program.failures
+    if not failures:
+        return
+    text = "\n  ".join([f"{name} is not vectorised throughout", *map(str, failures)])
+    if on_fail == "raise":
+        raise KernelError(text)
+    warnings.warn(text, KernelWarning, stacklevel=_frames_of_ours())
+
+
+def _frames_of_ours() -> int:
+    """How far up the stack of who asks for it the first frame is that is none of ours: `stacklevel`."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (
+        "tilejit",
+        "codegen",
+    ):
+        frame, level = frame.f_back, level + 1
+    return level

@@ -1,0 +1,112 @@
+"""Reductions that a function of elements makes, typed as NumPy types them, as stages of its recording."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from codegen.errors import KernelError
+from codegen.frontend.operands import Operand, apply, cast, convert
+from codegen.loops import typing
+from tilejit.recording import Part, Recording, Stage
+from tilejit.reduced_axes import read_axes
+
+REDUCTIONS = {"sum": "add", "min": "min", "max": "max", "amin": "min", "amax": "max", "mean": "add"}
+"""NumPy's names, and what combines two elements."""
+
+PRODUCTS = ("dot", "vdot", "matmul", "inner", "vecdot")
+"""NumPy's names of products of vectors."""
+
+
+def reduced(recording: Recording, name: str, x: Part, axis: Any, dtype: Any, keepdims: bool) -> Part:
+    """A sum, mean, least or largest, typed as NumPy types it."""
+    operand, names = x
+    axes, combiner, given = read_axes(axis, recording.rank(names)), REDUCTIONS[name], operand.dtype
+    if dtype is not None:
+        found = typing.dtype_name(np.dtype(dtype))
+    elif combiner != "add":
+        found = typing.concrete(given)
+    else:
+        found = summed(typing.concrete(given), mean=name == "mean")
+    if dtype is not None or typing.is_float(found):
+        operand = cast(operand, found)
+    if not axes:
+        return cast(operand, found), names
+    return recording.enter(
+        Stage(
+            recording.next_name,
+            name.removeprefix("a"),
+            _of_booleans(combiner, found),
+            operand,
+            names,
+            found,
+            axes,
+            keepdims,
+        )
+    )
+
+
+def _of_booleans(combiner: str, dtype: str) -> str:
+    return {"min": "and", "max": "or", "add": "or"}[combiner] if dtype == "i1" else combiner
+
+
+def summed(dtype: str, *, mean: bool = False) -> str:
+    """The dtype of a sum, or of a mean: NumPy sums integers in 64 bits, and takes means of them in f64.
+
+    i8 -> i64    u16 -> u64    i1 -> i64    bf16 -> bf16    the mean of i8 -> f64
+    """
+    if typing.is_float(dtype):
+        return dtype
+    return "f64" if mean else {"i": "i64", "u": "u64"}[dtype[0]]
+
+
+def product(recording: Recording, name: str, *sides: Part) -> Part:
+    """The sum of products along the last dimension: of vectors, or of rows with one vector.
+
+    Raises:
+        KernelError: of matrices, which want another order of loops than elements have.
+    """
+    ranks = [recording.rank(names) for _, names in sides]
+    names = sides[0][1] | sides[1][1]
+    if 0 in ranks:
+        if name in ("matmul", "vecdot") or (name == "vdot" and any(ranks)):
+            raise KernelError(f"np.{name} of a number\n  it takes arrays; write * for a product of elements")
+        return apply("mul", sides[0][0], sides[1][0]), names
+    flat = name == "vdot" and ranks[0] == ranks[1]
+    if not flat and name != "vecdot" and (ranks[1] > 1 or (name == "vdot" and ranks[0] > 1)):
+        raise KernelError(
+            f"np.{name} of arrays of {ranks[0]} and {ranks[1]} dimensions\n  products of vectors, and of "
+            "a matrix with a vector behind it, are recorded; for matrices call NumPy"
+        )
+    found = typing.concrete(typing.promote([x.dtype for x, _ in sides]))
+    wide = "f32" if found in ("bf16", "f16") else found
+    one, two = (Operand(wide, convert(cast(x, found), wide)) for x, _ in sides)
+    rank = max(ranks)
+    return recording.enter(
+        Stage(
+            recording.next_name,
+            "dot",
+            _of_booleans("add", found),
+            apply("mul", one, two),
+            names,
+            found,
+            tuple(range(rank)) if flat else (rank - 1,),
+            pair=(sides[0][1], sides[1][1]),
+        )
+    )
+
+
+def check_exponent(recording: Recording, base: Part, exponent: Part) -> None:
+    """Have the calls look for negative exponents of integers, which NumPy refuses: a reduction of its own.
+
+    Only where they are known in calls alone and may be negative.
+    """
+    operand, names = exponent
+    found = typing.result_type("pow", [base[0].dtype, operand.dtype])
+    if typing.is_float(found) or not names or operand.dtype[0] != "i" or operand.dtype == "i1":
+        return
+    axes = tuple(range(recording.rank(names)))
+    recording.enter(
+        Stage(recording.next_name, "exponent", "min", operand, names, typing.concrete(operand.dtype), axes)
+    )
