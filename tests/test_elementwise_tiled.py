@@ -109,7 +109,11 @@ def test_narrow_elements() -> None:
     ("keywords", "error", "match"),
     [
         ({"layout": LAYOUTS[0], "out": np.zeros(SMALL)}, tj.LayoutError, "layout of its own"),
-        ({"out": filled(tj.as_layout(LAYOUTS[1], dims=LARGE, dtype="f64"))}, tj.LayoutError, "the result has the shape"),
+        (
+            {"out": filled(tj.as_layout(LAYOUTS[1], dims=LARGE, dtype="f64"))},
+            tj.LayoutError,
+            "the result has the shape",
+        ),
         ({"out": filled(tj.as_layout(LAYOUTS[1], dims=SMALL, dtype="s32"))}, TypeError, "same_kind"),
         ({"layout": LAYOUTS[0], "where": np.zeros(SMALL)}, TypeError, "array of bool"),
         ({"layout": "{3,1}"}, tj.LayoutError, "minor_to_major"),
