@@ -11,11 +11,12 @@ import linecache
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import llvmlite.binding as llvm
 import numba
+from numba.core import types
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
@@ -25,6 +26,7 @@ from codegen.errors import KernelError
 from codegen.locks import compiler_lock, hold_in_forks
 from codegen.object_symbols import ALLOWED_SYMBOLS, undefined_symbols
 from codegen.simd import routines, vector_math
+from codegen.simd.numba_passes import KernelPasses
 
 # Another thread may be compiling with Numba directly: its lock would stay taken in a child for ever.
 hold_in_forks(global_compiler_lock)
@@ -63,10 +65,13 @@ def numba_ir(name: str, source: str) -> NumbaIr:
     Raises:
         KernelError: Numba refuses.
     """
-    with compiler_lock, _nothing_to_run(), _no_collection():
+    with compiler_lock, _nothing_to_run(), _asking_once(), _no_collection():
         function = _function(name, source)
         try:
-            compiled = numba.cfunc(_signature(function), error_model="numpy")(function)
+            compile_function = numba.cfunc(
+                _signature(function), error_model="numpy", pipeline_class=KernelPasses
+            )
+            compiled = compile_function(function)
         except numba.core.errors.NumbaError as error:
             raise KernelError(f"numba refuses the kernel {name}\n{error}") from error
         return NumbaIr(name, compiled.native_name, compiled.inspect_llvm())
@@ -77,6 +82,14 @@ class _IrLibrary(JITCodeLibrary):
 
     Nor is it optimised beyond its functions' own passes: `optimise` does that once, for the level.
     """
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Numba's passes for one function; it makes them anew for each, and for every declaration."""
+        ll_module.data_layout = self._codegen._data_layout
+        passes, builder = self._codegen._function_pass_manager()  # type: ignore[no-untyped-call]
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
 
     def _optimize_final_module(self) -> None:
         pass
@@ -123,6 +136,34 @@ def _nothing_to_run() -> Iterator[None]:
             yield
         finally:
             context._internal_codegen = own
+
+
+@contextmanager
+def _asking_once() -> Iterator[None]:
+    """What a function gives for arguments of some types is asked once meanwhile, not for every call of it.
+
+    For each `+` of two integers Numba tries all rules that there are for `+`, those of arrays first.
+    """
+    context = cpu_target.typing_context
+    ask = context.resolve_function_type
+
+    def resolve(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        if isinstance(function, types.Function) and not keywords:
+            return _signature_of_call(function, arguments)
+        return ask(function, arguments, keywords)
+
+    context.resolve_function_type = resolve
+    try:
+        yield
+    finally:
+        del context.resolve_function_type
+
+
+@lru_cache(maxsize=4096)
+def _signature_of_call(function: Any, arguments: tuple[Any, ...]) -> Any:
+    """Numba's answer; the function itself keeps what belongs to it."""
+    context = cpu_target.typing_context
+    return type(context).resolve_function_type(context, function, arguments, {})
 
 
 @contextmanager

@@ -7,7 +7,14 @@ from typing import Any
 
 from numba import njit
 
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+from codegen.simd.numba_passes import KernelPasses
+
+_OPTIONS: dict[str, Any] = {
+    "error_model": "numpy",
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": KernelPasses,
+}
 
 
 def for_kernels(function: Callable[..., Any]) -> Callable[..., Any]:

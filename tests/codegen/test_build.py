@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from subprocess import run
 from sys import executable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from numba.core.compiler import Compiler, DefaultPassBuilder, Flags
 
-from codegen.build import numba_ir
+from codegen import build
+from codegen.build import machine_code, numba_ir
+from codegen.cpu import cpu_level
 from codegen.errors import KernelError
+from codegen.simd.numba_passes import IDLE
 from tests.oracle import environment
 
 KERNEL = """
@@ -92,3 +100,33 @@ def test_the_search_for_garbage_is_left_as_it_was(collected: bool) -> None:
     with pytest.raises(KernelError, match="numba refuses the kernel wrong"):
         numba_ir("wrong", "def wrong(src, dst, sizes, begin, end):\n    return src.nothing\n")
     assert gc.isenabled() == collected
+
+
+LOOPS = """
+def loops(src, dst, sizes, begin, end):
+    step, rows = int64_at(sizes, 0), int64_at(sizes, 1)
+    for i in range(begin, end):
+        for j in range(rows):
+            a, b = src + i * step, dst + (j * 8 if j > 3 else i)
+            move_u32(b, a)
+"""
+
+
+def test_idle_passes_are_numbas() -> None:
+    """Each of them is one that Numba has, under that name."""
+    numbas: Any = DefaultPassBuilder.define_nopython_pipeline(SimpleNamespace(func_ir=None, flags=Flags()))
+    assert {run.__name__ for run, _ in numbas.passes} >= IDLE
+
+
+def test_what_is_left_out_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the idle passes nor answers asked for again: what becomes of a kernel is the same."""
+
+    def optimised(source: str) -> str:
+        """But for the numbers that Numba gives the functions of a process."""
+        text = machine_code(numba_ir("loops", source), cpu_level()).llvm_ir
+        return re.sub(r"(?<=loops)B\d+v\d+", "", text)
+
+    ours = optimised(LOOPS)
+    monkeypatch.setattr(build, "KernelPasses", Compiler)
+    monkeypatch.setattr(build, "_asking_once", nullcontext)
+    assert optimised(f"{LOOPS}# again\n") == ours
