@@ -112,7 +112,7 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (convert, "CHUNK_BYTES", (64, 1000)),
     (block_grid, "BLOCK_BYTES", (300, 3000)),
     (block_grid, "MOST_PROGRAMS", (1,)),
-    (blocks, "_moves_little", (lambda program: True, lambda program: False)),
+    (blocks, "moves_little", (lambda program: True, lambda program: False)),
 )
 """What decides by size or by number, and the values to try instead."""
 

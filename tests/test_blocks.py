@@ -52,7 +52,7 @@ def program_of(source: str, target: str) -> BlockProgram | None:
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_blocks_are_the_whole(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between guard pages, on one thread and on three."""
-    monkeypatch.setattr(blocks, "_moves_little", lambda program: True)
+    monkeypatch.setattr(blocks, "moves_little", lambda program: True)
     program = program_of(source, target)
     a, b = tj.Shape.parse(source), tj.Shape.parse(target)
     if program is None:
@@ -85,7 +85,7 @@ STREAMED = (
 @pytest.mark.parametrize(("source", "target"), STREAMED)
 def test_blocks_past_the_cache(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same program, wherever in a line its destination begins, and where each block's part does."""
-    monkeypatch.setattr(blocks, "_moves_little", lambda program: True)
+    monkeypatch.setattr(blocks, "moves_little", lambda program: True)
     monkeypatch.setattr(blocks, "outgrows_caches", lambda footprint: True)
     program = program_of(source, target)
     assert program
@@ -121,7 +121,7 @@ def test_blocks_that_meet_in_a_byte_have_one_thread(
     """Each writes its part of the byte and the rest back as it was before."""
     had: list[int] = []
     monkeypatch.setattr(blocks, "run_parts", lambda work, count: had.append(count) or run_parts(work, count))
-    monkeypatch.setattr(blocks, "_moves_little", lambda program: True)
+    monkeypatch.setattr(blocks, "moves_little", lambda program: True)
     name, spec = target.partition("{")[0], tj.Shape.parse(target)
     program = program_of(name + "{1,0}", target)
     assert program
@@ -135,7 +135,7 @@ def test_blocks_that_meet_in_a_byte_have_one_thread(
 
 
 def test_blocks_are_pickled_without_their_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_moves_little", lambda program: True)
+    monkeypatch.setattr(blocks, "moves_little", lambda program: True)
     program = program_of("f32[61,83]{1,0}", "f32[61,83]{0,1:T(16,1)}")
     assert program
     x = np.random.default_rng(3).random((61, 83), np.float32)
@@ -149,7 +149,7 @@ def test_blocks_are_pickled_without_their_tables(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_block_is_as_large_as_the_cache_allows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_moves_little", lambda program: True)
+    monkeypatch.setattr(blocks, "moves_little", lambda program: True)
     program = program_of("f32[61,83]{1,0:T(8,16)}", "f32[61,83]{1,0:T(6,1)}")
     assert program
     assert program.grid.counts == (3, 6), "24 rows of 16 elements and a multiple of them"

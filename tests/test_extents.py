@@ -227,7 +227,7 @@ def test_places_are_proven_themselves(change: dict[str, int]) -> None:
 
 def relaid(monkeypatch: pytest.MonkeyPatch) -> BlockProgram:
     monkeypatch.setattr(blocks, "LEAST_BYTES", 0)
-    monkeypatch.setattr(blocks, "_moves_little", lambda program: True)
+    monkeypatch.setattr(blocks, "moves_little", lambda program: True)
     monkeypatch.setattr(block_grid, "BLOCK_BYTES", 2048)
     a, b = tj.Shape.parse("f32[64,96]{1,0:T(8,16)(2,1)}"), tj.Shape.parse("f32[64,96]{0,1:T(16,1)}")
     fill = bytes(4)
