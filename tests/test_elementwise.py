@@ -222,6 +222,21 @@ def test_bfloat16_is_rounded_as_ml_dtypes_does() -> None:
     assert got.tobytes() == (a * a + a).tobytes()
 
 
+def test_halves_of_doubles_are_rounded_once() -> None:
+    """Beside the middle of two halves by less than float32 sees, in lanes, tails and numbers."""
+    halves = np.arange(0x7BFF, dtype=np.uint16).view(np.float16).astype(np.float64)
+    middles = (halves[:-1] + halves[1:]) / 2
+    beside = np.concatenate([np.nextafter(middles, s) for s in (-np.inf, np.inf)] + [middles, -middles])
+    x = np.concatenate([beside, [0.0, -0.0, np.inf, -np.inf, np.nan, 65519.99999999, 65520, 1e300, 5e-324]])
+    for function in (lambda v: v.astype(np.float16), lambda v: v.astype(ml_dtypes.bfloat16)):
+        compiled = tj.elementwise(function)
+        with np.errstate(over="ignore"):
+            want, few = function(x), function(x[:3])
+        assert compiled(x).tobytes() == want.tobytes()
+        assert compiled(x[:3]).tobytes() == few.tobytes()
+    assert tj.elementwise(lambda h, s: h * 0 + s)(np.ones(3, np.float16), 2049.0000005)[0] == 2050
+
+
 def test_tiled_arrays_slot_by_slot() -> None:
     layout = "{1,0:T(8,128)}"
     t, u = tj.pack(X, layout, padding=0), tj.pack(X * 2, layout)

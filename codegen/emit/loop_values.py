@@ -264,6 +264,8 @@ def _vector(name: str, texts: list[str], operands: tuple[Value, ...], dtype: str
 
 
 def _cast_piece(text: str, dtype: str, lanes: Lanes, before: str = "i64") -> str:
+    if (before, dtype) == ("f64", "f16"):  # to float32 and to f16 would be rounded twice; of bf16 ml_dtypes does
+        return f"round_to_f16(round_to_odd_f32({text}))"
     if held_dtype(before) != held_dtype(dtype):
         text = f"cast_{held_dtype(dtype)}x{lanes.count}({text})"
     return f"round_to_{dtype}({text})" if dtype in HALVES and dtype != before else text
