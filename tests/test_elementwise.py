@@ -270,6 +270,8 @@ BEYOND: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "negative powers": (lambda a, b: a**b, ("i4", "i4")),
     "powers that are not negative": (lambda a, b: a ** (b + 1) + (2 ** abs(b)).max(), ("i4", "i4")),
     "powers of floats": (lambda a, b: a**b, ("f8", "i4")),
+    "powers of booleans": (lambda a: (a**2, a**1, a**0, a**3, a**2.0, a**True, np.power(a, 2)), ("?",)),
+    "known powers of integers": (lambda a: (a**2, a**1, a**0, a**-1.0, a**0.5, np.power(a, 2)), ("i1",)),
     "the other byte order": (lambda a, b: a + b, (">f4", ">i2")),
 }
 
@@ -295,6 +297,23 @@ def test_what_numpy_makes_of_it(name: str) -> None:
     for one, two in zip(*((x if isinstance(x, tuple) else (x,)) for x in (got, want)), strict=True):
         assert one.dtype == two.dtype
         assert one.tobytes() == two.tobytes()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+def test_known_powers_are_numpys(dtype: Any) -> None:
+    """Squares, quotients and roots bit for bit, by the operator and by the function; bf16 stays what it is."""
+    x = np.concatenate([RNG.uniform(-9, 9, 500), RNG.uniform(0, 1e5, 500), [0.0, -0.0, np.inf, -np.inf]])
+    x = x.astype(dtype)
+    for power in (lambda a, b: a**b, np.power):
+        for exponent in (2, -1, 0.5, 0, 1):
+            # ml_dtypes makes float32 of it and a float of Python, and of two numbers that are its own
+            other = dtype(exponent) if dtype is ml_dtypes.bfloat16 and power is np.power else exponent
+            want = power(x, other).astype(dtype)
+            got = tj.elementwise(lambda a, power=power, other=other: power(a, other))(x)
+            assert got.dtype == dtype
+            same = (got.view(f"u{got.itemsize}") == want.view(f"u{got.itemsize}")) | (got != got) & (want != want)
+            assert same.all(), (power, exponent)
 
 
 def test_negative_powers_write_nothing() -> None:
