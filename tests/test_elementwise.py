@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from importlib import import_module
+from platform import machine
 from typing import Any
 
 import ml_dtypes
@@ -297,6 +298,20 @@ def test_what_numpy_makes_of_it(name: str) -> None:
     for one, two in zip(*((x if isinstance(x, tuple) else (x,)) for x in (got, want)), strict=True):
         assert one.dtype == two.dtype
         assert one.tobytes() == two.tobytes()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.skipif(machine() not in ("x86_64", "AMD64"), reason="NumPy's choice of zeros is its CPU's")
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+def test_the_lesser_of_two_zeros_is_numpys(dtype: Any) -> None:
+    """In lanes, tails and numbers; NaNs too."""
+    values = np.array([0.0, -0.0, np.nan, 1.0, -1.0, -0.0, 0.0], dtype)
+    a, b = (x.ravel() for x in np.meshgrid(values, values))
+    for function in (lambda x, y: np.minimum(x, y), lambda x, y: np.maximum(x, y)):
+        compiled = tj.elementwise(function)
+        for size in (len(a), 9):
+            assert compiled(a[:size], b[:size]).tobytes() == function(a[:size], b[:size]).tobytes()
+        assert compiled(a[1], b[:1]).tobytes() == function(a[1], b[:1]).tobytes()
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
