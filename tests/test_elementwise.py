@@ -221,6 +221,10 @@ def test_bfloat16_is_rounded_as_ml_dtypes_does() -> None:
     got = tj.elementwise(lambda x: x * x + x)(a)
     assert got.dtype == ml_dtypes.bfloat16
     assert got.tobytes() == (a * a + a).tobytes()
+    for function in (lambda x: x + 1.5, lambda x: np.where(x > 0.5, x, 0.0)):
+        got, wide = tj.elementwise(function)(a), function(a.astype(np.float32))
+        assert got.dtype == ml_dtypes.bfloat16
+        assert got.tobytes() == wide.astype(ml_dtypes.bfloat16).tobytes()
 
 
 def test_halves_of_doubles_are_rounded_once() -> None:
