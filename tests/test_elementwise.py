@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from importlib import import_module
+from platform import machine
 from typing import Any
 
 import ml_dtypes
@@ -220,6 +221,25 @@ def test_bfloat16_is_rounded_as_ml_dtypes_does() -> None:
     got = tj.elementwise(lambda x: x * x + x)(a)
     assert got.dtype == ml_dtypes.bfloat16
     assert got.tobytes() == (a * a + a).tobytes()
+    for function in (lambda x: x + 1.5, lambda x: np.where(x > 0.5, x, 0.0)):
+        got, wide = tj.elementwise(function)(a), function(a.astype(np.float32))
+        assert got.dtype == ml_dtypes.bfloat16
+        assert got.tobytes() == wide.astype(ml_dtypes.bfloat16).tobytes()
+
+
+def test_halves_of_doubles_are_rounded_once() -> None:
+    """Beside the middle of two halves by less than float32 sees, in lanes, tails and numbers."""
+    halves = np.arange(0x7BFF, dtype=np.uint16).view(np.float16).astype(np.float64)
+    middles = (halves[:-1] + halves[1:]) / 2
+    beside = np.concatenate([np.nextafter(middles, s) for s in (-np.inf, np.inf)] + [middles, -middles])
+    x = np.concatenate([beside, [0.0, -0.0, np.inf, -np.inf, np.nan, 65519.99999999, 65520, 1e300, 5e-324]])
+    for function in (lambda v: v.astype(np.float16), lambda v: v.astype(ml_dtypes.bfloat16)):
+        compiled = tj.elementwise(function)
+        with np.errstate(over="ignore"):
+            want, few = function(x), function(x[:3])
+        assert compiled(x).tobytes() == want.tobytes()
+        assert compiled(x[:3]).tobytes() == few.tobytes()
+    assert tj.elementwise(lambda h, s: h * 0 + s)(np.ones(3, np.float16), 2049.0000005)[0] == 2050
 
 
 def test_tiled_arrays_slot_by_slot() -> None:
@@ -255,6 +275,8 @@ BEYOND: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "negative powers": (lambda a, b: a**b, ("i4", "i4")),
     "powers that are not negative": (lambda a, b: a ** (b + 1) + (2 ** abs(b)).max(), ("i4", "i4")),
     "powers of floats": (lambda a, b: a**b, ("f8", "i4")),
+    "powers of booleans": (lambda a: (a**2, a**1, a**0, a**3, a**2.0, a**True, np.power(a, 2)), ("?",)),
+    "known powers of integers": (lambda a: (a**2, a**1, a**0, a**-1.0, a**0.5, np.power(a, 2)), ("i1",)),
     "the other byte order": (lambda a, b: a + b, (">f4", ">i2")),
 }
 
@@ -280,6 +302,37 @@ def test_what_numpy_makes_of_it(name: str) -> None:
     for one, two in zip(*((x if isinstance(x, tuple) else (x,)) for x in (got, want)), strict=True):
         assert one.dtype == two.dtype
         assert one.tobytes() == two.tobytes()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.skipif(machine() not in ("x86_64", "AMD64"), reason="NumPy's choice of zeros is its CPU's")
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+def test_the_lesser_of_two_zeros_is_numpys(dtype: Any) -> None:
+    """In lanes, tails and numbers; NaNs too."""
+    values = np.array([0.0, -0.0, np.nan, 1.0, -1.0, -0.0, 0.0], dtype)
+    a, b = (x.ravel() for x in np.meshgrid(values, values))
+    for function in (lambda x, y: np.minimum(x, y), lambda x, y: np.maximum(x, y)):
+        compiled = tj.elementwise(function)
+        for size in (len(a), 9):
+            assert compiled(a[:size], b[:size]).tobytes() == function(a[:size], b[:size]).tobytes()
+        assert compiled(a[1], b[:1]).tobytes() == function(a[1], b[:1]).tobytes()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+def test_known_powers_are_numpys(dtype: Any) -> None:
+    """Squares, quotients and roots bit for bit, by the operator and by the function; bf16 stays what it is."""
+    x = np.concatenate([RNG.uniform(-9, 9, 500), RNG.uniform(0, 1e5, 500), [0.0, -0.0, np.inf, -np.inf]])
+    x = x.astype(dtype)
+    for power in (lambda a, b: a**b, np.power):
+        for exponent in (2, -1, 0.5, 0, 1):
+            # ml_dtypes makes float32 of it and a float of Python, and of two numbers that are its own
+            other = dtype(exponent) if dtype is ml_dtypes.bfloat16 and power is np.power else exponent
+            want = power(x, other).astype(dtype)
+            got = tj.elementwise(lambda a, power=power, other=other: power(a, other))(x)
+            assert got.dtype == dtype
+            same = (got.view(f"u{got.itemsize}") == want.view(f"u{got.itemsize}")) | (got != got) & (want != want)
+            assert same.all(), (power, exponent)
 
 
 def test_negative_powers_write_nothing() -> None:

@@ -638,6 +638,42 @@ def test_reports_name_every_loop(function: Callable[..., Any]) -> None:
         assert found["code"] is None or found["code"] in REASONS
 
 
+def squares_and_roots(x, y, s):
+    for i in range(x.shape[0]):
+        y[i, 0] = (x[i] + x[i]) ** 2
+        y[i, 1] = x[i] ** -1
+        y[i, 2] = x[i] ** 0.5
+        y[i, 3] = pow(x[i], 1) + np.power(x[i], 0)
+        y[i, 4] = i**2 + s**2
+        y[i, 4] **= 2
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_known_powers(dtype: Any) -> None:
+    """Numbers of which products, quotients and roots are exact, and those that a root has otherwise."""
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1, 2.25, 4, 16, 0.25, 64, np.inf], dtype)
+    ours, theirs = np.zeros((2, len(x), 5), dtype)
+    tj.kernel(squares_and_roots)(x, ours, 1.5)
+    squares_and_roots(x, theirs, 1.5)
+    assert np.array_equal(ours, theirs, equal_nan=True)
+    assert np.array_equal(np.signbit(ours[:4]), np.signbit(theirs[:4]))
+
+
+def without_exceptions(x, y, n):
+    for i in range(x.shape[0]):
+        y[i, 0] = (i + 2**62) * 2 + 2**62
+        y[i, 1] = (i + 1) // n + (i + 1) % n
+        y[i, 2] = math.isnan(math.sqrt(x[i]))
+
+
+def test_kernels_compute_where_python_raises() -> None:
+    y = np.zeros((3, 3), np.int64)
+    tj.kernel(without_exceptions)(np.array([-1.0, 4.0, -2.0]), y, 0)
+    whole = [(k + 2**62) * 2 + 2**62 for k in range(3)]
+    assert y.tolist() == [[w - 2**64 if w >= 2**63 else w, 0, k != 1] for k, w in enumerate(whole)]
+
+
 def powers(x, y, n):
     for i in range(1, x.shape[0]):
         y[i] = x[i] ** n + i**-2 + 2.5**-i + (-1) ** i + x[i] ** (x.shape[0] - i) + np.power(2, -1.0)

@@ -269,6 +269,9 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     call; where: as in NumPy's functions, other elements of a new result are 0; a result that is itself a
     reduction takes no where.
 
+    Of bfloat16 and a float of Python, `z + 1.5` or np.where(z > 0, z, 0.0), bfloat16 is left, as NumPy leaves
+    its own floats what they are; with ml_dtypes it would give float32.
+
     Reductions of one shape along the same axes are one kernel; what is computed of them, and results for each
     element beside them, is another, which reads the arrays again.
 

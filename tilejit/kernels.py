@@ -246,6 +246,9 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     A negative power of an integer is an error, as NumPy has it, or a float, where Python makes one of numbers
     in the text; where the exponent is read from an array it is 0.
 
+    Where Python would go on or raise, kernels compute as arrays do: integers of Python have 64 bits and wrap
+    around, `i // n` and `i % n` of integers are 0 where n is, math.sqrt(-1.0) and its like are NaN.
+
     Negative subscripts are outside of an array, not behind its end. Both sides of `x if c else y` are read,
     and what stands under an `if` as well, though it stores only where the condition holds. Arrays that share
     memory run element by element in the order of the loops, unless they are one and the same.

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from codegen.element_types import HALVES
 from codegen.errors import KernelError
 from codegen.frontend.functions import UFUNCS, call_ufunc
 from codegen.frontend.operands import Operand, apply, cast, literal, truth, wrapped
 from codegen.loops import typing
+from codegen.loops.ir import Const
 from tilejit.no_array import NoArray, UnknownAttribute
 from tilejit.recording import Names, Part, Recording
 from tilejit.reduced_axes import bound_arguments
@@ -55,10 +57,20 @@ class Traced(NoArray, NDArrayOperatorsMixin):
         operands = _met(op or name, inputs)
         if op == "pow":
             check_exponent(self.recording, *map(_part, inputs))
+            if _is_root(*operands):
+                name, op, operands = "sqrt", "sqrt", (cast(operands[0], typing.promote([x.dtype for x in operands])),)
         if op and all(x.dtype in typing.WEAK for x in operands):
             # Numbers of Python stay such, and take the dtype of what they meet.
             return self._made(apply(op, *operands), *inputs)
         return self._made(call_ufunc(name, operands), *inputs)
+
+    def __pow__(self, exponent: Any) -> Any:
+        """Powers that NumPy's operator computes otherwise than np.power: squares of truths, roots of halves."""
+        if type(exponent) is int and exponent == 2 and self.operand.dtype == "i1":
+            return np.square(self)
+        if type(exponent) is float and exponent == 0.5 and self.operand.dtype in HALVES:
+            return np.sqrt(self)
+        return np.power(self, exponent)
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
         name = function.__name__
@@ -223,6 +235,13 @@ def operand_of(value: Any) -> Operand:
     if isinstance(value, np.ndarray) and value.ndim:
         raise KernelError("an array in an expression\n  make it an argument of the function")
     return literal(value[()] if isinstance(value, np.ndarray) else value)
+
+
+def _is_root(base: Operand, exponent: Operand) -> bool:
+    """Whether NumPy's loops of float32 and float64 take a root, which of -inf and -0.0 is not their power."""
+    found = typing.result_type("pow", [base.dtype, exponent.dtype])
+    known = isinstance(exponent.value, Const) and exponent.value.value == 0.5
+    return known and base.dtype not in typing.WEAK and found in ("f32", "f64")
 
 
 def _names(value: Any) -> Names:

@@ -231,7 +231,7 @@ def _scalar(name: str, texts: list[str], dtypes: list[str], dtype: str) -> str:
         case "shl" | "shr":
             return f"{name}_{dtype}({', '.join(plain)})"
         case _ if name in _CALLS or name in FUNCTIONS:
-            call = f"{_CALLS.get(name, name)}({', '.join(plain)})"
+            call = f"{_called(name, dtype)}({', '.join(plain)})"
             return f"as_{dtype}({call})" if dtype in HALVES else call
         case _:
             raise KernelError(f"no kernel computes {name!r} of {', '.join(dtypes)}")
@@ -257,13 +257,21 @@ def _vector(name: str, texts: list[str], operands: tuple[Value, ...], dtype: str
         case _ if name in _VECTOR_INFIX:
             out = f"({texts[0]} {_VECTOR_INFIX[name]} {texts[1]})"
         case _ if name in _CALLS or name in FUNCTIONS:
-            out = f"{_CALLS.get(name, name)}({plain})"
+            out = f"{_called(name, dtype)}({plain})"
         case _:
             raise KernelError(f"no kernel computes {name!r} of {', '.join(o.dtype for o in operands)}")
     return f"round_to_{dtype}({unwrapped(out)})" if dtype in HALVES else out
 
 
+def _called(name: str, dtype: str) -> str:
+    """The routine of an operation: which zero is the lesser is another matter in float16."""
+    routine = _CALLS.get(name, name)
+    return f"{routine}_f16" if dtype == "f16" and name in ("min", "max") else routine
+
+
 def _cast_piece(text: str, dtype: str, lanes: Lanes, before: str = "i64") -> str:
+    if (before, dtype) == ("f64", "f16"):  # to float32 and to f16 would be rounded twice; of bf16 ml_dtypes does
+        return f"round_to_f16(round_to_odd_f32({text}))"
     if held_dtype(before) != held_dtype(dtype):
         text = f"cast_{held_dtype(dtype)}x{lanes.count}({text})"
     return f"round_to_{dtype}({text})" if dtype in HALVES and dtype != before else text

@@ -20,7 +20,7 @@ def called_with(name: str, function: object, operands: tuple[Operand, ...], scop
         KernelError: kernels do not know it, or not with these operands.
     """
     if isinstance(function, np.ufunc):
-        if function.__name__ in ("square", "isnan"):  # Operands that stand there twice.
+        if function.__name__ in ("square", "isnan", "power"):  # Operands that stand there twice.
             operands = tuple(scope.let(function.__name__, operand) for operand in operands)
         return call_ufunc(function.__name__, operands)
     if function is np.where and len(operands) == 3:

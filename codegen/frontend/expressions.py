@@ -11,7 +11,7 @@ from codegen.frontend.operands import Operand, apply, cast, indexed, literal, tr
 from codegen.frontend.scope import UNKNOWN, Scope
 from codegen.loops import typing
 from codegen.loops.index import Affine, Index, symbol
-from codegen.loops.ir import ArrayArg, Load
+from codegen.loops.ir import ArrayArg, Const, Load
 
 BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -62,6 +62,8 @@ def expression(node: ast.expr, scope: Scope) -> Operand:
             if type(op) not in BINARY:
                 raise scope.error(node, "kernels know no matrix product of scalars")
             one, two = expression(left, scope), expression(right, scope)
+            if isinstance(op, ast.Pow) and isinstance(two.value, Const):
+                one = scope.let("base", one)  # x**2 is x*x
             return scope.text.check(node, apply, BINARY[type(op)], one, two)
         case ast.Compare():
             return _compare(node, scope)

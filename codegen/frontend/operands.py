@@ -12,6 +12,7 @@ import numpy as np
 from codegen.errors import IntegerError, KernelError, PowerError
 from codegen.frontend.comparisons import turned, within
 from codegen.frontend.index_arithmetic import both, bounded, floor_div, modulo, scaled
+from codegen.frontend.powers import known_power
 from codegen.loops import typing
 from codegen.loops.index import Affine, Index, scale
 from codegen.loops.ir import Const, IndexValue, Op, Value
@@ -199,6 +200,8 @@ def _value(op: str, operands: tuple[Operand, ...], found: str) -> Value:
         op = {"add": "or", "mul": "and", "max": "or", "min": "and"}.get(op, op)
         if op == "abs":
             return values[0]
+    if op == "pow" and (known := known_power(*values)) is not None:
+        return known
     if op in ("floor", "ceil", "trunc") and not typing.is_float(common):
         return values[0]
     return Op(op, values, result)

@@ -89,7 +89,8 @@ def compute(name: str, operands: Sequence[Any], dtype: str) -> Any:
         _checked(name, [then, otherwise], result)
         return np.where(condition, then, otherwise)[()]
     _checked(name, operands, operands[0].dtype if name in COMPARISONS else result)
-    if operands[0].dtype.itemsize == 2 and operands[0].dtype.kind in "fV":
+    # float16 has its own way with zeros of two signs
+    if operands[0].dtype.itemsize == 2 and operands[0].dtype.kind in "fV" and name not in ("min", "max"):
         wide = [operand.astype(np.float32) for operand in operands]
         return _run(name, wide).astype(result)
     return _run(name, operands).astype(result)

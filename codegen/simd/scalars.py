@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from codegen.element_types import HALVES
 from codegen.simd.decorator import for_kernels
 from codegen.simd.memory import element_pointer
-from codegen.simd.minifloats import from_half, to_quiet_half
+from codegen.simd.minifloats import from_half, to_odd, to_quiet_half
 from codegen.simd.vector_casts import converted
 from codegen.simd.vectors import element_kind, shape
 
@@ -148,7 +148,8 @@ def _cast(dtype: str) -> Any:
         source, _ = shape(value)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            out = converted(builder, args[0], source, target)
+            rounds = (source, dtype) == ("f64", "f16")
+            out = to_odd(builder, args[0]) if rounds else converted(builder, args[0], source, target)
             return from_half(builder, to_quiet_half(builder, out, dtype), dtype) if dtype in HALVES else out
 
         return number(value), generate

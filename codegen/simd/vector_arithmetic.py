@@ -107,14 +107,17 @@ def _absolute(builder: Any, dtype: str, a: Any) -> Any:
     return builder.select(builder.icmp_signed("<", a, number(a.type, 0)), _negated(builder, dtype, a), a)
 
 
-def extreme(sign: str) -> Emit:
-    """The lesser or the greater; NaN where either is."""
+def extreme(sign: str, *, first: bool = False) -> Emit:
+    """The lesser or the greater; NaN where either is, that of a where both are.
+
+    Of -0.0 and 0.0 b, as NumPy's loops and minps have it, or the first: NumPy's loops of float16 do.
+    On AArch64 NumPy has instructions that put -0.0 below 0.0; kernels are the same everywhere.
+    """
+    sign += "=" * first
 
     def emit(builder: Any, dtype: str, a: Any, b: Any) -> Any:
-        first = _compared(sign)(builder, dtype, a, b)
-        if dtype in FLOATS:
-            first = builder.or_(first, builder.fcmp_unordered("uno", a, a))
-        return builder.select(first, a, b)
+        found = builder.select(_compared(sign)(builder, dtype, a, b), a, b)
+        return builder.select(builder.fcmp_unordered("uno", a, a), a, found) if dtype in FLOATS else found
 
     return emit
 
@@ -135,8 +138,8 @@ def _multiplied_and_added(builder: Any, dtype: str, a: Any, b: Any, c: Any) -> A
 COMBINE: dict[str, tuple[Emit, tuple[str, ...]]] = {
     "add": (_arithmetic("add"), NUMBERS),
     "mul": (_arithmetic("mul"), NUMBERS),
-    "min": (extreme("<="), EVERY),
-    "max": (extreme(">="), EVERY),
+    "min": (extreme("<"), EVERY),
+    "max": (extreme(">"), EVERY),
     "and": (_bitwise("and_"), BITWISE),
     "or": (_bitwise("or_"), BITWISE),
     "xor": (_bitwise("xor"), BITWISE),
@@ -215,8 +218,10 @@ for _symbol, _arity, _emit, _accepts, _mask in OPERATORS:
         define_operator(_each, _arity, _emit, _accepts, mask=_mask)
 
 FUNCTIONS: dict[str, tuple[int, Emit, tuple[str, ...]]] = {
-    "minimum": (2, extreme("<="), EVERY),
-    "maximum": (2, extreme(">="), EVERY),
+    "minimum": (2, extreme("<"), EVERY),
+    "maximum": (2, extreme(">"), EVERY),
+    "minimum_f16": (2, extreme("<", first=True), ("f32",)),
+    "maximum_f16": (2, extreme(">", first=True), ("f32",)),
     "floordiv": (2, floor_divided, NUMBERS),
     "modulo": (2, modulo, NUMBERS),
     "fmod": (2, _remainder, FLOATS),

@@ -32,6 +32,7 @@ NAMES = frozenset(
     [
         *ARGUMENTS,
         *("select", "minimum", "maximum", "floordiv", "modulo", "fmod", "abs", "sqrt", "fma", "copysign"),
+        *("minimum_f16", "maximum_f16"),
         *("floor", "ceil", "trunc", "rint", "round_to_bf16", "round_to_f16", "round_to_odd_f32"),
         *(f"reduce_{combiner}" for combiner in ("add", "mul", "min", "max", "and", "or", "xor")),
         *(f"fast_{name}" for name in ("add", "sub", "mul", "div", "fma")),

@@ -1,0 +1,35 @@
+"""Powers to numbers that are known while a function is read."""
+
+from __future__ import annotations
+
+import math
+
+from codegen.loops import typing
+from codegen.loops.ir import Const, Op, Value
+
+
+def known_power(base: Value, exponent: Value) -> Value | None:
+    """The power without the function, which is slower and not always rounded as exactly; None of others.
+
+    x**2 -> x*x    x**-1 -> 1/x    x**0.5 -> a root    x**1 -> x    x**0 -> 1
+    """
+    if not isinstance(exponent, Const):
+        return None
+    dtype, known = base.dtype, exponent.value
+    if known == 2:
+        return Op("mul", (base, base), dtype)
+    if known == 1:
+        return base
+    if known == 0:
+        return Const(1.0 if typing.is_float(dtype) else 1, dtype)
+    if known == -1:
+        return Op("div", (Const(1.0, dtype), base), dtype)
+    return _root(base) if known == 0.5 else None
+
+
+def _root(base: Value) -> Value:
+    """pow's: inf of -inf, and 0.0 of -0.0, where sqrt has NaN and -0.0."""
+    dtype = base.dtype
+    root = Op("sqrt", (Op("add", (base, Const(0.0, dtype)), dtype),), dtype)
+    below = Op("eq", (base, Const(-math.inf, dtype)), "i1")
+    return Op("select", (below, Const(math.inf, dtype), root), dtype)
