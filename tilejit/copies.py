@@ -121,7 +121,7 @@ def _entry_of_copy(dst: Any, src: Any) -> Entry | None:
     if threads_by_size(None, dst.nbytes + src.nbytes) > 1:
         return None
     plan = cached_plan(dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype, 1)
-    return plan._direct_entry() if plan else None
+    return plan._direct_entry(dst.dtype, src.dtype) if plan else None
 
 
 known_copy = Shortcut(_entry_of_copy)

@@ -141,6 +141,11 @@ def numpy_converts_as_fast(x: Any, dtype: Any) -> bool:
     return x.flags.c_contiguous and x.size * target.itemsize < SIZES.small_run_bytes
 
 
+def is_constant(dtype: Any) -> bool:
+    """Whether it stands for one dtype for good: a class with an attribute `dtype` may change its mind."""
+    return isinstance(dtype, np.dtype) or (type(dtype) is type and dtype in _OF_TYPES)
+
+
 def numpy_joins_as_fast(parts: Any, *, woven: bool = False) -> bool:
     """Whether these are NumPy's arrays, which it joins by whole rows, in cache.
 
