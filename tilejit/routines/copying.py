@@ -36,7 +36,10 @@ def copy(a: Any, order: Any = "K", subok: bool = False, *, threads: int | None =
     Raises:
         KernelError: threads is less than one.
     """
-    return array(a, None, copy=True, order=order, subok=subok, threads=threads)
+    given = a if type(a) is ndarray else as_numpy(a)
+    if type(given) is not ndarray:  # its class may have an answer, by `__array_function__`
+        return np.copy(given, order, subok)  # type: ignore[call-overload]
+    return array(given, None, copy=True, order=order, subok=subok, threads=threads)
 
 
 def array(
@@ -62,8 +65,8 @@ def array(
         KernelError: threads is less than one.
         ValueError: copy is False, and there is no way without one.
     """
-    # is_small, written out: a call takes a tenth of a small copy.
-    if type(object) is ndarray and object.size < SIZES.small_elements and like is ndmax is None:
+    small = type(object) is ndarray and object.size < SIZES.small_elements  # is_small, written out
+    if small and like is ndmax is None:
         if dtype is None and copy is True and order == "K" and ndmin == 0:
             return object.copy("K")  # NumPy takes 0.15 us to read five more arguments.
         return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
