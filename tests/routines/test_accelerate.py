@@ -263,6 +263,9 @@ def test_take_of_what_takes_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch, tj.accelerate():
         patch.setattr("tilejit.routines.taking.as_numpy", lambda x: np.zeros((300, 200)).T)
         assert np.take(Tensor(), [1, 0]) == "its own"  # type: ignore[call-overload]
+
+
+def test_take_of_tensors() -> None:
     torch: Any = pytest.importorskip("torch", reason="torch is not installed")
     tensor = torch.arange(60000.0).reshape(200, 300).T
     theirs = np.take(tensor, np.array([1, 0]), 0)
