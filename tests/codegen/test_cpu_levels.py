@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from shutil import which
 from subprocess import run
 from sys import executable
 from typing import Any
@@ -14,22 +13,19 @@ import pytest
 from llvmlite import binding
 
 from codegen import cpu
-from codegen.build import assembly, build
 from codegen.cpu import LEVELS, CpuLevel, cpu_level, host_levels, level_named
 from codegen.errors import KernelError
 from codegen.ir import Transpose
 from codegen.kernel import Kernel
 from codegen.simd import every_routine, routines
-from codegen.store import default_store, store_key
 from tests.codegen.case import called_names
 from tests.codegen.cases import CONVERTED, GROUPS, IN_EVERY_WAY, cases, kernels
+from tests.codegen.objects import machine_texts, object_code
 from tests.oracle import environment
 
 X86 = ("avx512", "avx2", "sse2")
 FORBIDDEN = {"avx512": (), "avx2": (r"%zmm", r"%k\d"), "sse2": (r"%zmm", r"%ymm", r"%k\d", r"\tv[a-z]")}
 """What no kernel's code contains; at sse2 no instruction of AVX's encoding either."""
-
-DISASSEMBLER = which("objdump")
 
 
 def test_every_routine_has_a_case() -> None:
@@ -89,16 +85,6 @@ def test_levels_of_x86(group: str, tmp_path: Path) -> None:
         assert_right(name, group)
 
 
-def object_code(kernel: Kernel, level: CpuLevel) -> bytes:
-    """The kernel built for a level, if no other test of this run has: their processes share one store."""
-    store, key = default_store(), store_key(kernel.source, level)
-    code = store.get(key)
-    if code is None:
-        code = build(kernel.name, kernel.source, level).object_code
-        store.put(key, code)
-    return code
-
-
 def assert_registers(level: CpuLevel, built: Mapping[Kernel, bytes], directory: Path) -> None:
     """No register beyond the level's; one of a whole line where a kernel moves such."""
     whole_lines = {kernel for kernel in built if level.name == "avx512" and moves_lines(kernel)}
@@ -114,22 +100,6 @@ def assert_registers(level: CpuLevel, built: Mapping[Kernel, bytes], directory: 
 def moves_lines(kernel: Kernel) -> bool:
     inner = kernel.nest.innermost
     return isinstance(inner, Transpose) and inner.block == "line"
-
-
-def machine_texts(level: CpuLevel, built: Mapping[Kernel, bytes], directory: Path) -> Mapping[Kernel, str]:
-    """The machine code of each as text: objects read back at once, or a second build written by LLVM."""
-    if DISASSEMBLER is None:
-        return {k: assembly(build(k.name, k.source, level).llvm_ir, level) for k in built}
-    kernels = {str(directory / f"{kernel.name}.o"): kernel for kernel in built}
-    for file, kernel in kernels.items():
-        Path(file).write_bytes(built[kernel])
-    command = [DISASSEMBLER, "--disassemble", "--no-show-raw-insn", *kernels]
-    done = run(command, capture_output=True, text=True, check=True)
-    _, *parts = re.split(r"^(/.+\.o): +file format .+$", done.stdout, flags=re.MULTILINE)
-    texts = {kernels[file]: text for file, text in zip(parts[::2], parts[1::2], strict=True)}
-    assert texts.keys() == built.keys()
-    assert all("\tret" in text for text in texts.values())
-    return texts
 
 
 RUN_ALL = """

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from shutil import which
 from subprocess import CompletedProcess, run
@@ -19,12 +18,12 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
-from codegen.build import BuiltKernel, assembly, build
 from codegen.cpu import level_named
 from codegen.ir import Transpose
 from codegen.kernel import Kernel
 from tests.codegen.case import Bytes, Call, Case, calls_of
 from tests.codegen.cases import GROUPS, WIDTHS, cases, kernels
+from tests.codegen.objects import machine_texts, object_code
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 PACKAGES = "qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
@@ -63,12 +62,12 @@ def test_kernels_on_neon(group: str, tmp_path: Path) -> None:
     assert done.stdout == f"{len(cases(group)) * len(PLACEMENTS)} cases, 0 failures\n"
 
 
-def test_transposes_use_neon() -> None:
+def test_transposes_use_neon(tmp_path: Path) -> None:
     inner = {kernel: kernel.nest.innermost for kernel in kernels()}
     plain = {k: x for k, x in inner.items() if isinstance(x, Transpose) and not (x.stage or x.stream)}
     assert {x.width for x in plain.values()} == set(WIDTHS)
-    for kernel in plain:
-        text = assembly(for_neon(kernel).llvm_ir, NEON)
+    built = {kernel: object_code(kernel, NEON) for kernel in plain}
+    for kernel, text in machine_texts(NEON, built, tmp_path).items():
         assert NEON_REGISTER.search(text), kernel.source
 
 
@@ -117,18 +116,12 @@ def base_address(case: Case, at_end: bool, gap: int) -> int:
     return (place - case.lows[1]) % PAGE
 
 
-@cache
-def for_neon(kernel: Kernel) -> BuiltKernel:
-    """The kernel's code for aarch64; tests share it."""
-    return build(kernel.name, kernel.source, NEON)
-
-
 def linked(used: Sequence[Kernel], directory: Path) -> Path:
     """An aarch64 program of the driver and those kernels."""
     objects = []
     for kernel in reversed(used):  # the other way round than the tests of x86, which share what Numba makes
         objects.append(directory / f"{kernel.name}.o")
-        objects[-1].write_bytes(for_neon(kernel).object_code)
+        objects[-1].write_bytes(object_code(kernel, NEON))
     names = [kernel.name for kernel in used]
     header = [f"extern kernel {name};" for name in names]
     header.append(f"static kernel *const kernels[] = {{{', '.join(names)}}};\n")
