@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import linecache
 import re
 import sys
 from pathlib import Path
@@ -304,6 +306,19 @@ def wrong_end(A):
 
 
 @refused(A1)
+def endless(A):
+    """
+    a bound of more than 62 bits
+      FILE, line N
+        for i in range(1, 10**30):
+                          ^
+      write the size of an array, A.shape[0]
+    """
+    for i in range(1, 10**30):
+        A[0] = 1
+
+
+@refused(A1)
 def returned_array(A):
     """
     A is written in place
@@ -515,6 +530,36 @@ def test_star_arguments() -> None:
 
     with pytest.raises(KernelError, match=r"by position"):
         read(many)
+
+
+def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> Any:
+    """The function `f` of a file with this text."""
+    path = tmp_path / "some_kernels.py"
+    path.write_text(text, encoding="utf-8", newline="")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "some_kernels", raising=False)
+    linecache.clearcache()
+    return importlib.import_module("some_kernels").f
+
+
+@pytest.mark.parametrize("mark", ["\f", "\v", "\x1c", "\x85", "\u2028"], ids=ascii)
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["unix", "windows"])
+def test_comments_are_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str, end: str) -> None:
+    """Only where Python ends lines a comment ends: what stands behind other marks is not run."""
+    lines = ["def f(A):", f"    A[0] = 2  # note{mark}    A[0] = 1", "    A[i] = 3", ""]
+    f = loaded(tmp_path, monkeypatch, end.join(lines))
+    with pytest.raises(KernelError, match=r"i is not defined\n.*line 3\n    A\[i\] = 3\n      \^"):
+        read(f).typed([argument("A", A1)])
+    f = loaded(tmp_path, monkeypatch, end.join([*lines[:2], ""]))
+    assert len(read(f).typed([argument("A", A1)]).body) == 1
+
+
+def test_comment_at_the_margin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions inside of others are read wherever their comments begin; errors show the right place."""
+    text = "if True:\n    def f(A):\n# a note\n        A[0] = 2\n        A[j] = 3\n"
+    f = loaded(tmp_path, monkeypatch, text)
+    with pytest.raises(KernelError, match=r"line 5\n    A\[j\] = 3\n      \^"):
+        read(f).typed([argument("A", A1)])
 
 
 def test_nested_too_deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
