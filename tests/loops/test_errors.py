@@ -310,11 +310,11 @@ def endless(A):
     """
     a bound of more than 62 bits
       FILE, line N
-        for i in range(1, 10**30):
+        for _ in range(1, 10**30):
                           ^
       write the size of an array, A.shape[0]
     """
-    for i in range(1, 10**30):
+    for _ in range(1, 10**30):
         A[0] = 1
 
 
@@ -389,6 +389,7 @@ def by_zero(A):
       FILE, line N
         A[i] = A[i] + 1 // 0
                       ^
+      numbers of the text are computed while it is read: write others, or give them as arguments
     """
     for i in range(4):
         A[i] = A[i] + 1 // 0
