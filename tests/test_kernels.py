@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import importlib
 import inspect
 import math
 import pickle
@@ -595,30 +594,6 @@ def test_numbers_that_do_not_fit() -> None:
     for bits in (70, 20_000):
         with pytest.raises(tj.KernelError, match=f"^n .*is a number of {bits + 1} bits.* not fit i64"):
             filled(np.zeros(3, np.int64), 1 << bits)
-
-
-def test_long_expressions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python does not read as many brackets as their operations are."""
-    terms = " + x[i] * 2" * 230
-    text = f"""def f(x, y):
-    s = 1.0
-    for i in range(x.shape[0]):
-        s = s{terms}
-        if x[i]{terms} > 999:
-            y[i] = x[i]{terms}
-    return s{" + 1" * 230}, {"-(" * 90}x[0] + s{")" * 90}
-"""
-    (tmp_path / "long_kernel.py").write_text(text)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    f = importlib.import_module("long_kernel").f
-    kernel, x = tj.kernel(f), np.arange(20.0)
-    ours, theirs = np.zeros(20), np.zeros(20)
-    np.testing.assert_array_equal(kernel(x, ours), f(x, theirs))
-    np.testing.assert_array_equal(ours, theirs)
-    assert 0 < np.count_nonzero(theirs) < 20
-    reduced = tj.kernel(vectorize_reductions=True, virtual_vector_size=8)(f)
-    np.testing.assert_allclose(reduced(x, ours), f(x, theirs), rtol=1e-12)
-    assert "s is reduced by add" in reduced.report()
 
 
 def raised(x, y, n):

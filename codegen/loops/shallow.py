@@ -57,10 +57,14 @@ class _Cut:
         """The value, of which what stands too deep has names among `lets`."""
         if not isinstance(value, Op) or value.depth <= DEEP:
             return value
-        made = replace(value, operands=tuple(self.value(x, lets) for x in value.operands))
-        if made.depth <= DEEP:
-            return made
+        operands = [self.value(x, lets) for x in value.operands]
+        return replace(value, operands=tuple(self.named(x, lets) for x in operands))
+
+    def named(self, value: Value, lets: list[Statement]) -> Value:
+        """An operand, by a name if it is so deep that no operation can stand around it."""
+        if not isinstance(value, Op) or value.depth < DEEP:
+            return value
         name = f"deep.x{self._count}"
         self._count += 1
-        lets.append(Let(name, made))
-        return Local(name, made.dtype, made.shape)
+        lets.append(Let(name, value))
+        return Local(name, value.dtype, value.shape)
