@@ -319,6 +319,69 @@ def endless(A):
 
 
 @refused(A1)
+def set_index(A):
+    """
+    i is the index of a loop
+      FILE, line N
+        i = 2
+        ^
+      give what you compute another name
+    """
+    for i in range(4):
+        i = 2
+
+
+@refused(A1, A1)
+def swapped(A, B):
+    """
+    several names are set at a time, but no elements
+      FILE, line N
+        B[i], A[i] = A[i], B[i]
+        ^
+      set one by one: t = x; a[i] = t
+    """
+    for i in range(4):
+        B[i], A[i] = A[i], B[i]
+
+
+@refused(A1)
+def walrus(A):
+    """
+    kernels know no assignments in expressions
+      FILE, line N
+        A[0] = (t := 2.0)
+                ^
+      write t = x in a line of its own before
+    """
+    A[0] = (t := 2.0)
+
+
+@refused(A1)
+def contained(A):
+    """
+    kernels know no is and no in
+      FILE, line N
+        A[0] = 1 if A[1] in (1, 2) else 0
+                    ^
+      write x == a, or x == a or x == b
+    """
+    A[0] = 1 if A[1] in (1, 2) else 0
+
+
+@refused(np.zeros((), "f4"))
+def without_dimensions(n):
+    """
+    n has no dimensions, and no sizes
+      FILE, line N
+        for _ in range(n.shape[0]):
+                               ^
+      its one element is n[()]
+    """
+    for _ in range(n.shape[0]):
+        n[()] = 1
+
+
+@refused(A1)
 def returned_array(A):
     """
     A is written in place
