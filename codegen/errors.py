@@ -33,3 +33,11 @@ class OperandError(KernelError, TypeError):
 
 class StoreError(TilejitError, OSError):
     """The store of compiled kernels was asked for something that it cannot do."""
+
+
+def shown(number: int) -> str:
+    """A number for a message: its digits, or its size where they would fill the screen.
+
+    12 -> "12"    2**90 -> "a number of 91 bits"
+    """
+    return str(number) if number.bit_length() <= 64 else f"a number of {number.bit_length()} bits"

@@ -418,6 +418,12 @@ def set_to_zero(x: Any) -> Any:
     return x
 
 
+def converted_often(x: Any) -> Any:
+    for k in range(3000):
+        x = x.astype((np.float64, np.float32)[k % 2])
+    return x
+
+
 REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], type[Exception], str]] = {
     "shapes": (lambda a, b: a + b, (X, np.ones(3)), tj.LayoutError, "broadcast"),
     "a branch": (lambda a: a if a > 0 else -a, (X,), tj.KernelError, "np.where"),
@@ -438,7 +444,31 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], type[Exception], s
     "written": (set_to_zero, (X,), tj.KernelError, "np.where"),
     "a keyword": (lambda a: np.sqrt(a, dtype=np.float64), (X,), tj.KernelError, "astype"),
     "an array from outside": (lambda a: a + X, (X,), tj.KernelError, "argument of the function"),
+    "too long": (lambda a: sum([a] * 3000), (X,), tj.KernelError, r"than 256 operations.*\n.*line"),
+    "too many casts": (converted_often, (X,), tj.KernelError, r"than 256 operations.*\n.*line"),
+    "a norm": (lambda a: np.linalg.norm(a), (X,), tj.KernelError, r"np\.linalg\.norm cannot"),
+    "a list inside": (
+        lambda a: np.add(a, [1]),
+        (X,),
+        tj.KernelError,
+        "a list is no number(.*\n)+.*arguments",
+    ),
+    "33 dimensions": (lambda a: a + 1, (X.reshape(37, 70, *[1] * 31),), tj.KernelError, "33 dim.*\n.*view"),
+    "complex": (lambda a, b: a + b, (X, X + 0j), tj.KernelError, r"argument 1 is complex.*\n  they know"),
 }
+
+
+def test_long_expressions() -> None:
+    """Python does not read as many brackets as the operations are."""
+    run = tj.elementwise(lambda x: sum([x] * 205), virtual_vector_size="1*hw", tail="scalar")
+    x = np.arange(37, dtype=np.float32)
+    np.testing.assert_array_equal(run(x), x * 205)
+
+
+def test_arguments_by_position() -> None:
+    run = tj.elementwise(lambda x, y: x + y)
+    with pytest.raises(TypeError, match=r"by position; y is not out, where or layout\n  write f"):
+        run(X, y=Y)
 
 
 @pytest.mark.parametrize("name", REFUSED)

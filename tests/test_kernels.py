@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.loops.report import REASONS
 from tests.codegen.levels import AtLevels
 from tests.conftest import SEED
 from tests.guard import Guarded
+from tests.loops.table import REASONS
 
 TAILS = ("mask", "scalar", "shift")
 
@@ -535,13 +535,17 @@ def test_keywords_and_defaults() -> None:
         {"fastest_varying": (0, 1), "virtual_vector_size": 8},
         {"fastest_varying": -1},
         {"parallel": 0},
+        {"parallel": -(1 << 20_000)},
+        {"tail": np.arange(2)},
+        {"on_fail": []},
     ],
     ids=lambda options: ", ".join(options),
 )
 def test_options_that_there_are_not(options: dict[str, Any]) -> None:
     for decorator in (tj.kernel, tj.elementwise):
-        with pytest.raises(tj.KernelError):
+        with pytest.raises(tj.KernelError, match=r"\n  .*(write|one of|count|give)") as found:
             decorator(**options)
+        assert len(str(found.value)) < 250
 
 
 def test_types_that_there_are_not() -> None:
@@ -549,17 +553,32 @@ def test_types_that_there_are_not() -> None:
         {"virtual_vector_size": 2.5},
         {"virtual_vector_size": None},
         {"parallel": "two"},
-        {"vector": 2},
+        {"parallel": np.arange(2)},
+        {"fastest_varying": "first"},
+        {"fastmath": "no"},
+        {"fastmath": np.arange(2)},
+        {"vectorize_reductions": 1},
+        {"tune": None},
     ):
-        with pytest.raises(TypeError):
-            tj.kernel(**options)
+        for decorator in (tj.kernel, tj.elementwise):
+            with pytest.raises(TypeError, match=rf"^{next(iter(options))} is "):
+                decorator(**options)
+    assert tj.kernel(fastmath=np.True_, parallel=np.False_)(shift_by_one).options.fastmath is True
+    for decorator in (tj.kernel, tj.elementwise):
+        with pytest.raises(TypeError, match=rf"{decorator.__name__} has no option vector\n.*tail, on_fail"):
+            decorator(vector=2)
     with pytest.raises(TypeError):
         tj.kernel(3)
     kernel = tj.kernel(shift_by_one)
-    with pytest.raises(TypeError):
-        kernel([1.0], np.zeros(1))
-    with pytest.raises(tj.KernelError):
-        kernel(np.zeros(1, complex), np.zeros(1))
+    for thing in ([1.0], {}, "text"):
+        with pytest.raises(TypeError, match=rf"^x is a {type(thing).__name__}; kernels take"):
+            kernel(thing, np.zeros(1))
+    for dtype in (complex, object, [("f", "f4")]):
+        with pytest.raises(tj.KernelError, match=r"^y is .*, and kernels do not .*\n  they know"):
+            kernel(np.zeros(1), np.zeros(1, dtype))
+    for thing in (int, np.float32, len):
+        with pytest.raises(TypeError, match="a kernel is made of a function of Python, not of a"):
+            tj.kernel(thing)(np.zeros(1))
     with pytest.raises((TypeError, tj.KernelError)):
         kernel(np.zeros(1))
     with pytest.raises((TypeError, tj.KernelError)):
@@ -572,8 +591,9 @@ def test_numbers_that_do_not_fit() -> None:
         for i in range(x.shape[0]):
             x[i] = n
 
-    with pytest.raises(tj.KernelError, match="does not fit"):
-        filled(np.zeros(3, np.int64), 1 << 70)
+    for bits in (70, 20_000):
+        with pytest.raises(tj.KernelError, match=f"^n .*is a number of {bits + 1} bits.* not fit i64"):
+            filled(np.zeros(3, np.int64), 1 << bits)
 
 
 def raised(x, y, n):

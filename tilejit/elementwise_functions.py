@@ -28,7 +28,6 @@ from tilejit.memory import Array, address
 from tilejit.recorded import (
     Recorded,
     Recordings,
-    array_name,
     broadcast_shape,
     is_number,
     plain,
@@ -55,8 +54,15 @@ class Elementwise(Direct):
         self._flat_programs: dict[tuple[np.dtype[Any], ...], LoopProgram] = {}
         self.last: LoopProgram | None = None
 
-    def __call__(self, *args: Any, out: Any = None, where: Any = True, layout: Any = None) -> Any:
+    def __call__(
+        self, *args: Any, out: Any = None, where: Any = True, layout: Any = None, **keywords: Any
+    ) -> Any:
         """Compute; see `tilejit.elementwise`."""
+        for name in keywords:
+            raise TypeError(
+                f"{self.python.__name__} takes arguments by position; {name} is not out, where or layout\n"
+                f"  write f(…, {name}) for f(…, {name}={name})"
+            )
         flat = where is True and type(out) is np.ndarray and layout is None
         program = self._flat_program(args, out) if flat else None
         if program is not None:
@@ -178,36 +184,41 @@ class Elementwise(Direct):
         """Compute outputs of one shape, all or those of these numbers; `arrays` has reductions too."""
         if 0 in shape:
             return
-        if arrays is None:
-            ins = {array_name(k): apart(x, outs) for k, x in enumerate(given) if isinstance(x, np.ndarray)}
-        else:
-            used = frozenset[str]().union(*(recorded.names[k] for k in which))
-            ins = {name: apart(x, outs) for name, x in arrays.items() if name in used}
+        ins = recorded.inputs(given, arrays, which)
         if mask is not None:
-            ins["where"] = apart(mask, outs)
-        targets = [f"out{k}" for k in range(len(outs))]
+            ins["where"] = mask
+        ins = {name: apart(x, outs) for name, x in ins.items()}
         operands = coalesced(list(ins.values()), outs, shape)
-        key = recorded, which, mask is not None, tuple(map(form_of, operands))
-        program = self.programs.get(key)
-        if program is None:
-            loops = Lowering([*ins, *targets], operands, recorded.scalars)
-            function = loops.mapped(
-                self.name,
-                [recorded.outputs[k] for k in which] if which else recorded.outputs,
-                targets,
-                "where" if mask is not None else "",
-            )
-            options = tuned(function, self.options, [*operands, *numbers])
-            program = self.new_program(key, function, options)
-        only = outs[0] if recorded.simple and mask is None and not recorded.several else None
+        program = self._mapped(recorded, which, list(ins), operands, numbers)
+        alone = recorded.simple and mask is None and not recorded.several
+        only = outs[0] if alone else None
         if fresh and not (shape and outs[0].flags.c_contiguous):  # machine code makes arrays in C order
             only = None
         shown = given if only is not None else []
         self._call(program, [*operands, *numbers], shown, recorded.numbers, only, fresh=fresh)
-        plain = recorded.simple and mask is None and not numbers and not recorded.several
-        plain = plain and len(ins) == len(given) and all(x.ndim for x in given)
-        if plain and all(x.ndim == 1 and x.flags.c_contiguous for x in operands):
+        alike = alone and not numbers and len(ins) == len(given) and all(x.ndim for x in given)
+        if alike and all(x.ndim == 1 and x.flags.c_contiguous for x in operands):
             remember(self._flat_programs, (outs[0].dtype, *(x.dtype for x in given)), program)
+
+    def _mapped(
+        self,
+        recorded: Recorded,
+        which: tuple[int, ...],
+        ins: list[str],
+        operands: list[Array],
+        numbers: list[Any],
+    ) -> LoopProgram:
+        """The program for operands of such forms: those of these names, then the results."""
+        masked = "where" if "where" in ins else ""
+        key = recorded, which, masked, tuple(map(form_of, operands))
+        program = self.programs.get(key)
+        if program is None:
+            targets = [f"out{k}" for k in range(len(operands) - len(ins))]
+            loops = Lowering([*ins, *targets], operands, recorded.scalars)
+            made = [recorded.outputs[k] for k in which] if which else recorded.outputs
+            function = loops.mapped(self.name, made, targets, masked)
+            program = self.new_program(key, function, tuned(function, self.options, [*operands, *numbers]))
+        return program
 
     @property
     def name(self) -> str:
@@ -304,7 +315,7 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
         LayoutError: shapes do not broadcast, or `out` does not fit.
         TypeError: an argument is of a wrong type.
     """
-    checked = read_options(**{"vectorize_reductions": True, **options})
+    checked = read_options("elementwise", {"vectorize_reductions": True, **options})
 
     def decorate(python: Callable[..., Any]) -> Elementwise:
         if not callable(python):

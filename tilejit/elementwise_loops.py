@@ -86,7 +86,8 @@ class Lowering:
     def __init__(self, names: Sequence[str], operands: Sequence[Array], scalars: Sequence[ScalarArg]) -> None:
         self._held = dict(zip(names, operands, strict=True))
         self._arrays = tuple(
-            ArrayArg(n, typing.dtype_name(x.dtype), x.ndim, order_of(x)) for n, x in self._held.items()
+            ArrayArg(n, typing.dtype_name(x.dtype, "out" * n.startswith("out")), x.ndim, order_of(x))
+            for n, x in self._held.items()
         )
         self._scalars = tuple(scalars)
         self._rank = operands[0].ndim

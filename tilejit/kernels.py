@@ -70,6 +70,7 @@ class Kernel(Direct):
 
     @lazy
     def _signature(self) -> inspect.Signature:
+        assert self._source  # read first, which says what is no function; some have no signature
         return inspect.signature(self.python)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -82,7 +83,10 @@ class Kernel(Direct):
         """
         given = self._given(args, kwargs)
         key = tuple([call_key(value) for value in given])
-        call = self._calls.get(key)
+        try:
+            call = self._calls.get(key)
+        except TypeError:  # of what has no hash: no array, and no number
+            call = None
         if call is None:
             call = self._bind(key, given)
         self._last = call.program
@@ -249,7 +253,8 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     Where Python would go on or raise, kernels compute as arrays do: integers of Python have 64 bits and wrap
     around, `i // n` and `i % n` of integers are 0 where n is, math.sqrt(-1.0) and its like are NaN.
 
-    Negative subscripts are outside of an array, not behind its end. Both sides of `x if c else y` are read,
+    `a[-1]`, with a number in the text, is the last element; other subscripts that become negative are
+    outside of the array. Both sides of `x if c else y` are read,
     and what stands under an `if` as well, though it stores only where the condition holds. Arrays that share
     memory run element by element in the order of the loops, unless they are one and the same.
 
@@ -257,7 +262,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
         KernelError: an option has no such value.
         TypeError: what is decorated is no function, or there is no such option.
     """
-    checked = read_options(**options)
+    checked = read_options("kernel", options)
 
     def decorate(python: Callable[..., Any]) -> Kernel:
         if not callable(python):
@@ -280,7 +285,7 @@ def _argument(name: str, value: Any) -> ArrayArg | ScalarArg:
     if isinstance(value, np.ndarray):
         if type(value) not in (np.ndarray, np.memmap):
             raise TypeError(f"{name} is a {type(value).__name__}; kernels take plain arrays of NumPy")
-        return ArrayArg(name, typing.dtype_name(value.dtype), value.ndim, order_of(value))
+        return ArrayArg(name, typing.dtype_name(value.dtype, name), value.ndim, order_of(value))
     return typing.argument(name, value)
 
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from math import prod
 from typing import Any
 
-from codegen.errors import KernelError
+import numpy as np
+
+from codegen.errors import KernelError, shown
 from tilejit.loop_program import LoopOptions
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")
 FAILS = ("scalar", "warn", "raise")
 PLACES = ("before_tile", "after_tile")
+_WORDS = {"tail": TAILS, "on_fail": FAILS, "vectorize_at": PLACES}
+_A_SIZE = 'write 256, (32, 256), "2*hw" or "auto"'
 MOST_LANES = 1 << 20
 """Elements of the largest super-vector; more is surely a mistake."""
 
@@ -19,18 +25,8 @@ MOST_REGISTERS = MOST_LANES // 64
 """Of 64 bytes, that have so many elements at most."""
 
 
-def read_options(
-    virtual_vector_size: Any = "auto",
-    fastest_varying: Any = None,
-    vectorize_reductions: bool = False,
-    tail: str = "mask",
-    on_fail: str = "scalar",
-    vectorize_at: str = "before_tile",
-    parallel: bool | int | None = None,
-    fastmath: bool = False,
-    tune: bool = False,
-) -> LoopOptions:
-    """The options of `tilejit.kernel` and `tilejit.elementwise`, checked.
+def read_options(what: str, given: Mapping[str, Any]) -> LoopOptions:
+    """The options of `tilejit.kernel` and `tilejit.elementwise`, checked; `what`: which of them is called.
 
     virtual_vector_size=256 -> LoopOptions((256,))    tail="none" -> KernelError
 
@@ -38,34 +34,53 @@ def read_options(
         KernelError: an option has no such value.
         TypeError: there is no such option, or a value is of a wrong type.
     """
-    for name, value, known in (
-        ("tail", tail, TAILS),
-        ("on_fail", on_fail, FAILS),
-        ("vectorize_at", vectorize_at, PLACES),
-    ):
-        if value not in known:
-            raise KernelError(f"{name}={value!r} is none of {', '.join(known)}")
-    if parallel is not None and not isinstance(parallel, bool):
-        parallel = _whole("parallel", parallel)
-        if parallel < 1:
-            raise KernelError(f"parallel={parallel}: a kernel needs at least one thread")
-    if not isinstance(tune, bool):
-        raise TypeError(f"tune is True or False, not {type(tune).__name__}")
-    sizes = _sizes(virtual_vector_size)
-    varying = None if fastest_varying is None else _tuple("fastest_varying", fastest_varying, 0)
-    if varying is not None and len(varying) != (len(sizes) if isinstance(sizes, tuple) else 1):
-        raise KernelError(f"fastest_varying={fastest_varying!r} has not one dimension for each size")
-    return LoopOptions(
-        sizes,
-        varying,
-        bool(vectorize_reductions),
-        tail,
-        on_fail,
-        vectorize_at,
-        parallel,
-        bool(fastmath),
-        tune,
+    known = [field.name for field in fields(LoopOptions)]
+    for name in given:
+        if name not in known:
+            raise TypeError(f"{what} has no option {name}\n  it has {', '.join(known)}")
+    wish = LoopOptions(**given)
+    for name, words in _WORDS.items():
+        _check_word(name, getattr(wish, name), words)
+    sizes, varying = _sizes(wish.virtual_vector_size), wish.fastest_varying
+    if varying is not None:
+        varying = _tuple("fastest_varying", varying, 0, "dimensions of memory count from the innermost, 0")
+        if len(varying) != (len(sizes) if isinstance(sizes, tuple) else 1):
+            raise KernelError(
+                f"fastest_varying has {len(varying)} dimensions, not one for each size\n"
+                "  give as many as virtual_vector_size has, (1, 0) for (8, 32)"
+            )
+    return replace(
+        wish,
+        virtual_vector_size=sizes,
+        fastest_varying=varying,
+        parallel=_threads(wish.parallel),
+        vectorize_reductions=_truth("vectorize_reductions", wish.vectorize_reductions),
+        fastmath=_truth("fastmath", wish.fastmath),
+        tune=_truth("tune", wish.tune),
     )
+
+
+def _check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in words:
+        found = f"{value!r:.40}" if isinstance(value, str) else f"a {type(value).__name__}"
+        raise KernelError(f"{name} is {found}\n  it is one of {', '.join(words)}")
+
+
+def _truth(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} is True or False, not {type(value).__name__}")
+    return bool(value)
+
+
+def _threads(value: Any) -> bool | int | None:
+    if value is None or isinstance(value, bool | np.bool_):
+        return None if value is None else bool(value)
+    threads = _whole("parallel", value)
+    if threads < 1:
+        raise KernelError(
+            f"parallel={shown(threads)}: a kernel needs at least one thread\n  write how many, False or None"
+        )
+    return threads
 
 
 def _sizes(value: Any) -> tuple[int, ...] | str:
@@ -73,17 +88,17 @@ def _sizes(value: Any) -> tuple[int, ...] | str:
         registers = re.fullmatch(r"([1-9]\d*)\*hw", value)
         if registers and (len(registers[1]) > 9 or int(registers[1]) > MOST_REGISTERS):
             raise KernelError(
-                f"virtual_vector_size={value!r} has more than {MOST_REGISTERS} registers\n"
+                f"virtual_vector_size={value!r:.40} has more than {MOST_REGISTERS} registers\n"
                 f'  a few are worked on side by side; write a size such as "4*hw", or "auto"'
             )
         if value == "auto" or registers:
             return value
-        raise KernelError(
-            f'virtual_vector_size={value!r} is no size\n  write 256, (32, 256), "2*hw" or "auto"'
-        )
-    sizes = _tuple("virtual_vector_size", value, 1)
+        raise KernelError(f"virtual_vector_size={value!r:.40} is no size\n  {_A_SIZE}")
+    sizes = _tuple("virtual_vector_size", value, 1, _A_SIZE)
     if not 1 <= len(sizes) <= 3:
-        raise KernelError(f"virtual_vector_size={value!r}: a super-vector has one to three dimensions")
+        raise KernelError(
+            f"virtual_vector_size has {len(sizes)} sizes, a super-vector one to three\n  {_A_SIZE}"
+        )
     refuse_giants(sizes)
     return sizes
 
@@ -95,23 +110,22 @@ def refuse_giants(sizes: tuple[int, ...]) -> None:
         KernelError: there are more than MOST_LANES.
     """
     if prod(sizes) > MOST_LANES:
-        shown = ", ".join(str(n) if n < 1 << 64 else "an integer beyond 64 bits" for n in sizes)
         raise KernelError(
-            f"virtual_vector_size={shown} has more than {MOST_LANES} elements\n"
+            f"virtual_vector_size={', '.join(map(shown, sizes))} has more than {MOST_LANES} elements\n"
             "  some hundreds fill all registers; write a size such as 256 or (32, 256)"
         )
 
 
-def _tuple(name: str, value: Any, least: int) -> tuple[int, ...]:
+def _tuple(name: str, value: Any, least: int, mend: str) -> tuple[int, ...]:
     values = tuple(value) if isinstance(value, tuple | list) else (value,)
     numbers = tuple(_whole(name, each) for each in values)
     for number in numbers:
         if number < least:
-            raise KernelError(f"{name}={value!r}: {number} is less than {least}")
+            raise KernelError(f"{name}: {shown(number)} is less than {least}\n  {mend}")
     return numbers
 
 
 def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-        raise TypeError(f"{name} is a number, not a {type(value).__name__}")
+    if isinstance(value, bool | np.ndarray) or not hasattr(type(value), "__index__"):
+        raise TypeError(f"{name} is an integer, not a {type(value).__name__}")
     return int(value.__index__())

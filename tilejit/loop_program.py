@@ -14,7 +14,7 @@ import numpy as np
 from codegen.bounded import remember
 from codegen.calibrate import FROM_BYTES, machine_thresholds
 from codegen.emit.loop_scope import ELEMENT_BYTES
-from codegen.errors import KernelError
+from codegen.errors import KernelError, shown
 from codegen.lazy import lazy
 from codegen.loop_kernel import HOLD_GIL_BYTES, BoundKernel, LoopKernel, vector_bytes
 from codegen.loops.bounds import accesses, check_bounds
@@ -22,6 +22,7 @@ from codegen.loops.divisible import check_divisible
 from codegen.loops.integers import check_powers
 from codegen.loops.ir import ArrayArg, For, Function, ScalarArg, Statement, Store
 from codegen.loops.rename import with_arrays
+from codegen.loops.shallow import shallow
 from codegen.loops.super_vectorize import Vectorised, super_vectorize
 from codegen.loops.tile import Tiled, tile
 from codegen.threads import in_dask_worker, threads_by_size
@@ -76,9 +77,9 @@ class LoopProgram:
     """
 
     def __init__(self, function: Function, options: LoopOptions, *, free: bool = False) -> None:
-        self.function, self.options, self.free = function, options, free
-        self.used = {access.array for _, access in accesses(function)}
-        self.stored = {a.array for _, a in accesses(function) if isinstance(a, Store)}
+        self.function, self.options, self.free = shallow(function), options, free
+        self.used = {access.array for _, access in accesses(self.function)}
+        self.stored = {a.array for _, a in accesses(self.function) if isinstance(a, Store)}
         self._bound: dict[tuple[Any, ...], BoundCall] = {}
         self._twins: dict[tuple[tuple[str, str], ...], LoopProgram] = {}
 
@@ -362,7 +363,9 @@ def integer_word(name: str, dtype: str, value: Any) -> int:
     if not -(1 << 63) <= number < 1 << 63:
         if dtype == "u64" and 0 <= number < 1 << 64:
             return number - (1 << 64)
-        raise KernelError(f"{name}={number} does not fit {dtype}")
+        raise KernelError(
+            f"{name} is {shown(number)}, which does not fit {dtype}\n  give a float instead, float(n)"
+        )
     return number
 
 

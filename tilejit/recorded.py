@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
@@ -20,6 +20,9 @@ from tilejit.array_likes import as_numpy
 from tilejit.memory import Array
 from tilejit.recording import Number, Recording, Stage
 from tilejit.traced import Integer, Traced, operand_of
+
+MOST_DIMENSIONS = 32
+"""NumPy broadcasts no more of them."""
 
 
 class Shaped(Protocol):
@@ -54,6 +57,15 @@ class Recorded:
     def scalars(self) -> list[ScalarArg]:
         """The arguments of kernels that are numbers."""
         return [number.scalar for number in self.numbers]
+
+    def inputs(
+        self, given: Sequence[Any], arrays: Mapping[str, Array] | None, which: Sequence[int]
+    ) -> dict[str, Array]:
+        """The arrays that all outputs are made of, or these of `arrays`, which has reductions too."""
+        if arrays is None:
+            return {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+        used = frozenset[str]().union(*(self.names[k] for k in which))
+        return {name: x for name, x in arrays.items() if name in used}
 
     def values(self, given: Sequence[Any]) -> list[Any]:
         """The numbers among the arguments, as kernels take them: integers in the dtype they are used in.
@@ -172,7 +184,7 @@ def _stand_in(k: int, x: Any, recording: Recording, *, known: bool) -> Any:
     """What the function gets for an argument."""
     name = array_name(k)
     if isinstance(x, np.ndarray):
-        dtype = typing.dtype_name(x.dtype)
+        dtype = typing.dtype_name(x.dtype, f"argument {k}")
         return Traced(Operand(dtype, Local(name, dtype)), frozenset({name}), recording)
     if isinstance(x, float | np.floating):
         return Traced(recording.number(k, name, typing.argument(name, x).dtype), frozenset(), recording)
@@ -227,13 +239,19 @@ def plain(x: Any, what: str) -> Array:
     """The argument as an array whose elements mean just what they are, in the byte order of the machine.
 
     Raises:
+        KernelError: it has more dimensions than NumPy broadcasts.
         TypeError: it has a mask, or rules of its own.
     """
-    if type(x) is np.ndarray and x.dtype.isnative:
+    if type(x) is np.ndarray and x.dtype.isnative and x.ndim <= MOST_DIMENSIONS:
         return x
     if isinstance(x, np.ndarray) and not is_plain(x):
         raise TypeError(f"{what} is a {type(x).__name__}; expressions take plain arrays of NumPy")
     array = np.asarray(as_numpy(x))
+    if array.ndim > MOST_DIMENSIONS:
+        raise KernelError(
+            f"{what} has {array.ndim} dimensions, and expressions go over {MOST_DIMENSIONS}\n"
+            "  give a view of it that has fewer, x.reshape(…)"
+        )
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 

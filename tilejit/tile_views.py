@@ -10,7 +10,7 @@ import numpy as np
 
 from codegen.access import AccessMap, Root, logical_roots
 from codegen.digit_trees import Offsets, Opaque, Tree, Window, coalesce, evaluate
-from codegen.errors import LayoutError, LayoutIndexError
+from codegen.errors import LayoutError, LayoutIndexError, shown
 from codegen.ir import Element
 from codegen.threads import thread_count
 from tilejit.layout.checks import integer
@@ -21,7 +21,6 @@ from tilejit.layout.cute.slicing import is_underscore, slice_and_offset
 from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import access_map, shape_name
-from tilejit.layout.tokens import shown
 from tilejit.memory import MAX_RANK, Array, address, array_map, empty
 from tilejit.programs import buffer_element, compiled
 from tilejit.tiled_array import TiledArray, address_of

@@ -87,8 +87,10 @@ class Traced(NoArray, NDArrayOperatorsMixin):
             return _reduced(self.recording, name, *bound_arguments(name, args, keywords))
         if name in PRODUCTS and len(args) == 2 and not keywords:
             return _product(self.recording, name, *args)
+        home = function.__module__.replace("numpy", "np", 1)
         raise KernelError(
-            f"np.{name} cannot be recorded with these arguments\n  there are NumPy's functions of elements, "
+            f"{home}.{name} cannot be recorded with these arguments\n"
+            "  there are NumPy's functions of elements, "
             "np.where, np.clip, np.sum, min, max, mean, and np.dot, vdot of vectors"
         )
 

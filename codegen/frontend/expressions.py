@@ -35,7 +35,7 @@ _COMPARED: dict[type[ast.cmpop], str] = {
     ast.Gt: "gt",
     ast.GtE: "ge",
 }
-_ELSE = "write x if c else y"
+NO_PRODUCT = "kernels know no matrix product of scalars\nwrite loops around s += A[i, k] * B[k, j]"
 
 
 def expression(node: ast.expr, scope: Scope) -> Operand:
@@ -60,7 +60,7 @@ def expression(node: ast.expr, scope: Scope) -> Operand:
             return _unary(node, scope)
         case ast.BinOp(left, op, right):
             if type(op) not in BINARY:
-                raise scope.error(node, "kernels know no matrix product of scalars")
+                raise scope.error(node, NO_PRODUCT)
             one, two = expression(left, scope), expression(right, scope)
             if isinstance(op, ast.Pow) and isinstance(two.value, Const):
                 one = scope.let("base", one)  # x**2 is x*x
@@ -77,7 +77,8 @@ def expression(node: ast.expr, scope: Scope) -> Operand:
             return _attribute(node, scope)
         case ast.Call():
             return _call(node, scope)
-    raise scope.error(node, f"kernels know no {_called(node)}")
+    name, mend = _UNKNOWN.get(type(node).__name__, (type(node).__name__, _VALUES))
+    raise scope.error(node, f"kernels know no {name}\n{mend}")
 
 
 def choose(node: ast.AST, test: Operand, sides: tuple[ast.expr, ast.expr], scope: Scope) -> Operand:
@@ -163,7 +164,7 @@ def _compare(node: ast.Compare, scope: Scope) -> Operand:
     left = expression(node.left, scope)
     for op, written in zip(node.ops, node.comparators, strict=True):
         if type(op) not in _COMPARED:
-            raise scope.error(node, "kernels know no is and no in")
+            raise scope.error(node, "kernels know no is and no in\nwrite x == a, or x == a or x == b")
         right = expression(written, scope)
         if written is not node.comparators[-1]:
             right = scope.let("compared", right)
@@ -206,7 +207,10 @@ def _size(node: ast.Subscript, scope: Scope) -> Operand:
     number = expression(node.slice, scope).literal
     if not isinstance(number, int) or not -array.rank <= number < array.rank:
         raise scope.error(
-            node.slice, f"{array.name} has {_counted(array.rank, 'dimension')}, numbered from 0"
+            node.slice,
+            f"{array.name} has {_counted(array.rank, 'dimension')}, numbered from 0"
+            if array.rank
+            else f"{array.name} has no dimensions, and no sizes\nits one element is {_subscripted(array)}",
         )
     return sizes(array)[number]
 
@@ -269,14 +273,24 @@ def _dtype(node: ast.expr, scope: Scope) -> str:
 
 
 def _subscripted(array: ArrayArg) -> str:
-    return f"{array.name}[{', '.join('ijklmnop'[: array.rank])}]"
+    if array.rank > 8:
+        return f"{array.name}[i0, …, i{array.rank - 1}]"
+    return f"{array.name}[{', '.join('ijklmnop'[: array.rank]) or '()'}]"
 
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _called(node: ast.expr) -> str:
-    names = {"ListComp": "lists", "List": "lists", "Tuple": "tuples here", "Dict": "dictionaries"}
-    names |= {"Lambda": "functions inside", "JoinedStr": "strings", "NamedExpr": "assignments in expressions"}
-    return names.get(type(node).__name__, type(node).__name__)
+_VALUES = "values are numbers, elements of arrays, and what operators and functions make of them"
+_PARTS = "write a line for each number"
+_UNKNOWN = {
+    **dict.fromkeys(("ListComp", "GeneratorExp", "SetComp", "DictComp"), ("comprehensions", "write a loop")),
+    "List": ("lists", _PARTS),
+    "Tuple": ("tuples here", _PARTS),
+    "Dict": ("dictionaries", _PARTS),
+    "Lambda": ("functions inside", "write what it computes where it is used"),
+    "JoinedStr": ("strings", _VALUES),
+    "NamedExpr": ("assignments in expressions", "write t = x in a line of its own before"),
+}
+"""What to call an expression that kernels do not know, and what to write instead."""

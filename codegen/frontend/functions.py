@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from codegen.errors import KernelError, OperandError
-from codegen.frontend.operands import Operand, apply, cast, convert, literal
+from codegen.frontend.operands import Operand, apply, cast, convert, literal, refused
 from codegen.loops import typing
 
 _ONE: tuple[str, ...] = ("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan")
@@ -109,7 +109,7 @@ def call_math(name: str, operands: tuple[Operand, ...]) -> Operand:
         try:
             return literal(function(*numbers))
         except (ArithmeticError, TypeError, ValueError) as error:
-            raise KernelError(f"Python itself refuses this: {error}") from None
+            raise KernelError(refused(error)) from None
     if name in _TESTS:
         return _test(name, *_counted(name, operands, 1))
     if name not in MATH:

@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import IntegerError, KernelError, PowerError
+from codegen.errors import IntegerError, KernelError, PowerError, shown
 from codegen.frontend.comparisons import turned, within
 from codegen.frontend.index_arithmetic import both, bounded, floor_div, modulo, scaled
 from codegen.frontend.powers import known_power
 from codegen.loops import typing
 from codegen.loops.index import Affine, Index, scale
 from codegen.loops.ir import Const, IndexValue, Op, Value
+
+DEEPEST = 256
+"""Operations that stand one in another at most: what reads them calls itself as often."""
 
 _BITS = 4096
 """Numbers longer than this are not computed while a function is read."""
@@ -66,7 +69,10 @@ def literal(value: object) -> Operand:
         return Operand("weak_int", Const(value, "i64"), ends, ends)
     if isinstance(value, float):
         return Operand("weak_float", Const(value, "f64"))
-    raise KernelError(f"a {type(value).__name__} is no number that kernels compute with")
+    raise KernelError(
+        f"a {type(value).__name__} is no number that kernels compute with\n"
+        "they know bool, int and float of Python and NumPy's numbers; arrays are arguments"
+    )
 
 
 def _plain(name: str) -> Any:
@@ -110,7 +116,7 @@ def _convert_number(number: Const, dtype: str, *, exact: bool) -> Const:
     if low <= int(value) <= high:
         return Const(int(value), dtype)
     if exact:
-        raise IntegerError(f"{_shown(value)} does not fit {dtype}\n{dtype} holds {low} to {high}")
+        raise IntegerError(f"{shown(int(value))} does not fit {dtype}\n{dtype} holds {low} to {high}")
     return Const(int(np.array(int(value) % 2**64, np.uint64).astype(typing.numpy_dtype(dtype))), dtype)
 
 
@@ -126,16 +132,8 @@ def wrapped(operand: Operand, dtype: str) -> Operand:
     if not isinstance(value, Const) or operand.dtype != "weak_int" or dtype[0] not in "iu" or dtype == "i1":
         return operand
     if not -(1 << 63) <= value.value < 1 << 64:
-        raise IntegerError(f"{_shown(value.value)} does not fit 64 bits")
+        raise IntegerError(f"{shown(int(value.value))} does not fit 64 bits")
     return Operand(dtype, _convert_number(value, dtype, exact=False))
-
-
-def _shown(value: int | float) -> str:
-    return (
-        str(value)
-        if isinstance(value, float) or value.bit_length() <= 64
-        else "an integer of more than 64 bits"
-    )
 
 
 def cast(operand: Operand, dtype: str) -> Operand:
@@ -145,7 +143,8 @@ def cast(operand: Operand, dtype: str) -> Operand:
         try:
             return literal(made(operand.literal))
         except (ArithmeticError, ValueError) as error:
-            raise KernelError(f"Python itself refuses this: {error}") from None
+            raise KernelError(refused(error)) from None
+    _check_depth((operand,))
     value = convert(operand, typing.concrete(dtype))
     if typing.is_float(dtype) or typing.is_bool(dtype):
         return Operand(dtype, value)
@@ -161,6 +160,7 @@ def apply(op: str, *operands: Operand) -> Operand:
     Raises:
         KernelError: not on these dtypes; or Python itself raises on these numbers.
     """
+    _check_depth(operands)
     if all(operand.literal is not None for operand in operands) and op in _FOLDED:
         return _fold(op, [operand.literal for operand in operands])
     dtypes = [operand.dtype for operand in operands]
@@ -176,6 +176,14 @@ def apply(op: str, *operands: Operand) -> Operand:
     if found == "weak_int" and least and least == largest and len(least) == 1:
         return indexed(least[0])
     return Operand(found, _value(op, operands, found), least, largest)
+
+
+def _check_depth(operands: tuple[Operand, ...]) -> None:
+    if any(isinstance(x.value, Op) and x.value.depth >= DEEPEST for x in operands):
+        raise KernelError(
+            f"more than {DEEPEST} operations stand one in another\n"
+            "give parts names in a kernel, t = x + y; compute parts of an expression by calls of their own"
+        )
 
 
 def _is_negative(operand: Operand) -> bool:
@@ -298,10 +306,17 @@ def _fold(op: str, numbers: list[Any]) -> Operand:
         numbers = [int(n) if isinstance(n, bool) else n for n in numbers]
     try:
         return literal(_FOLDED[op](*numbers))
-    except ZeroDivisionError:
-        raise KernelError("Python itself refuses this: division by zero") from None
     except (ArithmeticError, TypeError, ValueError) as error:
-        raise KernelError(f"Python itself refuses this: {error}") from None
+        raise KernelError(refused(error)) from None
+
+
+def refused(error: Exception) -> str:
+    """The message for numbers of the text with which Python does not compute."""
+    cause = "division by zero" if isinstance(error, ZeroDivisionError) else str(error)
+    return (
+        f"Python itself refuses this: {cause}\n"
+        "numbers of the text are computed while it is read: write others, or give them as arguments"
+    )
 
 
 def _ends(op: str, operands: tuple[Operand, ...]) -> tuple[tuple[Index, ...], tuple[Index, ...]]:

@@ -31,8 +31,6 @@ def read(function: Callable[..., Any]) -> Source:
         TypeError: it is no function of Python.
     """
     text, tree = source_of(function)
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
     arguments = tree.args
     for extra in (arguments.vararg, arguments.kwarg, *arguments.kwonlyargs):
         if extra is not None:

@@ -10,6 +10,9 @@ from codegen.frontend.operands import Operand, literal
 from codegen.frontend.scope import Scope
 from codegen.loops.index import Affine, Index, add, scale, symbol
 
+BEYOND = 1 << 62
+"""From such bounds on the iterations of a loop are more than 64 bits count."""
+
 SAYS = "says_of_loops"
 """The attribute of the functions that say something of a loop: others may have their names."""
 
@@ -65,6 +68,9 @@ def read_bounds(call: ast.Call, name: str, scope: Scope) -> Bounds:
     step = operands[2].literal if len(operands) == 3 else 1
     if not isinstance(step, int) or isinstance(step, bool) or not 0 < abs(step) < 2**31:
         raise scope.error(call.args[-1], "a step is a number that stands in the text, and not 0")
+    for operand, written in ((start, first), (stop, last)):
+        if isinstance(operand.literal, int) and abs(operand.literal) >= BEYOND:
+            raise scope.error(written, "a bound of more than 62 bits\nwrite the size of an array, A.shape[0]")
     if step > 0:
         lower = _ends(start, start.largest, first, "largest", scope)
         return Bounds(lower, _ends(stop, stop.least, last, "least", scope), step, symbol(name))

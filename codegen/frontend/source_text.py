@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -16,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """Lines of a file, those of one function.
+    """Lines of a file, those of one function, as far from the margin as they stand there.
 
     first   the number in the file of the first of them, from 1
     """
@@ -86,9 +85,8 @@ def source_of(function: Callable[..., object]) -> tuple[SourceText, ast.Function
             f"{name} has no source to read\n"
             "  functions typed at a prompt or made by exec have none; put it into a file"
         ) from None
-    text = SourceText(
-        function.__code__.co_filename, first, tuple(textwrap.dedent("".join(lines)).splitlines())
-    )
+    # Lines of Python end where these do; str.splitlines would end one at a form feed in a comment, too.
+    text = SourceText(function.__code__.co_filename, first, tuple(line.rstrip("\n") for line in lines))
     if name == "<lambda>":
         raise KernelError(
             f"a lambda is no kernel\n  {text.file}, line {first}\n  write it as a function: def …"
@@ -97,10 +95,18 @@ def source_of(function: Callable[..., object]) -> tuple[SourceText, ast.Function
 
 
 def _definition(name: str, text: SourceText) -> ast.FunctionDef:
+    """The tree, its lines counted from that of `text`; inside of a class or a function it stands indented."""
+    written = "\n".join(text.lines)
+    body: list[ast.stmt] = []
     try:
-        body = ast.parse("\n".join(text.lines)).body
+        if written[:1] in (" ", "\t", "\f"):
+            block = ast.parse(f"if True:\n{written}").body[0]
+            assert isinstance(block, ast.If), "what was written"
+            body = [ast.increment_lineno(statement, -1) for statement in block.body]
+        else:
+            body = ast.parse(written).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        body = []
+        pass
     if body and isinstance(body[0], ast.FunctionDef) and body[0].name == name:
         return body[0]
     raise KernelError(

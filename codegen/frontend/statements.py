@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from codegen.frontend.carried import finish, join
 from codegen.frontend.expressions import (
     BINARY,
+    NO_PRODUCT,
     array_of,
     element,
     expression,
@@ -34,7 +35,7 @@ def block(statements: Sequence[ast.stmt], scope: Scope, live: set[str]) -> None:
                 _loop(statement, scope, after)
             case ast.Assign(targets, value):
                 for target in targets[1:]:
-                    raise scope.error(target, "kernels set one name at a time")
+                    raise scope.error(target, "kernels set one name at a time\nwrite a line for each")
                 _assign(targets[0], value, scope)
             case ast.AnnAssign(target, _, value) if value is not None:
                 _assign(target, value, scope)
@@ -50,6 +51,7 @@ def block(statements: Sequence[ast.stmt], scope: Scope, live: set[str]) -> None:
                 raise scope.error(statement, f"kernels know no {_named(statement)}\n{_MEND}")
 
 
+_SET = "kernels set names and elements of arrays\nwrite t = x or A[i] = x"
 _MEND = "they are for loops over range(), assignments and `x if c else y`"
 
 
@@ -73,8 +75,13 @@ def _assign(target: ast.expr, value: ast.expr, scope: Scope) -> None:
             for each, one in zip(names, given, strict=True):
                 assert isinstance(each, ast.Name), "checked above"
                 _name(each.id, each, one, scope)
+        case ast.Tuple():
+            raise scope.error(
+                target,
+                "several names are set at a time, but no elements\nset one by one: t = x; a[i] = t",
+            )
         case _:
-            raise scope.error(target, "kernels set names and elements of arrays")
+            raise scope.error(target, _SET)
 
 
 def _several(value: ast.expr, scope: Scope) -> tuple[Operand, ...]:
@@ -83,7 +90,9 @@ def _several(value: ast.expr, scope: Scope) -> tuple[Operand, ...]:
         return tuple(expression(one, scope) for one in value.elts)
     if isinstance(value, ast.Attribute) and value.attr == "shape":
         return sizes(array_of(value, scope))
-    raise scope.error(value, "several names take several values, or a shape")
+    raise scope.error(
+        value, "several names take several values, or a shape\nwrite s, t = x, y or M, N = A.shape"
+    )
 
 
 def _name(name: str, node: ast.AST, operand: Operand, scope: Scope) -> None:
@@ -91,7 +100,7 @@ def _name(name: str, node: ast.AST, operand: Operand, scope: Scope) -> None:
     if isinstance(before, ArrayArg):
         raise scope.error(node, f"{name} is an array; give what you compute another name")
     if name in scope.indices:
-        raise scope.error(node, f"{name} is the index of a loop")
+        raise scope.error(node, f"{name} is the index of a loop\ngive what you compute another name")
     scope.names[name] = scope.let(name, operand)
 
 
@@ -120,7 +129,7 @@ def _accumulated(old: Load, value: Value) -> tuple[str, Value]:
 def _update(node: ast.AugAssign, scope: Scope) -> None:
     """t += x and C[i] += x."""
     if type(node.op) not in BINARY:
-        raise scope.error(node, "kernels know no matrix product of scalars")
+        raise scope.error(node, NO_PRODUCT)
     op = BINARY[type(node.op)]
     match node.target:
         case ast.Name(name):
@@ -132,7 +141,7 @@ def _update(node: ast.AugAssign, scope: Scope) -> None:
             found = scope.text.check(node, apply, op, old, expression(node.value, scope))
             _store(node, array, subscripts, found, scope)
         case _:
-            raise scope.error(node.target, "kernels set names and elements of arrays")
+            raise scope.error(node.target, _SET)
 
 
 def _branch(node: ast.If, scope: Scope, live: set[str]) -> None:
@@ -145,10 +154,10 @@ def _branch(node: ast.If, scope: Scope, live: set[str]) -> None:
     before, around = dict(scope.names), scope.where
     opposite = scope.let("tested", apply("not", condition)) if _stores(node.orelse) else condition
     sides = []
-    for body, test in ((node.body, condition), (node.orelse, opposite)):
-        scope.names, scope.where = dict(before), test.value
+    for body, holds in ((node.body, condition), (node.orelse, opposite)):
+        scope.names, scope.where = dict(before), holds.value
         if around is not None and _stores(body):
-            scope.where = scope.let("tested", apply("and", Operand("i1", around), test)).value
+            scope.where = scope.let("tested", apply("and", Operand("i1", around), holds)).value
         block(body, scope, live)
         sides.append(scope.names)
     scope.names, scope.where = before, around

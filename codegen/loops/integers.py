@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from codegen.errors import IntegerError, PowerError
+from codegen.errors import IntegerError, PowerError, shown
 from codegen.loops.accesses import carried_values, parts
 from codegen.loops.bounds import extremes, known_sizes
 from codegen.loops.index import Index, evaluate, symbol, symbols
@@ -66,7 +66,7 @@ def check_fits(function: Function, shapes: Mapping[str, tuple[int, ...]], number
             if not info.min <= number <= info.max:
                 line = f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
                 raise IntegerError(
-                    f"{index}{line} is {number} and does not fit {dtype}, which holds {info.min} to "
+                    f"{index}{line} is {shown(number)} and does not fit {dtype}, which holds {info.min} to "
                     f"{info.max}\n  give a number of NumPy, such as np.int64(n), for a wider result"
                 )
 

@@ -7,7 +7,7 @@ one emitter do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from codegen.loops.index import Index
@@ -96,12 +96,19 @@ class Op:
     atan atan2 sinh cosh tanh asinh acosh atanh cbrt hypot floor ceil trunc rint copysign fma
     broadcast (a scalar to a super-vector; or a super-vector of the outer loops, whose dimensions are then the
     first of the result, along those of the inner loops: its element [a] stands in every lane [a, b])
+
+    depth   operations that stand one in another, this one too
     """
 
     name: str
     operands: tuple[Value, ...]
     dtype: str
     shape: VectorShape = ()
+    depth: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        depth = 1 + max((x.depth for x in self.operands if isinstance(x, Op)), default=0)
+        object.__setattr__(self, "depth", depth)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,37 +7,46 @@ from dataclasses import dataclass
 from codegen.loops.ir import VectorShape
 
 VECTORISED = "vectorised"
-CARRIED = "carried-dependence"
-VALUE = "carried-value"
-NOT_ASKED = "reduction-not-asked"
-NOT_1D = "reduction-not-1-d"
-NOT_CONTIGUOUS = "not-contiguous"
-BOUND = "bound-uses-index"
-IRREGULAR = "irregular-access"
-DIAGONAL = "diagonal-access"
-UNSUPPORTED = "unsupported-op"
-TOO_FEW = "too-few-loops"
-OTHER = "other-loop-chosen"
-UNPROFITABLE = "not-profitable"
-ONE_LANE = "one-lane"
+"""Iterations of this loop run as lanes of super-vectors."""
 
-REASONS = {
-    VECTORISED: "Iterations of this loop run as lanes of super-vectors.",
-    CARRIED: "An iteration needs what another one of the same super-vector does.",
-    VALUE: "A local goes from iteration to iteration, but not as a reduction.",
-    NOT_ASKED: "The loop reduces, in lanes in another order; vectorize_reductions or tj.reduction allows it.",
-    NOT_1D: "Reductions run in lanes of one dimension only; give one size.",
-    NOT_CONTIGUOUS: "What is stored does not walk the memory dimension that fastest_varying asks for.",
-    BOUND: "A bound uses the index of a vectorised loop, so lanes would end at different iterations.",
-    IRREGULAR: "A subscript of a store divides the index: lanes may fall on one element.",
-    DIAGONAL: "The index walks two subscripts of one array at once.",
-    UNSUPPORTED: "The loop holds something that has no form in super-vectors.",
-    TOO_FEW: "The nest has fewer loops than the super-vector has dimensions.",
-    OTHER: "Another loop of the nest is the better one to run as lanes.",
-    UNPROFITABLE: "Lanes are expected to cost more than the scalar loop.",
-    ONE_LANE: "A super-vector of one lane is the scalar loop.",
-}
-"""One sentence for each code."""
+CARRIED = "carried-dependence"
+"""An iteration needs what another one of the same super-vector does."""
+
+VALUE = "carried-value"
+"""A local goes from iteration to iteration, but not as a reduction."""
+
+NOT_ASKED = "reduction-not-asked"
+"""The loop reduces, in lanes in another order; vectorize_reductions or tj.reduction allows it."""
+
+NOT_1D = "reduction-not-1-d"
+"""Reductions run in lanes of one dimension only; give one size."""
+
+NOT_CONTIGUOUS = "not-contiguous"
+"""What is stored does not walk the memory dimension that fastest_varying asks for."""
+
+BOUND = "bound-uses-index"
+"""A bound uses the index of a vectorised loop, so lanes would end at different iterations."""
+
+IRREGULAR = "irregular-access"
+"""A subscript of a store divides the index: lanes may fall on one element."""
+
+DIAGONAL = "diagonal-access"
+"""The index walks two subscripts of one array at once."""
+
+UNSUPPORTED = "unsupported-op"
+"""The loop holds something that has no form in super-vectors."""
+
+TOO_FEW = "too-few-loops"
+"""The nest has fewer loops than the super-vector has dimensions."""
+
+OTHER = "other-loop-chosen"
+"""Another loop of the nest is the better one to run as lanes."""
+
+UNPROFITABLE = "not-profitable"
+"""Lanes are expected to cost more than the scalar loop."""
+
+ONE_LANE = "one-lane"
+"""A super-vector of one lane is the scalar loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class LoopReport:
     """What became of a loop.
 
     shape   of the super-vectors in it; () where it stays scalar
-    code    VECTORISED or a reason, a key of REASONS
+    code    VECTORISED, or one of the reasons above
     text    the access, bound or local in question; for vectorised loops how each array is walked
     tail    what serves the last iterations: "mask", "shift", "scalar", "assume_divisible"; "" where scalar
     """

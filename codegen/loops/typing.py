@@ -63,17 +63,24 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     return _NUMPY[name]
 
 
-def dtype_name(dtype: np.dtype[Any]) -> str:
-    """The IR's name of a NumPy dtype, in the byte order of the machine.
+def dtype_name(dtype: np.dtype[Any], of: str = "") -> str:
+    """The IR's name of a NumPy dtype, in the byte order of the machine; `of`: what has it, for the message.
+
+    float32 -> "f32"    bool -> "i1"
 
     Raises:
         KernelError: kernels do not compute in this dtype.
     """
     if dtype not in _NAMES:
         native = dtype.newbyteorder("=")
-        if native in _NAMES:
-            raise KernelError(f"kernels do not compute in {dtype}\nconvert it: x.astype({native.name!r})")
-        raise KernelError(f"kernels do not compute in {dtype}\nthey know {', '.join(sorted(_NUMPY))}")
+        mend = (
+            f"convert it: {of or 'x'}.astype({native.name!r})"
+            if native in _NAMES
+            else f"they know {', '.join(sorted(_NUMPY))}"
+        )
+        if of:
+            raise KernelError(f"{of} is {dtype}, and kernels do not compute in that\n  {mend}")
+        raise KernelError(f"kernels do not compute in {dtype}\n{mend}")
     return _NAMES[dtype]
 
 
@@ -90,9 +97,9 @@ def argument(name: str, value: object) -> ArrayArg | ScalarArg:
     """
     if isinstance(value, np.ndarray):
         contiguous = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else ""
-        return ArrayArg(name, dtype_name(value.dtype), value.ndim, contiguous)  # type: ignore[arg-type]
+        return ArrayArg(name, dtype_name(value.dtype, name), value.ndim, contiguous)  # type: ignore[arg-type]
     if isinstance(value, np.generic):
-        return ScalarArg(name, dtype_name(value.dtype))
+        return ScalarArg(name, dtype_name(value.dtype, name))
     for kind, weak in ((bool, "weak_bool"), (int, "weak_int"), (float, "weak_float")):
         if isinstance(value, kind):
             return ScalarArg(name, weak)

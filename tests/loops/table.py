@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from codegen.loops import report
 from codegen.loops.ir import Carried, Const, For, Function, IndexValue, Let, Statement, Value
 from codegen.loops.report import (
     BOUND,
@@ -42,6 +43,9 @@ from tests.loops.build import (
     rest,
     store,
 )
+
+REASONS = {value for name, value in vars(report).items() if name.isupper()}
+"""What is said of loops."""
 
 Outcome = tuple[int, ...] | str
 

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import linecache
 import re
 import sys
 from pathlib import Path
@@ -304,6 +306,82 @@ def wrong_end(A):
 
 
 @refused(A1)
+def endless(A):
+    """
+    a bound of more than 62 bits
+      FILE, line N
+        for _ in range(1, 10**30):
+                          ^
+      write the size of an array, A.shape[0]
+    """
+    for _ in range(1, 10**30):
+        A[0] = 1
+
+
+@refused(A1)
+def set_index(A):
+    """
+    i is the index of a loop
+      FILE, line N
+        i = 2
+        ^
+      give what you compute another name
+    """
+    for i in range(4):
+        i = 2
+
+
+@refused(A1, A1)
+def swapped(A, B):
+    """
+    several names are set at a time, but no elements
+      FILE, line N
+        B[i], A[i] = A[i], B[i]
+        ^
+      set one by one: t = x; a[i] = t
+    """
+    for i in range(4):
+        B[i], A[i] = A[i], B[i]
+
+
+@refused(A1)
+def walrus(A):
+    """
+    kernels know no assignments in expressions
+      FILE, line N
+        A[0] = (t := 2.0)
+                ^
+      write t = x in a line of its own before
+    """
+    A[0] = (t := 2.0)
+
+
+@refused(A1)
+def contained(A):
+    """
+    kernels know no is and no in
+      FILE, line N
+        A[0] = 1 if A[1] in (1, 2) else 0
+                    ^
+      write x == a, or x == a or x == b
+    """
+    A[0] = 1 if A[1] in (1, 2) else 0
+
+
+@refused(np.zeros((), "f4"))
+def without_dimensions(n):
+    """
+    n has no dimensions, and no sizes
+      FILE, line N
+        for _ in range(n.shape[0]):
+                               ^
+      its one element is n[()]
+    """
+    for _ in range(n.shape[0]):
+        n[()] = 1
+
+
+@refused(A1)
 def returned_array(A):
     """
     A is written in place
@@ -374,6 +452,7 @@ def by_zero(A):
       FILE, line N
         A[i] = A[i] + 1 // 0
                       ^
+      numbers of the text are computed while it is read: write others, or give them as arguments
     """
     for i in range(4):
         A[i] = A[i] + 1 // 0
@@ -515,6 +594,36 @@ def test_star_arguments() -> None:
 
     with pytest.raises(KernelError, match=r"by position"):
         read(many)
+
+
+def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> Any:
+    """The function `f` of a file with this text."""
+    path = tmp_path / "some_kernels.py"
+    path.write_text(text, encoding="utf-8", newline="")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "some_kernels", raising=False)
+    linecache.clearcache()
+    return importlib.import_module("some_kernels").f
+
+
+@pytest.mark.parametrize("mark", ["\f", "\v", "\x1c", "\x85", "\u2028"], ids=ascii)
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["unix", "windows"])
+def test_comments_are_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str, end: str) -> None:
+    """Only where Python ends lines a comment ends: what stands behind other marks is not run."""
+    lines = ["def f(A):", f"    A[0] = 2  # note{mark}    A[0] = 1", "    A[i] = 3", ""]
+    f = loaded(tmp_path, monkeypatch, end.join(lines))
+    with pytest.raises(KernelError, match=r"i is not defined\n.*line 3\n    A\[i\] = 3\n      \^"):
+        read(f).typed([argument("A", A1)])
+    f = loaded(tmp_path, monkeypatch, end.join([*lines[:2], ""]))
+    assert len(read(f).typed([argument("A", A1)]).body) == 1
+
+
+def test_comment_at_the_margin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions inside of others are read wherever their comments begin; errors show the right place."""
+    text = "if True:\n    def f(A):\n# a note\n        A[0] = 2\n        A[j] = 3\n"
+    f = loaded(tmp_path, monkeypatch, text)
+    with pytest.raises(KernelError, match=r"line 5\n    A\[j\] = 3\n      \^"):
+        read(f).typed([argument("A", A1)])
 
 
 def test_nested_too_deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

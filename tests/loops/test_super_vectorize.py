@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from codegen.errors import KernelError
-from codegen.loops.report import CARRIED, REASONS, UNPROFITABLE
+from codegen.loops.report import CARRIED, UNPROFITABLE
 from codegen.loops.super_vectorize import Vectorised, super_vectorize
 from tests.loops.build import add, function, half, i, j, load, number, op, over_m, over_n, plus, store
 from tests.loops.meaning import same_meaning
-from tests.loops.table import ROWS, Row
+from tests.loops.table import REASONS, ROWS, Row
 
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 

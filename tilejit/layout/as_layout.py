@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute.layout import Layout as CuteLayout
 from tilejit.layout.cute.swizzle import ComposedLayout
@@ -22,7 +22,7 @@ from tilejit.layout.helpers import dims_text
 from tilejit.layout.layout import Layout
 from tilejit.layout.recipe import fill_text
 from tilejit.layout.shape import UNBOUNDED, BufferShape, Shape, TupleShape
-from tilejit.layout.tokens import MAX_INT64, shown, tokenize
+from tilejit.layout.tokens import MAX_INT64, tokenize
 from tilejit.layout.xla_print import array_text
 from tilejit.layout.xla_text import parse_layout
 

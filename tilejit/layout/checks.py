@@ -5,10 +5,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 from tilejit.layout.dtypes import lookup
 from tilejit.layout.tiling import MERGE
-from tilejit.layout.tokens import MAX_INT64, shown
+from tilejit.layout.tokens import MAX_INT64
 
 
 def integer(number: object, what: str) -> int:

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from codegen.access import AccessMap, Root
 from codegen.digit_trees import Offsets, Opaque
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 from tilejit.layout.cute.function import CHUNK, MAX_POINTS, Function, rows_of
 from tilejit.layout.cute.swizzled import swizzled_roots
 from tilejit.layout.cute_shape import CuteShape
-from tilejit.layout.tokens import shown
 
 Digit = tuple[int, int, int, int]
 """(stride, size, dimension, weight in its index)."""

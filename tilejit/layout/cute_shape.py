@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from codegen.digit_trees import offset_range
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 from tilejit.layout.checks import int_tuple, set_fields
 from tilejit.layout.cute.function import CHUNK, MAX_POINTS, Function, function_of, rows_of
 from tilejit.layout.cute.layout import Layout
@@ -20,7 +20,7 @@ from tilejit.layout.cute.swizzled import swizzled_roots
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup, primitive_type
 from tilejit.layout.padding import PaddingValue, checked_padding_value
 from tilejit.layout.shape import Shape
-from tilejit.layout.tokens import MAX_INT64, shown, small_int
+from tilejit.layout.tokens import MAX_INT64, small_int
 
 CuteLayout: TypeAlias = Layout | ComposedLayout
 

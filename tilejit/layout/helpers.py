@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codegen.errors import LayoutError, LayoutIndexError
+from codegen.errors import LayoutError, LayoutIndexError, shown
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.shape import UNBOUNDED, Shape, tile_steps_of
 from tilejit.layout.strides import axis_stride, row_major_strides
-from tilejit.layout.tokens import shown
 
 _LETTERS: dict[int, tuple[str, ...]] = {
     0: (),

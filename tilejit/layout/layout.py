@@ -6,7 +6,7 @@ import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 from tilejit.layout import xla_print
 from tilejit.layout.checks import (
     check_element_name,
@@ -17,7 +17,7 @@ from tilejit.layout.checks import (
     set_fields,
 )
 from tilejit.layout.tiling import MAX_TILES
-from tilejit.layout.tokens import MAX_INT64, shown
+from tilejit.layout.tokens import MAX_INT64
 
 if TYPE_CHECKING:
     from tilejit.layout.shape import Shape

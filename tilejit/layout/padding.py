@@ -8,9 +8,8 @@ from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
 
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
-from tilejit.layout.tokens import shown
 
 PaddingValue = int | float | complex | bool
 

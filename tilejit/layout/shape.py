@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 from tilejit.layout import tiling, xla_print
 from tilejit.layout.checks import check_order, int_tuple, set_fields
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup, primitive_type
 from tilejit.layout.layout import MAX_DEPTH, Layout
 from tilejit.layout.padding import PaddingValue, checked_padding_value
 from tilejit.layout.strides import keeps_order
-from tilejit.layout.tokens import MAX_INT64, shown
+from tilejit.layout.tokens import MAX_INT64
 
 UNBOUNDED = -1
 __all__ = [

@@ -80,14 +80,6 @@ def small_int(digits: str) -> int | None:
     return None if value > MAX_INT64 else sign * value
 
 
-def shown(number: int) -> str:
-    """A number for a message: its digits, or its size where they would fill the screen.
-
-    12 -> "12"    2**90 -> "a number of 91 bits"
-    """
-    return str(number) if number.bit_length() <= 64 else f"a number of {number.bit_length()} bits"
-
-
 def _visible(character: str) -> str:
     """A character that takes one column on a screen."""
     if character in "\t\r\n\v\f":

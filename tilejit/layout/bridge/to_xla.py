@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NoReturn
 
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 from tilejit.layout.bridge.chains import cut_chain
 from tilejit.layout.bridge.from_offsets import recognised
 from tilejit.layout.bridge.from_xla import BoundedLayout
@@ -20,7 +20,6 @@ from tilejit.layout.cute.witness import NoLayoutError, Witness
 from tilejit.layout.dtypes import primitive_type
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.shape import Shape, make_shape
-from tilejit.layout.tokens import shown
 
 MOST_AXES = 64
 """Of a NumPy array."""

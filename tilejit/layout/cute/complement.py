@@ -7,14 +7,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 from tilejit.layout.cute.injective import MAX_MARKS, distinct_offsets, is_injective
 from tilejit.layout.cute.int_tuple import as_int_tuple, product
 from tilejit.layout.cute.layout import Layout, cosize, extent, offsets, trusted
 from tilejit.layout.cute.modes import flat_modes, from_modes, joined
 from tilejit.layout.cute.repeats import window_repeats
 from tilejit.layout.cute.witness import NoLayoutError, Witness
-from tilejit.layout.tokens import shown
 
 _MEND = "give strides that are multiples of what the smaller ones reach"
 MAX_SUMS = 1 << 26

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen.errors import LayoutError, LayoutIndexError
+from codegen.errors import LayoutError, LayoutIndexError, shown
 from tilejit.layout.cute.exact import exact_integers, narrowed, reach_of
 from tilejit.layout.cute.int_tuple import (
     IntTuple,
@@ -22,7 +22,7 @@ from tilejit.layout.cute.int_tuple import (
     shortened,
     unflatten,
 )
-from tilejit.layout.tokens import MAX_INT64, shown
+from tilejit.layout.tokens import MAX_INT64
 
 Term: TypeAlias = tuple[Any, tuple[int, ...], tuple[int, ...]]
 """An integer or an array of them, and the flat sizes and strides that it counts."""

@@ -6,8 +6,8 @@ import operator
 from collections.abc import Iterator
 from typing import Any
 
-from codegen.errors import LayoutError
-from tilejit.layout.tokens import MAX_INT64, shown
+from codegen.errors import LayoutError, shown
+from tilejit.layout.tokens import MAX_INT64
 
 IntTuple = int | tuple["IntTuple", ...]
 MAX_DEPTH = 32

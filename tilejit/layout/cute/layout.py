@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.errors import LayoutError, LayoutIndexError
+from codegen.errors import LayoutError, LayoutIndexError, shown
 from tilejit.layout.cute.coordinates import offset_at
 from tilejit.layout.cute.int_tuple import (
     MAX_DEPTH,
@@ -25,7 +25,7 @@ from tilejit.layout.cute.int_tuple import (
     product,
     text_of,
 )
-from tilejit.layout.tokens import MAX_INT64, shown
+from tilejit.layout.tokens import MAX_INT64
 
 MAX_TABLE = 1 << 27
 """Offsets in the largest table, 1 GiB."""

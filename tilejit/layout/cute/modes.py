@@ -9,11 +9,10 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 from tilejit.layout.cute import int_tuple as tuples
 from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple, limit_nesting, unflatten
 from tilejit.layout.cute.layout import Layout, expect_layout, trusted
-from tilejit.layout.tokens import shown
 
 EMPTY_MODE = trusted(1, 0)
 MAX_RANK = 1 << 16

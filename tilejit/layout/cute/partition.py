@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import LayoutError, LayoutIndexError
+from codegen.errors import LayoutError, LayoutIndexError, shown
 from tilejit.layout.cute.construct import product_each
 from tilejit.layout.cute.coordinates import check_within, idx2crd, whole_number
 from tilejit.layout.cute.division import zipped_divide
 from tilejit.layout.cute.int_tuple import flatten, limit_nesting
 from tilejit.layout.cute.layout import Layout, expect_layout, offsets
 from tilejit.layout.cute.slicing import _, is_underscore, slice_and_offset
-from tilejit.layout.tokens import shown
 
 MAX_THREADS = 1 << 20
 """Of a layout in which a thread is looked for by a table."""

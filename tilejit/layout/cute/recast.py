@@ -6,12 +6,11 @@ import operator
 from collections.abc import Callable
 from math import gcd
 
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 from tilejit.layout.cute.int_tuple import flatten, unflatten
 from tilejit.layout.cute.inverses import right_inverse
 from tilejit.layout.cute.layout import Layout, expect_layout, trusted
 from tilejit.layout.cute.modes import flat_modes, joined
-from tilejit.layout.tokens import shown
 
 
 def upcast(layout: Layout, count: int) -> Layout:

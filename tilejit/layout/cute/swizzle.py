@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.errors import LayoutError, LayoutIndexError
+from codegen.errors import LayoutError, LayoutIndexError, shown
 from tilejit.layout.cute.exact import exact_integers, reach_of
 from tilejit.layout.cute.injective import is_injective
 from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple, limit_nesting
 from tilejit.layout.cute.layout import Layout, extent, offsets
 from tilejit.layout.cute.slicing import has_underscore, slice_and_offset
-from tilejit.layout.tokens import MAX_INT64, shown
+from tilejit.layout.tokens import MAX_INT64
 
 MAX_BITS = 63
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 from tilejit.layout.checks import int_tuple, set_fields
 from tilejit.layout.recipe import MAX_NUMPY_RANK
-from tilejit.layout.tokens import MAX_INT64, shown
+from tilejit.layout.tokens import MAX_INT64
 
 Digit = tuple[int, int]
 """A dimension, and the number of a digit in it, the most major first."""

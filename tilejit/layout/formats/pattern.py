@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 from tilejit.layout.checks import integer
 from tilejit.layout.formats.blocking import Blocking, Digit
 from tilejit.layout.helpers import dims_text
-from tilejit.layout.tokens import MAX_INT64, Token, mistake, shown
+from tilejit.layout.tokens import MAX_INT64, Token, mistake
 
 Sizes = Mapping[str, object]
 

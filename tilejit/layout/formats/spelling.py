@@ -13,12 +13,11 @@ import functools
 from collections.abc import Iterator, Mapping
 from itertools import permutations
 
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.formats.blocking import Blocking, Digit
 from tilejit.layout.shape import Shape, make_shape
 from tilejit.layout.tiling import MAX_TILED_AXES
-from tilejit.layout.tokens import shown
 
 Keys = Mapping[Digit, int]
 Tiles = tuple[tuple[int, ...], ...]
