@@ -116,7 +116,8 @@ def find_format(name: str) -> Format:
 
     lowered = name[:MAX_NAME].lower()
     names = {known.lower(): known for known in _FORMATS}
-    close = difflib.get_close_matches(lowered.replace(" ", "-"), names, n=1, cutoff=0.4)
+    words = len(lowered.split()) > 1
+    close = difflib.get_close_matches(lowered.replace(" ", "-"), names, n=1, cutoff=0.8 if words else 0.4)
     some = ", ".join(list(_FORMATS)[:SHOWN])
     mend = (
         f"write {names[close[0]]!r}"
@@ -124,6 +125,8 @@ def find_format(name: str) -> Format:
         else f"write one of {some} and {len(_FORMATS) - SHOWN} more, which tilejit.formats() lists, "
         "or a layout such as {1,0:T(8,128)}"
     )
+    if words and not close:
+        mend = f"a pattern has an arrow before the order of memory: write e.g. {_cut(name) + ' -> …'!r}"
     raise LayoutError(f"there is no format {_cut(name)!r}\n  {mend}")
 
 
