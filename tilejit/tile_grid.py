@@ -18,6 +18,7 @@ from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import access_map, shape_name
 from tilejit.layout.shape import Shape, make_shape, tile_steps_of
+from tilejit.layout.tokens import shown
 from tilejit.memory import Array
 from tilejit.values import refuse_masked
 
@@ -63,7 +64,7 @@ class Grid:
         if len(wrong):
             at = int(wrong[0])
             raise LayoutIndexError(
-                f"there is no tile {int(given[at])}{where}: number {at} of ids\n"
+                f"there is no tile {shown(int(given[at]))}{where}: number {at} of ids\n"
                 f"  {shape_name(self.spec)} has a grid of {dims_text(self.extents)} tiles"
             )
 

@@ -88,6 +88,22 @@ def shown(number: int) -> str:
     return str(number) if number.bit_length() <= 64 else f"a number of {number.bit_length()} bits"
 
 
+def named(value: object) -> str:
+    """A layout, shape or coordinate for a message: its text, cut where it would fill the screen.
+
+    ((2, 3), 4) -> "((2,3),4)"    (2**20000,) -> "a tuple of numbers of thousands of digits"
+    """
+    if isinstance(value, int):
+        return shown(value)
+    try:
+        text = str(value)
+    except ValueError:  # Python prints no integer past its limit of digits
+        return f"a {type(value).__name__} of numbers of thousands of digits"
+    if isinstance(value, tuple | list):
+        text = text.replace(" ", "").replace(",)", ")")
+    return text if len(text) <= 80 else text[:80] + "…"
+
+
 def _visible(character: str) -> str:
     """A character that takes one column on a screen."""
     if character in "\t\r\n\v\f":
