@@ -203,6 +203,25 @@ def test_overlaps_are_found_or_there_are_none(modes: list[tuple[int, int]]) -> N
         assert tj.linear_index(shape, first) == tj.linear_index(shape, second) == slot
 
 
+@pytest.mark.parametrize(
+    ("given", "mend"),
+    [
+        ("(3,4)", r"is a shape.*\n.*\(3,4\):\(4,1\)"),
+        ("<2:1,4:1>", "is a Tiler"),
+        ("Sw<2,0,2>", r"compose it with a layout, e.g. Sw<2,0,2> o 0 o"),
+        (tj.cute.Swizzle(2, 0, 2), r"ComposedLayout\(swizzle, 0, layout\)"),
+        (tj.cute.bounded(tj.as_layout("f32[3,4]{1,0:T(2,2)}")), r"its \.layout"),
+        ("m n", "a pattern has an arrow.*'m n -> …'"),
+        ("m n, m=3", "a pattern has an arrow.*'m n -> …'"),
+        ("TPU doc", "write 'tpu-doc'"),
+    ],
+    ids=str,
+)
+def test_parts_of_layouts_say_how_to_make_one(given: Any, mend: str) -> None:
+    with pytest.raises((tj.LayoutError, TypeError), match=mend):
+        tj.pack(np.zeros((3, 4), np.float32), given)
+
+
 def test_wrong_arguments() -> None:
     with pytest.raises(tj.LayoutError, match="does not say the array's dims and dtype"):
         tj.as_layout("(8,8):(8,1)")

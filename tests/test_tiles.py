@@ -283,6 +283,8 @@ def test_the_message_names_the_place(t: tj.TiledArray) -> None:
         tj.gather_tiles(t, [0, 1, 45, 46])
     with pytest.raises(IndexError, match="no tile 9 along axis 1: number 1"):
         tj.gather_tiles(t, [[0, 1], [0, 9]])
+    with pytest.raises(tj.LayoutIndexError, match="no tile a number of 16610 bits"):
+        tj.gather_tiles(t, [10**5000])
 
 
 @pytest.mark.parametrize(

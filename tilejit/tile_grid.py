@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from codegen.access import AccessMap, Root, map_offset
 from codegen.digit_trees import Leaf, Offsets, Opaque
-from codegen.errors import LayoutError, LayoutIndexError
+from codegen.errors import LayoutError, LayoutIndexError, shown
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import access_map, shape_name
@@ -63,7 +63,7 @@ class Grid:
         if len(wrong):
             at = int(wrong[0])
             raise LayoutIndexError(
-                f"there is no tile {int(given[at])}{where}: number {at} of ids\n"
+                f"there is no tile {shown(int(given[at]))}{where}: number {at} of ids\n"
                 f"  {shape_name(self.spec)} has a grid of {dims_text(self.extents)} tiles"
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -97,6 +98,10 @@ FOUND = [
     (logical_product, ("(2,5):(5,1)", "<3:5,4:6>"), "((2,3),(5,4)):((5,10),(1,30))"),
     (blocked_product, ("(2,5):(5,1)", "(3,4):(1,3)"), "((2,3),(5,4)):((5,10),(1,30))"),
     (raked_product, ("(2,5):(5,1)", "(3,4):(1,3)"), "((3,2),(4,5)):((10,5),(30,1))"),
+    (blocked_product, ("4:2", "8:1"), "((4,(2,4))):((2,(1,8)))"),
+    (raked_product, ("4:2", "8:1"), "(((2,4),4)):(((1,8),2))"),
+    (blocked_product, ("((2,4)):((1,4))", "4:1"), "(((2,4),(2,2))):(((1,4),(2,16)))"),
+    (tile_to_shape, ("4:2", 32), "((4,(2,4))):((2,(1,8)))"),
     (zipped_product, ("(2,2):(1,2)", "<2,4>"), "((2,2),(2,(2,2))):((1,2),(2,(1,4)))"),
     (tiled_product, ("(2,2):(1,2)", "<2,4>"), "((2,2),2,(2,2)):((1,2),2,(1,4))"),
     (flat_product, ("(2,2):(1,2)", "<2,4>"), "(2,2,2,(2,2)):(1,2,2,(1,4))"),
@@ -125,6 +130,7 @@ FOUND = [
     (downcast, ("(2,8):(1,2)", 2), "(4,8):(1,4)"),
     (recast_layout, ("(4,8):(1,4)", 16, 32), "(2,8):(1,2)"),
     (recast_layout, ("(4,8):(1,4)", 24, 16), "(6,8):(1,6)"),
+    (downcast, ("(1,8):(1,2)", 2), "(2,8):(1,4)"),
 ]
 
 
@@ -157,6 +163,10 @@ def test_found(operation: Callable[..., Any], arguments: tuple[Any, ...], answer
         (tile_to_shape, ("(2,2):(1,2)", (5, 6)), "do not fill"),
         (upcast, ("(4,8):(3,12)", 2), "4:3"),
         (downcast, ("(4,8):(2,8)", 2), "0 modes of stride 1"),
+        (downcast, ("8:2", 2), r"make_layout\(Layout\(1, 1\), layout\)"),
+        (downcast, ("(2,2):(1,1)", 2), "one mode of contiguous elements"),
+        (left_inverse, ("(2595,863):(1,2067)",), "indices 2067 and 2595 both give 2067"),
+        (left_inverse, ("(1000,50,50):(1000,1001,1021)",), "indices 29021 and 2450000 both give 50029"),
         (coalesce, ("4:1", (1, 1)), "2 modes are asked for"),
     ],
 )
@@ -335,6 +345,21 @@ def test_left_inverses_of_strides_without_common_factors(side: int) -> None:
     seen = refusal.value.witness
     assert seen is not None
     assert seen.value != seen.expected == seen.index
+
+
+@pytest.mark.parametrize("text", ["(83,127,26):(1,1,174)", "(30,31,32,33,34,35):(6,10,15,1,7,11)"])
+def test_right_inverses_given_up_name_the_longest_found(text: str) -> None:
+    """Whether the search ends or not, what it names is a right inverse."""
+    layout = parse(text)
+    try:
+        found = right_inverse(layout)
+    except LayoutError as error:
+        said = re.search(r"the longest found so far is (\S+), of (\d+) elements", str(error))
+        assert said
+        found = parse(said[1])
+        assert found.size == int(said[2])
+    assert found.size > 127
+    assert (layout(offsets(found)) == np.arange(found.size)).all()
 
 
 def test_hard_questions_end() -> None:

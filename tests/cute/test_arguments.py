@@ -12,6 +12,10 @@ from tests.cute import brute, draw
 from tests.strategies import picker
 from tilejit import LayoutError, LayoutIndexError, cute
 from tilejit.cute import Layout, Swizzle, _, parse
+from tilejit.layout.cute.injective import meeting
+
+HUGE = 10**5000
+"""More digits than Python prints."""
 
 DEEP: Any = 2
 for _level in range(2000):
@@ -146,6 +150,14 @@ def test_nesting_without_end(ask: Callable[[], Any]) -> None:
         (lambda: cute.local_tile(Layout((4, 8)), (2, 4), (1, 0), proj=(1,)), "proj has 1 parts"),
         (lambda: cute.local_partition(Layout((8, 8)), Layout((2, 4)), 3, proj=(1,)), "proj has 1 parts"),
         (lambda: Layout((4, 4), (1, 4))(np.arange(4), np.arange(3)), "do not broadcast"),
+        (lambda: cute.from_offsets([HUGE]), "index 0 gives a number of 16610 bits"),
+        (lambda: cute.from_offsets([0, 1, HUGE]), "index 2 gives a number of 16610 bits"),
+        (lambda: cute.upcast(Layout((4, 8), (3, 12)), HUGE), "no run of a number of 16610 bits"),
+        (lambda: cute.recast_layout(Layout((4, 8), (3, 12)), 1, HUGE), "no run of a number of 16610 bits"),
+        (lambda: cute.group(Layout((4, 8)), 0, HUGE), "modes 0 to a number of 16610 bits"),
+        (lambda: cute.append(Layout((4, 8)), rank=-HUGE), "more than a number of 16610 bits"),
+        (lambda: cute.slice_((HUGE, (HUGE, _)), Layout((4, 8))), "does not fit 8:4"),
+        (lambda: cute.slice_((HUGE, 0), Layout(4)), "a tuple of numbers of thousands of digits"),
         (lambda: cute.append(Layout(4), Layout(2), 10**9), "too large"),
         (lambda: cute.prepend(Layout(4), Layout(2), 10**9), "too large"),
         (lambda: cute.prefix_product((2, 3), (1,)), "give one integer"),  # type: ignore[arg-type]
@@ -179,6 +191,19 @@ def test_refusals(ask: Callable[[], Any], text: str) -> None:
         lambda: cute.select(Layout((4, 8, 2)), (0, 2)),  # type: ignore[arg-type]
         lambda: cute.slice_(("a", _), Layout((4, 8))),
         lambda: cute.append(Layout(4), 3),  # type: ignore[arg-type]
+        lambda: cute.append(Layout(4), rank=True),
+        lambda: cute.select(Layout((4, 8)), True),
+        lambda: cute.group(Layout((4, 8)), False, True),
+        lambda: cute.upcast(Layout((4, 8)), True),
+        lambda: cute.composition(Layout((4, 8)), True),
+        lambda: cute.composition("garbage", _),
+        lambda: cute.composition(3, None),
+        lambda: cute.Tiler((True,)),
+        lambda: cute.ComposedLayout(Swizzle(1, 0, 1), True, Layout(4)),
+        lambda: Layout(True),
+        lambda: Layout((4, 8))[True],
+        lambda: Swizzle(True, 1, 1),
+        lambda: Swizzle(1, 0, 1)(True),
         lambda: cute.is_injective(4),  # type: ignore[arg-type]
     ],
 )
@@ -209,6 +234,20 @@ def test_injective_as_a_table_says(number: int) -> None:
 )
 def test_injective_without_a_table(text: str, answer: bool) -> None:
     assert cute.is_injective(parse(text)) == answer
+
+
+@pytest.mark.parametrize("number", range(300))
+def test_a_meeting_is_one(number: int) -> None:
+    """Two indices of one offset wherever a table has any."""
+    pick = picker(np.random.default_rng(number))
+    sizes = tuple(pick(1, 5) for _ in range(pick(1, 4)))
+    layout = Layout(sizes, tuple(pick(1, 14) for _ in sizes))
+    table, found = cute.offsets(layout), meeting(layout)
+    if found is None:
+        assert len(set(table.tolist())) == table.size
+    else:
+        assert found[0] < found[1]
+        assert table[found[0]] == table[found[1]]
 
 
 def test_cosize_of_composed_layouts() -> None:

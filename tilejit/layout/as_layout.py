@@ -7,9 +7,11 @@ from typing import Any
 
 from codegen.errors import LayoutError, shown
 from tilejit.layout.checks import int_tuple
+from tilejit.layout.cute.construct import LayoutRight
 from tilejit.layout.cute.layout import Layout as CuteLayout
-from tilejit.layout.cute.swizzle import ComposedLayout
-from tilejit.layout.cute.text import is_cute
+from tilejit.layout.cute.slicing import has_underscore
+from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
+from tilejit.layout.cute.text import is_cute, is_cute_part
 from tilejit.layout.cute.text import parse as parse_cute
 from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape, parse_cute_shape
 from tilejit.layout.dtypes import PrimitiveType, primitive_type
@@ -22,7 +24,7 @@ from tilejit.layout.helpers import dims_text
 from tilejit.layout.layout import Layout
 from tilejit.layout.recipe import fill_text
 from tilejit.layout.shape import UNBOUNDED, BufferShape, Shape, TupleShape
-from tilejit.layout.tokens import MAX_INT64, tokenize
+from tilejit.layout.tokens import MAX_INT64, named, tokenize
 from tilejit.layout.xla_print import array_text
 from tilejit.layout.xla_text import parse_layout
 
@@ -77,7 +79,9 @@ def as_layout(
         wanted, element = _needed(sizes, dtype, "a pattern")
         width, sizes_given = _width(parameters, pattern.names)
         return blocked_shape(pattern.blocking(_known(wanted), sizes_given), _array_element(element), width)
-    if isinstance(obj, CuteLayout | ComposedLayout) or (isinstance(obj, str) and is_cute(obj)):
+    if isinstance(obj, CuteLayout | ComposedLayout) or (
+        isinstance(obj, str) and (is_cute(obj) or is_cute_part(obj))
+    ):
         wanted, element = _needed(sizes, dtype, "a CuTe layout")
         return _cute_shape(obj, wanted, element, parameters)
     if parameters:
@@ -98,7 +102,7 @@ def as_layout(
     if not isinstance(obj, Shape | CuteShape):
         raise TypeError(
             f"a layout is a Shape, a Layout, a text such as 'f32[3,5]{{1,0:T(2,2)}}', a CuTe layout, a "
-            f"format's name or a pattern, not {type(obj).__name__}"
+            f"format's name or a pattern, not {type(obj).__name__}{_mend_of(obj)}"
         )
     return _checked(obj, sizes)
 
@@ -170,11 +174,24 @@ def _cute_shape(obj: object, dims: tuple[int, ...], dtype: object, parameters: d
         raise TypeError(f"CuTe layouts take {ELEMENT_SIZE}, not {odd[:40]!r}")
     layout = parse_cute(obj) if isinstance(obj, str) else obj
     if not isinstance(layout, CuteLayout | ComposedLayout):
-        raise LayoutError(
-            f"{str(layout)[:60]} is a {type(layout).__name__}, not a layout\n"
-            "  write a shape and a stride, e.g. (8,8):(8,1)"
-        )
+        kind = {int: "size", tuple: "shape"}.get(type(layout), type(layout).__name__)
+        if isinstance(layout, Swizzle):
+            mend = f"compose it with a layout, e.g. {layout} o 0 o (8,8):(8,1)"
+        elif isinstance(layout, int) or (type(layout) is tuple and not has_underscore(layout)):
+            mend = f"write its strides, too, e.g. {named(LayoutRight(layout))}"
+        else:
+            mend = "write a shape and a stride, e.g. (8,8):(8,1)"
+        raise LayoutError(f"{named(layout)} is a {kind}, not a layout\n  {mend}")
     return make_cute_shape(dtype, _known(dims), layout, **parameters)
+
+
+def _mend_of(obj: object) -> str:
+    """How to make a layout of a part of one."""
+    if isinstance(obj, Swizzle):
+        return "\n  compose it with a layout: tilejit.cute.ComposedLayout(swizzle, 0, layout)"
+    if hasattr(obj, "bound") and hasattr(obj, "layout"):
+        return "\n  give its .layout, and dims of its .bound"
+    return ""
 
 
 def _width(parameters: dict[str, Any], taken: tuple[str, ...] | None) -> tuple[int, dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 
 MAX_TEXT = 64 * 1024
 MAX_INT64 = 2**63 - 1
@@ -78,6 +78,22 @@ def small_int(digits: str) -> int | None:
     magnitude = magnitude.lstrip("0") or "0"
     value = int(magnitude) if len(magnitude) <= 19 else MAX_INT64 + 1
     return None if value > MAX_INT64 else sign * value
+
+
+def named(value: object) -> str:
+    """A layout, shape or coordinate for a message: its text, cut where it would fill the screen.
+
+    ((2, 3), 4) -> "((2,3),4)"    (2**20000,) -> "a tuple of numbers of thousands of digits"
+    """
+    if isinstance(value, int):
+        return shown(value)
+    try:
+        text = str(value)
+    except ValueError:  # Python prints no integer past its limit of digits
+        return f"a {type(value).__name__} of numbers of thousands of digits"
+    if isinstance(value, tuple | list):
+        text = text.replace(" ", "").replace(",)", ")")
+    return text if len(text) <= 80 else text[:80] + "…"
 
 
 def _visible(character: str) -> str:

@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from numpy.typing import ArrayLike
 
+from codegen.errors import shown
 from tilejit.layout.cute.layout import Layout
 from tilejit.layout.cute.tables import Table, exact_table, layout_of, table_chains
 from tilejit.layout.cute.witness import NoLayoutError, Witness
@@ -45,7 +46,7 @@ def recognised(values: Table, name: str, mend: str, *, whole: bool = True) -> La
     first = int(values.reshape(-1)[0])  # NumPy's flat has at most 32 dimensions
     if first:
         raise NoLayoutError(
-            f"{name} is not a CuTe layout: index 0 gives {first}, where a layout gives 0\n  {mend}",
+            f"{name} is not a CuTe layout: index 0 gives {shown(first)}, where a layout gives 0\n  {mend}",
             Witness(0 if values.ndim == 1 else (0,) * values.ndim, first, 0),
         )
     found = table_chains(values, whole=whole)
@@ -64,8 +65,10 @@ def refuse(name: str, witness: Witness, mend: str) -> NoReturn:
     """Raise the error that a witness of a table proves; of one axis its index is a number."""
     if len(witness.multi_index) == 1:
         witness = Witness(witness.multi_index[0], witness.value, witness.expected)
+    place = shown(witness.index) if isinstance(witness.index, int) else witness.index
+    expected = "none" if witness.expected is None else shown(witness.expected)
     raise NoLayoutError(
-        f"{name} is not a CuTe layout: index {witness.index} gives {witness.value}, "
-        f"where the indices before it ask for {witness.expected}\n  {mend}",
+        f"{name} is not a CuTe layout: index {place} gives {shown(witness.value)}, "
+        f"where the indices before it ask for {expected}\n  {mend}",
         witness,
     )

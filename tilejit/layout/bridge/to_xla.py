@@ -20,6 +20,7 @@ from tilejit.layout.cute.witness import NoLayoutError, Witness
 from tilejit.layout.dtypes import primitive_type
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.shape import Shape, make_shape
+from tilejit.layout.tokens import named
 
 MOST_AXES = 64
 """Of a NumPy array."""
@@ -106,11 +107,11 @@ def _digits(mode: Layout) -> Chain:
 def _plain(composed: ComposedLayout) -> Layout:
     """The layout that says the same as a composed one."""
     if composed.rank > MOST_AXES:
-        raise LayoutError(f"{str(composed)[:80]} has {composed.rank} modes\n  compose at most {MOST_AXES}")
+        raise LayoutError(f"{named(composed)} has {composed.rank} modes\n  compose at most {MOST_AXES}")
     table = offsets(composed).reshape(tuple(map(product, modes(composed.shape))), order="F")
     if table.size == 0:
         return Layout(table.shape)
-    return recognised(table, str(composed)[:80], "XLA's tiles know no swizzles and no first offset")
+    return recognised(table, named(composed), "XLA's tiles know no swizzles and no first offset")
 
 
 def _bound(layout: Layout, sizes: tuple[int, ...], dims: Iterable[int] | None) -> tuple[int, ...]:
@@ -120,7 +121,7 @@ def _bound(layout: Layout, sizes: tuple[int, ...], dims: Iterable[int] | None) -
     bound = int_tuple(dims, "dims")
     if len(bound) != len(sizes) or not all(0 <= n <= size for n, size in zip(bound, sizes, strict=False)):
         raise LayoutError(
-            f"an array {dims_text(bound)} does not fit the modes of {str(layout)[:80]}\n"
+            f"an array {dims_text(bound)} does not fit the modes of {named(layout)}\n"
             f"  give dims within {dims_text(sizes)}"
         )
     return bound
@@ -136,7 +137,7 @@ def _refuse_tiles(layout: Layout, fault: Unplaced) -> NoReturn:
         cause = f"{here}, inside a smaller stride's way to {fault.reach}, the offset of index {fault.far}"
     index = fault.index[0] if len(fault.index) == 1 else fault.index
     raise NoLayoutError(
-        f"{str(layout)[:80]} has no tiles: {cause}\n"
+        f"{named(layout)} has no tiles: {cause}\n"
         "  give strides above 0, each past all offsets of the smaller ones",
         Witness(index, fault.offset, None if fault.offset < 0 else fault.reach + 1),
     )

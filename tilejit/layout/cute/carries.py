@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 from tilejit.layout.cute.int_tuple import IntTuple, flatten, unflatten
 from tilejit.layout.cute.layout import Layout, trusted
 from tilejit.layout.cute.witness import NoLayoutError, Witness
+from tilejit.layout.tokens import named
 
 LIMIT = 1 << 23
 """Values compared before a question is given up."""
@@ -138,7 +139,7 @@ class _Refusal:
 
     @property
     def call(self) -> str:
-        return f"{str(self.a)[:100]} o {str(self.b)[:100]}"
+        return f"{named(self.a)} o {named(self.b)}"
 
     def no_layout(self, index: int, value: int, expected: int) -> LayoutError:
         witness = Witness(index, value, expected)
@@ -149,8 +150,8 @@ class _Refusal:
 
     def negative(self, index: int, place: int) -> LayoutError:
         return NoLayoutError(
-            f"{self.call} is not a layout: index {index} maps to {place}, before A's first element\n"
-            "  give B strides of 0 or more",
+            f"{self.call} is not a layout: index {shown(index)} maps to {shown(place)}, "
+            "before A's first element\n  give B strides of 0 or more",
             Witness(index, place, None),
         )
 

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 from codegen.errors import LayoutError
 from tilejit.layout.cute import int_tuple
-from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple, shortened
+from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple
+from tilejit.layout.tokens import named
 
 T = TypeVar("T")
 
@@ -52,5 +53,5 @@ def integer(start: object) -> int:
     """
     number = as_int_tuple(start, "a start")
     if isinstance(number, tuple):
-        raise LayoutError(f"the start is {shortened(number)}\n  give one integer")
+        raise LayoutError(f"the start is {named(number)}\n  give one integer")
     return number

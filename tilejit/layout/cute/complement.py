@@ -11,9 +11,10 @@ from codegen.errors import LayoutError, shown
 from tilejit.layout.cute.injective import MAX_MARKS, distinct_offsets, is_injective
 from tilejit.layout.cute.int_tuple import as_int_tuple, product
 from tilejit.layout.cute.layout import Layout, cosize, extent, offsets, trusted
-from tilejit.layout.cute.modes import flat_modes, from_modes, joined
+from tilejit.layout.cute.modes import flat_modes, from_modes, joined, layout_like
 from tilejit.layout.cute.repeats import window_repeats
 from tilejit.layout.cute.witness import NoLayoutError, Witness
+from tilejit.layout.tokens import named
 
 _MEND = "give strides that are multiples of what the smaller ones reach"
 MAX_SUMS = 1 << 26
@@ -26,13 +27,13 @@ Offsets: TypeAlias = NDArray[np.int64]
 
 
 def complement(layout: object, cotarget: object = None) -> Layout:
-    """The ascending layout R whose sums with the layout's offsets are distinct and cover 0 to cotarget - 1.
+    """The ascending layout R whose sums with the set of offsets are distinct and cover 0 to cotarget - 1.
 
     4:2, 24 -> (2,3):(1,8)    (2,2):(1,6), 24 -> (3,2):(2,12)    4:1, 10 -> 3:4, which covers 12
 
-    Modes of stride 0 are dropped first. R is unique but for its end: whole gaps, then as many repeats as the
-    bound takes. R begins at 0 where strides are negative, too, and is one of several there: 4:-1, 8 -> 3:4,
-    which covers -3 to 8.
+    An offset that the layout meets twice counts once; modes of stride 0 are dropped. R is unique but for its
+    end: whole gaps, then as many repeats as the bound takes. R begins at 0 where strides are negative, too,
+    and is one of several there: 4:-1, 8 -> 3:4, which covers -3 to 8.
 
     Args:
         layout: a Layout, or a size or shape for the compact one.
@@ -43,10 +44,10 @@ def complement(layout: object, cotarget: object = None) -> Layout:
             times the repeats that smaller ones ask for meet it.
         LayoutError: strides are negative, or the layout large, and it takes too long to tell.
     """
-    base = layout if isinstance(layout, Layout) else Layout(layout)
+    base = layout_like(layout)
     bound = _bound(base, cotarget)
     if base.size == 0:
-        raise NoLayoutError(f"{str(base)[:80]} has no elements to repeat\n  give it some", Witness(0, 0, 1))
+        raise NoLayoutError(f"{named(base)} has no elements to repeat\n  give it some", Witness(0, 0, 1))
     if extent(base)[0] < 0:
         return _of_negative(base, bound)
     return _of_modes(base, _moving(base), bound)
@@ -71,12 +72,12 @@ def _of_negative(base: Layout, bound: int) -> Layout:
         found = window_repeats(tile, begin, begin + bound)
     if found is None:
         raise LayoutError(
-            f"{str(base)[:80]}: too many complements in {shown(bound)} would have to be tried\n"
+            f"{named(base)}: too many complements in {shown(bound)} would have to be tried\n"
             "  give strides of 0 or more"
         )
     if isinstance(found, int):
         raise NoLayoutError(
-            f"{str(base)[:80]} has no complement in {shown(bound)}: no repeats that meet all offsets "
+            f"{named(base)} has no complement in {shown(bound)}: no repeats that meet all offsets "
             f"from 0 to {found - begin - 1} meet {found - begin}\n  {_MEND}",
             Witness(found - begin, 0, 1),
         )
@@ -146,7 +147,7 @@ def _undivided(
     again = _repeat_of(first, lower)
     if again < bound:
         raise NoLayoutError(
-            f"{str(base)[:80]} has no complement in {shown(bound)}: offset {again} needs a repeat "
+            f"{named(base)} has no complement in {shown(bound)}: offset {again} needs a repeat "
             f"of its own, which would meet offset {first} again\n  {_MEND}",
             Witness(first, 2, 1),
         )
@@ -177,12 +178,12 @@ def _check_disjoint(base: Layout, modes: list[Mode], repeats: Layout, bound: int
         return
     if repeats.size * base.size > MAX_SUMS:
         raise LayoutError(
-            f"{str(base)[:80]}: a complement is too large to be checked\n  give a smaller cotarget"
+            f"{named(base)}: a complement is too large to be checked\n  give a smaller cotarget"
         )
     twice = _first_twice(distinct_offsets(base), offsets(repeats))
     if twice is not None:
         raise NoLayoutError(
-            f"{str(base)[:80]} has no complement in {shown(bound)}: repeats at the offsets it needs, "
+            f"{named(base)} has no complement in {shown(bound)}: repeats at the offsets it needs, "
             f"{repeats}, meet offset {twice[0]} {twice[1]} times\n  {_MEND}",
             Witness(*twice, 1),
         )

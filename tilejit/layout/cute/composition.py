@@ -32,6 +32,8 @@ def composition(a: Any, b: Any) -> Any:
     """
     if type(a) is Layout and type(b) is Layout:
         return compose_layouts(a, b)
+    if not isinstance(a, Layout | ComposedLayout | Swizzle):
+        raise TypeError(f"composition takes layouts, not {type(a).__name__}")
     limit_nesting(b, "a tiler")
     if is_underscore(b):
         return a
@@ -45,8 +47,6 @@ def composition(a: Any, b: Any) -> Any:
         b = Layout(b)
     if isinstance(a, Swizzle):
         return ComposedLayout(a, 0, b)
-    if not isinstance(a, Layout):
-        raise TypeError(f"composition takes layouts, not {type(a).__name__}")
     return compose_layouts(a, b) if isinstance(b, Layout) else ComposedLayout(a, 0, b)
 
 
@@ -71,53 +71,56 @@ def compose_layouts(a: Layout, b: Layout) -> Layout:
     if 0 in flatten(a.shape):
         return compose_with_carries(Digits([], [0]), a, b)
     digits = Digits.of(a)
-    sizes, steps, last = digits.sizes, digits.steps, digits.last
-    room = [size - 1 for size in sizes]
+    room = [size - 1 for size in digits.sizes]
     shapes: list[IntTuple] = []
     strides: list[IntTuple] = []
     flat = flatten(b.shape)
     for n, e in zip(flat, flatten(b.stride), strict=True):
-        if n <= 1 or e == 0:
-            if n == 0:
-                return trusted(b.shape, unflatten(iter([0] * len(flat)), b.shape))
-            shapes.append(n)
-            strides.append(0)
-            continue
-        if e < 0:
+        if n == 0:
+            return trusted(b.shape, unflatten(iter([0] * len(flat)), b.shape))
+        mode = (n, 0) if n == 1 or e == 0 else _cut(digits, room, n, e)
+        if mode is None:
             return compose_with_carries(digits, a, b)
-        parts: list[int] = []
-        part_steps: list[int] = []
-        place = 0
-        while n > 1:
-            while place < last and e % sizes[place] == 0:
-                e //= sizes[place]
-                place += 1
-            if place == last:
-                parts.append(n)
-                part_steps.append(e * steps[last])
-                break
-            if e > sizes[place]:
-                return compose_with_carries(digits, a, b)
-            run = -(-sizes[place] // e)
-            take = n if n <= run else run
-            room[place] -= (take - 1) * e
-            if room[place] < 0 or n % take or (n > run and sizes[place] % e):
-                return compose_with_carries(digits, a, b)
-            parts.append(take)
-            part_steps.append(e * steps[place])
-            n //= take
-            e *= take
-            if n > 1:
-                e //= sizes[place]
-                place += 1
-        if len(parts) == 1:
-            shapes.append(parts[0])
-            strides.append(part_steps[0])
-        else:
-            shapes.append(tuple(parts))
-            strides.append(tuple(part_steps))
+        shapes.append(mode[0])
+        strides.append(mode[1])
     if type(b.shape) is not tuple:
         return trusted(shapes[0], strides[0])
     if b.shape == flat:
         return trusted(tuple(shapes), tuple(strides))
     return trusted(unflatten(iter(shapes), b.shape), unflatten(iter(strides), b.shape))
+
+
+def _cut(digits: Digits, room: list[int], n: int, e: int) -> tuple[IntTuple, IntTuple] | None:
+    """Shape and stride of a mode n:e of B cut at A's digits, of so much room; None where it may carry.
+
+    (4, 3) with digits of 2 and more, of strides 8 and 100 -> None    (4, 1) -> (2, 2), (8, 100)
+    """
+    if e < 0:
+        return None
+    sizes, steps, last = digits.sizes, digits.steps, digits.last
+    parts: list[int] = []
+    part_steps: list[int] = []
+    place = 0
+    while n > 1:
+        while place < last and e % sizes[place] == 0:
+            e //= sizes[place]
+            place += 1
+        if place == last:
+            parts.append(n)
+            part_steps.append(e * steps[last])
+            break
+        if e > sizes[place]:
+            return None
+        run = -(-sizes[place] // e)
+        take = n if n <= run else run
+        room[place] -= (take - 1) * e
+        if room[place] < 0 or n % take or (n > run and sizes[place] % e):
+            return None
+        parts.append(take)
+        part_steps.append(e * steps[place])
+        n //= take
+        e *= take
+        if n > 1:
+            e //= sizes[place]
+            place += 1
+    return (parts[0], part_steps[0]) if len(parts) == 1 else (tuple(parts), tuple(part_steps))

@@ -13,10 +13,10 @@ from tilejit.layout.cute.int_tuple import (
     flatten,
     prefix_product,
     product,
-    text_of,
     unflatten,
 )
 from tilejit.layout.cute.layout import Layout, expect_layout, trusted
+from tilejit.layout.tokens import named
 
 
 def suffix_product(shape: object, start: int = 1) -> IntTuple:
@@ -87,8 +87,7 @@ def _blocks(shape: IntTuple, order: IntTuple) -> Iterator[tuple[IntTuple, int]]:
         return
     if not isinstance(shape, tuple) or len(shape) != len(order):
         raise LayoutError(
-            f"the order {text_of(order)[:80]} does not nest like the shape {text_of(shape)[:80]}\n"
-            "  give one number a mode"
+            f"the order {named(order)} does not nest like the shape {named(shape)}\n  give one number a mode"
         )
     for part, place in zip(shape, order, strict=True):
         yield from _blocks(part, place)

@@ -19,10 +19,9 @@ from tilejit.layout.cute.int_tuple import (
     prefix_product,
     product,
     rank,
-    shortened,
     unflatten,
 )
-from tilejit.layout.tokens import MAX_INT64
+from tilejit.layout.tokens import MAX_INT64, named
 
 Term: TypeAlias = tuple[Any, tuple[int, ...], tuple[int, ...]]
 """An integer or an array of them, and the flat sizes and strides that it counts."""
@@ -51,7 +50,7 @@ def _steps(sizes: IntTuple, stride: object) -> IntTuple:
         return prefix_product(sizes)
     steps = as_int_tuple(stride, "a stride")
     if not congruent(sizes, steps):
-        raise LayoutError(f"{shortened(steps)} does not nest like {shortened(sizes)}\n  give a stride a size")
+        raise LayoutError(f"{named(steps)} does not nest like {named(sizes)}\n  give a stride a size")
     return steps
 
 
@@ -86,7 +85,7 @@ def _terms(
         return
     if not isinstance(shape, tuple) or not isinstance(stride, tuple) or len(crd) != len(shape):
         raise LayoutError(
-            f"the coordinate {shortened(crd)} does not fit the shape {shortened(shape)}\n"
+            f"the coordinate {named(crd)} does not fit the shape {named(shape)}\n"
             f"  give {rank(shape)} coordinate(s), or one integer"
         )
     for c, s, d in zip(crd, shape, stride, strict=True):
@@ -167,8 +166,8 @@ def idx2crd(index: int, shape: object, stride: object = None) -> IntTuple:
         found: IntTuple = unflatten(iter(parts), profile)
         if (there := sum(map(operator.mul, parts, steps))) != at:
             raise LayoutIndexError(
-                f"index {shown(at)} is not of {shortened(profile)}:{shortened(stride)}: "
-                f"{shortened(found)} is at {shown(there)}\n  give an index that the strides lead to"
+                f"index {shown(at)} is not of {named(profile)}:{named(stride)}: "
+                f"{named(found)} is at {shown(there)}\n  give an index that the strides lead to"
             )
         return found
     parts = []
@@ -201,5 +200,5 @@ def check_within(crd: Any, shape: IntTuple, what: str) -> None:
                 check_within(part, size, what)
     elif hasattr(crd, "__index__") and not 0 <= operator.index(crd) < product(shape):
         raise LayoutIndexError(
-            f"there is no {what} {shown(operator.index(crd))}\n  there are {product(shape)}"
+            f"there is no {what} {shown(operator.index(crd))}\n  there are {shown(product(shape))}"
         )

@@ -8,9 +8,11 @@ from tilejit.layout.cute.complement import complement
 from tilejit.layout.cute.composition import compose_layouts
 from tilejit.layout.cute.layout import Layout, expect_layout
 from tilejit.layout.cute.modes import make_layout
+from tilejit.layout.cute.of_inner import of_inner
 from tilejit.layout.cute.tilers import each_mode, unpacked, zipped
 
 
+@of_inner
 def logical_divide(layout: Layout, tiler: Any) -> Layout:
     """The layout as (tile, rest): composed with the tiler and with what repeats it.
 
@@ -30,6 +32,7 @@ def logical_divide(layout: Layout, tiler: Any) -> Layout:
     return each_mode(layout, tiler, _divide)
 
 
+@of_inner
 def zipped_divide(layout: Layout, tiler: Any) -> Layout:
     """logical_divide with all tiles in the first mode and all rests in the second: ((tiles), (rests)).
 
@@ -42,6 +45,7 @@ def zipped_divide(layout: Layout, tiler: Any) -> Layout:
     return zipped(layout, tiler, _divide)
 
 
+@of_inner
 def tiled_divide(layout: Layout, tiler: Any) -> Layout:
     """zipped_divide with each rest a mode of its own: ((tiles), rest, rest, …).
 
@@ -51,6 +55,7 @@ def tiled_divide(layout: Layout, tiler: Any) -> Layout:
     return unpacked(zipped_divide(layout, tiler), tiles=False)
 
 
+@of_inner
 def flat_divide(layout: Layout, tiler: Any) -> Layout:
     """zipped_divide with each tile and each rest a mode of its own: (tile, tile, …, rest, rest, …).
 

@@ -14,7 +14,7 @@ from codegen.locks import compiler_lock
 from tilejit.layout.cute.int_tuple import flatten, modes
 from tilejit.layout.cute.layout import Layout, extent
 from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
-from tilejit.layout.tokens import MAX_INT64
+from tilejit.layout.tokens import MAX_INT64, named
 
 Mode = tuple[tuple[int, int], ...]
 """(size, stride) of each digit of a mode, the fastest first."""
@@ -83,7 +83,7 @@ def function_of(layout: Layout | ComposedLayout) -> Function:
     low, high = extent(inner)
     shift = sum(abs(offset) for offset, _ in steps)
     if not -MAX_INT64 <= low - shift <= high + shift <= MAX_INT64:
-        raise LayoutError(f"an offset of {str(layout)[:80]} passes 64 bits\n  use smaller strides")
+        raise LayoutError(f"an offset of {named(layout)} passes 64 bits\n  use smaller strides")
     own = tuple(
         tuple(zip(flatten(shape), flatten(stride), strict=True))
         for shape, stride in zip(modes(inner.shape), modes(inner.stride), strict=True)

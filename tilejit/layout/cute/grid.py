@@ -7,6 +7,7 @@ from typing import Any
 from codegen.errors import LayoutError
 from tilejit.layout.cute.layout import Layout
 from tilejit.layout.cute.swizzle import ComposedLayout
+from tilejit.layout.tokens import named
 
 MAX_ROWS = 64
 MAX_COLUMNS = 64
@@ -35,7 +36,7 @@ def format_layout(
         raise TypeError(f"a layout is wanted, not {type(layout).__name__}")
     if layout.rank > 2:
         raise LayoutError(
-            f"{str(layout)[:80]} has {layout.rank} modes, a grid has two\n  group or select modes first"
+            f"{named(layout)} has {layout.rank} modes, a grid has two\n  group or select modes first"
         )
     rows, columns = _sizes(layout)
     shown_rows, shown_columns = min(rows, max_rows), min(columns, max_columns)

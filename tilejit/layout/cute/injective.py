@@ -23,6 +23,9 @@ MAX_MARKS = 1 << 27
 Mode = tuple[int, int]
 """The stride, without its sign, and the size."""
 
+Moves = list[tuple[Mode, int]]
+"""Modes, and how many of their steps make no way together."""
+
 
 def is_injective(layout: Layout) -> bool:
     """Whether no two coordinates of a Layout have one offset; see `questions.is_injective`."""
@@ -35,15 +38,39 @@ def is_injective(layout: Layout) -> bool:
     reach = sum(step * (size - 1) for step, size in core)
     if reach + 1 < prod(size for _, size in core) or len({step for step, _ in core}) < len(core):
         return False
-    if len(core) <= MAX_PAIRED and any(_meet(a, b) for a, b in combinations(core, 2)):
+    if _meeting_pair(core):
         return False
     if len(core) == 2:
         return True
     core.sort(key=lambda mode: mode[1])
     if prod(2 * size - 1 for _, size in core[:-1]) <= MAX_DIFFERENCES:
-        return not _met_by_last(core, reach)
+        return _met_by_last(core, reach) is None
     whole = trusted(tuple(size for _, size in core), tuple(step for step, _ in core))
     return distinct_offsets(whole).size == whole.size
+
+
+def meeting(layout: Layout) -> tuple[int, int] | None:
+    """Two indices of one offset, the smaller first; None where pairs of modes, and differences, show none.
+
+    (4,4):(1,2) -> (2, 4)    (4,8):(1,5) -> None
+
+    Args:
+        layout: of positive strides; coalesced indices count all its modes.
+    """
+    weights: dict[Mode, list[int]] = {}
+    weight = 1
+    for size, step in flat_modes(layout):
+        weights.setdefault((step, size), []).append(weight)
+        weight *= size
+    core = _core(sorted(mode for mode, own in weights.items() for _ in own if mode[1] > 1))
+    found = _meeting_pair(core)
+    core.sort(key=lambda mode: mode[1])
+    if not found and core and prod(2 * size - 1 for _, size in core[:-1]) <= MAX_DIFFERENCES:
+        found = _met_by_last(core, sum(step * (size - 1) for step, size in core))
+    if not found:
+        return None
+    moves = [(count, weights[mode].pop()) for mode, count in found]
+    return tuple(sorted(sum(max(0, sign * count) * w for count, w in moves) for sign in (1, -1)))  # type: ignore[return-value]
 
 
 def distinct_offsets(layout: Layout) -> NDArray[np.int64]:
@@ -95,14 +122,21 @@ def _apart(mode: Mode, lattice: int) -> bool:
     return step > 0 and (lattice == 0 or lattice // gcd(lattice, step) >= size)
 
 
-def _meet(a: Mode, b: Mode) -> bool:
-    """Whether some c * a is some c' * b."""
-    common = gcd(a[0], b[0])
-    return common == 0 or (b[0] // common < a[1] and a[0] // common < b[1])
+def _meeting_pair(core: list[Mode]) -> Moves | None:
+    """Two modes of which a multiple of the one is one of the other, and how often each is taken."""
+    if len(core) > MAX_PAIRED:
+        return None
+    for a, b in combinations(core, 2):
+        common = gcd(a[0], b[0])
+        if common == 0:
+            return [(a, 1), (b, 0)]
+        if b[0] // common < a[1] and a[0] // common < b[1]:
+            return [(a, b[0] // common), (b, -(a[0] // common))]
+    return None
 
 
-def _met_by_last(core: list[Mode], reach: int) -> bool:
-    """Whether differences of all modes but the last are a multiple of its stride within its size."""
+def _met_by_last(core: list[Mode], reach: int) -> Moves | None:
+    """A difference of all modes but the last that is a multiple of its stride within its size."""
     kind = np.int64 if reach < 1 << 61 else object
     sums = np.zeros(1, kind)
     for step, size in core[:-1]:
@@ -110,4 +144,11 @@ def _met_by_last(core: list[Mode], reach: int) -> bool:
     step, size = core[-1]
     met = (sums % step == 0) & (abs(sums) // step < size)
     met[sums.size // 2] = False  # no difference at all
-    return bool(met.any())
+    at = int(met.argmax())
+    if not met[at]:
+        return None
+    moves = [(core[-1], -int(sums[at]) // step)]
+    for mode in core[:-1]:
+        at, digit = divmod(at, 2 * mode[1] - 1)
+        moves.append((mode, digit - mode[1] + 1))
+    return moves

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from codegen.errors import LayoutError, shown
-from tilejit.layout.tokens import MAX_INT64
+from tilejit.layout.tokens import MAX_INT64, named
 
 IntTuple = int | tuple["IntTuple", ...]
 MAX_DEPTH = 32
@@ -31,7 +31,7 @@ def as_int_tuple(value: object, what: str = "an IntTuple", depth: int = 0) -> In
         return tuple(as_int_tuple(part, what, depth + 1) for part in value)
     else:
         try:
-            number = operator.index(value)  # type: ignore[arg-type]
+            number = operator.index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
         except TypeError:
             raise TypeError(
                 f"{what} is made of integers and tuples of them, not of {type(value).__name__}"
@@ -39,6 +39,18 @@ def as_int_tuple(value: object, what: str = "an IntTuple", depth: int = 0) -> In
     if not -MAX_INT64 <= number <= MAX_INT64:
         raise LayoutError(f"{what} has {shown(number)} in it\n  numbers stay within 64 bits")
     return number
+
+
+def as_integer(value: object, what: str) -> int:
+    """One Python int of any width.
+
+    Raises:
+        TypeError: something else, bools included.
+    """
+    try:
+        return operator.index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{what} is an integer, not {type(value).__name__}") from None
 
 
 def limit_nesting(value: object, what: str) -> None:
@@ -171,7 +183,9 @@ def inner_product(a: IntTuple, b: IntTuple) -> int:
         LayoutError: a and b are not congruent.
     """
     if not congruent(a, b):
-        raise LayoutError(f"{a} and {b} do not nest alike\n  give two IntTuples of one structure")
+        raise LayoutError(
+            f"{named(a)} and {named(b)} do not nest alike\n  give two IntTuples of one structure"
+        )
     return sum(map(operator.mul, flatten(a), flatten(b)))
 
 
@@ -184,7 +198,7 @@ def elem_scale(a: IntTuple, b: IntTuple) -> IntTuple:
         LayoutError: b does not nest like a.
     """
     if not weakly_congruent(a, b):
-        raise LayoutError(f"{b} does not nest like {a}\n  give a tuple for each tuple")
+        raise LayoutError(f"{named(b)} does not nest like {named(a)}\n  give a tuple for each tuple")
     if isinstance(a, tuple) and isinstance(b, tuple):
         return tuple(map(elem_scale, a, b))
     return a * product(b) if isinstance(a, int) else a
@@ -201,7 +215,9 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
     if isinstance(a, tuple):
         if isinstance(b, tuple):
             if len(a) != len(b):
-                raise LayoutError(f"{a} and {b} have different ranks\n  give one divisor a mode")
+                raise LayoutError(
+                    f"{named(a)} and {named(b)} have different ranks\n  give one divisor a mode"
+                )
             return tuple(map(shape_div, a, b))
         out: list[IntTuple] = []
         for part in a:
@@ -215,7 +231,9 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
 def _divided(a: int, b: int) -> int:
     if a > 0 and b > 0 and (a % b == 0 or b % a == 0):
         return max(1, a // b)
-    raise LayoutError(f"{a} and {b}: neither divides the other\n  divide a shape by a divisor of it")
+    raise LayoutError(
+        f"{named(a)} and {named(b)}: neither divides the other\n  divide a shape by a divisor of it"
+    )
 
 
 def text_of(value: IntTuple) -> str:
@@ -226,9 +244,3 @@ def text_of(value: IntTuple) -> str:
     if isinstance(value, tuple):
         return f"({','.join(map(text_of, value))})"
     return str(value)
-
-
-def shortened(value: object) -> str:
-    """The text of an IntTuple for a message."""
-    text = str(value).replace(" ", "").replace(",)", ")")
-    return text if len(text) <= 80 else text[:80] + "…"

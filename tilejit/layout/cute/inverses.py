@@ -10,6 +10,7 @@ from tilejit.layout.cute.layout import Layout, expect_layout, offsets
 from tilejit.layout.cute.longest_run import longest_run
 from tilejit.layout.cute.modes import EMPTY_MODE, flat_modes, from_modes, joined
 from tilejit.layout.cute.witness import NoLayoutError
+from tilejit.layout.tokens import named
 
 
 def right_inverse(layout: Layout) -> Layout:
@@ -25,16 +26,14 @@ def right_inverse(layout: Layout) -> Layout:
     """
     expect_layout(layout)
     if layout.size == 0:
-        raise NoLayoutError(
-            f"{str(layout)[:80]} has no elements: there is no offset 0 to find\n  give it some"
-        )
+        raise _no_elements(layout)
     chain, reach = _chain(layout)
     found = from_modes(joined(chain))
     return found if _ends(layout, reach) else longest_run(layout, found)
 
 
 def _no_elements(layout: Layout) -> LayoutError:
-    return NoLayoutError(f"{str(layout)[:80]} has no elements: there is no offset 0 to find\n  give it some")
+    return NoLayoutError(f"{named(layout)} has no elements: there is no offset 0 to find\n  give it some")
 
 
 def _chain(layout: Layout) -> tuple[list[tuple[int, int]], int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from tilejit.layout.cute.int_tuple import (
     MAX_DEPTH,
     IntTuple,
     as_int_tuple,
+    as_integer,
     congruent,
     depth,
     flatten,
@@ -25,7 +25,7 @@ from tilejit.layout.cute.int_tuple import (
     product,
     text_of,
 )
-from tilejit.layout.tokens import MAX_INT64
+from tilejit.layout.tokens import MAX_INT64, named
 
 MAX_TABLE = 1 << 27
 """Offsets in the largest table, 1 GiB."""
@@ -118,10 +118,10 @@ class Layout:
         shape, stride = modes(self.shape), modes(self.stride)
         if isinstance(place, slice):
             return trusted(shape[place], stride[place])
-        number = operator.index(place)
+        number = as_integer(place, "a mode's place")
         if not -len(shape) <= number < len(shape):
             raise LayoutIndexError(
-                f"there is no mode {shown(number)} in {str(self)[:80]}\n  it has {len(shape)} mode(s)"
+                f"there is no mode {shown(number)} in {named(self)}\n  it has {len(shape)} mode(s)"
             )
         return trusted(shape[number], stride[number])
 
@@ -175,8 +175,7 @@ def _checked(shape: object, stride: object) -> tuple[IntTuple, IntTuple]:
     steps = prefix_product(sizes) if stride is None else as_int_tuple(stride, "a stride")
     if not congruent(sizes, steps):
         raise LayoutError(
-            f"the stride {text_of(steps)[:80]} does not nest like the shape {text_of(sizes)[:80]}\n"
-            "  give one stride a size"
+            f"the stride {named(steps)} does not nest like the shape {named(sizes)}\n  give one stride a size"
         )
     return sizes, steps
 
@@ -189,12 +188,22 @@ def trusted(shape: IntTuple, stride: IntTuple) -> Layout:
     return out
 
 
+def is_composed(value: object) -> bool:
+    """Whether this is a ComposedLayout."""
+    return type(value) is not Layout and hasattr(value, "inner")
+
+
 def expect_layout(value: object) -> Layout:
     """A Layout as itself.
 
     Raises:
         TypeError: anything else.
     """
+    if is_composed(value):
+        raise TypeError(
+            "a Layout is wanted, not a ComposedLayout\n"
+            "  give its .inner, and compose what comes of it: ComposedLayout(c.outer, c.offset, …)"
+        )
     if type(value) is not Layout:
         raise TypeError(f"a Layout is wanted, not {type(value).__name__}; parse() reads one from a text")
     return value
@@ -262,12 +271,11 @@ def offsets(layout: Any) -> NDArray[np.int64]:
     count = layout.size
     if count > MAX_TABLE:
         raise LayoutError(
-            f"the table of {str(layout)[:80]} is too large: its size is {shown(count)}\n"
-            "  ask for at most 2^27"
+            f"the table of {named(layout)} is too large: its size is {shown(count)}\n  ask for at most 2^27"
         )
     low, high = extent(layout)
     if not -MAX_INT64 <= low <= high <= MAX_INT64:
-        raise LayoutError(f"an offset of {str(layout)[:80]} passes 64 bits\n  use smaller strides")
+        raise LayoutError(f"an offset of {named(layout)} passes 64 bits\n  use smaller strides")
     table = np.zeros(min(count, 1), np.int64)
     for extent_, step in zip(flatten(layout.shape), flatten(layout.stride), strict=True):
         if extent_ > 1:

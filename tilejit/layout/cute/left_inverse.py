@@ -10,15 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 from tilejit.layout.cute.composition import compose_layouts
 from tilejit.layout.cute.exact import narrowed
+from tilejit.layout.cute.injective import meeting
 from tilejit.layout.cute.layout import Layout, expect_layout, extent, trusted
 from tilejit.layout.cute.modes import EMPTY_MODE, flat_modes, from_modes, joined
 from tilejit.layout.cute.radices import MAX_WORK, Radices, TooManyError
 from tilejit.layout.cute.tables import Table
 from tilejit.layout.cute.witness import NoLayoutError, Witness
-from tilejit.layout.tokens import MAX_INT64
+from tilejit.layout.tokens import MAX_INT64, named
 
 MAX_TABLE = 1 << 21
 """Elements of the largest layout of which all points are looked at."""
@@ -40,7 +41,7 @@ def left_inverse(layout: Layout) -> Layout:
     """
     expect_layout(layout)
     if layout.size == 0:
-        raise NoLayoutError(f"{layout} has no elements to find\n  give it some")
+        raise NoLayoutError(f"{named(layout)} has no elements to find\n  give it some")
     modes: list[tuple[int, int, int]] = []
     weight = 1
     for size, step in flat_modes(layout):
@@ -48,8 +49,8 @@ def left_inverse(layout: Layout) -> Layout:
             modes.append((step, size, weight))
         if size > 1 and step < 0:
             raise NoLayoutError(
-                f"{str(layout)[:80]} has no left inverse: index {weight} gives {step}, before any element\n"
-                "  give strides of 0 or more",
+                f"{named(layout)} has no left inverse: index {shown(weight)} gives {step}, "
+                "before any element\n  give strides of 0 or more",
                 Witness(weight, step, None),
             )
         weight *= size
@@ -90,6 +91,9 @@ class _Problem:
         """L: through all points of A, or through some and those that it then gets wrong, until none is."""
         tops = extent(self.core)[1], extent(self.wanted)[1]
         whole = self.core.size <= MAX_TABLE and max(tops) <= MAX_INT64
+        if not whole and (pair := meeting(self.core)):
+            indices = self.wanted(pair[0]), self.wanted(pair[1])
+            raise self.twice(min(indices), max(indices), self.core(pair[0]))
         points = self.points(np.arange(self.core.size) if whole else self.sample())
         work = [MAX_WORK]
         for _ in range(MAX_ROUNDS):
@@ -104,7 +108,7 @@ class _Problem:
                 return found
             points = self.points(np.array(mistakes, object), points)
         raise LayoutError(
-            f"{str(self.layout)[:80]}: too many mixed radices would have to be tried\n"
+            f"{named(self.layout)}: too many mixed radices would have to be tried\n"
             "  give strides of which each is a multiple of the one before"
         )
 
@@ -136,15 +140,18 @@ class _Problem:
         again = table[1:] == table[:-1]
         twice = np.flatnonzero(again & (wanted[1:] != wanted[:-1]))
         if twice.size:
-            first, second, offset = (int(x[twice[0] + k]) for x, k in ((wanted, 0), (wanted, 1), (table, 0)))
-            raise NoLayoutError(
-                f"{str(self.layout)[:80]} has no left inverse: indices {first} and {second} "
-                f"both give {offset}\n"
-                "  give strides that meet no offset twice",
-                Witness(second, first, second),
-            )
+            at = int(twice[0])
+            raise self.twice(int(wanted[at]), int(wanted[at + 1]), int(table[at]))
         once = np.append(True, ~again)
         return table[once], wanted[once]
+
+    def twice(self, first: int, second: int, offset: int) -> NoLayoutError:
+        """The error for two indices of one offset."""
+        return NoLayoutError(
+            f"{named(self.layout)} has no left inverse: indices {shown(first)} and {shown(second)} "
+            f"both give {shown(offset)}\n  give strides that meet no offset twice",
+            Witness(second, first, second),
+        )
 
     def no_radix(self, table: Table, wanted: Table, whole: bool) -> NoLayoutError:
         """The error for points that no layout goes through, with the first that those before rule out.
@@ -171,7 +178,7 @@ class _Problem:
             none, before = (none, found) if found else (last + 1, before)
         seen = Witness(int(index), int(values[wanted == index][0]), int(index))
         return NoLayoutError(
-            f"{str(self.layout)[:80]} has no left inverse: no mixed radix gives back all indices: one that "
+            f"{named(self.layout)} has no left inverse: no mixed radix gives back all indices: one that "
             f"gives back {'the' if whole else right} indices before, at {seen}\n"
             "  give strides of which each is a multiple of the one before",
             seen,

@@ -5,14 +5,15 @@ Nothing here changes an offset; filter and filter_zeros drop coordinates that ch
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from codegen.errors import LayoutError, shown
 from tilejit.layout.cute import int_tuple as tuples
-from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple, limit_nesting, unflatten
-from tilejit.layout.cute.layout import Layout, expect_layout, trusted
+from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple, as_integer, limit_nesting, unflatten
+from tilejit.layout.cute.layout import Layout, expect_layout, is_composed, trusted
+from tilejit.layout.cute.of_inner import of_inner
+from tilejit.layout.tokens import named
 
 EMPTY_MODE = trusted(1, 0)
 MAX_RANK = 1 << 16
@@ -46,7 +47,7 @@ def layout_like(value: object) -> Layout:
     Raises:
         TypeError: neither.
     """
-    return value if isinstance(value, Layout) else Layout(value)
+    return expect_layout(value) if isinstance(value, Layout) or is_composed(value) else Layout(value)
 
 
 def flat_modes(layout: Layout) -> list[tuple[int, int]]:
@@ -84,6 +85,7 @@ def joined(modes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return out
 
 
+@of_inner
 def coalesce(layout: Layout, profile: object = None) -> Layout:
     """The same function with the fewest flat modes; with a profile, mode by mode of it.
 
@@ -103,6 +105,7 @@ def coalesce(layout: Layout, profile: object = None) -> Layout:
     return from_modes(joined(flat_modes(layout)))
 
 
+@of_inner
 def filter_zeros(layout: Layout, profile: object = None) -> Layout:
     """The layout with size 1 wherever a stride is 0 (or the profile has a 0).
 
@@ -119,13 +122,16 @@ def filter_zeros(layout: Layout, profile: object = None) -> Layout:
 def _without(guide: IntTuple, shape: IntTuple) -> IntTuple:
     if isinstance(guide, tuple):
         if not isinstance(shape, tuple) or len(guide) > len(shape):
-            raise LayoutError(f"the profile {guide} does not nest like {shape}\n  give an integer a mode")
+            raise LayoutError(
+                f"the profile {named(guide)} does not nest like {named(shape)}\n  give an integer a mode"
+            )
         return (*map(_without, guide, shape), *shape[len(guide) :])
     if guide != 0:
         return shape
     return unflatten(iter([1] * len(tuples.flatten(shape))), shape)  # type: ignore[no-any-return]
 
 
+@of_inner
 def filter_(layout: Layout, profile: object = None) -> Layout:
     """The coalesced layout without modes of stride 0: what tells offsets apart; 1:0 where nothing is left.
 
@@ -151,12 +157,13 @@ def by_mode(layout: Layout, guide: Iterable[Any], change: Callable[[Layout, Any]
     parts, kept = list(guide), list(layout)
     if len(parts) > len(kept):
         raise LayoutError(
-            f"{len(parts)} modes are asked for, but {str(layout)[:80]} has {len(kept)}\n  give fewer"
+            f"{len(parts)} modes are asked for, but {named(layout)} has {len(kept)}\n  give fewer"
         )
     changed = [change(mode, part) for mode, part in zip(kept, parts, strict=False)]
     return make_layout(*changed, *kept[len(parts) :]) if kept else layout
 
 
+@of_inner
 def flatten(value: Any) -> Any:
     """A layout, or an IntTuple, without nesting.
 
@@ -185,6 +192,7 @@ def depth(value: Any) -> int:
     return value.depth if hasattr(value, "depth") else tuples.depth(as_int_tuple(value))
 
 
+@of_inner
 def select(layout: Layout, *places: int) -> Layout:
     """Some modes, in the order asked for.
 
@@ -197,10 +205,11 @@ def select(layout: Layout, *places: int) -> Layout:
     expect_layout(layout)
     if any(isinstance(place, tuple | list) for place in places):
         raise TypeError("modes are named one by one: select(layout, 0, 2)")
-    chosen = [layout[operator.index(place)] for place in places]
+    chosen = [layout[as_integer(place, "a mode's place")] for place in places]
     return trusted(tuple(mode.shape for mode in chosen), tuple(mode.stride for mode in chosen))
 
 
+@of_inner
 def group(layout: Layout, begin: int, end: int) -> Layout:
     """Modes begin to end - 1 as one.
 
@@ -210,10 +219,11 @@ def group(layout: Layout, begin: int, end: int) -> Layout:
         LayoutError: not 0 <= begin <= end <= rank.
     """
     expect_layout(layout)
-    begin, end = operator.index(begin), operator.index(end)
+    begin, end = as_integer(begin, "begin"), as_integer(end, "end")
     if not 0 <= begin <= end <= layout.rank:
         raise LayoutError(
-            f"modes {begin} to {end} are not all in {str(layout)[:80]}\n  give 0 <= begin <= end <= rank"
+            f"modes {shown(begin)} to {shown(end)} are not all in {named(layout)}\n"
+            "  give 0 <= begin <= end <= rank"
         )
     parts = list(layout)
     middle = select(layout, *range(begin, end))
@@ -251,9 +261,9 @@ def prepend(layout: Layout, mode: Layout = EMPTY_MODE, rank: int | None = None) 
 def _missing(layout: Layout, rank: int | None) -> int:
     if rank is None:
         return 1
-    rank = operator.index(rank)
+    rank = as_integer(rank, "a rank")
     if rank > MAX_RANK:
         raise LayoutError(f"a rank of {shown(rank)} is too large\n  ask for at most {MAX_RANK} modes")
     if rank < layout.rank:
-        raise LayoutError(f"{str(layout)[:80]} has more than {rank} modes\n  give its rank or more")
+        raise LayoutError(f"{named(layout)} has more than {shown(rank)} modes\n  give its rank or more")
     return rank - layout.rank

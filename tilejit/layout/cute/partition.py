@@ -10,9 +10,10 @@ from codegen.errors import LayoutError, LayoutIndexError, shown
 from tilejit.layout.cute.construct import product_each
 from tilejit.layout.cute.coordinates import check_within, idx2crd, whole_number
 from tilejit.layout.cute.division import zipped_divide
-from tilejit.layout.cute.int_tuple import flatten, limit_nesting
+from tilejit.layout.cute.int_tuple import flatten, limit_nesting, modes, rank
 from tilejit.layout.cute.layout import Layout, expect_layout, offsets
 from tilejit.layout.cute.slicing import _, is_underscore, slice_and_offset
+from tilejit.layout.tokens import named
 
 MAX_THREADS = 1 << 20
 """Of a layout in which a thread is looked for by a table."""
@@ -23,8 +24,10 @@ def local_tile(layout: Layout, tiler: Any, coord: Any, proj: Any = None) -> tupl
 
     (4,8):(1,4), (2, 4), (1, 0) -> (2,4):(1,4), 2
 
+    A composed layout keeps the offset itself, and the second is 0.
+
     Args:
-        layout: a Layout.
+        layout: a Layout, or a ComposedLayout.
         tiler: the tile: a Layout, size or tuple of them, as in zipped_divide.
         coord: which tile: a number for each mode of tiles; `_` or None keeps the mode, all its tiles.
         proj: `_` or None where tiler and coordinate have a mode that this layout has not, else anything.
@@ -39,13 +42,11 @@ def local_tile(layout: Layout, tiler: Any, coord: Any, proj: Any = None) -> tupl
     if proj is not None:
         tiler, coord = _projected(tiler, proj, "tiler"), _projected(coord, proj, "coordinate")
     divided = zipped_divide(layout, tiler)
-    tile, rest = divided
+    tile, rest = modes(divided.shape)
     if isinstance(coord, tuple | list):
-        coord = _padded(coord, rest)
-    check_within(coord, rest.shape, "tile")
-    return slice_and_offset(
-        (tuple(_ for _mode in tile) if isinstance(tile.shape, tuple) else _, coord), divided
-    )
+        coord = (*coord, *[_] * (rank(rest) - len(coord)))
+    check_within(coord, rest, "tile")
+    return slice_and_offset(((_,) * len(tile) if isinstance(tile, tuple) else _, coord), divided)
 
 
 def local_partition(layout: Layout, threads: Layout, index: int, proj: Any = None) -> tuple[Layout, int]:
@@ -68,7 +69,7 @@ def local_partition(layout: Layout, threads: Layout, index: int, proj: Any = Non
     if proj is not None:
         tiler, coord = _projected(tiler, proj, "threads"), _projected(coord, proj, "threads")
     divided = zipped_divide(layout, tiler)
-    return slice_and_offset((coord, tuple(_ for _mode in divided[1])), divided)
+    return slice_and_offset((coord, (_,) * rank(modes(divided.shape)[1])), divided)
 
 
 def _projected(parts: Any, proj: Any, what: str) -> tuple[Any, ...]:
@@ -92,9 +93,4 @@ def _thread_at(threads: Layout, index: int) -> tuple[int, ...]:
         places = np.flatnonzero(offsets(threads) == index)
         if places.size:
             return flatten(idx2crd(int(places[0]), sizes))
-    raise LayoutIndexError(f"{str(threads)[:80]} has no thread {shown(index)}\n  give one of its offsets")
-
-
-def _padded(coord: Any, rest: Layout) -> tuple[Any, ...]:
-    """The coordinate with `_` for modes that it does not name."""
-    return (*coord, *(_ for _mode in range(rest.rank - len(coord))))
+    raise LayoutIndexError(f"{named(threads)} has no thread {shown(index)}\n  give one of its offsets")

@@ -9,12 +9,15 @@ from codegen.errors import LayoutError
 from tilejit.layout.cute.complement import complement
 from tilejit.layout.cute.composition import compose_layouts
 from tilejit.layout.cute.construct import make_ordered_layout
-from tilejit.layout.cute.int_tuple import as_int_tuple, modes, product, text_of
+from tilejit.layout.cute.int_tuple import as_int_tuple, modes, product
 from tilejit.layout.cute.layout import Layout, cosize, expect_layout
 from tilejit.layout.cute.modes import append, layout_like, make_layout
+from tilejit.layout.cute.of_inner import of_inner
 from tilejit.layout.cute.tilers import each_mode, gathered, unpacked, zipped
+from tilejit.layout.tokens import named
 
 
+@of_inner
 def logical_product(block: Layout, tiler: Any) -> Layout:
     """The block, and the tiler over copies of it: (block, complement(block) o tiler).
 
@@ -32,6 +35,7 @@ def logical_product(block: Layout, tiler: Any) -> Layout:
     return each_mode(block, tiler, _multiply)
 
 
+@of_inner
 def zipped_product(block: Layout, tiler: Any) -> Layout:
     """logical_product with all blocks in the first mode and all copies in the second.
 
@@ -42,6 +46,7 @@ def zipped_product(block: Layout, tiler: Any) -> Layout:
     return zipped(block, tiler, _multiply)
 
 
+@of_inner
 def tiled_product(block: Layout, tiler: Any) -> Layout:
     """zipped_product with each mode of copies a mode of its own.
 
@@ -51,6 +56,7 @@ def tiled_product(block: Layout, tiler: Any) -> Layout:
     return unpacked(zipped_product(block, tiler), tiles=False)
 
 
+@of_inner
 def flat_product(block: Layout, tiler: Any) -> Layout:
     """zipped_product with each block and each copy a mode of its own.
 
@@ -60,6 +66,7 @@ def flat_product(block: Layout, tiler: Any) -> Layout:
     return unpacked(zipped_product(block, tiler), tiles=True)
 
 
+@of_inner
 def blocked_product(block: Layout, tiler: Layout) -> Layout:
     """Mode by mode (block, copies): every element of the tiler becomes a block.
 
@@ -73,6 +80,7 @@ def blocked_product(block: Layout, tiler: Layout) -> Layout:
     return _paired(inner, outer)
 
 
+@of_inner
 def raked_product(block: Layout, tiler: Layout) -> Layout:
     """Mode by mode (copies, block): the blocks are interleaved.
 
@@ -86,6 +94,7 @@ def raked_product(block: Layout, tiler: Layout) -> Layout:
     return _paired(outer, inner)
 
 
+@of_inner
 def tile_to_shape(block: Layout, shape: object, order: object = None) -> Layout:
     """The block repeated to fill a shape, across the first mode first, or in the order given.
 
@@ -102,7 +111,7 @@ def tile_to_shape(block: Layout, shape: object, order: object = None) -> Layout:
     copies = tuple(whole // part if part else 0 for whole, part in zip(wanted, sizes, strict=True))
     if tuple(map(operator.mul, copies, sizes)) != wanted:
         raise LayoutError(
-            f"blocks of {text_of(sizes)} do not fill {text_of(wanted)}\n  give a shape of whole blocks"
+            f"blocks of {named(sizes)} do not fill {named(wanted)}\n  give a shape of whole blocks"
         )
     return blocked_product(padded, make_ordered_layout(copies, order))
 
@@ -115,8 +124,13 @@ def _multiply(block: Layout, tiler: Layout) -> Layout:
 def _ranked(block: Layout, tiler: Layout) -> tuple[Layout, Layout]:
     """Block and copies with one number of modes each."""
     rank = max(block.rank, tiler.rank)
-    split = _multiply(append(block, rank=rank), append(tiler, rank=rank))
+    split = _multiply(_of_rank(block, rank), _of_rank(tiler, rank))
     return split[0], split[1]
+
+
+def _of_rank(layout: Layout, rank: int) -> Layout:
+    """The layout with as many modes, in a tuple where it is one: composition cuts that without a second."""
+    return gathered(list(append(layout, rank=rank)))
 
 
 def _paired(first: Layout, second: Layout) -> Layout:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from math import gcd
 
 from codegen.errors import LayoutError, shown
-from tilejit.layout.cute.int_tuple import flatten, unflatten
+from tilejit.layout.cute.int_tuple import as_integer, flatten, unflatten
 from tilejit.layout.cute.inverses import right_inverse
 from tilejit.layout.cute.layout import Layout, expect_layout, trusted
 from tilejit.layout.cute.modes import flat_modes, joined
+from tilejit.layout.tokens import named
 
 
 def upcast(layout: Layout, count: int) -> Layout:
@@ -33,7 +33,7 @@ def upcast(layout: Layout, count: int) -> Layout:
             return size, step // units
         if step < 0 or units % step:
             raise LayoutError(
-                f"{str(layout)[:80]} has a mode {size}:{step}: no run of {units} elements, no multiple\n"
+                f"{named(layout)} has a mode {size}:{step}: no run of {shown(units)} elements, no multiple\n"
                 "  give a count that divides its stride, or is a multiple of it"
             )
         return -(-size * step // units), 1
@@ -44,7 +44,7 @@ def upcast(layout: Layout, count: int) -> Layout:
 def downcast(layout: Layout, count: int) -> Layout:
     """The layout in units of which `count` make an element: the mode of stride 1 grows, other strides too.
 
-    (2,8):(1,2), 2 -> (4,8):(1,4)
+    (2,8):(1,2), 2 -> (4,8):(1,4)    (1,8):(1,2), 2 -> (2,8):(1,4)
 
     Raises:
         LayoutError: there is not exactly one mode of stride 1 to grow.
@@ -55,9 +55,13 @@ def downcast(layout: Layout, count: int) -> Layout:
         n for n, d in flat_modes(layout) if d == 1
     ]
     if len(growing) != 1:
+        mend = (
+            "give a layout with one mode of contiguous elements"
+            if growing
+            else "add a mode in which the units of an element are to lie: make_layout(Layout(1, 1), layout)"
+        )
         raise LayoutError(
-            f"{str(layout)[:80]} has {len(growing)} modes of stride 1, and one is to grow\n"
-            "  give a layout with one mode of contiguous elements"
+            f"{named(layout)} has {len(growing)} modes of stride 1, and one is to grow\n  {mend}"
         )
     wide = any(n != 1 and d == 1 for n, d in flat_modes(layout))
 
@@ -133,7 +137,7 @@ def _each(layout: Layout, mode: Callable[[int, int], tuple[int, int]]) -> Layout
 
 
 def _positive(count: int) -> int:
-    number = operator.index(count)
+    number = as_integer(count, "a width")
     if number < 1:
         raise LayoutError(f"a width is {shown(number)}\n  give 1 or more")
     return number

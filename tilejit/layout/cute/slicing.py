@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from codegen.errors import LayoutError
 from tilejit.layout.cute.coordinates import offset_at, whole_number
-from tilejit.layout.cute.int_tuple import IntTuple, limit_nesting, shortened
-from tilejit.layout.cute.layout import Layout, expect_layout, trusted
+from tilejit.layout.cute.int_tuple import IntTuple, limit_nesting
+from tilejit.layout.cute.layout import Layout, expect_layout, is_composed, trusted
+from tilejit.layout.tokens import named
 
 
 class Underscore:
@@ -39,15 +41,19 @@ def has_underscore(crd: object) -> bool:
     return is_underscore(crd)
 
 
-def slice_(crd: Any, layout: Layout) -> Layout:
+def slice_(crd: Any, layout: Any) -> Any:
     """The modes at which the coordinate has `_`, side by side.
 
     (_, 5), (3,4):(4,1) -> (3):(4)    ((0, _), _), ((2,3),4):((1,2),6) -> (3,4):(2,6)
+
+    A composed layout keeps what `slice_and_offset` adds to its offset, and so gives what it gave before.
 
     Raises:
         LayoutIndexError: a coordinate is negative.
         LayoutError: the coordinate does not nest like the layout.
     """
+    if is_composed(layout):
+        return slice_and_offset(crd, layout)[0]
     expect_layout(layout)
     limit_nesting(crd, "a coordinate")
     return _side_by_side(_kept(crd, layout.shape, layout.stride, True))
@@ -67,18 +73,20 @@ def dice(crd: Any, layout: Layout) -> Layout:
     return _side_by_side(_kept(crd, layout.shape, layout.stride, False))
 
 
-def slice_and_offset(crd: Any, layout: Layout) -> tuple[Layout, int]:
+def slice_and_offset(crd: Any, layout: Any) -> tuple[Any, int]:
     """The slice, and the offset at which it begins.
 
-    (_, 2), (3,4):(4,1) -> (3):(4), 2
+    (_, 2), (3,4):(4,1) -> (3):(4), 2    (_, 2), Sw<1,0,2> o 0 o (3,4):(4,1) -> Sw<1,0,2> o 2 o (3):(4), 0
 
     Raises:
         LayoutError, LayoutIndexError: as slice_ and crd2idx.
     """
+    if is_composed(layout):
+        return _moved(layout, slice_and_offset(crd, layout.inner))
     return slice_(crd, layout), offset_at(_filled(crd), layout.shape, layout.stride)
 
 
-def domain_offset(crd: Any, layout: Layout) -> tuple[Layout, int]:
+def domain_offset(crd: Any, layout: Any) -> tuple[Any, int]:
     """The same layout seen from another coordinate: itself, and the offset of that coordinate.
 
     (1, 2), (3,4):(4,1) -> (3,4):(4,1), 6
@@ -86,9 +94,17 @@ def domain_offset(crd: Any, layout: Layout) -> tuple[Layout, int]:
     Raises:
         LayoutError, LayoutIndexError: as crd2idx.
     """
+    if is_composed(layout):
+        return _moved(layout, domain_offset(crd, layout.inner))
     expect_layout(layout)
     limit_nesting(crd, "a coordinate")
     return layout, offset_at(crd, layout.shape, layout.stride)
+
+
+def _moved(composed: Any, inner: tuple[Any, int]) -> tuple[Any, int]:
+    """A o offset + start o inner, which begins at 0: what A does depends on where B begins."""
+    kept, start = inner
+    return replace(composed, offset=composed.offset + start, inner=kept), 0
 
 
 def _side_by_side(kept: list[tuple[IntTuple, IntTuple]]) -> Layout:
@@ -100,7 +116,7 @@ def _kept(crd: Any, shape: IntTuple, stride: IntTuple, whole: bool) -> list[tupl
     if isinstance(crd, tuple | list):
         if not isinstance(shape, tuple) or not isinstance(stride, tuple) or len(crd) != len(shape):
             raise LayoutError(
-                f"the coordinate {shortened(crd)} does not fit {str(trusted(shape, stride))[:80]}\n"
+                f"the coordinate {named(crd)} does not fit {named(trusted(shape, stride))}\n"
                 "  give one integer or _ a mode"
             )
         parts = zip(crd, shape, stride, strict=True)

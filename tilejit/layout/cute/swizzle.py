@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,10 +12,10 @@ from numpy.typing import NDArray
 from codegen.errors import LayoutError, LayoutIndexError, shown
 from tilejit.layout.cute.exact import exact_integers, reach_of
 from tilejit.layout.cute.injective import is_injective
-from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple, limit_nesting
+from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple, as_integer, limit_nesting
 from tilejit.layout.cute.layout import Layout, extent, offsets
 from tilejit.layout.cute.slicing import has_underscore, slice_and_offset
-from tilejit.layout.tokens import MAX_INT64
+from tilejit.layout.tokens import MAX_INT64, named
 
 MAX_BITS = 63
 
@@ -43,7 +42,7 @@ class Swizzle:
     def __post_init__(self) -> None:
         """Check the three numbers."""
         for name in ("bits", "base", "shift"):
-            object.__setattr__(self, name, operator.index(getattr(self, name)))
+            object.__setattr__(self, name, as_integer(getattr(self, name), f"{name} of a swizzle"))
         text = f"Sw<{shown(self.bits)},{shown(self.base)},{shown(self.shift)}>"
         if self.bits < 0 or self.base < 0:
             raise LayoutError(f"{text} has a negative number of bits\n  write B and M of 0 or more")
@@ -71,7 +70,7 @@ class Swizzle:
             TypeError: not of integers.
         """
         many = isinstance(offset, np.ndarray)
-        offset = exact_integers(offset, "an offset") if many else operator.index(offset)
+        offset = exact_integers(offset, "an offset") if many else as_integer(offset, "an offset")
         if (offset.size and offset.min() < 0) if many else offset < 0:
             raise LayoutIndexError("a swizzle is of offsets of 0 or more\n  add an offset that makes them so")
         mask = (1 << self.bits) - 1 << self.base + max(0, self.shift)
@@ -106,7 +105,7 @@ class ComposedLayout:
             )
         if not isinstance(self.inner, Layout | ComposedLayout):
             raise TypeError(f"a composed layout ends with a Layout, not {type(self.inner).__name__}")
-        object.__setattr__(self, "offset", as_int_tuple(operator.index(self.offset), "an offset"))
+        object.__setattr__(self, "offset", as_int_tuple(as_integer(self.offset, "an offset"), "an offset"))
 
     @property
     def shape(self) -> IntTuple:
@@ -155,10 +154,7 @@ class ComposedLayout:
         if not isinstance(crd, int | np.ndarray):
             limit_nesting(crd, "a coordinate")
         if not isinstance(crd, int | np.ndarray) and has_underscore(crd):
-            if isinstance(self.inner, Layout):
-                kept, start = slice_and_offset(crd, self.inner)
-                return ComposedLayout(self.outer, self.offset + start, kept)
-            return ComposedLayout(self.outer, self.offset, self.inner(crd))
+            return slice_and_offset(crd, self)[0]
         inside = self.inner(crd)
         if isinstance(inside, np.ndarray) and reach_of(inside) + abs(self.offset) > MAX_INT64:
             inside = inside.astype(object)
@@ -169,10 +165,10 @@ class ComposedLayout:
         table = offsets(self.inner)
         low, high = (int(table.min()), int(table.max())) if table.size else (0, 0)
         if not -MAX_INT64 <= low + self.offset <= high + self.offset <= MAX_INT64:
-            raise LayoutError(f"an offset of {str(self)[:80]} passes 64 bits\n  use smaller ones")
+            raise LayoutError(f"an offset of {named(self)} passes 64 bits\n  use smaller ones")
         out: NDArray[np.int64] = self.outer(table + self.offset)
         if out.dtype == object:
-            raise LayoutError(f"an offset of {str(self)[:80]} passes 64 bits\n  use smaller ones")
+            raise LayoutError(f"an offset of {named(self)} passes 64 bits\n  use smaller ones")
         return out
 
     def __str__(self) -> str:

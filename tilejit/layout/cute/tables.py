@@ -19,9 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.errors import LayoutError
 from tilejit.layout.cute.exact import exact_integers, reach_of
-from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple, flatten, shortened, unflatten
+from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple, flatten, unflatten
 from tilejit.layout.cute.layout import Layout
 from tilejit.layout.cute.witness import Witness
+from tilejit.layout.tokens import named
 
 Chain: TypeAlias = tuple[tuple[int, int], ...]
 """(size, stride) of each digit, the fastest first, in elements; none where there is one offset, 0."""
@@ -47,7 +48,7 @@ def recognise(table: ArrayLike, shape: object = None) -> Layout | Witness:
     sizes = flatten(profile)
     if min(sizes, default=1) < 0 or prod(sizes) != values.size:
         raise LayoutError(
-            f"a table of {values.size} offsets does not fill the shape {shortened(profile)}\n"
+            f"a table of {values.size} offsets does not fill the shape {named(profile)}\n"
             "  give a shape of that size"
         )
     if values.size == 0:

@@ -24,6 +24,7 @@ _TOKEN = re.compile(
     r"(?P<skip>\s+)|(?P<int>_?-?[0-9]+)|(?P<name>Sw|S|o|∘|_)|(?P<sign>[()<>\[\],:])", re.ASCII
 )
 _SIGNS = re.compile(r"[\s0-9_()<>\[\],:\-Swo∘]*", re.ASCII)
+_PART = re.compile(r"\s*(?:Sw\s*<|<|\()[(<\s]*[0-9]", re.ASCII)
 _EXAMPLES = "(2,2):(2,4), Sw<3,4,3> o 0 o (8,8):(8,1) or <2:3,3:2>"
 
 
@@ -60,8 +61,12 @@ def _check_tilers(parts: Iterable[Any]) -> None:
     for part in parts:
         if isinstance(part, tuple | list):
             _check_tilers(part)
-        elif not (isinstance(part, Layout) or is_underscore(part) or hasattr(part, "__index__")):
+        elif not (isinstance(part, Layout) or is_underscore(part) or _is_size(part)):
             raise TypeError(f"a tiler is made of layouts, sizes and `_`, not of {type(part).__name__}")
+
+
+def _is_size(part: object) -> bool:
+    return hasattr(part, "__index__") and not isinstance(part, bool)
 
 
 def parse(text: str) -> Any:
@@ -85,6 +90,14 @@ def is_cute(text: str) -> bool:
     "(8,8):(8,1)", "Sw<3,4,3> o 0 o (8,8):(8,1)" -> True    "{1,0:T(8,128)}", "f32[2]", "tpu" -> False
     """
     return ":" in text and _SIGNS.fullmatch(text) is not None
+
+
+def is_cute_part(text: str) -> bool:
+    """Whether a text begins a shape, tiler or swizzle of CuTe's, without strides: nothing that is a layout.
+
+    "(8,8)", "Sw<3,4,3>" -> True    "(8,8):(8,1)", "()" -> False
+    """
+    return ":" not in text and _PART.match(text) is not None and _SIGNS.fullmatch(text) is not None
 
 
 def parse_layout(text: str) -> Layout:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class Witness:
 
     def __str__(self) -> str:
         """As messages say it."""
-        if self.expected is None:
-            return f"index {self.index} gives {self.value}, before the first element"
-        return f"index {self.index} gives {self.value}, not {self.expected}"
+        place = shown(self.index) if isinstance(self.index, int) else self.index
+        other = "before the first element" if self.expected is None else f"not {shown(self.expected)}"
+        return f"index {place} gives {shown(self.value)}, {other}"
 
 
 class NoLayoutError(LayoutError):

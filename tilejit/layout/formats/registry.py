@@ -112,6 +112,7 @@ def find_format(name: str) -> Format:
     if is_tag(name):
         parse_tag(name)
         return blocked.tag_format(name)
+    words = len(name.split()) > 1
     near = _nearest(name)
     some = ", ".join(list(_FORMATS)[:SHOWN])
     mend = (
@@ -120,6 +121,8 @@ def find_format(name: str) -> Format:
         else f"write one of {some} and {len(_FORMATS) - SHOWN} more, which tilejit.formats() lists, "
         "or a layout such as {1,0:T(8,128)}"
     )
+    if words and not near:
+        mend = f"a pattern has an arrow before the order of memory: write e.g. {_cut(name) + ' -> …'!r}"
     raise LayoutError(f"there is no format {_cut(name)!r}\n  {mend}")
 
 
