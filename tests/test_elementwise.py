@@ -304,6 +304,21 @@ def test_what_numpy_makes_of_it(name: str) -> None:
         assert one.tobytes() == two.tobytes()
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_what_is_used_twice_is_computed_once(several: bool) -> None:
+    """A text of 2**30 squares would never be compiled."""
+
+    def squares(x: Any) -> Any:
+        for _ in range(30):
+            x = x**2 * 0.5 + 0.25
+        return (x, x + 1) if several else x
+
+    compiled, x = tj.elementwise(squares), RNG.random(100)
+    for got, want in zip(*(np.atleast_2d(f(x)) for f in (compiled, squares)), strict=True):
+        assert got.tobytes() == want.tobytes()
+    assert compiled.source.count("0.25") < 200
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.skipif(machine() not in ("x86_64", "AMD64"), reason="NumPy's choice of zeros is its CPU's")
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
@@ -321,7 +336,7 @@ def test_the_lesser_of_two_zeros_is_numpys(dtype: Any) -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
 def test_known_powers_are_numpys(dtype: Any) -> None:
-    """Squares, quotients and roots bit for bit, by the operator and by the function; bf16 stays what it is."""
+    """Squares, quotients and roots bit for bit, by the operator and by the function; bf16 is kept."""
     x = np.concatenate([RNG.uniform(-9, 9, 500), RNG.uniform(0, 1e5, 500), [0.0, -0.0, np.inf, -np.inf]])
     x = x.astype(dtype)
     for power in (lambda a, b: a**b, np.power):
@@ -331,7 +346,9 @@ def test_known_powers_are_numpys(dtype: Any) -> None:
             want = power(x, other).astype(dtype)
             got = tj.elementwise(lambda a, power=power, other=other: power(a, other))(x)
             assert got.dtype == dtype
-            same = (got.view(f"u{got.itemsize}") == want.view(f"u{got.itemsize}")) | (got != got) & (want != want)
+            same = (got.view(f"u{got.itemsize}") == want.view(f"u{got.itemsize}")) | (got != got) & (
+                want != want
+            )
             assert same.all(), (power, exponent)
 
 

@@ -270,7 +270,8 @@ def _called(name: str, dtype: str) -> str:
 
 
 def _cast_piece(text: str, dtype: str, lanes: Lanes, before: str = "i64") -> str:
-    if (before, dtype) == ("f64", "f16"):  # to float32 and to f16 would be rounded twice; of bf16 ml_dtypes does
+    if (before, dtype) == ("f64", "f16"):
+        # By way of float32 alone it would be rounded twice, as ml_dtypes does with bf16.
         return f"round_to_f16(round_to_odd_f32({text}))"
     if held_dtype(before) != held_dtype(dtype):
         text = f"cast_{held_dtype(dtype)}x{lanes.count}({text})"
