@@ -148,8 +148,8 @@ class Entry:
 
     @property
     def condition(self) -> tuple[Any, ...]:
-        """What has to hold for the calls to be right."""
-        return self.arguments, self.pairs, self.keyword
+        """What has to hold for the calls to be right: of dtypes and objects that equal each other, which."""
+        return tuple(tuple(x.words) for x in self.arguments), self.pairs, self.keyword
 
     @property
     def fits(self) -> bool:

@@ -31,6 +31,7 @@ FINITE = {
     **dict.fromkeys(("element_conversion", "conversion_run"), "two dtypes"),
     **dict.fromkeys(("_without_entries", "_definitions"), "a class"),
     **dict.fromkeys(("address_of", "routine"), "a function that a kernel calls"),
+    "_open": "a block that is open",
     "_library": "a library of functions",
     "package_version": "a package",
     "_FORMATS": "a format that was registered",

@@ -177,6 +177,27 @@ def test_routines_convert() -> None:
         tilejit.copyto(got, np.full((200, 300), np.nan, np.float32).T, casting="unsafe")
 
 
+@pytest.mark.parametrize("threads", [None, 2])
+def test_warnings_name_the_caller(threads: int | None) -> None:
+    """Once for each of two lines, in this file, as NumPy's; through `accelerate` too."""
+    values = np.full((200, 300), 1e6, np.float32).T
+    got = np.zeros((300, 200), np.float16)
+    with warnings.catch_warnings(record=True) as ours:
+        warnings.simplefilter("default")
+        tilejit.copyto(got, values, threads=threads)
+        tilejit.astype(values, np.float16, order="C", threads=threads)
+        with tilejit.accelerate():
+            np.copyto(got, values)
+    with warnings.catch_warnings(record=True) as theirs:
+        warnings.simplefilter("default")
+        np.copyto(got, values)
+        values.astype(np.float16, order="C")
+        np.copyto(got, values)
+    assert [(x.category, str(x.message)) for x in ours] == [(x.category, str(x.message)) for x in theirs]
+    assert {x.filename for x in (*ours, *theirs)} == {__file__}
+    assert len({x.lineno for x in ours}) == 3
+
+
 def test_what_numpy_keeps() -> None:
     """Floats that fit no u32 become one number in NumPy's vectors and another one behind them."""
     for source in (np.float32, np.float64):

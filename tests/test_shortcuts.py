@@ -31,6 +31,8 @@ OFTEN = 5
 @pytest.fixture(autouse=True)
 def _soon_direct(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tilejit.shortcuts.DIRECT_FROM", OFTEN)
+    for shortcut in (known_copy, known_cast, known_in_c_order, known_in_f_order):
+        shortcut.forget()
 
 
 def is_direct(shortcut: Shortcut, call: Callable[[], Any]) -> bool:
@@ -156,6 +158,48 @@ def test_nothing_is_kept() -> None:
             call()
         after = [sys.getrefcount(value) for value in counted]
         assert all(abs(a - b) < 50 for a, b in zip(after, before, strict=True))
+
+
+EQUAL = {
+    "integers": (np.dtype("l"), np.dtype("q")),
+    "metadata": (np.dtype("f4", metadata={"a": 1}), np.dtype("f4", metadata={"a": 2})),
+    "records": (np.dtype("i4,i4", align=True), np.dtype("i4,i4")),
+    "seconds": (np.dtype("M8[s]"), np.dtype("M8[1000ms]")),
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_dtypes_that_are_equal_are_not_the_same(name: str) -> None:
+    """Each array's result has its own, whichever was learnt first; both are known side by side."""
+    first, second = (np.zeros((200, 300), dtype).T for dtype in EQUAL[name])
+    assert second.dtype == first.dtype
+    tj.ascontiguousarray(first)  # the plan is this one's
+    known_in_c_order.forget()
+    learnt(known_in_c_order, lambda: tj.ascontiguousarray(second))
+    learnt(known_in_c_order, lambda: tj.ascontiguousarray(first))
+    for x in (first, second):
+        assert is_direct(known_in_c_order, lambda x=x: tj.ascontiguousarray(x))  # type: ignore[misc]
+        assert tj.ascontiguousarray(x).dtype is x.dtype
+
+
+def test_types_and_their_dtypes_are_learnt_side_by_side() -> None:
+    """np.float64 == np.dtype("f8"), but machine code looks for the very object."""
+    x = squares("i4")[0]
+    calls = [lambda: tj.astype(x, np.float64), lambda: tj.astype(x, np.dtype("f8"))]
+    for call in calls:
+        learnt(known_cast, call)
+    assert all(is_direct(known_cast, call) for call in calls)
+
+
+def test_types_that_may_change_their_mind_are_not_learnt() -> None:
+    class Chosen:
+        dtype = np.dtype(np.float64)
+
+    x = squares()[0]
+    for _ in range(3 * OFTEN):
+        assert tj.astype(x, Chosen).dtype == np.float64
+    Chosen.dtype = np.dtype(np.int32)
+    assert tj.astype(x, Chosen).dtype == np.int32
 
 
 def test_only_calls_of_other_layouts_go_through_python() -> None:

@@ -80,7 +80,14 @@ REFUSED: tuple[tuple[Callable[[Any], Any], type[Exception], str], ...] = (
     (lambda t: cute.local_tile(t, (8, 128), (0, -1)), tj.LayoutIndexError, "no tile -1"),
     (lambda t: cute.local_tile(t, (8, 128), (0, 2**70)), tj.LayoutIndexError, "no tile"),
     (lambda t: cute.local_tile(t, (8, 128), (_, 0)), tj.LayoutError, "reach index 23 of dimension 0"),
-    (lambda t: cute.local_tile(t, (8, 128, 1), (0, 0)), tj.LayoutError, "3 parts"),
+    (lambda t: cute.local_tile(t, (8, 128, 1), (0, 0)), tj.LayoutError, "3 parts, .*\n  give"),
+    (lambda t: cute.local_tile(t, (8, 8), (True, 0)), TypeError, "a coordinate .* not of bool"),
+    (lambda t: cute.local_tile(t, (True, 8), (0, 0)), TypeError, "a tiler .* not of bool"),
+    (lambda t: cute.local_tile(t, (8, 8), ((0, 0), 0)), TypeError, r"coord\[0\] is an integer, not tuple"),
+    (lambda t: cute.local_tile(t, (8, 8), (0, 0))[0, 99], tj.LayoutIndexError, r"99 .* axis 1 .*\n.*8,8"),
+    (lambda t: cute.local_tile(t, (8, 8), (0, 0))[0, 0, 0], tj.LayoutIndexError, "8,8"),
+    (lambda t: cute.local_tile(t, (8, 8), (0, 0))[::0], tj.LayoutIndexError, "8,8"),
+    (lambda t: cute.local_tile(t, (8, 8), (0, 0))["a"], tj.LayoutIndexError, "8,8"),
     (lambda t: cute.local_tile(t, (0, 128), (0, 0)), tj.LayoutError, "no elements"),
     (lambda t: cute.local_tile(t, "ab", (0, 0)), TypeError, "tuple, not str"),
     (lambda t: cute.local_tile(t, (8.5, 1), (0, 0)), TypeError, "not of float"),
@@ -112,5 +119,18 @@ def test_places_that_are_no_numbers(tiler: Any, place: Any) -> None:
 @pytest.mark.parametrize("place", [1, np.int64(3), -1, 10**30])
 def test_a_dimension_that_is_one_tile(place: Any) -> None:
     t = tj.pack(np.zeros((20, 30), np.float32), "{1,0:T(8,8)}")
-    with pytest.raises(tj.LayoutIndexError, match="one tile"):
+    with pytest.raises(tj.LayoutIndexError, match=r"one tile: .*\n  give 0"):
         tj.cute.local_tile(t, (), (place, 0))
+
+
+def test_a_dimension_without_elements() -> None:
+    t = tj.pack(np.zeros((0, 5), np.float32), "{1,0:T(2,2)}")
+    for call in (
+        lambda: cute.local_tile(t, (2, 2), (0, 0)),
+        lambda: cute.local_tile(t, (2, 2), (_, 0)),
+        lambda: cute.logical_divide(t, (2, 5)),
+    ):
+        with pytest.raises(tj.LayoutError, match=r"dimension 0 of f32\[0,5\].* no tiles\n  keep it whole"):
+            call()
+    assert cute.local_tile(t, (_, 2), (0, 1)).numpy().shape == (0, 2)
+    assert cute.logical_divide(t, (_, 5)).numpy().shape == (0, 5, 1)

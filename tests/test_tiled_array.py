@@ -341,8 +341,9 @@ def test_copies_and_pickles() -> None:
     ],
 )
 def test_buffers_that_hold_no_such_array(buffer: Any, kind: type[Exception], words: str) -> None:
-    with pytest.raises(kind, match=words):
+    with pytest.raises(kind, match=words) as refused:
         tj.TiledArray(buffer, tj.as_layout(TILED))
+    assert kind is TypeError or "\n  give" in str(refused.value)
 
 
 def test_the_constructor_wants_a_shape() -> None:
@@ -420,8 +421,18 @@ def test_read_only_buffers() -> None:
     assert (t.numpy() == x).all()
     with pytest.raises(tj.LayoutError, match="read-only"):
         t[0, 0] = 1
-    with pytest.raises(tj.LayoutError, match="read-only"):
+    with pytest.raises(tj.LayoutError, match="read-only\n  copy"):
+        t.writeable_buffer()
+    with pytest.raises(tj.LayoutError, match="read-only\n  give"):
         tj.pack(x, TILED, out=t)
+    owned = tj.pack(x, TILED)
+    owned.writeable_buffer()[:] = 7
+    assert (owned.numpy() == 7).all()
+    folded = tj.TiledArray.from_buffer(
+        bytearray(20), tj.cute.Layout((3, 5), (0, 1)), dims=(3, 5), dtype="f32"
+    )
+    with pytest.raises(tj.LayoutError, match="share slot"):
+        folded.writeable_buffer()
 
 
 def test_from_buffer_shares_memory() -> None:

@@ -228,6 +228,10 @@ def test_ids_of_other_kinds(t: tj.TiledArray) -> None:
     for ids in ((4, 0, 13), [np.int8(4), np.uint64(0), 13], [(0, 4), (0, 0), (1, np.uint64(4))]):
         assert tj.gather_tiles(t, ids).tobytes() == want.tobytes()
     assert tj.gather_tiles(t, range(3)).shape == (3, 8, 16)
+    objects = np.array([4, np.uint64(0), 13], object)
+    assert tj.gather_tiles(t, objects).tobytes() == want.tobytes()
+    assert tj.gather_tiles(t, np.array([(0, 4), (0, 0), (1, 4)], object)).tobytes() == want.tobytes()
+    assert tj.gather_tiles(t, objects[:0]).shape == (0, 8, 16)
 
 
 @pytest.mark.parametrize(
@@ -293,6 +297,8 @@ def test_the_message_names_the_place(t: tj.TiledArray) -> None:
         ([None], TypeError),
         ([2**70, 0.5], TypeError),
         (np.array([1, None]), TypeError),
+        (np.array([0, 0.5], object), TypeError),
+        (np.array([True, 0], object), TypeError),
         ([0 + 0j], TypeError),
         (np.array(["2020"], "M8[D]"), TypeError),
         (np.ma.masked_array([0, 1], [False, True]), TypeError),
@@ -378,8 +384,9 @@ def test_values_broadcast_and_convert() -> None:
 )
 def test_values_that_do_not_fit(t: tj.TiledArray, values: Any, kind: type[Exception]) -> None:
     before = t.buffer.tobytes()
-    with pytest.raises(kind):
+    with pytest.raises(kind) as refused:
         tj.scatter_tiles(t, [1, 0], values)
+    assert kind is TypeError or "\n  give" in str(refused.value)
     assert t.buffer.tobytes() == before
 
 
@@ -415,9 +422,18 @@ def read_only() -> Array:
     ids=["count", "tile", "dtype", "byte order", "read-only", "broadcast", "overlapping", "tiled"],
 )
 def test_out_that_cannot_be_used(t: tj.TiledArray, out: Any, words: str) -> None:
-    with pytest.raises(tj.LayoutError, match=words):
+    with pytest.raises(tj.LayoutError, match=f"(?s){words}.*\n  give"):
         tj.gather_tiles(t, [0, 1], out)
     assert (np.asarray(out) == 77).all()
+
+
+def test_out_with_two_elements_in_a_slot(t: tj.TiledArray) -> None:
+    folded = tj.TiledArray.from_buffer(
+        np.full(128, 77, np.float32), tj.cute.Layout((2, 8, 16), (0, 16, 1)), dims=(2, 8, 16), dtype="f32"
+    )
+    with pytest.raises(tj.LayoutError, match="share slot"):
+        tj.gather_tiles(t, [0, 1], folded)
+    assert (folded.buffer == 77).all()
 
 
 @pytest.mark.parametrize("out", [[0.0], bytearray(1024), 3, "x"], ids=repr)
@@ -448,12 +464,23 @@ def test_what_has_no_tiles() -> None:
         plain = tj.TiledArray.from_buffer(np.zeros(prod(tj.Shape.parse(text).dimensions), np.float32), text)
         with pytest.raises(tj.LayoutError, match="no tiles"):
             tj.gather_tiles(plain, [0])
-    empty = tj.pack(np.zeros((0, 5), np.float32), "{1,0:T(2,2)}")
-    with pytest.raises(tj.LayoutError, match="no elements"):
-        tj.scatter_tiles(empty, [], np.float32(0))
     for wrong in (np.zeros((3, 5)), None, b"x"):
         with pytest.raises(TypeError, match="TiledArray"):
             tj.gather_tiles(wrong, [0])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["f32[0,8]{1,0:T(4,8)}", "f32[0,8]{1,0:T(*,8)}", "s4[0,8]{1,0:T(4,8)E(4)}"])
+def test_an_array_without_elements_has_no_tiles(text: str) -> None:
+    spec = tj.Shape.parse(text)
+    empty = tj.TiledArray.from_buffer(b"", spec)
+    tile = tile_and_grid(spec)[1]
+    assert tj.gather_tiles(empty, []).shape == (0, *tile)
+    assert tj.gather_tiles(empty, []).dtype == spec.dtype
+    with pytest.raises(tj.LayoutIndexError, match="no tile 0"):
+        tj.gather_tiles(empty, [0])
+    writeable = tj.pack(np.zeros((0, 8), spec.dtype), spec)
+    tj.scatter_tiles(writeable, [], np.zeros((0, *tile), spec.dtype))
+    assert not writeable.nbytes
 
 
 @pytest.mark.parametrize(("threads", "kind"), [(0, tj.TilejitError), (-1, tj.TilejitError), ("2", TypeError)])

@@ -12,6 +12,7 @@ from codegen.ir import Element
 from codegen.pipeline import CopyProgram
 from codegen.threads import thread_count
 from tilejit.array_likes import as_numpy
+from tilejit.buffers import check_packable
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
@@ -19,9 +20,9 @@ from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.padding import padding_bytes
 from tilejit.memory import Array, address, empty
+from tilejit.outputs import checked_out, output_tiled
 from tilejit.pack_programs import pack_at_once, pack_way, padding_program, unpack_way
-from tilejit.strided import overlaps_itself
-from tilejit.tiled_array import TiledArray, address_of, check_packable, checked_buffer
+from tilejit.tiled_array import TiledArray, address_of
 from tilejit.tuning import AUTO, CASTINGS, DEFAULT, STRUCTURE, Tuning, read_tuning
 from tilejit.values import check_range, refuse_masked
 
@@ -111,7 +112,11 @@ def unpack(
     tuning = read_tuning(virtual_vector_size, specialize, tune)
     tiled = _as_tiled(t, obj, parameters)
     spec = tiled.spec
-    result = empty(spec.dimensions, spec.dtype) if out is None else _unpack_output(out, tiled)
+    result = (
+        empty(spec.dimensions, spec.dtype)
+        if out is None
+        else checked_out(out, spec.dimensions, spec.dtype, tiled.buffer)
+    )
     count = thread_count(threads, result.nbytes + spec.size_in_bytes)
     program = unpack_way(spec, result.strides, count, tuning)
     program.run(address_of(tiled), address(result), count, alive=(tiled, result))
@@ -204,44 +209,6 @@ def padding_of(padding: Any, spec: Spec, out: Any) -> bytes | None:
     if out is None:
         raise LayoutError('padding="keep" keeps what out= holds\n  give out=, or a value')
     return None
-
-
-def output_tiled(out: Any, spec: Spec, source: Array) -> TiledArray:
-    """A TiledArray over `out`, or over fresh memory.
-
-    Raises:
-        LayoutError: `out` does not hold the shape, is read-only, or overlaps the source.
-        TypeError: it is no array.
-    """
-    if out is None:
-        dtype = np.dtype(np.uint8) if spec.packed else spec.dtype
-        length = spec.size_in_bytes // dtype.itemsize
-        return TiledArray(empty((length,), dtype), spec)
-    if isinstance(out, TiledArray) and out.spec != spec:
-        raise LayoutError(f"out holds {shape_name(out.spec)}, but the result is {shape_name(spec)}")
-    buffer = checked_buffer(out.buffer if isinstance(out, TiledArray) else out, spec, "out")
-    if not buffer.flags.writeable:
-        raise LayoutError("out is read-only")
-    if np.may_share_memory(buffer, source):
-        raise LayoutError("out overlaps what is copied into it\n  give out= memory of its own")
-    return out if isinstance(out, TiledArray) else TiledArray(buffer, spec)
-
-
-def _unpack_output(out: Any, tiled: TiledArray) -> Array:
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"out is an array, not {type(out).__name__}")
-    spec = tiled.spec
-    if out.shape != spec.dimensions or out.dtype != spec.dtype:
-        raise LayoutError(
-            f"out is {out.dtype}{list(out.shape)}, but the result is {spec.dtype}{list(spec.dimensions)}"
-        )
-    if not out.flags.writeable:
-        raise LayoutError("out is read-only")
-    if overlaps_itself(out.shape, out.strides, out.itemsize):
-        raise LayoutError(f"out has elements that share memory: strides {out.strides} for shape {out.shape}")
-    if np.may_share_memory(out, tiled.buffer):
-        raise LayoutError("out overlaps the buffer that is unpacked\n  give out= memory of its own")
-    return out
 
 
 def _as_tiled(t: Any, obj: Any, parameters: dict[str, Any]) -> TiledArray:

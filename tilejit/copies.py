@@ -33,7 +33,7 @@ def copyto(
     virtual_vector_size: Any = AUTO,
     specialize: str = STRUCTURE,
     tune: bool = False,
-) -> None:
+) -> Any:
     """Copy values from one array to another: numpy.copyto, only faster.
 
     >>> tilejit.copyto(dst, src.T)
@@ -52,7 +52,7 @@ def copyto(
 
     NumPy itself copies where no kernel can: objects, structured dtypes with holes, masked arrays,
     destinations whose elements share memory, rare conversions, and all conversions where `where` is an array;
-    and where the array is small.
+    and where the array is small. What comes back is None, or what a class's `__array_function__` returns.
 
     Raises:
         KernelError: threads is less than one.
@@ -66,23 +66,20 @@ def copyto(
     if threads is not None and (type(threads) is not int or threads < 1):
         thread_count(threads, 0)  # says what is wrong
     if tuning is DEFAULT and type(dst) is ndarray:
-        # is_small, written out: a call takes a tenth of a small copy.
-        numpys = dst.size < SIZES.small_elements
+        numpys = dst.size < SIZES.small_elements  # is_small, written out
         if not numpys and where is True:
             if casting is SAME_KIND and threads is None and known_copy(dst, src) is None:
-                return
+                return None
             numpys = numpy_is_as_fast(dst, src)
         if numpys:
             if dst.ndim == 1 or type(src) is not ndarray or src.size == 1:  # else NumPy copies what overlaps
                 src = apart(dst, src)
             # NumPy takes 0.1 us to read arguments that are as if they were not given.
             if where is not True:
-                numpy_copyto(dst, src, casting, where)
-            elif casting is SAME_KIND:
-                numpy_copyto(dst, src)
-            else:
-                numpy_copyto(dst, src, casting)
-            return
+                return numpy_copyto(dst, src, casting, where)
+            if casting is SAME_KIND:
+                return numpy_copyto(dst, src)
+            return numpy_copyto(dst, src, casting)
     source = _as_array(src)
     if not (
         where is True
@@ -92,10 +89,12 @@ def copyto(
         and _is_rule(casting)
         and (source.dtype is dst.dtype or can_cast(source.dtype, dst.dtype, casting))
     ):
-        if not _by_masked_stores(dst, src if source is None else source, casting, where):
-            numpy_copyto(dst, src if source is None else apart(dst, source), casting, where)
-    elif not _by_kernel(dst, source, threads, tuning):
-        numpy_copyto(dst, apart(dst, source), casting)
+        if _by_masked_stores(dst, src if source is None else source, casting, where):
+            return None
+        return numpy_copyto(dst, src if source is None else apart(dst, source), casting, where)
+    return (
+        None if _by_kernel(dst, source, threads, tuning) else numpy_copyto(dst, apart(dst, source), casting)
+    )
 
 
 def copy_plain(dst: Array, src: Array, threads: int | None = None) -> bool:
@@ -121,7 +120,7 @@ def _entry_of_copy(dst: Any, src: Any) -> Entry | None:
     if threads_by_size(None, dst.nbytes + src.nbytes) > 1:
         return None
     plan = cached_plan(dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype, 1)
-    return plan._direct_entry() if plan else None
+    return plan._direct_entry(dst.dtype, src.dtype) if plan else None
 
 
 known_copy = Shortcut(_entry_of_copy)

@@ -36,7 +36,7 @@ def outputs(
         return [make(shape, dtype).transpose(back) for shape, dtype in pairs]
     outs = list(out) if isinstance(out, tuple) else [out]
     if len(outs) != len(wanted):
-        raise LayoutError(f"out has {len(outs)} arrays for {len(wanted)} results")
+        raise LayoutError(f"out has {len(outs)} arrays for {len(wanted)} results\n  give one for each")
     for each, dtype, shape in zip(outs, wanted, shapes, strict=True):
         check_array(each, dtype, shape)
     check_written(outs)
@@ -65,7 +65,7 @@ def check_array(out: Any, dtype: np.dtype[Any], shape: tuple[int, ...] | None) -
     if not is_plain(out):
         raise TypeError(f"out is an array, plain or tiled, not {type(out).__name__}")
     if shape is not None and out.shape != shape:
-        raise LayoutError(f"out has the shape {out.shape}, the result {shape}")
+        raise LayoutError(f"out has the shape {out.shape}, the result {shape}\n  give one like the result")
     check_dtype(out.dtype, dtype)
 
 
@@ -88,7 +88,7 @@ def check_written(buffers: Sequence[Array]) -> None:
     if not all(x.flags.writeable for x in buffers):
         raise LayoutError("out is read-only\n  give an array of your own")
     if any(share_memory(a, b) for k, a in enumerate(buffers) for b in buffers[:k]):
-        raise LayoutError("two arrays of out share memory")
+        raise LayoutError("two arrays of out share memory\n  give each memory of its own")
 
 
 def apart(x: Array, outs: Sequence[Array]) -> Array:

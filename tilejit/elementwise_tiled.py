@@ -11,6 +11,7 @@ from codegen.bounded import remember
 from codegen.errors import LayoutError
 from codegen.loops import typing
 from codegen.threads import thread_count
+from tilejit.buffers import check_packable
 from tilejit.convert import pack
 from tilejit.elementwise_blocks import BlockPlan, Operand, cut_of
 from tilejit.elementwise_loops import Lowering
@@ -31,7 +32,7 @@ from tilejit.recorded import (
 )
 from tilejit.reductions import form_of, reduce_all
 from tilejit.strided import share_memory
-from tilejit.tiled_array import TiledArray, address_of, check_packable
+from tilejit.tiled_array import TiledArray, address_of
 
 if TYPE_CHECKING:
     from tilejit.elementwise_functions import Elementwise

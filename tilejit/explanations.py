@@ -16,6 +16,7 @@ from codegen.kernel import Kernel, Step
 from codegen.pipeline import CopyProgram
 from codegen.printer import format_nest
 from codegen.threads import thread_count
+from tilejit.buffers import check_packable
 from tilejit.convert import pack_program
 from tilejit.converted_blocks import ConvertedBlocks
 from tilejit.layout.as_layout import as_layout
@@ -30,7 +31,7 @@ from tilejit.pack_programs import unpack_program
 from tilejit.plan import program
 from tilejit.programs import compiled
 from tilejit.strided import broadcast_strides
-from tilejit.tiled_array import TiledArray, check_packable
+from tilejit.tiled_array import TiledArray
 from tilejit.tuning import AUTO, SAME_KIND, STRUCTURE, Tuning, read_tuning
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import platform
+import warnings
 from typing import Any
 
 import numpy as np
 
+from tilejit.callers import frames_of_ours
 from tilejit.numpy_originals import numpy_copyto
 
 _FLAGS = {
@@ -24,6 +26,9 @@ _WITNESSES = {
     "invalid": np.array([0x7FF0_0000_0000_0001], np.uint64).view(np.float64),
 }
 """Numbers whose cast to float32 sets one flag each: too large, too small, a NaN that signals."""
+
+_WORDS = {"over": "overflow", "under": "underflow", "invalid": "invalid value"}
+"""What NumPy calls them."""
 
 
 def _functions() -> tuple[Any, Any] | None:
@@ -60,6 +65,12 @@ def warn(flags: int) -> None:
     """Let NumPy say what it says after a cast with these flags: nothing, a warning or an exception."""
     if not flags:
         return
+    modes: Any = np.geterr()
     for name, flag in _FLAGS.items():
-        if flags & flag:
+        if not flags & flag:
+            continue
+        if modes[name] == "warn":  # by ourselves: NumPy's warning names the line that called it
+            text = f"{_WORDS[name]} encountered in cast"
+            warnings.warn(text, RuntimeWarning, stacklevel=frames_of_ours())
+        else:
             numpy_copyto(np.empty(1, np.float32), _WITNESSES[name])

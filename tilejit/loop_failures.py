@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 
 from codegen.errors import KernelError
+from tilejit.callers import frames_of_ours
 from tilejit.loop_program import LoopProgram
 
 
@@ -26,15 +26,4 @@ def judge(program: LoopProgram, name: str) -> None:
     text = "\n  ".join([f"{name} is not vectorised throughout", *map(str, failures)])
     if on_fail == "raise":
         raise KernelError(text)
-    warnings.warn(text, KernelWarning, stacklevel=_frames_of_ours())
-
-
-def _frames_of_ours() -> int:
-    """How far up the stack of who asks for it the first frame is that is none of ours: `stacklevel`."""
-    frame, level = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (
-        "tilejit",
-        "codegen",
-    ):
-        frame, level = frame.f_back, level + 1
-    return level
+    warnings.warn(text, KernelWarning, stacklevel=frames_of_ours())

@@ -137,23 +137,30 @@ class CopyPlan(Direct):
 
     def _directly(self) -> CopyPlan:
         """Itself, called without a way through Python where it has one kernel call after another."""
-        entry = self._direct_entry()
+        entry = self._direct_entry(self._dst_dtype, self._src_dtype)
         if entry is not None:
             self._answer_directly(entry)
             self._is_direct = True
         return self
 
-    def _direct_entry(self, new: Fresh | None = None, *others: SameArgument) -> Entry | None:
+    def _direct_entry(
+        self,
+        dst_dtype: np.dtype[Any],
+        src_dtype: np.dtype[Any],
+        new: Fresh | None = None,
+        *others: SameArgument,
+    ) -> Entry | None:
         """What machine code does of the copy, None where it goes through Python.
 
-        new: where it goes, if that is no argument of the call; these are then the source and `others`.
+        dst_dtype, src_dtype: the very ones of the arrays, which may only equal those that the plan was made
+        for. new: where it goes, if that is no argument of the call; these are then the source and `others`.
         """
         if self._program is None or not self._calls or self._sets_flags:
             return None
         with compiler_lock:  # most processes make no copy often enough
             from codegen.direct_entries import Apart, ArrayArgument, DirectCall, Entry
-        dst = ArrayArgument(self._dst_dtype, self._dst_shape, self._dst_strides, written=True)
-        src = ArrayArgument(self._src_dtype, self._src_shape, self._src_strides, written=False)
+        dst = ArrayArgument(dst_dtype, self._dst_shape, self._dst_strides, written=True)
+        src = ArrayArgument(src_dtype, self._src_shape, self._src_strides, written=False)
         src_at, dst_at = (0, 1 + len(others)) if new else (1, 0)
         calls = tuple(
             DirectCall(

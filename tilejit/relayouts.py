@@ -9,13 +9,15 @@ from codegen.errors import LayoutError
 from codegen.pipeline import CopyProgram
 from codegen.threads import thread_count
 from tilejit.blocks import BlockProgram, in_blocks
-from tilejit.convert import of_the_layout, output_tiled, padding_of
+from tilejit.buffers import check_packable
+from tilejit.convert import of_the_layout, padding_of
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, shape_name
+from tilejit.outputs import output_tiled
 from tilejit.programs import buffer_element, compiled
-from tilejit.tiled_array import TiledArray, address_of, check_packable
+from tilejit.tiled_array import TiledArray, address_of
 from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
 
 
@@ -70,7 +72,7 @@ def relayout(
     source = address_of(t)
     target = output_tiled(out, spec, t.buffer)
     count = thread_count(threads, t.nbytes + spec.size_in_bytes)
-    program = _way(t.spec, spec, fill, count, tuning)
+    program = copy_or_blocks(t.spec, spec, fill, count, tuning)
     program.run(source, address_of(target), count, alive=(t, target))
     return target
 
@@ -104,7 +106,7 @@ def relayout_program(
 
 
 @lru_cache(maxsize=256)
-def _way(
+def copy_or_blocks(
     source: Spec, target: Spec, fill: bytes | None, threads: int, tuning: Tuning
 ) -> CopyProgram | BlockProgram:
     """The copy itself, or block by block where that is faster; never the latter where a keyword says how."""

@@ -37,6 +37,7 @@ class Shortcut(Direct):
     def __init__(self, entry_for: Callable[..., Entry | None]) -> None:
         self._entry_for = entry_for
         self.forget()
+        _every.append(self)
 
     def __call__(self, *args: Any) -> Any:
         """The way of calls that machine code does not answer."""
@@ -48,9 +49,19 @@ class Shortcut(Direct):
     _in_python = __call__
 
     def forget(self) -> None:
-        """Know no call any more, as where thresholds have changed."""
+        """Know no call any more."""
         self._asked = 0
         self._answer_none_directly()
+
+
+_every: list[Shortcut] = []
+"""Each belongs to a module, and lives as long."""
+
+
+def forget_all() -> None:
+    """Have every shortcut learn anew: thresholds have changed by which it was decided who makes a copy."""
+    for shortcut in _every:
+        shortcut.forget()
 
 
 def passed_on(numpys: Callable[..., Any], *args: Any, apart: bool = False) -> Entry:

@@ -158,10 +158,10 @@ class Grid:
 
 @lru_cache(maxsize=256)
 def grid_of(spec: Spec) -> Grid:
-    """The grid of a shape.
+    """The grid of a shape; of one without elements it has no tiles.
 
     Raises:
-        LayoutError: the layout has no tiles, or the array no elements.
+        LayoutError: the layout has no tiles.
     """
     if isinstance(spec, CuteShape):
         raise LayoutError(
@@ -170,8 +170,6 @@ def grid_of(spec: Spec) -> Grid:
     steps, extents = tile_steps_of(spec)
     if not steps or spec.layout is None:
         raise LayoutError(f"{shape_name(spec)} has no tiles\n  give a layout such as {{1,0:T(8,128)}}")
-    if 0 in extents[1] or 0 in spec.dimensions:
-        raise LayoutError(f"{shape_name(spec)} has no elements, so no tiles")
     rank = len(extents[1]) - len(steps[0].tile)
     inside = make_shape(
         spec.primitive_type,
@@ -197,9 +195,9 @@ def integers(ids: Any) -> Array:
         raise LayoutError(f"ids is no array: {error}\n  give flat numbers [n], or places") from error
     if given.size == 0 and given.dtype == np.float64 and not isinstance(ids, np.ndarray):
         given = given.astype(np.int64)  # an empty list
-    if given.dtype.kind in "fO" and not isinstance(ids, np.ndarray):
+    if given.dtype.kind == "O" or (given.dtype.kind == "f" and not isinstance(ids, np.ndarray)):
         whole = np.array(ids, object)  # NumPy makes floats of signed and unsigned ones side by side
-        if all(isinstance(n, Integral) for n in whole.reshape(-1)):
+        if all(isinstance(n, Integral) and not isinstance(n, bool) for n in whole.reshape(-1)):
             return whole
     if given.dtype.kind not in "iu":
         raise TypeError(f"ids holds whole numbers, not {given.dtype}")

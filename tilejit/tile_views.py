@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -14,12 +13,13 @@ from codegen.digit_trees import Offsets, Opaque, Tree, Window, coalesce, evaluat
 from codegen.errors import LayoutError, LayoutIndexError
 from codegen.ir import Element
 from codegen.threads import thread_count
+from tilejit.layout.checks import integer
 from tilejit.layout.cute import division, partition
 from tilejit.layout.cute.int_tuple import flatten, unflatten
 from tilejit.layout.cute.layout import Layout
 from tilejit.layout.cute.slicing import is_underscore, slice_and_offset
-from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.dtypes import from_numpy
+from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import access_map, shape_name
 from tilejit.layout.tokens import shown
 from tilejit.memory import MAX_RANK, Array, address, array_map, empty
@@ -75,8 +75,16 @@ class TileView:
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __getitem__(self, key: Any) -> Array:
-        """The elements; any key of NumPy's picks from them."""
-        picked: Array = self.numpy()[key]
+        """The elements; any key of NumPy's picks from them.
+
+        Raises:
+            LayoutIndexError: the key is out of bounds, or none of NumPy's.
+        """
+        whole = self.numpy()
+        try:
+            picked: Array = whole[key]
+        except (IndexError, ValueError) as error:
+            raise LayoutIndexError(f"{error}\n  the view has the sizes {dims_text(whole.shape)}") from error
         return picked
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -88,12 +96,10 @@ class TileView:
         """
         if key is not Ellipsis and not (isinstance(key, slice) and key == slice(None)):
             raise TypeError("a view is written whole: view[...] = values\n  index the tiled array for less")
-        if not self.tiled.buffer.flags.writeable:
-            raise LayoutError("the buffer of this tiled array is read-only\n  copy it first")
-        refuse_overlaps(self.tiled.spec)
+        buffer = self.tiled.writeable_buffer()
         self._check_apart()
         own = elements(value, self.tiled.spec.element)
-        if np.may_share_memory(own, self.tiled.buffer):
+        if np.may_share_memory(own, buffer):
             own = own.copy()
         values = broadcast(own, tuple(size for _, size, _ in self.modes))
         if values.size:
@@ -225,7 +231,7 @@ def logical_divide(t: Any, tiler: Any) -> Any:
     modes: list[Mode] = []
     profile: list[Any] = []
     for d, part in enumerate(_per_dimension(tiler, t, "tiler")):
-        divided = division.logical_divide(Layout(t.shape[d]), None if is_underscore(part) else part)
+        divided = Layout(t.shape[d]) if is_underscore(part) else _divided(t, d, part)
         own = _modes(d, divided)
         modes += own
         profile.append(unflatten(iter([size for _, size, _ in own]), divided.shape))
@@ -240,7 +246,12 @@ def _per_dimension(given: Any, t: TiledArray, what: str) -> tuple[Any, ...]:
     if isinstance(given, Layout) and t.ndim != 1:
         raise LayoutError(f"a {what} of one layout goes through all dimensions\n  give one a dimension")
     if len(parts) > t.ndim:
-        raise LayoutError(f"the {what} has {len(parts)} parts, but the array {t.ndim} dimension(s)")
+        raise LayoutError(
+            f"the {what} has {len(parts)} parts, but the array {t.ndim} dimension(s)\n"
+            "  give at most one a dimension"
+        )
+    if any(isinstance(part, bool) for part in parts):
+        raise TypeError(f"a {what} is made of numbers and `_`, not of bool")
     return (*parts, *(None for _ in range(t.ndim - len(parts))))
 
 
@@ -248,14 +259,16 @@ def _tile_of(t: TiledArray, d: int, part: Any, place: Any) -> tuple[int, list[Mo
     """Where the tile starts along one dimension, its axes, and those of the tiles that `_` keeps."""
     extent = t.shape[d]
     if is_underscore(part):
-        if not is_underscore(place) and (number := operator.index(place)):
-            raise LayoutIndexError(f"dimension {d} is one tile: there is no tile {shown(number)}")
+        if not is_underscore(place) and (number := integer(place, f"coord[{d}]")):
+            raise LayoutIndexError(
+                f"dimension {d} is one tile: there is no tile {shown(number)}\n  give 0 or `_`"
+            )
         return 0, [(d, extent, 1)], []
-    divided = division.logical_divide(Layout(extent), part)
+    divided = _divided(t, d, part)
     tile, rest = divided
     if is_underscore(place):
         return 0, _modes(d, tile), _modes(d, rest)
-    number = operator.index(place)
+    number = integer(place, f"coord[{d}]")
     if not 0 <= number < rest.size:
         raise LayoutIndexError(
             f"there is no tile {shown(number)} along dimension {d}\n"
@@ -267,6 +280,15 @@ def _tile_of(t: TiledArray, d: int, part: Any, place: Any) -> tuple[int, list[Mo
         _, size, step = own[0]
         own = [(d, min(size, -(-(extent - start) // step)), step)]
     return start, own, []
+
+
+def _divided(t: TiledArray, d: int, part: Any) -> Layout:
+    """One dimension as (tile, rest)."""
+    if not t.shape[d]:
+        raise LayoutError(
+            f"dimension {d} of {shape_name(t.spec)} has no elements, so no tiles\n  keep it whole with `_`"
+        )
+    return division.logical_divide(Layout(t.shape[d]), part)
 
 
 def _modes(d: int, layout: Layout) -> list[Mode]:

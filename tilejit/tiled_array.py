@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from functools import lru_cache
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,12 +14,13 @@ from codegen.pipeline import CopyProgram
 from codegen.threads import thread_count
 from codegen.windows import window_map
 from tilejit.basic_index import box_of_key, is_element
+from tilejit.buffers import check_size, checked_buffer, flat_bytes
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import access_map, linear_index, shape_name
 from tilejit.layout.shape import Shape
-from tilejit.memory import MAX_RANK, Array, address, bytes_map, empty
+from tilejit.memory import Array, address, bytes_map, empty
 from tilejit.programs import compiled
 from tilejit.values import broadcast, elements
 
@@ -74,6 +73,19 @@ class TiledArray:
     @property
     def buffer(self) -> Array:
         """The flat memory: of the element dtype, or uint8."""
+        return self._buffer
+
+    def writeable_buffer(self) -> Array:
+        """The buffer, where elements can be written to it.
+
+        >>> t.writeable_buffer()[:] = 0     # all elements, and the padding
+
+        Raises:
+            LayoutError: it is read-only, or the layout has two elements in one slot.
+        """
+        if not self._buffer.flags.writeable:
+            raise LayoutError("the buffer of this tiled array is read-only\n  copy it first")
+        refuse_overlaps(self._spec)
         return self._buffer
 
     @property
@@ -152,11 +164,9 @@ class TiledArray:
         """
         starts, steps, extents, kept = box_of_key(key, self.shape)
         memory = address_of(self)
-        if not self._buffer.flags.writeable:
-            raise LayoutError("the buffer of this tiled array is read-only\n  copy it first")
-        refuse_overlaps(self._spec)
+        buffer = self.writeable_buffer()
         own = elements(value, self._spec.element)
-        if np.may_share_memory(own, self._buffer):
+        if np.may_share_memory(own, buffer):
             own = own.copy()
         values = broadcast(own, kept).reshape(extents)
         if is_element(key, self.shape):
@@ -193,7 +203,7 @@ def address_of(tiled: TiledArray) -> int:
     Raises:
         LayoutError: the buffer has been resized since.
     """
-    _check_size(tiled.buffer, tiled.spec, "the buffer")
+    check_size(tiled.buffer, tiled.spec, "the buffer")
     return address(tiled.buffer)
 
 
@@ -215,85 +225,3 @@ def _window_program(
     if writes:
         return compiled(array, window, loose, stored, threads=threads)
     return compiled(window, array, stored, loose, threads=threads)
-
-
-def checked_buffer(buffer: Any, spec: Spec, what: str) -> Array:
-    """A buffer of the shape as a plain array, if it is flat and of the right dtype and size.
-
-    what: how messages call it.
-
-    Raises:
-        LayoutError: it does not hold the shape, or the shape cannot be packed.
-        TypeError: it is no array.
-    """
-    check_packable(spec)
-    if not isinstance(buffer, np.ndarray):
-        raise TypeError(f"{what} is an array, not {type(buffer).__name__}")
-    flat: Array = np.asarray(buffer)
-    if flat.ndim != 1 or not flat.flags.c_contiguous:
-        raise LayoutError(f"{what} is not a flat, contiguous array: its shape is {flat.shape}")
-    if flat.dtype != np.uint8 and (spec.packed or flat.dtype != spec.dtype):
-        wanted = "uint8" if spec.packed else f"{spec.dtype} or uint8"
-        raise LayoutError(f"{what} is {flat.dtype}, but {shape_name(spec)} wants {wanted}")
-    _check_size(flat, spec, what)
-    return flat
-
-
-def _check_size(buffer: Array, spec: Spec, what: str) -> None:
-    size = check_packable(spec)
-    if buffer.nbytes != size:
-        raise LayoutError(f"{what} has {buffer.nbytes} bytes, but {shape_name(spec)} takes {size}")
-
-
-def flat_bytes(buffer: Any) -> Array:
-    """The bytes of a contiguous array or bytes-like object, without a copy.
-
-    Raises:
-        TypeError: it has no bytes to show.
-        LayoutError: they do not lie side by side.
-    """
-    if isinstance(buffer, np.ndarray) and not buffer.flags.c_contiguous:
-        raise LayoutError(f"the buffer is not contiguous: its strides are {buffer.strides}")
-    try:
-        if isinstance(buffer, np.ndarray):
-            data: Array = np.asarray(buffer)
-            return data.reshape(-1).view(np.uint8)
-        view = memoryview(buffer)
-    except TypeError as error:
-        raise TypeError(f"a buffer is bytes-like, not {type(buffer).__name__}: {error}") from error
-    except (ValueError, BufferError) as error:
-        raise LayoutError(f"the buffer cannot be used: {error}") from error
-    if not view.c_contiguous:
-        raise LayoutError("the buffer is not contiguous")
-    if "O" in view.format:
-        raise TypeError("a buffer is bytes-like; this one holds Python objects")
-    return np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
-
-
-@lru_cache(maxsize=1024)
-def check_packable(spec: Spec) -> int:
-    """The bytes of a shape's buffer, if it is one of elements that NumPy knows.
-
-    Raises:
-        LayoutError: an unknown size, an element width that is not the dtype's, no NumPy dtype, or dimensions
-            that no array of NumPy has.
-    """
-    size, itemsize = spec.size_in_bytes, spec.dtype.itemsize
-    own, stored = spec.element.bits, 8 * itemsize
-    if spec.bits not in (own, stored) or spec.bits not in (1, 2, 4, 8, 16, 32, 64, 128):
-        raise LayoutError(
-            f"E({spec.bits}) is not how {spec.primitive_type} is stored\n  write E({own}) or leave it out"
-            if own in (1, 2, 4, 8, 16, 32, 64, 128)
-            else f"elements of {spec.bits} bits cannot be packed; leave E out to store one a byte"
-        )
-    if spec.rank > MAX_RANK:
-        raise LayoutError(
-            f"the shape has {spec.rank} dimensions, but NumPy's arrays have at most {MAX_RANK}\n"
-            "  leave out dimensions of size 1, or merge some"
-        )
-    if itemsize * prod(n for n in spec.dimensions if n) > sys.maxsize:
-        raise LayoutError(
-            f"NumPy has no array of dimensions {list(spec.dimensions)}, not even without elements\n"
-            "  make the dimensions beside the 0 smaller"
-        )
-    return size

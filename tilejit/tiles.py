@@ -13,10 +13,10 @@ from codegen.threads import thread_count
 from tilejit.convert import pack, unpack
 from tilejit.layout.shape import make_shape
 from tilejit.memory import Array, empty
+from tilejit.outputs import checked_out
 from tilejit.packed_tiles import one_by_one, side_of
 from tilejit.programs import buffer_element, compiled
 from tilejit.relayouts import relayout
-from tilejit.strided import overlaps_itself
 from tilejit.tile_grid import Grid, Table, grid_of
 from tilejit.tiled_array import TiledArray, address_of
 from tilejit.values import broadcast, elements
@@ -52,18 +52,8 @@ def gather_tiles(t: TiledArray, ids: Any, out: Any = None, *, threads: int | Non
     grid = _grid_of(t)
     numbers = grid.numbers(ids)
     shape = len(numbers), *grid.tile
-    result = empty(shape, t.dtype) if out is None else _checked_out(out, t, shape)
-    if t.spec.packed and grid.tile_bytes and 0 not in shape:
-        if one_by_one(t, grid, numbers, result, threads):
-            return result
-        for some, room in _pieces(grid, len(numbers), result):
-            part = result if isinstance(result, TiledArray) else result[some]
-            _gather_packed(t, grid, numbers[some], part, room, threads)
-        return result
-    target, held, element = side_of(result)
-    count = thread_count(threads, 2 * prod(shape) * t.spec.bits // 8)
-    program = compiled(grid.tiles(numbers), target, buffer_element(t.spec), element, threads=count)
-    program.run(address_of(t), held, count, alive=(t, result))
+    result = empty(shape, t.dtype) if out is None else checked_out(out, shape, t.dtype, t.buffer, tiled=True)
+    _copy_tiles(t, grid, numbers, result, threads)
     return result
 
 
@@ -90,29 +80,16 @@ def scatter_tiles(
     if last not in (None, "wins"):
         raise LayoutError(f'last={last[:40]!r}: write "wins", or leave it out')
     numbers = grid.numbers(ids)
-    if not t.buffer.flags.writeable:
-        raise LayoutError("the buffer of this tiled array is read-only\n  copy it first")
+    t.writeable_buffer()
     chosen = grid.last_of_each(numbers)
     if last is None and len(chosen) < len(numbers):
         raise LayoutError(
             f'{_named_twice(numbers)}\n  give each tile once, or last="wins" to write the last of them'
         )
-    shape = len(numbers), *grid.tile
-    kept = _checked_values(values, t, shape)
+    kept = _checked_values(values, t, (len(numbers), *grid.tile))
     if len(chosen) < len(numbers):
         kept, numbers = (kept.numpy() if isinstance(kept, TiledArray) else kept)[chosen], numbers[chosen]
-        shape = len(numbers), *grid.tile
-    if t.spec.packed and grid.tile_bytes and 0 not in shape:
-        if one_by_one(t, grid, numbers, kept, threads, into=True):
-            return
-        for some, room in _pieces(grid, len(numbers), kept):
-            part = kept if isinstance(kept, TiledArray) else kept[some]
-            _scatter_packed(t, grid, numbers[some], part, room, threads)
-        return
-    source, held, element = side_of(kept)
-    count = thread_count(threads, 2 * prod(shape) * t.spec.bits // 8)
-    program = compiled(source, grid.tiles(numbers), element, buffer_element(t.spec), threads=count)
-    program.run(held, address_of(t), count, alive=(t, kept))
+    _copy_tiles(t, grid, numbers, kept, threads, into=True)
 
 
 def _grid_of(t: Any) -> Grid:
@@ -121,11 +98,38 @@ def _grid_of(t: Any) -> Grid:
     return grid_of(t.spec)
 
 
-def _pieces(grid: Grid, count: int, held: Any) -> Iterator[tuple[slice, Array]]:
+def _copy_tiles(
+    t: TiledArray, grid: Grid, numbers: Table, held: Any, threads: int | None, *, into: bool = False
+) -> None:
+    """Copy tiles to `held`, an array [n, *tile] or a TiledArray of that shape, or back `into` the buffer."""
+    tile_bytes = grid.tile_bytes if t.spec.packed else None
+    if tile_bytes and 0 not in held.shape:
+        if not one_by_one(t, grid, numbers, held, threads, into=into):
+            copy = _scatter_packed if into else _gather_packed
+            whole = _as_bytes(t, tile_bytes)
+            for some, room in _pieces(tile_bytes, len(numbers), held):
+                part = held if isinstance(held, TiledArray) else held[some]
+                between = TiledArray(room.reshape(-1), grid.stored(len(room)))
+                copy(whole, numbers[some], part, between, threads)
+        return
+    tiles = grid.tiles(numbers), address_of(t), buffer_element(t.spec)
+    others = side_of(held)
+    (src, src_at, source), (dst, dst_at, target) = (others, tiles) if into else (tiles, others)
+    count = thread_count(threads, 2 * prod(held.shape) * t.spec.bits // 8)
+    program = compiled(src, dst, source, target, threads=count)
+    program.run(src_at, dst_at, count, alive=(t, held))
+
+
+def _as_bytes(t: TiledArray, tile_bytes: int) -> TiledArray:
+    """The same buffer as bytes in tiles of so many; packed elements move whole bytes at a time this way."""
+    count = t.nbytes // tile_bytes * tile_bytes
+    return TiledArray(t.buffer[:count], make_shape("u8", (count,), tiles=((tile_bytes,),)))
+
+
+def _pieces(tile_bytes: int, count: int, held: Any) -> Iterator[tuple[slice, Array]]:
     """Tiles that go through one buffer together, and their rows of it: all, if they come from or go to
     another tiled array.
     """
-    tile_bytes = grid.tile_bytes or 1
     each = count if isinstance(held, TiledArray) else min(max(BETWEEN_BYTES // tile_bytes, 1), count)
     room = empty((each, tile_bytes), np.uint8)
     for k in range(0, count, each):
@@ -133,11 +137,12 @@ def _pieces(grid: Grid, count: int, held: Any) -> Iterator[tuple[slice, Array]]:
 
 
 def _gather_packed(
-    t: TiledArray, grid: Grid, numbers: Table, result: Any, room: Array, threads: int | None
+    whole: TiledArray, numbers: Table, result: Any, between: TiledArray, threads: int | None
 ) -> None:
-    """Whole tiles as bytes first, then their elements."""
-    gather_tiles(_bytes_of(t, grid), numbers, out=room, threads=threads)
-    between = TiledArray(room.reshape(-1), grid.stored(len(numbers)))
+    """Whole tiles first, by `gather_tiles` of the buffer seen as bytes, which comes here no more; then the
+    elements of those that lie `between`.
+    """
+    gather_tiles(whole, numbers, out=_rows(between), threads=threads)
     if isinstance(result, TiledArray):
         relayout(between, result.spec, out=result, padding="keep", threads=threads)
     else:
@@ -145,56 +150,34 @@ def _gather_packed(
 
 
 def _scatter_packed(
-    t: TiledArray, grid: Grid, numbers: Table, kept: Any, room: Array, threads: int | None
+    whole: TiledArray, numbers: Table, kept: Any, between: TiledArray, threads: int | None
 ) -> None:
-    """The reverse."""
-    inner = grid.stored(len(numbers))
-    between = TiledArray(room.reshape(-1), inner)
+    """The reverse: elements first, then whole tiles, by `scatter_tiles` of the buffer seen as bytes."""
     if isinstance(kept, TiledArray):
-        relayout(kept, inner, out=between, threads=threads)
+        relayout(kept, between.spec, out=between, threads=threads)
     else:
-        pack(kept, inner, out=between, threads=threads)
-    scatter_tiles(_bytes_of(t, grid), numbers, room, threads=threads)
+        pack(kept, between.spec, out=between, threads=threads)
+    scatter_tiles(whole, numbers, _rows(between), threads=threads)
 
 
-def _bytes_of(t: TiledArray, grid: Grid) -> TiledArray:
-    """The same buffer as bytes in tiles of so many; packed elements move whole bytes at a time this way."""
-    tile_bytes = grid.tile_bytes or 1
-    count = t.nbytes // tile_bytes * tile_bytes
-    return TiledArray(t.buffer[:count], make_shape("u8", (count,), tiles=((tile_bytes,),)))
-
-
-def _checked_out(out: Any, t: TiledArray, shape: tuple[int, ...]) -> Any:
-    """`out`, if tiles of that shape can be written to it."""
-    if not isinstance(out, np.ndarray | TiledArray):
-        raise TypeError(f"out is an array or a TiledArray, not {type(out).__name__}")
-    _check_tiles(out, t, shape, "out")
-    memory = out.buffer if isinstance(out, TiledArray) else out
-    if not memory.flags.writeable:
-        raise LayoutError("out is read-only")
-    if not isinstance(out, TiledArray) and overlaps_itself(out.shape, out.strides, out.itemsize):
-        raise LayoutError(f"out has elements that share memory: strides {out.strides} for shape {out.shape}")
-    if np.may_share_memory(memory, t.buffer):
-        raise LayoutError("out overlaps the buffer that tiles are taken from\n  give out= memory of its own")
-    return out
+def _rows(between: TiledArray) -> Array:
+    """The bytes of tiles one after the other, a row a tile."""
+    return between.buffer.reshape(between.shape[0], -1)
 
 
 def _checked_values(values: Any, t: TiledArray, shape: tuple[int, ...]) -> Any:
     """The values as a TiledArray or an array of that shape, apart from the buffer."""
     if isinstance(values, TiledArray):
-        _check_tiles(values, t, shape, "values")
+        if values.shape != shape or values.dtype != t.dtype:
+            raise LayoutError(
+                f"values is {values.dtype}{list(values.shape)}, but the tiles are {t.dtype}{list(shape)}\n"
+                "  give a TiledArray like the tiles, or an array, which broadcasts and converts"
+            )
         if np.may_share_memory(values.buffer, t.buffer):
             return TiledArray(values.buffer.copy(), values.spec)
         return values
     own = elements(values, t.spec.element)
     return broadcast(own.copy() if np.may_share_memory(own, t.buffer) else own, shape)
-
-
-def _check_tiles(held: Any, t: TiledArray, shape: tuple[int, ...], what: str) -> None:
-    if tuple(held.shape) != shape or held.dtype != t.dtype:
-        raise LayoutError(
-            f"{what} is {held.dtype}{list(held.shape)}, but the tiles are {t.dtype}{list(shape)}"
-        )
 
 
 def _named_twice(numbers: Table) -> str:

@@ -58,18 +58,15 @@ class Traced(NoArray, NDArrayOperatorsMixin):
         if op == "pow":
             check_exponent(self.recording, *map(_part, inputs))
             if _is_root(*operands):
-                name, op, operands = (
-                    "sqrt",
-                    "sqrt",
-                    (cast(operands[0], typing.promote([x.dtype for x in operands])),),
-                )
+                name = op = "sqrt"
+                operands = (cast(operands[0], typing.promote([x.dtype for x in operands])),)
         if op and all(x.dtype in typing.WEAK for x in operands):
             # Numbers of Python stay such, and take the dtype of what they meet.
             return self._made(apply(op, *operands), *inputs)
         return self._made(call_ufunc(name, operands), *inputs)
 
     def __pow__(self, exponent: Any) -> Any:
-        """Powers that NumPy's operator computes otherwise than np.power: truths squared, roots of halves."""
+        """Powers that NumPy's operator computes unlike np.power: squares of truths, roots of halves."""
         if type(exponent) is int and exponent == 2 and self.operand.dtype == "i1":
             return np.square(self)
         if type(exponent) is float and exponent == 0.5 and self.operand.dtype in HALVES:

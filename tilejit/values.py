@@ -123,5 +123,6 @@ def broadcast(values: Array, shape: tuple[int, ...]) -> Array:
         return np.broadcast_to(values, shape)
     except ValueError as error:
         raise LayoutError(
-            f"values of shape {values.shape} do not broadcast to the {shape} that is written"
+            f"values of shape {values.shape} do not broadcast to the {shape} that is written\n"
+            "  give that shape, or 1 for dimensions that repeat"
         ) from error

@@ -17,6 +17,7 @@ from codegen.errors import LayoutError
 from codegen.ir import Element
 from codegen.store import default_store
 from codegen.threads import thread_count
+from tilejit.buffers import check_packable
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
@@ -25,7 +26,6 @@ from tilejit.layout.strides import row_major_strides
 from tilejit.memory import LINE_BYTES
 from tilejit.pack_programs import pack_way, unpack_way
 from tilejit.plan import cached_plan
-from tilejit.tiled_array import check_packable
 from tilejit.tuning import DEFAULT
 
 Dims = tuple[int, ...]

@@ -91,6 +91,9 @@ def test_other_objects() -> None:
     for wrong in ("4:1", None, 4, tj.Shape.parse("f32[4]{0}")):
         with pytest.raises(TypeError, match="to_xla takes a Layout"):
             cute.to_xla(wrong)  # type: ignore[arg-type]
+    for slots in (1.5, True, "8"):
+        with pytest.raises(TypeError, match="slots is an integer, not"):
+            cute.to_xla(cute.Layout(4), slots=slots)  # type: ignore[arg-type]
 
 
 def test_slots_and_elements() -> None:

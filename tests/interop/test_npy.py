@@ -201,7 +201,7 @@ def test_raw_elements_of_another_width_are_refused(paths: tuple[Path, Path, Path
         npy.pack_file(source, packed, "tpu", dtype="f32")
 
 
-@pytest.mark.parametrize("shape", ["f32[4,6]", "f64[4,3]", "f64[3,4]", "s8[96]"])
+@pytest.mark.parametrize("shape", ["f32[4,6]", "f64[4,3]", "f64[3,4]{0,1}", "f64[3,4]{1,0:T(3,2)}", "s8[96]"])
 def test_an_array_is_no_flat_buffer(paths: tuple[Path, Path, Path], shape: str) -> None:
     """Of the size asked for, but not packed: its bytes would be taken for elements elsewhere."""
     source, target, _ = paths
@@ -211,6 +211,15 @@ def test_an_array_is_no_flat_buffer(paths: tuple[Path, Path, Path], shape: str) 
     with pytest.raises(tilejit.LayoutError, match=r"holds float64\[3, 4\], not the flat buffer of"):
         npy.unpack_file(source, target, shape)
     assert not target.exists()
+
+
+def test_an_array_in_rows_is_its_buffer(paths: tuple[Path, Path, Path]) -> None:
+    source, target, _ = paths
+    rows = np.arange(12.0).reshape(3, 4)
+    for order in ("C", "F"):
+        np.save(source, np.array(rows, order=order))
+        npy.relayout_file(source, target, "f64[3,4]", "{0,1}")
+        assert np.array_equal(np.load(target), rows.T.reshape(-1))
 
 
 def test_a_flat_buffer_of_another_dtype_is_refused(paths: tuple[Path, Path, Path]) -> None:

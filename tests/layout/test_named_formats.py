@@ -250,6 +250,8 @@ def test_pack_takes_parameters() -> None:
         ("crouton", (4, 4, 4, 4), "f32", {}, "no rule"),
         ("tenstorrent", (4, 4), "f32", {"tile": (32, 24)}, "whole faces"),
         ("tenstorrent", (4, 4), "f32", {"tile": (32, 32, 32)}, "3 sizes"),
+        ("tenstorrent", (4, 4), "f32", {"tile": 32, "face": 64}, "whole faces of 64 x 64"),
+        ("tenstorrent", (4, 4), "f32", {"tile": (16, 64), "face": 32}, "whole faces of 32 x 32"),
         ("blis-a", (4, 4), "f32", {"mr": 0}, "mr is 0"),
         ("blis-a", (4, 4), "f32", {"mr": 10**400}, "a number of"),
         ("blis-b", (4, 4), "f32", {"nr": 2**62}, r"2\^63 bits"),
@@ -278,3 +280,40 @@ def test_empty_arrays_have_empty_buffers() -> None:
     for row in ROWS:
         dims = (0, *row.dims[1:])
         assert tj.named_format(row.name, dims, row.dtype, **row.parameters).physical_size == 0
+
+
+def test_faces_shrink_with_the_tile_where_none_are_given() -> None:
+    assert str(tj.named_format("tenstorrent", (64, 64), "f32", tile=(8, 32)).layout) == "{1,0:T(8,32)(8,16)}"
+    assert str(tj.named_format("tenstorrent", (64, 64), "f32", tile=32, face=32).layout) == "{1,0:T(32,32)}"
+
+
+@pytest.mark.parametrize(
+    ("layout", "parameters"),
+    [
+        ("tenstorrent", {"tile": True}),
+        ("tenstorrent", {"tile": (True, 32)}),
+        ("tenstorrent", {"face": (16, 1.5)}),
+        ("blis-a", {"mr": True}),
+        ("(m mi) n -> m n mi", {"mi": True}),
+    ],
+    ids=str,
+)
+def test_sizes_that_are_no_integers(layout: str, parameters: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="is an integer, not"):
+        tj.as_layout(layout, dims=(64, 64), dtype="f32", **parameters)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("tenstorent", "write 'tenstorrent'"),
+        ("nvfp4", "write 'nvfp4-scales'"),
+        ("Blis A", "write 'blis-a'"),
+        ("TPU", "write 'tpu'"),
+        ("marlin", "write one of"),
+        ("t", "write one of"),
+    ],
+)
+def test_only_names_that_are_near_are_named(name: str, near: str) -> None:
+    with pytest.raises(LayoutError, match=near):
+        tj.named_format(name, (4, 4), "f32")

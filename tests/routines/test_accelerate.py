@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.direct_calls import supported
 from tests.oracle import environment
+from tilejit.copies import known_copy
 from tilejit.sizes import SIZES
 
 NAMES = ("copyto", "ascontiguousarray", "asfortranarray", "concatenate", "stack", "pad", "take")
@@ -178,3 +181,114 @@ def test_numba_knows_numpys_routines(within: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("leave", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (1, 2, 0)])
+def test_blocks_end_in_any_order(leave: tuple[int, ...]) -> None:
+    """The latest that is open says what is small; with the last one all is as it was."""
+    before = SIZES.small_elements
+    asked = (0, None, 5)
+    blocks = [tj.accelerate(smallest=smallest) for smallest in asked]
+    for block in blocks:
+        block.__enter__()
+    left = dict(enumerate(asked))
+    for k in leave:
+        expected = [n for n in left.values() if n is not None] or [before]
+        assert SIZES.small_elements == expected[-1]
+        blocks[k].__exit__(None, None, None)
+        del left[k]
+    assert SIZES.small_elements == before
+
+
+def test_layouts_are_learnt_anew_where_thresholds_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilejit.shortcuts.DIRECT_FROM", 2)
+    x, y = np.zeros((100, 100)), np.zeros((100, 100))
+    for _ in range(4):
+        tj.copyto(y, x)
+    with tj.accelerate():
+        assert known_copy._native[2] or not supported()
+    with tj.accelerate(smallest=SIZES.small_elements + 1):
+        assert not known_copy._native or not known_copy._native[2]
+
+
+FORKED = """
+import os, signal, threading, warnings
+import numpy as np
+import tilejit as tj
+
+signal.alarm(60)
+warnings.simplefilter("ignore")
+stop = False
+
+def toggle():
+    while not stop:
+        with tj.accelerate(smallest=5):
+            pass
+
+thread = threading.Thread(target=toggle)
+thread.start()
+codes = []
+for _ in range(300):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        with tj.accelerate():
+            pass
+        os._exit(0)
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    if codes[-1]:
+        break
+stop = True
+thread.join()
+print(sum(map(abs, codes)))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
+def test_children_forked_while_another_thread_swaps() -> None:
+    """A fork waits for the lock, which no child inherits taken."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED], env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "0", done.stderr
+
+
+def test_take_of_what_takes_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy calls a tensor's own `take`; so it does here, whatever array the tensor could be."""
+
+    class Tensor:
+        def take(self, *args: Any, **kwargs: Any) -> Any:
+            return "its own"
+
+    with monkeypatch.context() as patch, tj.accelerate():
+        patch.setattr("tilejit.routines.taking.as_numpy", lambda x: np.zeros((300, 200)).T)
+        assert np.take(Tensor(), [1, 0]) == "its own"  # type: ignore[call-overload]
+
+
+def test_take_of_tensors() -> None:
+    torch: Any = pytest.importorskip("torch", reason="torch is not installed")
+    tensor = torch.arange(60000.0).reshape(200, 300).T
+    theirs = np.take(tensor, np.array([1, 0]), 0)
+    with tj.accelerate():
+        ours = np.take(tensor, np.array([1, 0]), 0)
+    assert type(ours) is type(theirs)
+    assert (np.asarray(ours) == np.asarray(theirs)).all()
+
+
+@pytest.mark.parametrize("side", [3, 300])
+def test_copies_of_what_answers_for_itself(side: int) -> None:
+    class Duck:
+        def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+            return func.__name__
+
+    class Own(np.ndarray[Any, Any]):
+        def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+            return func.__name__
+
+    x = np.zeros((side, side))
+    for other in (Duck(), x.view(Own)):
+        assert tj.copy(other) == "copy"
+        assert tj.copyto(x, other) == "copyto"
+        assert tj.copyto(other, x) == "copyto"
+        assert tj.copyto(x, other, "unsafe", np.True_) == "copyto"
+    assert tj.copyto(x, x.copy()) is None

@@ -181,3 +181,52 @@ def test_thresholds_are_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sizes.are_ours([x, x])
     assert not sizes.is_ours(x[:0])
     assert not sizes.are_ours([])
+
+
+EQUAL = (
+    ("l", "q"),
+    (np.dtype("f4", metadata={"a": 1}), np.dtype("f4", metadata={"a": 2})),
+    (np.dtype("f4", metadata={"a": 1}), np.dtype("f4")),
+    (np.dtype("i4,i4", align=True), np.dtype("i4,i4")),
+    ("M8[s]", "M8[1000ms]"),
+)
+
+OF_DTYPES: dict[str, Callable[[Any, Array, Array], Any]] = {
+    "array": lambda m, x, y: m.array(x, y.dtype),
+    "array C": lambda m, x, y: m.array(x, y.dtype, order="C"),
+    "copy": lambda m, x, y: m.copy(x, order="C"),
+    "asarray C": lambda m, x, y: m.asarray(x, y.dtype, order="C"),
+    "asarray": lambda m, x, y: m.asarray(x, y.dtype),
+    "ascontiguousarray": lambda m, x, y: m.ascontiguousarray(x, y.dtype),
+    "asfortranarray": lambda m, x, y: m.asfortranarray(x[::2], y.dtype),
+    "require": lambda m, x, y: m.require(x, y.dtype, "C"),
+    "concatenate one": lambda m, x, y: m.concatenate([x]),
+    "concatenate": lambda m, x, y: m.concatenate([x, y, x]),
+    "concatenate the same": lambda m, x, y: m.concatenate([x, x]),
+    "stack": lambda m, x, y: m.stack([x, y]),
+    "stack, woven": lambda m, x, y: m.stack([x.T, y.T], -1),
+    "stack the same, woven": lambda m, x, y: m.stack([x.T, x.T], -1),
+}
+
+
+@pytest.mark.parametrize("dtypes", EQUAL, ids=str)
+@pytest.mark.parametrize("name", OF_DTYPES)
+def test_dtypes_that_are_equal_are_not_the_same(name: str, dtypes: Any) -> None:
+    """Which of them a result has is told by "l" and "q", the metadata, the alignment or the text."""
+    x, y = (np.zeros((300, 400), dtype).T for dtype in dtypes)
+    for pair in ((x, y), (y, x)):
+        told = [
+            (made.dtype.char, made.dtype.metadata, made.dtype.isalignedstruct, str(made.dtype))
+            for made in (OF_DTYPES[name](module, *pair) for module in (tj, np))
+        ]
+        assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A", "K"])
+def test_small_results_own_their_memory(order: Any) -> None:
+    """Whatever the order of their axes: they can be resized in place, as NumPy's."""
+    x = np.arange(20 * 60 * 10, dtype=np.float32).reshape(20, 60, 10)
+    for view in (x, x[:, ::2], x.T, x.transpose(1, 0, 2), x.swapaxes(1, 2)[::-1], x.reshape(-1)[::-1]):
+        ours, theirs = tj.astype(view, np.float64, order), view.astype(np.float64, order)
+        assert_same((ours, []), (theirs, []))
+        assert ours.flags.owndata

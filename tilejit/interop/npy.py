@@ -21,6 +21,7 @@ from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy, lookup, primitive_type
 from tilejit.layout.indexing import shape_name
+from tilejit.layout.shape import Shape
 from tilejit.memory import Array
 from tilejit.relayouts import relayout
 from tilejit.tiled_array import TiledArray
@@ -139,10 +140,14 @@ def read(path: str | os.PathLike[str]) -> Array:
 def _read_buffer(path: str | os.PathLike[str], spec: Spec) -> Array:
     """The flat buffer of a .npy file: elements as `pack_file` writes them, or bytes.
 
+    An array of a row-major shape's own dimensions is its buffer, too.
+
     Raises:
-        LayoutError, OSError: as `read`; an array of dimensions, or of another dtype: not packed, or not so.
+        LayoutError, OSError: as `read`; an array of other dimensions or of another dtype.
     """
     array = read(path)
+    if isinstance(spec, Shape) and spec.descending and spec.untiled and array.shape == spec.dimensions:
+        array = array.reshape(-1)
     raw = array.dtype.kind == "V" and array.dtype.names is None and array.itemsize == spec.dtype.itemsize
     if array.ndim != 1 or not (raw or array.dtype in (spec.dtype, np.uint8)):
         raise LayoutError(

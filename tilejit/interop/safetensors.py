@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from codegen.errors import LayoutError
+from tilejit.buffers import check_packable
 from tilejit.convert import pack, unpack
 from tilejit.interop import container
 from tilejit.interop.container import Container, Entry, Output
@@ -28,7 +29,7 @@ from tilejit.layout.layout import Layout
 from tilejit.layout.shape import Shape
 from tilejit.memory import Array
 from tilejit.relayouts import relayout
-from tilejit.tiled_array import TiledArray, check_packable
+from tilejit.tiled_array import TiledArray
 
 METADATA_PREFIX = "tilejit."
 DTYPE_OF = {

@@ -11,6 +11,18 @@ from tilejit.layout.tiling import MERGE
 from tilejit.layout.tokens import MAX_INT64, shown
 
 
+def integer(number: object, what: str) -> int:
+    """A number that a caller gave, as an int. what: how messages call it.
+
+    Raises:
+        TypeError: it is no integer, or a bool.
+    """
+    try:
+        return operator.index(None if isinstance(number, bool) else number)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{what} is an integer, not {type(number).__name__}") from None
+
+
 def int_tuple(numbers: Iterable[int], what: str) -> tuple[int, ...]:
     """A tuple of Python ints from anything that yields integers.
 
@@ -114,7 +126,7 @@ def checked_split(split: tuple[int, Sequence[int]], rank: int) -> tuple[int, tup
         raise LayoutError(
             f"a split config has {len(split)} parts\n  give the dimension and its indices, e.g. (1, (200,))"
         )
-    dim, indices = operator.index(split[0]), int_tuple(split[1], "split indices")
+    dim, indices = integer(split[0], "the dimension of a split config"), int_tuple(split[1], "split indices")
     if not 0 <= dim < rank:
         raise LayoutError(f"the split config names dimension {shown(dim)}\n  {order_mend(rank)}")
     if not indices or not all(0 <= index <= MAX_INT64 for index in indices):

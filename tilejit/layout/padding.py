@@ -138,7 +138,10 @@ def _as_integer(number: float, dtype: PrimitiveType, what: str) -> int | bool:
 
 
 def _unfit(number: PaddingValue, dtype: PrimitiveType, what: str) -> LayoutError:
-    return LayoutError(f"{what} {_digits(number)} does not fit {dtype.name}\n  give a value that it holds")
+    mend = "give a value that it holds"
+    if number == 0:
+        mend = f"it has no 0: leave {what} out for bytes of zero, or {mend}"
+    return LayoutError(f"{what} {_digits(number)} does not fit {dtype.name}\n  {mend}")
 
 
 def _digits(number: PaddingValue) -> str:

@@ -14,13 +14,21 @@ from typing import Any
 
 import numpy as np
 
+from codegen.locks import compiler_lock, hold_in_forks
 from tilejit import numpy_originals
 from tilejit.copies import copyto
 from tilejit.routines.copying import ascontiguousarray, asfortranarray
 from tilejit.routines.joining import concatenate, stack
 from tilejit.routines.padding import pad
 from tilejit.routines.taking import take
+from tilejit.shortcuts import forget_all
 from tilejit.sizes import SIZES, are_small, is_small
+
+
+def _takes_itself(x: Any) -> bool:
+    """Whether it is small, or no array but has a `take` that NumPy would call, such as a tensor's."""
+    return is_small(x) or (not isinstance(x, np.ndarray) and hasattr(x, "take"))
+
 
 _OURS: dict[Callable[..., Any], Callable[[Any], bool]] = {
     copyto: is_small,
@@ -29,7 +37,7 @@ _OURS: dict[Callable[..., Any], Callable[[Any], bool]] = {
     concatenate: are_small,
     stack: are_small,
     pad: is_small,
-    take: is_small,
+    take: _takes_itself,
 }
 """What is swapped, and what says of a first argument that it is NumPy's, whatever the others are."""
 
@@ -68,8 +76,11 @@ _ACCELERATED = {
 }
 
 _lock = threading.Lock()
-_uses = 0
-"""How many `with` blocks, and permanent swaps, are open in all threads."""
+hold_in_forks(_lock)
+_open: dict[object, int | None] = {}
+"""`smallest` of the `with` blocks, and permanent swaps, that are open in all threads, the latest last."""
+_outside = SIZES.small_elements
+"""What it was before the first of them."""
 _imports = 0
 """How many modules of Numba are being imported within them."""
 
@@ -85,7 +96,8 @@ class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
     `x.T.copy()`, and names that were imported from `numpy` before, stay NumPy's.
 
     permanent: swap at once and for good, as for a run of tests. smallest: the number of elements from which
-    on a copy is made by a kernel, for all threads, until the block is left; None leaves it as it is.
+    on a copy is made by a kernel, for all threads, until the block is left; None leaves it as it is. Of
+    several open blocks the latest says.
 
     What stands in NumPy's place is a function of Python with `threads=` besides. Types with tables of their
     own for `__array_function__` are given NumPy's own routine, which is not `np.concatenate` within the
@@ -103,21 +115,24 @@ class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
             if smallest < 0:
                 raise ValueError(f"smallest={smallest} is negative\n  0 lets kernels make every copy")
         self._smallest = None if smallest is None else int(smallest)
-        self._before: list[int] = []
+        self._opened: list[object] = []
         if permanent:
             self.__enter__()
 
     def __enter__(self) -> accelerate:
-        global _uses
+        global _outside
         # Imported late by NumPy, needed whole by Numba: no kernel can be compiled in the middle of that.
-        import numpy.random  # noqa: F401
+        with compiler_lock:
+            import numpy.random  # noqa: F401
 
         with _lock:
-            _uses += 1
-            self._before.append(SIZES.small_elements)
-            if self._smallest is not None:
-                SIZES.small_elements = self._smallest
-            if _uses == 1:
+            if not _open:
+                _outside = SIZES.small_elements
+            block = object()
+            _open[block] = self._smallest
+            self._opened.append(block)
+            _set_smallest()
+            if len(_open) == 1:
                 if not _imports:
                     _replace(_ORIGINALS, _ACCELERATED)
                 sys.meta_path.insert(0, _numba_sees_numpy)
@@ -126,13 +141,12 @@ class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        global _uses
         with _lock:
-            if not self._before:
+            if not self._opened:
                 return
-            SIZES.small_elements = self._before.pop()
-            _uses -= 1
-            if _uses == 0:
+            del _open[self._opened.pop()]
+            _set_smallest()
+            if not _open:
                 _replace(_ACCELERATED, _ORIGINALS)
                 if _numba_sees_numpy in sys.meta_path:
                     sys.meta_path.remove(_numba_sees_numpy)
@@ -181,11 +195,20 @@ class _LoaderOfNumba(importlib.abc.Loader):
         finally:
             with _lock:
                 _imports -= 1
-                if _uses and not _imports:
+                if _open and not _imports:
                     _replace(_ORIGINALS, _ACCELERATED)
 
 
 _numba_sees_numpy = _NumbaSeesNumPy()
+
+
+def _set_smallest() -> None:
+    """The threshold that the latest of the open blocks asks for, else the one from before them all."""
+    asked = [smallest for smallest in _open.values() if smallest is not None]
+    now = asked[-1] if asked else _outside
+    if now != SIZES.small_elements:
+        SIZES.small_elements = now
+        forget_all()
 
 
 def _replace(old: dict[str, Callable[..., Any]], new: dict[str, Callable[..., Any]]) -> None:

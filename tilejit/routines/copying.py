@@ -16,7 +16,7 @@ from tilejit.moves import can_cast
 from tilejit.numpy_originals import numpy_ascontiguousarray, numpy_asfortranarray
 from tilejit.routines.known import known_cast, known_in_c_order, known_in_f_order
 from tilejit.routines.results import allocate, duplicate, memory_order
-from tilejit.routines.wanted import differs, is_rank, native, required_order
+from tilejit.routines.wanted import differs, is_rank, native, native_or_own, required_order
 from tilejit.sizes import SIZES, is_ours, is_small, numpy_converts_as_fast, numpy_lays_as_fast
 from tilejit.tuning import CASTINGS
 
@@ -36,7 +36,10 @@ def copy(a: Any, order: Any = "K", subok: bool = False, *, threads: int | None =
     Raises:
         KernelError: threads is less than one.
     """
-    return array(a, None, copy=True, order=order, subok=subok, threads=threads)
+    given = a if type(a) is ndarray else as_numpy(a)
+    if type(given) is not ndarray:  # its class may have an answer, by `__array_function__`
+        return np.copy(given, order, subok)  # type: ignore[call-overload]
+    return array(given, None, copy=True, order=order, subok=subok, threads=threads)
 
 
 def array(
@@ -62,8 +65,8 @@ def array(
         KernelError: threads is less than one.
         ValueError: copy is False, and there is no way without one.
     """
-    # is_small, written out: a call takes a tenth of a small copy.
-    if type(object) is ndarray and object.size < SIZES.small_elements and like is ndmax is None:
+    small = type(object) is ndarray and object.size < SIZES.small_elements  # is_small, written out
+    if small and like is ndmax is None:
         if dtype is None and copy is True and order == "K" and ndmin == 0:
             return object.copy("K")  # NumPy takes 0.15 us to read five more arguments.
         return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
@@ -72,7 +75,7 @@ def array(
     if like is not None or ndmax is not None:
         rest |= {k: value for k, value in (("like", like), ("ndmax", ndmax)) if value is not None}
     elif is_ours(given) and order in _ORDERS and is_rank(ndmin, given):
-        target = native(given, dtype)
+        target = native_or_own(given, dtype)
         if target is not None and (copy is True or (copy is None and differs(given, target, order))):
             result = duplicate(given, target, order, threads=threads)
             if result is not None:
@@ -159,7 +162,7 @@ def _in_order(
     """The array in that order; by NumPy's routine for it where no kernel makes the copy."""
     given = as_numpy(a)
     if like is None and is_ours(given) and given.ndim:
-        target = native(given, dtype)
+        target = native_or_own(given, dtype)
         if target is not None and differs(given, target, order):
             result = duplicate(given, target, order, threads=threads)
             if result is not None:
@@ -187,7 +190,9 @@ def require(
         return np.require(given, dtype, requirements, like=like)
     order = required_order(requirements)
     if order and is_ours(given) and native(given, dtype) is not None:
-        given = array(given, dtype, copy=None, order=order, threads=threads)
+        made = array(given, dtype, copy=None, order=order, threads=threads)
+        if made is not given:  # of an array that is in order NumPy makes a view, of the dtype asked for
+            given, dtype = made, None
     return np.require(given, dtype, requirements)
 
 

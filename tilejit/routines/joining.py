@@ -146,14 +146,15 @@ def _woven(parts: list[Array], threads: int | None) -> Array | None:
     first, count = parts[0], len(parts)
     if count > MOST_WOVEN:
         return None
-    if any(x.dtype != first.dtype or not x.flags.c_contiguous for x in parts):
+    dtype = _common_dtype(parts, None, None, SAME_KIND)
+    if dtype is None or dtype.names is not None:
         return None
-    if first.dtype.names is not None or not first.dtype.isnative:
+    if any(x.dtype != dtype or not x.flags.c_contiguous for x in parts):
         return None
-    out = allocate((*first.shape, count), first.dtype)
+    out = allocate((*first.shape, count), dtype)
     flat, pairs = [x.reshape(-1) for x in parts], out.reshape(-1, count)
     block = max(WOVEN_BYTES // (count * first.itemsize), 1)
-    buffer = allocate((count * min(block, first.size),), first.dtype)
+    buffer = allocate((count * min(block, first.size),), dtype)
     for begin in range(0, first.size, block):
         end = min(begin + block, first.size)
         rows = buffer[: count * (end - begin)]
@@ -187,7 +188,8 @@ def _common_dtype(parts: list[Array], out: Any, dtype: Any, casting: Any) -> np.
         elif dtype is not None:
             target = np.dtype(dtype)
         else:
-            target = np.result_type(*{x.dtype for x in parts})
+            # Of all in order: of dtypes that are equal, as "l" and "q", the result has but one.
+            target = np.result_type(*(x.dtype for x in parts))
         if target is None or target.hasobject or target.itemsize == 0 or target.kind in "SUV":
             return target if target is not None and all(x.dtype == target for x in parts) else None
         return target if all(np.can_cast(x.dtype, target, casting) for x in parts) else None

@@ -16,7 +16,13 @@ from tilejit.numpy_originals import numpy_ascontiguousarray, numpy_asfortranarra
 from tilejit.plan import cached_plan
 from tilejit.routines.wanted import differs, native
 from tilejit.shortcuts import Shortcut, passed_on
-from tilejit.sizes import SIZES, numpy_alone_is_as_fast, numpy_converts_as_fast, numpy_lays_as_fast
+from tilejit.sizes import (
+    SIZES,
+    is_constant,
+    numpy_alone_is_as_fast,
+    numpy_converts_as_fast,
+    numpy_lays_as_fast,
+)
 
 if TYPE_CHECKING:
     from codegen.direct_entries import Entry
@@ -32,7 +38,7 @@ def _entry_in_order(order: str, numpys: Callable[..., Any], a: Array) -> Entry |
 
 def _entry_of_cast(x: Array, dtype: Any) -> Entry | None:
     """What machine code does of the conversion of such an array, which is in C order then."""
-    target = None if dtype is None else native(x, dtype)
+    target = native(x, dtype) if is_constant(dtype) else None
     if target is None:
         return None
     numpys_to_convert = numpy_converts_as_fast(x, dtype)
@@ -56,7 +62,7 @@ def _entry_of_duplicate(x: Array, dtype: np.dtype[Any], *others: Any, owner: boo
     strides = np.empty(x.shape, dtype).strides
     plan = cached_plan(x.shape, strides, dtype, x.shape, x.strides, x.dtype, 1)
     new = Fresh(dtype, x.shape, owner=owner or size < SIZES.aligned_bytes)
-    return plan._direct_entry(new, *map(SameArgument, others)) if plan else None
+    return plan._direct_entry(dtype, x.dtype, new, *map(SameArgument, others)) if plan else None
 
 
 known_in_c_order = Shortcut(partial(_entry_in_order, "C", numpy_ascontiguousarray))

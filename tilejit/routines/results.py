@@ -19,16 +19,29 @@ def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] |
 
     allocate((3, 5), dtype) -> C order    allocate((3, 5), dtype, (1, 0)) -> F order
 
+    Below SIZES.aligned_bytes an array owns its memory, as NumPy's do.
+
     Raises:
         MemoryError: as NumPy raises it.
     """
+    if prod(shape) * dtype.itemsize < SIZES.aligned_bytes:
+        strides = None if axes is None else _strides(shape, dtype.itemsize, axes)
+        return np.ndarray(shape, dtype, strides=strides)
     laid = shape if axes is None else tuple(shape[axis] for axis in axes)
     try:
-        aligned = prod(shape) * dtype.itemsize >= SIZES.aligned_bytes
-        result = empty(laid, dtype) if aligned else np.empty(laid, dtype)
+        result = empty(laid, dtype)
     except TilejitError:
         result = np.empty(laid, dtype)
     return result if axes is None else result.transpose([axes.index(k) for k in range(len(axes))])
+
+
+def _strides(shape: tuple[int, ...], itemsize: int, axes: Sequence[int]) -> tuple[int, ...]:
+    """The strides, in bytes, of memory without gaps whose axes are those, the most major first."""
+    strides, step = [0] * len(shape), itemsize
+    for axis in reversed(axes):
+        strides[axis] = step
+        step *= max(shape[axis], 1)
+    return tuple(strides)
 
 
 def duplicate(
@@ -63,7 +76,8 @@ def memory_order(x: Array, order: str) -> tuple[int, ...] | None:
     if x.flags.f_contiguous:
         return tuple(reversed(range(x.ndim)))
     # The sort is stable, as NumPy's is: equal strides keep the order of C.
-    return tuple(sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis])))
+    axes = sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis]))
+    return None if axes == list(range(x.ndim)) else tuple(axes)
 
 
 def common_order(arrays: Sequence[Array]) -> tuple[int, ...] | None:

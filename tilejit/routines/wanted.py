@@ -10,7 +10,7 @@ from tilejit.memory import Array
 
 
 def native(x: Array, dtype: Any) -> np.dtype[Any] | None:
-    """The dtype that a result has, or None where NumPy shall read the argument."""
+    """The dtype that a converted result has, or None where NumPy shall read the argument."""
     if dtype is None or dtype is x.dtype:
         return x.dtype
     if not isinstance(dtype, (np.dtype, type)):
@@ -21,6 +21,15 @@ def native(x: Array, dtype: Any) -> np.dtype[Any] | None:
         return None
     plain = target.itemsize and not target.hasobject and target.names is None and target.subdtype is None
     return target if plain else None
+
+
+def native_or_own(x: Array, dtype: Any) -> np.dtype[Any] | None:
+    """As `native`, but the array's own where that equals it: all routines but `astype` keep it.
+
+    "l" and "q" of 64 bits are equal, and so are dtypes that differ in their metadata.
+    """
+    target = native(x, dtype)
+    return x.dtype if x.dtype == target else target
 
 
 def is_rank(ndmin: Any, x: Array) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from typing import NoReturn
 
@@ -12,7 +11,7 @@ from tilejit.layout.bridge.from_offsets import recognised
 from tilejit.layout.bridge.from_xla import BoundedLayout
 from tilejit.layout.bridge.storage_order import Unplaced, storage_stages
 from tilejit.layout.bridge.tile_spelling import spelled
-from tilejit.layout.checks import int_tuple
+from tilejit.layout.checks import int_tuple, integer
 from tilejit.layout.cute.int_tuple import flatten, modes, product
 from tilejit.layout.cute.layout import Layout, offsets
 from tilejit.layout.cute.swizzle import ComposedLayout
@@ -69,7 +68,7 @@ def to_xla(
             f"to_xla takes a Layout, not {type(layout).__name__}\n  read a text with cute.parse(...)"
         )
     sizes = tuple(mode.size for mode in layout)
-    slots = None if slots is None else operator.index(slots)
+    slots = None if slots is None else integer(slots, "slots")
     bound = _bound(layout, sizes, dims)
     type_name = primitive_type(dtype).name
     if 0 in bound:

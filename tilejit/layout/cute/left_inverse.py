@@ -20,10 +20,12 @@ from tilejit.layout.cute.tables import Table
 from tilejit.layout.cute.witness import NoLayoutError, Witness
 from tilejit.layout.tokens import MAX_INT64
 
-MAX_ROUNDS = 20
 MAX_TABLE = 1 << 21
-"""Elements of which all points are looked at, and of larger layouts so many to begin with."""
+"""Elements of the largest layout of which all points are looked at."""
 MAX_SAMPLE = 1 << 12
+"""Points of larger ones to begin with."""
+MAX_ROUNDS = 20
+"""Answers through some points that others refute."""
 
 
 def left_inverse(layout: Layout) -> Layout:
@@ -34,7 +36,7 @@ def left_inverse(layout: Layout) -> Layout:
     Raises:
         NoLayoutError: there is none: an offset is negative or met twice, or no mixed radix fits; the witness
             is an index, what a layout gives back for it that is right before, and the index again.
-        LayoutError: too many mixed radices to try.
+        LayoutError: too many mixed radices to try, or strides past 64 bits.
     """
     expect_layout(layout)
     if layout.size == 0:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 
 from codegen.errors import LayoutError
-from tilejit.layout.checks import int_tuple
 from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.formats.blocking import Blocking
 from tilejit.layout.formats.format import Dims, Format
@@ -19,10 +18,14 @@ Element = PrimitiveType
 
 
 def _tenstorrent(
-    dims: Dims, element: Element, *, tile: int | tuple[int, int] = 32, face: int | tuple[int, int] = 16
+    dims: Dims,
+    element: Element,
+    *,
+    tile: int | tuple[int, int] = 32,
+    face: int | tuple[int, int] | None = None,
 ) -> Blocking:
-    (height, width), (rows, columns) = _pair(tile, "tile"), _pair(face, "face")
-    rows, columns = min(rows, height), min(columns, width)
+    height, width = _pair(tile, "tile")
+    rows, columns = (min(16, height), min(16, width)) if face is None else _pair(face, "face")
     if height % rows or width % columns:
         raise LayoutError(
             f"a tile of {height} x {width} has no whole faces of {rows} x {columns}\n"
@@ -155,7 +158,7 @@ def _pair(sizes: object, name: str) -> tuple[int, int]:
         return size, size
     if len(sizes) != 2:
         raise LayoutError(f"{name} has {len(sizes)} sizes\n  give rows and columns, e.g. {name}=(32, 32)")
-    rows, columns = int_tuple(sizes, name)
+    rows, columns = sizes
     return checked_size(name, rows), checked_size(name, columns)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
 from codegen.errors import LayoutError
+from tilejit.layout.checks import integer
 from tilejit.layout.formats.blocking import Blocking, Digit
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.tokens import MAX_INT64, Token, mistake, shown
@@ -130,12 +130,9 @@ def checked_size(name: str, size: object) -> int:
 
     Raises:
         LayoutError: it is not from 1 to 2^63-1.
-        TypeError: it is no integer.
+        TypeError: it is no integer, or a bool.
     """
-    try:
-        value = operator.index(size)  # type: ignore[arg-type]
-    except TypeError:
-        raise TypeError(f"{name} is an integer, not {type(size).__name__}") from None
+    value = integer(size, name)
     if not 1 <= value <= MAX_INT64:
         raise LayoutError(f"{name} is {shown(value)}\n  give a number from 1 to 2^63-1")
     return value

@@ -112,15 +112,11 @@ def find_format(name: str) -> Format:
     if is_tag(name):
         parse_tag(name)
         return blocked.tag_format(name)
-    import difflib
-
-    lowered = name[:MAX_NAME].lower()
-    names = {known.lower(): known for known in _FORMATS}
-    close = difflib.get_close_matches(lowered.replace(" ", "-"), names, n=1, cutoff=0.4)
+    near = _nearest(name)
     some = ", ".join(list(_FORMATS)[:SHOWN])
     mend = (
-        f"write {names[close[0]]!r}"
-        if close
+        f"write {near!r}"
+        if near
         else f"write one of {some} and {len(_FORMATS) - SHOWN} more, which tilejit.formats() lists, "
         "or a layout such as {1,0:T(8,128)}"
     )
@@ -148,6 +144,20 @@ def read_call(text: str) -> tuple[str, dict[str, int]]:
         given[match[1]] = value
         at += len(part) + 1
     return name.strip(), given
+
+
+def _nearest(name: str) -> str | None:
+    """The format whose name begins so, or differs in little; None where there is none.
+
+    "nvfp4" -> "nvfp4-scales"    "tenstorent" -> "tenstorrent"    "marlin" -> None
+    """
+    import difflib
+
+    lowered = name[:MAX_NAME].lower().replace(" ", "-")
+    names = {known.lower(): known for known in _FORMATS}
+    longer = [known for known in names if len(lowered) > 1 and known.startswith(lowered)]
+    close = longer or difflib.get_close_matches(lowered, names, n=1, cutoff=0.65)
+    return names[close[0]] if close else None
 
 
 def _spells_a_tag(name: str) -> bool:

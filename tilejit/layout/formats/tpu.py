@@ -16,7 +16,12 @@ Tiles = tuple[tuple[int, ...], ...]
 
 
 def _tpu(dims: tuple[int, ...], element: PrimitiveType) -> Shape:
-    """What compiled TPU programs use: derived from 3,895 observations, v4 to v7."""
+    """What compiled TPU programs use: derived from 3,895 observations, v4 to v7.
+
+    s4[64,130] -> {1,0:T(64,128)(8,1)E(4)}    s4[70,130] -> {0,1:T(8,128)(8,1)E(4)}
+    Tiles have their full height only where it divides the second-minor size; of the orders of dimensions
+    the one that pads least is taken: 136 x 128 elements for [70,130], where {1,0} takes 72 x 256.
+    """
     packing = _packing(element)
     width = 4 if packing == 8 else 0
     if 0 in dims:
@@ -106,7 +111,7 @@ def _tpu_doc(dims: tuple[int, ...], element: PrimitiveType) -> Shape:
 FORMATS = (
     Format(
         "tpu",
-        "what TPU programs use today: tiles and the order of dimensions by dtype and shape",
+        "what TPU programs use today: the order that pads least, full tiles where they divide the size",
         _tpu,
         (),
         ((16, 256), "bf16"),
