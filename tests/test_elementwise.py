@@ -304,6 +304,21 @@ def test_what_numpy_makes_of_it(name: str) -> None:
         assert one.tobytes() == two.tobytes()
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_what_is_used_twice_is_computed_once(several: bool) -> None:
+    """A text of 2**30 squares would never be compiled."""
+
+    def squares(x: Any) -> Any:
+        for _ in range(30):
+            x = x**2 * 0.5 + 0.25
+        return (x, x + 1) if several else x
+
+    compiled, x = tj.elementwise(squares), RNG.random(100)
+    for got, want in zip(*(np.atleast_2d(f(x)) for f in (compiled, squares)), strict=True):
+        assert got.tobytes() == want.tobytes()
+    assert compiled.source.count("0.25") < 200
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.skipif(machine() not in ("x86_64", "AMD64"), reason="NumPy's choice of zeros is its CPU's")
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -121,10 +122,11 @@ class Lowering:
 
     def mapped(self, name: str, outputs: Sequence[Operand], targets: Sequence[str], mask: str) -> Function:
         """Each output stored to its target; where a mask is given, elsewhere what was there."""
-        values = [self._stored(x, target, mask) for x, target in zip(outputs, targets, strict=True)]
-        body: tuple[Any, ...] = ()
+        parts, wholes = named_parts([convert(x, typing.concrete(x.dtype)) for x in outputs])
+        values = [self._stored(x, target, mask) for x, target in zip(wholes, targets, strict=True)]
+        body: tuple[Any, ...] = tuple(Let(part.name, self.placed(part.value)) for part in parts)
         if len(values) > 1:  # all are read before one is written, which may be an argument
-            body = tuple(Let(f"new{k}", value) for k, value in enumerate(values))
+            body += tuple(Let(f"new{k}", value) for k, value in enumerate(values))
             values = [Local(f"new{k}", value.dtype) for k, value in enumerate(values)]
         body += tuple(Store(t, self.at(t), value) for t, value in zip(targets, values, strict=True))
         for depth in reversed(range(self._rank)):
@@ -132,11 +134,41 @@ class Lowering:
             body = (For(self.indices[depth], *ends, 1, body, parallel=depth == 0),)
         return Function(name, (*self._arrays, *self._scalars), body)
 
-    def _stored(self, operand: Operand, target: str, mask: str) -> Value:
-        dtype = self.dtype(target)
-        value = self.placed(convert(operand, typing.concrete(operand.dtype)))
+    def _stored(self, whole: Value, target: str, mask: str) -> Value:
+        dtype, value = self.dtype(target), self.placed(whole)
         if value.dtype != dtype:
             value = Op("cast", (value,), dtype)
         if mask:
             value = Op("select", (self.load(mask), value, self.load(target)), dtype)
         return value
+
+
+def named_parts(values: Sequence[Value]) -> tuple[list[Let], list[Value]]:
+    """Operations that stand in more than one place as locals, or what is squared again and again never ends.
+
+    (x + 1) * (x + 1) -> part.0 = x + 1; part.0 * part.0
+    """
+    places: Counter[int] = Counter()
+    parts: list[Let] = []
+    made: dict[int, Value] = {}
+
+    def count(value: Value) -> None:
+        places[id(value)] += 1
+        if isinstance(value, Op) and places[id(value)] == 1:
+            for operand in value.operands:
+                count(operand)
+
+    def named(value: Value) -> Value:
+        if not isinstance(value, Op):
+            return value
+        if id(value) not in made:
+            found: Value = Op(value.name, tuple(named(x) for x in value.operands), value.dtype)
+            if places[id(value)] > 1:
+                parts.append(Let(f"part.{len(parts)}", found))
+                found = Local(parts[-1].name, found.dtype)
+            made[id(value)] = found
+        return made[id(value)]
+
+    for value in values:
+        count(value)
+    return parts, [named(value) for value in values]

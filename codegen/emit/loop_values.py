@@ -270,10 +270,8 @@ def _called(name: str, dtype: str) -> str:
 
 
 def _cast_piece(text: str, dtype: str, lanes: Lanes, before: str = "i64") -> str:
-    if (before, dtype) == (
-        "f64",
-        "f16",
-    ):  # by way of float32 it would be rounded twice, as ml_dtypes does bf16
+    if (before, dtype) == ("f64", "f16"):
+        # By way of float32 alone it would be rounded twice, as ml_dtypes does with bf16.
         return f"round_to_f16(round_to_odd_f32({text}))"
     if held_dtype(before) != held_dtype(dtype):
         text = f"cast_{held_dtype(dtype)}x{lanes.count}({text})"
