@@ -48,7 +48,7 @@ from tilejit.convert import pack, unpack
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape
-from tilejit.relayouts import _way, relayout_program
+from tilejit.relayouts import copy_or_blocks, relayout_program
 from tilejit.sizes import SIZES
 from tilejit.tiled_array import TiledArray
 
@@ -130,7 +130,7 @@ PROGRAMS = (
     pack_programs.unpack_way,
     pack_programs.padding_program,
     relayout_program,
-    _way,
+    copy_or_blocks,
     plan.program,
     plan.cached_plan,
 )
