@@ -47,12 +47,17 @@ class Move:
     hides_underflow: bool = False
 
 
-@lru_cache(maxsize=1024)
 def move_for(source: np.dtype[Any], target: np.dtype[Any]) -> Move | None:
     """The move that a kernel makes, or None where only NumPy knows how.
 
     Whether a `casting` allows it is not asked here.
     """
+    # M8[s] and M8[1000ms] are equal one way, not the other: a cache takes one for the other.
+    return (_move_for.__wrapped__ if source.kind in "mM" else _move_for)(source, target)
+
+
+@lru_cache(maxsize=1024)
+def _move_for(source: np.dtype[Any], target: np.dtype[Any]) -> Move | None:
     if not (_is_plain(source) and _is_plain(target)):
         return None
     if source == target:
