@@ -473,6 +473,15 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], type[Exception], s
 }
 
 
+def test_more_dimensions_than_python_nests_loops() -> None:
+    a = np.arange(1 << 11, dtype=np.float32).reshape((2,) * 11)
+    b = a.transpose(np.random.default_rng(0).permutation(11))
+    add = tj.elementwise(lambda x, y: x + y)
+    out = np.full_like(b, 7.0)
+    assert add(a, b, out=out, where=a % 3 == 0) is out
+    assert (out == np.where(a % 3 == 0, a + b, 7.0)).all()
+
+
 def test_long_expressions() -> None:
     """Python does not read as many brackets as the operations are."""
     run = tj.elementwise(lambda x: sum([x] * 205), virtual_vector_size="1*hw", tail="scalar")

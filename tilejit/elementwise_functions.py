@@ -16,7 +16,7 @@ from codegen.errors import KernelError
 from codegen.loops.ir import Function
 from tilejit.direct_loops import elementwise_entry
 from tilejit.elementwise_blocks import BlockPlan
-from tilejit.elementwise_loops import Lowering, coalesced
+from tilejit.elementwise_loops import Lowering, coalesced, parts_of_few_loops
 from tilejit.elementwise_outputs import apart, order_of_all, outputs
 from tilejit.elementwise_stages import compute_in_stages
 from tilejit.elementwise_tiled import compute_tiled
@@ -189,7 +189,12 @@ class Elementwise(Direct):
             ins["where"] = mask
         ins = {name: apart(x, outs) for name, x in ins.items()}
         operands = coalesced(list(ins.values()), outs, shape)
-        program = self._mapped(recorded, which, list(ins), operands, numbers)
+        first, *more = parts_of_few_loops(operands)
+        program = self._mapped(recorded, which, list(ins), first, numbers)
+        if more:
+            for part in (first, *more):
+                self._call(program, [*part, *numbers], [], recorded.numbers)
+            return
         alone = recorded.simple and mask is None and not recorded.several
         only = outs[0] if alone else None
         if fresh and not (shape and outs[0].flags.c_contiguous):  # machine code makes arrays in C order

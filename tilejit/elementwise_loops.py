@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,9 @@ from codegen.loops.ir import (
 )
 from tilejit.memory import Array
 from tilejit.strided import order_of
+
+# Python compiles at most 20 blocks, one in another, and LLVM takes 5 times as long for 16 of them as for 8.
+MOST_LOOPS = 8
 
 
 def coalesced(ins: Sequence[Array], outs: Sequence[Array], shape: tuple[int, ...]) -> list[Array]:
@@ -76,6 +79,19 @@ def fused(operands: Sequence[Array], groups: Sequence[Sequence[int]]) -> tuple[l
         for x, k in zip(operands, kept, strict=True)
     ]
     return views, counts
+
+
+def parts_of_few_loops(operands: list[Array]) -> Iterator[list[Array]]:
+    """The operands, or one after the other their parts along what is more than MOST_LOOPS dimensions.
+
+    10 dimensions of 2 -> four times 8 dimensions
+    """
+    more = operands[0].ndim - MOST_LOOPS
+    if more <= 0:
+        yield operands
+        return
+    for place in np.ndindex(operands[0].shape[:more]):
+        yield [x[place] for x in operands]
 
 
 class Lowering:
