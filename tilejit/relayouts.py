@@ -41,8 +41,9 @@ def relayout(
     >>> u = tilejit.relayout(t, "(m mi) (n ni) -> m n mi ni", mi=8, ni=128)
 
     Equal to pack(unpack(t), obj), without the whole array in row-major order. Most layouts go straight into
-    each other; where that would move a few bytes at a time, blocks of at most 384 KiB go through a buffer
-    of that size, which stays in cache: memory is read once and written once either way. t: a TiledArray.
+    each other; where that would move a few bytes at a time, blocks of at most 384 KiB, and of less than half
+    the second cache, go through a buffer of that size: memory is read once and written once either way. t: a
+    TiledArray.
     obj, parameters: whatever `as_layout` reads, of the same dimensions and dtype, and the keywords of a
     format or a pattern, as in `pack`. out: a flat array of the element dtype, a uint8 array or a TiledArray,
     of the right size, apart from t. padding: None for the new layout's own padding value, else 0; a number;

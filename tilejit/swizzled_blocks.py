@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from codegen.access import AccessMap, Root
+from codegen.cpu import second_cache_bytes
 from codegen.digit_trees import Leaf, ceil_div
 from codegen.ir import Element
 from codegen.pipeline import CopyProgram
@@ -24,7 +25,7 @@ from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.memory import LINE_BYTES, bytes_map
 from tilejit.programs import compiled_part, outgrows_caches
 
-BLOCK_BYTES = 256 << 10
+BLOCK_BYTES = min(256 << 10, second_cache_bytes() // 4)
 """What a block takes in cache: with what is read and written beside it, less than a second cache."""
 
 MOST_COLUMNS = 1 << 12
