@@ -73,6 +73,22 @@ def test_plans(dtype: str, size: int) -> None:
     assert (dst == src).all()
 
 
+@pytest.mark.parametrize("side", [16, 32, 200])
+def test_plans_that_go_through_a_buffer(side: int) -> None:
+    """The plan has the buffer, since its calls keep Python's lock; larger ones take one of the thread."""
+    src = np.random.default_rng(side).integers(0, 255, (16, side * side // 4), np.uint8)
+    dst = np.zeros(src.shape[::-1], np.uint8)
+    plan = tj.plan_copy(dst, src.T)
+    found, directly = answer(plan, dst, src.T)
+    assert found is None
+    assert directly == (supported() and src.size <= 1 << 17)
+    assert (dst == src.T).all()
+    with ThreadPoolExecutor(4) as pool:
+        made = [np.zeros_like(dst) for _ in range(64)]
+        list(pool.map(lambda to: plan(to, src.T), made))
+    assert all((to == dst).all() for to in made)
+
+
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0)])
 def test_plans_of_nothing_and_of_one(shape: tuple[int, ...]) -> None:
     dst, src = np.zeros(shape), np.ones(shape)

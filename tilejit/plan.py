@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -11,13 +10,14 @@ import numpy as np
 
 from codegen.direct_calls import Direct
 from codegen.errors import LayoutError
-from codegen.kernel import CALLERS, Kernel
+from codegen.kernel import Kernel
 from codegen.locks import compiler_lock
 from codegen.pipeline import CopyProgram
 from codegen.threads import in_dask_worker, run_parts, thread_count
 from tilejit import float_status
 from tilejit.memory import LINE_BYTES, Array, address, bytes_map
 from tilejit.moves import Move, move_for
+from tilejit.native_calls import NativeCall, native_calls
 from tilejit.numpy_originals import numpy_copyto
 from tilejit.programs import compiled
 from tilejit.shortcuts import DIRECT_FROM
@@ -34,6 +34,9 @@ PLAIN_ARRAYS = (np.ndarray, np.memmap)
 
 HOLD_GIL_BYTES = 1 << 15
 """Copies up to this size keep Python's lock: giving it away costs more than the copy."""
+
+LEND_BUFFER_BYTES = 1 << 18
+"""So do those up to this size that go through a buffer, which is the plan's then: 10 us less a call."""
 
 
 class CopyPlan(Direct):
@@ -55,6 +58,7 @@ class CopyPlan(Direct):
         "_dst_strides",
         "_far",
         "_hides_underflow",
+        "_holds",
         "_in_dask",
         "_is_direct",
         "_near",
@@ -78,8 +82,8 @@ class CopyPlan(Direct):
         self._src_shape, self._src_strides, self._src_dtype = src.shape, src.strides, src.dtype
         self._near, self._far = src.low - dst.stop, src.stop - dst.low
         self._threads, self._in_dask, self._tuning = threads, in_dask, tuning
-        self._asked, self._is_direct = 0, False
-        self._calls: tuple[tuple[Any, int, int, int, int], ...] = ()
+        self._asked, self._is_direct, self._holds = 0, False, False
+        self._calls: tuple[NativeCall, ...] = ()
         self._program: CopyProgram | ConvertedBlocks | None = None
         self._ready: set[int] = set()
         move, strides = move_for(src.dtype, dst.dtype), broadcast_strides(src.shape, src.strides, dst.shape)
@@ -90,12 +94,11 @@ class CopyPlan(Direct):
             return
         self._program = program(dst.shape, dst.strides, strides, move, threads, tuning)
         if threads == 1:
-            self._calls = _calls(self._program, hold_gil=self._holds)
-
-    @property
-    def _holds(self) -> bool:
-        """Whether the copy keeps Python's lock."""
-        return 2 * prod(self._dst_shape) * self._dst_dtype.itemsize <= HOLD_GIL_BYTES
+            moved = 2 * prod(self._dst_shape) * self._dst_dtype.itemsize
+            self._holds = moved <= HOLD_GIL_BYTES
+            self._calls = native_calls(self._program, hold_gil=self._holds)
+            if not self._calls and HOLD_GIL_BYTES < moved <= LEND_BUFFER_BYTES:
+                self._calls, self._holds = native_calls(self._program, hold_gil=True), True
 
     def __call__(self, dst: Array, src: Array) -> None:
         """Copy src to dst, as numpy.copyto(dst, src) would.
@@ -163,21 +166,14 @@ class CopyPlan(Direct):
         src = ArrayArgument(src_dtype, self._src_shape, self._src_strides, written=False)
         src_at, dst_at = (0, 1 + len(others)) if new else (1, 0)
         calls = tuple(
-            DirectCall(
-                launch.step.kernel.address,
-                (src_at, launch.src_offset),
-                (dst_at, launch.dst_offset),
-                launch.sizes,
-                0,
-                launch.trips,
-            )
-            for launch in self._program.launches
+            DirectCall(x.code, (src_at, x.src_offset), (dst_at, x.dst_offset), x.sizes, x.begin, x.end)
+            for x in self._calls
         )
-        # The program is noted to keep code and tables alive: of them an entry has addresses alone.
+        note = self._program, self._calls  # keeps code and tables alive: an entry has addresses alone
         if new:
-            return Entry((src, *others), (), calls, "", not self._holds, new, self._program)
+            return Entry((src, *others), (), calls, "", not self._holds, new, note)
         apart = Apart(1, 0, self._near, self._far)
-        return Entry((dst, src), (apart,), calls, "", not self._holds, None, self._program)
+        return Entry((dst, src), (apart,), calls, "", not self._holds, None, note)
 
     def _check(self, dst: Any, src: Any) -> None:
         """Raise what is wrong with arrays that are not at first sight those of the plan."""
@@ -212,8 +208,8 @@ class CopyPlan(Direct):
         elif self._calls:
             if self._sets_flags:
                 float_status.clear()
-            for call, src_at, dst_at, sizes, trips in self._calls:
-                call(at + src_at, to + dst_at, sizes, 0, trips)
+            for call in self._calls:
+                call(at, to)
             if self._sets_flags:
                 float_status.warn(float_status.raised())
         else:
@@ -388,27 +384,6 @@ def _why_numpy(dst: ArrayLayout, move: Move | None) -> str:
     if overlaps_itself(dst.shape, dst.strides, dst.dtype.itemsize):
         return "elements of the destination share memory"
     return ""
-
-
-def _calls(
-    program: CopyProgram | ConvertedBlocks, *, hold_gil: bool
-) -> tuple[tuple[Any, int, int, int, int], ...]:
-    """The program as native calls: function, offsets of source and destination, sizes, trips.
-
-    Empty where a launch needs more than one call. The sizes live as long as the program's launches.
-    """
-    if not isinstance(program, CopyProgram):
-        return ()
-    calls = []
-    for launch in program.launches:
-        if not launch.is_one_call:
-            return ()
-        code = ctypes.cast(launch.step.kernel.call, ctypes.c_void_p).value  # type: ignore[arg-type]
-        if program.first or launch.fill is not None or code is None:
-            return ()
-        function = CALLERS[hold_gil](code)
-        calls.append((function, launch.src_offset, launch.dst_offset, address(launch.sizes), launch.trips))
-    return tuple(calls)
 
 
 def _through_temporary(dst: Array, src: Array) -> None:
