@@ -21,7 +21,7 @@ from tilejit.layout.tiling import MERGE
 
 CuteLayout: TypeAlias = Layout | ComposedLayout
 
-SCRIPTS = ("layout.js", "text.js", "board.js", "explorer.js")
+SCRIPTS = ("layout", "xla", "cute", "text", "colours", "board", "cells", "controls", "explorer")
 MAX_DOUBLE = 2**53 - 1
 """The largest integer that JavaScript's numbers, and readers of JSON, hold exactly with all below it."""
 MAX_XOR = 2**30
@@ -43,7 +43,7 @@ def page(layout: Spec | CuteLayout) -> str:
         TypeError: neither a Shape nor a CuTe layout.
     """
     data = page_data(layout)
-    style, script = asset("page.css"), "".join(asset(name) for name in SCRIPTS)
+    style, script = asset("page.css"), "".join(asset(f"{name}.js") for name in SCRIPTS)
     parts = {
         "TITLE": html.escape(data["title"]),
         "POLICY": f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'",
@@ -99,7 +99,7 @@ def subject(layout: Spec | CuteLayout) -> tuple[Spec, str]:
 
 
 def row_length(spec: Spec) -> int:
-    """Slots in a row of the memory's picture: a run that the layout itself ends, where one is of a fit length.
+    """Slots in a row of memory's picture: a run that the layout itself ends, where one is of a fit length.
 
     bf16[4096,4096]{1,0:T(8,128)(2,1)} -> 256    f32[3,5]{1,0:T(2,2)} -> 12
     """
@@ -212,4 +212,3 @@ def _json(data: dict[str, Any]) -> str:
 def _digest(text: str) -> str:
     """What the page's policy knows a script or a style by."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
-
