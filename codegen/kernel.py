@@ -94,7 +94,7 @@ class Kernel:
     def _repr_html_(self) -> str:
         """The nest and the source, as notebooks show them."""
         texts = ("nest", format_nest(self.nest)), ("source", self.source)
-        parts = (f"<details open><summary>{n}</summary><pre>{escape(t)}</pre></details>" for n, t in texts)
+        parts = (f"<details><summary>{n}</summary><pre>{escape(t)}</pre></details>" for n, t in texts)
         return f"<div><code>{escape(self.name)}</code>{''.join(parts)}</div>"
 
     @property

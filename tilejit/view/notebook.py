@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tilejit.kernels import Kernel
 
 STYLE = "overflow-x:auto;max-width:100%"
+OPEN = ' open=""'
 
 
 def layout_html(layout: Spec | CuteLayout, heading: str = "") -> str | None:
@@ -34,10 +35,10 @@ def layout_html(layout: Spec | CuteLayout, heading: str = "") -> str | None:
 def texts_html(heading: str, texts: Iterable[tuple[str, str]]) -> str:
     """Texts of a kernel, each under a heading that opens it; the first is open.
 
-    texts_html("add", [("report", "loop i: ...")]) -> '<div ...><details open><summary>report</summary>...'
+    texts_html("add", [("report", "loop i: ...")]) -> '<div ...><details open=""><summary>report</summary>...'
     """
     parts = [
-        f"<details{'' if k else ' open'}><summary>{escape(name)}</summary>"
+        f"<details{'' if k else OPEN}><summary>{escape(name)}</summary>"
         f'<pre style="{STYLE}">{escape(text)}</pre></details>'
         for k, (name, text) in enumerate(texts)
         if text

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from tilejit.layout.cute.layout import Layout
 from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape
+from tilejit.layout.indexing import shape_name
 from tilejit.layout.shape import Shape, tile_steps_of
 from tilejit.layout.tiling import MERGE
 
@@ -45,7 +46,7 @@ def page(layout: Spec | CuteLayout) -> str:
     data = page_data(layout)
     style, script = asset("page.css"), "".join(asset(f"{name}.js") for name in SCRIPTS)
     parts = {
-        "TITLE": html.escape(data["title"]),
+        "TITLE": html.escape(data["title"]).encode("ascii", "xmlcharrefreplace").decode(),
         "POLICY": f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'",
         "STYLE": style,
         "DATA": _json(data),
@@ -90,7 +91,7 @@ def subject(layout: Spec | CuteLayout) -> tuple[Spec, str]:
         TypeError: neither a Shape nor a CuTe layout.
     """
     if isinstance(layout, Shape | CuteShape):
-        return layout, str(layout)
+        return layout, shape_name(layout)
     if not isinstance(layout, Layout | ComposedLayout):
         raise TypeError(f"a Shape or a CuTe layout is wanted, not {type(layout).__name__}")
     from tilejit.layout.cute.function import function_of

@@ -125,8 +125,9 @@ def _arrays(spec: Spec, tiling: Tiling) -> tuple[list[Cells], list[str]]:
     shown_rows, shown_columns = len(out[0].rows), len(out[0].rows[0])
     if out[0].more != (False, False):
         notes.append(f"the first {shown_rows} x {shown_columns} of {rows} x {columns}")
-    if prod(others) > MAX_SLICES:
-        notes.append(f"{prod(others) - MAX_SLICES} more slices")
+    left = prod(others) - MAX_SLICES
+    if left > 0:
+        notes.append(f"{left} more slice{'s' * (left > 1)}")
     return out, notes
 
 
@@ -175,10 +176,10 @@ def _document(
         left, bottom = left + (widest + GAP if column else 0), max(bottom, top)
     shown = title if len(title) <= MAX_TITLE else title[: MAX_TITLE - 1] + "…"
     lines = [_text(8, LINE, shown, 'font-weight="bold"')]
-    lines += [_text(8, bottom + LINE * k + 4, note, 'fill-opacity="0.8"') for k, note in enumerate(notes)]
+    lines += [_text(8, bottom + LINE * k + 8, note, 'fill-opacity="0.8"') for k, note in enumerate(notes)]
     longest = max(map(len, (shown, *notes)))
     width = max(left - GAP + 8, int(longest * (CHARACTER + 0.6)) + 16)
-    height = bottom + LINE * len(notes)
+    height = bottom + LINE * len(notes) + 4
     looks = [LOOKS] if standalone else []
     return svg_element(width, height, title, [*looks, *lines, *parts])
 
