@@ -59,8 +59,10 @@ def test_integers_past_doubles_are_strings() -> None:
         (LARGE, 256),
         ("f32[]", 1),
         ("f32[5,0]", 1),
-        ("f32[1000]", 32),
+        ("f32[1000]", 50),
         ("f32[8,8] (8,8):(1,8)", 8),
+        ("s4[12,3,40]{2,1,0:T(2,2)E(4)}", 40),
+        ("u8[1009,997]", 256),
     ],
 )
 def test_rows_of_memory_end_where_the_layout_does(text: str, slots: int) -> None:
@@ -351,4 +353,5 @@ def test_text_is_read_on_every_tile(part: int) -> None:
 def test_a_padding_value_changes_the_title_alone() -> None:
     spec = tj.as_layout(SMALL)
     data, own = page_data(replace(spec, padding_value=2.0)), page_data(spec)
+    assert data["title"] == "f32[3,5]{1,0:T(2,2)}, filled with 2.0"
     assert {**data, "title": own["title"]} == own

@@ -13,9 +13,9 @@ import tilejit as tj
 from tests.cli.running import fails, run
 from tests.goldens import GOLDEN, check_golden
 from tests.strategies import cute_shape, picker, shape
-from tilejit.layout.indexing import shape_name
 from tilejit.view import svg as svg_module
 from tilejit.view.notebook import layout_html, texts_html
+from tilejit.view.page import subject
 from tilejit.view.svg import svg
 
 SPACE = "{http://www.w3.org/2000/svg}"
@@ -67,7 +67,7 @@ def test_shapes_at_random_are_drawn(seed: int) -> None:
             picture = svg(spec)
             assert picture.isascii()
             root = ElementTree.fromstring(picture)
-            assert root.findtext(f"{SPACE}title") == shape_name(spec)
+            assert root.findtext(f"{SPACE}title") == subject(spec)[1]
             assert int(root.get("width", "")) < 1500
             assert picture == svg(spec)
 

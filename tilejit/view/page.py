@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 from base64 import b64encode
+from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
@@ -16,7 +17,6 @@ from typing import Any, TypeAlias
 from tilejit.layout.cute.layout import Layout
 from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape
-from tilejit.layout.indexing import shape_name
 from tilejit.layout.shape import Shape, tile_steps_of
 from tilejit.layout.tiling import MERGE
 
@@ -27,7 +27,6 @@ MAX_DOUBLE = 2**53 - 1
 """The largest integer that JavaScript's numbers, and readers of JSON, hold exactly with all below it."""
 MAX_XOR = 2**30
 WIDEST_ROW = 256
-NARROWEST_ROW = 4
 ROWS = ((16, 512), (64, 65536))
 """The longest rows of buffers up to so many slots: small ones have room for text in every slot."""
 
@@ -91,7 +90,7 @@ def subject(layout: Spec | CuteLayout) -> tuple[Spec, str]:
         TypeError: neither a Shape nor a CuTe layout.
     """
     if isinstance(layout, Shape | CuteShape):
-        return layout, shape_name(layout)
+        return layout, _named(layout)
     if not isinstance(layout, Layout | ComposedLayout):
         raise TypeError(f"a Shape or a CuTe layout is wanted, not {type(layout).__name__}")
     from tilejit.layout.cute.function import function_of
@@ -99,10 +98,22 @@ def subject(layout: Spec | CuteLayout) -> tuple[Spec, str]:
     return make_cute_shape("u8", function_of(layout).sizes, layout), str(layout)
 
 
-def row_length(spec: Spec) -> int:
-    """Slots in a row of memory's picture: a run that the layout itself ends, where one is of a fit length.
+def _named(spec: Spec) -> str:
+    """The text of a shape, and in words the padding for which XLA's text has no place."""
+    if isinstance(spec, CuteShape):
+        return str(spec)
+    parts = [str(replace(spec, padded_dimensions=None, padding_value=None))]
+    if spec.padded_dimensions is not None:
+        parts.append(f"padded to [{','.join(map(str, spec.padded_dimensions))}]")
+    if spec.padding_value is not None:
+        parts.append(f"filled with {spec.padding_value}")
+    return ", ".join(parts)
 
-    bf16[4096,4096]{1,0:T(8,128)(2,1)} -> 256    f32[3,5]{1,0:T(2,2)} -> 12
+
+def row_length(spec: Spec) -> int:
+    """Slots in a row of memory's picture: a run that the layout itself ends, or whole ones, or a part of one.
+
+    bf16[4096,4096]{1,0:T(8,128)(2,1)} -> 256    f32[3,5]{1,0:T(2,2)} -> 12    f32[1000] -> 50
     """
     size = spec.physical_size
     if isinstance(spec, CuteShape):
@@ -111,8 +122,12 @@ def row_length(spec: Spec) -> int:
     else:
         runs = list(accumulate(reversed(tile_steps_of(spec)[1][-1]), mul))
     most = next((row for row, slots in ROWS if size <= slots), WIDEST_ROW)
-    fit = [run for run in runs if NARROWEST_ROW <= run <= most]
-    return max(1, min(max(fit, default=min(32, most)), size))
+    run = max((run for run in runs if 0 < run <= most), default=1)
+    if run >= most // 4:
+        return max(1, min(run, size))
+    whole = min((run for run in runs if run > most), default=size)
+    fit = [row for row in range(run, min(most, size) + 1, run) if whole % row == 0 and row >= most // 4]
+    return max(1, max(fit, default=min(most // run * run, size)))
 
 
 def _xla_digits(shape: Shape) -> dict[str, Any]:

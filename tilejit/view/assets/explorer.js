@@ -67,11 +67,14 @@ class Explorer {
     this.setHeight();
   }
 
-  /* As tall as the taller picture, within what the window has room for. */
+  /* As tall as the taller picture, or each as tall as its own where one is below the other, within what the window has room for. */
   setHeight() {
-    const boards = Object.values(this.boards);
-    const wanted = Math.max(...boards.map((board) => Number(board.cells.rows) * board.height));
-    for (const { canvas } of boards) canvas.style.height = `min(${Math.max(200, Math.min(640, wanted + 16))}px, 56vh)`;
+    const boards = Object.values(this.boards), below = matchMedia("(max-width: 760px)").matches;
+    const wanted = boards.map((board) => Number(board.cells.rows) * board.height + 16);
+    boards.forEach(({ canvas }, k) => {
+      const height = below ? wanted[k] : Math.max(...wanted);
+      canvas.style.height = `min(${Math.max(below ? 120 : 200, Math.min(640, height))}px, 56vh)`;
+    });
   }
 
   choose(board, at) {
