@@ -98,6 +98,11 @@ def test_view_writes_nothing_where_it_fails(tmp_path: Any, monkeypatch: pytest.M
         ("(4:-1",),
         ("4:-1",),
         ("tpu",),
+        ("Sw<1,0,1>",),
+        ("<2:1,4:1>",),
+        ("(2,3)",),
+        ("5",),
+        ("_",),
         ("(4,8):(8,1)", "--layout", "tpu"),
     ):
         fails("view", *arguments, "-o", "page.html")

@@ -13,6 +13,7 @@ from tilejit.cli.output import console, human_bytes, print_json, print_lines, st
 
 if TYPE_CHECKING:
     from tilejit.layout.cute_shape import Spec
+    from tilejit.view.page import CuteLayout
 
 MAX_LISTED = 1 << 16
 """Larger arrays come without their indices in JSON."""
@@ -63,10 +64,9 @@ def view(
 
     Example: tilejit view "bf16[4096,4096]{1,0:T(8,128)(2,1)}" -o layout.html
     """
-    from tilejit.layout.cute.text import is_cute, parse
     from tilejit.view.page import page
 
-    alone: Any = parse(shape) if layout is None and is_cute(shape) else None
+    alone = None if layout else _cute_layout(shape)
     text = page(_spec(shape, layout, "view") if alone is None else alone)
     if str(output) == "-":
         typer.echo(text, nl=False)
@@ -76,6 +76,16 @@ def view(
     with replacing(output) as file:
         file.write(text.encode("ascii"))
     typer.echo(f"wrote {str(output)!r}, {human_bytes(len(text))}; open it in a browser")
+
+
+def _cute_layout(text: str) -> CuteLayout | None:
+    """The CuTe layout that a text is; None for anything else."""
+    from tilejit.layout.cute.layout import Layout
+    from tilejit.layout.cute.swizzle import ComposedLayout
+    from tilejit.layout.cute.text import is_cute, parse
+
+    found = parse(text) if is_cute(text) else None
+    return found if isinstance(found, Layout | ComposedLayout) else None
 
 
 def _spec(shape: str, layout: str | None, command: str) -> Spec:
@@ -92,9 +102,8 @@ def _spec(shape: str, layout: str | None, command: str) -> Spec:
 def _in_full(text: str, command: str) -> str:
     """How to say the array of a layout alone: a CuTe layout has the sizes, others go behind --layout."""
     from tilejit.layout.cute.int_tuple import product
-    from tilejit.layout.cute.text import is_cute, parse
 
-    layout: Any = parse(text) if is_cute(text) else None
+    layout = _cute_layout(text)
     if layout is None:
         return f'write the array, too: tilejit {command} "f32[33,300]" --layout "{text[:80]}"'
     shape = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
