@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,12 @@ class Kernel:
         from codegen.build import assembly
 
         return assembly(self.llvm_ir, cpu_level())
+
+    def _repr_html_(self) -> str:
+        """The nest and the source, as notebooks show them."""
+        texts = ("nest", format_nest(self.nest)), ("source", self.source)
+        parts = (f"<details><summary>{n}</summary><pre>{escape(t)}</pre></details>" for n, t in texts)
+        return f"<div><code>{escape(self.name)}</code>{''.join(parts)}</div>"
 
     @property
     def digest(self) -> str:

@@ -85,6 +85,13 @@ class Explanation:
         """The machine code of every kernel, as text."""
         return "\n".join(kernel.assembly for kernel in self.program.kernels)
 
+    def _repr_html_(self) -> str:
+        """Its texts, as notebooks show them."""
+        from tilejit.view.notebook import texts_html
+
+        texts = [("nest", self.nest), ("schedule", self.schedule), ("source", self.source)]
+        return texts_html(f"copy of {len(self.steps)} box{'es' * (len(self.steps) != 1)}", texts)
+
     def report(self) -> str:
         """Nest, schedule and source of every box."""
         blocks = [f"blocks    {self.program}\n"] if isinstance(self.program, ConvertedBlocks) else []

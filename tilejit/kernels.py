@@ -196,6 +196,12 @@ class Kernel(Direct):
     def __repr__(self) -> str:
         return f"<tilejit.Kernel {self.python.__name__}>"
 
+    def _repr_html_(self) -> str:
+        """The loops, and what was made of them, as notebooks show it."""
+        from tilejit.view.notebook import kernel_html
+
+        return kernel_html(self)
+
 
 @overload
 def kernel(function: Callable[..., Any], /) -> Kernel: ...

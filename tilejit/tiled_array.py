@@ -135,6 +135,12 @@ class TiledArray:
     def __repr__(self) -> str:
         return f"TiledArray({shape_name(self.spec)}, {self.nbytes} bytes)"
 
+    def _repr_html_(self) -> str | None:
+        """The picture of its layout that notebooks show."""
+        from tilejit.view.notebook import layout_html
+
+        return layout_html(self.spec, repr(self))
+
     def __getitem__(self, key: Any) -> Any:
         """An element as a scalar, or a slice as a new array in C order.
 

@@ -124,6 +124,8 @@ def test_a_terminal_without_columns_counts_as_80() -> None:
         ("Sw<1,0,1> o 0 o ((2,2),4):((4,9),1)", 'show "f32[4,4] Sw<1,0,1>'),
         ("{1,0:T(8,128)}", '--layout "{1,0:T(8,128)}"'),
         ("tpu", '--layout "tpu"'),
+        ("<2:1,4:1>", "tilejit show"),
+        ("Sw<1,0,1>", "write the array"),
         ("m n -> n m", '--layout "m n -> n m"'),
     ],
 )

@@ -96,6 +96,7 @@ def _limit_memory(spare: int) -> None:
 PRINTING = (
     ("formats",),
     ("show", "bf16[64,256]{1,0:T(8,128)(2,1)}", "--json"),
+    ("view", "bf16[64,256]{1,0:T(8,128)(2,1)}", "-o", "-"),
     ("explain", "C", "f32[1000,300]{1,0:T(8,128)}", "--stage", "source"),
     ("cache", "info"),
     ("--help",),

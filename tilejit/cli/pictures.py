@@ -1,8 +1,9 @@
-"""`tilejit show`: the picture of a layout in memory."""
+"""`tilejit show` and `tilejit view`: pictures of a layout in memory."""
 
 from __future__ import annotations
 
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from tilejit.cli.output import console, human_bytes, print_json, print_lines, st
 
 if TYPE_CHECKING:
     from tilejit.layout.cute_shape import Spec
+    from tilejit.view.page import CuteLayout
 
 MAX_LISTED = 1 << 16
 """Larger arrays come without their indices in JSON."""
@@ -19,39 +21,94 @@ MAX_LISTED_RANK = 31
 """NumPy before 2.0 holds 32 dimensions, and one goes to the index."""
 
 
+Array = Annotated[str, typer.Argument(metavar="SHAPE", help='For example "bf16[4,8]{1,0:T(2,4)(2,1)}".')]
+Other = Annotated[
+    str | None, typer.Option("--layout", metavar="L", help='Another layout for SHAPE, such as "tpu".')
+]
+PAGE = "tilejit-view.html"
+"""Where the page goes if nothing is said."""
+
+
 def show(
-    shape: Annotated[str, typer.Argument(metavar="SHAPE", help='For example "bf16[4,8]{1,0:T(2,4)(2,1)}".')],
-    layout: Annotated[
-        str | None, typer.Option("--layout", metavar="L", help='Another layout for SHAPE, such as "tpu".')
-    ] = None,
+    shape: Array,
+    layout: Other = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the facts and the indices as JSON.")] = False,
+    as_svg: Annotated[bool, typer.Option("--svg", help="Print the picture as SVG.")] = False,
 ) -> None:
     """Draw where each element of an array lives in memory: every cell shows its linear index."""
+    if as_json and as_svg:
+        raise typer.BadParameter("--json and --svg print different things; give one of them")
+    spec = _spec(shape, layout, "show")
+    if as_json:
+        print_json(facts(spec))
+    elif as_svg:
+        from tilejit.view.svg import svg
+
+        typer.echo(svg(spec))
+    else:
+        print_picture(spec)
+
+
+def view(
+    shape: Annotated[
+        str, typer.Argument(metavar="SHAPE|CUTE", help='For example "f32[3,5]{1,0:T(2,2)}" or "(4,8):(8,1)".')
+    ],
+    layout: Other = None,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The page; - for standard output.")
+    ] = Path(PAGE),
+) -> None:
+    """Write one HTML page that explores a layout: array and memory, and the digits between them.
+
+    The page needs no network. Without -o it is tilejit-view.html in this folder, replaced if it is there.
+
+    Example: tilejit view "bf16[4096,4096]{1,0:T(8,128)(2,1)}" -o layout.html
+    """
+    from tilejit.view.page import page
+
+    alone = None if layout else _cute_layout(shape)
+    text = page(_spec(shape, layout, "view") if alone is None else alone)
+    if str(output) == "-":
+        typer.echo(text, nl=False)
+        return
+    from tilejit.interop.whole_file import replacing
+
+    with replacing(output) as file:
+        file.write(text.encode("ascii"))
+    typer.echo(f"wrote {str(output)!r}, {human_bytes(len(text))}; open it in a browser")
+
+
+def _cute_layout(text: str) -> CuteLayout | None:
+    """The CuTe layout that a text is; None for anything else."""
+    from tilejit.layout.cute.layout import Layout
+    from tilejit.layout.cute.swizzle import ComposedLayout
+    from tilejit.layout.cute.text import is_cute, parse
+
+    found = parse(text) if is_cute(text) else None
+    return found if isinstance(found, Layout | ComposedLayout) else None
+
+
+def _spec(shape: str, layout: str | None, command: str) -> Spec:
+    """The array of the arguments, in the layout asked for."""
     from tilejit.layout.as_layout import ArrayUnknownError, as_layout
 
     try:
         spec = as_layout(shape)
     except ArrayUnknownError as error:
-        raise LayoutError(f"{str(error).splitlines()[0]}\n  {_in_full(shape)}") from error
-    if layout is not None:
-        spec = as_layout(layout, dims=spec.dimensions, dtype=spec.primitive_type)
-    if as_json:
-        print_json(facts(spec))
-    else:
-        print_picture(spec)
+        raise LayoutError(f"{str(error).splitlines()[0]}\n  {_in_full(shape, command)}") from error
+    return spec if layout is None else as_layout(layout, dims=spec.dimensions, dtype=spec.primitive_type)
 
 
-def _in_full(text: str) -> str:
+def _in_full(text: str, command: str) -> str:
     """How to say the array of a layout alone: a CuTe layout has the sizes, others go behind --layout."""
     from tilejit.layout.cute.int_tuple import product
-    from tilejit.layout.cute.text import is_cute, parse
 
-    layout: Any = parse(text) if is_cute(text) else None
+    layout = _cute_layout(text)
     if layout is None:
-        return f'write the array, too: tilejit show "f32[33,300]" --layout "{text[:80]}"'
+        return f'write the array, too: tilejit {command} "f32[33,300]" --layout "{text[:80]}"'
     shape = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
     dims = ",".join(str(product(mode)) for mode in shape)
-    return f'write them in front, e.g. tilejit show "f32[{dims}] {text[:80]}"'
+    return f'write them in front, e.g. tilejit {command} "f32[{dims}] {text[:80]}"'
 
 
 def print_picture(spec: Spec) -> None:

@@ -187,6 +187,12 @@ class CuteShape:
             shape.padding_value,
         )
 
+    def _repr_html_(self) -> str | None:
+        """The picture that notebooks show."""
+        from tilejit.view.notebook import layout_html
+
+        return layout_html(self)
+
     def __str__(self) -> str:
         """The array and CuTe's text, f32[3,5] (4,8):(8,1); `as_layout` reads it back."""
         dims = ",".join(map(str, self.dimensions))

@@ -268,6 +268,12 @@ class Shape:
 
         return shape_from_json(data)
 
+    def _repr_html_(self) -> str | None:
+        """The picture that notebooks show."""
+        from tilejit.view.notebook import layout_html
+
+        return layout_html(self)
+
     def __str__(self) -> str:
         """XLA's text.
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from math import prod
 
-import numpy as np
-from numpy.typing import NDArray
 from rich.text import Text
 
-from tilejit.layout.cute_shape import CuteShape, Spec
-from tilejit.layout.indexing import linear_index, multi_index
-from tilejit.layout.tiling import tile_steps
+from tilejit.layout.cute_shape import Spec
+from tilejit.view.boards import (
+    Grid,
+    Tiling,
+    board_extents,
+    corner,
+    held,
+    other_extents,
+    prefixes,
+    slice_name,
+)
 
 MAX_ROWS = 24
 MAX_SLICES = 4
@@ -29,9 +35,7 @@ PALETTE = (
     "green",
     "white",
 )
-"""Names that a terminal of sixteen colours has too; eight, as `paint` counts on."""
-
-Grid = NDArray[np.int64]
+"""Names that a terminal of sixteen colours has too; eight, as tiles count on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +78,16 @@ def picture(shape: Spec, style: Style) -> Text:
     if 0 in shape.dimensions:
         return Text("no elements")
     parts: list[Text] = []
-    tiling = _Tiling.of(shape)
-    drawn = _drawn(shape.dimensions)
-    others = [n for d, n in enumerate(shape.dimensions) if d not in drawn]
+    tiling = Tiling.of(shape)
+    others = other_extents(shape)
     count = prod(others)
-    for prefix in islice(_prefixes(others), MAX_SLICES):
+    for prefix in islice(prefixes(others), MAX_SLICES):
         if others:
-            rest = iter(prefix)
-            names = (":" if d in drawn else str(next(rest)) for d in range(shape.rank))
-            parts.append(_fitted(f"[{', '.join(names)}]", style))
+            parts.append(_fitted(slice_name(shape, prefix), style))
         board = _slice_board(shape, tiling, prefix, style)
         parts.append(_draw(board, tiling, style))
     if board.more_columns or board.more_rows:
-        whole, part = _extents(shape), board.slots.shape
+        whole, part = board_extents(shape), board.slots.shape
         parts.append(_fitted(f"the first {part[0]} x {part[1]} of {whole[0]} x {whole[1]}", style))
     if count > MAX_SLICES:
         parts.append(_fitted(f"{style.more.strip()} {count - MAX_SLICES} more slices", style))
@@ -104,9 +105,9 @@ def memory_picture(shape: Spec, style: Style) -> Text | None:
     size = shape.physical_size
     if not 0 < size <= MAX_SLOTS:
         return None
-    held, tiling = list(_slots(shape)), _Tiling.of(shape)
+    contents, tiling = list(held(shape)), Tiling.of(shape)
     blank = "·" if style.colour else "."
-    names = [blank if index is None else ",".join(map(str, index)) or "()" for index in held]
+    names = [blank if index is None else ",".join(map(str, index)) or "()" for index in contents]
     cell, label = max(map(len, names)), len(str(size - 1)) + 1
     line = _line_length((style.width - label) // (cell + 1), tiling.unit, size)
     text = Text()
@@ -116,51 +117,22 @@ def memory_picture(shape: Spec, style: Style) -> Text | None:
         text.append("\n" if start else "").append(f"{start:>{label - 1}}:", "dim")
         for slot in range(start, min(start + line, size)):
             edge = not style.colour and slot > start and slot % tiling.unit == 0 and bool(tiling.counts)
-            index = held[slot]
-            paint = "" if index is None else tiling.paint(_tile_of(tiling, index), style)
+            index = contents[slot]
+            paint = "" if index is None else _paint(tiling, tiling.number(index), style)
             text.append(("|" if edge else " ") + names[slot].rjust(cell), paint)
     return text
 
 
-def _tile_of(tiling: _Tiling, index: tuple[int, ...]) -> int:
-    return int(tiling.numbers(np.asarray(linear_index(tiling.alone, index), np.int64)))
-
-
-def _drawn(dims: Sequence[int]) -> tuple[int, ...]:
-    """The dimensions of a board: the last two of more than one index, or the last two where these are fewer.
-
-    (2, 5, 7) -> 1, 2    (32, 32, 1, 1) -> 0, 1    (1, 5, 1) -> 1, 2
-    """
-    long = [d for d, n in enumerate(dims) if n > 1][-2:]
-    return tuple(long) if len(long) == 2 else tuple(range(len(dims)))[-2:]
-
-
-def _extents(shape: Spec) -> tuple[int, int]:
-    """Rows and columns of a board."""
-    *_, rows, columns = 1, 1, *(shape.dimensions[d] for d in _drawn(shape.dimensions))
-    return rows, columns
-
-
-def _prefixes(others: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Indices of the other dimensions in row-major order, one by one: there may be more than memory holds."""
-    for number in range(prod(others)):
-        index = []
-        for extent in reversed(others):
-            number, digit = divmod(number, extent)
-            index.append(digit)
-        yield tuple(reversed(index))
-
-
-def _slice_board(shape: Spec, tiling: _Tiling, prefix: tuple[int, ...], style: Style) -> Board:
+def _slice_board(shape: Spec, tiling: Tiling, prefix: tuple[int, ...], style: Style) -> Board:
     """The drawn dimensions at an index of the others, cut to what fits."""
-    rows, columns = _extents(shape)
+    rows, columns = board_extents(shape)
     shown = min(rows, MAX_ROWS), min(columns, max(1, style.width // 2))
-    slots = _block(shape, prefix, *shown)
+    slots = corner(shape, prefix, *shown)
     fit = shown[1]
     while fit > 1 and _board_width(slots[:, :fit], fit < columns, style) > style.width:
         fit -= 1
     slots = slots[:, :fit]
-    tiles = tiling.numbers(_block(tiling.alone, prefix, shown[0], fit))
+    tiles = tiling.numbers(corner(tiling.alone, prefix, shown[0], fit))
     return Board(slots, tiles, fit < columns, shown[0] < rows)
 
 
@@ -168,58 +140,12 @@ def _board_width(slots: Grid, more: bool, style: Style) -> int:
     return (len(str(int(slots.max()))) + 1) * int(slots.shape[1]) + (len(style.more) if more else 0)
 
 
-def _block(shape: Spec, prefix: tuple[int, ...], rows: int, columns: int) -> Grid:
-    """The linear indices of a corner of the drawn dimensions."""
-    if not shape.rank:
-        return np.full((1, 1), linear_index(shape, ()), np.int64)
-    i, j = np.indices((rows, columns))
-    drawn, rest = _drawn(shape.dimensions), iter(prefix)
-    along = dict(zip(drawn, (i, j)[-len(drawn) :], strict=True))
-    index = tuple(along[d] if d in along else np.full_like(i, next(rest)) for d in range(shape.rank))
-    return np.asarray(linear_index(shape, index), np.int64)
+def _paint(tiling: Tiling, number: int, style: Style) -> str:
+    """A tile's style on a terminal of colours."""
+    return f"black on {PALETTE[tiling.colour(number)]}" if style.colour else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Tiling:
-    """The first tile of a shape: which tile holds what, and its colour.
-
-    Attributes:
-        alone: the shape with its first tile only; there the tiles lie one after the other.
-        unit: elements of the tile; without tiles, the run that is contiguous.
-        counts: how many tiles there are along each axis, most major first; empty without tiles.
-    """
-
-    alone: Spec
-    unit: int
-    counts: tuple[int, ...]
-
-    @classmethod
-    def of(cls, shape: Spec) -> _Tiling:
-        if isinstance(shape, CuteShape):
-            return cls(shape, 1, ())
-        steps, extents = tile_steps(shape)
-        if shape.layout is None or not steps:
-            return cls(shape, max(1, (extents[-1] or (1,))[-1]), ())
-        alone = replace(shape, layout=replace(shape.layout, tiles=shape.layout.tiles[:1]))
-        return cls(alone, prod(steps[0].tile), extents[1][: -len(steps[0].tile)])
-
-    def numbers(self, slots: Grid) -> Grid:
-        """The tile of each element, given its slot in `alone`; all 0 without tiles."""
-        return slots // self.unit if self.counts else np.zeros_like(slots)
-
-    def paint(self, number: int, style: Style) -> str:
-        """A tile's colour: its coordinates times 1, 3, 5, ... so that no two neighbours are alike."""
-        if not style.colour:
-            return ""
-        colour, weight = 0, 1
-        for count in reversed(self.counts):
-            number, digit = divmod(number, count)
-            colour += weight * digit
-            weight += 2
-        return f"black on {PALETTE[colour % len(PALETTE)]}"
-
-
-def _draw(board: Board, tiling: _Tiling, style: Style) -> Text:
+def _draw(board: Board, tiling: Tiling, style: Style) -> Text:
     cell = len(str(board.slots.max()))
     text = Text()
     above: list[int] | None = None
@@ -230,7 +156,7 @@ def _draw(board: Board, tiling: _Tiling, style: Style) -> Text:
                 text.append(_rule(tiles, cell) + "\n")
         for c, slot in enumerate(slots):
             edge = not style.colour and c > 0 and tiles[c] != tiles[c - 1]
-            text.append(("|" if edge else " ") + str(slot).rjust(cell), tiling.paint(tiles[c], style))
+            text.append(("|" if edge else " ") + str(slot).rjust(cell), _paint(tiling, tiles[c], style))
         text.append(style.more if board.more_columns else "")
         above = tiles
     if board.more_rows:
@@ -242,11 +168,6 @@ def _rule(tiles: Sequence[int], cell: int) -> str:
     """The line between two rows of tiles."""
     corners = ("+" if c and tiles[c] != tiles[c - 1] else "-" for c in range(len(tiles)))
     return "".join(corner + "-" * cell for corner in corners)
-
-
-def _slots(shape: Spec) -> Iterator[tuple[int, ...] | None]:
-    """The index that each slot holds, None for padding."""
-    return (multi_index(shape, slot) for slot in range(shape.physical_size))
 
 
 def _line_length(fits: int, unit: int, size: int) -> int:

@@ -78,6 +78,12 @@ class Layout:
     def __repr__(self) -> str:
         return f"Layout({self.shape}, {self.stride})"
 
+    def _repr_html_(self) -> str | None:
+        """The picture that notebooks show."""
+        from tilejit.view.notebook import layout_html
+
+        return layout_html(self)
+
     def __call__(self, *coordinates: Any) -> Any:
         """The offset of a coordinate: one integer, one a mode, or nested; `_` slices instead.
 

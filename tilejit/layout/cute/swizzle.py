@@ -171,6 +171,12 @@ class ComposedLayout:
             raise LayoutError(f"an offset of {named(self)} passes 64 bits\n  use smaller ones")
         return out
 
+    def _repr_html_(self) -> str | None:
+        """The picture that notebooks show."""
+        from tilejit.view.notebook import layout_html
+
+        return layout_html(self)
+
     def __str__(self) -> str:
         """CuTe's text, A o offset o B."""
         outer = f"[{self.outer}]" if isinstance(self.outer, ComposedLayout) else str(self.outer)

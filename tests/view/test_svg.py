@@ -1,0 +1,146 @@
+"""Pictures as SVG: goldens, well-formed XML, what notebooks show."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tests.cli.running import fails, run
+from tests.goldens import GOLDEN, check_golden
+from tests.strategies import cute_shape, picker, shape
+from tilejit.view import svg as svg_module
+from tilejit.view.notebook import layout_html, texts_html
+from tilejit.view.page import subject
+from tilejit.view.svg import svg
+
+SPACE = "{http://www.w3.org/2000/svg}"
+GOLDENS = {
+    "figure_1": "f32[3,5]{1,0:T(2,2)}",
+    "large": "bf16[4096,4096]{1,0:T(8,128)(2,1)}",
+    "slices": "s4[3,4,5]{2,1,0:T(2,2)E(4)}",
+    "scalar": "f32[]",
+    "empty": "f32[5,0,3]",
+    "swizzled": "Sw<1,0,1> o 0 o ((2,2),(2,4)):((1,4),(2,8))",
+}
+
+
+def layout(text: str) -> Any:
+    return tj.as_layout(text) if "[" in text else tj.cute.parse(text)
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_golden(name: str, request: pytest.FixtureRequest) -> None:
+    check_golden(GOLDEN / "view" / f"{name}.svg", svg(layout(GOLDENS[name])) + "\n", request)
+
+
+def test_no_golden_without_a_case() -> None:
+    assert {path.stem for path in (GOLDEN / "view").iterdir()} == set(GOLDENS)
+
+
+def texts(picture: str) -> list[str]:
+    return [element.text or "" for element in ElementTree.fromstring(picture).iter(f"{SPACE}text")]
+
+
+def tips(picture: str) -> list[str]:
+    groups = ElementTree.fromstring(picture).iter(f"{SPACE}g")
+    return [group.findtext(f"{SPACE}title") or "" for group in groups]
+
+
+def test_every_cell_says_what_it_holds() -> None:
+    spec = layout(GOLDENS["figure_1"])
+    found = tips(svg(spec))
+    slots = [f"slot {tj.linear_index(spec, index)}" for index in np.ndindex(3, 5)]
+    held = [tj.multi_index(spec, slot) for slot in range(24)]
+    memory = [f"slot {k}: {'padding' if at is None else list(at)}" for k, at in enumerate(held)]
+    assert found == slots + memory
+
+
+def test_shapes_at_random_are_drawn(seed: int) -> None:
+    pick = picker(np.random.default_rng(seed))
+    for _ in range(60):
+        for spec in (shape(pick, most=400), cute_shape(pick, most=400, swizzled=bool(pick(0, 1)))):
+            picture = svg(spec)
+            assert picture.isascii()
+            root = ElementTree.fromstring(picture)
+            assert root.findtext(f"{SPACE}title") == subject(spec)[1]
+            assert int(root.get("width", "")) < 1500
+            assert picture == svg(spec)
+
+
+def test_a_large_layout_is_a_corner() -> None:
+    found = texts(svg(layout(GOLDENS["large"])))
+    assert "the first 16 x 14 of 4096 x 4096" in found
+    assert "…" in found
+    assert len(svg(layout("u8[1000000000,1000000000]"))) < 200_000
+
+
+def test_text_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    hostile = "</svg><script>alert(1)</script>&\"'\u2028"
+    plain = svg_module.subject
+    monkeypatch.setattr(svg_module, "subject", lambda given: (plain(given)[0], hostile))
+    root = ElementTree.fromstring(svg(layout("f32[2]")))
+    assert not list(root.iter(f"{SPACE}script"))
+    assert root.findtext(f"{SPACE}title") == hostile
+    assert "<b>" not in texts_html("<b>", [("<b>", "<b>")])
+
+
+def test_show_prints_the_picture() -> None:
+    text = GOLDENS["figure_1"]
+    assert run("show", text, "--svg").stdout == svg(layout(text)) + "\n"
+    assert "--json and --svg" in fails("show", text, "--svg", "--json")
+
+
+@pytest.mark.parametrize("text", GOLDENS.values())
+def test_notebooks_show_layouts(text: str) -> None:
+    shown = layout(text)._repr_html_()
+    assert shown.count("<svg") == 1
+    assert "<style" not in shown, "it would reach the whole notebook"
+    assert " id=" not in shown
+    ElementTree.fromstring(shown)
+
+
+def test_notebooks_show_tiled_arrays() -> None:
+    tiled = tj.pack(np.zeros((3, 5), np.float32), "{1,0:T(2,2)}")
+    shown = tiled._repr_html_()
+    assert repr(tiled) in shown
+    assert "<svg" in shown
+
+
+@pytest.mark.parametrize(
+    "value", [tj.Shape.parse("f32[?,3]"), tj.cute.parse("4:-1"), tj.Shape.parse("token[]")]
+)
+def test_what_has_no_picture_is_shown_as_text(value: Any) -> None:
+    assert value._repr_html_() is None
+    assert layout_html(value) is None
+
+
+def scaled(a, b):  # type: ignore[no-untyped-def]
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            b[i, j] = a[i, j] * 2.0 if a[i, j] < 3.0 else 0.0
+
+
+def test_notebooks_show_kernels() -> None:
+    kernel = tj.kernel(scaled)
+    assert "not specialised yet" in kernel._repr_html_()
+    kernel.specialise(np.zeros((4, 8), np.float32), np.zeros((4, 8), np.float32))
+    shown = kernel._repr_html_()
+    picture = re.search(r"<svg.*?</svg>", shown, re.DOTALL)
+    assert picture
+    assert [text.split(",")[1].split(":")[0].strip() for text in texts(picture[0])] == ["loop i", "loop j"]
+    assert len(list(ElementTree.fromstring(picture[0]).iter(f"{SPACE}rect"))) == 2
+    assert "&lt; " in shown, "comparisons are escaped"
+    ElementTree.fromstring(shown)
+
+
+def test_notebooks_show_copies() -> None:
+    explanation = tj.explain(None, "f32[100,30]{1,0:T(8,128)}")
+    for value in (explanation, explanation.kernel):
+        shown = value._repr_html_()
+        assert shown.count("<details") >= 2
+        ElementTree.fromstring(shown)

@@ -1,0 +1,146 @@
+"use strict";
+
+/* Fields and buttons around the pictures. */
+class Controls {
+  constructor(explorer) {
+    this.explorer = explorer;
+    const byId = (id) => document.getElementById(id);
+    this.fields = { element: byId("element"), slot: byId("slot"), width: byId("width") };
+    byId("fewer").addEventListener("click", () => explorer.changeLevel(-1));
+    byId("more").addEventListener("click", () => explorer.changeLevel(1));
+    byId("theme").addEventListener("click", () => this.nextTheme());
+    for (const button of document.querySelectorAll("[data-zoom]")) {
+      button.addEventListener("click", () => explorer.boards[button.dataset.board].zoomBy(Number(button.dataset.zoom)));
+    }
+    this.fields.element.addEventListener("change", () => this.goToElement());
+    this.fields.slot.addEventListener("change", () => this.goToSlot());
+    this.fields.width.addEventListener("change", () => this.changeWidth());
+    this.fields.width.value = String(explorer.cells.memory.width);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolour());
+    this.makeDimensions();
+    this.follow();
+  }
+
+  refuse(field, wrong, why) {
+    field.setAttribute("aria-invalid", String(wrong));
+    field.setCustomValidity(wrong ? why : "");
+    if (wrong) document.getElementById("selected").textContent = why;
+    return wrong;
+  }
+
+  goToElement() {
+    const { map } = this.explorer, field = this.fields.element, index = integers(map, field.value);
+    const wrong = !index || index.length !== map.rank || !map.inside(index) || map.empty;
+    const dims = `[${map.dims.join(", ")}]`;
+    if (!this.refuse(field, wrong, `Write ${map.rank} indices with commas between, inside ${dims}.`)) {
+      this.explorer.select(this.explorer.ofIndex(index));
+    }
+  }
+
+  goToSlot() {
+    const { map } = this.explorer, field = this.fields.slot, found = integers(map, field.value);
+    const wrong = !found || found.length !== 1 || found[0] >= map.size;
+    if (!this.refuse(field, wrong, `Write a slot from 0 to ${map.size - map.one}.`)) {
+      this.explorer.select(this.explorer.ofSlot(found[0]));
+    }
+  }
+
+  changeWidth() {
+    const field = this.fields.width, text = field.value.trim(), width = Number(text);
+    if (this.refuse(field, !/^\d{1,9}$/.test(text) || width < 1, "Write how many slots a row of memory has: 1 or more.")) return;
+    this.explorer.cells.memory.widen(width);
+    this.explorer.showBoards();
+    this.explorer.refresh();
+    this.explorer.boards.memory.reveal(this.explorer.boards.memory.cursor);
+  }
+
+  /* Which dimensions are rows and columns, and the index of each other one. */
+  makeDimensions() {
+    const { explorer } = this, { map } = explorer, place = document.getElementById("dimensions");
+    this.steppers = [];
+    place.replaceChildren();
+    if (map.rank < 2 || map.empty) return;
+    const options = (chosen) => map.dims.map((n, d) => {
+      const option = make("option", { value: d, text: `${d} (${n})` });
+      option.selected = d === chosen;
+      return option;
+    });
+    const chooser = (label, name) => {
+      const select = make("select", { id: name }, ...options(explorer[name]));
+      select.addEventListener("change", () => this.chooseDimension(name, Number(select.value)));
+      place.append(make("label", {}, `${label} `, select));
+    };
+    chooser("Rows: dimension", "rowDim");
+    chooser("Columns: dimension", "columnDim");
+    map.dims.forEach((n, d) => {
+      if (d !== explorer.rowDim && d !== explorer.columnDim) place.append(this.stepper(d, n));
+    });
+  }
+
+  chooseDimension(name, dim) {
+    const { explorer } = this, other = name === "rowDim" ? "columnDim" : "rowDim";
+    if (explorer[other] === dim) explorer[other] = explorer[name];
+    explorer[name] = dim;
+    const { selection, map } = explorer;
+    if (selection.index && !selection.padding) explorer.fixed = selection.index.slice();
+    explorer.fixed = explorer.fixed.map((i, d) => (i < map.dims[d] ? i : map.zero));
+    this.makeDimensions();
+    this.follow();
+    explorer.showBoards();
+    explorer.refresh();
+    explorer.boards.array.reveal(explorer.boards.array.cursor);
+    document.getElementById(name).focus();
+  }
+
+  stepper(dim, extent) {
+    const field = make("input", { type: "text", inputmode: "numeric", size: String(extent).length + 1, "aria-label": `index of dimension ${dim}` });
+    const go = (value) => {
+      const { explorer } = this, { map } = explorer;
+      const index = (explorer.selection.index || explorer.fixed).map((i, d) => (i < map.dims[d] ? i : map.zero));
+      index[dim] = value < map.zero ? map.zero : value >= extent ? extent - map.one : value;
+      explorer.select(explorer.ofIndex(index));
+    };
+    const by = (step) => go(this.explorer.fixed[dim] + this.explorer.map.N(step));
+    field.addEventListener("change", () => {
+      const found = integers(this.explorer.map, field.value), wrong = !found || found.length !== 1 || found[0] >= extent;
+      const why = `Write an index of dimension ${dim} from 0 to ${extent - this.explorer.map.one}.`;
+      if (!this.refuse(field, wrong, why)) go(found[0]);
+    });
+    field.addEventListener("keydown", (event) => {
+      const step = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      by(step);
+    });
+    this.steppers.push({ dim, field });
+    const button = (text, step, label) => make("button", { type: "button", text, "aria-label": label, onclick: () => by(step) });
+    return make("span", { class: "stepper" }, `i${dim} `, button("\u2212", -1, `dimension ${dim}: one less`), field,
+      button("+", 1, `dimension ${dim}: one more`));
+  }
+
+  /* Fields say what is selected. */
+  follow() {
+    const { explorer } = this, { selection } = explorer;
+    for (const { dim, field } of this.steppers) field.value = String(explorer.fixed[dim]);
+    if (!selection) return;
+    this.fields.element.value = selection.index && !selection.padding ? selection.index.join(", ") : "";
+    this.fields.slot.value = String(selection.slot);
+    for (const field of Object.values(this.fields)) this.refuse(field, false, "");
+  }
+
+  nextTheme() {
+    const root = document.documentElement, button = document.getElementById("theme");
+    const next = { auto: "dark", dark: "light", light: "auto" }[root.dataset.theme || "auto"];
+    root.dataset.theme = next;
+    button.textContent = next[0].toUpperCase() + next.slice(1);
+    button.setAttribute("aria-label", `Colours: ${next === "auto" ? "those of the system" : next}`);
+    this.recolour();
+  }
+
+  recolour() {
+    for (const board of Object.values(this.explorer.boards)) {
+      board.colours = null;
+      board.redraw();
+    }
+  }
+}

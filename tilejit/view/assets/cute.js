@@ -1,0 +1,208 @@
+"use strict";
+
+/* CuTe's layouts: a sum of digits, then offsets, swizzles and layouts applied to it. */
+class CuteMap extends LayoutMap {
+  constructor(data) {
+    super(data);
+    this.modes = data.modes.map((mode) => mode.map(([n, s]) => [this.N(n), this.N(s)]));
+    this.steps = data.steps.map((s) => ({
+      ...s,
+      offset: this.N(s.offset),
+      layout: s.layout && s.layout.map(([n, d]) => [this.N(n), this.N(d)]),
+    }));
+    this.depths = Math.max(1, ...this.modes.map((m) => m.length)) - 1;
+    this.separable = true;
+    this.used = this.modes.flatMap((mode, dim) => {
+      let weight = this.one;
+      return mode.map(([size, stride]) => {
+        const have = this.math.div(this.dims[dim] + weight - this.one, weight);
+        const digit = { size: size < have ? size : have, stride, dim, weight };
+        weight *= size;
+        return digit;
+      }).filter((digit) => digit.size > this.one);
+    });
+    this.invertible = this.steps.every((s) => s.swizzle) && this.steps.length < 2 && this.nested();
+  }
+
+  absolute(n) {
+    return n < this.zero ? -n : n;
+  }
+
+  /* Whether each stride passes what all smaller ones reach together: then no offset is met twice. */
+  nested() {
+    let reach = this.zero;
+    this.used.sort((a, b) => (this.absolute(a.stride) < this.absolute(b.stride) ? -1 : 1));
+    for (const { size, stride } of this.used) {
+      if (this.absolute(stride) <= reach) return false;
+      reach += this.absolute(stride) * (size - this.one);
+    }
+    return true;
+  }
+
+  sum(index) {
+    let value = this.zero;
+    this.modes.forEach((mode, d) => {
+      let at = index[d];
+      for (const [size, stride] of mode) {
+        value += (at % size) * stride;
+        at = this.math.div(at, size);
+      }
+    });
+    return value;
+  }
+
+  applied(step, value) {
+    const at = value + step.offset;
+    if (step.swizzle) return this.swizzled(step.swizzle, at);
+    let rest = at, out = this.zero;
+    step.layout.forEach(([size, stride], k) => {
+      out += (k < step.layout.length - 1 ? rest % size : rest) * stride;
+      rest = this.math.div(rest, size);
+    });
+    return out;
+  }
+
+  swizzled([bits, base, shift], value) {
+    const moved = this.math.and(value, this.math.mask(bits, base + Math.max(0, shift)));
+    return this.math.xor(value, this.math.shift(moved, shift));
+  }
+
+  finish(value) {
+    for (const step of this.steps) value = this.applied(step, value);
+    return value;
+  }
+
+  /* Sizes of what is below a depth, for every mode: depth 1 leaves all digits but the slowest. */
+  weights(depth) {
+    return this.modes.map((mode) => {
+      const kept = Math.min(mode.length, this.depths + 1 - depth);
+      return mode.slice(0, kept).reduce((n, [size]) => n * size, this.one);
+    });
+  }
+
+  prefix(index, depth) {
+    const weights = this.weights(depth);
+    return {
+      digits: index.map((at, d) => this.math.div(at, weights[d])),
+      extents: this.padded.map((n, d) => this.math.div(n, weights[d])),
+    };
+  }
+
+  place(slot) {
+    if (this.empty) return { index: this.dims.map(() => this.zero), valid: false };
+    return this.invertible ? this.byDigits(slot) : this.byTable(slot);
+  }
+
+  byDigits(slot) {
+    const { zero, one, math } = this;
+    let rest = slot;
+    for (const step of this.steps) rest = this.swizzled(step.swizzle, rest) - step.offset;
+    for (const { size, stride } of this.used) if (stride < zero) rest -= (size - one) * stride;
+    const index = this.dims.map(() => zero);
+    let valid = rest >= zero;
+    for (let k = this.used.length - 1; valid && k >= 0; k--) {
+      const { size, stride, dim, weight } = this.used[k], step = this.absolute(stride);
+      let at = math.div(rest, step);
+      if (at >= size) at = size - one;
+      rest -= at * step;
+      index[dim] += (stride > zero ? at : size - one - at) * weight;
+    }
+    return { index, valid: valid && rest === zero && this.inside(index) };
+  }
+
+  byTable(slot) {
+    if (this.table === undefined) this.table = this.lookedUp();
+    if (this.table === null) return undefined;
+    const index = this.table.get(String(slot));
+    return index ? { index, valid: true } : { index: this.dims.map(() => this.zero), valid: false };
+  }
+
+  /* The first element in C order of every slot, or null where there are too many to look at. */
+  lookedUp() {
+    let count = 1;
+    for (const n of this.dims) count *= Number(n);
+    if (count > MOST_LOOKED_UP) return null;
+    const table = new Map(), index = this.dims.map(() => this.zero);
+    for (let row = 0; row < count; row++) {
+      const slot = String(this.finish(this.sum(index)));
+      if (!table.has(slot)) table.set(slot, index.slice());
+      for (let d = this.rank - 1; d >= 0; d--) {
+        index[d] += this.one;
+        if (index[d] < this.dims[d]) break;
+        index[d] = this.zero;
+      }
+    }
+    return table;
+  }
+
+  tileOfSlot(found, depth) {
+    return found.valid ? this.tile(found.index, depth) : { key: -1, colour: 0 };
+  }
+
+  trace(index) {
+    const lines = [{
+      title: "index",
+      digits: index.map((value, d) => ({ name: `i${d}`, value, extent: this.dims[d] })),
+      depth: 0,
+    }];
+    for (let depth = 1; depth <= this.depths; depth++) lines.push(this.divided(index, depth));
+    const all = this.taken(index);
+    const line = this.strideLine(all.map((d) => d.value), all.map((d) => d.stride), all.map((d) => d.extent),
+      all.map((d) => d.name), this.depths);
+    lines.push(line);
+    let value = this.sum(index);
+    for (const step of this.steps) {
+      lines.push(this.stepLine(step, value));
+      value = this.applied(step, value);
+    }
+    return lines;
+  }
+
+  /* All digits of an index, those of a mode from the slowest to the fastest. */
+  taken(index) {
+    return this.modes.flatMap((mode, d) => {
+      let at = index[d], weight = this.one;
+      const own = mode.map(([size, stride]) => {
+        const name = mode.length === 1 ? `i${d}` : `i${d}/${weight}%${size}`;
+        const digit = { name, value: at % size, extent: size, stride };
+        at = this.math.div(at, size);
+        weight *= size;
+        return digit;
+      });
+      return own.reverse();
+    });
+  }
+
+  /* A level: what each mode counts in whole tiles, what is left inside. */
+  divided(index, depth) {
+    const weights = this.weights(depth), { digits, extents } = this.prefix(index, depth);
+    const parts = index.map((at, d) => ({ at, weight: weights[d], high: digits[d], low: at % weights[d] }));
+    return {
+      title: `tile (${weights.join(",")})`,
+      digits: parts.map((p, d) => ({ name: `i${d}/${p.weight}`, value: p.high, extent: extents[d], inner: false }))
+        .concat(parts.map((p, d) => ({ name: `i${d}%${p.weight}`, value: p.low, extent: p.weight, inner: true }))),
+      text: parts.map((p, d) => `i${d} = ${p.at} = ${p.high} \u00d7 ${p.weight} + ${p.low}`).join(", "),
+      depth,
+    };
+  }
+
+  stepLine(step, value) {
+    const at = value + step.offset, result = this.applied(step, value);
+    const plus = step.offset === this.zero ? `${value}` : `${value} + ${step.offset} = ${at}`;
+    if (!step.swizzle) return { title: `layout ${step.text}`, digits: [], text: `${plus} \u2192 ${result}`, depth: this.depths };
+    const [bits, base, shift] = step.swizzle;
+    const width = Math.max(bits + base + Math.abs(shift), at.toString(2).length);
+    const binary = (n) => n.toString(2).padStart(width, "0");
+    const changed = this.math.xor(at, result);
+    return {
+      title: `swizzle ${step.text}`,
+      digits: [],
+      text: `${plus}; ${binary(at)} xor ${binary(changed)} = ${binary(result)}; ${result}`,
+      depth: this.depths,
+    };
+  }
+}
+
+function layoutMap(data) {
+  return data.kind === "xla" ? new XlaMap(data) : new CuteMap(data);
+}

@@ -1,0 +1,98 @@
+"use strict";
+
+/* Where an element lives and what lives in a slot, worked out from the digits of the layout alone. */
+
+const MOST_LOOKED_UP = 1 << 20;
+
+/* Doubles are exact to 2^53, XOR of them to 2^31; beyond that the same rules run over BigInt. */
+function arithmetic(wide) {
+  if (wide) {
+    return {
+      of: BigInt,
+      div: (a, b) => a / b,
+      xor: (a, b) => a ^ b,
+      shift: (a, by) => (by >= 0 ? a >> BigInt(by) : a << BigInt(-by)),
+      mask: (bits, from) => ((1n << BigInt(bits)) - 1n) << BigInt(from),
+      and: (a, b) => a & b,
+    };
+  }
+  return {
+    of: Number,
+    div: (a, b) => Math.floor(a / b),
+    xor: (a, b) => a ^ b,
+    shift: (a, by) => (by >= 0 ? a >> by : a << -by),
+    mask: (bits, from) => ((1 << bits) - 1) << from,
+    and: (a, b) => a & b,
+  };
+}
+
+/* The row-major number of digits, given their extents. */
+function mixedRadix(digits, extents, zero) {
+  let number = zero;
+  for (let k = 0; k < digits.length; k++) number = number * extents[k] + digits[k];
+  return number;
+}
+
+/* A tile's colour: its coordinates times 1, 3, 5, ... so that no two neighbours are alike. */
+function colourOf(digits) {
+  let colour = 0;
+  for (let k = digits.length - 1, weight = 1; k >= 0; k--, weight += 2) {
+    const digit = digits[k];
+    colour = (colour + weight * (typeof digit === "bigint" ? Number(digit % 8n) : digit % 8)) % 8;
+  }
+  return colour;
+}
+
+/* What both kinds of layout have. */
+class LayoutMap {
+  constructor(data) {
+    this.data = data;
+    this.math = arithmetic(data.wide);
+    this.N = this.math.of;
+    this.zero = this.N(0);
+    this.one = this.N(1);
+    this.numbers = (list) => list.map(this.N);
+    this.dims = this.numbers(data.dims);
+    this.rank = this.dims.length;
+    this.padded = this.numbers(data.padded);
+    this.size = this.N(data.size);
+    this.empty = this.dims.some((n) => n === this.zero);
+  }
+
+  inside(index) {
+    return index.every((at, d) => at >= this.zero && at < this.dims[d]);
+  }
+
+  /* The slot of an element; an index may lie in the padding up to `padded`. */
+  linearIndex(index) {
+    return this.finish(this.sum(index.map(this.N)));
+  }
+
+  /* The index of the element in a slot, null where the slot is padding, undefined where nobody knows. */
+  multiIndex(slot) {
+    const found = this.place(this.N(slot));
+    if (found === undefined) return undefined;
+    return found.valid ? found.index : null;
+  }
+
+  /* What tells a tile from all others, at a depth: a number and a colour. */
+  tile(index, depth) {
+    if (!depth) return { key: 0, colour: 0 };
+    const { digits, extents } = this.prefix(index, depth);
+    return this.painted(digits, extents);
+  }
+
+  painted(digits, extents) {
+    const number = mixedRadix(digits, extents, this.zero);
+    const key = this.data.wide ? Number(BigInt.asUintN(48, number)) : number;
+    return { key, colour: colourOf(digits) };
+  }
+
+  /* The last digits times their strides. */
+  strideLine(values, strides, extents, names, depth) {
+    const digits = values.map((value, a) => ({ name: names[a], value, extent: extents[a], stride: strides[a] }));
+    const terms = digits.filter((d) => d.extent > this.one).map((d) => `${d.value} \u00d7 ${d.stride}`);
+    const total = digits.reduce((sum, d) => sum + d.value * d.stride, this.zero);
+    return { title: "digits times strides", digits, text: `${terms.join(" + ") || "0"} = ${total}`, depth };
+  }
+}

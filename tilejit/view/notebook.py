@@ -1,0 +1,66 @@
+"""What notebooks show of shapes, layouts, tiled arrays and kernels: HTML with the picture as SVG inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import TYPE_CHECKING
+
+from codegen.errors import TilejitError
+from tilejit.layout.cute_shape import Spec
+from tilejit.view.loops import loops_svg
+from tilejit.view.page import CuteLayout
+from tilejit.view.svg import svg
+
+if TYPE_CHECKING:
+    from tilejit.kernels import Kernel
+
+STYLE = "overflow-x:auto;max-width:100%"
+OPEN = ' open=""'
+
+
+def layout_html(layout: Spec | CuteLayout, heading: str = "") -> str | None:
+    """The picture of a layout; None, so that a notebook prints the text, where there is none to draw.
+
+    layout_html(Shape.parse("f32[3,5]{1,0:T(2,2)}")) -> '<div style="..."><svg ...'
+    """
+    try:
+        picture = svg(layout, standalone=False)
+    except TilejitError:
+        return None
+    head = f"<div><code>{escape(heading)}</code></div>" if heading else ""
+    return f'<div style="{STYLE}">{head}{picture}</div>'
+
+
+def texts_html(heading: str, texts: Iterable[tuple[str, str]]) -> str:
+    """Texts of a kernel, each under a heading that opens it; the first is open.
+
+    texts_html("add", [("report", "loop i: ...")]) -> '<div ...><details open=""><summary>report</summary>...'
+    """
+    parts = [
+        f"<details{'' if k else OPEN}><summary>{escape(name)}</summary>"
+        f'<pre style="{STYLE}">{escape(text)}</pre></details>'
+        for k, (name, text) in enumerate(texts)
+        if text
+    ]
+    return f'<div style="{STYLE}"><div><code>{escape(heading)}</code></div>{"".join(parts)}</div>'
+
+
+def kernel_html(kernel: Kernel) -> str:
+    """A kernel of loops: the loops as SVG, and under headings what was made of them.
+
+    Before the first call or `specialise` it is the function's name alone.
+    """
+    name = repr(kernel)
+    try:
+        program = kernel.program
+    except TilejitError:
+        return texts_html(name, [("not specialised yet", "call it, or .specialise(*arguments) first")])
+    picture = loops_svg(program.function, program.vectorised.loops)
+    texts = [
+        ("report", kernel.report()),
+        ("loops", kernel.nest),
+        ("in super-vectors", kernel.vectorised),
+        ("source", kernel.source),
+    ]
+    return f'<div style="{STYLE}">{picture}{texts_html(name, texts)}</div>'

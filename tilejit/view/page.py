@@ -1,0 +1,230 @@
+"""One HTML page that explores a layout: its digits as data, beside the script that draws what is visible."""
+
+from __future__ import annotations
+
+import html
+import json
+from base64 import b64encode
+from dataclasses import replace
+from functools import lru_cache
+from hashlib import sha256
+from importlib.resources import files
+from itertools import accumulate
+from math import prod
+from operator import mul
+from typing import Any, TypeAlias
+
+from tilejit.layout.cute.layout import Layout
+from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
+from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape
+from tilejit.layout.shape import Shape, tile_steps_of
+from tilejit.layout.tiling import MERGE
+
+CuteLayout: TypeAlias = Layout | ComposedLayout
+
+SCRIPTS = ("layout", "xla", "cute", "text", "colours", "board", "cells", "controls", "explorer")
+MAX_DOUBLE = 2**53 - 1
+"""The largest integer that JavaScript's numbers, and readers of JSON, hold exactly with all below it."""
+MAX_XOR = 2**30
+WIDEST_ROW = 256
+ROWS = ((16, 512), (64, 65536))
+"""The longest rows of buffers up to so many slots: small ones have room for text in every slot."""
+
+
+def page(layout: Spec | CuteLayout) -> str:
+    """One HTML page, in ASCII and without anything from elsewhere, that shows where each element lives.
+
+    >>> Path("layout.html").write_text(page(as_layout("bf16[4096,4096]{1,0:T(8,128)(2,1)}")))
+
+    A CuTe layout alone is the array of its modes' sizes, counted in elements.
+
+    Raises:
+        LayoutError: the buffer has no size known here, or a CuTe layout has offsets below 0.
+        TypeError: neither a Shape nor a CuTe layout.
+    """
+    data = page_data(layout)
+    style, script = asset("page.css"), "".join(asset(f"{name}.js") for name in SCRIPTS)
+    parts = {
+        "TITLE": html.escape(data["title"]).encode("ascii", "xmlcharrefreplace").decode(),
+        "POLICY": f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'",
+        "STYLE": style,
+        "DATA": _json(data),
+        "SCRIPT": script,
+    }
+    out = []
+    for k, piece in enumerate(asset("page.html").split("@@")):
+        out.append(parts[piece] if k % 2 else piece)
+    return "".join(out)
+
+
+def page_data(layout: Spec | CuteLayout) -> dict[str, Any]:
+    """What the script knows of a layout: its sizes and its digits, nothing for each element.
+
+    Sizes and strides are in elements. What an integer of JavaScript does not hold is a string.
+
+    Raises:
+        LayoutError, TypeError: as `page`.
+    """
+    spec, title = subject(layout)
+    alone = not isinstance(layout, Shape | CuteShape)
+    own = _cute_digits(spec) if isinstance(spec, CuteShape) else _xla_digits(spec)
+    facts = {
+        "title": title,
+        "dims": spec.dimensions,
+        "size": spec.physical_size,
+        "bits": None if alone else spec.bits,
+        "bytes": None if alone else spec.size_in_bytes,
+        "elements": prod(spec.dimensions),
+        "padding": spec.padding_fraction,
+        "width": row_length(spec),
+    }
+    plain: dict[str, Any] = _plain({**facts, **own})
+    return plain
+
+
+def subject(layout: Spec | CuteLayout) -> tuple[Spec, str]:
+    """The array that a layout is drawn as, and its text; of a CuTe layout alone one of its modes' sizes.
+
+    Raises:
+        LayoutError: an offset is below 0, or the buffer would pass 2^63 elements.
+        TypeError: neither a Shape nor a CuTe layout.
+    """
+    if isinstance(layout, Shape | CuteShape):
+        return layout, _named(layout)
+    if not isinstance(layout, Layout | ComposedLayout):
+        raise TypeError(f"a Shape or a CuTe layout is wanted, not {type(layout).__name__}")
+    from tilejit.layout.cute.function import function_of
+
+    return make_cute_shape("u8", function_of(layout).sizes, layout), str(layout)
+
+
+def _named(spec: Spec) -> str:
+    """The text of a shape, and in words the padding for which XLA's text has no place."""
+    if isinstance(spec, CuteShape):
+        return str(spec)
+    parts = [str(replace(spec, padded_dimensions=None, padding_value=None))]
+    if spec.padded_dimensions is not None:
+        parts.append(f"padded to [{','.join(map(str, spec.padded_dimensions))}]")
+    if spec.padding_value is not None:
+        parts.append(f"filled with {spec.padding_value}")
+    return ", ".join(parts)
+
+
+def row_length(spec: Spec) -> int:
+    """Slots in a row of memory's picture: a run that the layout itself ends, or whole ones, or a part of one.
+
+    bf16[4096,4096]{1,0:T(8,128)(2,1)} -> 256    f32[3,5]{1,0:T(2,2)} -> 12    f32[1000] -> 50
+    """
+    size = spec.physical_size
+    if isinstance(spec, CuteShape):
+        digits = (digit for mode in spec.function.modes for digit in mode)
+        runs = [n * abs(stride) for n, stride in digits if n > 1 and stride]
+    else:
+        runs = list(accumulate(reversed(tile_steps_of(spec)[1][-1]), mul))
+    most = next((row for row, slots in ROWS if size <= slots), WIDEST_ROW)
+    run = max((run for run in runs if 0 < run <= most), default=1)
+    if run >= most // 4:
+        return max(1, min(run, size))
+    whole = min((run for run in runs if run > most), default=size)
+    fit = [row for row in range(run, min(most, size) + 1, run) if whole % row == 0 and row >= most // 4]
+    return max(1, max(fit, default=min(most // run * run, size)))
+
+
+def _xla_digits(shape: Shape) -> dict[str, Any]:
+    """Tile steps as `tile_steps` gives them, with the extents of the axes around each."""
+    steps, extents = tile_steps_of(shape)
+    order = tuple(reversed(shape.minor_to_major)) if shape.layout else tuple(range(shape.rank))
+    tiles = shape.tiles if shape.layout else ()
+    texts = [["*" if n == MERGE else str(n) for n in tile] for tile in tiles]
+    return {
+        "kind": "xla",
+        "wide": max(prod(extents[-1]), *map(prod, extents), shape.physical_size) > MAX_DOUBLE,
+        "order": order,
+        "padded": _padded(shape, order),
+        "extents": extents,
+        "steps": [
+            {
+                "lead": step.lead,
+                "groups": step.groups,
+                "tile": step.tile,
+                "untouched": step.untouched,
+                "text": text,
+            }
+            for step, text in zip(steps, texts, strict=True)
+        ],
+    }
+
+
+def _padded(shape: Shape, order: tuple[int, ...]) -> tuple[int, ...]:
+    """How far each dimension goes when whole tiles count: the first tile's padding has indices, too."""
+    out = list(shape.padded_dimensions or shape.dimensions)
+    steps, _ = tile_steps_of(shape)
+    if steps and 0 not in shape.dimensions:
+        step = steps[0]
+        for group, tile in zip(step.groups, step.tile, strict=True):
+            axis = group[0] - step.lead
+            if len(group) == 1 and axis >= 0:
+                out[order[axis]] = -(-out[order[axis]] // tile) * tile
+    return tuple(out)
+
+
+def _cute_digits(shape: CuteShape) -> dict[str, Any]:
+    """The digits of each mode, the fastest first, and the steps from their sum to the slot."""
+    function = shape.function
+    modes = [[(n, s) for n, s in mode if n != 1] or [(1, 0)] for mode in function.modes]
+    steps: list[dict[str, Any]] = []
+    reach = sum((n - 1) * abs(s) for mode in modes for n, s in mode) + shape.physical_size
+    swizzled = False
+    for offset, apply in function.steps:
+        reach += abs(offset)
+        step: dict[str, Any] = {"offset": offset, "text": str(apply)}
+        if isinstance(apply, Swizzle):
+            step["swizzle"] = (apply.bits, apply.base, apply.shift)
+            swizzled = True
+            reach = max(reach, apply.block)
+        else:
+            step["layout"] = flat_digits(apply)
+            reach = max(reach, *(n * max(1, abs(s)) for n, s in step["layout"])) * len(step["layout"])
+        steps.append(step)
+    return {
+        "kind": "cute",
+        "wide": reach > (MAX_XOR if swizzled else MAX_DOUBLE),
+        "padded": function.sizes,
+        "modes": modes,
+        "steps": steps,
+    }
+
+
+def flat_digits(layout: Layout) -> list[tuple[int, int]]:
+    """(size, stride) of a layout's digits, the fastest first."""
+    from tilejit.layout.cute.int_tuple import flatten
+
+    return list(zip(flatten(layout.shape), flatten(layout.stride), strict=True))
+
+
+@lru_cache
+def asset(name: str) -> str:
+    """The text of a file that the page is made of."""
+    return (files("tilejit.view") / "assets" / name).read_text("ascii")
+
+
+def _plain(value: Any) -> Any:
+    """In JSON's own types, integers past 2^53 as strings."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, int) and abs(value) > MAX_DOUBLE:
+        return str(value)
+    return value
+
+
+def _json(data: dict[str, Any]) -> str:
+    """JSON that stands in a <script>: nothing in it can end one, or begin a comment."""
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _digest(text: str) -> str:
+    """What the page's policy knows a script or a style by."""
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
