@@ -83,7 +83,8 @@ def _joined(spans: _Spans, gap: int) -> _Spans:
 def _in_bytes(spec: Spec, access: AccessMap, spans: _Spans, gap_bytes: int) -> Ranges | None:
     """Ranges of units as ranges of whole bytes, unless those and the requests cost as much as all bytes."""
     bits = access.unit_bits
-    begin, end = spans[0] * bits // 8, -(-spans[1] * bits // 8)
+    # Elements that share a byte are apart only as bits are counted.
+    begin, end = _joined((spans[0] * bits // 8, -(-spans[1] * bits // 8)), gap_bytes)
     if int((end - begin).sum()) + gap_bytes * (len(begin) - 1) >= spec.size_in_bytes:
         return None
     return [(int(a), int(b)) for a, b in zip(begin, end, strict=True)]

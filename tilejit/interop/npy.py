@@ -7,7 +7,12 @@ bytes are stored as uint8, narrow integers that do not share one as int8 or uint
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from tokenize import TokenError
 from typing import IO, Any
@@ -15,19 +20,77 @@ from typing import IO, Any
 import numpy as np
 
 from codegen.errors import LayoutError
-from tilejit.convert import pack, unpack
-from tilejit.interop.whole_file import PIECE_BYTES, open_ordinary, replacing
+from tilejit.buffers import check_packable
+from tilejit.interop import made
+from tilejit.interop.stream import Advance, Made, Mapped, Part, Say, drop_pages, origin_of, write_parts
+from tilejit.interop.whole_file import open_ordinary
 from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy, lookup, primitive_type
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.shape import Shape
 from tilejit.memory import Array
-from tilejit.relayouts import relayout
 from tilejit.tiled_array import TiledArray
 
 MAX_HEADER_BYTES = 10_000
 """NumPy's own limit, which is one of characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFile:
+    """An open .npy file: its array, mapped; and what tells it from others of the same name."""
+
+    array: Array
+    size: int
+    mtime_ns: int
+    header: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be written: an array of that dtype and shape, whose bytes `make` gives.
+
+    spec    the layout that elements are packed in, or were; None where the file is copied as it is
+    """
+
+    source: ArrayFile = field(repr=False)
+    spec: Spec
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    make: Callable[[], Made] = field(repr=False)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements to write."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def source_bytes(self) -> int:
+        """Bytes of all elements that are read."""
+        return int(self.source.array.nbytes)
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        advance: Advance | None = None,
+        *,
+        resume: bool = False,
+        say: Say | None = None,
+    ) -> None:
+        """Write the file as np.save does, types that NumPy does not know as raw bytes; whole or not at all.
+
+        resume, say: as of a plan of safetensors.
+
+        Raises:
+            LayoutError: a value does not fit the packed dtype.
+            OSError: the disk refuses.
+        """
+        head = _header(self.dtype, self.shape)
+        file = self.source
+        how = (repr(self.spec), self.shape)
+        origin = origin_of(file.size, file.mtime_ns, file.header, head, how) if resume else None
+        write_parts(path, head, [Part(self.nbytes, self.make)], advance, origin=origin, say=say)
 
 
 def pack_file(
@@ -52,7 +115,25 @@ def pack_file(
         LayoutError: the file is damaged or void without a dtype, or the layout does not fit.
         OSError: a file cannot be read or written.
     """
-    array = read(source)
+    plan = plan_pack(source, layout, dtype, parameters, threads)
+    plan.write(target)
+    return plan.spec
+
+
+def plan_pack(
+    source: str | os.PathLike[str],
+    layout: Any,
+    dtype: str | None,
+    parameters: Mapping[str, Any],
+    threads: int | None = None,
+) -> Plan:
+    """What `pack_file` will write.
+
+    Raises:
+        LayoutError, OSError: as `pack_file`.
+    """
+    file = open_array(source)
+    array = file.array
     if array.dtype.kind == "V":
         array = _as_elements(array, dtype)
     own = from_numpy(array.dtype)
@@ -68,9 +149,11 @@ def pack_file(
             f"the layout is for {spec.primitive_type}, but the array is {own.name}\n"
             f"  convert with --dtype {spec.primitive_type}"
         )
-    tiled = pack(array, spec, casting="no" if dtype is None else "unsafe", threads=threads)
-    write(target, tiled.buffer)
-    return tiled.spec
+    check_packable(spec)
+    refuse_overlaps(spec)
+    casting = "no" if dtype is None else "unsafe"
+    make = partial(made.packed, array, spec, casting, threads, partial(drop_pages, array))
+    return Plan(file, spec, *_stored(spec), make)
 
 
 def unpack_file(
@@ -84,12 +167,24 @@ def unpack_file(
         LayoutError: the file is damaged, or does not hold a flat buffer of the shape's dtype and size.
         OSError: a file cannot be read or written.
     """
+    plan = plan_unpack(source, shape, threads)
+    plan.write(target)
+    return plan.spec
+
+
+def plan_unpack(source: str | os.PathLike[str], shape: Any, threads: int | None = None) -> Plan:
+    """What `unpack_file` will write.
+
+    Raises:
+        LayoutError, OSError: as `unpack_file`.
+    """
     spec = as_layout(shape)
-    array = unpack(_read_buffer(source, spec), spec, threads=threads)
-    if spec.element.byte_dtype is not None:
-        array = array.astype(spec.element.byte_dtype)
-    write(target, array)
-    return spec
+    file = open_array(source)
+    tiled = TiledArray.from_buffer(_flat(file.array, spec, source), spec)
+    dtype = spec.element.byte_dtype or spec.dtype
+    plain = made.row_major(from_numpy(dtype).name, spec.dimensions)
+    make = partial(made.unpacked, tiled, plain, dtype, threads, partial(drop_pages, tiled.buffer))
+    return Plan(file, spec, dtype, spec.dimensions, make)
 
 
 def relayout_file(
@@ -111,11 +206,58 @@ def relayout_file(
             layout does not fit.
         OSError: a file cannot be read or written.
     """
+    plan = plan_relayout(source, shape, layout, parameters, threads)
+    plan.write(target)
+    return plan.spec
+
+
+def plan_relayout(
+    source: str | os.PathLike[str],
+    shape: Any,
+    layout: Any,
+    parameters: Mapping[str, Any],
+    threads: int | None = None,
+) -> Plan:
+    """What `relayout_file` will write.
+
+    Raises:
+        LayoutError, OSError: as `relayout_file`.
+    """
     old = as_layout(shape)
-    packed = TiledArray.from_buffer(_read_buffer(source, old), old)
+    file = open_array(source)
+    tiled = TiledArray.from_buffer(_flat(file.array, old, source), old)
     spec = as_layout(layout, dims=old.dimensions, dtype=old.primitive_type, **parameters)
-    write(target, relayout(packed, spec, threads=threads).buffer)
-    return spec
+    if spec.primitive_type != old.primitive_type:
+        raise LayoutError(f"the layout is for {spec.primitive_type}, the array is {old.primitive_type}")
+    check_packable(spec)
+    refuse_overlaps(spec)
+    make = partial(made.relaid, tiled, spec, threads, partial(drop_pages, tiled.buffer))
+    return Plan(file, spec, *_stored(spec), make)
+
+
+def copy_file(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    resume: bool = False,
+    say: Say | None = None,
+) -> None:
+    """Write the file as it is.
+
+    Raises:
+        LayoutError, OSError: as `read`; the disk refuses.
+    """
+    file = open_array(source)
+    with open_ordinary(source) as opened:
+        raw = np.memmap(opened, np.uint8, "r")
+    origin = origin_of(file.size, file.mtime_ns, file.header, b"", ()) if resume else None
+    write_parts(target, b"", [Part(raw.nbytes, lambda: Mapped(raw))], origin=origin, say=say)
+
+
+def _stored(spec: Spec) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """The dtype and the shape of a packed buffer."""
+    dtype = np.dtype(np.uint8) if spec.packed else spec.dtype
+    return dtype, (spec.size_in_bytes // dtype.itemsize,)
 
 
 def read(path: str | os.PathLike[str]) -> Array:
@@ -125,9 +267,22 @@ def read(path: str | os.PathLike[str]) -> Array:
         LayoutError: it is no .npy file, is damaged, or holds Python objects.
         OSError: it cannot be opened.
     """
+    return open_array(path).array
+
+
+def open_array(path: str | os.PathLike[str]) -> ArrayFile:
+    """The array of a .npy file, mapped rather than read, and what tells the file from others.
+
+    Raises:
+        LayoutError, OSError: as `read`.
+    """
     with open_ordinary(path) as file:
+        status = os.fstat(file.fileno())
         try:
-            return _mapped(file, os.fstat(file.fileno()).st_size)
+            array, start = _mapped(file, status.st_size)
+            file.seek(0)
+            digest = hashlib.sha256(file.read(start)).digest()
+            return ArrayFile(array, status.st_size, status.st_mtime_ns, digest)
         except (ValueError, TypeError, OverflowError, EOFError) as error:
             reason = str(error)
         except (SyntaxError, TokenError, RecursionError, MemoryError) as error:
@@ -137,15 +292,14 @@ def read(path: str | os.PathLike[str]) -> Array:
     )
 
 
-def _read_buffer(path: str | os.PathLike[str], spec: Spec) -> Array:
-    """The flat buffer of a .npy file: elements as `pack_file` writes them, or bytes.
+def _flat(array: Array, spec: Spec, path: str | os.PathLike[str]) -> Array:
+    """The array of a .npy file as a flat buffer: elements as `pack_file` writes them, or bytes.
 
     An array of a row-major shape's own dimensions is its buffer, too.
 
     Raises:
-        LayoutError, OSError: as `read`; an array of other dimensions or of another dtype.
+        LayoutError: it is of other dimensions, or of another dtype.
     """
-    array = read(path)
     if isinstance(spec, Shape) and spec.descending and spec.untiled and array.shape == spec.dimensions:
         array = array.reshape(-1)
     raw = array.dtype.kind == "V" and array.dtype.names is None and array.itemsize == spec.dtype.itemsize
@@ -167,8 +321,8 @@ def _check_header_length(file: IO[bytes], width: int) -> None:
     file.seek(start)
 
 
-def _mapped(file: IO[bytes], file_size: int) -> Array:
-    """The array of an open file, everything checked that the header claims."""
+def _mapped(file: IO[bytes], file_size: int) -> tuple[Array, int]:
+    """The array of an open file and where it begins, everything checked that the header claims."""
     if file.read(4) == b"PK\x03\x04":
         raise ValueError("it is an archive of several arrays; give a file of one, as np.save writes it")
     file.seek(0)
@@ -190,27 +344,19 @@ def _mapped(file: IO[bytes], file_size: int) -> Array:
         raise ValueError(f"its elements take {size} bytes, but {file_size - start} follow the header")
     order: Any = "F" if by_columns else "C"
     if not size:
-        return np.empty(shape, dtype, order)
-    return np.memmap(file, dtype, "r", start, shape, order)
+        return np.empty(shape, dtype, order), start
+    return np.memmap(file, dtype, "r", start, shape, order), start
 
 
-def write(path: str | os.PathLike[str], array: Array) -> None:
-    """Write an array as np.save does, types that NumPy does not know as raw bytes; whole or not at all.
-
-    Raises:
-        OSError: the disk refuses.
-    """
+def _header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    """The header that np.save writes for an array in C order."""
     # np.save calls float8_e5m2 '<f1', which np.load refuses; the others of ml_dtypes are raw bytes to it.
-    if array.dtype.isbuiltin != 1 and array.dtype.kind != "V":
-        array = array.view(np.dtype(f"V{array.itemsize}"))
-    facts = np.lib.format.header_data_from_array_1_0(array)
-    rows = array.T if facts["fortran_order"] else array
-    data = np.ascontiguousarray(rows).reshape(-1).view(np.uint8)
-    with replacing(path) as file:
-        # write_array does not say why the disk refuses, and hears no Ctrl-C before all is written.
-        np.lib.format.write_array_header_1_0(file, facts)
-        for at in range(0, data.nbytes, PIECE_BYTES):
-            file.write(data[at : at + PIECE_BYTES].data)
+    known = dtype if dtype.isbuiltin == 1 or dtype.kind == "V" else np.dtype(f"V{dtype.itemsize}")
+    text = io.BytesIO()
+    descr = np.lib.format.dtype_to_descr(known)
+    facts = {"descr": descr, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(text, facts)
+    return text.getvalue()
 
 
 def _as_elements(array: Array, dtype: str | None) -> Array:
