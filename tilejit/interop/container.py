@@ -15,6 +15,7 @@ from typing import IO, Any, NoReturn
 import numpy as np
 
 from codegen.errors import LayoutError
+from tilejit.interop.resume import Origin
 from tilejit.interop.stream import Advance, Made, Part, Say, origin_of, write_parts
 from tilejit.interop.whole_file import open_ordinary
 from tilejit.memory import Array
@@ -104,14 +105,14 @@ def write(
     metadata: dict[str, str],
     advance: Advance | None = None,
     *,
-    resumes: Container | None = None,
+    origin: Origin | None = None,
     say: Say | None = None,
 ) -> None:
     """Write a safetensors file: the header, then tensor by tensor, beside `path`, then renamed.
 
     The widest elements come first, so that every tensor is aligned. advance: called with every so many
-    bytes written. resumes: the file that it is made of; where it is given, a run that ends early is taken up
-    again by the next one, and `say` is told so.
+    bytes written. origin: as `origin` gives it; then a run that ends early is taken up again by the next one,
+    and `say` is told so.
 
     Raises:
         LayoutError: the header would be longer than readers accept.
@@ -121,8 +122,13 @@ def write(
     ordered = sorted(outputs, key=lambda o: -DTYPE_BITS[o.dtype])
     head = _header_bytes(ordered, metadata)
     parts = (Part(output.nbytes, output.make, output.name) for output in ordered)
-    origin = None if resumes is None else origin_of(resumes.size, resumes.mtime_ns, resumes.header, head, ())
     write_parts(path, head, parts, advance, origin=origin, say=say)
+
+
+def origin(file: Container, outputs: Iterable[Output], metadata: dict[str, str]) -> Origin:
+    """What tells a file that is made of another from all others, before it is written."""
+    ordered = sorted(outputs, key=lambda o: -DTYPE_BITS[o.dtype])
+    return origin_of(file.size, file.mtime_ns, file.header, _header_bytes(ordered, metadata), ())
 
 
 def _header_bytes(outputs: Sequence[Output], metadata: dict[str, str]) -> bytes:

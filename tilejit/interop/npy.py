@@ -22,6 +22,7 @@ import numpy as np
 from codegen.errors import LayoutError
 from tilejit.buffers import check_packable
 from tilejit.interop import made
+from tilejit.interop.resume import Origin
 from tilejit.interop.stream import Advance, Made, Mapped, Part, Say, drop_pages, origin_of, write_parts
 from tilejit.interop.whole_file import open_ordinary
 from tilejit.layout.as_layout import as_layout
@@ -51,11 +52,11 @@ class ArrayFile:
 class Plan:
     """What will be written: an array of that dtype and shape, whose bytes `make` gives.
 
-    spec    the layout that elements are packed in, or were; None where the file is copied as it is
+    spec    the layout that elements are packed in, or were; None where the array is written as it is
     """
 
     source: ArrayFile = field(repr=False)
-    spec: Spec
+    spec: Spec | None
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     make: Callable[[], Made] = field(repr=False)
@@ -87,10 +88,13 @@ class Plan:
             OSError: the disk refuses.
         """
         head = _header(self.dtype, self.shape)
-        file = self.source
-        how = (repr(self.spec), self.shape)
-        origin = origin_of(file.size, file.mtime_ns, file.header, head, how) if resume else None
+        origin = self.origin() if resume else None
         write_parts(path, head, [Part(self.nbytes, self.make)], advance, origin=origin, say=say)
+
+    def origin(self) -> Origin:
+        """What tells the file that will be written from all others."""
+        file, how = self.source, (repr(self.spec), self.shape)
+        return origin_of(file.size, file.mtime_ns, file.header, _header(self.dtype, self.shape), how)
 
 
 def pack_file(
@@ -117,6 +121,7 @@ def pack_file(
     """
     plan = plan_pack(source, layout, dtype, parameters, threads)
     plan.write(target)
+    assert plan.spec is not None
     return plan.spec
 
 
@@ -169,6 +174,7 @@ def unpack_file(
     """
     plan = plan_unpack(source, shape, threads)
     plan.write(target)
+    assert plan.spec is not None
     return plan.spec
 
 
@@ -208,6 +214,7 @@ def relayout_file(
     """
     plan = plan_relayout(source, shape, layout, parameters, threads)
     plan.write(target)
+    assert plan.spec is not None
     return plan.spec
 
 
@@ -235,23 +242,18 @@ def plan_relayout(
     return Plan(file, spec, *_stored(spec), make)
 
 
-def copy_file(
-    source: str | os.PathLike[str],
-    target: str | os.PathLike[str],
-    *,
-    resume: bool = False,
-    say: Say | None = None,
-) -> None:
-    """Write the file as it is.
+def plan_copy(source: str | os.PathLike[str]) -> Plan:
+    """What writing the array as it is will write, in C order.
 
     Raises:
-        LayoutError, OSError: as `read`; the disk refuses.
+        LayoutError, OSError: as `read`.
     """
     file = open_array(source)
-    with open_ordinary(source) as opened:
-        raw = np.memmap(opened, np.uint8, "r")
-    origin = origin_of(file.size, file.mtime_ns, file.header, b"", ()) if resume else None
-    write_parts(target, b"", [Part(raw.nbytes, lambda: Mapped(raw))], origin=origin, say=say)
+    array = file.array
+    if array.flags.c_contiguous:
+        raw = array.reshape(-1).view(np.uint8) if array.size else np.empty(0, np.uint8)
+        return Plan(file, None, array.dtype, array.shape, lambda: Mapped(raw))
+    return Plan(file, None, array.dtype, array.shape, lambda: np.ascontiguousarray(array))
 
 
 def _stored(spec: Spec) -> tuple[np.dtype[Any], tuple[int, ...]]:

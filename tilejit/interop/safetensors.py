@@ -15,6 +15,7 @@ from codegen.errors import LayoutError
 from tilejit.interop import container
 from tilejit.interop import tensors as single
 from tilejit.interop.container import Container, Entry, Output
+from tilejit.interop.resume import Origin
 from tilejit.interop.rules import Rules, rules_of
 from tilejit.interop.stream import Advance, Made, Say
 from tilejit.interop.tensors import METADATA_PREFIX, MisfitError
@@ -102,8 +103,12 @@ class Plan:
             LayoutError: a value does not fit the packed dtype, named with its tensor.
             OSError: the disk refuses.
         """
-        resumes = self.source if resume else None
-        container.write(path, self.outputs, self.metadata, advance, resumes=resumes, say=say)
+        origin = self.origin() if resume else None
+        container.write(path, self.outputs, self.metadata, advance, origin=origin, say=say)
+
+    def origin(self) -> Origin:
+        """What tells the file that will be written from all others."""
+        return container.origin(self.source, self.outputs, self.metadata)
 
 
 def plan_pack(
@@ -132,17 +137,17 @@ def plan_pack(
         OSError: the file cannot be read.
     """
     rules = rules_of(layout, dtype, parameters)
-    plan = draft_pack(container.read(source), rules, tensors, threads)
+    plan = draft_pack(container.read(source), rules, tensors or None, threads)
     return plan.checked(strictly=bool(tensors))
 
 
-def draft_pack(file: Container, rules: Rules, tensors: Collection[str], threads: int | None) -> Plan:
-    """The plan of `plan_pack`, whether or not the layout fits any tensor."""
+def draft_pack(file: Container, rules: Rules, tensors: Collection[str] | None, threads: int | None) -> Plan:
+    """The plan of `plan_pack`, whether or not the layout fits any tensor; of all tensors for None."""
     draft = _Draft(file, chosen(file, tensors))
     for entry in draft.others(rules):
         wish = rules.wish(entry.name)
         assert wish is not None
-        keeps = wish.dtype is not None and not tensors and single.keeps_its_dtype(entry, wish.dtype)
+        keeps = wish.dtype is not None and tensors is None and single.keeps_its_dtype(entry, wish.dtype)
         own = None if keeps else wish.dtype
         if keeps:
             draft.kept.append(entry.name)
@@ -166,12 +171,12 @@ def plan_unpack(
         LayoutError: the file is damaged, or a tensor asked for is not packed.
         OSError: the file cannot be read.
     """
-    return draft_unpack(container.read(source), tensors, threads)
+    return draft_unpack(container.read(source), tensors or None, threads)
 
 
-def draft_unpack(file: Container, tensors: Collection[str], threads: int | None) -> Plan:
+def draft_unpack(file: Container, tensors: Collection[str] | None, threads: int | None) -> Plan:
     """The plan of `plan_unpack` for an open file."""
-    wanted = chosen(file, tensors) if tensors else packed_names(file)
+    wanted = packed_names(file) if tensors is None else chosen(file, tensors)
     gone = {METADATA_PREFIX + name for name in wanted}
     metadata = {key: text for key, text in file.metadata.items() if key not in gone}
     outputs: list[Output] = []
@@ -214,13 +219,16 @@ def plan_relayout(
             fits none.
         OSError: the file cannot be read.
     """
-    plan = draft_relayout(container.read(source), rules_of(layout, None, parameters), tensors, threads)
+    rules = rules_of(layout, None, parameters)
+    plan = draft_relayout(container.read(source), rules, tensors or None, threads)
     return plan.checked(strictly=bool(tensors))
 
 
-def draft_relayout(file: Container, rules: Rules, tensors: Collection[str], threads: int | None) -> Plan:
-    """The plan of `plan_relayout`, whether or not the layout fits any tensor."""
-    draft = _Draft(file, chosen(file, tensors) if tensors else packed_names(file))
+def draft_relayout(
+    file: Container, rules: Rules, tensors: Collection[str] | None, threads: int | None
+) -> Plan:
+    """The plan of `plan_relayout`, whether or not the layout fits any tensor; of all tensors for None."""
+    draft = _Draft(file, packed_names(file) if tensors is None else chosen(file, tensors))
     for entry in draft.others(rules):
         wish = rules.wish(entry.name)
         assert wish is not None
@@ -285,15 +293,17 @@ def packed_names(file: Container) -> set[str]:
     return {entry.name for entry in file.entries if METADATA_PREFIX + entry.name in file.metadata}
 
 
-def chosen(file: Container, tensors: Collection[str]) -> set[str]:
-    """The tensors of those names, or all.
+def chosen(file: Container, tensors: Collection[str] | None) -> set[str]:
+    """The tensors of those names; all for None.
 
     Raises:
         LayoutError: the file has none of a name.
     """
     names = {entry.name for entry in file.entries}
+    if tensors is None:
+        return names
     unknown = [name for name in tensors if name not in names]
     if unknown:
         some = ", ".join(sorted(names)[:5]) + (", ..." if len(names) > 5 else "")
         raise LayoutError(f"there is no tensor {unknown[0]!r}\n  the file has {some or 'none'}")
-    return set(tensors) or names
+    return set(tensors)
