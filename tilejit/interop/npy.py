@@ -7,24 +7,21 @@ bytes are stored as uint8, narrow integers that do not share one as int8 or uint
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import prod
-from tokenize import TokenError
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from codegen.errors import LayoutError
 from tilejit.buffers import check_packable
 from tilejit.interop import made
+from tilejit.interop.npy_file import ArrayFile, header, open_array, read
 from tilejit.interop.resume import Origin
 from tilejit.interop.stream import Advance, Made, Mapped, Part, Say, drop_pages, origin_of, write_parts
-from tilejit.interop.whole_file import open_ordinary
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
@@ -34,18 +31,17 @@ from tilejit.layout.shape import Shape
 from tilejit.memory import Array
 from tilejit.tiled_array import TiledArray
 
-MAX_HEADER_BYTES = 10_000
-"""NumPy's own limit, which is one of characters."""
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayFile:
-    """An open .npy file: its array, mapped; and what tells it from others of the same name."""
-
-    array: Array
-    size: int
-    mtime_ns: int
-    header: bytes
+__all__ = [
+    "Plan",
+    "pack_file",
+    "plan_copy",
+    "plan_pack",
+    "plan_relayout",
+    "plan_unpack",
+    "read",
+    "relayout_file",
+    "unpack_file",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +83,14 @@ class Plan:
             LayoutError: a value does not fit the packed dtype.
             OSError: the disk refuses.
         """
-        head = _header(self.dtype, self.shape)
+        head = header(self.dtype, self.shape)
         origin = self.origin() if resume else None
         write_parts(path, head, [Part(self.nbytes, self.make)], advance, origin=origin, say=say)
 
     def origin(self) -> Origin:
         """What tells the file that will be written from all others."""
         file, how = self.source, (repr(self.spec), self.shape)
-        return origin_of(file.size, file.mtime_ns, file.header, _header(self.dtype, self.shape), how)
+        return origin_of(file.size, file.mtime_ns, file.header, header(self.dtype, self.shape), how)
 
 
 def pack_file(
@@ -262,38 +258,6 @@ def _stored(spec: Spec) -> tuple[np.dtype[Any], tuple[int, ...]]:
     return dtype, (spec.size_in_bytes // dtype.itemsize,)
 
 
-def read(path: str | os.PathLike[str]) -> Array:
-    """The array of a .npy file, mapped rather than read.
-
-    Raises:
-        LayoutError: it is no .npy file, is damaged, or holds Python objects.
-        OSError: it cannot be opened.
-    """
-    return open_array(path).array
-
-
-def open_array(path: str | os.PathLike[str]) -> ArrayFile:
-    """The array of a .npy file, mapped rather than read, and what tells the file from others.
-
-    Raises:
-        LayoutError, OSError: as `read`.
-    """
-    with open_ordinary(path) as file:
-        status = os.fstat(file.fileno())
-        try:
-            array, start = _mapped(file, status.st_size)
-            file.seek(0)
-            digest = hashlib.sha256(file.read(start)).digest()
-            return ArrayFile(array, status.st_size, status.st_mtime_ns, digest)
-        except (ValueError, TypeError, OverflowError, EOFError) as error:
-            reason = str(error)
-        except (SyntaxError, TokenError, RecursionError, MemoryError) as error:
-            reason = f"its header cannot be read: {error}"
-    raise LayoutError(
-        f"{str(path)!r} is no .npy file of plain elements: {(reason.splitlines() or ['?'])[0][:120]}"
-    )
-
-
 def _flat(array: Array, spec: Spec, path: str | os.PathLike[str]) -> Array:
     """The array of a .npy file as a flat buffer: elements as `pack_file` writes them, or bytes.
 
@@ -312,53 +276,6 @@ def _flat(array: Array, spec: Spec, path: str | os.PathLike[str]) -> Array:
             "  pack the array first, or give the shape that it was packed with"
         )
     return array
-
-
-def _check_header_length(file: IO[bytes], width: int) -> None:
-    """Refuse a long header before it is read: NumPy reads all of up to 4 GiB, and only then counts."""
-    start = file.tell()
-    length = int.from_bytes(file.read(width), "little")
-    if length > MAX_HEADER_BYTES:
-        raise ValueError(f"its header takes {length} bytes; at most {MAX_HEADER_BYTES} are read")
-    file.seek(start)
-
-
-def _mapped(file: IO[bytes], file_size: int) -> tuple[Array, int]:
-    """The array of an open file and where it begins, everything checked that the header claims."""
-    if file.read(4) == b"PK\x03\x04":
-        raise ValueError("it is an archive of several arrays; give a file of one, as np.save writes it")
-    file.seek(0)
-    version = np.lib.format.read_magic(file)
-    if version not in ((1, 0), (2, 0), (3, 0)):
-        raise ValueError(f"its version {version} is unknown")
-    _check_header_length(file, 2 if version == (1, 0) else 4)
-    # Version 3 differs from 2 in the names of fields only, and records are refused in any case.
-    read_header = (
-        np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    )
-    shape, by_columns, dtype = read_header(file)
-    if dtype.hasobject:
-        raise ValueError("it holds Python objects")
-    if any(type(n) is not int or n < 0 for n in shape):
-        raise ValueError(f"its shape is {str(shape)[:60]}")
-    start, size = file.tell(), prod(shape) * dtype.itemsize
-    if start + size > file_size:
-        raise ValueError(f"its elements take {size} bytes, but {file_size - start} follow the header")
-    order: Any = "F" if by_columns else "C"
-    if not size:
-        return np.empty(shape, dtype, order), start
-    return np.memmap(file, dtype, "r", start, shape, order), start
-
-
-def _header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    """The header that np.save writes for an array in C order."""
-    # np.save calls float8_e5m2 '<f1', which np.load refuses; the others of ml_dtypes are raw bytes to it.
-    known = dtype if dtype.isbuiltin == 1 or dtype.kind == "V" else np.dtype(f"V{dtype.itemsize}")
-    text = io.BytesIO()
-    descr = np.lib.format.dtype_to_descr(known)
-    facts = {"descr": descr, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(text, facts)
-    return text.getvalue()
 
 
 def _as_elements(array: Array, dtype: str | None) -> Array:
