@@ -41,6 +41,7 @@ def elements(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "MOST_BYTES", 4096)
+    monkeypatch.setattr(pieces, "SCATTERED_BYTES", 6000)
 
 
 @pytest.mark.parametrize(("layout", "shape", "dtype"), CASES, ids=str)
@@ -71,7 +72,7 @@ def test_a_padding_value_fills_what_no_element_reaches() -> None:
 def test_what_cannot_be_cut_is_made_at_once() -> None:
     swizzled = tilejit.as_layout("Sw<5,0,7> o 0 o (64,64):(64,1)", dims=(64, 64), dtype="f32")
     assert cut(swizzled, 4096) is None
-    assert pieces.in_pieces(swizzled, lambda box: np.zeros((1, 1))) is None
+    assert pieces.in_pieces(swizzled, lambda box: np.zeros((1, 1)), (1, 1)) is None
     empty = tilejit.as_layout("{1,0}", dims=(0, 64), dtype="f32")
     assert cut(empty, 4096) is None
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tilejit.convert import pack, unpack
-from tilejit.interop.pieces import Box, Pieces, in_pieces
+from tilejit.interop.pieces import Box, Pieces, far_apart, in_pieces
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.layout import Layout
 from tilejit.layout.shape import Shape
@@ -29,7 +29,11 @@ def packed(
         values = np.asarray(source[box])
         return values if values.dtype == spec.dtype else _converted(values, spec, casting, threads)
 
-    pieces = in_pieces(spec, read, threads, drop)
+    if isinstance(source, TiledArray):
+        steps = far_apart(source.spec)
+    else:
+        steps = tuple(abs(s) * (n // 2) for s, n in zip(source.strides, source.shape, strict=True))
+    pieces = in_pieces(spec, read, steps, threads, drop)
     if pieces is not None:
         return pieces
     array = source.numpy() if isinstance(source, TiledArray) else source
@@ -38,7 +42,7 @@ def packed(
 
 def relaid(source: TiledArray, spec: Spec, threads: int | None, drop: Drop) -> Array | Pieces:
     """The buffer of a tiled array in another layout, as `relayout` makes it."""
-    pieces = in_pieces(spec, lambda box: np.asarray(source[box]), threads, drop)
+    pieces = in_pieces(spec, lambda box: np.asarray(source[box]), far_apart(source.spec), threads, drop)
     return relayout(source, spec, threads=threads).buffer if pieces is None else pieces
 
 
@@ -46,7 +50,11 @@ def unpacked(
     source: TiledArray, target: Shape, dtype: np.dtype[Any], threads: int | None, drop: Drop
 ) -> Array | Pieces:
     """The elements of a tiled array in row-major order, as `dtype`: the buffer of `target`."""
-    pieces = in_pieces(target, lambda box: np.asarray(source[box]).astype(dtype, copy=False), threads, drop)
+
+    def read(box: Box) -> Array:
+        return np.asarray(source[box]).astype(dtype, copy=False)
+
+    pieces = in_pieces(target, read, far_apart(source.spec), threads, drop)
     if pieces is not None:
         return pieces
     array = unpack(source, threads=threads)

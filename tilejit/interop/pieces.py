@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen.access import AccessMap, map_range
+from codegen.access import AccessMap, map_offset, map_range
 from codegen.ir import Element
 from codegen.pipeline import CopyProgram
 from codegen.threads import thread_count
@@ -25,6 +25,9 @@ from tilejit.programs import buffer_element, compiled
 
 MOST_BYTES = 32 << 20
 """Buffers up to this size are made at once, larger ones in pieces of about as much."""
+
+SCATTERED_BYTES = 3 * MOST_BYTES
+"""Pieces whose elements lie all over the source: fewer ways through it, in no more than 256 MiB."""
 
 Dims: TypeAlias = tuple[int, ...]
 Box: TypeAlias = tuple[slice, ...]
@@ -157,16 +160,33 @@ class Pieces:
 
 
 def in_pieces(
-    spec: Spec, read: Read, threads: int | None = None, drop: Callable[[], None] = lambda: None
+    spec: Spec,
+    read: Read,
+    steps: Dims,
+    threads: int | None = None,
+    drop: Callable[[], None] = lambda: None,
 ) -> Pieces | None:
     """The buffer of a layout in pieces, where it is large and can be cut.
 
-    read: gives the elements of a box, of the layout's dtype or the same bytes.
+    read: gives the elements of a box, of the layout's dtype or the same bytes. steps: how far the source's
+    elements lie apart along each dimension, of `far_apart`. drop: gives back memory that has been read; where
+    the next piece reads on the same pages, it is not called.
     """
     if spec.size_in_bytes <= MOST_BYTES:
         return None
     found = cut(spec, MOST_BYTES)
-    return None if found is None else Pieces(found, read, threads, drop)
+    if found is None or steps[found.order[0]] == max(steps):
+        return None if found is None else Pieces(found, read, threads, drop)
+    found = cut(spec, SCATTERED_BYTES)
+    return None if found is None else Pieces(found, read, threads)
+
+
+def far_apart(spec: Spec) -> Dims:
+    """How many units of a buffer lie between the first element and the middle one, along each dimension."""
+    access, zero = access_map(spec), (0,) * spec.rank
+    first = map_offset(access, zero)
+    middles = ((*zero[:d], n // 2, *zero[d + 1 :]) for d, n in enumerate(spec.dimensions))
+    return tuple(abs(int(map_offset(access, index) - first)) for index in middles)
 
 
 def _fill(spec: Spec) -> Array | None:
