@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ def test_the_blocks_run_in_order() -> None:
     names: dict[str, Any] = {}
     values = errors = 0
     for k, source in enumerate(BLOCKS):
+        if "import zarr" in source and not find_spec("zarr"):
+            continue
         file = f"<README.md, block {k}>"  # kernels read their text
         linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
         for node in ast.parse(source).body:
@@ -44,7 +47,7 @@ def test_the_blocks_run_in_order() -> None:
                     values += 1
             else:
                 exec(compile(ast.Module([node], []), file, "exec"), names)
-    assert len(BLOCKS) == 4
+    assert len(BLOCKS) == 5
     assert (values, errors) == (7, 1)
 
 

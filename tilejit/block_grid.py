@@ -90,7 +90,7 @@ def common_grid(dims: Dims, layouts: Sequence[AccessMap], itemsize: int) -> Bloc
         return None
     common = least = (1,) * len(dims)
     for layout in layouts:
-        own = _grains(layout)
+        own = grains(layout)
         if own is None:
             return None
         common = tuple(map(lcm, common, own))
@@ -103,7 +103,7 @@ def common_grid(dims: Dims, layouts: Sequence[AccessMap], itemsize: int) -> Bloc
     return grid
 
 
-def _grains(layout: AccessMap) -> Dims | None:
+def grains(layout: AccessMap) -> Dims | None:
     """The fewest elements along each dimension after which the offsets repeat themselves."""
     trees = {r.dims: r.tree for r in logical_roots(layout)}
     found = tuple(_grain(trees[(d,)]) if (d,) in trees else None for d in range(len(layout.dims)))

@@ -308,7 +308,7 @@ def test_a_flipped_byte_is_read_or_refused(
 
 
 def test_the_dtypes_are_those_of_ml_dtypes() -> None:
-    from tilejit.interop.safetensors import DTYPE_OF
+    from tilejit.interop.tensors import DTYPE_OF
     from tilejit.layout.dtypes import lookup
 
     for name, dtype in DTYPE_OF.items():

@@ -1,25 +1,30 @@
-"""`tilejit pack`, `tilejit unpack` and `tilejit relayout`: .npy and .safetensors files."""
+"""`tilejit pack`, `unpack` and `relayout`: .npy and .safetensors files, and directories of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from codegen.errors import TilejitError
-from tilejit.cli.output import console, human_bytes, print_json
-from tilejit.cli.parameters import Parameters, parameters_checked, read_parameters
+from tilejit.cli.file_jobs import Options, Planner, array_job, run_directory, run_file, tensors_job
+from tilejit.cli.file_report import facts, print_sizes, progress
+from tilejit.cli.output import print_json
+from tilejit.cli.parameters import Numbers, Parameters, parameters_checked, read_parameters
 
 if TYPE_CHECKING:
-    from tilejit.interop.safetensors import Plan
-    from tilejit.layout.cute_shape import Spec
+    from tilejit.interop.npy import Plan as ArrayPlan
+    from tilejit.interop.rules import Rules
 
-In = Annotated[Path, typer.Argument(metavar="IN", help="A .npy or .safetensors file.")]
+In = Annotated[
+    Path, typer.Argument(metavar="IN", help="A .npy or .safetensors file, or a directory of them.")
+]
 Out = Annotated[
-    Path, typer.Argument(metavar="OUT", help="A file of the same kind; replaced only when all is written.")
+    Path,
+    typer.Argument(
+        metavar="OUT", help="A file of the same kind, replaced only when all is written; or a directory."
+    ),
 ]
 Tensors = Annotated[
     list[str] | None,
@@ -31,16 +36,35 @@ Json = Annotated[bool, typer.Option("--json", help="Print what was done as JSON.
 Threads = Annotated[
     int | None, typer.Option("--threads", min=1, help="Threads of a copy; the size decides if absent.")
 ]
+RulesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--rules",
+        metavar="FILE",
+        help="A TOML file of layouts by names of tensors; --layout is for the others.",
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print sizes and padding; write nothing, read no elements.")
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Leave what is written in OUT.partial if the run ends early; go on from there the next time.",
+    ),
+]
 
 
 def pack(
     source: In,
     target: Out,
     layout: Annotated[
-        str,
+        str | None,
         typer.Option("--layout", metavar="L", help='"tpu", "blis-a", "{1,0:T(8,128)(2,1)}", a full shape, …'),
-    ],
+    ] = None,
     parameters: Parameters = None,
+    rules: RulesFile = None,
     dtype: Annotated[
         str | None,
         typer.Option(
@@ -49,39 +73,47 @@ def pack(
     ] = None,
     tensor: Tensors = None,
     threads: Threads = None,
+    dry_run: DryRun = False,
+    resume: Resume = False,
     as_json: Json = False,
 ) -> None:
     """Put the array of a .npy file, or the tensors of a .safetensors file, into a tiled layout.
 
     Tensors that the layout does not fit, such as biases for one of matrices, stay as they are, unless
-    --tensor names them.
+    --tensor names them. Of a directory every file is packed, or every shard that its
+    model.safetensors.index.json names; other files stay behind.
 
     For .npy the full shape is printed, which `unpack --shape` takes.
 
     Example: tilejit pack x.npy y.npy --layout blis-a mr=4
     """
-    values = read_parameters(parameters)
-    if _kind(source, target) == ".npy":
-        from tilejit.interop import npy
+    wishes = _wishes(layout, read_parameters(parameters), rules, dtype)
+    options = Options("packed", dry_run, resume, as_json, dtype)
+    own = wishes if rules else None
+    if source.is_dir():
+        from tilejit.interop import safetensors
 
+        planner = Planner(
+            lambda file, names: safetensors.draft_pack(file, wishes, names, threads),
+            lambda path, name: _array_plan(path, name, wishes, threads),
+            tensor or (),
+        )
+        with parameters_checked():
+            run_directory(source, target, planner, options, own)
+        return
+    if _kind(source, target) == ".npy":
         _refuse(tensor, "--tensor is for .safetensors files; a .npy file has one array")
         with parameters_checked():
-            spec = npy.pack_file(source, target, layout, dtype=dtype, threads=threads, **values)
-        if as_json:
-            print_json(_facts(spec))
-        else:
-            typer.echo(spec)
+            plan = _array_plan(source, source.stem, wishes, threads)
+        if plan is None:
+            raise TilejitError(f"no rule packs {source.stem!r}")
+        _run_array(source, target, plan, options)
         return
-    from tilejit.interop import safetensors
+    from tilejit.interop import container, safetensors
 
     with parameters_checked():
-        plan = safetensors.plan_pack(
-            source, layout, tensors=tensor or (), dtype=dtype, threads=threads, **values
-        )
-    note = (
-        f"not converted to {dtype}, since they hold no fractions: {_some(plan.kept)}\n" if plan.kept else ""
-    )
-    _write(plan, target, "packed", as_json, note)
+        drafted = safetensors.draft_pack(container.read(source), wishes, tensor or None, threads)
+    run_file(tensors_job(source, target, drafted), options, strictly=bool(tensor), rules=own)
 
 
 def unpack(
@@ -93,43 +125,51 @@ def unpack(
     ] = None,
     tensor: Tensors = None,
     threads: Threads = None,
+    dry_run: DryRun = False,
+    resume: Resume = False,
     as_json: Json = False,
 ) -> None:
     """Get the array of a packed .npy file, or the tensors of a packed .safetensors file, back."""
+    options = Options("unpacked", dry_run, resume, as_json)
+    if source.is_dir():
+        from tilejit.interop import safetensors
+
+        _refuse(shape, "--shape is for .npy files; a packed .safetensors file holds the shapes")
+        planner = Planner(
+            lambda file, names: safetensors.draft_unpack(file, names, threads), named=tensor or ()
+        )
+        run_directory(source, target, planner, options)
+        return
     if _kind(source, target) == ".npy":
         from tilejit.interop import npy
 
         _refuse(tensor, "--tensor is for .safetensors files; a .npy file has one array")
-        if shape is None:
-            raise TilejitError(
-                'a .npy file does not hold its layout: give --shape "bf16[...]{...}", as `pack` printed it'
-            )
-        spec = npy.unpack_file(source, target, shape, threads=threads)
-        if as_json:
-            print_json(_facts(spec))
-        else:
-            typer.echo(spec.without_layout())
+        plan = npy.plan_unpack(source, _given(shape), threads)
+        _run_array(source, target, plan, options, bare=True)
         return
     from tilejit.interop import safetensors
 
     _refuse(shape, "--shape is for .npy files; a packed .safetensors file holds the shapes")
-    plan = safetensors.plan_unpack(source, tensors=tensor or (), threads=threads)
-    _write(plan, target, "unpacked", as_json)
+    drafted = safetensors.plan_unpack(source, tensors=tensor or (), threads=threads)
+    run_file(tensors_job(source, target, drafted), options, strictly=bool(tensor))
 
 
 def relayout(
     source: In,
     target: Out,
     layout: Annotated[
-        str, typer.Option("--layout", metavar="L", help='"tpu", "{1,0:T(8,128)}", "(8,8):(8,1)", …')
-    ],
+        str | None, typer.Option("--layout", metavar="L", help='"tpu", "{1,0:T(8,128)}", "(8,8):(8,1)", …')
+    ] = None,
     parameters: Parameters = None,
+    rules: RulesFile = None,
     shape: Annotated[
         str | None,
         typer.Option("--shape", metavar="S", help="The full shape of a packed .npy, as `pack` printed it."),
     ] = None,
     tensor: Tensors = None,
     threads: Threads = None,
+    dry_run: DryRun = False,
+    resume: Resume = False,
     as_json: Json = False,
 ) -> None:
     """Bring a packed .npy file, or the packed tensors of a .safetensors file, into another layout.
@@ -139,27 +179,83 @@ def relayout(
     Example: tilejit relayout x.npy y.npy --shape "f32[100,30]{1,0:T(8,128)}" --layout blis-a mr=4
     """
     values = read_parameters(parameters)
+    wishes = _wishes(layout, values, rules, None)
+    options = Options("converted", dry_run, resume, as_json)
+    own = wishes if rules else None
+    if source.is_dir():
+        from tilejit.interop import safetensors
+
+        _refuse(shape, "--shape is for .npy files; a packed .safetensors file holds the shapes")
+        planner = Planner(
+            lambda file, names: safetensors.draft_relayout(file, wishes, names, threads),
+            named=tensor or (),
+        )
+        with parameters_checked():
+            run_directory(source, target, planner, options, own)
+        return
     if _kind(source, target) == ".npy":
         from tilejit.interop import npy
 
         _refuse(tensor, "--tensor is for .safetensors files; a .npy file has one array")
-        if shape is None:
-            raise TilejitError(
-                'a .npy file does not hold its layout: give --shape "bf16[...]{...}", as `pack` printed it'
-            )
+        wish = wishes.wish(source.stem)
+        if wish is None:
+            raise TilejitError(f"no rule converts {source.stem!r}")
         with parameters_checked():
-            spec = npy.relayout_file(source, target, shape, layout, threads=threads, **values)
-        if as_json:
-            print_json(_facts(spec))
-        else:
-            typer.echo(spec)
+            plan = npy.plan_relayout(source, _given(shape), wish.layout, wish.parameters, threads)
+        _run_array(source, target, plan, options)
         return
-    from tilejit.interop import safetensors
+    from tilejit.interop import container, safetensors
 
     _refuse(shape, "--shape is for .npy files; a packed .safetensors file holds the shapes")
     with parameters_checked():
-        plan = safetensors.plan_relayout(source, layout, tensors=tensor or (), threads=threads, **values)
-    _write(plan, target, "converted", as_json)
+        drafted = safetensors.draft_relayout(container.read(source), wishes, tensor or None, threads)
+    run_file(tensors_job(source, target, drafted), options, strictly=bool(tensor), rules=own)
+
+
+def _wishes(layout: str | None, parameters: Numbers, rules: Path | None, dtype: str | None) -> Rules:
+    """What each tensor shall become, by --layout and --rules."""
+    from tilejit.interop.rules import Wish, read_rules, rules_of
+
+    if layout is None and rules is None:
+        raise typer.BadParameter("give --layout, or --rules FILE")
+    if layout is None and parameters:
+        raise typer.BadParameter(f"{next(iter(parameters))[:40]} is a parameter of --layout, which is absent")
+    if rules is None:
+        return rules_of(layout, dtype, parameters)
+    default = None if layout is None else Wish(layout, parameters, dtype)
+    return read_rules(rules, default, dtype)
+
+
+def _array_plan(path: Path, name: str, wishes: Rules, threads: int | None) -> ArrayPlan | None:
+    from tilejit.interop import npy
+
+    wish = wishes.wish(name)
+    if wish is None:
+        return None
+    return npy.plan_pack(path, wish.layout, wish.dtype, wish.parameters, threads)
+
+
+def _run_array(source: Path, target: Path, plan: ArrayPlan, options: Options, *, bare: bool = False) -> None:
+    """Write a .npy file and print its shape, without its layout where it has none any more."""
+    assert plan.spec is not None
+    job = array_job(source, target, plan)
+    if options.dry_run:
+        print_sizes(list(job.rows), as_json=options.as_json, files=False)
+        return
+    with progress(plan.nbytes, target.name) as advance:
+        plan.write(target, advance, resume=options.resume, say=lambda text: typer.echo(text, err=True))
+    if options.as_json:
+        print_json(facts(plan.spec))
+    else:
+        typer.echo(plan.spec.without_layout() if bare else plan.spec)
+
+
+def _given(shape: str | None) -> str:
+    if shape is None:
+        raise TilejitError(
+            'a .npy file does not hold its layout: give --shape "bf16[...]{...}", as `pack` printed it'
+        )
+    return shape
 
 
 def _kind(source: Path, target: Path) -> str:
@@ -176,61 +272,3 @@ def _kind(source: Path, target: Path) -> str:
 def _refuse(value: Any, why: str) -> None:
     if value:
         raise TilejitError(why)
-
-
-def _write(plan: Plan, target: Path, done: str, as_json: bool, note: str = "") -> None:
-    """Write a plan, then say what was done; an error is alone on stderr."""
-    if not plan.converted:
-        raise TilejitError(f"there is nothing to be {done} in this file")
-    if plan.left:
-        note += f"not {done}, since the layout does not fit: {_some(plan.left)}\n"
-        note += f"  {plan.reason.splitlines()[0]}\n"
-        note += "  to give these another layout, name them with --tensor\n"
-    rows = [{"tensor": c.name, **_facts(c.spec)} for c in plan.converted]
-    with _progress(plan.nbytes, target.name) as advance:
-        plan.write(target, advance)
-    typer.echo(note, err=True, nl=False)
-    if as_json:
-        print_json(rows)
-        return
-    before = sum(c.source_bytes for c in plan.converted)
-    after = sum(c.target_bytes for c in plan.converted)
-    count = f"{len(plan.converted)} of {len(plan.outputs)} tensors"
-    typer.echo(f"{done} {count}, {human_bytes(before)} -> {human_bytes(after)}")
-
-
-def _some(names: tuple[str, ...]) -> str:
-    """A few names of many, with nothing in them that moves a terminal's cursor."""
-    text = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return "".join(c if c.isprintable() else "?" for c in text)
-
-
-def _facts(spec: Spec) -> dict[str, Any]:
-    from tilejit.layout.indexing import shape_name
-
-    return {
-        "shape": shape_name(spec),
-        "size_in_bytes": spec.size_in_bytes,
-        "padding_fraction": spec.padding_fraction,
-    }
-
-
-@contextmanager
-def _progress(total: int, name: str) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr while a terminal is there to show it."""
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        ProgressColumn,
-        TextColumn,
-        TransferSpeedColumn,
-    )
-
-    stderr = console(stderr=True)
-    columns: list[ProgressColumn] = [BarColumn(None), DownloadColumn(True)]
-    if stderr.width >= 70:
-        columns = [TextColumn("{task.description}", markup=False), *columns, TransferSpeedColumn()]
-    with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
-        task = bar.add_task(name if len(name) <= 24 else name[:21] + "...", total=total)
-        yield lambda done: bar.advance(task, done)

@@ -5,6 +5,7 @@ Reading checks everything that the format demands before a byte of data is touch
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +15,9 @@ from typing import IO, Any, NoReturn
 import numpy as np
 
 from codegen.errors import LayoutError
-from tilejit.interop.whole_file import PIECE_BYTES, open_ordinary, replacing
+from tilejit.interop.resume import Origin
+from tilejit.interop.stream import Advance, Made, Part, Say, origin_of, write_parts
+from tilejit.interop.whole_file import open_ordinary
 from tilejit.memory import Array
 
 MAX_HEADER_BYTES = 100_000_000
@@ -49,11 +52,16 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """An open file: its tensors in the order of their bytes, its metadata, and the mapped bytes."""
+    """An open file: its tensors in the order of their bytes, its metadata, the mapped bytes; and what tells
+    it from others of the same name: its size, its time and its header.
+    """
 
     entries: tuple[Entry, ...]
     metadata: dict[str, str]
     data: Array
+    size: int = 0
+    mtime_ns: int = 0
+    header: bytes = b""
 
     def bytes_of(self, entry: Entry) -> Array:
         """The tensor's bytes, straight from the file."""
@@ -68,7 +76,7 @@ class Output:
     dtype: str
     shape: tuple[int, ...]
     nbytes: int
-    make: Callable[[], Array]
+    make: Callable[[], Made]
 
 
 def read(path: str | os.PathLike[str]) -> Container:
@@ -79,43 +87,48 @@ def read(path: str | os.PathLike[str]) -> Container:
         OSError: it cannot be opened.
     """
     with open_ordinary(path) as file:
-        size = os.fstat(file.fileno()).st_size
+        status = os.fstat(file.fileno())
+        size = status.st_size
         try:
             entries, metadata, start = _read_header(file, size)
         except LayoutError as error:
             raise LayoutError(f"{str(path)!r} is no safetensors file: {error}") from error
         data = np.empty(0, np.uint8) if start == size else np.memmap(file, np.uint8, "r", offset=start)
-    return Container(entries, metadata, data)
+        file.seek(0)
+        digest = hashlib.sha256(file.read(start)).digest()
+    return Container(entries, metadata, data, size, status.st_mtime_ns, digest)
 
 
 def write(
     path: str | os.PathLike[str],
     outputs: Iterable[Output],
     metadata: dict[str, str],
-    advance: Callable[[int], None] | None = None,
+    advance: Advance | None = None,
+    *,
+    origin: Origin | None = None,
+    say: Say | None = None,
 ) -> None:
     """Write a safetensors file: the header, then tensor by tensor, beside `path`, then renamed.
 
     The widest elements come first, so that every tensor is aligned. advance: called with every so many
-    bytes written.
+    bytes written. origin: as `origin` gives it; then a run that ends early is taken up again by the next one,
+    and `say` is told so.
 
     Raises:
         LayoutError: the header would be longer than readers accept.
+        TilejitError: `path` is no ordinary file, or another run is writing it.
         OSError: the disk refuses.
     """
     ordered = sorted(outputs, key=lambda o: -DTYPE_BITS[o.dtype])
     head = _header_bytes(ordered, metadata)
-    with replacing(path) as file:
-        file.write(head)
-        for output in ordered:
-            data = output.make().reshape(-1).view(np.uint8)
-            if data.nbytes != output.nbytes:
-                raise AssertionError(f"{output.name}: announced {output.nbytes} bytes, made {data.nbytes}")
-            for at in range(0, data.nbytes, PIECE_BYTES):
-                done = file.write(data[at : at + PIECE_BYTES].data)
-                if advance:
-                    advance(done)
-            del data  # two tensors at a time would be twice the memory
+    parts = (Part(output.nbytes, output.make, output.name) for output in ordered)
+    write_parts(path, head, parts, advance, origin=origin, say=say)
+
+
+def origin(file: Container, outputs: Iterable[Output], metadata: dict[str, str]) -> Origin:
+    """What tells a file that is made of another from all others, before it is written."""
+    ordered = sorted(outputs, key=lambda o: -DTYPE_BITS[o.dtype])
+    return origin_of(file.size, file.mtime_ns, file.header, _header_bytes(ordered, metadata), ())
 
 
 def _header_bytes(outputs: Sequence[Output], metadata: dict[str, str]) -> bytes:

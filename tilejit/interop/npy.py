@@ -8,26 +8,89 @@ bytes are stored as uint8, narrow integers that do not share one as int8 or uint
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from math import prod
-from tokenize import TokenError
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from codegen.errors import LayoutError
-from tilejit.convert import pack, unpack
-from tilejit.interop.whole_file import PIECE_BYTES, open_ordinary, replacing
+from tilejit.buffers import check_packable
+from tilejit.interop import made
+from tilejit.interop.npy_file import ArrayFile, header, open_array, read
+from tilejit.interop.resume import Origin
+from tilejit.interop.stream import Advance, Made, Mapped, Part, Say, drop_pages, origin_of, write_parts
 from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy, lookup, primitive_type
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.shape import Shape
 from tilejit.memory import Array
-from tilejit.relayouts import relayout
 from tilejit.tiled_array import TiledArray
 
-MAX_HEADER_BYTES = 10_000
-"""NumPy's own limit, which is one of characters."""
+__all__ = [
+    "Plan",
+    "pack_file",
+    "plan_copy",
+    "plan_pack",
+    "plan_relayout",
+    "plan_unpack",
+    "read",
+    "relayout_file",
+    "unpack_file",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be written: an array of that dtype and shape, whose bytes `make` gives.
+
+    spec    the layout that elements are packed in, or were; None where the array is written as it is
+    """
+
+    source: ArrayFile = field(repr=False)
+    spec: Spec | None
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    make: Callable[[], Made] = field(repr=False)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements to write."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def source_bytes(self) -> int:
+        """Bytes of all elements that are read."""
+        return int(self.source.array.nbytes)
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        advance: Advance | None = None,
+        *,
+        resume: bool = False,
+        say: Say | None = None,
+    ) -> None:
+        """Write the file as np.save does, types that NumPy does not know as raw bytes; whole or not at all.
+
+        resume, say: as of a plan of safetensors.
+
+        Raises:
+            LayoutError: a value does not fit the packed dtype.
+            OSError: the disk refuses.
+        """
+        head = header(self.dtype, self.shape)
+        origin = self.origin() if resume else None
+        write_parts(path, head, [Part(self.nbytes, self.make)], advance, origin=origin, say=say)
+
+    def origin(self) -> Origin:
+        """What tells the file that will be written from all others."""
+        file, how = self.source, (repr(self.spec), self.shape)
+        return origin_of(file.size, file.mtime_ns, file.header, header(self.dtype, self.shape), how)
 
 
 def pack_file(
@@ -52,7 +115,26 @@ def pack_file(
         LayoutError: the file is damaged or void without a dtype, or the layout does not fit.
         OSError: a file cannot be read or written.
     """
-    array = read(source)
+    plan = plan_pack(source, layout, dtype, parameters, threads)
+    plan.write(target)
+    assert plan.spec is not None
+    return plan.spec
+
+
+def plan_pack(
+    source: str | os.PathLike[str],
+    layout: Any,
+    dtype: str | None,
+    parameters: Mapping[str, Any],
+    threads: int | None = None,
+) -> Plan:
+    """What `pack_file` will write.
+
+    Raises:
+        LayoutError, OSError: as `pack_file`.
+    """
+    file = open_array(source)
+    array = file.array
     if array.dtype.kind == "V":
         array = _as_elements(array, dtype)
     own = from_numpy(array.dtype)
@@ -68,9 +150,11 @@ def pack_file(
             f"the layout is for {spec.primitive_type}, but the array is {own.name}\n"
             f"  convert with --dtype {spec.primitive_type}"
         )
-    tiled = pack(array, spec, casting="no" if dtype is None else "unsafe", threads=threads)
-    write(target, tiled.buffer)
-    return tiled.spec
+    check_packable(spec)
+    refuse_overlaps(spec)
+    casting = "no" if dtype is None else "unsafe"
+    make = partial(made.packed, array, spec, casting, threads, partial(drop_pages, array))
+    return Plan(file, spec, *_stored(spec), make)
 
 
 def unpack_file(
@@ -84,12 +168,25 @@ def unpack_file(
         LayoutError: the file is damaged, or does not hold a flat buffer of the shape's dtype and size.
         OSError: a file cannot be read or written.
     """
+    plan = plan_unpack(source, shape, threads)
+    plan.write(target)
+    assert plan.spec is not None
+    return plan.spec
+
+
+def plan_unpack(source: str | os.PathLike[str], shape: Any, threads: int | None = None) -> Plan:
+    """What `unpack_file` will write.
+
+    Raises:
+        LayoutError, OSError: as `unpack_file`.
+    """
     spec = as_layout(shape)
-    array = unpack(_read_buffer(source, spec), spec, threads=threads)
-    if spec.element.byte_dtype is not None:
-        array = array.astype(spec.element.byte_dtype)
-    write(target, array)
-    return spec
+    file = open_array(source)
+    tiled = TiledArray.from_buffer(_flat(file.array, spec, source), spec)
+    dtype = spec.element.byte_dtype or spec.dtype
+    plain = made.row_major(from_numpy(dtype).name, spec.dimensions)
+    make = partial(made.unpacked, tiled, plain, dtype, threads, partial(drop_pages, tiled.buffer))
+    return Plan(file, spec, dtype, spec.dimensions, make)
 
 
 def relayout_file(
@@ -111,41 +208,64 @@ def relayout_file(
             layout does not fit.
         OSError: a file cannot be read or written.
     """
-    old = as_layout(shape)
-    packed = TiledArray.from_buffer(_read_buffer(source, old), old)
-    spec = as_layout(layout, dims=old.dimensions, dtype=old.primitive_type, **parameters)
-    write(target, relayout(packed, spec, threads=threads).buffer)
-    return spec
+    plan = plan_relayout(source, shape, layout, parameters, threads)
+    plan.write(target)
+    assert plan.spec is not None
+    return plan.spec
 
 
-def read(path: str | os.PathLike[str]) -> Array:
-    """The array of a .npy file, mapped rather than read.
+def plan_relayout(
+    source: str | os.PathLike[str],
+    shape: Any,
+    layout: Any,
+    parameters: Mapping[str, Any],
+    threads: int | None = None,
+) -> Plan:
+    """What `relayout_file` will write.
 
     Raises:
-        LayoutError: it is no .npy file, is damaged, or holds Python objects.
-        OSError: it cannot be opened.
+        LayoutError, OSError: as `relayout_file`.
     """
-    with open_ordinary(path) as file:
-        try:
-            return _mapped(file, os.fstat(file.fileno()).st_size)
-        except (ValueError, TypeError, OverflowError, EOFError) as error:
-            reason = str(error)
-        except (SyntaxError, TokenError, RecursionError, MemoryError) as error:
-            reason = f"its header cannot be read: {error}"
-    raise LayoutError(
-        f"{str(path)!r} is no .npy file of plain elements: {(reason.splitlines() or ['?'])[0][:120]}"
-    )
+    old = as_layout(shape)
+    file = open_array(source)
+    tiled = TiledArray.from_buffer(_flat(file.array, old, source), old)
+    spec = as_layout(layout, dims=old.dimensions, dtype=old.primitive_type, **parameters)
+    if spec.primitive_type != old.primitive_type:
+        raise LayoutError(f"the layout is for {spec.primitive_type}, the array is {old.primitive_type}")
+    check_packable(spec)
+    refuse_overlaps(spec)
+    make = partial(made.relaid, tiled, spec, threads, partial(drop_pages, tiled.buffer))
+    return Plan(file, spec, *_stored(spec), make)
 
 
-def _read_buffer(path: str | os.PathLike[str], spec: Spec) -> Array:
-    """The flat buffer of a .npy file: elements as `pack_file` writes them, or bytes.
+def plan_copy(source: str | os.PathLike[str]) -> Plan:
+    """What writing the array as it is will write, in C order.
+
+    Raises:
+        LayoutError, OSError: as `read`.
+    """
+    file = open_array(source)
+    array = file.array
+    if array.flags.c_contiguous:
+        raw = array.reshape(-1).view(np.uint8) if array.size else np.empty(0, np.uint8)
+        return Plan(file, None, array.dtype, array.shape, lambda: Mapped(raw))
+    return Plan(file, None, array.dtype, array.shape, lambda: np.ascontiguousarray(array))
+
+
+def _stored(spec: Spec) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """The dtype and the shape of a packed buffer."""
+    dtype = np.dtype(np.uint8) if spec.packed else spec.dtype
+    return dtype, (spec.size_in_bytes // dtype.itemsize,)
+
+
+def _flat(array: Array, spec: Spec, path: str | os.PathLike[str]) -> Array:
+    """The array of a .npy file as a flat buffer: elements as `pack_file` writes them, or bytes.
 
     An array of a row-major shape's own dimensions is its buffer, too.
 
     Raises:
-        LayoutError, OSError: as `read`; an array of other dimensions or of another dtype.
+        LayoutError: it is of other dimensions, or of another dtype.
     """
-    array = read(path)
     if isinstance(spec, Shape) and spec.descending and spec.untiled and array.shape == spec.dimensions:
         array = array.reshape(-1)
     raw = array.dtype.kind == "V" and array.dtype.names is None and array.itemsize == spec.dtype.itemsize
@@ -156,61 +276,6 @@ def _read_buffer(path: str | os.PathLike[str], spec: Spec) -> Array:
             "  pack the array first, or give the shape that it was packed with"
         )
     return array
-
-
-def _check_header_length(file: IO[bytes], width: int) -> None:
-    """Refuse a long header before it is read: NumPy reads all of up to 4 GiB, and only then counts."""
-    start = file.tell()
-    length = int.from_bytes(file.read(width), "little")
-    if length > MAX_HEADER_BYTES:
-        raise ValueError(f"its header takes {length} bytes; at most {MAX_HEADER_BYTES} are read")
-    file.seek(start)
-
-
-def _mapped(file: IO[bytes], file_size: int) -> Array:
-    """The array of an open file, everything checked that the header claims."""
-    if file.read(4) == b"PK\x03\x04":
-        raise ValueError("it is an archive of several arrays; give a file of one, as np.save writes it")
-    file.seek(0)
-    version = np.lib.format.read_magic(file)
-    if version not in ((1, 0), (2, 0), (3, 0)):
-        raise ValueError(f"its version {version} is unknown")
-    _check_header_length(file, 2 if version == (1, 0) else 4)
-    # Version 3 differs from 2 in the names of fields only, and records are refused in any case.
-    read_header = (
-        np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    )
-    shape, by_columns, dtype = read_header(file)
-    if dtype.hasobject:
-        raise ValueError("it holds Python objects")
-    if any(type(n) is not int or n < 0 for n in shape):
-        raise ValueError(f"its shape is {str(shape)[:60]}")
-    start, size = file.tell(), prod(shape) * dtype.itemsize
-    if start + size > file_size:
-        raise ValueError(f"its elements take {size} bytes, but {file_size - start} follow the header")
-    order: Any = "F" if by_columns else "C"
-    if not size:
-        return np.empty(shape, dtype, order)
-    return np.memmap(file, dtype, "r", start, shape, order)
-
-
-def write(path: str | os.PathLike[str], array: Array) -> None:
-    """Write an array as np.save does, types that NumPy does not know as raw bytes; whole or not at all.
-
-    Raises:
-        OSError: the disk refuses.
-    """
-    # np.save calls float8_e5m2 '<f1', which np.load refuses; the others of ml_dtypes are raw bytes to it.
-    if array.dtype.isbuiltin != 1 and array.dtype.kind != "V":
-        array = array.view(np.dtype(f"V{array.itemsize}"))
-    facts = np.lib.format.header_data_from_array_1_0(array)
-    rows = array.T if facts["fortran_order"] else array
-    data = np.ascontiguousarray(rows).reshape(-1).view(np.uint8)
-    with replacing(path) as file:
-        # write_array does not say why the disk refuses, and hears no Ctrl-C before all is written.
-        np.lib.format.write_array_header_1_0(file, facts)
-        for at in range(0, data.nbytes, PIECE_BYTES):
-            file.write(data[at : at + PIECE_BYTES].data)
 
 
 def _as_elements(array: Array, dtype: str | None) -> Array:

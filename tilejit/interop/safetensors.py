@@ -1,62 +1,30 @@
-"""Pack and unpack the tensors of a safetensors file, one in memory at a time.
-
-A packed tensor stands under its own name as a flat tensor of its buffer's elements (U8 where elements share
-bytes or have no safetensors dtype); the metadata entry `tilejit.<name>` holds its shape and layout as JSON.
-"""
+"""Pack and unpack the tensors of a safetensors file, one in memory at a time, large ones in pieces."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from codegen.errors import LayoutError
-from tilejit.buffers import check_packable
-from tilejit.convert import pack, unpack
 from tilejit.interop import container
+from tilejit.interop import tensors as single
 from tilejit.interop.container import Container, Entry, Output
-from tilejit.layout.as_layout import as_layout
-from tilejit.layout.cute_index import refuse_overlaps
-from tilejit.layout.cute_shape import Spec, spec_from_json
-from tilejit.layout.dtypes import primitive_type
-from tilejit.layout.layout import Layout
-from tilejit.layout.shape import Shape
-from tilejit.memory import Array
-from tilejit.relayouts import relayout
-from tilejit.tiled_array import TiledArray
-
-METADATA_PREFIX = "tilejit."
-DTYPE_OF = {
-    "pred": "BOOL",
-    "u8": "U8",
-    "s8": "I8",
-    "f8e5m2": "F8_E5M2",
-    "f8e4m3fn": "F8_E4M3",
-    "f8e8m0fnu": "F8_E8M0",
-    "f8e4m3fnuz": "F8_E4M3FNUZ",
-    "f8e5m2fnuz": "F8_E5M2FNUZ",
-    **{name: name.upper() for name in ("u16", "f16", "bf16", "u32", "f32", "u64", "f64", "c64")},
-    "s16": "I16",
-    "s32": "I32",
-    "s64": "I64",
-}
-"""The safetensors dtype of each of XLA's that has one with an element to itself."""
-PRIMITIVE_OF = {dtype: name for name, dtype in DTYPE_OF.items()} | {"F4": "f4e2m1fn"}
-WIDENED = {f"{sign}{bits}": wide for sign, wide in (("s", "I8"), ("u", "U8")) for bits in (1, 2, 4)}
-"""Narrow integers have no dtype there; unpacked they are bytes."""
-
-Advance = Callable[[int], None]
+from tilejit.interop.resume import Origin
+from tilejit.interop.rules import Rules, rules_of
+from tilejit.interop.stream import Advance, Made, Say
+from tilejit.interop.tensors import METADATA_PREFIX, MisfitError
+from tilejit.layout.cute_shape import Spec
 
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """One tensor that was packed or unpacked, and its bytes before and after."""
+    """One tensor that is packed or unpacked, and its bytes before and after."""
 
     name: str
     spec: Spec
@@ -68,29 +36,79 @@ class Converted:
 class Plan:
     """What will be written: checked as far as that goes without the data, nothing made yet."""
 
+    source: Container = field(repr=False)
     outputs: tuple[Output, ...]
     metadata: dict[str, str]
     converted: tuple[Converted, ...]
     kept: tuple[str, ...] = ()
     """Tensors of integers that a conversion of all tensors to a floating-point type left alone."""
-    left: tuple[str, ...] = ()
-    """Tensors that stay as they are, since the layout does not fit them."""
-    reason: str = ""
-    """Why the first of those stays."""
+    misfits: tuple[tuple[str, LayoutError], ...] = ()
+    """Tensors that stay as they are, since the layout does not fit them, and why."""
+
+    strangers: tuple[str, ...] = ()
+    """Those of the misfits whose dtype would have been converted."""
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """The names of the tensors that the layout does not fit."""
+        return tuple(name for name, _ in self.misfits)
+
+    @property
+    def reason(self) -> str:
+        """Why the first of those stays."""
+        return str(self.misfits[0][1]) if self.misfits else ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether some tensor is converted as was asked; where only those that keep their dtype are, it is
+        the dtype that does not fit.
+        """
+        alike = {c.name for c in self.converted} - set(self.kept) or not self.strangers
+        return bool(self.converted and alike)
+
+    @property
+    def tensors(self) -> int:
+        """How many tensors the file will have."""
+        return len(self.outputs)
 
     @property
     def nbytes(self) -> int:
         """Bytes of all tensors to write."""
         return sum(output.nbytes for output in self.outputs)
 
-    def write(self, path: str | os.PathLike[str], advance: Advance | None = None) -> None:
+    def checked(self, *, strictly: bool) -> Plan:
+        """The plan, if the layout fits some tensor, or all of them where the caller named them `strictly`.
+
+        Raises:
+            LayoutError: why it does not fit the first.
+        """
+        if self.misfits and (strictly or not self.fits):
+            raise self.misfits[0][1]
+        return self
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        advance: Advance | None = None,
+        *,
+        resume: bool = False,
+        say: Say | None = None,
+    ) -> None:
         """Make and write tensor by tensor; `path` changes only when all is done.
+
+        resume: leave what was written in `path`.partial where the process ends early, and go on from there
+        the next time; `say` is told so.
 
         Raises:
             LayoutError: a value does not fit the packed dtype, named with its tensor.
             OSError: the disk refuses.
         """
-        container.write(path, self.outputs, self.metadata, advance)
+        origin = self.origin() if resume else None
+        container.write(path, self.outputs, self.metadata, advance, origin=origin, say=say)
+
+    def origin(self) -> Origin:
+        """What tells the file that will be written from all others."""
+        return container.origin(self.source, self.outputs, self.metadata)
 
 
 def plan_pack(
@@ -108,49 +126,36 @@ def plan_pack(
     >>> plan_pack("model.safetensors", "tpu").write("model.tpu.safetensors")
 
     layout, parameters: whatever `as_layout` reads for every tensor that is packed, and the keywords of a
-    format or a pattern. tensors: their names; none means all that the layout fits: others, such as biases
-    where it is one of matrices, are `left` as they are. dtype: convert to it on the way, as a C cast does;
-    without `tensors`, a floating-point dtype is for floating-point tensors, and integers and booleans keep
-    their own, since a model's indices do not survive in bf16.
+    format or a pattern; or Rules. tensors: their names; none means all that the layout fits: others, such as
+    biases where it is one of matrices, are `left` as they are. dtype: convert to it on the way, as a C cast
+    does; without `tensors`, a floating-point dtype is for floating-point tensors, and integers and booleans
+    keep their own, since a model's indices do not survive in bf16.
 
     Raises:
         LayoutError: the file is damaged, a tensor asked for cannot be packed so, or none can; the message
             names it.
         OSError: the file cannot be read.
     """
-    file = container.read(source)
-    chosen = _chosen(file, tensors)
-    metadata = dict(file.metadata)
-    outputs: list[Output] = []
-    converted: list[Converted] = []
-    kept: list[str] = []
-    misfits: list[tuple[str, LayoutError]] = []
-    for entry in file.entries:
-        if entry.name not in chosen:
-            outputs.append(_copied(file, entry))
-            continue
-        try:
-            own = dtype
-            if dtype is not None and not tensors and _keeps_its_dtype(entry, dtype):
-                kept.append(entry.name)
-                own = None
-            spec = _packed_spec(file, entry, layout, own, parameters)
-            stored = _stored(spec)
-        except _Misfit as error:
-            misfits.append((entry.name, _named(entry, error)))
-            outputs.append(_copied(file, entry))
-            continue
-        except (LayoutError, TypeError) as error:
-            raise _named(entry, error) from error
-        make = partial(_packed, file, entry, spec, "no" if own is None else "unsafe", threads)
-        outputs.append(Output(entry.name, *stored, spec.size_in_bytes, make))
-        converted.append(Converted(entry.name, spec, entry.nbytes, spec.size_in_bytes))
-        metadata[METADATA_PREFIX + entry.name] = json.dumps(spec.to_json(), separators=(",", ":"))
-    # Where none of the tensors to convert fits, it is dtype that does not.
-    alike = {c.name for c in converted} - set(kept) or not {name for name, _ in misfits} - set(kept)
-    left, reason = _left(misfits, raises=bool(tensors) or not converted or not alike)
-    own_dtype = tuple(name for name in kept if name not in left)
-    return Plan(tuple(outputs), metadata, tuple(converted), own_dtype, left, reason)
+    rules = rules_of(layout, dtype, parameters)
+    plan = draft_pack(container.read(source), rules, tensors or None, threads)
+    return plan.checked(strictly=bool(tensors))
+
+
+def draft_pack(file: Container, rules: Rules, tensors: Collection[str] | None, threads: int | None) -> Plan:
+    """The plan of `plan_pack`, whether or not the layout fits any tensor; of all tensors for None."""
+    draft = _Draft(file, chosen(file, tensors))
+    for entry in draft.others(rules):
+        wish = rules.wish(entry.name)
+        assert wish is not None
+        keeps = wish.dtype is not None and tensors is None and single.keeps_its_dtype(entry, wish.dtype)
+        own = None if keeps else wish.dtype
+        if keeps:
+            draft.kept.append(entry.name)
+        with draft.misfits_of(entry):
+            spec = single.packed_spec(file, entry, wish.layout, own, dict(wish.parameters))
+            casting = "no" if own is None else "unsafe"
+            draft.add(entry, spec, partial(single.packed, file, entry, spec, casting, threads))
+    return draft.plan()
 
 
 def plan_unpack(
@@ -166,27 +171,30 @@ def plan_unpack(
         LayoutError: the file is damaged, or a tensor asked for is not packed.
         OSError: the file cannot be read.
     """
-    file = container.read(source)
-    packed = [entry.name for entry in file.entries if METADATA_PREFIX + entry.name in file.metadata]
-    chosen = _chosen(file, tensors) if tensors else set(packed)
-    gone = {METADATA_PREFIX + name for name in chosen}
+    return draft_unpack(container.read(source), tensors or None, threads)
+
+
+def draft_unpack(file: Container, tensors: Collection[str] | None, threads: int | None) -> Plan:
+    """The plan of `plan_unpack` for an open file."""
+    wanted = packed_names(file) if tensors is None else chosen(file, tensors)
+    gone = {METADATA_PREFIX + name for name in wanted}
     metadata = {key: text for key, text in file.metadata.items() if key not in gone}
     outputs: list[Output] = []
     converted: list[Converted] = []
     for entry in file.entries:
-        if entry.name not in chosen:
-            outputs.append(_copied(file, entry))
+        if entry.name not in wanted:
+            outputs.append(single.copied(file, entry))
             continue
         try:
-            spec = _kept_spec(file, entry)
-            restored = _restored(spec)
+            spec = single.kept_spec(file, entry)
+            restored = single.restored_as(spec)
         except (LayoutError, TypeError) as error:
-            raise _named(entry, error) from error
+            raise single.named(entry, error) from error
         size = prod(spec.dimensions) * container.DTYPE_BITS[restored] // 8
-        make = partial(_unpacked, file, entry, spec, restored, threads)
+        make = partial(single.unpacked, file, entry, spec, restored, threads)
         outputs.append(Output(entry.name, restored, spec.dimensions, size, make))
         converted.append(Converted(entry.name, spec, entry.nbytes, size))
-    return Plan(tuple(outputs), metadata, tuple(converted))
+    return Plan(file, tuple(outputs), metadata, tuple(converted))
 
 
 def plan_relayout(
@@ -203,204 +211,99 @@ def plan_relayout(
     >>> plan_relayout("model.tpu.safetensors", "tenstorrent").write("model.tt.safetensors")
 
     layout, parameters: whatever `as_layout` reads for every tensor, and the keywords of a format or a
-    pattern. tensors: their names; none means all that are packed and that the layout fits: others are `left`
-    packed as they are.
+    pattern; or Rules without dtypes. tensors: their names; none means all that are packed and that the layout
+    fits: others are `left` packed as they are.
 
     Raises:
         LayoutError: the file is damaged, a tensor asked for is not packed, or the layout does not fit it, or
             fits none.
         OSError: the file cannot be read.
     """
-    file = container.read(source)
-    packed = [entry.name for entry in file.entries if METADATA_PREFIX + entry.name in file.metadata]
-    chosen = _chosen(file, tensors) if tensors else set(packed)
-    metadata = dict(file.metadata)
-    outputs: list[Output] = []
-    converted: list[Converted] = []
-    misfits: list[tuple[str, LayoutError]] = []
-    for entry in file.entries:
-        if entry.name not in chosen:
-            outputs.append(_copied(file, entry))
-            continue
-        try:
-            old = _kept_spec(file, entry)
-            spec = _spec_of(layout, old.dimensions, old.primitive_type, parameters)
+    rules = rules_of(layout, None, parameters)
+    plan = draft_relayout(container.read(source), rules, tensors or None, threads)
+    return plan.checked(strictly=bool(tensors))
+
+
+def draft_relayout(
+    file: Container, rules: Rules, tensors: Collection[str] | None, threads: int | None
+) -> Plan:
+    """The plan of `plan_relayout`, whether or not the layout fits any tensor; of all tensors for None."""
+    draft = _Draft(file, packed_names(file) if tensors is None else chosen(file, tensors))
+    for entry in draft.others(rules):
+        wish = rules.wish(entry.name)
+        assert wish is not None
+        with draft.misfits_of(entry):
+            old = single.kept_spec(file, entry)
+            if wish.dtype is not None:
+                raise LayoutError("a relayout converts no elements\n  leave dtype out of the rule")
+            spec = single.spec_of(wish.layout, old.dimensions, old.primitive_type, dict(wish.parameters))
             if spec.primitive_type != old.primitive_type:
-                raise _Misfit(f"the layout is for {spec.primitive_type}, the tensor is {old.primitive_type}")
-        except _Misfit as error:
-            misfits.append((entry.name, _named(entry, error)))
-            outputs.append(_copied(file, entry))
-            continue
+                raise MisfitError(
+                    f"the layout is for {spec.primitive_type}, the tensor is {old.primitive_type}"
+                )
+            draft.add(entry, spec, partial(single.relaid, file, entry, old, spec, threads))
+    return draft.plan()
+
+
+class _Draft:
+    """A plan as it grows, tensor by tensor in the order of the file."""
+
+    def __init__(self, file: Container, wanted: Collection[str]) -> None:
+        self.file, self.wanted = file, wanted
+        self.metadata = dict(file.metadata)
+        self.outputs: list[Output] = []
+        self.converted: list[Converted] = []
+        self.kept: list[str] = []
+        self.misfits: list[tuple[str, LayoutError]] = []
+
+    def others(self, rules: Rules) -> Iterator[Entry]:
+        """The tensors to convert; those that stay are written down on the way."""
+        for entry in self.file.entries:
+            if entry.name in self.wanted and rules.wish(entry.name) is not None:
+                yield entry
+            else:
+                self.outputs.append(single.copied(self.file, entry))
+
+    @contextmanager
+    def misfits_of(self, entry: Entry) -> Iterator[None]:
+        """Leave the tensor as it is where the layout does not fit it; other errors name it."""
+        try:
+            yield
+        except MisfitError as error:
+            self.misfits.append((entry.name, single.named(entry, error)))
+            self.outputs.append(single.copied(self.file, entry))
         except (LayoutError, TypeError) as error:
-            raise _named(entry, error) from error
-        make = partial(_relaid, file, entry, old, spec, threads)
-        outputs.append(Output(entry.name, *_stored(spec), spec.size_in_bytes, make))
-        converted.append(Converted(entry.name, spec, entry.nbytes, spec.size_in_bytes))
-        metadata[METADATA_PREFIX + entry.name] = json.dumps(spec.to_json(), separators=(",", ":"))
-    left, reason = _left(misfits, raises=bool(tensors) or not converted)
-    return Plan(tuple(outputs), metadata, tuple(converted), left=left, reason=reason)
+            raise single.named(entry, error) from error
+
+    def add(self, entry: Entry, spec: Spec, make: Callable[[], Made]) -> None:
+        self.outputs.append(Output(entry.name, *single.stored_as(spec), spec.size_in_bytes, make))
+        self.converted.append(Converted(entry.name, spec, entry.nbytes, spec.size_in_bytes))
+        self.metadata[METADATA_PREFIX + entry.name] = json.dumps(spec.to_json(), separators=(",", ":"))
+
+    def plan(self) -> Plan:
+        left = {name for name, _ in self.misfits}
+        kept = tuple(name for name in self.kept if name not in left)
+        plan = Plan(self.file, tuple(self.outputs), self.metadata, tuple(self.converted), kept)
+        strangers = tuple(sorted(left - set(self.kept)))
+        return replace(plan, misfits=tuple(self.misfits), strangers=strangers)
 
 
-class _Misfit(LayoutError):
-    """The layout is none of this tensor's; it may be one of another's."""
+def packed_names(file: Container) -> set[str]:
+    """The tensors that the metadata says are packed."""
+    return {entry.name for entry in file.entries if METADATA_PREFIX + entry.name in file.metadata}
 
 
-def _spec_of(layout: Any, dims: tuple[int, ...], dtype: str, parameters: dict[str, Any]) -> Spec:
-    """The tensor's shape in the layout.
-
-    Raises:
-        _Misfit: the layout is of other ranks, dtypes or sizes, or cannot be read at all.
-        TypeError: a parameter is not the layout's, whatever the tensor.
-    """
-    try:
-        spec = as_layout(layout, dims=dims, dtype=dtype, **parameters)
-        check_packable(spec)
-        refuse_overlaps(spec)
-    except LayoutError as error:
-        raise _Misfit(str(error)) from error
-    return spec
-
-
-def _left(misfits: list[tuple[str, LayoutError]], *, raises: bool) -> tuple[tuple[str, ...], str]:
-    """The names of the tensors that a layout does not fit, and what is wrong with the first.
+def chosen(file: Container, tensors: Collection[str] | None) -> set[str]:
+    """The tensors of those names; all for None.
 
     Raises:
-        LayoutError: that itself, where the caller named these tensors, or no other tensor fits.
+        LayoutError: the file has none of a name.
     """
-    if misfits and raises:
-        raise misfits[0][1]
-    return tuple(name for name, _ in misfits), str(misfits[0][1]) if misfits else ""
-
-
-def _relaid(file: Container, entry: Entry, old: Spec, spec: Spec, threads: int | None) -> Array:
-    try:
-        return relayout(TiledArray.from_buffer(file.bytes_of(entry), old), spec, threads=threads).buffer
-    except (LayoutError, TypeError) as error:
-        raise _named(entry, error) from error
-
-
-def _chosen(file: Container, tensors: Collection[str]) -> set[str]:
     names = {entry.name for entry in file.entries}
+    if tensors is None:
+        return names
     unknown = [name for name in tensors if name not in names]
     if unknown:
         some = ", ".join(sorted(names)[:5]) + (", ..." if len(names) > 5 else "")
         raise LayoutError(f"there is no tensor {unknown[0]!r}\n  the file has {some or 'none'}")
-    return set(tensors) or names
-
-
-def _named(entry: Entry, error: Exception) -> LayoutError:
-    name = entry.name if len(entry.name) <= 120 else entry.name[:117] + "..."
-    return LayoutError(f"tensor {name!r}: {error}")
-
-
-def _copied(file: Container, entry: Entry) -> Output:
-    return Output(entry.name, entry.dtype, entry.shape, entry.nbytes, partial(file.bytes_of, entry))
-
-
-def _keeps_its_dtype(entry: Entry, dtype: str) -> bool:
-    """Whether a tensor of indices or flags would become floating-point numbers."""
-    name = PRIMITIVE_OF.get(entry.dtype)
-    integers = ("pred", "signed", "unsigned")
-    return (
-        name is not None and primitive_type(name).kind in integers and primitive_type(dtype).kind == "float"
-    )
-
-
-def _packed_spec(
-    file: Container, entry: Entry, layout: Any, dtype: str | None, parameters: dict[str, Any]
-) -> Spec:
-    """The tensor's shape in the layout, with the dtype it will have there."""
-    if METADATA_PREFIX + entry.name in file.metadata:
-        raise LayoutError("it is packed already\n  unpack it first, or name others with --tensor")
-    own = PRIMITIVE_OF.get(entry.dtype)
-    if own is None:
-        raise _Misfit(f"its dtype {entry.dtype} cannot be packed\n  name others with --tensor")
-    wanted = own if dtype is None else primitive_type(dtype).name
-    spec = _spec_of(layout, entry.shape, wanted, parameters)
-    _restored(spec)
-    narrowed = dtype is None and WIDENED.get(spec.primitive_type) == entry.dtype
-    if spec.primitive_type != wanted and not narrowed:
-        fate = (
-            f"is {own}\n  convert with --dtype {spec.primitive_type}"
-            if dtype is None
-            else f"becomes {wanted}"
-        )
-        raise _Misfit(f"the layout is for {spec.primitive_type}, the tensor {fate}")
-    return spec
-
-
-def _stored(spec: Spec) -> tuple[str, tuple[int, ...]]:
-    """The dtype and the shape under which the packed buffer is stored."""
-    dtype = None if spec.packed else DTYPE_OF.get(spec.primitive_type)
-    if dtype is None:
-        return "U8", (spec.size_in_bytes,)
-    return dtype, (spec.size_in_bytes // spec.dtype.itemsize,)
-
-
-def _restored(spec: Spec) -> str:
-    """The dtype under which the tensor is stored when it is not packed."""
-    name = spec.primitive_type
-    if name == "f4e2m1fn" and prod(spec.dimensions) % 2 == 0:
-        return "F4"
-    dtype = DTYPE_OF.get(name) or WIDENED.get(name)
-    if dtype is None:
-        raise LayoutError(f"safetensors cannot hold its {prod(spec.dimensions)} elements of {name}")
-    return dtype
-
-
-def _kept_spec(file: Container, entry: Entry) -> Spec:
-    """The shape that the metadata keeps for a packed tensor, checked against what is stored."""
-    text = file.metadata.get(METADATA_PREFIX + entry.name)
-    if text is None:
-        raise LayoutError("it is not packed: the metadata has no layout for it")
-    try:
-        spec = spec_from_json(json.loads(text))
-    except RecursionError as error:
-        raise LayoutError("the layout in the metadata is nested too deeply") from error
-    except (ValueError, TypeError) as error:
-        raise LayoutError(f"the layout in the metadata cannot be read: {error}") from error
-    check_packable(spec)
-    if (entry.dtype, entry.shape) != _stored(spec):
-        stored, (length,) = _stored(spec)
-        raise LayoutError(
-            f"{entry.dtype}{list(entry.shape)} is stored, but its layout takes {stored}[{length}]\n"
-            "  the metadata belongs to another tensor, or the file was changed"
-        )
-    return spec
-
-
-def _array(file: Container, entry: Entry) -> Array:
-    """The tensor as an array; straight from the file, unless elements share bytes."""
-    data = file.bytes_of(entry)
-    spec = Shape(PRIMITIVE_OF[entry.dtype], entry.shape, _linear(entry.dtype, len(entry.shape)))
-    if spec.packed:
-        return unpack(data, spec)
-    try:
-        return data.view(spec.dtype).reshape(entry.shape)
-    except ValueError as error:
-        raise LayoutError(f"NumPy holds no array of {len(entry.shape)} dimensions: {error}") from error
-
-
-def _linear(dtype: str, rank: int) -> Layout:
-    """How safetensors itself lays out a tensor: row-major, F4 two to a byte."""
-    return Layout(tuple(reversed(range(rank))), element_size_in_bits=4 if dtype == "F4" else 0)
-
-
-def _packed(file: Container, entry: Entry, spec: Spec, casting: str, threads: int | None) -> Array:
-    try:
-        return pack(_array(file, entry), spec, casting=casting, threads=threads).buffer
-    except (LayoutError, TypeError) as error:
-        raise _named(entry, error) from error
-
-
-def _unpacked(file: Container, entry: Entry, spec: Spec, restored: str, threads: int | None) -> Array:
-    try:
-        array = unpack(TiledArray.from_buffer(file.bytes_of(entry), spec), threads=threads)
-        if restored == "F4":
-            linear = Shape("f4e2m1fn", spec.dimensions, _linear("F4", spec.rank))
-            return pack(array, linear, threads=threads).buffer
-    except (LayoutError, TypeError) as error:
-        raise _named(entry, error) from error
-    if spec.primitive_type in WIDENED:
-        return array.astype(np.int8 if restored == "I8" else np.uint8)
-    return array
+    return set(tensors)

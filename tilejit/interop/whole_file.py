@@ -47,7 +47,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         OSError: the directory or the disk refuses.
     """
     target = Path(os.path.realpath(path))
-    mode = _mode_of(target)
+    mode = mode_of(target)
     temporary = target.with_name(f".tilejit-{secrets.token_hex(8)}.tmp")
     try:
         nameless = _open_nameless(target.parent)
@@ -66,7 +66,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         if isinstance(error, OSError) and error.errno and error.filename in (None, str(temporary)):
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
-    _sync_directory(target.parent)
+    sync_directory(target.parent)
 
 
 def _open_nameless(directory: Path) -> IO[bytes] | None:
@@ -101,7 +101,7 @@ def _by_handle(handle: int) -> str:
     return f"/proc/self/fd/{handle}"
 
 
-def _mode_of(target: Path) -> int | None:
+def mode_of(target: Path) -> int | None:
     """The permission bits of the file that is replaced, or None where there is none."""
     try:
         status = target.stat()
@@ -112,7 +112,7 @@ def _mode_of(target: Path) -> int | None:
     return stat.S_IMODE(status.st_mode)
 
 
-def _sync_directory(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
     """Make the rename last; file systems and platforms that cannot are left alone."""
     with suppress(OSError):
         handle = os.open(directory, os.O_RDONLY)

@@ -1,0 +1,218 @@
+"""Rules, dry runs and directories of shards on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+import tilejit
+from tests.cli.running import fails, run
+from tests.interop.containers import model, save_model
+from tilejit.interop import container, safetensors
+from tilejit.interop.directory import DONE_NAME, INDEX_NAME
+
+SHARDS = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Path:
+    """A checkpoint of two shards, the second of which holds no matrix; and files that are none of it."""
+    directory = tmp_path / "model"
+    directory.mkdir()
+    tensors = model()
+    first = {name: x for name, x in tensors.items() if x.ndim >= 2}
+    save_file(first, directory / SHARDS[0])
+    save_file({name: x for name, x in tensors.items() if x.ndim < 2}, directory / SHARDS[1])
+    weights = {name: SHARDS[name not in first] for name in tensors}
+    index = {"metadata": {"total_size": 1, "who": "me"}, "weight_map": weights}
+    (directory / INDEX_NAME).write_text(json.dumps(index))
+    (directory / "config.json").write_text("{}")
+    save_file({"x": np.zeros(3)}, directory / "other.safetensors")
+    return directory
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in directory.iterdir()}
+
+
+def test_shards_there_and_back(shards: Path) -> None:
+    packed, other, back = (shards.with_name(name) for name in ("packed", "other", "back"))
+    there = run("pack", shards, packed, "--layout", "tenstorrent", "tile=16")
+    assert there.exit_code == 0, there.output
+    assert there.stdout.startswith("packed 8 of 10 tensors")
+    assert "does not fit: " in there.stderr
+    assert set(contents(packed)) == {*SHARDS, INDEX_NAME}
+    assert (packed / SHARDS[1]).read_bytes() == (shards / SHARDS[1]).read_bytes()
+    old, new = (json.loads((d / INDEX_NAME).read_text()) for d in (shards, packed))
+    assert new["weight_map"] == old["weight_map"]
+    total = sum(e.nbytes for name in SHARDS for e in container.read(packed / name).entries)
+    assert new["metadata"] == {"total_size": total, "who": "me"}
+    assert run("relayout", packed, other, "--layout", "{1,0:T(4,4)}").exit_code == 0
+    assert run("unpack", other, back).stdout.startswith("unpacked 8 of 10 tensors")
+    for name in SHARDS:
+        assert (back / name).read_bytes() == (shards / name).read_bytes()
+
+
+def test_tensors_of_a_directory_by_name(shards: Path) -> None:
+    packed = shards.with_name("packed")
+    done = run("pack", shards, packed, "--layout", "tpu", "--tensor", "bias", "--json")
+    (row,) = json.loads(done.stdout)
+    assert (row["file"], row["tensor"]) == (SHARDS[1], "bias")
+    assert (packed / SHARDS[0]).read_bytes() == (shards / SHARDS[0]).read_bytes()
+    out = shards.with_name("out")
+    assert "no tensor 'nope'" in fails("pack", shards, out, "--layout", "tpu", "--tensor", "nope")
+    assert "tensor 'bias'" in fails("pack", shards, out, "--layout", "tenstorrent", "--tensor", "bias")
+    assert not out.exists()
+
+
+def test_a_directory_of_plain_files(tmp_path: Path) -> None:
+    source, packed = tmp_path / "a", tmp_path / "b" / "c"
+    source.mkdir()
+    save_model(source / "model.safetensors")
+    x = np.arange(600, dtype=np.float32).reshape(20, 30)
+    np.save(source / "x.npy", x)
+    np.save(source / "bias.npy", x[0])
+    np.save(source / "columns.npy", np.asfortranarray(x[:, 0:1].repeat(3, 1)))
+    done = run("pack", source, packed, "--layout", "tenstorrent")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("packed 10 of 13 tensors")
+    assert (np.load(packed / "x.npy") == tilejit.pack(x, "tenstorrent").buffer).all()
+    assert (packed / "bias.npy").read_bytes() == (source / "bias.npy").read_bytes()
+    assert "one by one, with --shape" in fails("unpack", packed, tmp_path / "d")
+    assert "one by one, with --shape" in fails("relayout", packed, tmp_path / "d", "--layout", "tpu")
+
+
+def test_directories_that_are_refused(shards: Path, tmp_path: Path) -> None:
+    out, empty = tmp_path / "out", tmp_path / "empty"
+    empty.mkdir()
+    layout = ("--layout", "tpu")
+    assert "is the directory of IN" in fails("pack", shards, shards, *layout)
+    assert "neither .safetensors nor" in fails("pack", empty, out, *layout)
+    (tmp_path / "file").write_bytes(b"")
+    assert "two directories" in fails("pack", shards, tmp_path / "file", *layout)
+    assert "nothing to be unpacked" in fails("unpack", shards, out)
+    assert "no format" in fails("pack", shards, out, "--layout", "nope-nope")
+    (shards / SHARDS[1]).write_bytes(b"damaged")
+    assert "no safetensors file" in fails("pack", shards, out, *layout)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("index", "says"),
+    [
+        ({"weight_map": {"x": "../other.safetensors"}}, "plain names"),
+        ({"weight_map": {"x": "/etc/x.safetensors"}}, "plain names"),
+        ({"weight_map": {"x": "a\\b.safetensors"}}, "plain names"),
+        ({"weight_map": {"x": "C:x.safetensors"}}, "plain names"),
+        ({"weight_map": {"x": "..safetensors"}}, "plain names"),
+        ({"weight_map": {"x": "x.bin"}}, "plain names"),
+        ({"weight_map": {"x": ["x.safetensors"]}}, "plain names"),
+        ({"weight_map": {}}, "names no tensor"),
+        ({"weight_map": 3}, "no weight_map"),
+        ([], "no weight_map"),
+        ("{", "no index of shards"),
+        ("[" * 100_000, "no index of shards"),
+        ({"weight_map": {"nope": SHARDS[0]}}, "holds 'nope', but it does not"),
+        ({"weight_map": {"x": "missing.safetensors"}}, "No such file"),
+    ],
+    ids=lambda v: str(v)[:50],
+)
+def test_indexes_that_are_refused(shards: Path, tmp_path: Path, index: Any, says: str) -> None:
+    (shards / INDEX_NAME).write_text(index if isinstance(index, str) else json.dumps(index))
+    before = set(tmp_path.rglob("*"))
+    assert says in fails("pack", shards, tmp_path / "out", "--layout", "tpu")
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_a_directory_is_taken_up_again(shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed, want = shards.with_name("packed"), shards.with_name("want")
+    command = ("pack", shards, packed, "--layout", "tpu", "--resume")
+    run("pack", shards, want, "--layout", "tpu")
+    real, written = safetensors.Plan.write, []
+
+    def write(self: Any, path: Path, *args: Any, **more: Any) -> None:
+        written.append(path.name)
+        if len(written) == 2:
+            raise KeyboardInterrupt
+        real(self, path, *args, **more)
+
+    monkeypatch.setattr(safetensors.Plan, "write", write)
+    assert run(*command).exit_code == 130
+    assert set(contents(packed)) == {SHARDS[0], DONE_NAME}
+    assert run(*command).exit_code == 0
+    assert written == [*SHARDS, SHARDS[1]]
+    assert contents(packed) == contents(want)
+
+
+RULES = """
+[[rule]]
+tensors = "weight|small"
+layout = "tenstorrent"
+parameters = { tile = 16 }
+[[rule]]
+tensors = "w.*"
+skip = true
+[[rule]]
+tensors = "nothing"
+layout = "tpu"
+"""
+
+
+def test_rules_give_tensors_their_layouts(tmp_path: Path) -> None:
+    source, packed, again = (save_model(tmp_path / f"{name}.safetensors") for name in "abc")
+    rules = tmp_path / "rules.toml"
+    rules.write_text(RULES)
+    done = run("pack", source, packed, "--rules", rules, "--json")
+    assert {row["tensor"]: row["shape"] for row in json.loads(done.stdout)} == {
+        "weight": "f32[40,300]{1,0:T(16,16)}",
+        "small": "f8e4m3fn[64,200]{1,0:T(16,16)}",
+    }
+    assert "the rule in line 9 is first to match no tensor: 'nothing'" in done.stderr
+    with_default = run("pack", source, packed, "--rules", rules, "--layout", "tpu")
+    assert with_default.stdout.startswith("packed 9 of 10 tensors")
+    done = run("relayout", packed, again, "--rules", rules)
+    assert done.stdout.startswith("converted 2 of 10 tensors")
+    rules.write_text("[[rule]]\ntensors = 'bias'\nlayout = 'tenstorrent'\n")
+    assert "tensor 'bias'" in fails("pack", source, packed, "--rules", rules)
+    rules.write_text("[[rule]]\ntensors = '.*'\nskip = true\n")
+    assert "nothing to be packed" in fails("pack", source, packed, "--rules", rules)
+    rules.write_text("[[rule]]\ntensors = '.*'\nlayuot = 'tpu'\n")
+    assert "line 3: a rule has no key 'layuot'" in fails("pack", source, packed, "--rules", rules)
+    assert "give --layout, or --rules" in fails("pack", source, packed)
+
+
+@pytest.mark.parametrize("columns", [30, 60, 80, 200])
+def test_a_dry_run_says_sizes_and_writes_nothing(tmp_path: Path, columns: int) -> None:
+    source, target = save_model(tmp_path / "model.safetensors"), tmp_path / "out.safetensors"
+    done = run("pack", source, target, "--layout", "tenstorrent", "--dry-run", columns=columns)
+    assert done.exit_code == 0, done.output
+    spec = tilejit.as_layout("tenstorrent", dims=(40, 300), dtype="f32")
+    for text in ("46.9 KiB", "80.0 KiB", f"{100 * spec.padding_fraction:.1f} %", "f32", "as it is"):
+        assert text in done.stdout or columns < 80
+    assert "total" in done.stdout
+    assert all(len(line) <= max(columns, 30) for line in done.stdout.split("\n")) or columns < 80
+    assert [p.name for p in tmp_path.iterdir()] == [source.name]
+
+
+def test_a_dry_run_as_json_is_what_is_written_then(tmp_path: Path, shards: Path) -> None:
+    out = tmp_path / "out"
+    found = json.loads(run("pack", shards, out, "--layout", "tpu", "--dry-run", "--json").stdout)
+    assert not out.exists()
+    run("pack", shards, out, "--layout", "tpu")
+    sizes = {e.name: e.nbytes for name in SHARDS for e in container.read(out / name).entries}
+    assert {row["tensor"]: row["bytes_after"] for row in found["tensors"]} == sizes
+    assert found["total"]["bytes_after"] == sum(sizes.values())
+    tensors = model()
+    for row in found["tensors"]:
+        assert row["padding_bytes"] == row["bytes_after"] - tensors[row["tensor"]].nbytes
+    x = tmp_path / "x.npy"
+    np.save(x, tensors["weight"])
+    table = run("pack", x, tmp_path / "y.npy", "--layout", "tpu", "--dry-run")
+    assert "60.0 KiB" in table.stdout
+    assert "nothing was written" in table.stdout
+    assert not (tmp_path / "y.npy").exists()

@@ -1,0 +1,223 @@
+"""Files whose writing ends early and is taken up again."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.running import environment, run
+from tests.interop.containers import save_model
+from tilejit import TilejitError
+from tilejit.interop import pieces, resume
+from tilejit.interop.resume import resuming
+
+ORIGIN = {"tilejit": "1", "input_bytes": 5, "output": "ab"}
+WHOLE = bytes(range(256)) * 8
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(p.name for p in directory.iterdir())
+
+
+def written(target: Path, stop: int, origin: dict[str, object] = ORIGIN, step: int = 100) -> list[str]:
+    """Write until some byte, where the process would end; what was said."""
+    said: list[str] = []
+
+    class End(BaseException):
+        pass
+
+    try:
+        with resuming(target, origin, said.append) as file:
+            for at in range(file.done, len(WHOLE), step):
+                if at >= stop:
+                    raise End
+                file.write(WHOLE[at : at + step])
+    except End:
+        pass
+    return said
+
+
+def test_what_was_written_is_gone_on_from(tmp_path: Path) -> None:
+    target = tmp_path / "x"
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    assert written(target, 1000) == []
+    assert target.read_bytes() == b"old"
+    assert names(tmp_path) == ["x", "x.partial", "x.partial.journal"]
+    assert written(target, 1500) == ["1000 bytes were written before; going on from there"]
+    assert written(target, 9999) == ["1500 bytes were written before; going on from there"]
+    assert target.read_bytes() == WHOLE
+    assert names(tmp_path) == ["x"]
+    assert target.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [("tilejit", "another version"), ("input_bytes", "the input has changed"), ("output", "another layout")],
+)
+def test_of_another_origin_it_begins_anew(tmp_path: Path, key: str, says: str) -> None:
+    target = tmp_path / "x"
+    written(target, 1000)
+    (said,) = written(target, 9999, {**ORIGIN, key: "other"})
+    assert says in said
+    assert "anew" in said
+    assert target.read_bytes() == WHOLE
+    assert names(tmp_path) == ["x"]
+
+
+def test_a_journal_that_claims_too_much_is_not_believed(tmp_path: Path) -> None:
+    target = tmp_path / "x"
+    written(target, 1000)
+    os.truncate(tmp_path / "x.partial", 999)
+    (said,) = written(target, 9999)
+    assert "shorter" in said
+    assert target.read_bytes() == WHOLE
+
+
+def test_lines_cut_off_claim_nothing_wrong(tmp_path: Path) -> None:
+    target, journal = tmp_path / "x", tmp_path / "x.partial.journal"
+    for cut in range(1, 6):
+        written(target, 1000)
+        journal.write_bytes(journal.read_bytes()[:-cut])
+        written(target, 1200)
+        written(target, 9999)
+        assert target.read_bytes() == WHOLE
+        target.unlink()
+
+
+def test_files_that_are_not_ours_are_left(tmp_path: Path) -> None:
+    target, partial = tmp_path / "x", tmp_path / "x.partial"
+    partial.write_bytes(b"mine")
+    with pytest.raises(TilejitError, match="no journal"):
+        written(target, 9999)
+    assert partial.read_bytes() == b"mine"
+    partial.unlink()
+    (tmp_path / "x.partial.journal").unlink()
+    (tmp_path / "other").write_bytes(b"other")
+    partial.symlink_to("other")
+    with pytest.raises((TilejitError, OSError)):
+        written(target, 9999)
+    assert (tmp_path / "other").read_bytes() == b"other"
+
+
+def test_two_runs_at_once(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl", reason="this system has no such locks")
+    target = tmp_path / "x"
+    with resuming(target, ORIGIN) as file:
+        with pytest.raises(TilejitError, match="another run"), resuming(target, ORIGIN):
+            raise AssertionError("two at once")
+        file.write(WHOLE)
+    assert target.read_bytes() == WHOLE
+
+
+def test_nothing_is_noted_before_it_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each number in the journal follows an fsync of the file with that many bytes."""
+    synced = 0
+    real = os.fsync
+    target = tmp_path / "x"
+    partial, journal = tmp_path / "x.partial", tmp_path / "x.partial.journal"
+
+    def fsync(handle: int) -> None:
+        nonlocal synced
+        real(handle)
+        if partial.exists() and os.path.samestat(os.fstat(handle), partial.stat()):
+            synced = partial.stat().st_size
+        if journal.exists():
+            claims = [int(line) for line in journal.read_text().split("\n")[1:] if line]
+            assert all(claim <= synced for claim in claims)
+            seen.extend(claims)
+
+    seen: list[int] = []
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(resume, "SYNC_BYTES", 300)
+    written(target, 9999)
+    assert max(seen) >= len(WHOLE) - 300
+    assert target.read_bytes() == WHOLE
+
+
+SLOW = """
+import os, sys, time
+from tilejit.interop import pieces, resume, stream
+pieces.MOST_BYTES = resume.SYNC_BYTES = stream.PIECE_BYTES = 4096
+real = os.write
+def write(handle, data):
+    time.sleep(0.03)
+    return real(handle, data)
+os.write = write
+note = resume.Unfinished.note
+def noted(file):
+    note(file)
+    print("noted", flush=True)
+resume.Unfinished.note = noted
+from tilejit.cli import main
+main()
+"""
+
+
+@pytest.fixture
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "MOST_BYTES", 4096)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("kind", [".npy", ".safetensors"])
+def test_runs_that_are_killed_again_and_again(tmp_path: Path, seed: int, kind: str) -> None:
+    """The file is as it was until it is whole, and the same as of a run that nothing befell."""
+    rng = random.Random(f"{seed} {kind}")
+    source, want, target = (tmp_path / f"{name}{kind}" for name in ("model", "want", "out"))
+    if kind == ".npy":
+        np.save(source, np.arange(60_000, dtype=np.float32).reshape(200, 300))
+    else:
+        save_model(source)
+    assert run("pack", source, want, "--layout", "tpu").exit_code == 0
+    target.write_bytes(b"old")
+    command = [sys.executable, "-c", SLOW, "pack", source, target, "--layout", "tpu", "--resume"]
+    claims = [0]
+    for turn in range(5):
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+        ) as process:
+            assert process.stdout is not None
+            if turn:  # the first run may end before anything is written
+                process.stdout.readline()
+            if turn < 4:
+                time.sleep(rng.uniform(0, 0.2))
+                process.send_signal(signal.SIGKILL)
+            assert process.wait(120) in ((0, -signal.SIGKILL) if turn < 4 else (0,))
+        if target.read_bytes() != b"old":
+            break
+        journal, partial = (target.with_name(f"{target.name}.partial{end}") for end in (".journal", ""))
+        if journal.exists():
+            claim = max([0, *(int(n) for n in journal.read_text().split("\n")[1:-1] if n)])
+            assert not claim or partial.read_bytes()[:claim] == want.read_bytes()[:claim]
+            claims.append(claim)
+    assert max(claims) > 0
+    if list(tmp_path.glob("*.partial*")):  # the last was killed between its two last steps
+        subprocess.run(command, check=True, capture_output=True, env=environment())
+    assert target.read_bytes() == want.read_bytes()
+    assert claims == sorted(claims)
+    assert not list(tmp_path.glob("*.partial*"))
+
+
+@pytest.mark.usefixtures("_small")
+def test_a_changed_input_is_said_and_packed_anew(tmp_path: Path) -> None:
+    source, target, want = tmp_path / "x.npy", tmp_path / "y.npy", tmp_path / "want.npy"
+    np.save(source, np.zeros((100, 300), np.float32))
+    from tilejit.interop import npy
+
+    origin = npy.plan_pack(source, "{1,0:T(8,128)}", None, {}).origin()
+    written(target, 1000, dict(origin))
+    np.save(source, np.ones((100, 300), np.float32))
+    result = run("pack", source, target, "--layout", "{1,0:T(8,128)}", "--resume")
+    assert result.exit_code == 0, result.output
+    assert "the input has changed since" in result.stderr
+    run("pack", source, want, "--layout", "{1,0:T(8,128)}")
+    assert target.read_bytes() == want.read_bytes()

@@ -1,0 +1,100 @@
+"""Rules: which layout a tensor gets by its name, and files that are refused with the place of the mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tilejit import LayoutError
+from tilejit.interop.rules import Wish, read_rules
+
+GOOD = r"""# layouts of a model
+[[rule]]
+tensors = 'model\.layers\..*\.weight'
+layout = "tenstorrent"
+parameters = { tile = [16, 32], face = 8 }
+
+[[rule]]
+tensors = ".*norm.*"
+skip = true
+
+[[rule]]
+tensors = ".*"
+layout = "tpu"
+dtype = "bf16"
+"""
+
+
+def saved(directory: Path, text: str | bytes) -> Path:
+    path = directory / "rules.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_the_first_rule_that_matches_a_whole_name_wins(tmp_path: Path) -> None:
+    rules = read_rules(saved(tmp_path, GOOD), dtype="f16")
+    first = rules.wish("model.layers.3.norm.weight")
+    assert first == Wish("tenstorrent", {"tile": (16, 32), "face": 8}, "f16")
+    assert rules.wish("norm") is None
+    assert rules.wish("model.layers.3.weight.scale") == Wish("tpu", {}, "bf16")
+    assert [rule.line for rule in rules.idle(["model.layers.0.weight", "x"])] == [7]
+    assert [rule.line for rule in rules.idle([])] == [2, 7, 11]
+
+
+def test_tensors_of_no_rule_get_the_default(tmp_path: Path) -> None:
+    path = saved(tmp_path, "[[rule]]\ntensors = 'a'\nskip = true\n")
+    assert read_rules(path).wish("b") is None
+    assert read_rules(path, Wish("tpu")).wish("b") == Wish("tpu")
+    assert read_rules(path, Wish("tpu")).wish("a") is None
+
+
+RULE = "[[rule]]\ntensors = '.*'\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says", "under"),
+    [
+        ("[[rule]\n", 1, "no TOML", None),
+        (RULE + "layout = \n", 3, "no TOML", None),
+        (RULE + 'layuot = "tpu"\n', 3, "no key 'layuot'", "layuot"),
+        ('x = 1\n[[rule]]\ntensors = "a"\nskip = true\n', 1, "no key 'x'", "x"),
+        ("rule = 3\n", 1, "no list of rules", "rule"),
+        ("", 1, "no list of rules", None),
+        ("[rule]\ntensors = 'a'\n", 1, "no list of rules", "rule"),
+        (RULE, 1, "has no layout", "[[rule]]"),
+        ('[[rule]]\nlayout = "tpu"\n', 1, "which tensors", "[[rule]]"),
+        ("[[rule]]\ntensors = '('\nlayout = 'tpu'\n", 2, "no regular expression", "tensors"),
+        ("[[rule]]\ntensors = ['a']\nlayout = 'tpu'\n", 2, "tensors is a text", "tensors"),
+        (RULE + "skip = 1\n", 3, "skip is true or false", "skip"),
+        (RULE + "skip = true\nlayout = 'tpu'\n", 4, "so layout says nothing", "layout"),
+        (RULE + "layout = 'tpu'\ndtype = 'nope'\n", 4, "no dtype 'nope'", "dtype"),
+        (RULE + "layout = 'tpu'\nparameters = { mr = 'x' }\n", 4, "'mr' is no number", "mr"),
+        (RULE + "layout = 'tpu'\nparameters = { mr = true }\n", 4, "'mr' is no number", "mr"),
+        (RULE + "layout = 'tpu'\nparameters = { out = 4 }\n", 4, "named out", "out"),
+        (RULE + "layout = 'tpu'\n" + RULE + "skip = 3\n", 6, "skip is", "skip"),
+        (b"[[rule]]\ntensors = '\xff'\n", 2, "UTF-8", None),
+        ("x = " + "[" * 5000, 1, "", None),
+    ],
+    ids=str,
+)
+def test_mistakes_are_shown_in_their_line(
+    tmp_path: Path, text: str | bytes, line: int, says: str, under: str | None
+) -> None:
+    path = saved(tmp_path, text)
+    with pytest.raises(LayoutError) as caught:
+        read_rules(path)
+    what, shown, caret, _ = str(caught.value).split("\n")
+    assert what.startswith(f"{str(path)!r}, line {line}: ")
+    assert says in what
+    if under:
+        assert shown[caret.index("^") :].startswith(under)
+
+
+def test_files_that_are_too_long_or_no_files(tmp_path: Path) -> None:
+    with pytest.raises(LayoutError, match="longer than"):
+        read_rules(saved(tmp_path, "#" * (1 << 21)))
+    with pytest.raises(LayoutError, match="no ordinary file"):
+        read_rules(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        read_rules(tmp_path / "none.toml")

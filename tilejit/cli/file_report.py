@@ -1,0 +1,144 @@
+"""What `pack`, `unpack` and `relayout` say of their files: tables, facts, progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tilejit.cli.output import console, human_bytes, print_json
+
+if TYPE_CHECKING:
+    from tilejit.layout.cute_shape import Spec
+
+WIDE = 80
+"""Columns from which on a dry run prints one line a tensor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One tensor of a file: `spec` is None where it stays as it is."""
+
+    file: str
+    tensor: str
+    spec: Spec | None
+    before: int
+    after: int
+
+    def facts(self, *, files: bool) -> dict[str, Any]:
+        """The row in JSON's types."""
+        named = {"file": self.file} if files else {}
+        assert self.spec is not None
+        return {**named, "tensor": self.tensor, **facts(self.spec)}
+
+
+def facts(spec: Spec) -> dict[str, Any]:
+    """A shape in JSON's types."""
+    from tilejit.layout.indexing import shape_name
+
+    return {
+        "shape": shape_name(spec),
+        "size_in_bytes": spec.size_in_bytes,
+        "padding_fraction": spec.padding_fraction,
+    }
+
+
+def print_sizes(rows: list[Row], *, as_json: bool, files: bool) -> None:
+    """What a dry run found: a line a tensor, two on narrow terminals, and the sum."""
+    from tilejit.layout.indexing import shape_name
+
+    before, after = sum(row.before for row in rows), sum(row.after for row in rows)
+    padding = sum(_padding_bytes(row) for row in rows)
+    if as_json:
+        listed = [
+            {
+                **({"file": row.file} if files else {}),
+                "tensor": row.tensor,
+                "shape": None if row.spec is None else shape_name(row.spec),
+                "bytes_before": row.before,
+                "bytes_after": row.after,
+                "padding_bytes": _padding_bytes(row),
+            }
+            for row in rows
+        ]
+        total = {"bytes_before": before, "bytes_after": after, "padding_bytes": padding}
+        print_json({"tensors": listed, "total": total})
+        return
+    out = console()
+    cells = [_cells(row, files=files) for row in rows]
+    if out.width < WIDE:
+        for name, shape, dtype, layout, old, new, waste in cells:
+            text = f"{name}\n  {dtype}[{shape}] {layout}\n  {old} -> {new}, {waste} padding"
+            typer.echo(text)
+    else:
+        _print_table(cells)
+    share = f"{100 * padding / after:.1f} %" if after else "0.0 %"
+    typer.echo(f"total {human_bytes(before)} -> {human_bytes(after)}, {share} padding; nothing was written")
+
+
+def _cells(row: Row, *, files: bool) -> tuple[str, ...]:
+    name = printable(f"{row.file}: {row.tensor}" if files else row.tensor)
+    sizes = human_bytes(row.before), human_bytes(row.after)
+    if row.spec is None:
+        return name, "", "", "as it is", *sizes, "0.0 %"
+    layout = "row-major" if row.spec.layout is None else str(row.spec.layout)
+    shape = ",".join(map(str, row.spec.dimensions))
+    share = 100 * _padding_bytes(row) / row.after if row.after else 0.0
+    return name, shape, row.spec.primitive_type, layout, *sizes, f"{share:.1f} %"
+
+
+def _print_table(cells: list[tuple[str, ...]]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("tensor", overflow="fold", ratio=3)
+    table.add_column("shape", overflow="fold")
+    table.add_column("dtype", no_wrap=True)
+    table.add_column("layout", overflow="fold", ratio=2)
+    for name in ("before", "after", "padding"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in cells:
+        table.add_row(*row)
+    console().print(table)
+
+
+def _padding_bytes(row: Row) -> int:
+    """Bytes of a packed tensor that hold no element; unpacked ones have none."""
+    if row.spec is None or row.after != row.spec.size_in_bytes:
+        return 0
+    return round(row.after * row.spec.padding_fraction)
+
+
+def some(names: Iterable[str]) -> str:
+    """A few names of many, with nothing in them that moves a terminal's cursor."""
+    listed = list(names)
+    return printable(", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else ""))
+
+
+def printable(text: str) -> str:
+    """A text with nothing in it that moves a terminal's cursor."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+@contextmanager
+def progress(total: int, name: str) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr while a terminal is there to show it."""
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        ProgressColumn,
+        TextColumn,
+        TransferSpeedColumn,
+    )
+
+    stderr = console(stderr=True)
+    columns: list[ProgressColumn] = [BarColumn(None), DownloadColumn(True)]
+    if stderr.width >= 70:
+        columns = [TextColumn("{task.description}", markup=False), *columns, TransferSpeedColumn()]
+    with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
+        task = bar.add_task(name if len(name) <= 24 else name[:21] + "...", total=total)
+        yield lambda done: bar.advance(task, done)

@@ -1,0 +1,76 @@
+"""Buffers that go to files: made at once, or piece by piece where they are large."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tilejit.convert import pack, unpack
+from tilejit.interop.pieces import Box, Pieces, far_apart, in_pieces
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.layout import Layout
+from tilejit.layout.shape import Shape
+from tilejit.memory import Array
+from tilejit.relayouts import relayout
+from tilejit.tiled_array import TiledArray
+
+Drop = Callable[[], None]
+
+
+def packed(
+    source: Array | TiledArray, spec: Spec, casting: str, threads: int | None, drop: Drop
+) -> Array | Pieces:
+    """The buffer of an array in a layout, as `pack` makes it; `drop` is called when a piece has been read."""
+
+    def read(box: Box) -> Array:
+        values = np.asarray(source[box])
+        return values if values.dtype == spec.dtype else _converted(values, spec, casting, threads)
+
+    if isinstance(source, TiledArray):
+        steps = far_apart(source.spec)
+    else:
+        steps = tuple(abs(s) * (n // 2) for s, n in zip(source.strides, source.shape, strict=True))
+    pieces = in_pieces(spec, read, steps, threads, drop)
+    if pieces is not None:
+        return pieces
+    array = source.numpy() if isinstance(source, TiledArray) else source
+    return pack(array, spec, casting=casting, threads=threads).buffer
+
+
+def relaid(source: TiledArray, spec: Spec, threads: int | None, drop: Drop) -> Array | Pieces:
+    """The buffer of a tiled array in another layout, as `relayout` makes it."""
+    pieces = in_pieces(spec, lambda box: np.asarray(source[box]), far_apart(source.spec), threads, drop)
+    return relayout(source, spec, threads=threads).buffer if pieces is None else pieces
+
+
+def unpacked(
+    source: TiledArray, target: Shape, dtype: np.dtype[Any], threads: int | None, drop: Drop
+) -> Array | Pieces:
+    """The elements of a tiled array in row-major order, as `dtype`: the buffer of `target`."""
+
+    def read(box: Box) -> Array:
+        return np.asarray(source[box]).astype(dtype, copy=False)
+
+    pieces = in_pieces(target, read, far_apart(source.spec), threads, drop)
+    if pieces is not None:
+        return pieces
+    array = unpack(source, threads=threads)
+    if target.packed:
+        return pack(array, target, threads=threads).buffer
+    return array.astype(dtype, copy=False)
+
+
+def row_major(dtype: str, dims: tuple[int, ...], bits: int = 0) -> Shape:
+    """The shape of an array as files hold it: in C order, of elements of so many bits if below 8."""
+    return Shape(dtype, dims, Layout(tuple(reversed(range(len(dims)))), element_size_in_bits=bits))
+
+
+def _converted(values: Array, spec: Spec, casting: str, threads: int | None) -> Array:
+    """A box as the elements that `pack` makes of it."""
+    dims = values.shape
+    flat = row_major(spec.primitive_type, (prod(dims),))
+    buffer = pack(values.reshape(-1), flat, casting=casting, threads=threads).buffer
+    return buffer.view(spec.dtype).reshape(dims)

@@ -1,0 +1,109 @@
+"""The .npy format: arrays mapped and checked, and the headers of those that are written."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from dataclasses import dataclass
+from math import prod
+from tokenize import TokenError
+from typing import IO, Any
+
+import numpy as np
+
+from codegen.errors import LayoutError
+from tilejit.interop.whole_file import open_ordinary
+from tilejit.memory import Array
+
+MAX_HEADER_BYTES = 10_000
+"""NumPy's own limit, which is one of characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFile:
+    """An open .npy file: its array, mapped; and what tells it from others of the same name."""
+
+    array: Array
+    size: int
+    mtime_ns: int
+    header: bytes
+
+
+def read(path: str | os.PathLike[str]) -> Array:
+    """The array of a .npy file, mapped rather than read.
+
+    Raises:
+        LayoutError: it is no .npy file, is damaged, or holds Python objects.
+        OSError: it cannot be opened.
+    """
+    return open_array(path).array
+
+
+def open_array(path: str | os.PathLike[str]) -> ArrayFile:
+    """The array of a .npy file, mapped rather than read, and what tells the file from others.
+
+    Raises:
+        LayoutError, OSError: as `read`.
+    """
+    with open_ordinary(path) as file:
+        status = os.fstat(file.fileno())
+        try:
+            array, start = _mapped(file, status.st_size)
+            file.seek(0)
+            digest = hashlib.sha256(file.read(start)).digest()
+            return ArrayFile(array, status.st_size, status.st_mtime_ns, digest)
+        except (ValueError, TypeError, OverflowError, EOFError) as error:
+            reason = str(error)
+        except (SyntaxError, TokenError, RecursionError, MemoryError) as error:
+            reason = f"its header cannot be read: {error}"
+    raise LayoutError(
+        f"{str(path)!r} is no .npy file of plain elements: {(reason.splitlines() or ['?'])[0][:120]}"
+    )
+
+
+def _check_header_length(file: IO[bytes], width: int) -> None:
+    """Refuse a long header before it is read: NumPy reads all of up to 4 GiB, and only then counts."""
+    start = file.tell()
+    length = int.from_bytes(file.read(width), "little")
+    if length > MAX_HEADER_BYTES:
+        raise ValueError(f"its header takes {length} bytes; at most {MAX_HEADER_BYTES} are read")
+    file.seek(start)
+
+
+def _mapped(file: IO[bytes], file_size: int) -> tuple[Array, int]:
+    """The array of an open file and where it begins, everything checked that the header claims."""
+    if file.read(4) == b"PK\x03\x04":
+        raise ValueError("it is an archive of several arrays; give a file of one, as np.save writes it")
+    file.seek(0)
+    version = np.lib.format.read_magic(file)
+    if version not in ((1, 0), (2, 0), (3, 0)):
+        raise ValueError(f"its version {version} is unknown")
+    _check_header_length(file, 2 if version == (1, 0) else 4)
+    # Version 3 differs from 2 in the names of fields only, and records are refused in any case.
+    read_header = (
+        np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    )
+    shape, by_columns, dtype = read_header(file)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects")
+    if any(type(n) is not int or n < 0 for n in shape):
+        raise ValueError(f"its shape is {str(shape)[:60]}")
+    start, size = file.tell(), prod(shape) * dtype.itemsize
+    if start + size > file_size:
+        raise ValueError(f"its elements take {size} bytes, but {file_size - start} follow the header")
+    order: Any = "F" if by_columns else "C"
+    if not size:
+        return np.empty(shape, dtype, order), start
+    return np.memmap(file, dtype, "r", start, shape, order), start
+
+
+def header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    """The header that np.save writes for an array in C order."""
+    # np.save calls float8_e5m2 '<f1', which np.load refuses; the others of ml_dtypes are raw bytes to it.
+    known = dtype if dtype.isbuiltin == 1 or dtype.kind == "V" else np.dtype(f"V{dtype.itemsize}")
+    text = io.BytesIO()
+    descr = np.lib.format.dtype_to_descr(known)
+    facts = {"descr": descr, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(text, facts)
+    return text.getvalue()

@@ -1,0 +1,212 @@
+"""Buffers too large to be made at once, made piece by piece in the order of their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from codegen.access import AccessMap, map_offset, map_range
+from codegen.ir import Element
+from codegen.pipeline import CopyProgram
+from codegen.threads import thread_count
+from codegen.windows import window_map
+from tilejit.block_grid import BlockGrid, grains
+from tilejit.convert import padding_of
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.indexing import access_map
+from tilejit.memory import Array, address, bytes_map, empty
+from tilejit.programs import buffer_element, compiled
+
+MOST_BYTES = 32 << 20
+"""Buffers up to this size are made at once, larger ones in pieces of about as much."""
+
+SCATTERED_BYTES = 3 * MOST_BYTES
+"""Pieces whose elements lie all over the source: fewer ways through it, in no more than 256 MiB."""
+
+Dims: TypeAlias = tuple[int, ...]
+Box: TypeAlias = tuple[slice, ...]
+Read: TypeAlias = Callable[[Box], Array]
+"""The elements of a box of the logical array."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A buffer cut into ranges of bytes, each of which holds one box of the array.
+
+    grid     blocks of the array, one or more of them a box
+    steps    bytes from one block to the next, along each dimension
+    order    the dimensions that are cut, the most major first
+    at_once  blocks of a piece along the last of those; along the others one
+    """
+
+    spec: Spec
+    grid: BlockGrid
+    steps: Dims
+    order: Dims
+    at_once: int
+
+    def pieces(self) -> Iterator[tuple[int, int, Box]]:
+        """Where each piece begins and ends in the buffer, and its box, in ascending order."""
+        *outer, last = (self.grid.counts[d] for d in self.order)
+        starts = (*map(range, outer), range(0, last, self.at_once))
+        begin, before = 0, None
+        for place in product(*starts):
+            if before is not None:
+                at = sum(k * self.steps[d] for k, d in zip(place, self.order, strict=True))
+                yield begin, at, self._box(before)
+                begin = at
+            before = place
+        assert before is not None
+        yield begin, self.spec.size_in_bytes, self._box(before)
+
+    def _box(self, place: Dims) -> Box:
+        box = [slice(0, n) for n in self.grid.dims]
+        for d, k in zip(self.order, place, strict=True):
+            many = self.at_once if d == self.order[-1] else 1
+            n, extent = self.grid.dims[d], self.grid.extents[d]
+            box[d] = slice(k * extent, min(n, (k + many) * extent))
+        return tuple(box)
+
+
+@lru_cache(maxsize=256)
+def cut(spec: Spec, most_bytes: int) -> Cut | None:
+    """The pieces of a buffer, of at most about so many bytes each.
+
+    f32[4096,1024]{1,0:T(8,128)}, 1 MiB -> 16 pieces of 256 rows
+
+    None where there is no dimension along which the layout repeats itself block after block of the buffer, as
+    of swizzles across all of it, or where whole bytes do not hold whole blocks.
+    """
+    access = access_map(spec)
+    repeats = None if 0 in spec.dimensions else grains(access)
+    if repeats is None:
+        return None
+    extents = tuple(map(min, spec.dimensions, repeats))
+    grid = BlockGrid(spec.dimensions, extents)
+    steps = grid.steps(access)
+    if steps is None:
+        return None
+    order: list[int] = []
+    kept = list(spec.dimensions)
+    for d in sorted(range(spec.rank), key=lambda d: -steps[d]):
+        if grid.counts[d] == 1:
+            continue
+        kept[d] = extents[d]
+        if not _within(access, tuple(kept), steps[d]):
+            kept[d] = spec.dimensions[d]
+            break
+        order.append(d)
+        if steps[d] <= most_bytes:
+            break
+    if not order:
+        return None
+    return Cut(spec, grid, steps, tuple(order), max(1, most_bytes // steps[order[-1]]))
+
+
+def _within(access: AccessMap, extents: Dims, step: int) -> bool:
+    """Whether the first box of those extents ends before the next one begins, so many bytes on."""
+    low, high = map_range(_box_map(access, extents))
+    return low >= 0 and (high + access.width) * access.unit_bits <= 8 * step
+
+
+def _box_map(access: AccessMap, extents: Dims) -> AccessMap:
+    return window_map(access, (0,) * len(extents), (1,) * len(extents), extents)
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The buffer of a layout, made of boxes that `read` gives; `drop` is called after each of them."""
+
+    cut: Cut
+    read: Read
+    threads: int | None = None
+    drop: Callable[[], None] = lambda: None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole buffer."""
+        return self.cut.spec.size_in_bytes
+
+    def after(self, done: int) -> Iterator[Array]:
+        """The bytes from one on, piece by piece; each is gone when the next is made.
+
+        Raises:
+            LayoutError: a value does not fit the packed dtype.
+        """
+        spec = self.cut.spec
+        room = empty((max(end - begin for begin, end, _ in self.cut.pieces()),), np.uint8)
+        fill = _fill(spec)
+        for begin, end, box in self.cut.pieces():
+            if end <= done:
+                continue
+            buffer = room[: end - begin]
+            if fill is not None:
+                whole = len(buffer) // len(fill) * len(fill)
+                buffer[:whole].reshape(-1, len(fill))[:] = fill
+                buffer[whole:] = fill[: len(buffer) - whole]
+            values = self.read(box)
+            count = thread_count(self.threads, values.nbytes + buffer.nbytes)
+            program = _program(spec, values.shape, values.strides, buffer.nbytes, count)
+            program.run(address(values), address(buffer), count, alive=(values, room))
+            del values
+            self.drop()
+            yield buffer[max(0, done - begin) :]
+
+
+def in_pieces(
+    spec: Spec,
+    read: Read,
+    steps: Dims,
+    threads: int | None = None,
+    drop: Callable[[], None] = lambda: None,
+) -> Pieces | None:
+    """The buffer of a layout in pieces, where it is large and can be cut.
+
+    read: gives the elements of a box, of the layout's dtype or the same bytes. steps: how far the source's
+    elements lie apart along each dimension, of `far_apart`. drop: gives back memory that has been read; where
+    the next piece reads on the same pages, it is not called.
+    """
+    if spec.size_in_bytes <= MOST_BYTES:
+        return None
+    found = cut(spec, MOST_BYTES)
+    if found is None or steps[found.order[0]] == max(steps):
+        return None if found is None else Pieces(found, read, threads, drop)
+    found = cut(spec, SCATTERED_BYTES)
+    return None if found is None else Pieces(found, read, threads)
+
+
+def far_apart(spec: Spec) -> Dims:
+    """How many units of a buffer lie between the first element and the middle one, along each dimension."""
+    access, zero = access_map(spec), (0,) * spec.rank
+    first = map_offset(access, zero)
+    middles = ((*zero[:d], n // 2, *zero[d + 1 :]) for d, n in enumerate(spec.dimensions))
+    return tuple(abs(int(map_offset(access, index) - first)) for index in middles)
+
+
+def _fill(spec: Spec) -> Array | None:
+    """Bytes to repeat before elements are written, or None where these leave nothing."""
+    if spec.physical_size == prod(spec.dimensions) and spec.physical_size * spec.bits % 8 == 0:
+        return None
+    element = padding_of(None, spec, None)
+    assert element is not None
+    if spec.packed:
+        bits = element[0] & ((1 << spec.bits) - 1)
+        element = bytes([sum(bits << k for k in range(0, 8, spec.bits))])
+    return np.frombuffer(element, np.uint8)
+
+
+@lru_cache(maxsize=64)
+def _program(spec: Spec, extents: Dims, strides: Dims, size: int, threads: int) -> CopyProgram:
+    """The copy of a box's elements to a piece of the buffer: the same for all boxes of those extents."""
+    access = access_map(spec)
+    target = replace(_box_map(access, extents), bounds=(0, 8 * size // access.unit_bits))
+    itemsize = spec.dtype.itemsize
+    loose = Element(spec.primitive_type, 8 * itemsize)
+    array: Any = bytes_map(extents, strides, itemsize)
+    return compiled(array, target, loose, buffer_element(spec), threads=threads)

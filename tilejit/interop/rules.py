@@ -1,0 +1,225 @@
+"""Which layout each tensor gets: one for all, or rules of a TOML file, the first that matches its name.
+
+    [[rule]]
+    tensors = 'model\\.layers\\..*\\.weight'
+    layout = "tenstorrent"
+    parameters = { tile = 16 }
+
+    [[rule]]
+    tensors = ".*norm.*"
+    skip = true
+
+The keys of a rule: tensors, a regular expression of whole names; layout, parameters and dtype, as the command
+line takes them; or skip, which leaves tensors as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from codegen.errors import LayoutError
+from tilejit.interop.whole_file import open_ordinary
+from tilejit.layout.dtypes import primitive_type
+from tilejit.layout.formats.reserved import refuse_reserved
+
+MAX_RULES_BYTES = 1 << 20
+KEYS = ("tensors", "layout", "parameters", "dtype", "skip")
+_TYPES: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(("tensors", "layout", "dtype"), (str, "a text")),
+    "skip": (bool, "true or false"),
+    "parameters": (dict, "a table"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a tensor shall become; dtype None keeps its own."""
+
+    layout: Any
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    dtype: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Tensors by their names, and what they shall become; None leaves them as they are."""
+
+    pattern: re.Pattern[str]
+    wish: Wish | None
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Rules in the order of their file, and what all other tensors shall become.
+
+    >>> plan_pack("model.safetensors", read_rules("rules.toml")).write("packed.safetensors")
+    """
+
+    rules: tuple[Rule, ...]
+    default: Wish | None = None
+    dtype: str | None = None
+    """What rules without a dtype convert to."""
+
+    def wish(self, name: str) -> Wish | None:
+        """What the tensor of that name shall become; None: it stays as it is."""
+        rule = next((rule for rule in self.rules if rule.pattern.fullmatch(name)), None)
+        if rule is None:
+            return self.default
+        if rule.wish is None or rule.wish.dtype is not None:
+            return rule.wish
+        return Wish(rule.wish.layout, rule.wish.parameters, self.dtype)
+
+    def idle(self, names: Iterable[str]) -> tuple[Rule, ...]:
+        """The rules that are first to match none of these names."""
+        at_work = {
+            next((k for k, rule in enumerate(self.rules) if rule.pattern.fullmatch(name)), -1)
+            for name in names
+        }
+        return tuple(rule for k, rule in enumerate(self.rules) if k not in at_work)
+
+
+def rules_of(layout: Any, dtype: str | None, parameters: Mapping[str, Any]) -> Rules:
+    """One layout for every tensor, as rules; or the rules that are given in its place.
+
+    Raises:
+        TypeError: rules and parameters at once.
+    """
+    if not isinstance(layout, Rules):
+        return Rules((), Wish(layout, parameters, dtype), dtype)
+    if parameters:
+        raise TypeError(f"{next(iter(parameters))[:40]!r} is of one layout; rules hold their own parameters")
+    return layout
+
+
+def read_rules(path: str | os.PathLike[str], default: Wish | None = None, dtype: str | None = None) -> Rules:
+    """The rules of a TOML file.
+
+    >>> read_rules("rules.toml").wish("model.layers.0.mlp.weight").layout
+    'tenstorrent'
+
+    default: what tensors of no rule become; None: they stay. dtype: what rules without one convert to.
+
+    Raises:
+        LayoutError: the file is no TOML, or says something that no rule says; the message names the line.
+        OSError: it cannot be read.
+    """
+    with open_ordinary(path) as file:
+        raw = file.read(MAX_RULES_BYTES + 1)
+    source = _Source(str(path), raw)
+    if len(raw) > MAX_RULES_BYTES:
+        raise LayoutError(f"{str(path)!r} is longer than the {MAX_RULES_BYTES} bytes that rules may take")
+    table = source.table()
+    odd = next((key for key in table if key != "rule"), None)
+    if odd is not None:
+        source.refuse(
+            source.line_of(odd), odd, f"there is no key {odd[:40]!r} beside rules", "write [[rule]]"
+        )
+    listed = table.get("rule")
+    if not isinstance(listed, list) or not all(isinstance(rule, dict) for rule in listed):
+        source.refuse(source.line_of("rule"), "rule", "the file holds no list of rules", "write [[rule]]")
+    return Rules(tuple(_rule(source, k, rule) for k, rule in enumerate(listed)), default, dtype)
+
+
+def _rule(source: _Source, number: int, given: dict[str, Any]) -> Rule:
+    """A rule of the file, checked."""
+    start = source.start(number)
+    for key, value in given.items():
+        line = source.line_of(key, start)
+        if key not in KEYS:
+            source.refuse(line, key, f"a rule has no key {key[:40]!r}", f"write {', '.join(KEYS)}")
+        kind, called = _TYPES[key]
+        if not isinstance(value, kind):
+            source.refuse(line, key, f"{key} is {called}, not {str(value)[:40]!r}", f"give {called}")
+    if "tensors" not in given:
+        source.refuse(start, "[[rule]]", "the rule does not say which tensors", 'write tensors = ".*"')
+    pattern = source.pattern(given["tensors"], source.line_of("tensors", start))
+    if given.get("skip"):
+        other = next((key for key in ("layout", "parameters", "dtype") if key in given), None)
+        if other:
+            line = source.line_of(other, start)
+            source.refuse(line, other, f"the rule skips its tensors, so {other} says nothing", "leave it out")
+        return Rule(pattern, None, start)
+    if "layout" not in given:
+        source.refuse(start, "[[rule]]", "the rule has no layout", 'write layout = "tpu", or skip = true')
+    dtype = given.get("dtype")
+    try:
+        if dtype is not None:
+            primitive_type(dtype)
+    except LayoutError as error:
+        source.refuse(source.line_of("dtype", start), "dtype", str(error).splitlines()[0], "e.g. bf16")
+    parameters = _parameters(source, given.get("parameters", {}), source.line_of("parameters", start))
+    return Rule(pattern, Wish(given["layout"], parameters, dtype), start)
+
+
+def _parameters(source: _Source, given: dict[str, Any], line: int) -> dict[str, Any]:
+    """Numbers, and lists of numbers as tuples."""
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        numbers = value if isinstance(value, list) else [value]
+        if not numbers or any(type(n) is not int for n in numbers):
+            source.refuse(line, key, f"the parameter {key[:40]!r} is no number", "write e.g. { mr = 8 }")
+        try:
+            refuse_reserved(key, "a parameter")
+        except LayoutError as error:
+            source.refuse(line, key, str(error).splitlines()[0], "choose another name")
+        found[key] = tuple(numbers) if isinstance(value, list) else value
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The text of the file, for messages that say where."""
+
+    path: str
+    raw: bytes
+
+    @property
+    def lines(self) -> list[str]:
+        return self.raw.decode("utf-8", "replace").split("\n")
+
+    def table(self) -> dict[str, Any]:
+        try:
+            return tomllib.loads(self.raw.decode())
+        except UnicodeDecodeError as error:
+            line = self.raw.count(b"\n", 0, error.start) + 1
+            self.refuse(line, "", "the file is no text in UTF-8", "save it as UTF-8")
+        except tomllib.TOMLDecodeError as error:
+            text, _, place = str(error).rpartition(" (at ")
+            numbers = re.findall(r"\d+", place)
+            line, column = map(int, numbers) if len(numbers) == 2 else (len(self.lines), 1)
+            self.refuse(line, column - 1, f"this is no TOML: {text or str(error)}", "mend it, see toml.io")
+        except RecursionError:
+            self.refuse(1, "", "the file is nested too deeply", "write one [[rule]] after the other")
+
+    def start(self, number: int) -> int:
+        """The line of the rule of that number, from 0."""
+        heads = [
+            k for k, line in enumerate(self.lines, 1) if re.match(r"\s*\[\[\s*[\"']?rule[\"']?\s*\]\]", line)
+        ]
+        return heads[number] if number < len(heads) else 1
+
+    def line_of(self, key: str, start: int = 1) -> int:
+        """The line where a key stands, from the rule's own line on."""
+        word = re.compile(rf"\s*[\[{{]*\s*[\"']?{re.escape(key)}[\"']?\s*[=.\]]")
+        found = (k for k, line in enumerate(self.lines[start - 1 :], start) if word.match(line))
+        return next(found, start)
+
+    def pattern(self, text: str, line: int) -> re.Pattern[str]:
+        try:
+            return re.compile(text)
+        except (re.error, RecursionError, OverflowError) as error:
+            said = f"tensors is no regular expression: {str(error)[:80]}"
+            self.refuse(line, "tensors", said, "write e.g. '.*\\.weight', a dot as \\. in single quotes")
+
+    def refuse(self, number: int, at: str | int, what: str, mend: str) -> NoReturn:
+        """Raise with the line and a caret under a word of it, or under a column from 0."""
+        line = self.lines[number - 1] if number <= len(self.lines) else ""
+        column = max(0, line.find(at)) if isinstance(at, str) else at
+        shown, caret = line[max(0, column - 60) : column + 60], min(column, 60)
+        raise LayoutError(f"{self.path!r}, line {number}: {what}\n  {shown}\n  {' ' * caret}^\n  {mend}")

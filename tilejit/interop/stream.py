@@ -1,0 +1,181 @@
+"""Files written part by part, in the order of their bytes: all or nothing, and resumable where asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import IO, Any, Protocol, TypeAlias
+
+import numpy as np
+
+from codegen.errors import LayoutError
+from tilejit.interop.pieces import Pieces
+from tilejit.interop.resume import Origin, resuming
+from tilejit.interop.whole_file import PIECE_BYTES, replacing
+from tilejit.memory import Array
+
+DROP_BYTES = 32 << 20
+"""Mapped bytes that are read before their pages are given back."""
+
+Advance: TypeAlias = Callable[[int], None]
+Say: TypeAlias = Callable[[str], None]
+
+
+class Parted(Protocol):
+    """Bytes that come piece by piece."""
+
+    @property
+    def nbytes(self) -> int:
+        """All of them."""
+
+    def after(self, done: int) -> Iterator[Array]:
+        """Those from one on."""
+
+
+Made: TypeAlias = Array | Parted
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some bytes of a file; `make` is called when their turn comes, and what it gives is dropped after."""
+
+    nbytes: int
+    make: Callable[[], Made]
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """Bytes of a mapped file, copied as they are; pages that have been read are given back."""
+
+    data: Array
+
+    @property
+    def nbytes(self) -> int:
+        """All of them."""
+        return int(self.data.nbytes)
+
+    def after(self, done: int) -> Iterator[Array]:
+        """Those from one on."""
+        for at in range(done, self.nbytes, DROP_BYTES):
+            yield self.data[at : at + DROP_BYTES]
+            drop_pages(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Pieces whose errors name the tensor."""
+
+    pieces: Pieces
+    named: Callable[[Exception], LayoutError]
+
+    @property
+    def nbytes(self) -> int:
+        """All of them."""
+        return self.pieces.nbytes
+
+    def after(self, done: int) -> Iterator[Array]:
+        """Those from one on.
+
+        Raises:
+            LayoutError: a value does not fit the packed dtype.
+        """
+        try:
+            yield from self.pieces.after(done)
+        except (LayoutError, TypeError) as error:
+            raise self.named(error) from error
+
+
+def drop_pages(array: Array) -> None:
+    """Give the pages of the file that an array is mapped from back; reading them again maps them anew."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, memoryview):
+        base = base.obj
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        with suppress(OSError, ValueError):
+            base.madvise(mmap.MADV_DONTNEED)
+
+
+def origin_of(size: int, mtime_ns: int, header: bytes, head: bytes, how: Iterable[Any]) -> Origin:
+    """What a file is made of: the input's size, time and header; the output's header, and how it is made."""
+    from tilejit import __version__
+
+    plan = hashlib.sha256(head)
+    for fact in how:
+        plan.update(repr(fact).encode("utf-8", "surrogatepass") + b"\n")
+    return {
+        "tilejit": __version__,
+        "input_bytes": size,
+        "input_mtime_ns": mtime_ns,
+        "input_header": header.hex(),
+        "output": plan.hexdigest(),
+    }
+
+
+def write_parts(
+    path: str | os.PathLike[str],
+    head: bytes,
+    parts: Iterable[Part],
+    advance: Advance | None = None,
+    *,
+    origin: Origin | None = None,
+    say: Say | None = None,
+) -> None:
+    """Write a file: its header, then part by part, beside `path`, then renamed.
+
+    advance: called with every so many bytes written. origin: what the file is made of; where it is given, a
+    run that ends early leaves what it wrote, and the next one of the same origin goes on from there. say:
+    told where that is, or why it begins anew.
+
+    Raises:
+        LayoutError: a value does not fit the packed dtype, named with its tensor.
+        TilejitError: `path` is no ordinary file, or another run is writing it.
+        OSError: the disk refuses.
+    """
+    with _opened(path, origin, say) as (done, write):
+        if done < len(head):
+            write(head[done:])
+        at = len(head)
+        for part in parts:
+            skipped = min(max(0, done - at), part.nbytes)
+            at += part.nbytes
+            if advance and skipped:
+                advance(skipped)
+            if skipped == part.nbytes:
+                continue
+            for data in _from(part, skipped):
+                for start in range(0, data.nbytes, PIECE_BYTES):
+                    written = write(data[start : start + PIECE_BYTES].data)
+                    if advance:
+                        advance(written)
+                del data  # two at a time would be twice the memory
+
+
+@contextmanager
+def _opened(
+    path: str | os.PathLike[str], origin: Origin | None, say: Say | None
+) -> Iterator[tuple[int, Callable[[Any], int]]]:
+    """How many bytes are written already, and what writes more."""
+    if origin is None:
+        file: IO[bytes]
+        with replacing(path) as file:
+            yield 0, file.write
+        return
+    with resuming(path, origin, say) as unfinished:
+        yield unfinished.done, unfinished.write
+
+
+def _from(part: Part, done: int) -> Iterator[Array]:
+    made = part.make()
+    if made.nbytes != part.nbytes:
+        raise AssertionError(f"{part.name}: announced {part.nbytes} bytes, made {made.nbytes}")
+    if not isinstance(made, np.ndarray):
+        yield from made.after(done)
+        return
+    yield made.reshape(-1).view(np.uint8)[done:]

@@ -1,0 +1,308 @@
+"""Chunks of zarr in tiled layouts: the codec `tilejit.tile` of zarr version 3. The extra `zarr`.
+
+The codec turns a chunk into the bytes of its packed buffer, padding included, and is found by its entry point
+in any process that opens the array: nothing of TileJIT has to be imported before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any, cast
+
+import numpy as np
+
+if find_spec("zarr") is None:
+    raise ImportError("tilejit.interop.zarr is a codec of zarr: pip install 'tilejit[zarr]'")
+
+import zarr
+from zarr.abc.codec import ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin
+from zarr.abc.store import RangeByteRequest
+from zarr.storage import StorePath
+
+from codegen.errors import LayoutError
+from tilejit.buffers import check_packable
+from tilejit.convert import pack, unpack
+from tilejit.interop.byte_ranges import Ranges, box_ranges, indices_of, slot_ranges
+from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute_index import refuse_overlaps
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.dtypes import from_numpy, primitive_type
+from tilejit.layout.formats.reserved import refuse_reserved
+from tilejit.layout.indexing import linear_index, shape_name
+from tilejit.memory import Array
+from tilejit.tiled_array import TiledArray
+
+CODEC_NAME = "tilejit.tile"
+KEYS = ("layout", "parameters", "dtype")
+
+Parameters = tuple[tuple[str, int | tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True)
+class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
+    """The codec of an array whose chunks are packed in a layout.
+
+    >>> zarr.create_array(store, shape=(4096, 4096), chunks=(1024, 1024), dtype="f4",
+    ...                   serializer=TileCodec("tpu"), compressors=None)
+
+    Of an array without compressors a selection reads the bytes of the tiles that it needs, of others whole
+    chunks.
+
+    layout: a text that `as_layout` reads: of a format, a pattern, or of XLA's or CuTe's layouts; where a
+    codec before this one transposes, one without dimensions. parameters: the keywords of a format or a
+    pattern. dtype: what the elements are where zarr has no name for it, such as "bf16" of uint16 or raw two
+    bytes, or "s4" of int8.
+
+    Raises:
+        LayoutError: a field cannot be read; when the array is created or opened, the layout does not fit its
+            chunks; when it is read, a chunk has another size.
+        TypeError: a field is of a wrong type.
+    """
+
+    is_fixed_size = True
+
+    layout: str
+    parameters: Parameters = ()
+    dtype: str | None = None
+
+    def __init__(
+        self, layout: str, parameters: Mapping[str, Any] | Parameters = (), dtype: str | None = None
+    ) -> None:
+        if not isinstance(layout, str):
+            raise TypeError(f"layout is a text, not {type(layout).__name__}")
+        if not isinstance(dtype, str | None):
+            raise TypeError(f"dtype is a text, not {type(dtype).__name__}")
+        object.__setattr__(self, "layout", layout)
+        object.__setattr__(self, "parameters", _checked_parameters(parameters))
+        object.__setattr__(self, "dtype", None if dtype is None else primitive_type(dtype).name)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> TileCodec:
+        """The codec that a zarr.json describes.
+
+        Raises:
+            LayoutError: the description is not one of this codec's.
+        """
+        given = data.get("configuration")
+        if data.get("name") != CODEC_NAME or not isinstance(given, Mapping):
+            raise LayoutError(
+                f"the codec {CODEC_NAME!r} has no configuration\n"
+                f'  write {{"name": "{CODEC_NAME}", "configuration": {{"layout": "tpu"}}}}'
+            )
+        odd = next((key for key in given if key not in KEYS), None)
+        if odd is not None or "layout" not in given:
+            wrong = "has no layout" if odd is None else f"has the unknown key {str(odd)[:40]!r}"
+            raise LayoutError(
+                f"the configuration of {CODEC_NAME!r} {wrong}\n  write layout, and parameters or dtype"
+            )
+        try:
+            return cls(**given)
+        except TypeError as error:
+            raise LayoutError(f"the configuration of {CODEC_NAME!r}: {error}") from error
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a zarr.json says of the codec."""
+        configuration: dict[str, Any] = {"layout": self.layout}
+        if self.parameters:
+            configuration["parameters"] = {
+                key: list(value) if isinstance(value, tuple) else value for key, value in self.parameters
+            }
+        if self.dtype is not None:
+            configuration["dtype"] = self.dtype
+        return {"name": CODEC_NAME, "configuration": configuration}
+
+    def validate(self, *, shape: tuple[int, ...], dtype: Any, chunk_grid: Any) -> None:
+        """Refuse arrays whose chunks the layout does not fit.
+
+        Raises:
+            LayoutError: says why.
+        """
+        self._spec(tuple(getattr(chunk_grid, "chunk_shape", shape)), dtype)
+
+    def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
+        """Bytes of a packed chunk, padding included."""
+        return self._spec(chunk_spec.shape, chunk_spec.dtype).size_in_bytes
+
+    def _spec(self, dims: tuple[int, ...], dtype: Any) -> Spec:
+        return _spec_of(self, tuple(map(int, dims)), _native(dtype))
+
+    def _encode_sync(self, chunk_array: Any, chunk_spec: Any) -> Any:
+        array = chunk_array.as_numpy_array()
+        spec = self._spec(array.shape, chunk_spec.dtype)
+        native = array.astype(_native(chunk_spec.dtype), copy=False)
+        if self.dtype is not None and native.dtype != spec.element.byte_dtype:
+            native = native.view(spec.dtype)
+        buffer = pack(native, spec).buffer
+        return chunk_spec.prototype.buffer.from_array_like(buffer.view(np.uint8))
+
+    def _decode_sync(self, chunk_data: Any, chunk_spec: Any) -> Any:
+        spec = self._spec(chunk_spec.shape, chunk_spec.dtype)
+        return _in_zarr(unpack(_tiled(chunk_data, spec)), chunk_spec)
+
+    async def _encode_single(self, chunk_data: Any, chunk_spec: Any) -> Any:
+        return await asyncio.to_thread(self._encode_sync, chunk_data, chunk_spec)
+
+    async def _decode_single(self, chunk_data: Any, chunk_spec: Any) -> Any:
+        return await asyncio.to_thread(self._decode_sync, chunk_data, chunk_spec)
+
+    async def _decode_partial_single(self, byte_getter: Any, selection: Any, chunk_spec: Any) -> Any:
+        spec = self._spec(chunk_spec.shape, chunk_spec.dtype)
+        picked = await asyncio.to_thread(_Picked.of, spec, selection)
+        # Chunks of a shard are in memory already; of other getters nothing is known.
+        ranges = picked.ranges if isinstance(byte_getter, StorePath) else None
+        if ranges is None:
+            data = await byte_getter.get(prototype=chunk_spec.prototype)
+            tiled = None if data is None else _tiled(data, spec)
+        else:
+            tiled = await _fetched(byte_getter, ranges, spec, chunk_spec.prototype)
+        if tiled is None:
+            return None
+        return await asyncio.to_thread(lambda: _in_zarr(picked.elements(tiled), chunk_spec))
+
+
+@dataclass(frozen=True)
+class _Picked:
+    """A selection of a chunk: a box, or the slots of single elements; and the bytes that hold them."""
+
+    box: tuple[Any, ...]
+    slots: Array | None
+    ranges: Ranges | None
+
+    @classmethod
+    def of(cls, spec: Spec, selection: Any) -> _Picked:
+        parts = selection if isinstance(selection, tuple) else (selection,)
+        dims = spec.dimensions
+        if len(parts) == len(dims) and all(isinstance(p, int | np.integer | slice) for p in parts):
+            box = tuple(p if isinstance(p, slice) else int(p) for p in parts)
+            picks = tuple(indices_of(p, n) for p, n in zip(box, dims, strict=True))
+            return cls(box, None, box_ranges(spec, picks))
+        # Views of what each dimension counts, cut as NumPy cuts an array, say what is picked.
+        counted = np.ix_(*(np.arange(n, dtype=np.int64) for n in dims))
+        index = tuple(np.asarray(np.broadcast_to(c, dims)[selection]) for c in counted)
+        slots = np.asarray(linear_index(spec, index), np.int64)
+        return cls((), slots, slot_ranges(spec, slots))
+
+    def elements(self, tiled: TiledArray) -> Array:
+        """What was picked, of a chunk whose other bytes may be missing."""
+        if self.slots is None:
+            return np.asarray(tiled[self.box])
+        if not tiled.spec.packed:
+            return np.asarray(tiled.buffer.view(tiled.dtype)[self.slots])
+        bits = tiled.spec.bits
+        first = self.slots * bits
+        raw = tiled.buffer[first // 8] >> (first % 8).astype(np.uint8) & np.uint8((1 << bits) - 1)
+        return np.asarray(raw).view(tiled.dtype)
+
+
+async def _fetched(getter: Any, ranges: Ranges, spec: Spec, prototype: Any) -> TiledArray | None:
+    """A chunk of which only some ranges have been read; None where the store has no such chunk."""
+    buffer = np.zeros(spec.size_in_bytes, np.uint8)
+    at_once = asyncio.Semaphore(zarr.config.get("async.concurrency") or len(ranges))
+
+    async def fetch(begin: int, end: int) -> bool:
+        async with at_once:
+            data = await getter.get(prototype=prototype, byte_range=RangeByteRequest(begin, end))
+        if data is None:
+            return False
+        if len(data) != end - begin:
+            raise _of_another_size(spec)
+        buffer[begin:end] = data.as_numpy_array().view(np.uint8)
+        return True
+
+    # An empty selection asks whether there is a chunk at all; a byte says so.
+    there = await asyncio.gather(*(fetch(*r) for r in ranges or [(0, min(1, spec.size_in_bytes))]))
+    return TiledArray.from_buffer(buffer, spec) if all(there) else None
+
+
+def _tiled(data: Any, spec: Spec) -> TiledArray:
+    raw = data.as_numpy_array()
+    if raw.nbytes != spec.size_in_bytes:
+        raise _of_another_size(spec)
+    return TiledArray.from_buffer(raw, spec)
+
+
+def _of_another_size(spec: Spec) -> LayoutError:
+    return LayoutError(
+        f"a chunk is not of the {spec.size_in_bytes} bytes that {shape_name(spec)} takes\n"
+        "  it is damaged, or was written with another layout"
+    )
+
+
+def _in_zarr(array: Array, chunk_spec: Any) -> Any:
+    """Elements as zarr calls them."""
+    native = _native(chunk_spec.dtype)
+    if array.dtype != native:
+        narrow = from_numpy(array.dtype).byte_dtype == native
+        array = array.astype(native) if narrow else array.view(native)
+    return chunk_spec.prototype.nd_buffer.from_numpy_array(array)
+
+
+def _native(dtype: Any) -> np.dtype[Any]:
+    """NumPy's dtype of zarr's, in this machine's byte order."""
+    return cast("np.dtype[Any]", dtype.to_native_dtype().newbyteorder("="))
+
+
+@lru_cache(maxsize=256)
+def _spec_of(codec: TileCodec, dims: tuple[int, ...], native: np.dtype[Any]) -> Spec:
+    """A chunk's shape in the codec's layout.
+
+    Raises:
+        LayoutError: the layout does not fit.
+    """
+    try:
+        element = _element(codec.dtype, native)
+        spec = as_layout(codec.layout, dims=dims, dtype=element, **dict(codec.parameters))
+        check_packable(spec)
+        refuse_overlaps(spec)
+    except (LayoutError, TypeError) as error:
+        raise LayoutError(
+            f"the codec {CODEC_NAME!r} does not fit chunks {native}{list(dims)}: {error}"
+        ) from error
+    if spec.primitive_type != element:
+        raise LayoutError(
+            f"the layout of the codec {CODEC_NAME!r} is for {spec.primitive_type}, the chunks are {element}\n"
+            "  leave dtype and dimensions out of the layout, as in {1,0:T(8,128)}"
+        )
+    return spec
+
+
+def _element(dtype: str | None, native: np.dtype[Any]) -> str:
+    """The type of the elements: what zarr says, or what the codec says of as many bytes."""
+    if dtype is None:
+        if native.kind == "V":
+            raise LayoutError("they are raw bytes\n  say what they are by dtype, e.g. bf16")
+        return from_numpy(native).name
+    meant = primitive_type(dtype)
+    held = meant.byte_dtype if native.kind in "iu" else None
+    wide = meant.numpy.itemsize if meant.numpy is not None else 0
+    plain = native.kind in "iuV" and native.names is None
+    if not plain or (native != held if held else native.itemsize != wide):
+        raise LayoutError(
+            f"{native} is not how elements of {dtype} are held\n"
+            "  leave dtype out, or hold them in integers or raw bytes of as many bits"
+        )
+    return meant.name
+
+
+def _checked_parameters(given: Any) -> Parameters:
+    """Parameters of a format as the command line takes them, in the order of their names."""
+    try:
+        items = dict(given).items()
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"parameters is a map, not {type(given).__name__}") from error
+    found = []
+    for key, value in items:
+        numbers = value if isinstance(value, list | tuple) else (value,)
+        whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in numbers)
+        if not isinstance(key, str) or not numbers or not whole:
+            raise LayoutError(
+                f"the parameter {str(key)[:40]!r} is no number and no list of them\n  write e.g. mr: 8"
+            )
+        refuse_reserved(key, "a parameter")
+        listed = tuple(int(n) for n in numbers)
+        found.append((key, listed if isinstance(value, list | tuple) else listed[0]))
+    return tuple(sorted(found))
