@@ -42,9 +42,23 @@ class OneLineErrors(TyperGroup):
         except (TilejitError, OSError, MemoryError, ImportError) as error:
             _let_output_go()
             code = fail(explained(error))
+        except Exception as error:
+            if not _lacks_memory(error):
+                raise
+            _let_output_go()
+            code = fail("out of memory")
         if code == INTERRUPTED:
             fail("interrupted")
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Whether an error is what memory that ran out became: Python loses it (SystemError), libraries wrap it."""
+    while error is not None:
+        if isinstance(error, MemoryError | SystemError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def help_if_alone(context: typer.Context) -> None:
