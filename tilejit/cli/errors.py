@@ -53,7 +53,7 @@ class OneLineErrors(TyperGroup):
 
 
 def _lacks_memory(error: BaseException | None) -> bool:
-    """Whether an error is memory that ran out is behind it: Python loses it (SystemError), libraries wrap it."""
+    """Whether memory that ran out is behind an error: Python loses it (SystemError), libraries wrap it."""
     while error is not None:
         if isinstance(error, MemoryError | SystemError):
             return True
