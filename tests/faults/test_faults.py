@@ -24,7 +24,7 @@ def succeeds(module: str, *arguments: object, **variables: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("name", "times"), [("KILL", 10), ("INT", 10), ("TERM", 10)])
+@pytest.mark.parametrize(("name", "times"), [("KILL", 30), ("INT", 20), ("TERM", 10)])
 def test_runs_that_are_ended(name: str, times: int, seed: int) -> None:
     told = succeeds("kills", "--signal", name, "--times", times, "--seed", seed, "--megabytes", 1)
     assert f"SIG{name} {times} times" in told
