@@ -96,7 +96,7 @@ def levels_of(case: Case) -> frozenset[str]:
 
 
 def routine_of(case: Case) -> tuple[str, str]:
-    """The routine of a case's first kernel, its family apart from what it moves: u8, f32_to_bf16, bits 1_2."""
+    """The routine of the first kernel, its family apart from what it moves: u8, f32_to_bf16, bits 1_2."""
     names = called_names(case.program.kernels[0].source) - {"int64_at", "settled", "stream_fence"}
     name = min(names, key=_not_streaming)
     family, _, elements = re.sub(r"_(?=[usf]\d|swap|\d(_\d)?$)", " ", name, count=1).partition(" ")

@@ -82,7 +82,7 @@ def test_cases_have_names_of_their_own() -> None:
 
 
 def test_every_kind_streams_at_every_level() -> None:
-    """Each width does, and each family that has enough of them; every case at the first level and one more."""
+    """Each width does, and each family that has enough of them; a case at the first level and one more."""
     met: dict[str, set[str]] = {}
     widths: dict[str, set[str]] = {}
     for case in cases("stream"):

@@ -56,7 +56,7 @@ def tools() -> None:
 @pytest.mark.timeout(1200)  # hundreds of kernels, compiled: minutes on a slow machine
 @pytest.mark.parametrize("group", GROUPS[::-1])
 def test_kernels_on_neon(group: str, tmp_path: Path) -> None:
-    """Every case in every placement, of what streams a third: the bytes that NumPy writes, and none beside."""
+    """Every case in every placement, a third of what streams: the bytes that NumPy writes, no others."""
     done = emulated(cases(group, NEON.name), tmp_path)
     assert done.returncode == 0, named(done, group)
     assert done.stdout == f"{len(cases(group, NEON.name)) * len(PLACEMENTS)} cases, 0 failures\n"
