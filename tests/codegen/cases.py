@@ -5,6 +5,7 @@ NumPy and the definition of the layouts say what that is; where a kernel's code 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -19,6 +20,7 @@ from codegen import choose_transpose, transpose_box
 from codegen.access import AccessMap, Root
 from codegen.choose import INTERLEAVES, PIECE_BYTES, REVERSED, REVERSED_GROUPS
 from codegen.choose_transpose import ALIAS_BYTES, BANDED, LONG_ROW_BYTES
+from codegen.cpu import LEVELS, host_levels
 from codegen.digit_trees import Leaf, Opaque
 from codegen.emit.expressions import CONVERSIONS
 from codegen.ir import Element
@@ -45,12 +47,14 @@ STREAM = "stream "
 
 
 @cache
-def cases(group: str = "") -> tuple[Case, ...]:
-    """All cases, or those of a group; the same ones each time.
+def cases(group: str = "", level: str = "") -> tuple[Case, ...]:
+    """All cases, those of a group, or those of it that are tried at a level; the same ones each time.
 
     Routines that stream call the plain ones, at the ends and where nothing lies on lines: some kinds of cases
     only stream.
     """
+    if level:
+        return tuple(case for case in cases(group) if level in levels_of(case))
     if group:
         return tuple(case for case in cases() if case.name.startswith(STREAM) == (group == "stream"))
     rng = np.random.default_rng(SEED)
@@ -71,10 +75,43 @@ def cases(group: str = "") -> tuple[Case, ...]:
 
 
 @cache
-def kernels(group: str = "") -> tuple[Kernel, ...]:
-    """The kernels of all cases or of a group, each once."""
-    programs = [case.program for case in cases(group)]
+def kernels(group: str = "", level: str = "") -> tuple[Kernel, ...]:
+    """The kernels of those cases, each once."""
+    programs = [case.program for case in cases(group, level)]
     return tuple({kernel.name: kernel for program in programs for kernel in program.kernels}.values())
+
+
+def levels_of(case: Case) -> frozenset[str]:
+    """The levels that a case is tried at: every one, or where it streams the first and one other.
+
+    What streams is the plain routine with other stores, which differ from level to level by the width of
+    registers alone. Families of routines and widths of elements take the other levels in turn, as in a Latin
+    square: each family that has enough widths, and each width, streams at every level.
+    """
+    if not case.name.startswith(STREAM):
+        return frozenset(LEVELS)
+    first = (*host_levels(), *LEVELS)[0]
+    others = [level for level in LEVELS if level != first]
+    return frozenset({first, others[sum(_turns()[part] for part in routine_of(case)) % len(others)]})
+
+
+def routine_of(case: Case) -> tuple[str, str]:
+    """The routine of the first kernel, its family apart from what it moves: u8, f32_to_bf16, bits 1_2."""
+    names = called_names(case.program.kernels[0].source) - {"int64_at", "settled", "stream_fence"}
+    name = min(names, key=_not_streaming)
+    family, _, elements = re.sub(r"_(?=[usf]\d|swap|\d(_\d)?$)", " ", name, count=1).partition(" ")
+    return family, elements
+
+
+def _not_streaming(name: str) -> tuple[bool, str]:
+    return not name.startswith("stream"), name
+
+
+@cache
+def _turns() -> dict[str, int]:
+    """Numbers of families and of elements, in the order in which they come first."""
+    routines = [routine_of(case) for case in cases("stream")]
+    return {part: n for kind in zip(*routines, strict=True) for n, part in enumerate(dict.fromkeys(kind))}
 
 
 @contextmanager

@@ -19,7 +19,16 @@ from codegen.ir import Transpose
 from codegen.kernel import Kernel
 from codegen.simd import every_routine, routines
 from tests.codegen.case import called_names
-from tests.codegen.cases import CONVERTED, GROUPS, IN_EVERY_WAY, cases, kernels
+from tests.codegen.cases import (
+    CONVERTED,
+    GROUPS,
+    IN_EVERY_WAY,
+    WIDTHS,
+    cases,
+    kernels,
+    levels_of,
+    routine_of,
+)
 from tests.codegen.objects import machine_texts, object_code
 from tests.oracle import environment
 
@@ -72,15 +81,33 @@ def test_cases_have_names_of_their_own() -> None:
     assert len({case.name for case in cases()}) == len(cases())
 
 
+def test_every_kind_streams_at_every_level() -> None:
+    """Each width does, and each family that has enough of them; a case at the first level and one more."""
+    met: dict[str, set[str]] = {}
+    widths: dict[str, set[str]] = {}
+    for case in cases("stream"):
+        family, elements = routine_of(case)
+        widths.setdefault(family, set()).add(elements)
+        assert len(levels_of(case)) == 2
+        for part in (family, elements):
+            met.setdefault(part, set()).update(levels_of(case))
+    for family, found in widths.items():
+        assert len(met[family]) >= min(len(found) + 1, len(LEVELS)), family
+    assert all(met[f"u{8 * width}"] == set(LEVELS) for width in WIDTHS)
+    assert all(levels_of(case) == set(LEVELS) for case in cases("plain"))
+
+
 @pytest.mark.timeout(1200)  # hundreds of kernels, compiled: minutes on a slow machine
 @pytest.mark.parametrize("group", GROUPS)
 def test_levels_of_x86(group: str, tmp_path: Path) -> None:
     """No vector is wider than the level's, and every case is right at each level that this CPU has.
 
-    All levels in one test: what Numba makes of the kernels serves every one.
+    Plain ones are tried at every level, those that stream at two: `levels_of` says which. All levels in one
+    test: what Numba makes of the kernels serves every one.
     """
     for level in map(level_named, X86):
-        assert_registers(level, {kernel: object_code(kernel, level) for kernel in kernels(group)}, tmp_path)
+        built = {kernel: object_code(kernel, level) for kernel in kernels(group, level.name)}
+        assert_registers(level, built, tmp_path)
     for name in set(X86) & set(host_levels()):
         assert_right(name, group)
 
@@ -107,7 +134,7 @@ import sys
 from codegen.store import default_store
 from tests.codegen.cases import cases
 from tests.guard import Guarded
-chosen = cases(sys.argv[1])
+chosen = cases(*sys.argv[1:])
 size = max(max(len(case.src), len(case.after)) for case in chosen) + 64
 source, target = Guarded(size), Guarded(size)
 for case in chosen:
@@ -120,7 +147,7 @@ print("all right,", default_store().misses, "kernels missing")
 def assert_right(level: str, group: str) -> None:
     """Every case between guard pages, in a process of that level that finds its kernels in the store."""
     done = run(
-        [executable, "-c", RUN_ALL, group],
+        [executable, "-c", RUN_ALL, group, level],
         env=environment(TILEJIT_CPU=level),
         capture_output=True,
         text=True,

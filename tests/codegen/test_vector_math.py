@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from subprocess import run
 from sys import executable
@@ -18,7 +20,14 @@ from codegen.math_library import ARGUMENTS, SUFFIX, SYMBOLS, VECTOR_SYMBOLS, bes
 from codegen.object_symbols import undefined_symbols
 from codegen.simd.vector_math import MAX_ULP
 from tests.codegen.levels import AtLevels
-from tests.codegen.vector_cases import Array, Operation, computed, numpy_type, specials
+from tests.codegen.vector_cases import (
+    Array,
+    Operation,
+    computed,
+    computed_each,
+    numpy_type,
+    specials,
+)
 from tests.oracle import environment
 
 NUMPY = {f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")}
@@ -52,18 +61,30 @@ def inputs(name: str, dtype: str) -> tuple[Array, Array]:
     return x.astype(kind), y.astype(kind)
 
 
-def assert_close(name: str, dtype: str, lanes: int, x: Array, y: Array) -> None:
+def assert_all_close(dtype: str, lanes: int, pairs: Sequence[tuple[Array, Array]]) -> None:
+    """Every function on its pair of arrays; they are loops of one kernel."""
+    operations = [Operation(_text(name), partial(_exactly, name), ()) for name in NAMES]
+    found = computed_each(operations, dtype, lanes, pairs)
+    for name, got, (x, y) in zip(NAMES, found, pairs, strict=True):
+        assert_close(name, dtype, lanes, x, y, got)
+
+
+def _text(name: str) -> str:
+    return f"{name}(x, y)" if ARGUMENTS[name] == 2 else f"{name}(x)"
+
+
+def _exactly(name: str, x: Array, y: Array) -> Array:
+    """What NumPy says, in the precision of the arrays."""
+    function = getattr(np, NUMPY.get(name, name))
+    result: Array = function(x, y) if ARGUMENTS[name] == 2 else function(x)
+    return result
+
+
+def assert_close(name: str, dtype: str, lanes: int, x: Array, y: Array, got: Array) -> None:
     """Within the stated units in the last place of the 80-bit result; infinite, NaN or -0.0 as NumPy."""
-    function, both = getattr(np, NUMPY.get(name, name)), ARGUMENTS[name] == 2
-
-    def oracle(x: Array, y: Array) -> Array:
-        result: Array = function(x, y) if both else function(x)
-        return result
-
-    text = f"{name}(x, y)" if both else f"{name}(x)"
-    (got,) = computed([Operation(text, oracle, ())], dtype, lanes, x, y)
     with np.errstate(all="ignore"):
-        exact, numpys = oracle(x.astype(np.longdouble), y.astype(np.longdouble)), oracle(x, y)
+        exact = _exactly(name, x.astype(np.longdouble), y.astype(np.longdouble))
+        numpys = _exactly(name, x, y)
         rounded = exact.astype(got.dtype)
         off = np.abs(got - exact) / np.spacing(np.abs(rounded)).astype(np.longdouble)
     same = (got == numpys) | (np.isnan(got) & np.isnan(numpys))
@@ -72,15 +93,14 @@ def assert_close(name: str, dtype: str, lanes: int, x: Array, y: Array) -> None:
     fine &= (got != 0) | (numpys != 0) | (np.signbit(got) == np.signbit(numpys))
     wrong = np.flatnonzero(~fine)[:4]
     assert not len(wrong), (
-        f"{text} of {dtype}x{lanes} at {x[wrong]}, {y[wrong]}: {got[wrong]}, {off[wrong]} ulp"
+        f"{_text(name)} of {dtype}x{lanes} at {x[wrong]}, {y[wrong]}: {got[wrong]}, {off[wrong]} ulp"
     )
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 16, 32])
 @pytest.mark.parametrize("dtype", SUFFIX)
 def test_accuracy(dtype: str, lanes: int) -> None:
-    for name in NAMES:
-        assert_close(name, dtype, lanes, *inputs(name, dtype))
+    assert_all_close(dtype, lanes, [inputs(name, dtype) for name in NAMES])
 
 
 @pytest.mark.parametrize("lanes", [1, 16])
@@ -89,8 +109,7 @@ def test_special_values(dtype: str, lanes: int) -> None:
     """Every pair of them; lanes left over are zeros."""
     some = specials(dtype)
     x, y = (np.pad(v.ravel(), (0, -v.size % lanes)) for v in np.meshgrid(some, some))
-    for name in NAMES:
-        assert_close(name, dtype, lanes, x, y)
+    assert_all_close(dtype, lanes, [(x, y)] * len(NAMES))
 
 
 LIBMVEC = is_there("_ZGVbN4v_expf")

@@ -139,6 +139,29 @@ def computed(operations: Sequence[Operation], dtype: str, lanes: int, x: Array, 
     return results
 
 
+def computed_each(
+    operations: Sequence[Operation], dtype: str, lanes: int, pairs: Sequence[tuple[Array, Array]]
+) -> list[Array]:
+    """The result of each operation on its own pair of arrays, all of one length, by one kernel."""
+    results = []
+    lines = []
+    for k, (op, (x, y)) in enumerate(zip(operations, pairs, strict=True)):
+        with np.errstate(all="ignore"):
+            results.append(np.empty(len(x), op.oracle(x[:lanes], y[:lanes]).dtype))
+        kind, text = name_of(results[-1].dtype), op.text.replace("D", dtype).replace("N", str(lanes))
+        lines += [
+            *(f"    {name}_{k} = int64_at(sizes, {3 * k + n})" for n, name in enumerate(("a", "b", "out"))),
+            f"    for k in range(begin, end, {lanes}):",
+            f"        x = load_{dtype}x{lanes}(a_{k} + k * {x.itemsize})",
+            f"        y = load_{dtype}x{lanes}(b_{k} + k * {x.itemsize})",
+            f"        store_{kind}x{lanes}(out_{k} + k * {results[-1].itemsize}, {text})",
+        ]
+    arrays = [a for (x, y), out in zip(pairs, results, strict=True) for a in (x, y, out)]
+    table = np.array([a.ctypes.data for a in arrays], np.int64)
+    kernel("\n".join(lines) + "\n")(0, 0, table.ctypes.data, 0, len(arrays[0]))
+    return results
+
+
 def _shape(op: Operation, x: Array, lanes: int) -> int:
     return len(x) // lanes if op.whole else len(x)
 

@@ -9,7 +9,10 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import wraps
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +26,9 @@ ABSENT, KEPT, WHOLE, BROKEN = "absent", "old", "complete", "broken"
 
 OUTSIDE = 70
 """Exit code of a forked child that a signal met outside the command."""
+
+HELD = {signal.SIGINT, signal.SIGTERM}
+"""Signals that a fork takes only in the command itself."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,23 @@ def jobs(directory: Path, *, megabytes: int = 4, file: Path | None = None, layou
         if ended.code:
             raise SystemExit(f"{source} cannot be packed: {ended.said}")
         found.append(Job(source, target, layout, target.read_bytes()))
+        _import_for(job, directory)
     return found
+
+
+def _import_for(job: Job, directory: Path) -> None:
+    """Import what a run imports late: each fork would, for longer than it packs."""
+    names = directory / "modules"
+    child = os.fork()
+    if not child:
+        _run_here(job.command, directory / "stderr", None)
+        names.write_text("\n".join(sys.modules))
+        os._exit(0)
+    os.waitpid(child, 0)
+    for name in names.read_text().split():
+        if name != "__main__":
+            with suppress(ImportError):
+                import_module(name)
 
 
 def _array(directory: Path, megabytes: int) -> Path:
@@ -111,8 +133,10 @@ def start(command: list[str], said: Path, before: Callable[[], None] | None = No
     """The command in a fork of this process, which saves the imports; its process id."""
     sys.stdout.flush()
     sys.stderr.flush()
+    signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
     child = os.fork()
     if child:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
         return child
     try:
         code = _run_here(command, said, before)
@@ -131,6 +155,7 @@ def _run_here(command: list[str], said: Path, before: Callable[[], None] | None)
     os.dup2(handle, 2)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    _hold_signals_outside_the_command()
     sys.argv = ["tilejit", *command]
     try:
         if before:
@@ -150,6 +175,30 @@ def _run_here(command: list[str], said: Path, before: Callable[[], None] | None)
     with suppress(OSError):
         sys.stderr.flush()
     return code
+
+
+def _hold_signals_outside_the_command() -> None:
+    """Those that ask to end are taken between the reading of arguments and the end of the command.
+
+    Before and after, a fork that imports nothing spends much of its time: handlers are set, and pydantic,
+    which typer reads arguments with, drops what is raised in it now and then. Processes of their own take
+    signals at any moment.
+    """
+    for registered in tilejit.cli.app.registered_commands:
+        if registered.callback:
+            registered.callback = _interruptible(registered.callback)
+
+
+def _interruptible(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def command(*arguments: Any, **keywords: Any) -> Any:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
+        try:
+            return function(*arguments, **keywords)
+        finally:
+            signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
+
+    return command
 
 
 def one_line(text: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from tests.faults.files import ABSENT, BROKEN, KEPT, OUTSIDE, WHOLE, Ended, Job,
 from tests.oracle import environment
 
 FRESH = 10
+IN_MAIN = re.compile(r'tilejit[^"]*", line \d+, in main')
 SAYS = {"INT": "tilejit: interrupted\n", "TERM": "", "KILL": ""}
 
 
@@ -89,7 +91,7 @@ class Victims:
 
     def _before_main(self, ended: Ended) -> bool:
         """Whether a fresh process was ended while Python started or imported the package."""
-        by_python = ended.code in (-self.number, 1) and "in main" not in ended.said
+        by_python = ended.code in (-self.number, 1) and not IN_MAIN.search(ended.said)
         return by_python and "in _exit" not in ended.said
 
     def _run(self, job: Job, fresh: bool, delay: float | None) -> Ended:

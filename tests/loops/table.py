@@ -61,6 +61,11 @@ class Row:
     options: dict[str, object] = field(default_factory=dict)
 
 
+def in_lanes(row: Row) -> bool:
+    """Whether any of its loops becomes super-vectors."""
+    return any(isinstance(outcome, tuple) for outcome in row.expected)
+
+
 def row(
     name: str,
     *body: Statement,
