@@ -48,9 +48,10 @@ def complement(layout: object, cotarget: object = None) -> Layout:
     bound = _bound(base, cotarget)
     if base.size == 0:
         raise NoLayoutError(f"{named(base)} has no elements to repeat\n  give it some", Witness(0, 0, 1))
-    if extent(base)[0] < 0:
+    moving = _moving(base)
+    if moving and moving[0][0] < 0:
         return _of_negative(base, bound)
-    return _of_modes(base, _moving(base), bound)
+    return _of_modes(base, moving, bound)
 
 
 def _moving(base: Layout) -> list[Mode]:
@@ -104,7 +105,10 @@ def _of_modes(base: Layout, modes: list[Mode], bound: int) -> Layout:
 def _bound(base: Layout, cotarget: object) -> int:
     if cotarget is None:
         return cosize(base)
-    bound = cotarget.size if isinstance(cotarget, Layout) else product(as_int_tuple(cotarget, "a cotarget"))
+    if isinstance(cotarget, Layout):
+        bound = cotarget.size
+    else:
+        bound = cotarget if type(cotarget) is int else product(as_int_tuple(cotarget, "a cotarget"))
     if bound < 0:
         raise LayoutError(f"the cotarget is {shown(bound)}\n  give 0 or more")
     return bound
