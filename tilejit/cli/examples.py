@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-SHAPE = '"f32[100,300]{1,0:T(8,128)}"'
+SHAPE = '"f32[100,300]{0,1:T(8,128)}"'
 
 EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "tilejit": (

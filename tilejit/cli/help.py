@@ -27,7 +27,8 @@ EXIT_CODES = [
 ]
 _TYPE = re.compile(r" <[^|>]*>$")
 """What typer says of types behind names that say it themselves: "IN <path>"."""
-_WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+""")
+_WORD = re.compile(r"""(?:(?:--?[a-z][-a-z]*|[<>|])\ (?!-))?(?:[^\s"']|"[^"]*"|'[^']*')+""")
+"""A word of a command; an option and its value, and what is redirected, are one."""
 
 
 class Command(TyperCommand):

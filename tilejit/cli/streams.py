@@ -93,8 +93,13 @@ def standard_input() -> StandardInput:
     if path is None:
         kept, path = _copied(stream)
     with open(path, "rb") as file:
-        magic = file.read(len(NPY_MAGIC))
-    return StandardInput(path, ".npy" if magic == NPY_MAGIC else ".safetensors", kept)
+        head = file.read(9)
+    if head.startswith(NPY_MAGIC):
+        return StandardInput(path, ".npy", kept)
+    if head[8:] != b"{":
+        found = "neither a .npy nor a .safetensors file" if head else "empty"
+        raise TilejitError(f"standard input is {found}: write the whole file into it, as `cat FILE |` does")
+    return StandardInput(path, ".safetensors", kept)
 
 
 def text_or_input(text: str) -> str:
@@ -131,7 +136,7 @@ def _check_output() -> None:
 
 
 def _own_path(stream: IO[bytes]) -> str | None:
-    """A name of the ordinary file that was redirected to standard input, from its start; None where none was."""
+    """A name of the ordinary file that was redirected to standard input, unread; None where none was."""
     with suppress(OSError, ValueError):
         handle = stream.fileno()
         path = f"/proc/self/fd/{handle}"
