@@ -17,7 +17,7 @@ from tests.cli.running import COMMAND, child, environment, fails, run
 
 def completed(words: str, cwd: Path | None = None, code: str = "") -> list[str]:
     """What bash is offered for the last of the words."""
-    main = COMMAND[-1] if not code else code
+    main = code or COMMAND[-1]
     done = subprocess.run(
         [*COMMAND[:-1], main],
         env=environment(

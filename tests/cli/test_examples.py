@@ -1,4 +1,4 @@
-"""The examples at the end of `--help`, taken from what it prints, run in a folder with the files they name."""
+"""The examples at the end of `--help`, as printed, run in a folder with the files they name."""
 
 from __future__ import annotations
 
