@@ -48,8 +48,10 @@ def tensors(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     from codegen.errors import TilejitError
     from tilejit.interop import container
 
-    source = ctx.params.get("source")
-    if source is None or not str(source).lower().endswith(".safetensors"):
+    # Behind an option without its value arguments are not told apart yet.
+    given = [str(word) for word in (ctx.params.get("source"), *ctx.args) if word]
+    source = next((word for word in given if word.lower().endswith(".safetensors")), None)
+    if source is None:
         return
     try:
         entries = container.read(source).entries
