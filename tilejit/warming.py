@@ -6,10 +6,11 @@ their kernels are built and stored. Many shapes share one kernel, so that a few 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from math import prod
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -29,6 +30,9 @@ from tilejit.plan import cached_plan
 from tilejit.tuning import DEFAULT
 
 Dims = tuple[int, ...]
+Copy = TypeVar("Copy")
+Tell: TypeAlias = Callable[[int, int, str], None]
+"""How many copies are done, how many there are, and what comes now."""
 
 SIZES = (1 << 16, 4 << 20, 64 << 20)
 """Bytes of arrays: in cache, past it on one thread, and past it on several."""
@@ -52,17 +56,19 @@ class Warmed:
     stored: int
 
 
-def warm_format(name: str) -> Warmed:
+def warm_format(name: str, tell: Tell | None = None) -> Warmed:
     """Compile what packs and unpacks of a format take, for every dtype that it has a rule for.
 
     "blis-a, mr=8" -> Warmed(copies=60, compiled=21, stored=0)
+
+    tell: called before each copy.
 
     Raises:
         LayoutError: there is no such format.
         KernelError: a kernel could not be built.
     """
     check_format(name)
-    return _counted(_format_copies(name))
+    return _counted(list(_format_specs(name)), _pack_and_unpack, tell)
 
 
 def check_format(name: str) -> None:
@@ -79,24 +85,29 @@ def check_format(name: str) -> None:
         as_layout(called, dims=dims, dtype=dtype, **parameters)
 
 
-def warm_transposes() -> Warmed:
+def warm_transposes(tell: Tell | None = None) -> Warmed:
     """Compile what transposes of NumPy arrays take: every order of two to four axes, every width.
 
     Raises:
         KernelError: a kernel could not be built.
     """
-    return _counted(_transposes())
+    return _counted(list(_transposes()), _transpose, tell)
 
 
-def _counted(copies: Iterable[object]) -> Warmed:
+def _counted(copies: Sequence[Copy], prepare: Callable[[Copy], int], tell: Tell | None) -> Warmed:
+    """Prepare all copies; each says how many it was."""
     store = default_store()
     hits, misses = store.hits, store.misses
-    count = sum(1 for _ in copies)
+    count = 0
+    for k, copy in enumerate(copies):
+        if tell:
+            tell(k, len(copies), f"{store.misses - misses} compiled, {copy}")
+        count += prepare(copy)
     return Warmed(count, store.misses - misses, store.hits - hits)
 
 
-def _format_copies(name: str) -> Iterator[None]:
-    """Every pack and unpack in turn, ready to run."""
+def _format_specs(name: str) -> Iterator[Spec]:
+    """Every layout to pack in and to unpack."""
     small = (find_format(read_call(name)[0]).example or ((16, 16), ""))[0]
     seen = set()
     for element in PRIMITIVE_TYPES.values():
@@ -113,10 +124,10 @@ def _format_copies(name: str) -> Iterator[None]:
                 alike = str(spec).partition("[")[2], spec.bits, spec.dtype.itemsize
                 if alike not in seen:
                     seen.add(alike)
-                    yield from _packed_and_unpacked(spec)
+                    yield spec
 
 
-def _packed_and_unpacked(spec: Spec) -> Iterator[None]:
+def _pack_and_unpack(spec: Spec) -> int:
     itemsize = spec.dtype.itemsize
     strides = tuple(itemsize * step for step in row_major_strides(spec.dimensions))
     threads = thread_count(None, prod(spec.dimensions) * itemsize + spec.size_in_bytes)
@@ -126,32 +137,46 @@ def _packed_and_unpacked(spec: Spec) -> Iterator[None]:
     for program in (pack, unpack):
         for begin in BEGINS:
             program.prepare(begin)
-        yield
+    return 1
 
 
-def _transposes() -> Iterator[None]:
+@dataclass(frozen=True, slots=True)
+class Transpose:
+    """An array in C order, and the order that its axes are to have."""
+
+    dims: Dims
+    order: Dims
+    dtype: np.dtype[np.generic]
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.dims))}] transposed to axes {self.order}"
+
+
+def _transposes() -> Iterator[Transpose]:
     for width in WIDTHS:
         dtype = np.dtype(np.complex128 if width == 16 else f"u{width}")
         for rank in range(2, MOST_AXES + 1):
             for order in permutations(range(rank)):
                 for size in SIZES:
                     for dims in shapes((8,) * rank, size // width):
-                        yield from _transposed(dims, order, dtype)
+                        yield Transpose(dims, order, dtype)
 
 
-def _transposed(dims: Dims, order: Dims, dtype: np.dtype[np.generic]) -> Iterator[None]:
-    """The copy of a transposed view in C order, if a kernel makes it."""
+def _transpose(copy: Transpose) -> int:
+    """Prepare the copy of a transposed view in C order, if a kernel makes it."""
+    dims, order, dtype = copy.dims, copy.order, copy.dtype
     strides = [dtype.itemsize * step for step in row_major_strides(dims)]
     shape, turned = (tuple(sizes[axis] for axis in order) for sizes in (dims, strides))
     if turned == tuple(strides):
-        return
+        return 0
     straight = tuple(dtype.itemsize * step for step in row_major_strides(shape))
     threads = thread_count(None, 2 * prod(dims) * dtype.itemsize)
     plan = cached_plan(shape, straight, dtype, shape, turned, dtype, threads)
-    if plan is not None:
-        for begin in BEGINS:
-            plan._prepare(begin)
-        yield
+    if plan is None:
+        return 0
+    for begin in BEGINS:
+        plan._prepare(begin)
+    return 1
 
 
 def shapes(small: Dims, elements: int) -> tuple[Dims, ...]:

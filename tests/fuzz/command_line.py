@@ -13,7 +13,8 @@ import io
 import os
 import sys
 import tempfile
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,7 @@ class CommandLine:
 
     def __init__(self) -> None:
         self.folder = os.path.realpath(tempfile.mkdtemp(prefix="tilejit-fuzz-"))
+        tempfile.tempdir = self.folder
         os.environ["TILEJIT_CACHE_DIR"] = tempfile.mkdtemp(dir=self.folder, prefix="store-")
         self.files = _files()
         for name in self.files:
@@ -67,12 +69,14 @@ class CommandLine:
         arguments = [os.fsdecode(line) for line in data.replace(b"\0", b"").split(b"\n")]
         if arguments[:1] == ["demo"]:
             arguments.append("--help")  # what it shows takes a second
+        if arguments and arguments[0].startswith(("--install", "--show")):
+            arguments.insert(0, "--version")  # scripts for shells are typer's own
         out, err = (
             io.TextIOWrapper(io.BytesIO(), "utf-8", errors) for errors in ("strict", "backslashreplace")
         )
         self._watching = True
         try:
-            with redirect_stdout(out), redirect_stderr(err):
+            with redirect_stdout(out), redirect_stderr(err), _standard_input(self.files["x.npy"]):
                 self._command.main(args=arguments, prog_name="tilejit")
             code: Any = 0
         except SystemExit as end:
@@ -128,6 +132,15 @@ class CommandLine:
         whole = os.path.realpath(os.fsdecode(path))
         if whole != self.folder and not whole.startswith(self.folder + os.sep):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fsdecode(path))
+
+
+@contextmanager
+def _standard_input(data: bytes) -> Iterator[None]:
+    own, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(data), "utf-8", "replace")
+    try:
+        yield
+    finally:
+        sys.stdin = own
 
 
 def _command() -> Any:

@@ -8,11 +8,15 @@ from typing import Annotated
 import typer
 
 from codegen.errors import StoreError
-from tilejit.cli.errors import help_if_alone
+from tilejit.cli import completion
+from tilejit.cli.errors import Group, help_if_alone
+from tilejit.cli.help import Command
 from tilejit.cli.output import human_bytes, print_json
 from tilejit.cli.parameters import parameters_checked
+from tilejit.cli.progress import steps
 
 app = typer.Typer(
+    cls=Group,
     help="The compiled kernels on disk.",
     invoke_without_command=True,
     callback=help_if_alone,
@@ -20,7 +24,7 @@ app = typer.Typer(
 )
 
 
-@app.command("info")
+@app.command("info", cls=Command)
 def info(as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False) -> None:
     """Say where the compiled kernels are, how many, how large, and what was measured."""
     from codegen.calibrate import remembered
@@ -46,7 +50,7 @@ def info(as_json: Annotated[bool, typer.Option("--json", help="Print the same as
     typer.echo(f"streaming  {f'from {human_bytes(stream)}, measured' if stream else 'not measured yet'}")
 
 
-@app.command("clear")
+@app.command("clear", cls=Command)
 def clear() -> None:
     """Remove all compiled kernels; they are built again when needed."""
     from codegen.store import default_store
@@ -57,7 +61,7 @@ def clear() -> None:
     typer.echo(f"removed {store.clear()} kernels from {store.directory}")
 
 
-@app.command("warm")
+@app.command("warm", cls=Command)
 def warm(
     formats: Annotated[
         list[str] | None,
@@ -65,14 +69,13 @@ def warm(
             metavar="FORMAT...",
             help='Formats by name, with parameters as in "blis-a, mr=8"; NumPy\'s transposes if absent.',
             show_default=False,
+            autocompletion=completion.layouts,
         ),
     ] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing but errors, and JSON.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
 ) -> None:
-    """Compile kernels ahead: of packs and unpacks of formats, or of NumPy's transposes.
-
-    Example: tilejit cache warm tpu tenstorrent
-    """
+    """Compile kernels ahead: of packs and unpacks of formats, or of NumPy's transposes."""
     from codegen.store import default_store
     from tilejit.warming import check_format, warm_format, warm_transposes
 
@@ -84,15 +87,16 @@ def warm(
             check_format(name)
     out = {}
     for name in formats or ("transposes",):
-        done = warm_format(name) if formats else warm_transposes()
+        with steps(name, quiet=quiet) as tell:
+            done = warm_format(name, tell) if formats else warm_transposes(tell)
         out[name] = {"copies": done.copies, "compiled": done.compiled, "stored": done.stored}
-        if not as_json:
+        if not as_json and not quiet:
             typer.echo(f"{name}: {done.compiled} kernels compiled, {done.stored} there already")
     if as_json:
         print_json(out)
 
 
-@app.command("verify")
+@app.command("verify", cls=Command)
 def verify(
     repair: Annotated[bool, typer.Option("--repair", help="Remove what is damaged.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from tilejit.cli import cache, demo, explain, files, formats, pictures, vectorise
 from tilejit.cli.errors import OneLineErrors, help_if_alone
+from tilejit.cli.help import Command
+
+
+def tilejit(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """What stands before a command: the version, or the help where there is nothing more."""
+    if version:
+        from tilejit import __version__
+
+        typer.echo(f"tilejit {__version__}")
+        raise typer.Exit
+    help_if_alone(context)
+
 
 app = typer.Typer(
     name="tilejit",
     cls=OneLineErrors,
     help="NumPy arrays to and from tiled, blocked and swizzled memory layouts.",
     invoke_without_command=True,
-    callback=help_if_alone,
-    add_completion=False,
+    callback=tilejit,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo.demo)
-app.command("pack")(files.pack)
-app.command("unpack")(files.unpack)
-app.command("relayout")(files.relayout)
-app.command("show")(pictures.show)
-app.command("view")(pictures.view)
-app.command("explain")(explain.explain)
-app.command("formats")(formats.formats)
-app.command("vectorise")(vectorise.vectorise)
+for function in (
+    *(demo.demo, files.pack, files.unpack, files.relayout, pictures.show, pictures.view),
+    *(explain.explain, formats.formats, vectorise.vectorise),
+):
+    app.command(function.__name__, cls=Command)(function)
 app.add_typer(cache.app, name="cache")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from contextlib import suppress
 from typing import Any, TextIO
@@ -12,6 +13,8 @@ import typer
 from typer.core import TyperGroup
 
 from codegen.errors import TilejitError
+from tilejit.cli.help import help_text
+from tilejit.cli.output import coloured
 
 FAILED, INTERRUPTED = 2, 130
 
@@ -22,8 +25,36 @@ _OF_FULL_DISKS = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "E
 _UsageError: Any = typer.BadParameter.__mro__[2]
 
 
-class OneLineErrors(TyperGroup):
-    """The group of commands; errors that have an explanation are printed as one line."""
+_CHOICE = re.compile(r"'(?P<given>[^']*)' is not one of (?P<known>'.*')")
+"""What typer says of a word that is none of an option's."""
+
+
+class Group(TyperGroup):
+    """A group of commands whose help is as wide as the terminal, and whose mistyped commands are guessed."""
+
+    def get_help(self, ctx: Any) -> str:
+        """The help, as wide as the terminal."""
+        return help_text(self, ctx)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the arguments begin with.
+
+        Raises:
+            UsageError: there is none; the message names the nearest.
+        """
+        name = args[0] if args else ""
+        if not name or name in self.commands or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        ctx.fail(f"there is no command {name[:40]!r}\n{_guess(name, list(self.commands), ctx.command_path)}")
+
+
+class OneLineErrors(Group):
+    """The group of all commands; errors that have an explanation are printed as one line."""
+
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        """The context of a run, which says whether its output takes colours."""
+        extra.setdefault("color", coloured(sys.stdout))
+        return super().make_context(*args, **extra)
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command; ends in SystemExit, whose code is 0, 2 for an error, or 130 after Ctrl-C."""
@@ -35,7 +66,7 @@ class OneLineErrors(TyperGroup):
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
         except _UsageError as error:
-            code = fail(error.format_message())
+            code = fail(usage_text(error))
         except BrokenPipeError:
             code = _leave_pipe()
         # Of imports, since a library that memory has no room for is an ImportError.
@@ -67,6 +98,33 @@ def help_if_alone(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
+def usage_text(error: Any) -> str:
+    """What a mistake in the command line is, and what was probably meant.
+
+    --jsn -> "No such option: --jsn | did you mean --json?"
+    """
+    context = error.ctx
+    option = getattr(error, "option_name", None)
+    if option is not None and hasattr(error, "possibilities"):
+        known = [name for p in context.command.get_params(context) for name in p.opts] if context else []
+        return f"{error.message}\n{_guess(option, known, context.command_path if context else 'tilejit')}"
+    text = str(error.format_message()).replace("Value error, ", "")
+    choice = _CHOICE.search(text)
+    near = _near(choice["given"], re.findall("'([^']*)'", choice["known"])) if choice else None
+    return f"{text}\ndid you mean {near}?" if near else text
+
+
+def _guess(given: str, known: list[str], command: str) -> str:
+    near = _near(given, known)
+    return f"did you mean {near}?" if near else f"{command} --help lists what there is"
+
+
+def _near(given: str, known: list[str]) -> str | None:
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(given[:40], known, n=1, cutoff=0.5)), None)
+
+
 def explained(error: BaseException) -> str:
     """What an exception says.
 
@@ -83,10 +141,11 @@ def fail(text: str) -> int:
     """Print a text on one line, "a | b | c", with nothing in it that moves a terminal's cursor."""
     # A caret under a text says nothing once the lines are joined.
     lines = [line.strip() for line in text.splitlines() if line.strip(" ^~\t")]
-    message = "tilejit: " + " | ".join(lines)
+    message = "".join(c if c.isprintable() else "?" for c in " | ".join(lines))
+    name = "\x1b[1;31mtilejit:\x1b[0m" if coloured(sys.stderr) else "tilejit:"
     if sys.stderr:
         try:
-            print("".join(c if c.isprintable() else "?" for c in message), file=sys.stderr, flush=True)
+            print(f"{name} {message}", file=sys.stderr, flush=True)
         except OSError:  # a full disk or a closed pipe there, too: the exit code says it
             _to_nowhere(sys.stderr)
     return FAILED

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from codegen.errors import LayoutError
+from tilejit.cli import completion
 from tilejit.cli.output import print_json
 from tilejit.cli.parameters import Numbers, Parameters, parameters_checked, read_parameters
 
@@ -40,7 +41,8 @@ ROW_MAJOR = ("C", "c", "-")
 Side = Annotated[
     str,
     typer.Argument(
-        help='A full shape, a layout such as "tpu" where the other side is full, or C for row-major.'
+        help='A full shape, a layout such as "tpu" where the other side is full, or C for row-major.',
+        autocompletion=completion.layouts_or_row_major,
     ),
 ]
 
@@ -54,10 +56,7 @@ def explain(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the stages as one JSON object.")] = False,
 ) -> None:
-    """Show how a copy between two layouts is compiled.
-
-    Example: tilejit explain C "bf16[1000,300]{1,0:T(8,128)(2,1)}" --stage source
-    """
+    """Show how a copy between two layouts is compiled."""
     import tilejit
 
     values = read_parameters(parameters)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from codegen.errors import LayoutError, TilejitError
-from tilejit.cli.file_report import Row, print_sizes, printable, progress, some
+from tilejit.cli.file_report import Row, print_sizes, printable, some
 from tilejit.cli.output import human_bytes, print_json
+from tilejit.cli.progress import progress
+from tilejit.cli.streams import Source, StandardOutput, Target
 
 if TYPE_CHECKING:
     from tilejit.interop.container import Container
@@ -30,14 +32,15 @@ class Options:
     resume: bool = False
     as_json: bool = False
     dtype: str | None = None
+    quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """One file: its plan; `rows` are its tensors, `left` those that the layout does not fit."""
 
-    source: Path
-    target: Path
+    source: Source
+    target: Target
     plan: Plan | ArrayPlan
     rows: tuple[Row, ...]
     left: tuple[str, ...] = ()
@@ -51,7 +54,7 @@ class Job:
         return [row for row in self.rows if row.spec is not None]
 
 
-def tensors_job(source: Path, target: Path, plan: Plan) -> Job:
+def tensors_job(source: Source, target: Target, plan: Plan) -> Job:
     """The job of a .safetensors file."""
     changed = {c.name: c for c in plan.converted}
     rows = []
@@ -63,7 +66,7 @@ def tensors_job(source: Path, target: Path, plan: Plan) -> Job:
     return Job(source, target, plan, tuple(rows), plan.left, plan.kept, reason, plan.fits)
 
 
-def array_job(source: Path, target: Path, plan: ArrayPlan, reason: LayoutError | None = None) -> Job:
+def array_job(source: Source, target: Target, plan: ArrayPlan, reason: LayoutError | None = None) -> Job:
     """The job of a .npy file; `reason` says why it stays as it is."""
     row = Row(source.name, source.stem, plan.spec, plan.source_bytes, plan.nbytes)
     left = (source.stem,) if reason else ()
@@ -77,10 +80,15 @@ def run_file(job: Job, options: Options, *, strictly: bool, rules: Rules | None 
         print_sizes(list(job.rows), as_json=options.as_json, files=False)
         _notes([job], options, rules)
         return
-    with progress(job.plan.nbytes, job.target.name) as advance:
-        job.plan.write(job.target, advance, resume=options.resume, say=_say(job))
+    write(job, options)
     _notes([job], options, rules)
     _report([job], options, files=False)
+
+
+def write(job: Job, options: Options) -> None:
+    """Write one file, with a bar of its own."""
+    with progress(job.plan.nbytes, job.target.name, quiet=options.quiet) as advance:
+        job.plan.write(job.target, advance, resume=options.resume, say=_say(job, options))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +120,14 @@ def run_directory(
         return
     target.mkdir(parents=True, exist_ok=True)
     finished = Finished(target) if options.resume else None
-    with progress(sum(job.plan.nbytes for job in jobs), target.name) as advance:
+    with progress(sum(job.plan.nbytes for job in jobs), target.name, quiet=options.quiet) as advance:
         for job in jobs:
             origin = job.plan.origin()
+            assert isinstance(job.target, Path)
             if finished and finished.holds(job.target, origin):
                 advance(job.plan.nbytes)
                 continue
-            job.plan.write(job.target, advance, resume=options.resume, say=_say(job))
+            job.plan.write(job.target, advance, resume=options.resume, say=_say(job, options))
             if finished:
                 finished.add(job.target, origin)
     write_index(target, shards, sum(job.plan.nbytes for job in jobs))
@@ -187,6 +196,8 @@ def _check(jobs: list[Job], options: Options, *, strictly: bool) -> None:
 
 def _notes(jobs: list[Job], options: Options, rules: Rules | None) -> None:
     """Say which tensors stayed as they are, and which rules had nothing to do."""
+    if options.quiet:
+        return
     kept = [name for job in jobs for name in job.kept]
     left = [name for job in jobs for name in job.left]
     note = (
@@ -204,17 +215,22 @@ def _notes(jobs: list[Job], options: Options, rules: Rules | None) -> None:
     typer.echo(note, err=True, nl=False)
 
 
-def _report(jobs: Iterable[Job], options: Options, *, files: bool) -> None:
-    """Say what was done."""
+def _report(jobs: list[Job], options: Options, *, files: bool) -> None:
+    """Say what was done; on stderr where standard output is the file."""
+    err = any(isinstance(job.target, StandardOutput) for job in jobs)
     rows = [row for job in jobs for row in job.rows]
     converted = [row for row in rows if row.spec is not None]
     if options.as_json:
-        print_json([row.facts(files=files) for row in converted])
+        print_json([row.facts(files=files) for row in converted], err=err)
+        return
+    if options.quiet:
         return
     before, after = sum(row.before for row in converted), sum(row.after for row in converted)
     count = f"{len(converted)} of {len(rows)} tensors"
-    typer.echo(f"{options.done} {count}, {human_bytes(before)} -> {human_bytes(after)}")
+    typer.echo(f"{options.done} {count}, {human_bytes(before)} -> {human_bytes(after)}", err=err)
 
 
-def _say(job: Job) -> Callable[[str], None]:
-    return lambda text: typer.echo(printable(f"{job.target.name}: {text}"), err=True)
+def _say(job: Job, options: Options) -> Callable[[str], None]:
+    return lambda text: (
+        None if options.quiet else typer.echo(printable(f"{job.target.name}: {text}"), err=True)
+    )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -121,24 +120,3 @@ def some(names: Iterable[str]) -> str:
 def printable(text: str) -> str:
     """A text with nothing in it that moves a terminal's cursor."""
     return "".join(c if c.isprintable() else "?" for c in text)
-
-
-@contextmanager
-def progress(total: int, name: str) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr while a terminal is there to show it."""
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        ProgressColumn,
-        TextColumn,
-        TransferSpeedColumn,
-    )
-
-    stderr = console(stderr=True)
-    columns: list[ProgressColumn] = [BarColumn(None), DownloadColumn(True)]
-    if stderr.width >= 70:
-        columns = [TextColumn("{task.description}", markup=False), *columns, TransferSpeedColumn()]
-    with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
-        task = bar.add_task(name if len(name) <= 24 else name[:21] + "...", total=total)
-        yield lambda done: bar.advance(task, done)

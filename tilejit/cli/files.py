@@ -8,33 +8,44 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from codegen.errors import TilejitError
-from tilejit.cli.file_jobs import Options, Planner, array_job, run_directory, run_file, tensors_job
-from tilejit.cli.file_report import facts, print_sizes, progress
+from tilejit.cli import completion
+from tilejit.cli.file_jobs import Options, Planner, array_job, run_directory, run_file, tensors_job, write
+from tilejit.cli.file_report import facts, print_sizes
 from tilejit.cli.output import print_json
 from tilejit.cli.parameters import Numbers, Parameters, parameters_checked, read_parameters
+from tilejit.cli.streams import Source, StandardOutput, Target, ends
 
 if TYPE_CHECKING:
     from tilejit.interop.npy import Plan as ArrayPlan
     from tilejit.interop.rules import Rules
 
 In = Annotated[
-    Path, typer.Argument(metavar="IN", help="A .npy or .safetensors file, or a directory of them.")
+    Path,
+    typer.Argument(metavar="IN", help="A .npy or .safetensors file, a directory of them, or - for stdin."),
 ]
 Out = Annotated[
     Path,
     typer.Argument(
-        metavar="OUT", help="A file of the same kind, replaced only when all is written; or a directory."
+        metavar="OUT",
+        help="A file of the same kind, replaced only when all is written; a directory; or - for stdout.",
     ),
 ]
 Tensors = Annotated[
     list[str] | None,
     typer.Option(
-        "--tensor", metavar="NAME", help="Only this tensor of a .safetensors file; may be given again."
+        "--tensor",
+        metavar="NAME",
+        help="Only this tensor of a .safetensors file; may be given again.",
+        autocompletion=completion.tensors,
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")]
 Threads = Annotated[
-    int | None, typer.Option("--threads", min=1, help="Threads of a copy; the size decides if absent.")
+    int | None,
+    typer.Option("--threads", metavar="N", min=1, help="Threads of a copy; the size decides if absent."),
+]
+Quiet = Annotated[
+    bool, typer.Option("-q", "--quiet", help="Print nothing but errors, and what --json asks for.")
 ]
 RulesFile = Annotated[
     Path | None,
@@ -61,20 +72,29 @@ def pack(
     target: Out,
     layout: Annotated[
         str | None,
-        typer.Option("--layout", metavar="L", help='"tpu", "blis-a", "{1,0:T(8,128)(2,1)}", a full shape, …'),
+        typer.Option(
+            "--layout",
+            metavar="L",
+            help='"tpu", "blis-a", "{1,0:T(8,128)(2,1)}", a full shape, …',
+            autocompletion=completion.layouts,
+        ),
     ] = None,
     parameters: Parameters = None,
     rules: RulesFile = None,
     dtype: Annotated[
         str | None,
         typer.Option(
-            "--dtype", metavar="D", help="The packed dtype, e.g. bf16; also how raw '|V2' elements are read."
+            "--dtype",
+            metavar="D",
+            help="The packed dtype, e.g. bf16; also how raw '|V2' elements are read.",
+            autocompletion=completion.dtypes,
         ),
     ] = None,
     tensor: Tensors = None,
     threads: Threads = None,
     dry_run: DryRun = False,
     resume: Resume = False,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Put the array of a .npy file, or the tensors of a .safetensors file, into a tiled layout.
@@ -84,12 +104,11 @@ def pack(
     model.safetensors.index.json names; other files stay behind.
 
     For .npy the full shape is printed, which `unpack --shape` takes.
-
-    Example: tilejit pack x.npy y.npy --layout blis-a mr=4
     """
     wishes = _wishes(layout, read_parameters(parameters), rules, dtype)
-    options = Options("packed", dry_run, resume, as_json, dtype)
+    options = Options("packed", dry_run, resume, as_json, dtype, quiet)
     own = wishes if rules else None
+    came, goes = ends(source, target, dry_run=dry_run, resume=resume)
     if source.is_dir():
         from tilejit.interop import safetensors
 
@@ -101,19 +120,19 @@ def pack(
         with parameters_checked():
             run_directory(source, target, planner, options, own)
         return
-    if _kind(source, target) == ".npy":
+    if _kind(came, goes) == ".npy":
         _refuse(tensor, "--tensor is for .safetensors files; a .npy file has one array")
         with parameters_checked():
-            plan = _array_plan(source, source.stem, wishes, threads)
+            plan = _array_plan(came, came.stem, wishes, threads)
         if plan is None:
-            raise TilejitError(f"no rule packs {source.stem!r}")
-        _run_array(source, target, plan, options)
+            raise TilejitError(f"no rule packs {came.stem!r}")
+        _run_array(came, goes, plan, options)
         return
     from tilejit.interop import container, safetensors
 
     with parameters_checked():
-        drafted = safetensors.draft_pack(container.read(source), wishes, tensor or None, threads)
-    run_file(tensors_job(source, target, drafted), options, strictly=bool(tensor), rules=own)
+        drafted = safetensors.draft_pack(container.read(came), wishes, tensor or None, threads)
+    run_file(tensors_job(came, goes, drafted), options, strictly=bool(tensor), rules=own)
 
 
 def unpack(
@@ -127,10 +146,12 @@ def unpack(
     threads: Threads = None,
     dry_run: DryRun = False,
     resume: Resume = False,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Get the array of a packed .npy file, or the tensors of a packed .safetensors file, back."""
-    options = Options("unpacked", dry_run, resume, as_json)
+    options = Options("unpacked", dry_run, resume, as_json, quiet=quiet)
+    came, goes = ends(source, target, dry_run=dry_run, resume=resume)
     if source.is_dir():
         from tilejit.interop import safetensors
 
@@ -140,25 +161,31 @@ def unpack(
         )
         run_directory(source, target, planner, options)
         return
-    if _kind(source, target) == ".npy":
+    if _kind(came, goes) == ".npy":
         from tilejit.interop import npy
 
         _refuse(tensor, "--tensor is for .safetensors files; a .npy file has one array")
-        plan = npy.plan_unpack(source, _given(shape), threads)
-        _run_array(source, target, plan, options, bare=True)
+        plan = npy.plan_unpack(came, _given(shape), threads)
+        _run_array(came, goes, plan, options, bare=True)
         return
     from tilejit.interop import safetensors
 
     _refuse(shape, "--shape is for .npy files; a packed .safetensors file holds the shapes")
-    drafted = safetensors.plan_unpack(source, tensors=tensor or (), threads=threads)
-    run_file(tensors_job(source, target, drafted), options, strictly=bool(tensor))
+    drafted = safetensors.plan_unpack(came, tensors=tensor or (), threads=threads)
+    run_file(tensors_job(came, goes, drafted), options, strictly=bool(tensor))
 
 
 def relayout(
     source: In,
     target: Out,
     layout: Annotated[
-        str | None, typer.Option("--layout", metavar="L", help='"tpu", "{1,0:T(8,128)}", "(8,8):(8,1)", …')
+        str | None,
+        typer.Option(
+            "--layout",
+            metavar="L",
+            help='"tpu", "{1,0:T(8,128)}", "(8,8):(8,1)", …',
+            autocompletion=completion.layouts,
+        ),
     ] = None,
     parameters: Parameters = None,
     rules: RulesFile = None,
@@ -170,18 +197,18 @@ def relayout(
     threads: Threads = None,
     dry_run: DryRun = False,
     resume: Resume = False,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Bring a packed .npy file, or the packed tensors of a .safetensors file, into another layout.
 
     Tensors that the layout does not fit stay as they are, unless --tensor names them.
-
-    Example: tilejit relayout x.npy y.npy --shape "f32[100,30]{1,0:T(8,128)}" --layout blis-a mr=4
     """
     values = read_parameters(parameters)
     wishes = _wishes(layout, values, rules, None)
-    options = Options("converted", dry_run, resume, as_json)
+    options = Options("converted", dry_run, resume, as_json, quiet=quiet)
     own = wishes if rules else None
+    came, goes = ends(source, target, dry_run=dry_run, resume=resume)
     if source.is_dir():
         from tilejit.interop import safetensors
 
@@ -193,23 +220,23 @@ def relayout(
         with parameters_checked():
             run_directory(source, target, planner, options, own)
         return
-    if _kind(source, target) == ".npy":
+    if _kind(came, goes) == ".npy":
         from tilejit.interop import npy
 
         _refuse(tensor, "--tensor is for .safetensors files; a .npy file has one array")
-        wish = wishes.wish(source.stem)
+        wish = wishes.wish(came.stem)
         if wish is None:
-            raise TilejitError(f"no rule converts {source.stem!r}")
+            raise TilejitError(f"no rule converts {came.stem!r}")
         with parameters_checked():
-            plan = npy.plan_relayout(source, _given(shape), wish.layout, wish.parameters, threads)
-        _run_array(source, target, plan, options)
+            plan = npy.plan_relayout(came, _given(shape), wish.layout, wish.parameters, threads)
+        _run_array(came, goes, plan, options)
         return
     from tilejit.interop import container, safetensors
 
     _refuse(shape, "--shape is for .npy files; a packed .safetensors file holds the shapes")
     with parameters_checked():
-        drafted = safetensors.draft_relayout(container.read(source), wishes, tensor or None, threads)
-    run_file(tensors_job(source, target, drafted), options, strictly=bool(tensor), rules=own)
+        drafted = safetensors.draft_relayout(container.read(came), wishes, tensor or None, threads)
+    run_file(tensors_job(came, goes, drafted), options, strictly=bool(tensor), rules=own)
 
 
 def _wishes(layout: str | None, parameters: Numbers, rules: Path | None, dtype: str | None) -> Rules:
@@ -226,7 +253,7 @@ def _wishes(layout: str | None, parameters: Numbers, rules: Path | None, dtype: 
     return read_rules(rules, default, dtype)
 
 
-def _array_plan(path: Path, name: str, wishes: Rules, threads: int | None) -> ArrayPlan | None:
+def _array_plan(path: Source, name: str, wishes: Rules, threads: int | None) -> ArrayPlan | None:
     from tilejit.interop import npy
 
     wish = wishes.wish(name)
@@ -235,19 +262,21 @@ def _array_plan(path: Path, name: str, wishes: Rules, threads: int | None) -> Ar
     return npy.plan_pack(path, wish.layout, wish.dtype, wish.parameters, threads)
 
 
-def _run_array(source: Path, target: Path, plan: ArrayPlan, options: Options, *, bare: bool = False) -> None:
+def _run_array(
+    source: Source, target: Target, plan: ArrayPlan, options: Options, *, bare: bool = False
+) -> None:
     """Write a .npy file and print its shape, without its layout where it has none any more."""
     assert plan.spec is not None
     job = array_job(source, target, plan)
     if options.dry_run:
         print_sizes(list(job.rows), as_json=options.as_json, files=False)
         return
-    with progress(plan.nbytes, target.name) as advance:
-        plan.write(target, advance, resume=options.resume, say=lambda text: typer.echo(text, err=True))
+    write(job, options)
+    err = isinstance(target, StandardOutput)
     if options.as_json:
-        print_json(facts(plan.spec))
-    else:
-        typer.echo(plan.spec.without_layout() if bare else plan.spec)
+        print_json(facts(plan.spec), err=err)
+    elif not options.quiet:
+        typer.echo(plan.spec.without_layout() if bare else plan.spec, err=err)
 
 
 def _given(shape: str | None) -> str:
@@ -258,7 +287,7 @@ def _given(shape: str | None) -> str:
     return shape
 
 
-def _kind(source: Path, target: Path) -> str:
+def _kind(source: Source, target: Target) -> str:
     """The extension of both files."""
     kinds = source.suffix.lower(), target.suffix.lower()
     for path, kind in zip((source, target), kinds, strict=True):

@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from codegen.errors import LayoutError
-from tilejit.cli.output import console, print_json, print_lines
+from tilejit.cli import completion
+from tilejit.cli.output import console, print_json, print_lines, table
 from tilejit.cli.parameters import Parameters, parameters_checked, read_parameters
 from tilejit.cli.pictures import facts, print_picture
 
 if TYPE_CHECKING:
     from tilejit.layout.cute_shape import Spec
 
-NARROWEST = 30
-"""Columns that a description needs beside the name; in fewer it stands below."""
-
 
 def formats(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", help="A format, a tag of oneDNN's or a pattern; all formats if absent."
+            metavar="NAME",
+            help="A format, a tag of oneDNN's or a pattern; all formats if absent.",
+            autocompletion=completion.layouts,
         ),
     ] = None,
     parameters: Parameters = None,
     dims: Annotated[
         str | None, typer.Option("--dims", metavar="D,D,...", help="The array's dimensions, e.g. 33,300.")
     ] = None,
-    dtype: Annotated[str | None, typer.Option("--dtype", metavar="T", help="Its dtype, e.g. bf16.")] = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option("--dtype", metavar="T", help="Its dtype, e.g. bf16.", autocompletion=completion.dtypes),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
 ) -> None:
-    """List the named formats, or show one: as NumPy code, as XLA's tiles, as a picture.
-
-    Example: tilejit formats blis-a mr=4 --dims 10,6 --dtype f32
-    """
+    """List the named formats, or show one: as NumPy code, as XLA's tiles, as a picture."""
     if name is None:
         _list(as_json)
         return
@@ -73,25 +72,6 @@ def _list(as_json: bool) -> None:
     texts.append(("aBcd16b, …" if out.is_terminal else "aBcd16b, ...", "any other blocked tag of oneDNN's"))
     for line in table(texts, out.width):
         print_lines(out, line)
-
-
-def table(rows: list[tuple[str, str]], width: int) -> list[str]:
-    """Names and descriptions in two columns, or below each other where the second would be narrow.
-
-    [("tpu", "what TPUs use")], 80 -> ["tpu  what TPUs use"]    10 -> ["tpu", "  what", "  TPUs use"]
-    """
-    column = max(len(name) for name, _ in rows) + 2
-    narrow = width - column < NARROWEST
-    indent = 2 if narrow else column
-    lines: list[str] = []
-    for name, text in rows:
-        wrapped = textwrap.wrap(text, max(1, width - indent))
-        if narrow:
-            lines.append(name)
-            lines += [" " * indent + line for line in wrapped]
-        else:
-            lines += [f"{name if k == 0 else '':{column}}{line}" for k, line in enumerate(wrapped)]
-    return lines
 
 
 def _array(name: str, dims: str | None, dtype: str | None) -> tuple[tuple[int, ...], str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -12,6 +14,27 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tilejit.view.text import Style
+
+NARROWEST = 30
+"""Columns that a description needs beside the name; in fewer it stands below."""
+
+
+def is_terminal(stream: Any) -> bool:
+    """Whether a stream is a terminal; None, as Python has for a closed one, is none."""
+    try:
+        return bool(stream and stream.isatty())
+    except ValueError:  # closed by whoever called us
+        return False
+
+
+def coloured(stream: Any) -> bool:
+    """Whether a stream takes colours: a terminal, or FORCE_COLOR; never with NO_COLOR or TERM=dumb."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    # Windows' older consoles print the codes themselves.
+    return is_terminal(stream) and (sys.platform != "win32" or "WT_SESSION" in os.environ)
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -25,21 +48,41 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def style_of(out: Console) -> Style:
-    """Colours on a terminal that has them; plain ASCII elsewhere, or where NO_COLOR is set."""
+    """Colours where the console takes them; plain ASCII elsewhere."""
     from tilejit.view.text import Style
 
-    colour = out.is_terminal and out.color_system is not None and not os.environ.get("NO_COLOR")
+    colour = out.color_system is not None and coloured(out.file)
     return Style(out.width, colour and out.encoding.lower().startswith("utf"))
 
 
 def print_lines(out: Console, text: Any) -> None:
     """Print lines cut at the terminal's edge, never wrapped; a file gets them whole."""
-    out.print(text, no_wrap=True, overflow="ellipsis" if out.is_terminal else "ignore", crop=out.is_terminal)
+    cut = is_terminal(out.file)
+    out.print(text, no_wrap=True, overflow="ellipsis" if cut else "ignore", crop=cut)
 
 
-def print_json(value: Any) -> None:
+def print_json(value: Any, *, err: bool = False) -> None:
     """Print one JSON document."""
-    typer.echo(json.dumps(value, indent=2))
+    typer.echo(json.dumps(value, indent=2), err=err)
+
+
+def table(rows: list[tuple[str, str]], width: int) -> list[str]:
+    """Names and descriptions in two columns, or below each other where the second would be narrow.
+
+    [("tpu", "what TPUs use")], 80 -> ["tpu  what TPUs use"]    10 -> ["tpu", "  what", "  TPUs use"]
+    """
+    column = max(len(name) for name, _ in rows) + 2
+    narrow = width - column < NARROWEST
+    indent = 2 if narrow else column
+    lines: list[str] = []
+    for name, text in rows:
+        wrapped = textwrap.wrap(text, max(1, width - indent)) or [""]
+        if narrow:
+            lines.append(name)
+            lines += [" " * indent + line for line in wrapped if line]
+        else:
+            lines += [f"{name if k == 0 else '':{column}}{line}" for k, line in enumerate(wrapped)]
+    return lines
 
 
 def human_bytes(count: int) -> str:

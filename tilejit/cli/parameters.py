@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from codegen.errors import LayoutError
-from tilejit.layout.formats.reserved import refuse_reserved
+from tilejit.cli import completion
 
 Parameters = Annotated[
     list[str] | None,
@@ -17,6 +17,7 @@ Parameters = Annotated[
         metavar="KEY=NUMBER...",
         help="Parameters of the format, such as mr=8, or sizes of the pattern's axes.",
         show_default=False,
+        autocompletion=completion.parameters,
     ),
 ]
 Numbers = dict[str, int | tuple[int, ...]]
@@ -49,6 +50,8 @@ def parameters_checked() -> Iterator[None]:
 
 
 def _parameter(text: str) -> tuple[str, int | tuple[int, ...]]:
+    from tilejit.layout.formats.reserved import refuse_reserved
+
     key, _, value = text.partition("=")
     parts = value.split(",")
     if not key.isidentifier() or not all(

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from codegen.errors import LayoutError
+from tilejit.cli import completion
 from tilejit.cli.output import console, human_bytes, print_json, print_lines, style_of
+from tilejit.cli.streams import text_or_input
 
 if TYPE_CHECKING:
     from tilejit.layout.cute_shape import Spec
@@ -21,9 +23,18 @@ MAX_LISTED_RANK = 31
 """NumPy before 2.0 holds 32 dimensions, and one goes to the index."""
 
 
-Array = Annotated[str, typer.Argument(metavar="SHAPE", help='For example "bf16[4,8]{1,0:T(2,4)(2,1)}".')]
+Array = Annotated[
+    str,
+    typer.Argument(metavar="SHAPE", help='For example "bf16[4,8]{1,0:T(2,4)(2,1)}"; - reads it from stdin.'),
+]
 Other = Annotated[
-    str | None, typer.Option("--layout", metavar="L", help='Another layout for SHAPE, such as "tpu".')
+    str | None,
+    typer.Option(
+        "--layout",
+        metavar="L",
+        help='Another layout for SHAPE, such as "tpu".',
+        autocompletion=completion.layouts,
+    ),
 ]
 PAGE = "tilejit-view.html"
 """Where the page goes if nothing is said."""
@@ -38,7 +49,7 @@ def show(
     """Draw where each element of an array lives in memory: every cell shows its linear index."""
     if as_json and as_svg:
         raise typer.BadParameter("--json and --svg print different things; give one of them")
-    spec = _spec(shape, layout, "show")
+    spec = _spec(text_or_input(shape), layout, "show")
     if as_json:
         print_json(facts(spec))
     elif as_svg:
@@ -51,7 +62,11 @@ def show(
 
 def view(
     shape: Annotated[
-        str, typer.Argument(metavar="SHAPE|CUTE", help='For example "f32[3,5]{1,0:T(2,2)}" or "(4,8):(8,1)".')
+        str,
+        typer.Argument(
+            metavar="SHAPE|CUTE",
+            help='For example "f32[3,5]{1,0:T(2,2)}" or "(4,8):(8,1)"; - reads it from stdin.',
+        ),
     ],
     layout: Other = None,
     output: Annotated[
@@ -61,11 +76,10 @@ def view(
     """Write one HTML page that explores a layout: array and memory, and the digits between them.
 
     The page needs no network. Without -o it is tilejit-view.html in this folder, replaced if it is there.
-
-    Example: tilejit view "bf16[4096,4096]{1,0:T(8,128)(2,1)}" -o layout.html
     """
     from tilejit.view.page import page
 
+    shape = text_or_input(shape)
     alone = None if layout else _cute_layout(shape)
     text = page(_spec(shape, layout, "view") if alone is None else alone)
     if str(output) == "-":

@@ -8,11 +8,15 @@ from typing import Annotated
 import typer
 
 from codegen.errors import KernelError
+from tilejit.cli.streams import text_or_input
 
 
 def vectorise(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A text of MLIR (.mlir), or Python functions (.py).")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="MLIR (.mlir), Python functions (.py), or - for MLIR from stdin."
+        ),
     ],
     sizes: Annotated[
         str,
@@ -30,17 +34,19 @@ def vectorise(
         bool, typer.Option("--reductions", help="Reductions too; changes rounding.")
     ] = False,
     dtype: Annotated[
-        str, typer.Option("--dtype", help="Of arrays and numbers of a .py file that no annotation types.")
+        str,
+        typer.Option(
+            "--dtype", metavar="T", help="Of arrays and numbers of a .py file that no annotation types."
+        ),
     ] = "f32",
 ) -> None:
-    """Print the loops of a file in super-vectors, and what became of each loop.
-
-    Example: tilejit vectorise add.mlir --virtual-vector-size 32,256 --fastest-varying 1,0
-    """
+    """Print the loops of a file in super-vectors, and what became of each loop."""
     shape = numbers("--virtual-vector-size", sizes)
     dims = None if fastest is None else numbers("--fastest-varying", fastest)
-    if file.suffix == ".mlir":
-        typer.echo(_of_mlir(file, shape, dims, reductions))
+    if str(file) == "-":
+        typer.echo(_of_mlir("standard input", text_or_input("-"), shape, dims, reductions))
+    elif file.suffix == ".mlir":
+        typer.echo(_of_mlir(str(file), file.read_text(errors="replace"), shape, dims, reductions))
     elif file.suffix == ".py":
         from tilejit.cli.python_functions import vectorised_functions
 
@@ -63,12 +69,13 @@ def numbers(option: str, text: str) -> tuple[int, ...]:
         raise typer.BadParameter(f"{option} {text[:40]!r} is no list of numbers, such as 32,256") from None
 
 
-def _of_mlir(file: Path, shape: tuple[int, ...], dims: tuple[int, ...] | None, reductions: bool) -> str:
+def _of_mlir(
+    name: str, text: str, shape: tuple[int, ...], dims: tuple[int, ...] | None, reductions: bool
+) -> str:
     try:
         from tilejit import mlir
     except ImportError as error:
         raise KernelError(str(error)) from None
-    text = file.read_text(errors="replace")
     try:
         made = mlir.super_vectorize(
             text,
@@ -78,5 +85,5 @@ def _of_mlir(file: Path, shape: tuple[int, ...], dims: tuple[int, ...] | None, r
             report=True,
         )
     except KernelError as error:
-        raise KernelError(f"{file}: {error}") from None
+        raise KernelError(f"{name}: {error}") from None
     return made.rstrip("\n")

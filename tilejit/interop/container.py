@@ -16,7 +16,7 @@ import numpy as np
 
 from codegen.errors import LayoutError
 from tilejit.interop.resume import Origin
-from tilejit.interop.stream import Advance, Made, Part, Say, origin_of, write_parts
+from tilejit.interop.stream import Advance, Made, Part, Say, Target, origin_of, write_parts
 from tilejit.interop.whole_file import open_ordinary
 from tilejit.memory import Array
 
@@ -100,7 +100,7 @@ def read(path: str | os.PathLike[str]) -> Container:
 
 
 def write(
-    path: str | os.PathLike[str],
+    path: Target,
     outputs: Iterable[Output],
     metadata: dict[str, str],
     advance: Advance | None = None,

@@ -21,7 +21,17 @@ from tilejit.buffers import check_packable
 from tilejit.interop import made
 from tilejit.interop.npy_file import ArrayFile, header, open_array, read
 from tilejit.interop.resume import Origin
-from tilejit.interop.stream import Advance, Made, Mapped, Part, Say, drop_pages, origin_of, write_parts
+from tilejit.interop.stream import (
+    Advance,
+    Made,
+    Mapped,
+    Part,
+    Say,
+    Target,
+    drop_pages,
+    origin_of,
+    write_parts,
+)
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
@@ -69,7 +79,7 @@ class Plan:
 
     def write(
         self,
-        path: str | os.PathLike[str],
+        path: Target,
         advance: Advance | None = None,
         *,
         resume: bool = False,
@@ -77,6 +87,7 @@ class Plan:
     ) -> None:
         """Write the file as np.save does, types that NumPy does not know as raw bytes; whole or not at all.
 
+        path: a file, or a sink such as standard output, which gets the bytes as they come.
         resume, say: as of a plan of safetensors.
 
         Raises:

@@ -17,7 +17,7 @@ from tilejit.interop import tensors as single
 from tilejit.interop.container import Container, Entry, Output
 from tilejit.interop.resume import Origin
 from tilejit.interop.rules import Rules, rules_of
-from tilejit.interop.stream import Advance, Made, Say
+from tilejit.interop.stream import Advance, Made, Say, Target
 from tilejit.interop.tensors import METADATA_PREFIX, MisfitError
 from tilejit.layout.cute_shape import Spec
 
@@ -88,7 +88,7 @@ class Plan:
 
     def write(
         self,
-        path: str | os.PathLike[str],
+        path: Target,
         advance: Advance | None = None,
         *,
         resume: bool = False,

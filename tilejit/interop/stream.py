@@ -25,6 +25,16 @@ Advance: TypeAlias = Callable[[int], None]
 Say: TypeAlias = Callable[[str], None]
 
 
+class Sink(Protocol):
+    """What takes bytes as they come, such as standard output."""
+
+    def write(self, data: Any, /) -> int:
+        """Take some; how many they were."""
+
+
+Target: TypeAlias = str | os.PathLike[str] | Sink
+
+
 class Parted(Protocol):
     """Bytes that come piece by piece."""
 
@@ -119,7 +129,7 @@ def origin_of(size: int, mtime_ns: int, header: bytes, head: bytes, how: Iterabl
 
 
 def write_parts(
-    path: str | os.PathLike[str],
+    path: Target,
     head: bytes,
     parts: Iterable[Part],
     advance: Advance | None = None,
@@ -127,7 +137,7 @@ def write_parts(
     origin: Origin | None = None,
     say: Say | None = None,
 ) -> None:
-    """Write a file: its header, then part by part, beside `path`, then renamed.
+    """Write a file: its header, then part by part, beside `path`, then renamed; to a sink as they come.
 
     advance: called with every so many bytes written. origin: what the file is made of; where it is given, a
     run that ends early leaves what it wrote, and the next one of the same origin goes on from there. say:
@@ -159,9 +169,12 @@ def write_parts(
 
 @contextmanager
 def _opened(
-    path: str | os.PathLike[str], origin: Origin | None, say: Say | None
+    path: Target, origin: Origin | None, say: Say | None
 ) -> Iterator[tuple[int, Callable[[Any], int]]]:
     """How many bytes are written already, and what writes more."""
+    if not isinstance(path, str | os.PathLike):
+        yield 0, path.write
+        return
     if origin is None:
         file: IO[bytes]
         with replacing(path) as file:

@@ -1,0 +1,136 @@
+"""What shells are told on Tab, and what a mistyped word was probably meant to be."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+import tilejit
+from tests.cli.running import COMMAND, child, environment, fails, run
+
+
+def completed(words: str, cwd: Path | None = None, code: str = "") -> list[str]:
+    """What bash is offered for the last of the words."""
+    main = code or COMMAND[-1]
+    done = subprocess.run(
+        [*COMMAND[:-1], main],
+        env=environment(
+            _TILEJIT_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(words.count(" "))
+        ),
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    save_file({"w.1": np.ones(3), "w.2": np.ones(3), "b": np.ones(3)}, tmp_path / "m.safetensors")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("tilejit p", ["pack"]),
+        ("tilejit cache w", ["warm"]),
+        ("tilejit pack --res", ["--resume"]),
+        ("tilejit pack x y --layout tp", ["tpu", "tpu-doc"]),
+        ("tilejit pack x y --layout blis-a m", ["mr="]),
+        ("tilejit formats tenst", ["tenstorrent"]),
+        ("tilejit cache warm tenst", ["tenstorrent"]),
+        ("tilejit explain C tenst", ["tenstorrent"]),
+        ("tilejit explain C x --stage s", ["schedule", "source"]),
+        ("tilejit pack x y --dtype bf", ["bf16"]),
+        ("tilejit pack m.safetensors y --tensor w", ["w.1", "w.2"]),
+        ("tilejit pack none.safetensors y --tensor w", []),
+        ("tilejit pack m.", []),  # files are bash's own to offer
+    ],
+)
+def test_bash_is_offered(words: str, offered: list[str], model: Path) -> None:
+    assert completed(words, model) == offered
+
+
+@pytest.mark.parametrize(
+    ("words", "never"),
+    [
+        ("tilejit cache ", "numba numpy rich"),
+        ("tilejit pack x y --layout ", "numba llvmlite rich safetensors"),
+    ],
+)
+def test_completion_imports_little(words: str, never: str) -> None:
+    code = f"""
+import sys
+from tilejit.cli import main
+try:
+    main()
+finally:
+    print(*({set(never.split())!r} & set(sys.modules)), sep="")
+"""
+    offered = completed(words, code=code)
+    assert not {*never.split()} & {*offered}
+    assert {"warm", "tpu"} & {*offered}
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not here")
+def test_bash_reads_the_script(tmp_path: Path) -> None:
+    script = child("--version", _TILEJIT_COMPLETE="source_bash").stdout
+    tool = tmp_path / "tilejit"
+    tool.write_text(f"#!/bin/sh\nexec {COMMAND[0]} -c '{COMMAND[2]}' \"$@\"\n")
+    tool.chmod(0o755)
+    ask = f"""{script}
+COMP_WORDS=(tilejit cache w); COMP_CWORD=2
+$(complete -p tilejit | sed 's/.*-F \\([^ ]*\\).*/\\1/') tilejit
+echo "${{COMPREPLY[@]}}"
+"""
+    path = f"{tmp_path}{os.pathsep}{os.environ.get('PATH', '')}"
+    done = subprocess.run(
+        ["bash", "--norc", "-c", ask], env=environment(PATH=path), capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "warm\n", done.stderr
+
+
+def test_completion_can_be_installed_and_shown() -> None:
+    text = run("--help").stdout
+    assert "--install-completion" in text
+    assert "--show-completion" in text
+
+
+def test_the_version() -> None:
+    assert run("--version").stdout == f"tilejit {tilejit.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("pcak",), "did you mean pack?"),
+        (("cache", "wram"), "did you mean warm?"),
+        (("show", "--jsn", "x"), "did you mean --json?"),
+        (("explain", "C", "f32[3,4]", "--stage", "soruce"), "did you mean source?"),
+        (("formats", "tenstorent"), "write 'tenstorrent'"),
+        (("cache", "warm", "blis-aa"), "write 'blis-a'"),
+        (("xyzzy",), "tilejit --help lists"),
+        (("cache", "xyzzy"), "tilejit cache --help lists"),
+        (("show", "--xyzzy", "x"), "tilejit show --help lists"),
+    ],
+    ids=str,
+)
+def test_mistyped_words_are_guessed(arguments: tuple[str, ...], meant: str) -> None:
+    assert meant in fails(*arguments)
+
+
+def test_exit_codes_are_in_the_help() -> None:
+    codes = run("--help").stdout.partition("Exit codes:\n")[2].partition("\n\n")[0]
+    for code in ("0 ", "1 ", "2 ", "130", "143, 129"):
+        assert f"\n  {code}" in f"\n{codes}"
+    assert "Exit codes" not in run("pack", "--help").stdout

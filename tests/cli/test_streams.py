@@ -1,0 +1,139 @@
+"""`-`: standard input and output as files."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load, save
+
+import tilejit as tj
+from tests.cli.running import COMMAND, environment
+
+X = np.arange(100 * 300, dtype=np.float32).reshape(100, 300)
+LAYOUT = "{1,0:T(8,128)}"
+SHAPE = "f32[100,300]" + LAYOUT
+
+
+def npy(x: np.ndarray) -> bytes:  # type: ignore[type-arg]
+    file = io.BytesIO()
+    np.save(file, x)
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def packed() -> bytes:
+    """What packing gives of the file of X."""
+    return npy(tj.pack(X, LAYOUT).buffer)
+
+
+def piped(*arguments: object, data: bytes = b"", **variables: str) -> tuple[int, bytes, str]:
+    """Code, standard output and standard error of a command that reads a pipe."""
+    command = [*COMMAND, *map(str, arguments)]
+    done = subprocess.run(
+        command, input=data, capture_output=True, env=environment(**variables), timeout=120, check=False
+    )
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+def test_arrays_go_through_pipes(packed: bytes) -> None:
+    assert piped("pack", "-", "-", "--layout", LAYOUT, data=npy(X)) == (0, packed, SHAPE + "\n")
+    assert piped("unpack", "-", "-", "-q", "--shape", SHAPE, data=packed) == (0, npy(X), "")
+    other = npy(tj.pack(X, "{0,1}").buffer)
+    arguments = "relayout", "-", "-", "-q", "--shape", SHAPE, "--layout", "{0,1}"
+    assert piped(*arguments, data=packed) == (0, other, "")
+
+
+def test_tensors_go_through_pipes(tmp_path: Path) -> None:
+    code, made, said = piped("pack", "-", "-", "--layout", LAYOUT, data=save({"w": X}))
+    assert code == 0
+    assert said.startswith("packed 1 of 1 tensors")
+    (tmp_path / "p.safetensors").write_bytes(made)
+    code, back, said = piped("unpack", tmp_path / "p.safetensors", "-", "--json")
+    assert code == 0
+    assert '"tensor": "w"' in said
+    assert np.array_equal(load(back)["w"], X)
+
+
+def test_a_redirected_file_is_read_where_it_is(tmp_path: Path, packed: bytes) -> None:
+    """No copy is made of it: there is no folder for one."""
+    (tmp_path / "x.npy").write_bytes(npy(X))
+    with open(tmp_path / "x.npy", "rb") as file:
+        done = subprocess.run(
+            [*COMMAND, "pack", "-", "-", "-q", "--layout", LAYOUT],
+            stdin=file,
+            capture_output=True,
+            env=environment(TMPDIR=str(tmp_path / "none")),
+            check=False,
+        )
+    assert (done.returncode, done.stdout, done.stderr) == (0, packed, b"")
+    assert os.listdir(tmp_path) == ["x.npy"]
+
+
+def test_nothing_is_left_of_what_was_piped(tmp_path: Path) -> None:
+    assert piped("pack", "-", "-", "-q", "--layout", LAYOUT, data=npy(X), TMPDIR=str(tmp_path))[0] == 0
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "arguments", "said"),
+    [
+        (b"", ("-", "-"), "standard input is empty"),
+        (b"hello, world", ("-", "-"), "neither a .npy nor a .safetensors"),
+        (npy(X)[:-5], ("-", "-"), "'standard input' is no .npy file"),
+        (npy(X), ("-", "y.safetensors"), "IN is .npy and OUT is .safetensors"),
+        (npy(X), ("-", "-", "--resume"), "--resume is for files"),
+        (npy(X), (".", "-"), "IN is a directory"),
+        (npy(X), ("-", "-", "--tensor", "w"), "--tensor is for .safetensors"),
+    ],
+    ids=lambda v: v if isinstance(v, str) else "",
+)
+def test_what_cannot_be_piped_is_said(
+    data: bytes, arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, error = piped("pack", *arguments, "--layout", LAYOUT, data=data)
+    assert (code, out) == (2, b"")
+    assert said in error
+    assert error.startswith("tilejit: ")
+    assert error.count("\n") == 1
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_dry_run_prints_where_bytes_would_go() -> None:
+    code, out, error = piped("pack", "-", "-", "--dry-run", "--layout", LAYOUT, data=npy(X))
+    assert (code, error) == (0, "")
+    assert b"nothing was written" in out
+
+
+def test_quiet_files_say_nothing(tmp_path: Path, packed: bytes) -> None:
+    assert piped("pack", "-", tmp_path / "y.npy", "-q", "--layout", LAYOUT, data=npy(X)) == (0, b"", "")
+    assert (tmp_path / "y.npy").read_bytes() == packed
+
+
+def test_a_reader_that_goes_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "x.npy").write_bytes(npy(np.zeros((1 << 10, 1 << 10), np.float32)))
+    command = [*COMMAND, "pack", str(tmp_path / "x.npy"), "-", "-q", "--layout", LAYOUT]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 1
+
+
+def test_texts_come_from_standard_input() -> None:
+    direct = piped("show", "f32[3,5]{1,0:T(2,2)}")
+    assert direct[0] == 0
+    assert piped("show", "-", data=b"f32[3,5]{1,0:T(2,2)}\n") == direct
+    code, page, error = piped("view", "-", "-o", "-", data=b"(4,8):(8,1)\n")
+    assert (code, error) == (0, "")
+    assert page.startswith(b"<!")
+    assert piped("show", "-", data=b"f" * (2 << 20))[0] == 2

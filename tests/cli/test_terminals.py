@@ -1,0 +1,157 @@
+"""Colours, widths and progress bars, in pseudo-terminals."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+
+from tests.cli.running import child, run
+from tests.cli.terminals import shown
+from tilejit.cli.output import coloured
+
+SHAPE = "f32[3,5]{1,0:T(2,2)}"
+SLOW = """
+import time
+from tilejit.cli.progress import progress, steps
+with progress(100 << 20, "model.safetensors", quiet={quiet}) as advance:
+    for _ in range({turns}):
+        time.sleep(0.1)
+        advance(1 << 20)
+with steps("tpu", quiet={quiet}) as tell:
+    for k in range({turns}):
+        time.sleep(0.1)
+        tell(k, 50, "3 compiled, f32[8,128]")
+"""
+
+
+class Stream:
+    def __init__(self, terminal: bool) -> None:
+        self.isatty = lambda: terminal
+
+
+@pytest.mark.parametrize(
+    ("variables", "in_terminal", "in_file"),
+    [
+        ({}, True, False),
+        ({"NO_COLOR": "1"}, False, False),
+        ({"NO_COLOR": ""}, True, False),
+        ({"TERM": "dumb"}, False, False),
+        ({"FORCE_COLOR": "1"}, True, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
+    ],
+    ids=str,
+)
+def test_who_gets_colours(
+    variables: dict[str, str], in_terminal: bool, in_file: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert coloured(Stream(True)) == in_terminal
+    assert coloured(Stream(False)) == in_file
+    assert not coloured(None) or in_file
+
+
+@pytest.mark.parametrize("arguments", [("show", SHAPE), ("show", "-x"), ("pack", "--help")], ids=str)
+def test_a_terminal_is_coloured_and_may_refuse(arguments: tuple[str, ...]) -> None:
+    colour = "\x1b["
+    assert colour in shown(arguments).screen
+    assert colour not in shown(arguments, NO_COLOR="1").screen
+    assert colour not in shown(arguments, TERM="dumb").screen
+    plain, forced = child(*arguments, FORCE_COLOR=""), child(*arguments, FORCE_COLOR="1", LANG="C.UTF-8")
+    assert colour not in plain.stdout + plain.stderr
+    assert colour in forced.stdout + forced.stderr
+
+
+def test_errors_are_coloured_by_their_own_stream() -> None:
+    assert "\x1b[1;31mtilejit:\x1b[0m " in shown(("show", "f32["), only_stderr=True).screen
+    assert "\x1b[" not in shown(("show", SHAPE), only_stderr=True).stdout.decode()
+
+
+COMMANDS = [
+    *[(), ("demo",), ("pack",), ("unpack",), ("relayout",), ("show",), ("view",), ("explain",), ("formats",)],
+    *[
+        ("vectorise",),
+        ("cache",),
+        ("cache", "info"),
+        ("cache", "clear"),
+        ("cache", "warm"),
+        ("cache", "verify"),
+    ],
+]
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_fits_the_terminal(command: tuple[str, ...], columns: int) -> None:
+    lines = run(*command, "--help", columns=columns).stdout.splitlines()
+    long = [line for line in lines if len(line) > min(columns, 80)]
+    # A shape, or an option and its value, stay on one line.
+    assert all(columns < 80 and len(line.strip(" \\").split()) <= 2 for line in long), long
+    assert "Usage:" in lines[0]
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", SHAPE),
+        ("show", "bf16[100,300]{1,0:T(8,128)(2,1)}"),
+        ("formats",),
+        ("formats", "tenstorrent"),
+        ("cache", "info"),
+        ("--help",),
+    ],
+    ids=str,
+)
+def test_what_is_printed_fits_the_terminal(arguments: tuple[str, ...], columns: int) -> None:
+    result = shown(arguments, columns=columns, TILEJIT_NO_CACHE="1")
+    assert result.code == 0
+    assert max(map(len, result.text.splitlines())) <= columns
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_bars_come_late_with_rate_and_time_left(columns: int) -> None:
+    command = (sys.executable, "-c", SLOW.format(quiet=False, turns=14))
+    result = shown((), columns=columns, command=command, only_stderr=True)
+    assert result.code == 0
+    assert result.stdout == b""
+    for word in ("MB/s", "0:", "%", "/50"):
+        assert word in result.text
+    for word in ("model.safetensors", "3 compiled"):
+        assert (word in result.text) == (columns == 80)
+    lines = result.text.replace("\r", "\n").splitlines()
+    assert max(map(len, lines)) <= columns
+
+
+@pytest.mark.parametrize(
+    ("how", "turns", "variables"),
+    [
+        ("soon done", 2, {}),
+        ("quiet", 8, {}),
+        ("dumb", 8, {"TERM": "dumb"}),
+    ],
+)
+def test_no_bar_where_none_is_wanted(how: str, turns: int, variables: dict[str, str]) -> None:
+    command = (sys.executable, "-c", SLOW.format(quiet=how == "quiet", turns=turns))
+    result = shown((), command=command, **variables)
+    assert (result.code, result.screen) == (0, "")
+
+
+def test_bytes_are_not_shown_on_a_terminal(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((8, 128), np.float32))
+    result = shown(("pack", "x.npy", "-", "--layout", "tpu"), cwd=tmp_path)
+    assert result.code == 2
+    assert "standard output is a terminal" in result.text
+    result = shown(("pack", "-", "y.npy", "--layout", "tpu"), cwd=tmp_path)
+    assert result.code == 2
+    assert "standard input is a terminal" in result.text
+    assert "standard input is a terminal" in shown(("show", "-")).text

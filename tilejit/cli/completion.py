@@ -1,0 +1,60 @@
+"""What shells offer for arguments: formats, dtypes, parameters, tensors. Files are the shell's own to offer.
+
+Nothing here imports a compiler; names of formats and dtypes take NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import typer
+
+
+def layouts(incomplete: str) -> Iterator[tuple[str, str]]:
+    """Formats by name, each with what it is."""
+    from tilejit.layout.formats import describe_format
+    from tilejit.layout.formats import formats as names
+
+    return ((name, describe_format(name)) for name in names() if name.startswith(incomplete))
+
+
+def layouts_or_row_major(incomplete: str) -> Iterator[tuple[str, str]]:
+    """Formats, and C for row-major."""
+    if "C".startswith(incomplete):
+        yield "C", "row-major"
+    yield from layouts(incomplete)
+
+
+def dtypes(incomplete: str) -> Iterator[str]:
+    """Names of the dtypes that arrays can have."""
+    from tilejit.layout.dtypes import PRIMITIVE_TYPES
+
+    known = PRIMITIVE_TYPES.items()
+    return (name for name, row in known if row.is_array_element and name.startswith(incomplete))
+
+
+def parameters(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    """The parameters of the format that --layout or NAME says, "mr="."""
+    from tilejit.layout.formats import format_parameters
+    from tilejit.layout.formats import formats as names
+
+    given = ctx.params.get("layout") or ctx.params.get("name")
+    if given in names():
+        yield from (f"{key}=" for key in format_parameters(given) if key.startswith(incomplete))
+
+
+def tensors(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    """The tensors of the .safetensors file that IN says."""
+    from codegen.errors import TilejitError
+    from tilejit.interop import container
+
+    # Behind an option without its value arguments are not told apart yet.
+    given = [str(word) for word in (ctx.params.get("source"), *ctx.args) if word]
+    source = next((word for word in given if word.lower().endswith(".safetensors")), None)
+    if source is None:
+        return
+    try:
+        entries = container.read(source).entries
+    except (TilejitError, OSError):
+        return  # the command itself will say it
+    yield from (entry.name for entry in entries if entry.name.startswith(incomplete))

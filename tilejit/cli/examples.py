@@ -1,0 +1,85 @@
+"""The examples that `--help` ends with: what each shows, and a command that runs as it stands.
+
+`tests/cli/test_examples.py` runs all of them, in this order, in a folder with the files they name.
+"""
+
+from __future__ import annotations
+
+SHAPE = '"f32[100,300]{0,1:T(8,128)}"'
+
+EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
+    "tilejit": (
+        ("see it at work", "tilejit demo --mib 16"),
+        ("into another layout, and back", "tilejit pack model.safetensors packed.safetensors --layout tpu"),
+        ("", "tilejit unpack packed.safetensors again.safetensors"),
+        ("where each element lives", 'tilejit show "f32[3,5]{1,0:T(2,2)}"'),
+    ),
+    "tilejit demo": (("a matrix of 16 MiB, on one thread", "tilejit demo --mib 16 --threads 1"),),
+    "tilejit pack": (
+        ("an array; the shape that is printed is what unpack needs", "tilejit pack x.npy y.npy --layout tpu"),
+        ("a format with parameters", "tilejit pack x.npy panels.npy --layout blis-a mr=4"),
+        (
+            "the tensors of a model, as bf16",
+            "tilejit pack model.safetensors packed.safetensors --layout tpu --dtype bf16",
+        ),
+        (
+            "what a directory would take, by rules",
+            "tilejit pack model/ packed/ --rules rules.toml --layout tpu --dry-run",
+        ),
+        (
+            "from standard input to standard output",
+            "tilejit pack - - --quiet --layout tpu < x.npy > packed.npy",
+        ),
+    ),
+    "tilejit unpack": (
+        ("an array, with the shape that pack printed", f"tilejit unpack y.npy x2.npy --shape {SHAPE}"),
+        ("the tensors of a model", "tilejit unpack packed.safetensors model2.safetensors"),
+        (
+            "in a pipe",
+            f"tilejit pack - - -q --layout tpu < x.npy | tilejit unpack - - -q --shape {SHAPE} > x3.npy",
+        ),
+    ),
+    "tilejit relayout": (
+        ("a packed array", f"tilejit relayout y.npy z.npy --shape {SHAPE} --layout blis-a mr=4"),
+        (
+            "the packed tensors of a model",
+            "tilejit relayout packed.safetensors other.safetensors --layout tenstorrent tile=16",
+        ),
+    ),
+    "tilejit show": (
+        ("where each element lives", 'tilejit show "bf16[4,8]{1,0:T(2,4)(2,1)}"'),
+        ("a named format", 'tilejit show "f32[16,16]" --layout tenstorrent'),
+        ("as a picture", 'tilejit show "f32[3,5]{1,0:T(2,2)}" --svg > layout.svg'),
+        ("a text from standard input", 'echo "f32[3,5]{1,0:T(2,2)}" | tilejit show -'),
+    ),
+    "tilejit view": (
+        ("one page to explore", 'tilejit view "bf16[4096,4096]{1,0:T(8,128)(2,1)}" -o layout.html'),
+        ("a CuTe layout, to standard output", 'tilejit view "(4,8):(8,1)" -o - > cute.html'),
+    ),
+    "tilejit explain": (
+        ("how a pack is compiled", 'tilejit explain C "bf16[1000,300]{1,0:T(8,128)(2,1)}"'),
+        ("the kernels alone", 'tilejit explain C "f32[1000,300]{1,0:T(8,128)}" --stage source'),
+    ),
+    "tilejit formats": (
+        ("all of them", "tilejit formats"),
+        ("one, on an array of your own", "tilejit formats blis-a mr=4 --dims 10,6 --dtype f32"),
+    ),
+    "tilejit vectorise": (
+        (
+            "functions of Python, two loops in super-vectors",
+            "tilejit vectorise add.py --virtual-vector-size 32,256",
+        ),
+        (
+            "MLIR from standard input; needs pip install 'tilejit[mlir]'",
+            "tilejit vectorise - --virtual-vector-size 32,256 --fastest-varying 1,0 < add.mlir",
+        ),
+    ),
+    "tilejit cache": (("where it is, and how large", "tilejit cache info"),),
+    "tilejit cache info": (("as JSON", "tilejit cache info --json"),),
+    "tilejit cache warm": (
+        ("what packs and unpacks of two formats take", 'tilejit cache warm tpu "blis-a, mr=8"'),
+        ("what NumPy's transposes take", "tilejit cache warm"),
+    ),
+    "tilejit cache verify": (("look at every kernel, remove damaged ones", "tilejit cache verify --repair"),),
+    "tilejit cache clear": (("all kernels; they are built again when needed", "tilejit cache clear"),),
+}

@@ -1,0 +1,102 @@
+"""What `--help` prints: as wide as the terminal, examples that run at the end."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import textwrap
+from shutil import get_terminal_size
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from tilejit.cli.examples import EXAMPLES
+from tilejit.cli.output import coloured, table
+
+WIDEST = 80
+"""Longer lines are harder to read, however wide the terminal is."""
+LEAST = 20
+EXIT_CODES = [
+    ("0", "done"),
+    ("1", "the reader of the output went away (| head), or `cache verify` found damage that stays"),
+    ("2", "an error; one line on stderr says what is wrong and what to do"),
+    ("130", "interrupted by Ctrl-C"),
+    ("143, 129", "ended by SIGTERM, SIGHUP; no unfinished file is left in any of these cases"),
+]
+_TYPE = re.compile(r" <[^|>]*>$")
+"""What typer says of types behind names that say it themselves: "IN <path>"."""
+_WORD = re.compile(r"""(?:(?:--?[a-z][-a-z]*|[<>|])\ (?!-))?(?:[^\s"']|"[^"]*"|'[^']*')+""")
+"""A word of a command; an option and its value, and what is redirected, are one."""
+
+
+class Command(TyperCommand):
+    """A command whose help ends with examples."""
+
+    def get_help(self, ctx: Any) -> str:
+        """The help, as wide as the terminal."""
+        return help_text(self, ctx)
+
+
+def help_text(command: Any, context: typer.Context) -> str:
+    """Usage, description, arguments, options, commands, exit codes, examples; headings bold in colour."""
+    width = max(LEAST, min(get_terminal_size().columns, WIDEST))
+    arguments, options = _records(command, context)
+    commands = [
+        (name, each.get_short_help_str(limit=1000))
+        for name, each in getattr(command, "commands", {}).items()
+        if not each.hidden
+    ]
+    parts = [_usage(command, context, width), *_paragraphs(command.help or "", width)]
+    sections = {"Arguments": arguments, "Options": options, "Commands": commands}
+    if context.parent is None:
+        sections["Exit codes"] = EXIT_CODES
+    for name, rows in sections.items():
+        if rows:
+            parts.append("\n".join([_bold(f"{name}:"), *("  " + line for line in table(rows, width - 2))]))
+    examples = EXAMPLES.get(context.command_path, ())
+    if examples:
+        lines = [line for comment, example in examples for line in _example(comment, example, width)]
+        parts.append("\n".join([_bold("Examples:"), *lines]))
+    return "\n\n".join(parts)
+
+
+def _usage(command: Any, context: typer.Context, width: int) -> str:
+    pieces = " ".join(command.collect_usage_pieces(context))
+    lines = textwrap.wrap(f"Usage: {context.command_path} {pieces}", width, subsequent_indent=" " * 7)
+    return _bold("Usage:") + "\n".join(lines).removeprefix("Usage:")
+
+
+def _paragraphs(text: str, width: int) -> list[str]:
+    around = {"width": width, "initial_indent": "  ", "subsequent_indent": "  "}
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    # A dash within a name of a file or an option is no place to break it.
+    return [textwrap.fill(p, break_on_hyphens=False, **around) for p in paragraphs if p]  # type: ignore[arg-type]
+
+
+def _records(command: Any, context: typer.Context) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Names and descriptions of arguments, and of options."""
+    found: dict[str, list[tuple[str, str]]] = {"argument": [], "option": []}
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is not None:
+            found[parameter.param_type_name].append((_TYPE.sub("", record[0]), " ".join(record[1].split())))
+    return found["argument"], found["option"]
+
+
+def _example(comment: str, example: str, width: int) -> list[str]:
+    """A comment and a command, continued by backslashes where the terminal is narrow."""
+    lines, words = [], _WORD.findall(example)
+    line = "  " + words[0]
+    for word in words[1:]:
+        if len(line) + len(word) + 3 > width:
+            lines.append(line + " \\")
+            line = "     "
+        line += " " + word
+    notes = textwrap.wrap(comment, width, initial_indent="  # ", subsequent_indent="  # ")
+    return [*notes, *lines, line]
+
+
+def _bold(text: str) -> str:
+    return f"\x1b[1m{text}\x1b[0m" if coloured(sys.stdout) else text

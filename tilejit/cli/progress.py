@@ -1,0 +1,109 @@
+"""Bars on stderr for what takes long: how far it is, how fast, and the time left."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+
+from tilejit.cli.output import console, is_terminal
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+DELAY_SECONDS = 0.5
+"""What is done sooner shows nothing."""
+WIDE = 70
+"""Columns from which on a bar says what it is of."""
+AT_ONCE = 8 << 20
+"""More bytes than one write has: they were there before."""
+
+
+@contextmanager
+def progress(total: int, name: str, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
+    """A bar of bytes with rate and time left; what it gives is told of every so many bytes."""
+    out = _terminal(quiet)
+    if out is None:
+        yield lambda done: None
+        return
+    from rich import progress as rich
+
+    columns: list[Any] = [rich.BarColumn(None), rich.TaskProgressColumn()]
+    if out.width >= WIDE:
+        columns = [rich.TextColumn("{task.description}", markup=False), *columns, rich.DownloadColumn()]
+    columns += [rich.TransferSpeedColumn(), rich.TimeRemainingColumn(compact=True)]
+    bar = _bar(columns, out)
+    task = bar.add_task(name if len(name) <= 24 else name[:21] + "...", total=total)
+    there = 0
+
+    def advance(done: int) -> None:
+        nonlocal there
+        if done > AT_ONCE:  # an earlier run wrote them, at no rate of this one
+            there += done
+            bar.reset(task, completed=there)
+        else:
+            there += done
+            bar.advance(task, done)
+
+    with _shown_late(bar):
+        yield advance
+
+
+@contextmanager
+def steps(name: str, *, quiet: bool = False) -> Iterator[Callable[[int, int, str], None]]:
+    """A bar of steps; what it gives is told how many are done, how many there are, and what comes now."""
+    out = _terminal(quiet)
+    if out is None:
+        yield lambda done, total, now: None
+        return
+    from rich import progress as rich
+
+    columns: list[Any] = [rich.TextColumn("{task.description}", markup=False), rich.BarColumn(None)]
+    columns += [rich.MofNCompleteColumn(), rich.TimeRemainingColumn(compact=True)]
+    if out.width >= WIDE:
+        columns.append(rich.TextColumn("{task.fields[now]}", markup=False))
+    bar = _bar(columns, out)
+    task = bar.add_task(name if len(name) <= 16 else name[:13] + "...", total=None, now="")
+    most = out.width // 2
+
+    def tell(done: int, total: int, now: str) -> None:
+        bar.update(
+            task, completed=done, total=total, now=now if len(now) <= most else now[: most - 3] + "..."
+        )
+
+    with _shown_late(bar):
+        yield tell
+
+
+def _terminal(quiet: bool) -> Console | None:
+    """The terminal that stderr is, if it can move its cursor."""
+    if quiet or not is_terminal(sys.stderr) or os.environ.get("TERM") in ("dumb", "unknown"):
+        return None
+    out = console(stderr=True)
+    return out if out.is_terminal else None
+
+
+def _bar(columns: list[Any], out: Console) -> Progress:
+    from rich.progress import Progress
+
+    # Standard output may be a file or a pipe, whose bytes are no lines to print above a bar.
+    return Progress(*columns, console=out, transient=True, redirect_stdout=False)
+
+
+@contextmanager
+def _shown_late(bar: Progress) -> Iterator[None]:
+    """Show a bar from some time on; also while nothing is told of yet, as while a kernel is compiled."""
+    timer = Timer(DELAY_SECONDS, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        if bar.live.is_started:
+            bar.stop()

@@ -1,0 +1,162 @@
+"""`-` for standard input and output: files that come and go through pipes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+from codegen.errors import TilejitError
+from tilejit.cli.output import is_terminal
+
+DASH = Path("-")
+NPY_MAGIC = b"\x93NUMPY"
+MOST_TEXT = 1 << 20
+"""Characters of a text that are read from standard input."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandardInput:
+    """An ordinary file with what standard input gives; its name in messages is "standard input"."""
+
+    path: str
+    suffix: str
+    file: IO[bytes] | None = None
+    """Keeps a file without another name."""
+    name: str = "-"
+    stem: str = "-"
+
+    def __fspath__(self) -> str:
+        """What to open."""
+        return self.path
+
+    def __str__(self) -> str:
+        return "standard input"
+
+    def is_dir(self) -> bool:
+        """Never."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class StandardOutput:
+    """Standard output as a file to write."""
+
+    suffix: str
+    name: str = "standard output"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def write(self, data: Any) -> int:
+        """Write bytes; how many there were."""
+        return int(sys.stdout.buffer.write(data))
+
+
+Source: TypeAlias = Path | StandardInput
+Target: TypeAlias = Path | StandardOutput
+
+
+def ends(source: Path, target: Path, *, dry_run: bool, resume: bool) -> tuple[Source, Target]:
+    """Where to read and to write: files as they are, `-` as standard input or output.
+
+    Raises:
+        TilejitError: standard input or output is a terminal or closed, or cannot be what is asked.
+        OSError: there is no room to keep what standard input gives.
+    """
+    through = DASH in (source, target)
+    if through and resume:
+        raise TilejitError(
+            "--resume is for files: a stream cannot be taken up again; give names for IN and OUT"
+        )
+    if target == DASH:
+        if source.is_dir():
+            raise TilejitError(
+                "IN is a directory, which standard output cannot hold: give a directory for OUT"
+            )
+        if not dry_run:
+            _check_output()
+    came: Source = standard_input() if source == DASH else source
+    return came, StandardOutput(came.suffix.lower()) if target == DASH else target
+
+
+def standard_input() -> StandardInput:
+    """Standard input as an ordinary file: itself where it is one, else a copy that goes with the process."""
+    stream = _checked_input()
+    path, kept = _own_path(stream), None
+    if path is None:
+        kept, path = _copied(stream)
+    with open(path, "rb") as file:
+        head = file.read(9)
+    if head.startswith(NPY_MAGIC):
+        return StandardInput(path, ".npy", kept)
+    if head[8:] != b"{":
+        found = "neither a .npy nor a .safetensors file" if head else "empty"
+        raise TilejitError(f"standard input is {found}: write the whole file into it, as `cat FILE |` does")
+    return StandardInput(path, ".safetensors", kept)
+
+
+def text_or_input(text: str) -> str:
+    """A text of the command line, or standard input's where it is `-`.
+
+    Raises:
+        TilejitError: standard input is a terminal or closed, or is too long.
+    """
+    if text != "-":
+        return text
+    found = _checked_input().read(MOST_TEXT + 1)
+    if len(found) > MOST_TEXT:
+        raise TilejitError(
+            f"standard input is longer than {MOST_TEXT} bytes, so it is not a text of a layout"
+        )
+    return found.decode(errors="replace").strip()
+
+
+def _checked_input() -> IO[bytes]:
+    if sys.stdin is None or sys.stdin.closed:
+        raise TilejitError("standard input is closed: pipe something into it, or give a file")
+    if is_terminal(sys.stdin):
+        raise TilejitError("standard input is a terminal: pipe something into it, or give a file")
+    return sys.stdin.buffer
+
+
+def _check_output() -> None:
+    if not sys.stdout:
+        raise TilejitError("standard output is closed: redirect it to a file or a pipe")
+    if is_terminal(sys.stdout):
+        raise TilejitError(
+            "standard output is a terminal, which shows no bytes: redirect it to a file or a pipe"
+        )
+
+
+def _own_path(stream: IO[bytes]) -> str | None:
+    """A name of the ordinary file that was redirected to standard input, unread; None where none was."""
+    with suppress(OSError, ValueError):
+        handle = stream.fileno()
+        path = f"/proc/self/fd/{handle}"
+        if stat.S_ISREG(os.fstat(handle).st_mode) and not stream.tell() and os.access(path, os.R_OK):
+            return path
+    return None
+
+
+def _copied(stream: IO[bytes]) -> tuple[IO[bytes], str]:
+    """A file of what a stream gives until it ends, and its name; it goes when it is closed."""
+    try:
+        # Open until the process ends: what is mapped from it is read to the last.
+        kept: Any = tempfile.TemporaryFile(prefix=".tilejit-", suffix=".tmp")  # noqa: SIM115
+        path = f"/proc/self/fd/{kept.fileno()}"
+        if not os.path.exists(path):
+            kept.close()
+            kept = tempfile.NamedTemporaryFile(prefix=".tilejit-", suffix=".tmp")  # noqa: SIM115
+            path = kept.name
+        shutil.copyfileobj(stream, kept, 1 << 20)
+        kept.flush()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, tempfile.gettempdir()) from error
+    return kept, path
