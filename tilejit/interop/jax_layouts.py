@@ -19,9 +19,6 @@ from tilejit.layout.layout import Layout
 from tilejit.layout.shape import Shape
 from tilejit.layout.tiling import MERGE
 
-_MERGED = -(1 << 63)
-"""What jax has for `*` in a tile, where the text of XLA has the sign and our tiles -1."""
-
 
 def layout_of(obj: Any, /, *, dims: Iterable[int] | None = None, dtype: Any = None) -> Shape:
     """The shape of a jax array, or of a Layout or Format of `jax.experimental.layout`, in XLA's terms.
@@ -33,8 +30,8 @@ def layout_of(obj: Any, /, *, dims: Iterable[int] | None = None, dtype: Any = No
     own. Elements narrower than a byte are packed, E(4) for int4, as XLA does where the layout leaves it open.
 
     Raises:
-        LayoutError: dims or dtype is missing, or is not the array's; the layout is AUTO or None, or of another
-            rank.
+        LayoutError: dims or dtype is missing, or is not the array's; the layout is AUTO or None, or of
+            another rank.
         TypeError: the object is none of jax's.
     """
     if isinstance(obj, jax.core.Tracer):
@@ -74,8 +71,8 @@ def to_jax_layout(
     obj, dims, dtype, parameters: as in `as_layout`: "tpu" with dims and dtype will do.
 
     Raises:
-        LayoutError: jax's layouts cannot say it: CuTe layouts, padding besides that of tiles, L, S, # and
-            other properties but E; and elements narrower than a byte that are not packed.
+        LayoutError: jax's layouts cannot say it: CuTe layouts, padding besides that of tiles, `*` in a tile,
+            L, S, # and other properties but E; and elements narrower than a byte that are not packed.
         TypeError: as `as_layout`.
     """
     spec = as_layout(obj, dims=dims, dtype=dtype, **parameters)
@@ -96,8 +93,12 @@ def to_jax_layout(
             f"XLA packs {spec.primitive_type}, and this layout has one a byte: {shape_name(spec)}\n"
             f"  write E({spec.element.bits}), or take a dtype of eight bits"
         )
-    tiles = tuple(tuple(_MERGED if n == MERGE else n for n in tile) for tile in layout.tiles)
-    return jax_layout.Layout(tuple(reversed(layout.minor_to_major)), tiles, layout.element_size_in_bits)
+    if any(MERGE in tile for tile in layout.tiles):
+        raise LayoutError(
+            f"jax's layouts have no * in a tile: {shape_name(spec)}\n  reshape the array, or write sizes"
+        )
+    major_to_minor = tuple(reversed(layout.minor_to_major))
+    return jax_layout.Layout(major_to_minor, layout.tiles, layout.element_size_in_bits)
 
 
 def to_jax_format(
@@ -125,7 +126,7 @@ def to_jax_format(
 
 
 def xla_packs(element: PrimitiveType) -> bool:
-    """Whether XLA packs elements of a type into bytes without being told: of 1, 2 and 4 bits, but not pred."""
+    """Whether XLA packs elements of a type into bytes untold: those of 1, 2 and 4 bits, but not pred."""
     return element.bits in (1, 2, 4) and element.kind != "pred"
 
 
@@ -136,7 +137,7 @@ def _shape(layout: Any, dims: tuple[int, ...], element: PrimitiveType) -> Shape:
             f"the layout orders {len(order)} dimensions, but the array is {dims_text(dims)}\n"
             "  give dims of as many"
         )
-    tiles = tuple(tuple(MERGE if n == _MERGED else n for n in tile) for tile in layout.tiling or ())
+    tiles = tuple(tuple(tile) for tile in layout.tiling or ())
     bits = layout.sub_byte_element_size_in_bits
     if not bits and xla_packs(element):
         bits = element.bits

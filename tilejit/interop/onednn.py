@@ -1,8 +1,8 @@
 """oneDNN's blocked memory by tag: `aBcd16b`, `nChw16c`, `OIhw4i16o4i`. Needs no package.
 
 `to_onednn(x, tag)` is what a reorder to a memory of that tag writes, zeros in its padding; `from_onednn`
-reads one; `memory_desc(tag, dims, dtype)` has the numbers of dnnl_memory_desc_t, for those who call the C library;
-`of_mkldnn(tensor, tag)` is over the memory of a tensor of torch that is in oneDNN's hands.
+reads one. `memory_desc(tag, dims, dtype)` has the numbers of dnnl_memory_desc_t, for those who call the C
+library. `of_mkldnn(tensor, tag)` is over the memory of a tensor of torch that is in oneDNN's hands.
 """
 
 from __future__ import annotations
