@@ -42,6 +42,9 @@ def library() -> Any:
             if given:
                 raise
             continue
+        # Threads of OpenMP spin for each other, which takes minutes on a machine that is busy.
+        if hasattr(found, "omp_set_num_threads"):
+            found.omp_set_num_threads(1)
         found.dnnl_fmt_tag2str.restype = ctypes.c_char_p
         found.dnnl_memory_desc_get_size.restype = ctypes.c_size_t
         found.dnnl_memory_desc_get_size.argtypes = [ctypes.c_void_p]

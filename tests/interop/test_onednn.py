@@ -50,7 +50,7 @@ def test_memory_descriptors_of_every_tag() -> None:
 
 
 def test_reorders_of_every_tag() -> None:
-    """Bytes, tails included, of an uneven array; the slots are asked for by index, without a kernel for each."""
+    """Bytes, tails included, of an uneven array; slots are asked for by index, without a kernel for each."""
     seen = 0
     for tag in libdnnl.tags():
         dims = uneven(tag)
