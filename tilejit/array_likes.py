@@ -7,12 +7,18 @@ from typing import Any
 
 import numpy as np
 
+BY_BITS = {"bfloat16": "int16"} | {
+    f"float8_{kind}": "uint8" for kind in ("e5m2", "e4m3fn", "e4m3fnuz", "e5m2fnuz", "e8m0fnu")
+}
+"""torch's dtypes that have ml_dtypes' names, and the integers of that width that torch and NumPy share."""
+
 
 def as_numpy(x: Any) -> Any:
     """The array over the memory of a torch CPU tensor or a jax CPU array; anything else as it is.
 
-    torch's bfloat16 becomes ml_dtypes', which NumPy does not know by itself. A tensor that needs a gradient,
-    or lies on a device, is left as it is: NumPy asks it for an array, and torch says why there is none.
+    torch's bfloat16 and floats of eight bits become ml_dtypes', which NumPy does not know by itself. A tensor
+    that needs a gradient, or lies on a device, is left as it is: NumPy asks it for an array, and torch says
+    why there is none.
     """
     if type(x) is np.ndarray:
         return x
@@ -30,11 +36,22 @@ def is_masked_array(x: object) -> bool:
     return isinstance(x, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ()))
 
 
-def _of_tensor(x: Any, torch: Any) -> Any:
-    if x.device.type != "cpu" or x.requires_grad or x.is_sparse or x.is_conj() or x.is_neg():
-        return x
-    if x.dtype is not torch.bfloat16:
+def view_of_tensor(x: Any, torch: Any) -> Any:
+    """A NumPy array over the memory of a strided CPU tensor that has a plain dtype; torch raises for others.
+
+    bfloat16 -> ml_dtypes.bfloat16    float8_e5m2 -> ml_dtypes.float8_e5m2    int8 -> int8
+    """
+    name = str(x.dtype).removeprefix("torch.")
+    if name not in BY_BITS:
         return x.numpy()
     import ml_dtypes
 
-    return x.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    dtype = getattr(ml_dtypes, name, None)
+    bits = x.view(getattr(torch, BY_BITS[name])).numpy()
+    return bits if dtype is None else bits.view(dtype)
+
+
+def _of_tensor(x: Any, torch: Any) -> Any:
+    if x.device.type != "cpu" or x.requires_grad or x.is_sparse or x.is_conj() or x.is_neg():
+        return x
+    return view_of_tensor(x, torch)

@@ -26,6 +26,8 @@ from tilejit.tiled_array import TiledArray, address_of
 from tilejit.tuning import AUTO, CASTINGS, DEFAULT, STRUCTURE, Tuning, read_tuning
 from tilejit.values import check_range, refuse_masked
 
+UNPACK_OPTIONS = ("threads", "virtual_vector_size", "specialize", "tune")
+"""Keywords of `unpack` beside `out` that are not of a layout."""
 CHUNK_BYTES = 1 << 19
 """Source bytes that a conversion which no kernel makes goes through NumPy with, at one time."""
 
@@ -63,7 +65,7 @@ def pack(
         TypeError: an argument is of a wrong type, or a keyword neither of pack's nor of the layout's.
     """
     tuning = read_tuning(virtual_vector_size, specialize, tune)
-    array = _as_array(x)
+    array = as_array(x)
     spec = as_layout(
         obj, dims=array.shape, dtype=array.dtype, **of_the_layout(parameters, "pack", "the array")
     )
@@ -151,13 +153,23 @@ def of_the_layout(parameters: dict[str, Any], call: str, holder: str) -> dict[st
     return parameters
 
 
-def _as_array(x: Any) -> Array:
+def as_array(x: Any) -> Array:
+    """The array that `pack` makes of its argument, without a copy where there is a way.
+
+    Raises:
+        LayoutError: there is none in it.
+        TypeError: it is packed already, masked, or of a dtype without an XLA counterpart.
+    """
     if isinstance(x, TiledArray):
         raise TypeError("pack takes an array; this is packed already\n  unpack it first")
     refuse_masked(x)
     try:
         array = np.asarray(as_numpy(x))
-    except (ValueError, OverflowError) as error:
+    except (
+        ValueError,
+        OverflowError,
+        RuntimeError,
+    ) as error:  # the last is torch's, of a tensor with a gradient
         raise LayoutError(f"this is no array: {error}") from error
     try:
         from_numpy(array.dtype)

@@ -1,0 +1,23 @@
+"""Other libraries for tests: imported where they are installed, skipped by name where not.
+
+TILEJIT_REQUIRE_FRAMEWORKS=1 makes a missing one an error, as the script of CI has it.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+
+def required() -> bool:
+    return os.environ.get("TILEJIT_REQUIRE_FRAMEWORKS", "") not in ("", "0")
+
+
+def framework(name: str) -> Any:
+    """The module, if it is installed; else the tests of the file that asks are skipped."""
+    if required():
+        return import_module(name)
+    return pytest.importorskip(name, reason=f"{name} is not installed")

@@ -1,0 +1,128 @@
+"""oneDNN itself, its C library by ctypes: tags, memory descriptors and reorders, as an oracle.
+
+`pip install onednn-cpu-gomp` brings it (oneDNN 3.2), into the `lib` of the environment; TILEJIT_LIBDNNL names
+another.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.interop.frameworks import required
+
+CPU, IN_ORDER = 1, 1
+SRC, DST = 1, 17
+"""DNNL_ARG_SRC and DNNL_ARG_DST."""
+QUERIES = {"strides": 14, "dims": 257, "padded_dims": 260, "inner_blks": 264, "inner_idxs": 265}
+NUMBER_OF_BLOCKS = 263
+"""dnnl_query_t of what memory descriptors have; as in oneDNN 3.0 and later."""
+
+
+class _Argument(ctypes.Structure):
+    _fields_ = (("arg", ctypes.c_int), ("memory", ctypes.c_void_p))
+
+
+@cache
+def library() -> Any:
+    """The C library, or a test that is skipped."""
+    given = os.environ.get("TILEJIT_LIBDNNL")
+    lib = Path(sys.prefix) / "lib"
+    for path in [given] if given else [*sorted(lib.glob("libdnnl.so*")), *sorted(lib.glob("libdnnl*.dylib"))]:
+        try:
+            found = ctypes.CDLL(str(path))
+        except OSError:
+            if given:
+                raise
+            continue
+        # Threads of OpenMP spin for each other, which takes minutes on a machine that is busy.
+        if hasattr(found, "omp_set_num_threads"):
+            found.omp_set_num_threads(1)
+        found.dnnl_fmt_tag2str.restype = ctypes.c_char_p
+        found.dnnl_memory_desc_get_size.restype = ctypes.c_size_t
+        found.dnnl_memory_desc_get_size.argtypes = [ctypes.c_void_p]
+        return found
+    if required():
+        raise AssertionError("there is no libdnnl: pip install onednn-cpu-gomp")
+    pytest.skip("there is no libdnnl: pip install onednn-cpu-gomp")
+
+
+def call(name: str, *arguments: Any) -> None:
+    status = getattr(library(), f"dnnl_{name}")(*arguments)
+    assert status == 0, f"dnnl_{name} returns {status}"
+
+
+@cache
+def tags() -> dict[str, int]:
+    """Every tag of the library, by its name in letters a to l."""
+    lib = library()
+    found = {}
+    for number in range(2, 4096):
+        name = lib.dnnl_fmt_tag2str(number).decode()
+        if name.startswith(("unknown", "format_tag_last")):
+            break
+        found[name] = number
+    return found
+
+
+def descriptor(dims: tuple[int, ...], data_type: int, tag: str) -> ctypes.c_void_p:
+    """A memory descriptor, by the name of its tag."""
+    made = ctypes.c_void_p()
+    sizes = (ctypes.c_int64 * 12)(*dims)
+    call("memory_desc_create_with_tag", ctypes.byref(made), len(dims), sizes, data_type, tags()[tag])
+    return made
+
+
+def numbers_of(desc: ctypes.c_void_p, rank: int) -> dict[str, tuple[int, ...]]:
+    """What the library says of a descriptor, by the names of QUERIES, and its size in bytes."""
+    blocks = ctypes.c_int32()
+    call("memory_desc_query", desc, NUMBER_OF_BLOCKS, ctypes.byref(blocks))
+    found = {"size": (int(library().dnnl_memory_desc_get_size(desc)),)}
+    for name, what in QUERIES.items():
+        at = ctypes.POINTER(ctypes.c_int64)()
+        call("memory_desc_query", desc, what, ctypes.byref(at))
+        found[name] = tuple(at[k] for k in range(blocks.value if name.startswith("inner") else rank))
+    return found
+
+
+@cache
+def _engine() -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
+    engine, stream = ctypes.c_void_p(), ctypes.c_void_p()
+    call("engine_create", ctypes.byref(engine), CPU, ctypes.c_size_t(0))
+    call("stream_create", ctypes.byref(stream), engine, IN_ORDER)
+    return engine, stream
+
+
+def reordered(x: Any, data_type: int, tag: str) -> Any:
+    """The bytes that oneDNN's reorder makes of an array in C order, in a memory of that tag."""
+    plain = "abcdefghijkl"[: x.ndim]
+    engine, stream = _engine()
+    descs = [descriptor(x.shape, data_type, name) for name in (plain, tag)]
+    target = np.full(library().dnnl_memory_desc_get_size(descs[1]), 0xAB, np.uint8)
+    memories = []
+    for desc, array in zip(descs, (x, target), strict=True):
+        memory = ctypes.c_void_p()
+        call("memory_create", ctypes.byref(memory), desc, engine, ctypes.c_void_p(array.ctypes.data))
+        memories.append(memory)
+    way, primitive = ctypes.c_void_p(), ctypes.c_void_p()
+    call("reorder_primitive_desc_create", ctypes.byref(way), descs[0], engine, descs[1], engine, None)
+    call("primitive_create", ctypes.byref(primitive), way)
+    arguments = (_Argument * 2)(_Argument(SRC, memories[0]), _Argument(DST, memories[1]))
+    call("primitive_execute", primitive, stream, 2, arguments)
+    call("stream_wait", stream)
+    for kind, things in (
+        ("primitive", [primitive]),
+        ("primitive_desc", [way]),
+        ("memory", memories),
+        ("memory_desc", descs),
+    ):
+        for thing in things:
+            call(f"{kind}_destroy", thing)
+    return target

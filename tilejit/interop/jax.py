@@ -1,0 +1,158 @@
+"""Arrays and layouts of jax: `jax.experimental.layout` in and out, arrays without a copy. The extra `jax`.
+
+`layout_of(array)`, `to_jax_layout(layout)`, `to_jax(t)`, `from_jax(array, layout)`, `pack(array, layout)`,
+`unpack(array, layout)`: arrays are on the CPU, whole, outside of jit.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+if find_spec("jax") is None:
+    raise ImportError("tilejit.interop.jax moves arrays of jax: pip install 'tilejit[jax]'")
+
+import jax
+
+from codegen.errors import LayoutError
+from tilejit import convert
+from tilejit.interop.dlpack import jax_array_over
+from tilejit.interop.jax_layouts import layout_of, to_jax_format, to_jax_layout
+from tilejit.memory import Array
+from tilejit.tiled_array import TiledArray
+
+__all__ = [
+    "from_jax",
+    "layout_of",
+    "numpy_view",
+    "pack",
+    "to_jax",
+    "to_jax_format",
+    "to_jax_layout",
+    "unpack",
+]
+
+
+def to_jax(t: Any, /, *, copy: bool | None = None) -> jax.Array:
+    """A jax array of an array, or of the flat buffer of a tiled one, over its memory where jax allows it.
+
+    >>> to_jax(tilejit.pack(x, "bf16[1000,300]{1,0:T(8,128)(2,1)}"))  # bfloat16[384000], nothing copied
+
+    t: a TiledArray, whose packed elements (four bits and fewer) come as uint8, or a NumPy array of any shape
+    and strides. copy: None to copy where jax needs it: where the first element does not start a line of
+    64 bytes, the strides leave holes or run backwards, the memory is read-only, or elements are narrower than
+    a byte. False to raise instead, True to copy always. jax takes its arrays for unchangeable: do not write
+    to memory that it shares.
+
+    Raises:
+        LayoutError: jax has no such dtype, or none without jax_enable_x64; or copy=False and it needs a copy.
+        TypeError: it is neither a TiledArray nor an array, or copy is neither a bool nor None.
+    """
+    array = t.buffer if isinstance(t, TiledArray) else t
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"to_jax takes a TiledArray or a NumPy array, not {type(t).__name__}")
+    if copy not in (None, True, False):
+        raise TypeError(f"copy is True, False or None, not {type(copy).__name__}")
+    return jax_array_over(np.asarray(array), copy)
+
+
+def from_jax(array: jax.Array, obj: Any, /, **parameters: Any) -> TiledArray:
+    """A tiled array over the memory of a flat jax array; nothing is copied, and it cannot be written to.
+
+    >>> from_jax(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")[5, 7]
+    >>> from_jax(flat, "tpu", dims=(1000, 300))
+
+    array: of the layout's size in bytes with its padding, whatever its shape; of the layout's dtype, or
+    uint8. obj, parameters: whatever `as_layout` reads; dtype is the array's if not given.
+
+    Raises:
+        LayoutError: the array is of another dtype or size, or cannot be read here: see `numpy_view`.
+        TypeError: it is no array of jax, or a parameter is not the layout's.
+    """
+    buffer = numpy_view(array)
+    if "dims" in parameters and "dtype" not in parameters:
+        parameters = {**parameters, "dtype": buffer.dtype}
+    tiled = TiledArray.from_buffer(buffer, obj, **parameters)
+    if buffer.dtype not in (np.uint8, tiled.dtype):
+        raise LayoutError(
+            f"the array is {buffer.dtype}, the layout of {tiled.spec.primitive_type}\n"
+            "  give the layout of the array's dtype"
+        )
+    return tiled
+
+
+def pack(array: jax.Array, obj: Any, /, **options: Any) -> jax.Array:
+    """The flat buffer of a jax array in a layout, padding included, as a jax array.
+
+    >>> flat = pack(weights, "{1,0:T(8,128)(2,1)}")
+
+    options: those of `tilejit.pack` but out=, and the keywords of a format or a pattern.
+
+    Raises:
+        LayoutError: as `tilejit.pack`; or the array cannot be read here: see `numpy_view`.
+        TypeError: as `tilejit.pack`; or out= is given, as arrays of jax are not written to.
+    """
+    _refuse_out(options)
+    return to_jax(convert.pack(numpy_view(array), obj, **options))
+
+
+def unpack(array: jax.Array, obj: Any, /, **options: Any) -> jax.Array:
+    """The jax array that a flat buffer in a layout holds.
+
+    >>> unpack(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")
+    >>> unpack(flat, "tpu", dims=(1000, 300))
+
+    array, obj: as in `from_jax`. options: dims, dtype, the keywords of a format or a pattern, and those of
+    `tilejit.unpack` but out=.
+
+    Raises:
+        LayoutError: as `from_jax` and `tilejit.unpack`.
+        TypeError: as `tilejit.unpack`; or out= is given, as arrays of jax are not written to.
+    """
+    _refuse_out(options)
+    own = {name: options.pop(name) for name in tuple(options) if name not in convert.UNPACK_OPTIONS}
+    return to_jax(convert.unpack(from_jax(array, obj, **own), **options))
+
+
+def numpy_view(array: jax.Array) -> Array:
+    """A read-only NumPy array of a jax array, over its memory unless jax keeps it packed or in tiles.
+
+    >>> numpy_view(jax.numpy.ones((2, 3), "bfloat16")).dtype  # bfloat16
+
+    Raises:
+        LayoutError: the array is not on the CPU, is spread over devices, or has been deleted.
+        TypeError: it is no array of jax, or one that is traced by jit, grad or vmap.
+    """
+    if isinstance(array, jax.core.Tracer):
+        raise TypeError(
+            "this array is traced, by jit, grad or vmap, and has no memory yet\n"
+            "  call it outside, or through jax.pure_callback"
+        )
+    if not isinstance(array, jax.Array):
+        raise TypeError(f"the array is a jax.Array, not {type(array).__name__}")
+    if array.is_deleted():
+        raise LayoutError("the array has been deleted, or donated to a function\n  use it before that")
+    _refuse_devices(array.devices())
+    return np.asarray(array)
+
+
+def _refuse_devices(devices: set[Any]) -> None:
+    """Raise a LayoutError unless the devices of an array are one CPU."""
+    others = sorted({str(device.platform) for device in devices} - {"cpu"})
+    if others:
+        raise LayoutError(
+            f"the array is on the device {others[0]}, not on the CPU\n"
+            "  bring it there: jax.device_put(x, jax.devices('cpu')[0])"
+        )
+    if len(devices) != 1:
+        raise LayoutError(
+            f"the array is spread over {len(devices)} devices\n"
+            "  gather it: jax.device_put(x, jax.devices('cpu')[0]), or take its addressable_shards one by one"
+        )
+
+
+def _refuse_out(options: dict[str, Any]) -> None:
+    if "out" in options:
+        raise TypeError("arrays of jax are not written to, so there is no out=\n  use tilejit.pack or unpack")

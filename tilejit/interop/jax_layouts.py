@@ -1,0 +1,151 @@
+"""jax's Layout and Format to shapes in XLA's terms, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+from jax.experimental import layout as jax_layout
+
+from codegen.errors import LayoutError
+from tilejit.layout.as_layout import as_layout
+from tilejit.layout.checks import int_tuple
+from tilejit.layout.cute_shape import CuteShape
+from tilejit.layout.dtypes import PrimitiveType, primitive_type
+from tilejit.layout.helpers import dims_text
+from tilejit.layout.indexing import shape_name
+from tilejit.layout.layout import Layout
+from tilejit.layout.shape import Shape
+from tilejit.layout.tiling import MERGE
+
+
+def layout_of(obj: Any, /, *, dims: Iterable[int] | None = None, dtype: Any = None) -> Shape:
+    """The shape of a jax array, or of a Layout or Format of `jax.experimental.layout`, in XLA's terms.
+
+    >>> layout_of(jax.numpy.ones((5, 7), "bfloat16"))                      # bf16[5,7]{1,0}
+    >>> layout_of(Layout((0, 1), ((8, 128),)), dims=(5, 7), dtype="f32")   # f32[5,7]{1,0:T(8,128)}
+
+    dims, dtype: for a Layout or a Format alone; an array, and a jax.ShapeDtypeStruct with a Format, has its
+    own. Elements narrower than a byte are packed, E(4) for int4, as XLA does where the layout leaves it open.
+
+    Raises:
+        LayoutError: dims or dtype is missing, or is not the array's; the layout is AUTO or None, or of
+            another rank.
+        TypeError: the object is none of jax's.
+    """
+    if isinstance(obj, jax.core.Tracer):
+        raise TypeError(
+            "this array is traced, and XLA has not chosen its layout yet\n  ask the result of jit"
+        )
+    shape = None if dims is None else int_tuple(dims, "dims")
+    element = None if dtype is None else primitive_type(dtype)
+    layout = obj
+    if isinstance(obj, jax.Array | jax.ShapeDtypeStruct):
+        shape = _agreed("dims", shape, tuple(obj.shape))
+        element = _agreed("dtype", element, primitive_type(obj.dtype))
+        layout = obj.format
+    if isinstance(layout, jax_layout.Format):
+        layout = layout.layout
+    if layout is None or layout is jax_layout.Layout.AUTO:
+        raise LayoutError(
+            f"jax has chosen no layout for it yet: it is {'AUTO' if layout is not None else None}\n"
+            "  ask an array, or a compiled function's input_formats and output_formats"
+        )
+    if not isinstance(layout, jax_layout.Layout):
+        raise TypeError(f"a jax.Array, a Layout or a Format is wanted, not {type(obj).__name__}")
+    if shape is None or element is None:
+        missing = " and ".join(name for name, have in (("dims", shape), ("dtype", element)) if have is None)
+        raise LayoutError(f"a layout of jax does not say the array's {missing}\n  pass {missing}")
+    return _shape(layout, shape, element)
+
+
+def to_jax_layout(
+    obj: Any, /, *, dims: Iterable[int] | None = None, dtype: Any = None, **parameters: Any
+) -> Any:
+    """The `jax.experimental.layout.Layout` of a layout.
+
+    >>> to_jax_layout("bf16[1000,300]{1,0:T(8,128)(2,1)}")
+    Layout(major_to_minor=(0, 1), tiling=((8, 128), (2, 1)), sub_byte_element_size_in_bits=0)
+
+    obj, dims, dtype, parameters: as in `as_layout`: "tpu" with dims and dtype will do.
+
+    Raises:
+        LayoutError: jax's layouts cannot say it: CuTe layouts, padding besides that of tiles, `*` in a tile,
+            L, S, # and other properties but E; and elements narrower than a byte that are not packed.
+        TypeError: as `as_layout`.
+    """
+    spec = as_layout(obj, dims=dims, dtype=dtype, **parameters)
+    if isinstance(spec, CuteShape):
+        raise LayoutError(
+            f"{shape_name(spec)} is a CuTe layout, and jax's have tiles\n"
+            "  tilejit.layout.bridge finds the tiles of one that has some"
+        )
+    layout = spec.layout or Layout(tuple(reversed(range(spec.rank))))
+    plain = Layout(layout.minor_to_major, layout.tiles, layout.element_size_in_bits)
+    if plain != layout or any(spec.dynamic) or spec.padded_dimensions is not None:
+        raise LayoutError(
+            f"jax's layouts have an order of dimensions, tiles and E, nothing else: {shape_name(spec)}\n"
+            f"  leave the rest out: {plain}"
+        )
+    if xla_packs(spec.element) and not spec.packed:
+        raise LayoutError(
+            f"XLA packs {spec.primitive_type}, and this layout has one a byte: {shape_name(spec)}\n"
+            f"  write E({spec.element.bits}), or take a dtype of eight bits"
+        )
+    if any(MERGE in tile for tile in layout.tiles):
+        raise LayoutError(
+            f"jax's layouts have no * in a tile: {shape_name(spec)}\n  reshape the array, or write sizes"
+        )
+    major_to_minor = tuple(reversed(layout.minor_to_major))
+    return jax_layout.Layout(major_to_minor, layout.tiles, layout.element_size_in_bits)
+
+
+def to_jax_format(
+    obj: Any,
+    /,
+    sharding: Any = None,
+    *,
+    dims: Iterable[int] | None = None,
+    dtype: Any = None,
+    **parameters: Any,
+) -> Any:
+    """The `jax.experimental.layout.Format` of a layout: what jax.device_put and jit's out_shardings take.
+
+    >>> jax.device_put(x, to_jax_format("f32[5,7]{0,1}"))
+
+    sharding: of jax; None is the first device of jax alone. The others: as in `to_jax_layout`.
+
+    Raises:
+        LayoutError, TypeError: as `to_jax_layout`; and TypeError where sharding is none of jax's.
+    """
+    layout = to_jax_layout(obj, dims=dims, dtype=dtype, **parameters)
+    if sharding is None:
+        sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    return jax_layout.Format(layout, sharding)
+
+
+def xla_packs(element: PrimitiveType) -> bool:
+    """Whether XLA packs elements of a type into bytes untold: those of 1, 2 and 4 bits, but not pred."""
+    return element.bits in (1, 2, 4) and element.kind != "pred"
+
+
+def _shape(layout: Any, dims: tuple[int, ...], element: PrimitiveType) -> Shape:
+    order = tuple(layout.major_to_minor)
+    if len(order) != len(dims):
+        raise LayoutError(
+            f"the layout orders {len(order)} dimensions, but the array is {dims_text(dims)}\n"
+            "  give dims of as many"
+        )
+    tiles = tuple(tuple(tile) for tile in layout.tiling or ())
+    bits = layout.sub_byte_element_size_in_bits
+    if not bits and xla_packs(element):
+        bits = element.bits
+    return Shape(element.name, dims, Layout(tuple(reversed(order)), tiles, bits))
+
+
+def _agreed(name: str, given: Any, own: Any) -> Any:
+    """What an array has itself; raises where a caller says something else."""
+    if given is not None and given != own:
+        raise LayoutError(f"the array has {name} of its own, and others than given\n  leave {name}= out")
+    return own

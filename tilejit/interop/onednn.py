@@ -1,0 +1,216 @@
+"""oneDNN's blocked memory by tag: `aBcd16b`, `nChw16c`, `OIhw4i16o4i`. Needs no package.
+
+`to_onednn(x, tag)` is what a reorder to a memory of that tag writes, zeros in its padding; `from_onednn`
+reads one. `memory_desc(tag, dims, dtype)` has the numbers of dnnl_memory_desc_t, for those who call the C
+library. `of_mkldnn(tensor, tag)` is over the memory of a tensor of torch that is in oneDNN's hands.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from codegen.errors import LayoutError
+from tilejit import convert
+from tilejit.layout.as_layout import named_format
+from tilejit.layout.checks import int_tuple
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.dtypes import PrimitiveType, primitive_type
+from tilejit.layout.formats.tags import is_tag, parse_tag
+from tilejit.layout.helpers import dims_text
+from tilejit.memory import Array
+from tilejit.tiled_array import TiledArray
+
+__all__ = ["MemoryDesc", "from_onednn", "layout_of", "memory_desc", "of_mkldnn", "to_onednn"]
+
+DATA_TYPES = {
+    "f16": 1,
+    "bf16": 2,
+    "f32": 3,
+    "s32": 4,
+    "s8": 5,
+    "u8": 6,
+    "f64": 7,
+    "pred": 8,
+    "f8e5m2": 9,
+    "f8e4m3fn": 10,
+    "s4": 11,
+    "u4": 12,
+    "f8e8m0fnu": 13,
+    "f4e2m1fn": 14,
+    "s64": 16,
+}
+"""dnnl_data_type_t of each dtype, from dnnl_types.h of oneDNN 3; f8_e5m2 and later came after 3.3."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDesc:
+    """The numbers of a dnnl_memory_desc_t, named as dnnl_query_t names them.
+
+    Attributes:
+        dims: logical dimensions, in elements.
+        padded_dims: what they are padded to, whole blocks.
+        data_type: dnnl_data_type_t.
+        strides: of each dimension, or of its blocks where it has some, in elements.
+        inner_blks: sizes of the blocks, the outermost first.
+        inner_idxs: the dimension of each.
+        size: bytes of the memory, padding included.
+    """
+
+    dims: tuple[int, ...]
+    padded_dims: tuple[int, ...]
+    data_type: int
+    strides: tuple[int, ...]
+    inner_blks: tuple[int, ...]
+    inner_idxs: tuple[int, ...]
+    size: int
+
+
+def to_onednn(x: Any, tag: str, /, *, out: Any = None, threads: int | None = None) -> TiledArray:
+    """An array in the memory of a oneDNN tag, its padding zero, as a reorder of oneDNN writes it.
+
+    >>> t = to_onednn(weights, "OIhw16i16o")
+    >>> t.buffer.ctypes.data  # for dnnl_memory_create, starts a line of 64 bytes
+
+    x: any array, tensor of torch or array of jax on the CPU, of logical dimensions: N C H W for nChw16c,
+    whatever its strides. out, threads: as in `tilejit.pack`. Elements of four bits are packed two to a byte.
+
+    Raises:
+        LayoutError: a mistake in the tag, an array of another rank, or of a dtype that oneDNN has not; or as
+            `tilejit.pack`.
+        TypeError: as `tilejit.pack`, or the tag is no text.
+    """
+    checked = _checked_tag(tag)
+    array = convert.as_array(x)
+    spec = layout_of(checked, array.shape, array.dtype)
+    return convert.pack(array, spec, out=out, threads=threads)
+
+
+def from_onednn(
+    buffer: Any,
+    tag: str,
+    /,
+    *,
+    dims: Iterable[int],
+    dtype: Any,
+    out: Any = None,
+    threads: int | None = None,
+) -> Array:
+    """The array that a memory of a oneDNN tag holds.
+
+    >>> from_onednn(memory, "nChw16c", dims=(1, 20, 5, 7), dtype="f32").shape  # (1, 20, 5, 7)
+
+    buffer: bytes-like, of the memory's size with its padding. dims: logical dimensions. out, threads: as in
+    `tilejit.unpack`.
+
+    Raises:
+        LayoutError: a mistake in the tag, a buffer of another size, a dtype that oneDNN has not; or as
+            `tilejit.unpack`.
+        TypeError: as `tilejit.unpack`, or the tag is no text.
+    """
+    return convert.unpack(buffer, layout_of(tag, dims, dtype), out=out, threads=threads)
+
+
+def layout_of(tag: str, dims: Iterable[int], dtype: Any) -> Spec:
+    """The shape of an array in a tag's memory.
+
+    >>> layout_of("nChw16c", (2, 20, 5, 7), "f32")  # f32[2,20,5,7]{3,2,1,0:T(16,1,1)}
+
+    Raises:
+        LayoutError: a mistake in the tag, dims of another rank, or a dtype that oneDNN has not.
+        TypeError: an argument is of a wrong type.
+    """
+    element = _element(dtype)
+    packed = {"element_size_in_bits": element.bits} if element.bits < 8 and element.kind != "pred" else {}
+    return named_format(_checked_tag(tag), dims, element, **packed)
+
+
+def memory_desc(tag: str, dims: Iterable[int], dtype: Any) -> MemoryDesc:
+    """The memory descriptor that dnnl_memory_desc_create_with_tag makes.
+
+    >>> memory_desc("nChw16c", (2, 20, 5, 7), "f32").padded_dims  # (2, 32, 5, 7)
+
+    Raises:
+        LayoutError, TypeError: as `layout_of`.
+    """
+    sizes = int_tuple(dims, "dims")
+    spec = layout_of(tag, sizes, dtype)
+    parsed = parse_tag(tag)
+    blocks = {letter: prod(n for n, name in parsed.blocks if name == letter) for letter in parsed.dims}
+    padded = tuple(-(-n // blocks[d]) * blocks[d] for n, d in zip(sizes, parsed.dims, strict=True))
+    strides = [0] * len(sizes)
+    stride = prod(n for n, _ in parsed.blocks)
+    for letter in reversed(parsed.order.lower()):
+        at = parsed.dims.index(letter)
+        strides[at] = stride
+        stride *= max(1, padded[at] // blocks[letter])
+    return MemoryDesc(
+        sizes,
+        padded,
+        DATA_TYPES[spec.primitive_type],
+        tuple(strides),
+        tuple(n for n, _ in parsed.blocks),
+        tuple(parsed.dims.index(letter) for _, letter in parsed.blocks),
+        spec.size_in_bytes,
+    )
+
+
+def of_mkldnn(tensor: Any, tag: str, /) -> TiledArray:
+    """A tiled array over the memory of a torch tensor that oneDNN has, as `to_mkldnn` makes them.
+
+    >>> w = torch._C._nn.mkldnn_reorder_conv2d_weight(weights.to_mkldnn(), padding=[1, 1])
+    >>> of_mkldnn(w, "ABcd16b16a").numpy()  # the weights
+
+    tag: the one oneDNN has chosen, which torch does not tell: run with ONEDNN_VERBOSE=2 to see it. A plain
+    tensor has abcd. Nothing is copied; the array keeps the tensor alive.
+
+    Raises:
+        LayoutError: the tag takes another number of bytes than the tensor has, or as `layout_of`.
+        TypeError: it is no such tensor.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(tensor, torch.Tensor) or not tensor.is_mkldnn:
+        raise TypeError(f"of_mkldnn takes what tensor.to_mkldnn() returns, not {type(tensor).__name__}")
+    spec = layout_of(tag, tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))
+    size = int(torch.ops.mkldnn._nbytes(tensor))
+    if size != spec.size_in_bytes:
+        raise LayoutError(
+            f"the tensor has {size} bytes, but {tag} of {dims_text(spec.dimensions)} takes "
+            f"{spec.size_in_bytes}\n  run with ONEDNN_VERBOSE=2 to see the tag that oneDNN has chosen"
+        )
+    memory = (ctypes.c_ubyte * size).from_address(int(torch.ops.mkldnn.data_ptr(tensor)))
+    memory._tensor = tensor
+    return TiledArray.from_buffer(np.frombuffer(memory, np.uint8), spec)
+
+
+def _checked_tag(tag: str) -> str:
+    """The tag, if it is one.
+
+    Raises:
+        LayoutError: it is none, or has a mistake, which the message shows.
+        TypeError: it is no text.
+    """
+    if not isinstance(tag, str):
+        raise TypeError(f"a tag is a str such as 'nChw16c', not {type(tag).__name__}")
+    if not is_tag(tag):
+        raise LayoutError(
+            f"{tag[:40]!r} is no tag of oneDNN\n  write its dimensions and blocks, e.g. nChw16c or aBcd16b"
+        )
+    parse_tag(tag)
+    return tag
+
+
+def _element(dtype: Any) -> PrimitiveType:
+    """The dtype, if oneDNN has it."""
+    element = primitive_type(dtype)
+    if element.name not in DATA_TYPES:
+        raise LayoutError(
+            f"oneDNN has no memory of {element.name}\n  convert to one of {', '.join(DATA_TYPES)}"
+        )
+    return element

@@ -1,0 +1,193 @@
+"""Tensors of torch as arrays and tiled buffers, without a copy. The extra `torch`.
+
+`to_torch(t)`, `from_torch(tensor, layout)`, `pack(tensor, layout)`, `unpack(tensor, layout)`: tensors are on
+the CPU. bfloat16, the floats of eight bits and bool are themselves.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+if find_spec("torch") is None:
+    raise ImportError("tilejit.interop.torch moves tensors of torch: pip install 'tilejit[torch]'")
+
+import torch
+
+from codegen.errors import LayoutError
+from tilejit import convert
+from tilejit.array_likes import BY_BITS, view_of_tensor
+from tilejit.memory import Array
+from tilejit.tiled_array import TiledArray
+
+__all__ = ["from_torch", "numpy_view", "pack", "to_torch", "unpack"]
+
+
+def to_torch(t: Any, /) -> torch.Tensor:
+    """A tensor over the memory of an array, or of the flat buffer of a tiled one; nothing is copied.
+
+    >>> to_torch(tilejit.pack(x, "bf16[1000,300]{1,0:T(8,128)(2,1)}"))  # bfloat16, 384,000 elements
+
+    t: a TiledArray, whose packed elements (four bits and fewer) come as uint8, or a NumPy array of any shape.
+    The tensor keeps the memory alive; what is written to one is in the other.
+
+    Raises:
+        LayoutError: torch has no such dtype or byte order, or its tensors cannot have these strides; or the
+            memory is read-only.
+        TypeError: it is neither a TiledArray nor an array.
+    """
+    array = t.buffer if isinstance(t, TiledArray) else t
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"to_torch takes a TiledArray or a NumPy array, not {type(t).__name__}")
+    array = np.asarray(array)
+    if not array.flags.writeable:
+        raise LayoutError("the array is read-only, and torch's tensors are not\n  copy it first")
+    if not array.dtype.isnative:
+        raise LayoutError(
+            f"torch has no tensors of {array.dtype.str}\n  bring the bytes in order: x.astype('=…')"
+        )
+    if any(stride < 0 or stride % array.itemsize for stride in array.strides):
+        raise LayoutError(
+            f"torch's tensors have no strides like {array.strides} bytes\n  copy it first: tilejit.copy(x)"
+        )
+    bits = BY_BITS.get(array.dtype.name)
+    own = getattr(torch, array.dtype.name, None) if bits else None
+    if bits and own is not None:
+        return torch.from_numpy(array.view(bits)).view(own)
+    try:
+        return torch.from_numpy(array)
+    except TypeError as error:
+        raise LayoutError(
+            f"torch has no tensors of {array.dtype}\n  view them as integers: x.view(np.uint8)"
+        ) from error
+
+
+def from_torch(tensor: torch.Tensor, obj: Any, /, **parameters: Any) -> TiledArray:
+    """A tiled array over the memory of a flat tensor; nothing is copied.
+
+    >>> from_torch(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")[5, 7]
+    >>> from_torch(flat, "tenstorrent", dims=(1000, 300))
+
+    tensor: contiguous, of the layout's size in bytes with its padding, whatever its shape; of the layout's
+    dtype, or uint8. obj, parameters: whatever `as_layout` reads; dtype is the tensor's if not given.
+
+    Raises:
+        LayoutError: the tensor is of another dtype or size, or has no memory to read: see `numpy_view`.
+        TypeError: it is no tensor, or a parameter is not the layout's.
+    """
+    buffer = numpy_view(tensor)
+    if not buffer.flags.c_contiguous:
+        raise LayoutError(
+            f"the tensor is not contiguous: its strides are {tuple(tensor.stride())}\n"
+            "  give tensor.contiguous()"
+        )
+    parameters = _with_dtype(parameters, buffer, obj)
+    tiled = TiledArray.from_buffer(buffer, obj, **parameters)
+    if buffer.dtype not in (np.uint8, tiled.dtype):
+        raise LayoutError(
+            f"the tensor is {buffer.dtype}, the layout of {tiled.spec.primitive_type}\n"
+            "  give the layout of the tensor's dtype, or view the tensor as torch.uint8"
+        )
+    return tiled
+
+
+def pack(
+    tensor: torch.Tensor, obj: Any, /, *, out: torch.Tensor | None = None, **options: Any
+) -> torch.Tensor:
+    """The flat buffer of a tensor in a layout, padding included, as a tensor.
+
+    >>> flat = pack(weights, "tenstorrent")
+    >>> pack(weights, "{1,0:T(8,128)(2,1)}", out=flat)
+
+    tensor: any strides. out: a flat tensor of the same dtype or uint8 and of the layout's size, apart from
+    `tensor`. options: those of `tilejit.pack`, and the keywords of a format or a pattern.
+
+    Raises:
+        LayoutError: as `tilejit.pack`; or a tensor has no memory to read: see `numpy_view`.
+        TypeError: as `tilejit.pack`.
+    """
+    target = None if out is None else numpy_view(out, "out")
+    packed = convert.pack(numpy_view(tensor), obj, out=target, **options)
+    return to_torch(packed) if out is None else out
+
+
+def unpack(
+    tensor: torch.Tensor, obj: Any, /, *, out: torch.Tensor | None = None, **options: Any
+) -> torch.Tensor:
+    """The tensor that a flat buffer in a layout holds.
+
+    >>> unpack(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")
+    >>> unpack(flat, "tenstorrent", dims=(1000, 300))
+
+    tensor, obj: as in `from_torch`. out: a tensor of the logical shape and dtype, any strides. options: dims,
+    dtype, the keywords of a format or a pattern, and those of `tilejit.unpack`.
+
+    Raises:
+        LayoutError: as `from_torch` and `tilejit.unpack`; torch has no dtype for the elements.
+        TypeError: as `tilejit.unpack`.
+    """
+    target = None if out is None else numpy_view(out, "out")
+    own = {name: options.pop(name) for name in tuple(options) if name not in convert.UNPACK_OPTIONS}
+    tiled = from_torch(tensor, obj, **own)
+    array = convert.unpack(tiled, out=target, **options)
+    return to_torch(array) if out is None else out
+
+
+def numpy_view(tensor: torch.Tensor, what: str = "the tensor") -> Array:
+    """A NumPy array over the memory of a tensor; bfloat16 and floats of eight bits as ml_dtypes has them.
+
+    >>> numpy_view(torch.ones(2, 3, dtype=torch.bfloat16)).dtype  # bfloat16
+
+    what: how messages call it.
+
+    Raises:
+        LayoutError: the tensor needs a gradient, is not on the CPU, is sparse, quantized, in oneDNN's own
+            memory, a conjugate or a negation that has not been worked out, or of a dtype NumPy has not.
+        TypeError: it is no tensor.
+    """
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{what} is a torch.Tensor, not {type(tensor).__name__}")
+    reason = _unreadable(tensor)
+    if reason is not None:
+        raise LayoutError(f"{what} {reason}")
+    if tensor.dtype in _BYTES:
+        tensor = tensor.view(torch.uint8)
+    try:
+        array: Array = view_of_tensor(tensor, torch)
+    except (RuntimeError, TypeError) as error:
+        raise LayoutError(f"{what} cannot be read: {str(error)[:200]}\n  clone it, or convert it") from error
+    return array
+
+
+_BYTES = tuple(getattr(torch, name) for name in ("float4_e2m1fn_x2",) if hasattr(torch, name))
+"""Dtypes of packed elements, whose memory is read as bytes."""
+
+
+def _unreadable(tensor: torch.Tensor) -> str | None:
+    """Why there is no NumPy array over a tensor's memory, and what to do; None where there is one."""
+    if tensor.layout is not torch.strided:
+        if str(tensor.layout) == "torch._mkldnn":
+            return "lies in oneDNN's memory\n  give tensor.to_dense(), or read it with tilejit.interop.onednn"
+        return f"is sparse ({tensor.layout})\n  give tensor.to_dense()"
+    if tensor.device.type == "meta":
+        return "is on the device meta, which holds no elements\n  give one that has been loaded"
+    if tensor.device.type != "cpu":
+        return f"is on the device {tensor.device}\n  bring it to the CPU: tensor.cpu()"
+    if tensor.requires_grad:
+        return "needs a gradient, which copies here would lose\n  give tensor.detach()"
+    if tensor.is_quantized:
+        return "is quantized\n  give tensor.int_repr(), its integers"
+    if tensor.is_conj():
+        return "is a conjugate that has not been worked out\n  give tensor.resolve_conj()"
+    if tensor.is_neg():
+        return "is a negation that has not been worked out\n  give tensor.resolve_neg()"
+    return None
+
+
+def _with_dtype(parameters: dict[str, Any], buffer: Array, obj: Any) -> dict[str, Any]:
+    """The parameters of a layout, with the buffer's dtype where only its dimensions are given."""
+    if "dims" in parameters and "dtype" not in parameters:
+        return {**parameters, "dtype": buffer.dtype}
+    return parameters
