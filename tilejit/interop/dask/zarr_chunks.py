@@ -135,7 +135,8 @@ def _read_block(z: Any, chunk: Spec, dims: Dims, block_id: Dims) -> Array:
         if raw.nbytes != chunk.size_in_bytes:
             raise LayoutError(
                 f"the chunk {block_id[:-1]} of {z.store_path} has {raw.nbytes} bytes, and "
-                f"{shape_name(chunk)} takes {chunk.size_in_bytes}\n  it is damaged, or was written with another layout"
+                f"{shape_name(chunk)} takes {chunk.size_in_bytes}\n"
+                "  it is damaged, or was written with another layout"
             )
         buffer = raw.view(buffer_dtype(chunk))
     return buffer.reshape((1,) * len(dims) + (-1,))
