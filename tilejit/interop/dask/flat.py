@@ -73,9 +73,11 @@ def to_flat(
             file.truncate(whole.size_in_bytes)
         dask.compute(_tasks(x, whole, str(temporary), piece_bytes, threads))
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError) and error.errno and error.filename == str(temporary):
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
     sync_directory(target.parent)
 

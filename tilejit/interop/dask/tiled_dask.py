@@ -234,6 +234,7 @@ def from_zarr(store: Any, *, threads: int | None = None) -> TiledDask:
     Raises:
         LayoutError: its chunks are not buffers alone: of another codec, compressed or in shards; and when it
             is computed, a chunk is of another size.
+        FileNotFoundError: there is no such array; and whatever else zarr raises when it opens one.
         ImportError: zarr is not installed.
     """
     from tilejit.interop.dask.zarr_chunks import opened, read
