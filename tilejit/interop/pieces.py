@@ -22,6 +22,7 @@ from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map
 from tilejit.memory import Array, address, bytes_map, empty
 from tilejit.programs import buffer_element, compiled
+from tilejit.values import check_range
 
 MOST_BYTES = 32 << 20
 """Buffers up to this size are made at once, larger ones in pieces of about as much."""
@@ -141,22 +142,40 @@ class Pieces:
         """
         spec = self.cut.spec
         room = empty((max(end - begin for begin, end, _ in self.cut.pieces()),), np.uint8)
-        fill = _fill(spec)
         for begin, end, box in self.cut.pieces():
             if end <= done:
                 continue
             buffer = room[: end - begin]
-            if fill is not None:
-                whole = len(buffer) // len(fill) * len(fill)
-                buffer[:whole].reshape(-1, len(fill))[:] = fill
-                buffer[whole:] = fill[: len(buffer) - whole]
             values = self.read(box)
             count = thread_count(self.threads, values.nbytes + buffer.nbytes)
-            program = _program(spec, values.shape, values.strides, buffer.nbytes, count)
-            program.run(address(values), address(buffer), count, alive=(values, room))
+            _make_piece(spec, values, buffer, count)
             del values
             self.drop()
             yield buffer[max(0, done - begin) :]
+
+
+def piece_buffer(spec: Spec, values: Array, nbytes: int, threads: int) -> Array:
+    """The bytes of a piece of `cut`, made of the elements of its box.
+
+    Raises:
+        LayoutError: a value does not fit the packed dtype.
+    """
+    native = values.astype(values.dtype.newbyteorder("="), copy=False)
+    if native.dtype != spec.dtype:
+        check_range(native, spec.element)
+    buffer = empty((nbytes,), np.uint8)
+    _make_piece(spec, native, buffer, threads)
+    return buffer
+
+
+def _make_piece(spec: Spec, values: Array, buffer: Array, threads: int) -> None:
+    fill = _fill(spec)
+    if fill is not None:
+        whole = len(buffer) // len(fill) * len(fill)
+        buffer[:whole].reshape(-1, len(fill))[:] = fill
+        buffer[whole:] = fill[: len(buffer) - whole]
+    program = _program(spec, values.shape, values.strides, buffer.nbytes, threads)
+    program.run(address(values), address(buffer), threads, alive=(values, buffer))
 
 
 def in_pieces(

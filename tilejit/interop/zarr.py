@@ -246,6 +246,15 @@ def _native(dtype: Any) -> np.dtype[Any]:
     return cast("np.dtype[Any]", dtype.to_native_dtype().newbyteorder("="))
 
 
+def chunk_spec_of(codec: TileCodec, dims: tuple[int, ...], dtype: Any) -> Spec:
+    """The shape of a codec's chunks, of zarr's dtype.
+
+    Raises:
+        LayoutError: the layout does not fit.
+    """
+    return _spec_of(codec, dims, _native(dtype))
+
+
 @lru_cache(maxsize=256)
 def _spec_of(codec: TileCodec, dims: tuple[int, ...], native: np.dtype[Any]) -> Spec:
     """A chunk's shape in the codec's layout.

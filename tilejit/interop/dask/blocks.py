@@ -1,0 +1,56 @@
+"""What workers do with one chunk: functions of a module, on arrays and layouts alone."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tilejit.convert import pack, unpack
+from tilejit.interop.dask.chunks import Dims, edge_layout
+from tilejit.layout.cute_shape import Spec
+from tilejit.memory import Array
+from tilejit.relayouts import relayout
+from tilejit.tiled_array import TiledArray
+
+
+def pack_block(block: Array, *, chunk: Spec, threads: int | None) -> Array:
+    """The buffer of a chunk, [1, …, 1, slots]."""
+    packed = pack(block, edge_layout(chunk, block.shape), threads=threads)
+    return packed.buffer.reshape((1,) * block.ndim + (-1,))
+
+
+def unpack_block(block: Array, *, chunk: Spec, dims: Dims, threads: int | None, block_id: Dims) -> Array:
+    """The elements of a chunk of an array of those dimensions."""
+    return unpack(_tiled(block, edge_layout(chunk, extents_at(block_id, chunk, dims))), threads=threads)
+
+
+def relayout_block(
+    block: Array, *, chunk: Spec, into: Spec, dims: Dims, threads: int | None, block_id: Dims
+) -> Array:
+    """The buffer of a chunk in another layout."""
+    extents = extents_at(block_id, chunk, dims)
+    tiled = relayout(_tiled(block, edge_layout(chunk, extents)), edge_layout(into, extents), threads=threads)
+    return tiled.buffer.reshape((1,) * len(dims) + (-1,))
+
+
+def extents_at(block_id: Dims, chunk: Spec, dims: Dims) -> Dims:
+    """The extents of the chunk at a place of the grid, which the array's end may cut off."""
+    place = block_id[: len(dims)]
+    return tuple(min(e, n - k * e) for k, e, n in zip(place, chunk.dimensions, dims, strict=True))
+
+
+def buffer_dtype(spec: Spec) -> np.dtype[Any]:
+    """The dtype of a buffer: the elements', or uint8 where they share bytes."""
+    return np.dtype(np.uint8) if spec.packed else spec.dtype
+
+
+@lru_cache(maxsize=256)
+def buffer_slots(spec: Spec) -> int:
+    """The length of a buffer of that dtype."""
+    return spec.size_in_bytes // buffer_dtype(spec).itemsize
+
+
+def _tiled(block: Array, spec: Spec) -> TiledArray:
+    return TiledArray.from_buffer(np.ascontiguousarray(block).reshape(-1), spec)

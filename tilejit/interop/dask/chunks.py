@@ -1,0 +1,166 @@
+"""Which chunks an array is cut into so that each is packed on its own, and the layouts of those."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import replace
+from functools import lru_cache
+from math import prod
+from typing import Any, TypeAlias
+
+from codegen.digit_trees import ceil_div
+from codegen.errors import LayoutError
+from tilejit.block_grid import grains
+from tilejit.buffers import check_packable
+from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute.layout import Layout as CuteLayout
+from tilejit.layout.cute.swizzle import ComposedLayout
+from tilejit.layout.cute.text import is_cute
+from tilejit.layout.cute.text import parse as parse_cute
+from tilejit.layout.cute_index import refuse_overlaps
+from tilejit.layout.cute_shape import CuteShape, Spec
+from tilejit.layout.helpers import dims_text
+from tilejit.layout.indexing import access_map, shape_name
+from tilejit.layout.layout import Layout
+from tilejit.layout.padding import checked_padding_value
+from tilejit.layout.shape import Shape
+
+Dims: TypeAlias = tuple[int, ...]
+
+
+def read_layout(
+    obj: Any, dims: Dims, dtype: Any, padding: Any, parameters: dict[str, Any]
+) -> tuple[Spec | None, Spec]:
+    """The layout of a whole array, None where there is only one of chunks; and one to cut chunks of.
+
+    f32[1000,300], "{1,0:T(8,128)}" -> f32[1000,300]{1,0:T(8,128)}, the same
+    f32[1000,300], "(16,256):(256,1)" -> None, f32[16,256] (16,256):(256,1)
+
+    Raises:
+        LayoutError: the layout cannot be read, pads the whole array by padded_dimensions, or the padding does
+            not fit.
+        TypeError: an argument is of a wrong type, or a keyword is not the layout's.
+    """
+    if isinstance(padding, str):
+        raise LayoutError(f"padding={padding[:40]!r}: write a number, or None")
+    if 0 in dims:
+        raise LayoutError(f"an array {dims_text(dims)} has no elements to pack\n  tilejit.pack takes it")
+    fitted = _fitted(obj, dims)
+    spec = as_layout(obj, dims=fitted, dtype=dtype, **parameters)
+    check_packable(spec)
+    refuse_overlaps(spec)
+    if isinstance(spec, Shape):
+        spec = _of_any_size(spec)
+    if padding is not None:
+        spec = replace(spec, padding_value=checked_padding_value(padding, spec.element, "padding"))
+    return (spec if fitted == dims else None), spec
+
+
+def _fitted(obj: Any, dims: Dims) -> Dims:
+    """The dimensions, or as much of them as the modes of a CuTe layout hold."""
+    layout = parse_cute(obj) if isinstance(obj, str) and is_cute(obj) else obj
+    if not isinstance(layout, CuteLayout | ComposedLayout):
+        return dims
+    from tilejit.layout.cute.function import function_of
+
+    sizes = function_of(layout).sizes
+    return tuple(map(min, dims, sizes)) if len(sizes) == len(dims) else dims
+
+
+def _of_any_size(spec: Shape) -> Shape:
+    """The shape, if its layout is one of arrays of any size, with the order written out."""
+    if spec.padded_dimensions not in (None, spec.dimensions):
+        raise LayoutError(
+            f"the layout pads the whole array to {dims_text(spec.padded_dimensions or ())}, and chunks are "
+            "padded one by one\n  leave padded_dimensions out"
+        )
+    layout = spec.layout or Layout(spec.minor_to_major)
+    return replace(spec, layout=layout, padded_dimensions=None, dynamic=())
+
+
+def chunk_layout(spec: Spec, dims: Dims, have: Dims, asked: Any) -> Spec:
+    """The layout of a whole chunk, of the extents that are asked for, or of about those that the array has.
+
+    f32[1000,300]{1,0:T(8,128)}, chunks of 100x100 -> f32[104,128]{1,0:T(8,128)}
+
+    Raises:
+        LayoutError: chunks of those extents would cut tiles, or have no room in a CuTe layout.
+        TypeError: they are no integers.
+    """
+    if isinstance(spec, CuteShape):
+        room = spec.dimensions
+        extents = room if asked is None else _asked(asked, dims)
+        if any(map(operator.gt, extents, room)):
+            raise LayoutError(
+                f"chunks of {dims_text(extents)} have no room in {spec.layout}\n"
+                f"  a CuTe layout is that of one chunk: give chunks of at most {dims_text(room)}"
+            )
+        return replace(spec, dimensions=extents)
+    tile = tile_extents(spec)
+    if asked is None:
+        return replace(spec, dimensions=_rounded(have, tile, dims))
+    extents = _asked(asked, dims)
+    if extents != _rounded(extents, tile, dims):
+        raise LayoutError(
+            f"chunks of {dims_text(extents)} cut the tiles of {shape_name(spec)}\n"
+            f"  give multiples of {dims_text(tile)}, e.g. {dims_text(_rounded(extents, tile, dims))}"
+        )
+    return replace(spec, dimensions=extents)
+
+
+def _rounded(extents: Dims, tile: Dims, dims: Dims) -> Dims:
+    """Extents as whole tiles; the array's own where that is all of it."""
+    return tuple(min(n, ceil_div(e, t) * t) for e, t, n in zip(extents, tile, dims, strict=True))
+
+
+def _asked(asked: Any, dims: Dims) -> Dims:
+    """Extents of chunks as they are asked for: one number for all dimensions, or each; -1 is all of it."""
+    given = (asked,) * len(dims) if isinstance(asked, int) else tuple(asked)
+    extents = tuple(operator.index(e) for e in given)
+    if len(extents) != len(dims) or any(e < 1 and e != -1 for e in extents):
+        raise LayoutError(
+            f"chunks={str(asked)[:40]} does not cut an array {dims_text(dims)}\n"
+            "  give the elements of a chunk along each dimension, -1 for all"
+        )
+    return tuple(n if e == -1 else min(e, n) for e, n in zip(extents, dims, strict=True))
+
+
+def is_aligned(spec: Spec, extents: Dims, dims: Dims) -> bool:
+    """Whether chunks of those extents are whole tiles of a layout, or have room in one of CuTe."""
+    if isinstance(spec, CuteShape):
+        return all(map(operator.le, extents, spec.dimensions))
+    return extents == _rounded(extents, tile_extents(spec), dims)
+
+
+@lru_cache(maxsize=256)
+def tile_extents(spec: Shape) -> Dims:
+    """The elements along each dimension that the tiles of all steps span together.
+
+    bf16[5,7]{1,0:T(8,128)(2,1)} -> (8, 128)    f32[5,7]{1,0:T(4,8)(2,4,8)} -> (8, 8)
+
+    1 along dimensions that `*` merges: no chunks fit those.
+    """
+    reach = 2 * prod(max(map(abs, tile), default=1) for tile in spec.tiles)
+    try:
+        wide = replace(spec, dimensions=tuple(max(n, reach) for n in spec.dimensions))
+    except LayoutError:  # beyond 2^63 bits
+        wide = spec
+    return grains(access_map(wide)) or (1,) * spec.rank
+
+
+@lru_cache(maxsize=256)
+def edge_layout(chunk: Spec, extents: Dims) -> Spec:
+    """The layout of a chunk that the array's end cuts off: as large as a whole one, the rest padding.
+
+    f32[16,256]{1,0:T(8,128)}, (5, 256) -> f32[5,256]{1,0:T(8,128)} padded to 16x256
+    """
+    if isinstance(chunk, CuteShape) or extents == chunk.dimensions:
+        return replace(chunk, dimensions=extents)
+    return replace(chunk, dimensions=extents, padded_dimensions=chunk.dimensions)
+
+
+def chunk_sizes(dims: Dims, extents: Dims) -> tuple[Dims, ...]:
+    """The chunks along each dimension as dask writes them: (1000,), (300,) -> ((300, 300, 300, 100),)"""
+    return tuple(
+        (*(e for _ in range((n - 1) // e)), n - (n - 1) // e * e) for n, e in zip(dims, extents, strict=True)
+    )

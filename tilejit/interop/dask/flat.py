@@ -1,0 +1,132 @@
+"""The buffer of a whole array in one file, written range by range by whoever has the elements."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+
+from codegen.errors import LayoutError
+from codegen.threads import thread_count
+from tilejit.convert import of_the_layout, pack
+from tilejit.interop.dask.chunks import Dims, chunk_sizes, read_layout
+from tilejit.interop.pieces import Cut, cut, piece_buffer
+from tilejit.interop.whole_file import mode_of, sync_directory
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.indexing import shape_name
+from tilejit.memory import Array
+
+PIECE_BYTES = 32 << 20
+"""What a task makes of the buffer at one time."""
+
+
+def to_flat(
+    x: Any,
+    /,
+    obj: Any,
+    path: str | os.PathLike[str],
+    *,
+    padding: Any = None,
+    piece_bytes: int = PIECE_BYTES,
+    threads: int | None = None,
+    **parameters: Any,
+) -> None:
+    """Write the buffer that `tilejit.pack` makes of a whole array of dask to a file, now.
+
+    >>> to_flat(x, "{1,0:T(8,128)(2,1)}", "weights.bin")
+
+    The buffer is cut into ranges of about `piece_bytes`, each of which holds one box of the array; a task
+    makes each from the elements of its box and writes it, so the array is in memory nowhere. The file has its
+    name when all of it is on disk; path: one that all workers reach. The other arguments are those of `pack`.
+
+    Raises:
+        LayoutError: as `pack`; or no range of the buffer holds a box: of swizzles across all of it, layouts
+            that merge dimensions, and such that have the tiles of several boxes side by side.
+        TypeError: an argument is of a wrong type.
+        TilejitError: `path` is no ordinary file.
+        OSError: the disk refuses.
+    """
+    x = da.asarray(x)
+    dims = tuple(map(int, x.shape))
+    own = of_the_layout(parameters, "to_flat", "the array")
+    whole, spec = read_layout(obj, dims, x.dtype, padding, own)
+    if whole is None:
+        raise LayoutError(
+            f"{shape_name(spec)} does not hold an array {list(dims)}\n  give a layout of all of it"
+        )
+    if x.dtype.newbyteorder("=") not in (spec.dtype, spec.element.byte_dtype):
+        raise LayoutError(f"the array is {x.dtype}, the layout {spec.primitive_type}\n  x.astype(…) before")
+    target = Path(os.path.realpath(path))
+    mode = mode_of(target)
+    temporary = target.with_name(f".tilejit-{secrets.token_hex(8)}.tmp")
+    thread_count(threads, 0)  # refuses a wrong one
+    try:
+        with open(temporary, "xb") as file:
+            if mode is not None:
+                os.chmod(temporary, mode)
+            file.truncate(whole.size_in_bytes)
+        dask.compute(_tasks(x, whole, str(temporary), piece_bytes, threads))
+        os.replace(temporary, target)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError) and error.errno and error.filename == str(temporary):
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        raise
+    sync_directory(target.parent)
+
+
+def _tasks(x: Any, spec: Spec, path: str, piece_bytes: int, threads: int | None) -> list[Any]:
+    """A task for each range of the buffer."""
+    found = cut(spec, piece_bytes)
+    if found is None:
+        if spec.size_in_bytes > piece_bytes:
+            raise LayoutError(
+                f"no range of the buffer of {shape_name(spec)} holds one box of the array\n"
+                f"  give piece_bytes={spec.size_in_bytes} to make it in one piece, or write chunks: to_zarr"
+            )
+        boxes = x.rechunk(-1).to_delayed().reshape(-1)
+        ranges = [(0, spec.size_in_bytes)]
+    else:
+        sizes = chunk_sizes(spec.dimensions, _extents(found))
+        ranges = [(begin, end) for begin, end, _ in found.pieces()]
+        # Pieces come in the order of the buffer, the most major dimension first.
+        last = tuple(d for d in range(spec.rank) if d not in found.order)
+        boxes = x.rechunk(sizes).to_delayed().transpose((*found.order, *last)).reshape(-1)
+    write = dask.delayed(_write_piece, pure=False, traverse=False)
+    return [
+        write(box, spec, path, begin, end, threads) for box, (begin, end) in zip(boxes, ranges, strict=True)
+    ]
+
+
+def _extents(found: Cut) -> Dims:
+    """The extents of the boxes that pieces hold."""
+    extents = list(found.spec.dimensions)
+    for d in found.order:
+        many = found.at_once if d == found.order[-1] else 1
+        extents[d] = min(found.spec.dimensions[d], many * found.grid.extents[d])
+    return tuple(extents)
+
+
+def _write_piece(values: Array, spec: Spec, path: str, begin: int, end: int, threads: int | None) -> None:
+    """Make a range of the buffer from the elements of its box, and put it on disk."""
+    if end - begin == spec.size_in_bytes:
+        made = pack(values, spec, threads=threads).buffer
+    else:
+        made = piece_buffer(spec, values, end - begin, thread_count(threads, 2 * (end - begin)))
+    data: Any = made.view(np.uint8).data
+    handle = os.open(path, os.O_WRONLY | getattr(os, "O_BINARY", 0))
+    try:
+        with os.fdopen(handle, "wb", buffering=0) as file:
+            file.seek(begin)
+            while data:
+                data = data[file.write(data) :]
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error

@@ -1,0 +1,245 @@
+"""TiledDask: an array of dask whose chunks are packed, each in a buffer of its own."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from codegen.errors import LayoutError
+from codegen.threads import thread_count
+from tilejit.convert import of_the_layout
+from tilejit.interop.dask import blocks, flat
+from tilejit.interop.dask.chunks import Dims, chunk_layout, chunk_sizes, is_aligned, read_layout
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.dtypes import from_numpy
+
+
+@dataclass(frozen=True, slots=True)
+class TiledDask:
+    """An array of dask in packed chunks; nothing is computed before it is asked for.
+
+    >>> t = pack(dask.array.ones((50000, 30000), "f4"), "{1,0:T(8,128)}")
+    >>> t.array[2, 0].compute()     # the buffer of the chunk at (2, 0)
+
+    The chunks are a regular grid. The chunk at (i, j, …) is the box that begins at (i, j, …) times the
+    extents of a chunk, and `array[i, j, …]` holds the bytes of `tilejit.pack` of that box in the layout of a
+    chunk. A box that the end of the array cuts off has a whole chunk's buffer; what lies beyond is padding.
+
+    Attributes:
+        array: [*chunks along each dimension, slots], a block for each chunk's buffer: of the element dtype,
+            or uint8 where elements share bytes.
+        shape: the dimensions of the array.
+        chunk: the layout of a whole chunk; `chunk.dimensions` are the elements of one.
+        spec: the layout of the whole array, which `to_flat` writes; None where a CuTe layout holds one chunk.
+        threads: of TileJIT in a task; None for one.
+    """
+
+    array: Any
+    shape: Dims
+    chunk: Spec
+    spec: Spec | None
+    threads: int | None = None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The elements' dtype, as `unpack` gives them."""
+        return self.chunk.dtype
+
+    @property
+    def grid(self) -> Dims:
+        """Chunks along each dimension."""
+        return tuple(map(int, self.array.shape[:-1]))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all buffers, padding included."""
+        return math.prod(self.grid) * self.chunk.size_in_bytes
+
+    def unpack(self) -> Any:
+        """The array of dask with the same chunks, bit for bit.
+
+        >>> t.unpack()[:8, :128].compute()
+        """
+        return self.array.map_blocks(
+            blocks.unpack_block,
+            chunk=self.chunk,
+            dims=self.shape,
+            threads=self.threads,
+            drop_axis=len(self.shape),
+            chunks=chunk_sizes(self.shape, self.chunk.dimensions),
+            dtype=self.dtype,
+            meta=np.empty((0,) * len(self.shape), self.dtype),
+        )
+
+    def relayout(
+        self, obj: Any, /, *, chunks: Any = None, padding: Any = None, **parameters: Any
+    ) -> TiledDask:
+        """The array in another layout; chunk by chunk where chunks are whole tiles of that, too.
+
+        >>> t.relayout("tenstorrent")
+
+        chunks: as in `pack`; None for those that there are, or for the next larger ones of whole tiles.
+
+        Raises:
+            LayoutError, TypeError: as `pack`.
+        """
+        own = of_the_layout(parameters, "relayout", "the tiled array")
+        name = self.chunk.primitive_type
+        whole, spec = read_layout(obj, self.shape, name, padding, own)
+        if spec.primitive_type != name:
+            raise LayoutError(
+                f"the tiled array is {name}, the layout {spec.primitive_type}\n"
+                "  give the layout of the same dtype; to convert, pack(t.unpack().astype(…), …)"
+            )
+        extents = self.chunk.dimensions
+        if chunks is None and is_aligned(spec, extents, self.shape):
+            into = replace(spec, dimensions=extents)
+        else:
+            into = chunk_layout(spec, self.shape, extents, chunks)
+        if into.dimensions != extents:
+            return _packed(self.unpack(), whole, into, self.threads)
+        array = self.array.map_blocks(
+            blocks.relayout_block,
+            chunk=self.chunk,
+            into=into,
+            dims=self.shape,
+            threads=self.threads,
+            **_buffers(self.grid, into),
+        )
+        return TiledDask(array, self.shape, into, whole, self.threads)
+
+    def persist(self, **keywords: Any) -> TiledDask:
+        """The same, its buffers computed and held by the workers: `dask.array.Array.persist`."""
+        return replace(self, array=self.array.persist(**keywords))
+
+    def to_zarr(self, store: Any, *, overwrite: bool = False, compute: bool = True) -> Any:
+        """Write the buffers as the chunks of an array of zarr with the codec `tilejit.tile`.
+
+        >>> t.to_zarr("weights.zarr")
+
+        What zarr stores of the chunk at (i, j, …) is the buffer `array[i, j, …]`, byte for byte. Types that
+        zarr has no name for are integers of as many bytes there. store: a path, a URL or a store of zarr that
+        all workers reach. compute: False for a dask.delayed.Delayed that writes when it is computed; the
+        array without its chunks is made at once.
+
+        Raises:
+            LayoutError: there is an array already and `overwrite` is False, or no text says the layout.
+            ImportError: zarr is not installed.
+        """
+        from tilejit.interop.dask.zarr_chunks import write
+
+        return write(self, store, overwrite, compute)
+
+    def to_flat(self, path: str | os.PathLike[str], *, piece_bytes: int = flat.PIECE_BYTES) -> None:
+        """Write the buffer that `tilejit.pack` makes of the whole array, padding included, to a file.
+
+        >>> t.to_flat("weights.bin")
+
+        Raises:
+            LayoutError, OSError: as the function `to_flat`.
+        """
+        if self.spec is None:
+            raise LayoutError(
+                f"{self.chunk.layout} is the layout of a chunk, not of the whole array\n"
+                "  give a layout of the whole: t.relayout(…).to_flat(…)"
+            )
+        flat.to_flat(self.unpack(), self.spec, path, piece_bytes=piece_bytes, threads=self.threads)
+
+
+def pack(
+    x: Any,
+    /,
+    obj: Any,
+    *,
+    chunks: Any = None,
+    padding: Any = None,
+    threads: int | None = None,
+    **parameters: Any,
+) -> TiledDask:
+    """Put an array of dask into tiled buffers, chunk by chunk and lazily.
+
+    >>> t = tilejit.interop.dask.pack(x, "{1,0:T(8,128)(2,1)}")
+    >>> t = tilejit.interop.dask.pack(x, "tenstorrent", chunks=(4096, 4096))
+
+    x: an array of dask; of anything else `dask.array.asarray` makes one. obj, parameters: whatever
+    `as_layout` reads; formats and shapes are read for the whole array, a CuTe layout is that of one chunk.
+    chunks: elements of a chunk along each dimension, a multiple of the tiles or -1 for all of it; None for
+    x's own, rounded up to whole tiles, or for what a CuTe layout holds. padding: None for the layout's own
+    padding value, else 0; or a number. threads: of TileJIT in a task; None for one,
+    as workers have threads of their own.
+
+    Raises:
+        LayoutError: layout, chunks or padding are wrong, x has no elements or chunks of unknown sizes; and
+            when it is computed, a value does not fit a packed dtype.
+        TypeError: an argument is of a wrong type, or a keyword is not the layout's.
+    """
+    if isinstance(x, TiledDask):
+        raise TypeError("pack takes an array; this is packed already\n  unpack it first, or relayout it")
+    x = da.asarray(x)
+    if any(math.isnan(n) for n in x.shape):
+        raise LayoutError("chunks of the array have unknown sizes\n  x.compute_chunk_sizes() finds them out")
+    try:
+        from_numpy(x.dtype)
+    except LayoutError as error:
+        raise TypeError(str(error)) from error
+    thread_count(threads, 0)  # refuses a wrong one
+    dims = tuple(map(int, x.shape))
+    own = of_the_layout(parameters, "pack", "the array")
+    whole, spec = read_layout(obj, dims, x.dtype, padding, own)
+    native = x.dtype.newbyteorder("=")
+    if native not in (spec.dtype, spec.element.byte_dtype):
+        raise LayoutError(
+            f"the array is {x.dtype}, the layout {spec.primitive_type}\n"
+            "  give the layout of the array's dtype, or x.astype(…) before"
+        )
+    chunk = chunk_layout(spec, dims, tuple(int(max(sizes)) for sizes in x.chunks), chunks)
+    return _packed(x, whole, chunk, threads)
+
+
+def _packed(x: Any, whole: Spec | None, chunk: Spec, threads: int | None) -> TiledDask:
+    dims = tuple(map(int, x.shape))
+    cut = x.rechunk(chunk_sizes(dims, chunk.dimensions))
+    array = cut.map_blocks(
+        blocks.pack_block,
+        chunk=chunk,
+        threads=threads,
+        new_axis=len(dims),
+        **_buffers(cut.numblocks, chunk),
+    )
+    return TiledDask(array, dims, chunk, whole, threads)
+
+
+def _buffers(grid: Dims, chunk: Spec) -> dict[str, Any]:
+    """What `map_blocks` is told of an array of buffers."""
+    dtype = blocks.buffer_dtype(chunk)
+    return {
+        "chunks": (*((1,) * n for n in grid), (blocks.buffer_slots(chunk),)),
+        "dtype": dtype,
+        "meta": np.empty((0,) * (len(grid) + 1), dtype),
+    }
+
+
+def from_zarr(store: Any, *, threads: int | None = None) -> TiledDask:
+    """An array of zarr with the codec `tilejit.tile`, lazily, as the buffers that its chunks are.
+
+    >>> from_zarr("weights.zarr").relayout("tenstorrent").to_zarr("others.zarr")
+
+    store: what `TiledDask.to_zarr` takes, or an array of zarr. threads: as in `pack`.
+
+    Raises:
+        LayoutError: its chunks are not buffers alone: of another codec, compressed or in shards; and when it
+            is computed, a chunk is of another size.
+        FileNotFoundError: there is no such array; and whatever else zarr raises when it opens one.
+        ImportError: zarr is not installed.
+    """
+    from tilejit.interop.dask.zarr_chunks import opened, read
+
+    thread_count(threads, 0)  # refuses a wrong one
+    z = opened(store)
+    array, dims, chunk, whole = read(z)
+    return TiledDask(array, dims, chunk, whole, threads)

@@ -1,0 +1,159 @@
+"""Buffers of chunks as the chunks of an array of zarr, byte for byte, and back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+
+from codegen.errors import LayoutError
+from tilejit.convert import pack
+from tilejit.interop.dask.blocks import buffer_dtype, buffer_slots, extents_at
+from tilejit.interop.dask.chunks import Dims, edge_layout
+from tilejit.interop.zarr import TileCodec, chunk_spec_of  # says what to install without zarr
+from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute_shape import CuteShape, Spec
+from tilejit.layout.dtypes import primitive_type
+from tilejit.layout.indexing import shape_name
+from tilejit.layout.shape import Shape
+from tilejit.memory import Array
+
+import zarr  # isort: skip
+from zarr.buffer.cpu import buffer_prototype
+from zarr.core.sync import sync
+from zarr.errors import ContainsArrayError, ContainsGroupError
+
+
+def write(tiled: Any, store: Any, overwrite: bool, compute: bool) -> Any:
+    """Make the array and write its chunks; what `TiledDask.to_zarr` does.
+
+    Raises:
+        LayoutError: there is an array already, or no text says the layout.
+    """
+    codec, held = codec_of(tiled.chunk)
+    try:
+        z = zarr.create_array(
+            store,
+            shape=tiled.shape,
+            chunks=tiled.chunk.dimensions,
+            dtype=held,
+            serializer=codec,
+            compressors=None,
+            filters=None,
+            overwrite=overwrite,
+        )
+    except (ContainsArrayError, ContainsGroupError) as error:
+        raise LayoutError(f"{error}\n  give another place, or overwrite=True") from error
+    written = tiled.array.map_blocks(
+        partial(_write_block, z),
+        chunks=tuple((1,) * n for n in (*tiled.grid, 1)),
+        dtype=bool,
+        meta=np.empty((0,) * tiled.array.ndim, bool),
+    )
+    done = dask.delayed(_nothing)(written)
+    return done.compute() if compute else done
+
+
+def codec_of(chunk: Spec) -> tuple[TileCodec, np.dtype[Any]]:
+    """The codec that reads buffers of a layout, and the dtype that zarr holds its elements in.
+
+    bf16[128,128]{1,0:T(8,128)(2,1)} -> TileCodec("{1,0:T(8,128)(2,1)}", dtype="bf16"), uint16
+
+    Raises:
+        LayoutError: no text says the layout.
+    """
+    parameters = {}
+    if isinstance(chunk, CuteShape) and chunk.element_size_in_bits:
+        parameters["element_size_in_bits"] = chunk.element_size_in_bits
+    text, name = str(chunk.layout), chunk.primitive_type
+    again = as_layout(text, dims=chunk.dimensions, dtype=name, **parameters)
+    if replace(again, padding_value=chunk.padding_value) != chunk:
+        raise LayoutError(f"no text says the layout of {shape_name(chunk)}, which zarr needs")
+    if chunk.dtype.isbuiltin == 1:
+        return TileCodec(text, parameters), chunk.dtype
+    held = chunk.element.byte_dtype or np.dtype(f"u{chunk.dtype.itemsize}")
+    return TileCodec(text, parameters, name), held
+
+
+def opened(store: Any) -> Any:
+    """An array of zarr, to be read."""
+    return store if isinstance(store, zarr.Array) else zarr.open_array(store, mode="r")
+
+
+def read(z: Any) -> tuple[Any, Dims, Spec, Spec | None]:
+    """Its chunks as buffers, its shape, and the layouts of a chunk and of the whole, if there is one.
+
+    Raises:
+        LayoutError: its chunks are not buffers alone, or it has no elements.
+    """
+    codecs = tuple(getattr(z.metadata, "codecs", ()))
+    if len(codecs) != 1 or not isinstance(codecs[0], TileCodec):
+        names = ", ".join(type(codec).__name__ for codec in codecs) or "none of zarr 3"
+        raise LayoutError(
+            f"chunks of {z.store_path} are not tiled buffers alone: codecs {names}\n"
+            "  tilejit.interop.dask.pack(dask.array.from_zarr(…), …) packs them anew"
+        )
+    dims = tuple(map(int, z.shape))
+    if 0 in dims:
+        raise LayoutError(f"{z.store_path} has no elements")
+    chunk = chunk_spec_of(codecs[0], tuple(map(int, z.chunks)), z.metadata.data_type)
+    dtype = buffer_dtype(chunk)
+    array = da.map_blocks(
+        partial(_read_block, z, chunk, dims),
+        chunks=(*((1,) * n for n in z.cdata_shape), (buffer_slots(chunk),)),
+        dtype=dtype,
+        meta=np.empty((0,) * (len(dims) + 1), dtype),
+    )
+    return array, dims, chunk, _of_the_whole(chunk, dims)
+
+
+def _of_the_whole(chunk: Spec, dims: Dims) -> Spec | None:
+    if isinstance(chunk, Shape):
+        return replace(chunk, dimensions=dims, padded_dimensions=None)
+    fits = all(n <= size for n, size in zip(dims, chunk.function.sizes, strict=True))
+    return replace(chunk, dimensions=dims) if fits else None
+
+
+def _write_block(z: Any, block: Array, block_id: Dims) -> Array:
+    """Store the buffer of the chunk at a place; a chunk that is written twice is the same."""
+    raw = np.ascontiguousarray(block).reshape(-1).view(np.uint8)
+    sync(_chunk(z, block_id).set(buffer_prototype.buffer.from_array_like(raw)))
+    return np.ones((1,) * block.ndim, bool)
+
+
+def _read_block(z: Any, chunk: Spec, dims: Dims, block_id: Dims) -> Array:
+    """The buffer of the chunk at a place; of one that is not stored, that of the array's fill value."""
+    data = sync(_chunk(z, block_id).get(prototype=buffer_prototype))
+    if data is None:
+        buffer = _filled(chunk, extents_at(block_id, chunk, dims), z.fill_value)
+    else:
+        raw = data.as_numpy_array().view(np.uint8)
+        if raw.nbytes != chunk.size_in_bytes:
+            raise LayoutError(
+                f"the chunk {block_id[:-1]} of {z.store_path} has {raw.nbytes} bytes, and "
+                f"{shape_name(chunk)} takes {chunk.size_in_bytes}\n"
+                "  it is damaged, or was written with another layout"
+            )
+        buffer = raw.view(buffer_dtype(chunk))
+    return buffer.reshape((1,) * len(dims) + (-1,))
+
+
+@lru_cache(maxsize=8)
+def _filled(chunk: Spec, extents: Dims, value: Any) -> Array:
+    """The buffer of a chunk that holds one value."""
+    held = np.full(extents, value)
+    narrow = held.dtype in (chunk.dtype, primitive_type(chunk.primitive_type).byte_dtype)
+    return pack(held if narrow else held.view(chunk.dtype), edge_layout(chunk, extents), threads=1).buffer
+
+
+def _chunk(z: Any, block_id: Dims) -> Any:
+    """Where an array stores the chunk at a place of the grid."""
+    return z.store_path / z.metadata.encode_chunk_key(block_id[:-1])
+
+
+def _nothing(_: Any) -> None:
+    """What is left when all chunks are written."""
