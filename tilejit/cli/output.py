@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -41,7 +41,11 @@ def console(*, stderr: bool = False) -> Console:
     """Standard output, or error, as wide as the terminal; 80 columns where its width is unknown or 0."""
     from rich.console import Console
 
-    out = Console(highlight=False, markup=False, emoji=False, safe_box=True, stderr=stderr)
+    # With NO_COLOR alone rich keeps what is dim or bold.
+    system: Literal["auto"] | None = "auto" if coloured(sys.stderr if stderr else sys.stdout) else None
+    out = Console(
+        highlight=False, markup=False, emoji=False, safe_box=True, stderr=stderr, color_system=system
+    )
     if out.width < 1:
         out.width = 80
     return out
