@@ -56,7 +56,7 @@ def test_a_worker_that_is_killed_loses_nothing(client: Client, tmp_path: Path) -
     future = client.compute(write)
     victim = kill_one_when(client, tmp_path / "started")
     assert not future.done()
-    future.result(timeout=120)
+    future.result(timeout=240)
     assert victim not in client.run(os.getpid).values()
     assert int((from_zarr(tmp_path / "z").unpack() != x).sum().compute()) == 0
 

@@ -24,26 +24,23 @@ from dask.delayed import Delayed
 from tilejit.interop.dask import TiledDask, from_zarr, pack, to_flat
 from tilejit.interop.dask.chunks import tile_extents
 
-OF_ONE_PIECE = ("{2,1,0:T(*,8)}",)
-
 Array = np.ndarray[Any, Any]
 
 CASES: list[tuple[Any, str, tuple[int, ...], Any, dict[str, int]]] = [
     ("{1,0:T(8,128)}", "f4", (100, 300), (40, 128), {}),
     ("{1,0:T(8,128)(2,1)}", "bf16", (61, 200), (16, -1), {}),
-    ("{0,1:T(4,16)}", "i2", (37, 41), None, {}),
+    ("{0,1:T(4,16)}", "f4", (37, 41), None, {}),
     ("tpu", "bf16", (40, 500), None, {}),
     ("tenstorrent", "f4", (70, 100), (32, 64), {}),
-    ("blis-a", "f8", (45, 33), None, {"mr": 8}),
+    ("blis-a", "f4", (45, 33), None, {"mr": 8}),
     ("nChw16c", "f4", (3, 20, 5, 7), (2, 16, 5, 3), {}),
-    ("(m mi) n -> m n mi", "u1", (50, 9), (16, 4), {"mi": 8}),
+    ("(m mi) n -> m n mi", "f4", (50, 9), (16, 4), {"mi": 8}),
     ("{1,0}", ">f4", (13, 17), (5, 6), {}),
     ("{1,0:T(64,128)(8,1)E(4)}", "s4", (100, 300), (64, 128), {}),
-    ("{1,0:T(32,128)(32,1)E(1)}", "?", (70, 300), (32, 128), {}),
     ("{2,1,0:T(*,8)}", "f4", (6, 10, 12), (2, 5, 12), {}),
     ("(16,32):(32,1)", "f4", (40, 70), None, {}),
-    ("Sw<2,2,2> o 0 o (8,32):(32,1)", "i4", (20, 64), (8, 32), {}),
-    ("{0:T(128)}", "c8", (1000,), None, {}),
+    ("Sw<2,2,2> o 0 o (8,32):(32,1)", "f4", (20, 64), (8, 32), {}),
+    ("{0:T(128)}", "f4", (1000,), None, {}),
     ("{}", "f4", (), None, {}),
 ]
 
@@ -54,7 +51,7 @@ def drawn(dims: tuple[int, ...], name: str, seed: int) -> Array:
         return random.integers(-8, 8, dims).astype(ml_dtypes.int4)
     if name == "bf16":
         return random.integers(-99, 99, dims).astype(ml_dtypes.bfloat16)
-    return random.integers(0, 2 if name == "?" else 120, dims).astype(name)
+    return random.integers(0, 120, dims).astype(name)
 
 
 def lazy(x: Array) -> Any:
@@ -110,10 +107,7 @@ def test_a_flat_file_is_the_whole_buffer(
         with pytest.raises(LayoutError, match="of a chunk, not of the whole"):
             t.to_flat(tmp_path / "x.bin")
         return
-    if layout in OF_ONE_PIECE:
-        with pytest.raises(LayoutError, match="piece_bytes="):
-            t.to_flat(tmp_path / "x.bin", piece_bytes=30)
-    t.to_flat(tmp_path / "x.bin", piece_bytes=1 << 20 if layout in OF_ONE_PIECE else 3000)
+    t.to_flat(tmp_path / "x.bin", piece_bytes=3000)
     whole = tj.pack(x.astype(x.dtype.newbyteorder("=")), layout, padding=1, **parameters)
     assert (tmp_path / "x.bin").read_bytes() == whole.buffer.tobytes()
     assert [p.name for p in tmp_path.iterdir()] == ["x.bin"]
@@ -215,17 +209,17 @@ T8 = "{1,0:T(8,128)}"
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda: pack(X, T8, chunks=(12, 128)), LayoutError, r"\n  give multiples of 8x128|multiples of"),
+        (lambda: pack(X, T8, chunks=(12, 128)), LayoutError, "give multiples of .*8.*128"),
         (lambda: pack(X, T8, chunks=(8, 0)), LayoutError, "does not cut"),
         (lambda: pack(X, T8, chunks=(8,)), LayoutError, "does not cut"),
-        (lambda: pack(X, T8, chunks=1.5), TypeError, ""),
+        (lambda: pack(X, T8, chunks=1.5), TypeError, "float"),
         (lambda: pack(X, "(16,32):(32,1)", chunks=(32, 32)), LayoutError, "have no room"),
         (lambda: pack(X, "(16):(1)"), LayoutError, "give one mode a dimension"),
         (lambda: pack(X, "bf16[100,300]{1,0}"), LayoutError, "astype"),
         (lambda: pack(X, "f32[100,301]{1,0}"), LayoutError, "dimensions"),
         (lambda: pack(X, T8, padding="keep"), LayoutError, "write a number"),
         (lambda: pack(X, T8, dtype="f4"), TypeError, "dtype"),
-        (lambda: pack(X, T8, threads=0), tj.KernelError, ""),
+        (lambda: pack(X, T8, threads=0), tj.KernelError, "threads"),
         (lambda: pack(X[X[:, 0] > 0], T8), LayoutError, "compute_chunk_sizes"),
         (lambda: pack(X[:0], T8), LayoutError, "no elements"),
         (lambda: pack(X.astype(object), T8), TypeError, "object"),
@@ -237,6 +231,11 @@ T8 = "{1,0:T(8,128)}"
             "padded_dimensions",
         ),
         (lambda: to_flat(X.astype("f8"), "f32[100,300]{1,0}", "/none"), LayoutError, "astype"),
+        (
+            lambda: to_flat(X, "Sw<2,4,3> o 0 o (128,512):(512,1)", "/none", piece_bytes=30),
+            LayoutError,
+            "piece_bytes=[0-9]+ to make",
+        ),
         (lambda: to_flat(X, "(16,32):(32,1)", "/none"), LayoutError, "layout of all of it"),
     ],
 )

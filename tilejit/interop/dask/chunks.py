@@ -5,12 +5,12 @@ from __future__ import annotations
 import operator
 from dataclasses import replace
 from functools import lru_cache
-from math import prod
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from codegen.digit_trees import ceil_div
 from codegen.errors import LayoutError
-from tilejit.block_grid import grains
 from tilejit.buffers import check_packable
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute.layout import Layout as CuteLayout
@@ -20,10 +20,10 @@ from tilejit.layout.cute.text import parse as parse_cute
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.helpers import dims_text
-from tilejit.layout.indexing import access_map, shape_name
+from tilejit.layout.indexing import shape_name
 from tilejit.layout.layout import Layout
 from tilejit.layout.padding import checked_padding_value
-from tilejit.layout.shape import Shape
+from tilejit.layout.shape import Shape, tile_steps_of
 
 Dims: TypeAlias = tuple[int, ...]
 
@@ -136,16 +136,31 @@ def is_aligned(spec: Spec, extents: Dims, dims: Dims) -> bool:
 def tile_extents(spec: Shape) -> Dims:
     """The elements along each dimension that the tiles of all steps span together.
 
-    bf16[5,7]{1,0:T(8,128)(2,1)} -> (8, 128)    f32[5,7]{1,0:T(4,8)(2,4,8)} -> (8, 8)
+    bf16[5,7]{1,0:T(8,128)(2,1)} -> (8, 128)    f32[5,7]{1,0:T(4,8)(2,4,8)} -> (4, 16)
 
     1 along dimensions that `*` merges: no chunks fit those.
     """
-    reach = 2 * prod(max(map(abs, tile), default=1) for tile in spec.tiles)
-    try:
-        wide = replace(spec, dimensions=tuple(max(n, reach) for n in spec.dimensions))
-    except LayoutError:  # beyond 2^63 bits
-        wide = spec
-    return grains(access_map(wide)) or (1,) * spec.rank
+    reach = [1] * spec.rank
+    # Of each axis the dimension that it counts and how many elements at a time; None within tiles.
+    axes: list[tuple[int, int] | None] = [(d, 1) for d in reversed(spec.minor_to_major)]
+    for step in tile_steps_of(spec)[0]:
+        axes = [None] * step.lead + axes
+        counts: list[tuple[int, int] | None] = []
+        for group, size in zip(step.groups, step.tile, strict=True):
+            axis = axes[group[0]] if len(group) == 1 else None
+            if axis is not None:
+                d, unit = axis
+                reach[d] = unit * size
+            counts.append(axis and (axis[0], axis[1] * size))
+        axes = axes[: step.untouched] + counts + [None] * len(step.tile)
+    return tuple(reach)
+
+
+def holds(spec: Spec, dtype: np.dtype[Any]) -> bool:
+    """Whether elements of a layout are packed from arrays of a dtype, in either byte order."""
+    narrow = spec.element.byte_dtype  # compared with None, a dtype is float64
+    native = dtype.newbyteorder("=")
+    return native == spec.dtype or (narrow is not None and native == narrow)
 
 
 @lru_cache(maxsize=256)

@@ -15,7 +15,7 @@ import numpy as np
 from codegen.errors import LayoutError
 from codegen.threads import thread_count
 from tilejit.convert import of_the_layout, pack
-from tilejit.interop.dask.chunks import Dims, chunk_sizes, read_layout
+from tilejit.interop.dask.chunks import Dims, chunk_sizes, holds, read_layout
 from tilejit.interop.pieces import Cut, cut, piece_buffer
 from tilejit.interop.whole_file import mode_of, sync_directory
 from tilejit.layout.cute_shape import Spec
@@ -60,18 +60,19 @@ def to_flat(
         raise LayoutError(
             f"{shape_name(spec)} does not hold an array {list(dims)}\n  give a layout of all of it"
         )
-    if x.dtype.newbyteorder("=") not in (spec.dtype, spec.element.byte_dtype):
+    if not holds(spec, x.dtype):
         raise LayoutError(f"the array is {x.dtype}, the layout {spec.primitive_type}\n  x.astype(…) before")
     target = Path(os.path.realpath(path))
     mode = mode_of(target)
     temporary = target.with_name(f".tilejit-{secrets.token_hex(8)}.tmp")
     thread_count(threads, 0)  # refuses a wrong one
+    tasks = _tasks(x, whole, str(temporary), piece_bytes, threads)
     try:
         with open(temporary, "xb") as file:
             if mode is not None:
                 os.chmod(temporary, mode)
             file.truncate(whole.size_in_bytes)
-        dask.compute(_tasks(x, whole, str(temporary), piece_bytes, threads))
+        dask.compute(tasks)
         os.replace(temporary, target)
     except BaseException as error:
         with suppress(OSError):

@@ -14,7 +14,7 @@ from codegen.errors import LayoutError
 from codegen.threads import thread_count
 from tilejit.convert import of_the_layout
 from tilejit.interop.dask import blocks, flat
-from tilejit.interop.dask.chunks import Dims, chunk_layout, chunk_sizes, is_aligned, read_layout
+from tilejit.interop.dask.chunks import Dims, chunk_layout, chunk_sizes, holds, is_aligned, read_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy
 
@@ -191,8 +191,7 @@ def pack(
     dims = tuple(map(int, x.shape))
     own = of_the_layout(parameters, "pack", "the array")
     whole, spec = read_layout(obj, dims, x.dtype, padding, own)
-    native = x.dtype.newbyteorder("=")
-    if native not in (spec.dtype, spec.element.byte_dtype):
+    if not holds(spec, x.dtype):
         raise LayoutError(
             f"the array is {x.dtype}, the layout {spec.primitive_type}\n"
             "  give the layout of the array's dtype, or x.astype(…) before"

@@ -13,11 +13,10 @@ import numpy as np
 from codegen.errors import LayoutError
 from tilejit.convert import pack
 from tilejit.interop.dask.blocks import buffer_dtype, buffer_slots, extents_at
-from tilejit.interop.dask.chunks import Dims, edge_layout
+from tilejit.interop.dask.chunks import Dims, edge_layout, holds
 from tilejit.interop.zarr import TileCodec, chunk_spec_of  # says what to install without zarr
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import CuteShape, Spec
-from tilejit.layout.dtypes import primitive_type
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.shape import Shape
 from tilejit.memory import Array
@@ -146,8 +145,8 @@ def _read_block(z: Any, chunk: Spec, dims: Dims, block_id: Dims) -> Array:
 def _filled(chunk: Spec, extents: Dims, value: Any) -> Array:
     """The buffer of a chunk that holds one value."""
     held = np.full(extents, value)
-    narrow = held.dtype in (chunk.dtype, primitive_type(chunk.primitive_type).byte_dtype)
-    return pack(held if narrow else held.view(chunk.dtype), edge_layout(chunk, extents), threads=1).buffer
+    elements = held if holds(chunk, held.dtype) else held.view(chunk.dtype)
+    return pack(elements, edge_layout(chunk, extents), threads=1).buffer
 
 
 def _chunk(z: Any, block_id: Dims) -> Any:
