@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import linecache
 import re
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,17 +9,12 @@ from typing import Any
 
 import pytest
 
-import tilejit
+from tests.blocks import run_block
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
 MAP = TEXT[TEXT.index("| stage | file |") : TEXT.index("`codegen` knows no XLA")]
-
-
-def comment(source: str, node: ast.stmt) -> str:
-    """What stands behind a statement's last line."""
-    return source.splitlines()[(node.end_lineno or 1) - 1].partition("  # ")[2]
 
 
 def test_the_blocks_run_in_order() -> None:
@@ -33,22 +26,8 @@ def test_the_blocks_run_in_order() -> None:
             continue
         if "import dask" in source and not (find_spec("dask") and find_spec("zarr")):
             continue
-        file = f"<README.md, block {k}>"  # kernels read their text
-        linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
-        for node in ast.parse(source).body:
-            said = comment(source, node)
-            if said.startswith("LayoutError: "):
-                with pytest.raises(tilejit.LayoutError) as caught:
-                    exec(compile(ast.Module([node], []), file, "exec"), names)
-                assert said.removeprefix("LayoutError: ") in str(caught.value)
-                errors += 1
-            elif isinstance(node, ast.Expr):
-                value = eval(compile(ast.Expression(node.value), file, "eval"), names)
-                if re.match(r"[0-9(\[]", said):
-                    assert said.partition(";")[0] in (str(value), str(value)[1:-1])
-                    values += 1
-            else:
-                exec(compile(ast.Module([node], []), file, "exec"), names)
+        more = run_block(source, f"<README.md, block {k}>", names)
+        values, errors = values + more[0], errors + more[1]
     assert len(BLOCKS) == 6
     assert (values, errors) == (7, 1)
 

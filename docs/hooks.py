@@ -1,0 +1,92 @@
+"""What the site shows and nobody writes by hand: pictures, the explorer's pages, lists of modules, results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import tilejit
+from tilejit.cli.commands import app
+from tilejit.layout.cute_shape import CuteShape
+from tilejit.view.page import CuteLayout, page
+from tilejit.view.svg import svg
+
+ROOT = Path(__file__).parents[1]
+
+PICTURES = {
+    "figure_1": "f32[3,5]{1,0:T(2,2)}",
+    "figure_2": "bf16[4,8]{1,0:T(2,4)(2,1)}",
+    "row_major": "f32[4,8]{1,0}",
+    "column_major": "f32[4,8]{0,1}",
+    "cute": "(4,8):(8,1)",
+    "swizzled": "Sw<2,0,2> o 0 o (4,4):(4,1)",
+}
+EXPLORERS = {
+    "tiles": "bf16[40,300]{1,0:T(8,128)(2,1)}",
+    "cute": "((2,4),(2,4)):((1,8),(4,32))",
+    "swizzle": "Sw<3,0,3> o 0 o (8,8):(8,1)",
+}
+INTEROP = ("jax", "torch", "tenstorrent", "onednn", "zarr", "dask", "safetensors", "npy")
+"""Modules of `tilejit.interop` in the order of the reference, those that there are."""
+RESULTS = ("bench/results.md", "bench/results_zen5.md", "bench/sweep.svg")
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the generated files, as if they stood in docs/."""
+    made = {
+        **{f"pictures/{name}.svg": svg(layout(text)) for name, text in PICTURES.items()},
+        **{f"explorer/{name}.html": page(layout(text)) for name, text in EXPLORERS.items()},
+        **{name: (ROOT / name).read_text() for name in RESULTS},
+        "reference/interop.md": interop(),
+    }
+    for name, text in made.items():
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def layout(text: str) -> tilejit.Shape | CuteShape | CuteLayout:
+    """A shape of XLA, or a layout of CuTe, by its text."""
+    return tilejit.Shape.parse(text) if re.match(r"[a-z]\w*\[", text) else tilejit.cute.parse(text)
+
+
+def interop() -> str:
+    """The page of the modules for other libraries."""
+    there = [name for name in INTEROP if list((ROOT / "tilejit" / "interop").glob(f"{name}*"))]
+    lines = [
+        "# tilejit.interop",
+        "",
+        "Files and arrays of other libraries. Import the module you need; one whose library is missing says what",
+        "to install.",
+        "",
+        *(f"::: tilejit.interop.{name}\n    options:\n      show_root_full_path: true\n" for name in there),
+    ]
+    return "\n".join(lines)
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Put what the commands say of themselves on their page."""
+    return (
+        markdown.replace("@@COMMANDS@@", commands()) if page.file.src_uri == "reference/cli.md" else markdown
+    )
+
+
+def commands() -> str:
+    """`--help` of each command, as it is printed on 80 columns."""
+    out = []
+    for words in ((), *_names(get_command(app))):
+        text = CliRunner().invoke(app, [*words, "--help"], prog_name="tilejit", env={"COLUMNS": "80"}).stdout
+        out.append(f"## {' '.join(('tilejit', *words))}\n\n```text\n{text.rstrip()}\n```\n")
+    return "\n".join(out)
+
+
+def _names(group: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, command in group.commands.items():
+        yield (*before, name)
+        if hasattr(command, "commands"):
+            yield from _names(command, (*before, name))

@@ -1,0 +1,48 @@
+"""Blocks of Python in pages: they run as they stand and give what their comments say."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+from typing import Any
+
+import pytest
+
+import tilejit
+
+
+def run_block(source: str, file: str, names: dict[str, Any]) -> tuple[int, int]:
+    """Run a block; the values and the errors in its comments that were compared. Other comments are prose.
+
+    `1 + 1  # 2` compares the value's text; `f(x)  # LayoutError: …` wants an error that says so. What follows
+    a semicolon is prose.
+    """
+    values = errors = 0
+    linecache.cache[file] = (
+        len(source),
+        None,
+        source.splitlines(keepends=True),
+        file,
+    )  # kernels read their text
+    for node in ast.parse(source).body:
+        said = comment(source, node)
+        if re.match(r"\w+Error: ", said):
+            kind, _, text = said.partition(": ")
+            with pytest.raises(getattr(tilejit, kind)) as caught:
+                exec(compile(ast.Module([node], []), file, "exec"), names)
+            assert text in str(caught.value)
+            errors += 1
+        elif isinstance(node, ast.Expr):
+            value = eval(compile(ast.Expression(node.value), file, "eval"), names)
+            if re.match(r"[0-9(\[]|True|False", said):
+                assert said.partition(";")[0] in (str(value), str(value)[1:-1])
+                values += 1
+        else:
+            exec(compile(ast.Module([node], []), file, "exec"), names)
+    return values, errors
+
+
+def comment(source: str, node: ast.stmt) -> str:
+    """What stands behind a statement's last line."""
+    return source.splitlines()[(node.end_lineno or 1) - 1].partition("  # ")[2]

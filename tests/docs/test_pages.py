@@ -1,0 +1,162 @@
+"""docs/ and CONTRIBUTING.md: their Python and their commands run as they stand, and give what is shown."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.blocks import run_block
+from tests.cli.running import run
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    p
+    for p in (ROOT / "docs").rglob("*.md")
+    if re.search(r"^```(python|console)$", p.read_text(), re.MULTILINE)
+)
+FENCE = re.compile(
+    r"^(?:<!-- needs: (?P<needs>.*?) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+)
+PROGRAMS = ("pip install", "python -m", ".venv/bin/", "pytest", "ruff", "mypy", "mkdocs")
+"""Commands that are looked at, not run; `tilejit` is run."""
+REQUIRED = "TILEJIT_REQUIRE_DOCS"
+"""Set where no block may be skipped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of a page."""
+
+    kind: str
+    text: str
+    needs: tuple[str, ...]
+
+
+def blocks(path: Path) -> Iterator[Block]:
+    for found in FENCE.finditer(path.read_text()):
+        yield Block(found["kind"], found["text"], tuple((found["needs"] or "").split()))
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def missing(needs: tuple[str, ...]) -> list[str]:
+    return [name for name in needs if not _there(name)]
+
+
+def _there(name: str) -> bool:
+    """Of a module of ours only the file is asked for: importing its package may need what is missing."""
+    if name.startswith("tilejit."):
+        return bool(list(ROOT.glob(f"{name.replace('.', '/')}*")))
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_a_page_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From top to bottom, in one folder and one namespace."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    skipped: set[str] = set()
+    ran = 0
+    for k, block in enumerate(blocks(path)):
+        if lacking := missing(block.needs):
+            skipped.update(lacking)
+        elif block.kind == "python":
+            run_block(block.text, f"<{name_of(path)}, block {k}>", names)
+            ran += 1
+        elif block.kind == "console":
+            run_commands(block.text)
+            ran += 1
+    if skipped:
+        assert not os.environ.get(REQUIRED), f"missing: {', '.join(sorted(skipped))}"
+        pytest.skip(f"{ran} blocks ran; others need {', '.join(sorted(skipped))}")
+
+
+def run_commands(text: str) -> None:
+    """Each line after `$` is a command; those below are its output, or say nothing of it."""
+    for piece in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        line, _, shown = piece.partition("\n")
+        command, _, said = line.partition("  # ")
+        if not command.startswith("tilejit "):
+            check_command(command)
+            continue
+        result = run(*shlex.split(command)[1:])
+        wanted = int(said.removeprefix("exit ")) if said.startswith("exit ") else 0
+        assert result.exit_code == wanted, f"{command}\n{result.output}"
+        if shown.strip():
+            same = doctest.OutputChecker().check_output(
+                shown.rstrip(), result.stdout.rstrip(), doctest.ELLIPSIS
+            )
+            assert same, f"{command}\n{result.stdout}"
+
+
+def check_command(command: str) -> None:
+    """The extras, modules and paths that a command names are there."""
+    assert command.startswith(PROGRAMS), command
+    words = shlex.split(command)
+    if "install" in words and "pip" in words[0]:
+        for extra in re.findall(r"\[(.*?)\]", command):
+            assert not set(extra.split(",")) - extras(), command
+    if words[:2] == ["python", "-m"] and words[2] != "venv":
+        assert find_spec(words[2]), command
+    for word in words[1:]:
+        if word.startswith("tests"):
+            assert (ROOT / word).exists(), command
+
+
+def extras() -> set[str]:
+    """Of this version; those of frameworks and clusters come with their modules."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    later = {name for name in ("jax", "torch", "dask") if missing((f"tilejit.interop.{name}",))}
+    return {*project["optional-dependencies"], *later}
+
+
+def test_contributing_names_commands_that_are_there() -> None:
+    found = [b.text for b in blocks(ROOT / "CONTRIBUTING.md") if b.kind == "console"]
+    assert len(found) == 2
+    for text in found:
+        run_commands(text)
+
+
+def test_the_readme_and_the_pages_name_all_that_they_share() -> None:
+    """Sections of the README that pages show are there, once."""
+    readme = (ROOT / "README.md").read_text()
+    wanted = [
+        name
+        for p in PAGES
+        for name in re.findall(r'^--8<-- "README\.md:(\w+)"$', p.read_text(), re.MULTILINE)
+    ]
+    assert sorted(wanted) == ["figures", "map", "relayout"]
+    for name in wanted:
+        assert readme.count(f"[start:{name}]") == readme.count(f"[end:{name}]") == 1
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2]
+    for path in (ROOT / "docs").rglob("*.md"):
+        assert f"- {path.relative_to(ROOT / 'docs').as_posix()}\n" in nav
+
+
+def test_a_block_that_says_something_wrong_fails() -> None:
+    with pytest.raises(AssertionError):
+        run_block("1 + 1  # 3\n", "<a test>", {})
+    with pytest.raises(AssertionError):
+        run_commands('$ tilejit show "f32[3]"\nnothing of this\n')
+    with pytest.raises(AssertionError):
+        run_commands("$ pip install '.[nowhere]'\n")
+    with pytest.raises(AssertionError):
+        run_commands("$ rm -r elsewhere\n")
