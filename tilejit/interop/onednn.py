@@ -185,8 +185,8 @@ def of_mkldnn(tensor: Any, tag: str, /) -> TiledArray:
             f"{spec.size_in_bytes}\n  run with ONEDNN_VERBOSE=2 to see the tag that oneDNN has chosen"
         )
     memory = (ctypes.c_ubyte * size).from_address(int(torch.ops.mkldnn.data_ptr(tensor)))
-    memory._tensor = tensor
-    return TiledArray.from_buffer(np.frombuffer(memory, np.uint8), spec)
+    memory._tensor = tensor  # type: ignore[attr-defined]  # keeps its memory alive
+    return TiledArray.from_buffer(np.ctypeslib.as_array(memory), spec)
 
 
 def _checked_tag(tag: str) -> str:

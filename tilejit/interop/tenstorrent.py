@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codegen.errors import LayoutError
 from tilejit.interop import torch as tensors
-from tilejit.interop.torch import torch
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.helpers import dims_text
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["tilize", "untilize"]
 

@@ -144,7 +144,7 @@ def tile_extents(spec: Shape) -> Dims:
     # Of each axis the dimension that it counts and how many elements at a time; None within tiles.
     axes: list[tuple[int, int] | None] = [(d, 1) for d in reversed(spec.minor_to_major)]
     for step in tile_steps_of(spec)[0]:
-        axes = [None] * step.lead + axes
+        axes = [*(None for _ in range(step.lead)), *axes]
         counts: list[tuple[int, int] | None] = []
         for group, size in zip(step.groups, step.tile, strict=True):
             axis = axes[group[0]] if len(group) == 1 else None
