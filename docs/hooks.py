@@ -1,4 +1,4 @@
-"""What the site shows and nobody writes by hand: pictures, the explorer's pages, modules, results."""
+"""What the site shows and nobody writes by hand: pictures, explorers, lists of modules, results."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def interop() -> str:
     lines = [
         "# tilejit.interop",
         "",
-        "Files and arrays of other libraries. Import the module you need; one whose library is missing says",
-        "what to install.",
+        "Files and arrays of other libraries. Import the module you need;",
+        "one whose library is missing says what to install.",
         "",
         *(f"::: tilejit.interop.{name}\n    options:\n      show_root_full_path: true\n" for name in there),
     ]

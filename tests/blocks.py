@@ -35,8 +35,8 @@ def run_block(source: str, file: str, names: dict[str, Any]) -> tuple[int, int]:
             errors += 1
         elif isinstance(node, ast.Expr):
             value = eval(compile(ast.Expression(node.value), file, "eval"), names)
-            if re.match(r"[0-9(\[]|True|False", said):
-                assert said.partition(";")[0] in (str(value), str(value)[1:-1])
+            if re.match(r"[0-9(\[]|True|False|\w+\[[\d,]*\]\{", said):
+                assert said.partition(";")[0] in (str(value), str(value)[1:-1]), f"{said!r} is {value}"
                 values += 1
         else:
             exec(compile(ast.Module([node], []), file, "exec"), names)
