@@ -15,7 +15,6 @@ from tests.interop.frameworks import framework
 from tilejit.interop import onednn
 from tilejit.layout.formats.tags import is_tag, parse_tag
 
-DTYPES = ("f32", "bf16", "s8", "u8", "s32", "f16")
 MOST = 60_000
 """Elements of an array, in a test of every tag."""
 
@@ -65,21 +64,18 @@ def test_reorders_of_every_tag() -> None:
     assert seen > 400
 
 
-@pytest.mark.parametrize("name", DTYPES)
 @pytest.mark.parametrize(
-    ("tag", "alias", "dims"),
+    ("tag", "alias", "dims", "name"),
     [
-        ("aBcd16b", "nChw16c", (2, 20, 5, 7)),
-        ("aBcd8b", "nChw8c", (2, 16, 3, 4)),
-        ("ABcd16b16a", "OIhw16i16o", (20, 35, 3, 3)),
-        ("ABcd4b16a4b", "OIhw4i16o4i", (17, 16, 3, 2)),
-        ("acdb", "nhwc", (2, 5, 6, 7)),
-        ("aBCde16b16c", "gOIhw16o16i", (2, 20, 17, 3, 3)),
-        ("Acb16a", "Owi16o", (33, 5, 2)),
-        ("BA16a64b4a", "BA16a64b4a", (100, 70)),
+        ("aBcd16b", "nChw16c", (2, 20, 5, 7), "f32"),
+        ("aBcd16b", "nChw16c", (2, 20, 5, 7), "s32"),
+        ("ABcd16b16a", "OIhw16i16o", (20, 35, 3, 3), "bf16"),
+        ("ABcd16b16a", "OIhw16i16o", (20, 35, 3, 3), "f16"),
+        ("ABcd4b16a4b", "OIhw4i16o4i", (17, 16, 3, 2), "s8"),
+        ("acdb", "nhwc", (2, 5, 6, 7), "u8"),
     ],
 )
-def test_packs_are_reorders(name: str, tag: str, alias: str, dims: tuple[int, ...]) -> None:
+def test_packs_are_reorders(tag: str, alias: str, dims: tuple[int, ...], name: str) -> None:
     x = numbers(dims, name)
     t = onednn.to_onednn(x, alias)
     assert t.buffer.ctypes.data % 64 == 0
