@@ -22,6 +22,12 @@ CPU, IN_ORDER = 1, 1
 SRC, DST = 1, 17
 """DNNL_ARG_SRC and DNNL_ARG_DST."""
 QUERIES = {"strides": 14, "dims": 257, "padded_dims": 260, "inner_blks": 264, "inner_idxs": 265}
+CONVOLUTION_WEIGHTS = tuple(
+    f"{order}{form}"
+    for n in (4, 8, 16, 24, 32, 48, 64)
+    for order, form in (("Acdb", f"{n}a"), ("ABcd", f"{n}b{n}a"), ("ABcd", f"16b{n}a"), ("ABcd", f"8b{n}a"))
+)
+"""Tags that oneDNN is known to choose for weights of convolutions, by the instructions of the machine."""
 NUMBER_OF_BLOCKS = 263
 """dnnl_query_t of what memory descriptors have; as in oneDNN 3.0 and later."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from tests.interop.frameworks import framework
 from tilejit.interop import onednn
 from tilejit.layout.formats.tags import is_tag, parse_tag
 
-DTYPES = ("f32", "bf16", "s8", "u8", "s32", "f16")
 MOST = 60_000
 """Elements of an array, in a test of every tag."""
 
@@ -65,21 +65,18 @@ def test_reorders_of_every_tag() -> None:
     assert seen > 400
 
 
-@pytest.mark.parametrize("name", DTYPES)
 @pytest.mark.parametrize(
-    ("tag", "alias", "dims"),
+    ("tag", "alias", "dims", "name"),
     [
-        ("aBcd16b", "nChw16c", (2, 20, 5, 7)),
-        ("aBcd8b", "nChw8c", (2, 16, 3, 4)),
-        ("ABcd16b16a", "OIhw16i16o", (20, 35, 3, 3)),
-        ("ABcd4b16a4b", "OIhw4i16o4i", (17, 16, 3, 2)),
-        ("acdb", "nhwc", (2, 5, 6, 7)),
-        ("aBCde16b16c", "gOIhw16o16i", (2, 20, 17, 3, 3)),
-        ("Acb16a", "Owi16o", (33, 5, 2)),
-        ("BA16a64b4a", "BA16a64b4a", (100, 70)),
+        ("aBcd16b", "nChw16c", (2, 20, 5, 7), "f32"),
+        ("aBcd16b", "nChw16c", (2, 20, 5, 7), "s32"),
+        ("ABcd16b16a", "OIhw16i16o", (20, 35, 3, 3), "bf16"),
+        ("ABcd16b16a", "OIhw16i16o", (20, 35, 3, 3), "f16"),
+        ("ABcd4b16a4b", "OIhw4i16o4i", (17, 16, 3, 2), "s8"),
+        ("acdb", "nhwc", (2, 5, 6, 7), "u8"),
     ],
 )
-def test_packs_are_reorders(name: str, tag: str, alias: str, dims: tuple[int, ...]) -> None:
+def test_packs_are_reorders(tag: str, alias: str, dims: tuple[int, ...], name: str) -> None:
     x = numbers(dims, name)
     t = onednn.to_onednn(x, alias)
     assert t.buffer.ctypes.data % 64 == 0
@@ -92,21 +89,16 @@ def test_aliases_are_those_of_the_header() -> None:
     header = Path(framework("torch").__file__).parent / "include/oneapi/dnnl/dnnl_types.h"
     if not header.exists():
         pytest.skip("torch brings no dnnl_types.h here")
-    pairs = [
-        line.split("=")
-        for line in header.read_text().splitlines()
-        if line.strip().startswith("dnnl_") and " = dnnl_" in line
-    ]
     seen = 0
-    for alias, tag in pairs:
-        alias, tag = alias.strip()[5:], tag.split(",")[0].strip()[5:]
-        if not is_tag(alias):
+    for alias, tag in re.findall(r"\bdnnl_(\w+) = dnnl_(\w+)", header.read_text()):
+        if not is_tag(tag):
             continue
+        assert is_tag(alias), alias
         ours, theirs = parse_tag(alias), parse_tag(tag)
         dims = uneven(tag)
         assert ours.blocking(dims) == theirs.blocking(dims), alias
         seen += 1
-    assert seen > 300
+    assert seen > 700
 
 
 def test_tensors_of_torch_in_the_hands_of_onednn() -> None:
@@ -120,7 +112,7 @@ def test_tensors_of_torch_in_the_hands_of_onednn() -> None:
         pytest.skip("oneDNN has left the weights in plain order on this machine")
     found = [
         tag
-        for tag in ("ABcd16b16a", "ABcd8b8a", "Acdb16a", "Acdb8a", "ABcd4b4a")
+        for tag in libdnnl.CONVOLUTION_WEIGHTS
         if onednn.memory_desc(tag, weights.shape, "f32").size == size
         and onednn.of_mkldnn(blocked, tag).numpy().tobytes() == weights.numpy().tobytes()
     ]

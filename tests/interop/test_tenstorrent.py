@@ -25,9 +25,19 @@ def by_torch(x: Any, tile: tuple[int, int], value: float = 0.0) -> Any:
     return ordered.reshape(*lead, rows // h, columns // w, h, w)
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-@pytest.mark.parametrize("tile", [(32, 32), (16, 32), (8, 32), (4, 32), (2, 32), (1, 32), (32, 16), (16, 16)])
-@pytest.mark.parametrize("dims", [(64, 96), (2, 3, 50, 70)], ids=str)
+@pytest.mark.parametrize(
+    ("dtype", "tile", "dims"),
+    [
+        ("float32", (32, 32), (64, 96)),
+        ("float32", (32, 32), (2, 3, 50, 70)),
+        ("bfloat16", (32, 32), (64, 96)),
+        ("bfloat16", (16, 32), (50, 70)),
+        ("bfloat16", (8, 32), (2, 3, 50, 70)),
+        ("bfloat16", (1, 32), (5, 70)),
+        ("bfloat16", (32, 16), (50, 70)),
+    ],
+    ids=str,
+)
 def test_tiles_are_torchs_reshape_and_permute(
     dtype: str, tile: tuple[int, int], dims: tuple[int, ...]
 ) -> None:

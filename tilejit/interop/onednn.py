@@ -165,7 +165,7 @@ def of_mkldnn(tensor: Any, tag: str, /) -> TiledArray:
     """A tiled array over the memory of a torch tensor that oneDNN has, as `to_mkldnn` makes them.
 
     >>> w = torch._C._nn.mkldnn_reorder_conv2d_weight(weights.to_mkldnn(), padding=[1, 1])
-    >>> of_mkldnn(w, "ABcd16b16a").numpy()  # the weights
+    >>> of_mkldnn(w, "Acdb24a").numpy()  # the weights
 
     tag: the one oneDNN has chosen, which torch does not tell: run with ONEDNN_VERBOSE=2 to see it. A plain
     tensor has abcd. Nothing is copied; the array keeps the tensor alive.
@@ -184,9 +184,9 @@ def of_mkldnn(tensor: Any, tag: str, /) -> TiledArray:
             f"the tensor has {size} bytes, but {tag} of {dims_text(spec.dimensions)} takes "
             f"{spec.size_in_bytes}\n  run with ONEDNN_VERBOSE=2 to see the tag that oneDNN has chosen"
         )
-    memory = (ctypes.c_ubyte * size).from_address(int(torch.ops.mkldnn.data_ptr(tensor)))
-    memory._tensor = tensor  # type: ignore[attr-defined]  # keeps its memory alive
-    return TiledArray.from_buffer(np.ctypeslib.as_array(memory), spec)
+    memory: Any = (ctypes.c_ubyte * size).from_address(int(torch.ops.mkldnn.data_ptr(tensor)))
+    memory.tensor = tensor  # which keeps the memory
+    return TiledArray.from_buffer(np.frombuffer(memory, np.uint8), spec)
 
 
 def _checked_tag(tag: str) -> str:

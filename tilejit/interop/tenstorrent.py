@@ -7,8 +7,14 @@ one after the other: its memory is what ttnn calls the TILE layout.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.util import find_spec
 from math import prod
 from typing import TYPE_CHECKING, Any
+
+if find_spec("torch") is None:
+    raise ImportError("tilejit.interop.tenstorrent makes tensors of torch: pip install 'tilejit[torch]'")
+
+import torch
 
 from codegen.errors import LayoutError
 from tilejit.interop import torch as tensors

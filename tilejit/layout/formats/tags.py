@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from codegen.errors import LayoutError
@@ -26,10 +26,19 @@ MAX_RANK = 12
 _FAMILIES = (
     *("abcdefghijkl"[:rank] for rank in range(1, MAX_RANK + 1)),
     *(lead + space for lead in ("nc", "oi", "goi") for space in ("", "w", "hw", "dhw")),
-    *("x", "tnc", "ldnc", "ldigo", "ldio", "ldgo"),
+    *("x", "tn", "tnc", "ldnc", "ldigo", "ldio", "ldgo"),
 )
 _LETTERS = {frozenset(family): family for family in _FAMILIES}
 """Logical dimensions in their order, by the letters of a tag."""
+_AS_MEANT = {
+    "OhwI24o": "Ohwi24o",
+    "OhwI32o": "Ohwi32o",
+    "gOhwI24o": "gOhwi24o",
+    "gOhwI32o": "gOhwi32o",
+    "gIOhw2i8o16i2o": "gOIhw2i8o16i2o",
+    "gIOdhw2i8o16i2o": "gOIdhw2i8o16i2o",
+}
+"""Tags of dnnl_types.h whose letters say something else than the tag that they stand for there."""
 _FORM = re.compile(r"[A-Za-z]+(?:[0-9]+[A-Za-z])*[0-9]*", re.ASCII)
 _BLOCK = re.compile(r"([0-9]+)([A-Za-z]?)", re.ASCII)
 
@@ -90,6 +99,8 @@ def parse_tag(text: str) -> Tag:
     Raises:
         LayoutError: a mistake in the tag; the message shows where and what to write instead.
     """
+    if text in _AS_MEANT:
+        return replace(parse_tag(_AS_MEANT[text]), text=text)
     letters = _order(text)
     order = letters.lower()
     for at, letter in enumerate(order):
