@@ -9,7 +9,6 @@ the body of an `overload`, must not call for a kernel that is not compiled yet.
 
 from __future__ import annotations
 
-import concurrent.futures.thread
 import logging
 import os
 import threading
@@ -19,9 +18,8 @@ compiler_lock = threading.RLock()
 """Held while a kernel is built or loaded, or a module is imported that a call needs for the first time."""
 
 # Handlers before a fork run in reverse order. Numba logs while it compiles: were logging registered behind
-# us, a fork would take its lock first and then wait here for a thread that waits for it. So with pools of
-# threads, whose lock would besides be released without having been taken if they were imported during a fork.
-_REGISTERED_BEFORE = logging, concurrent.futures.thread
+# us, a fork would take its lock first and then wait here for a thread that waits for it.
+_REGISTERED_BEFORE = logging
 
 _held_by_forks: tuple[Any, ...] = (compiler_lock,)
 _held: tuple[Any, ...] = ()

@@ -15,7 +15,15 @@ ROOT = Path(__file__).parents[1]
 
 ONE = (
     *("_ir_generator", "cpu_level", "supported", "_head", "vector_bytes", "settings", "_listed", "by_name"),
-    *("_versions", "first_cache_ways", "compiler_digest", "default_store", "default_threads", "_same"),
+    *(
+        "_versions",
+        "first_cache_ways",
+        "second_cache_bytes",
+        "compiler_digest",
+        "default_store",
+        "default_threads",
+        "_same",
+    ),
     *("is_free_threaded", "_of_ml_dtypes", "cpu_name", "_system", "_llvm_engine"),
 )
 BLOCKS = (

@@ -216,7 +216,7 @@ from codegen.store import default_store, store_key
 
 for package in (codegen, tj):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if not found.name.startswith(("tilejit.cli", "tilejit.mlir")):
+        if not found.name.startswith(("tilejit.cli", "tilejit.mlir", "tilejit.interop")):
             import_module(found.name)
 store_key("source", cpu_level())
 build("first", "def first(src, dst, sizes, begin, end):\\n    copy_run(dst, src, 9)\\n", cpu_level())

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from tilejit.layout.formats import registry
 
 pytest.importorskip("distributed", reason="the extra dask is not installed")
 pytest.importorskip("zarr", "3.1", reason="the extra dask is not installed")
@@ -68,8 +69,11 @@ def test_a_flat_file_by_two_processes(client: Client, tmp_path: Path) -> None:
     assert np.array_equal(np.fromfile(tmp_path / "x.bin", np.uint32), whole)
 
 
-def test_kernels_of_a_format_that_only_the_client_knows(client: Client) -> None:
+def test_kernels_of_a_format_that_only_the_client_knows(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Workers are told the layout, not its name."""
+    monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))
     tj.register_format("known-here", lambda dims, dtype: "{1,0:T(16,64)}")
     x = numbered(300, (100, 4096))
     t = pack(x, "known-here")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from subprocess import run
 from sys import executable
 
@@ -18,13 +19,17 @@ except ImportError as error:
     print(error)
 from tilejit.cli import main
 import sys
-sys.argv = ["tilejit", "vectorise", "x.mlir"]
+sys.argv = ["tilejit", "vectorise", sys.argv[1]]
 main()
 """
 
 
-def test_without_xdsl_it_says_what_to_install() -> None:
+def test_without_xdsl_it_says_what_to_install(tmp_path: Path) -> None:
     """In Python as an ImportError, on the command line in one line."""
-    child = run([executable, "-c", WITHOUT], env=environment(), capture_output=True, text=True, check=False)
+    file = tmp_path / "x.mlir"
+    file.write_text("")
+    child = run(
+        [executable, "-c", WITHOUT, str(file)], env=environment(), capture_output=True, text=True, check=False
+    )
     said = "tilejit.mlir reads texts of MLIR with xdsl: pip install 'tilejit[mlir]'\n"
     assert (child.stdout, child.stderr, child.returncode) == (said, f"tilejit: {said}", 2)

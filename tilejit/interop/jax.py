@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 if find_spec("jax") is None:
-    raise ImportError("tilejit.interop.jax moves arrays of jax: pip install 'tilejit[jax]'")
+    raise ImportError("tilejit.interop.jax moves arrays of jax: pip install 'tilejit[jax]'", name="jax")
 
 import jax
 

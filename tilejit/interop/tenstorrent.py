@@ -12,7 +12,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 if find_spec("torch") is None:
-    raise ImportError("tilejit.interop.tenstorrent makes tensors of torch: pip install 'tilejit[torch]'")
+    raise ImportError(
+        "tilejit.interop.tenstorrent makes tensors of torch: pip install 'tilejit[torch]'", name="torch"
+    )
 
 import torch
 

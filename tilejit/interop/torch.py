@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 if find_spec("torch") is None:
-    raise ImportError("tilejit.interop.torch moves tensors of torch: pip install 'tilejit[torch]'")
+    raise ImportError(
+        "tilejit.interop.torch moves tensors of torch: pip install 'tilejit[torch]'", name="torch"
+    )
 
 import torch
 

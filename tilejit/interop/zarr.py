@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 
 if find_spec("zarr") is None:
-    raise ImportError("tilejit.interop.zarr is a codec of zarr: pip install 'tilejit[zarr]'")
+    raise ImportError("tilejit.interop.zarr is a codec of zarr: pip install 'tilejit[zarr]'", name="zarr")
 
 import zarr
 from zarr.abc.codec import ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin

@@ -8,7 +8,7 @@ too: `func`, `alloc`, `load` without a dialect's name.
 from importlib.util import find_spec
 
 if find_spec("xdsl") is None:
-    raise ImportError("tilejit.mlir reads texts of MLIR with xdsl: pip install 'tilejit[mlir]'")
+    raise ImportError("tilejit.mlir reads texts of MLIR with xdsl: pip install 'tilejit[mlir]'", name="xdsl")
 
 from tilejit.mlir.module import Module, parse
 from tilejit.mlir.program import Program

@@ -202,7 +202,7 @@ def flat_digits(layout: Layout) -> list[tuple[int, int]]:
     return list(zip(flatten(layout.shape), flatten(layout.stride), strict=True))
 
 
-@lru_cache
+@lru_cache(maxsize=8)
 def asset(name: str) -> str:
     """The text of a file that the page is made of."""
     return (files("tilejit.view") / "assets" / name).read_text("ascii")

@@ -10,7 +10,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 if find_spec("dask") is None:
-    raise ImportError("tilejit.interop.dask works on arrays of dask: pip install 'tilejit[dask]'")
+    raise ImportError(
+        "tilejit.interop.dask works on arrays of dask: pip install 'tilejit[dask]'", name="dask"
+    )
 
 from tilejit.interop.dask.flat import to_flat
 from tilejit.interop.dask.tiled_dask import TiledDask, from_zarr, pack
