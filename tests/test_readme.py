@@ -22,9 +22,8 @@ def test_the_blocks_run_in_order() -> None:
     names: dict[str, Any] = {}
     values = errors = 0
     for k, source in enumerate(BLOCKS):
-        if "import zarr" in source and not find_spec("zarr"):
-            continue
-        if "import dask" in source and not (find_spec("dask") and find_spec("zarr")):
+        extras = re.findall(r"(?:import |interop[. ](?:import )?)(zarr|dask|jax|torch)", source)
+        if not all(map(find_spec, extras)):
             continue
         more = run_block(source, f"<README.md, block {k}>", names)
         values, errors = values + more[0], errors + more[1]
