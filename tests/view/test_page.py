@@ -322,7 +322,9 @@ def test_light_and_dark_follow_the_system_and_the_button(opened: Any) -> None:
     browser = opened(tj.as_layout(SMALL))
     ground = "return getComputedStyle(document.documentElement).backgroundColor"
     media = [{"name": "prefers-color-scheme", "value": "dark"}]
+    frames = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))"
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
+    browser.execute_async_script(frames)  # pages hear of it with the next frame
     try:
         dark, tile = browser.execute_script(ground), pixel(browser, "array", 0, 2)
         browser.execute_script("const b = document.getElementById('theme'); b.click(); b.click()")
