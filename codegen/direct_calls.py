@@ -189,6 +189,9 @@ def _head() -> tuple[int, ...]:
         (words.CLEAR_ERROR, api.PyErr_Clear),
     ):
         head[place] = _address(function)
+    c = ctypes.PyDLL(None)
+    for place, name in ((words.CLEAR_FLAGS, "feclearexcept"), (words.TEST_FLAGS, "fetestexcept")):
+        head[place] = _address(getattr(c, name, None))
     table = _numpys_functions()
     for place, at in (
         (words.NEW_SCALAR, _SCALAR),
@@ -201,6 +204,7 @@ def _head() -> tuple[int, ...]:
 
 
 def _address(function: Any) -> int:
+    """Where a function of C is; 0 of None."""
     return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
 
 
@@ -235,6 +239,11 @@ def make_direct(owner: type[Direct]) -> bool:
             if owner not in _definitions:
                 _definitions[owner] = _define(owner) if supported() else None
     return _definitions[owner] is not None
+
+
+def is_direct(owner: type[Direct]) -> bool:
+    """Whether objects of the class are called directly by now."""
+    return _definitions.get(owner) is not None
 
 
 def _define(owner: type[Direct]) -> _MethodDefinition | None:

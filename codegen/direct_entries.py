@@ -133,6 +133,8 @@ class Entry:
 
     keyword   the name of the last argument, "" where it has none
     releases  whether Python's lock is given away meanwhile
+    watches   flags of floating point, as fenv.h has them: where calls raise one, the object's way in Python
+              is taken too, which warns; so the calls can be made twice
     returns   None, the place of an argument, the dtype of a number, a new array, whose place for calls is
               behind those of the arguments, or what a function gives
     note      whatever the owner wants to know of the last answer
@@ -145,6 +147,7 @@ class Entry:
     releases: bool = False
     returns: int | np.dtype[Any] | Fresh | PassedOn | None = None
     note: Any = None
+    watches: int = 0
 
     @property
     def condition(self) -> tuple[Any, ...]:
@@ -175,6 +178,7 @@ class Entry:
             len(self.arguments),
             keyword,
             int(self.releases),
+            self.watches,
             returns,
             result,
             len(pairs),

@@ -41,25 +41,29 @@ WRITEABLE = 0x400
     NEW_ARRAY,
     SET_BASE,
     BYTES_DTYPE,
+    CLEAR_FLAGS,
+    TEST_FLAGS,
     HEAD_WORDS,
-) = range(18)
+) = range(20)
 """The head: what is called where no entry fits, how many entries there are, which one did last; objects and
-functions of Python and NumPy by their addresses."""
+functions of Python, NumPy and C by their addresses."""
 
 (
     ENTRY_WORDS,
     ARGUMENTS,
     KEYWORD,
     RELEASES,
+    WATCHES,
     RETURNS,
     RESULT,
     PAIRS,
     CALLS,
     FIRST_ARGUMENT,
-) = range(9)
+) = range(10)
 """An entry: its length; how many arguments there are, by place and by name; the one name, or 0; whether
-Python's lock is given away; what comes back (an argument's place, or one of the following) and of what dtype
-or in which word it stands; how many pairs of arrays, and calls. Behind it arguments, pairs, calls."""
+Python's lock is given away; flags of floating point that none of the calls may raise; what comes back (an
+argument's place, or one of the following) and of what dtype or in which word it stands; how many pairs of
+arrays, and calls. Behind it arguments, pairs, calls."""
 
 NOTHING, NUMBER, FRESH, PASSED_ON = -1, -2, -3, -4
 """What an entry returns: None; a number of a dtype, which a kernel writes; a new array; what a function of

@@ -18,7 +18,7 @@ from tests.routines.drawn import assert_same, outcome
 from tilejit.copies import known_copy
 from tilejit.plan import cached_plan, program
 from tilejit.routines.known import known_cast, known_in_c_order, known_in_f_order
-from tilejit.shortcuts import Shortcut
+from tilejit.shortcuts import SOON_FROM, Shortcut
 
 Array = np.ndarray[Any, Any]
 
@@ -89,14 +89,59 @@ def test_conversions(dtype: Any, to: Any) -> None:
         assert_same(outcome(tj.astype, x, to), outcome(x.astype, to))
 
 
-def test_conversions_are_learnt_and_warn_each_time() -> None:
-    x = squares("f8")[0]
-    learnt(known_cast, lambda: tj.astype(x, np.float32))
-    x[5, 7] = 1e300
+SIGNALLING = np.array([0x7F80_0001], np.uint32).view(np.float32)[0]
+FLAGGED = {
+    "too large": ("f8", np.float32, 1e300, "overflow"),
+    "too small": ("f8", np.float32, 1e-300, "underflow"),
+    "a NaN that signals": ("f4", ml_dtypes.bfloat16, SIGNALLING, "invalid value"),
+    "no integer": ("f4", np.int32, np.nan, "invalid value"),
+}
+"""Conversions of one element that NumPy warns of."""
+
+
+@pytest.mark.parametrize("name", FLAGGED)
+def test_conversions_are_learnt_and_warn_each_time(name: str) -> None:
+    """Machine code converts, sees the flag, and has Python do it over."""
+    dtype, to, value, said = FLAGGED[name]
+    x = squares(dtype)[0]
+    learnt(known_cast, lambda: tj.astype(x, to))
+    x[5, 7] = value
     for _ in range(3):
-        with pytest.warns(RuntimeWarning, match="overflow encountered in cast"):
-            assert is_direct(known_cast, lambda: tj.astype(x, np.float32))
-    assert tj.astype(x, np.float32, "F").flags.f_contiguous
+        with np.errstate(all="warn"), pytest.warns(RuntimeWarning, match=f"{said} encountered in cast"):
+            assert is_direct(known_cast, lambda: tj.astype(x, to))
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match=said):
+        tj.astype(x, to)
+    with np.errstate(all="ignore"):
+        assert_same(outcome(tj.astype, x, to), outcome(x.astype, to))
+    x[5, 7] = 1
+    with np.errstate(all="raise"):
+        assert_same(outcome(tj.astype, x, to), outcome(x.astype, to))
+    assert tj.astype(x, to, "F").flags.f_contiguous
+
+
+def test_copies_that_convert_warn_each_time() -> None:
+    """Into an array that is there, which holds the answer before and after the warning."""
+    x, out = squares("f8")[0], np.zeros((128, 128), np.float32)
+    learnt(known_copy, lambda: tj.copyto(out, x))
+    x[5, 7] = 1e300
+    with pytest.warns(RuntimeWarning, match="overflow encountered in cast"):
+        assert is_direct(known_copy, lambda: tj.copyto(out, x))
+    with np.errstate(over="ignore"):
+        assert (out == x.astype(np.float32)).all()
+
+
+def test_calls_like_each_other_are_learnt_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the code is there already; calls of two kinds in turns are not."""
+    x, y = np.ones((128, 128), np.float32), np.ones((128, 130), np.float32)
+    learnt(known_in_c_order, lambda: tj.ascontiguousarray(x.T))
+    monkeypatch.setattr("tilejit.shortcuts.DIRECT_FROM", 1 << 60)
+    known_in_c_order.forget()
+    for k in range(4 * SOON_FROM):
+        assert not is_direct(known_in_c_order, lambda k=k: tj.ascontiguousarray((x, y)[k % 2].T))  # type: ignore[misc]
+    for _ in range(SOON_FROM):
+        tj.ascontiguousarray(y.T)
+    assert is_direct(known_in_c_order, lambda: tj.ascontiguousarray(y.T))
+    assert not is_direct(known_in_c_order, lambda: tj.ascontiguousarray(x.T))
 
 
 @pytest.mark.parametrize("view", [lambda x: x.T, lambda x: x[::-1], lambda x: x.astype("f8")])

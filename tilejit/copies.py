@@ -15,7 +15,7 @@ from tilejit.moves import can_cast
 from tilejit.numpy_originals import numpy_copyto
 from tilejit.plan import PLAIN_ARRAYS, cached_plan
 from tilejit.shortcuts import Shortcut, passed_on
-from tilejit.sizes import SIZES, numpy_alone_is_as_fast, numpy_is_as_fast
+from tilejit.sizes import SIZES, numpy_is_as_fast
 from tilejit.strided import apart
 from tilejit.tuning import AUTO, CASTINGS, DEFAULT, SAME_KIND, STRUCTURE, Tuning, read_tuning
 
@@ -115,12 +115,13 @@ def _entry_of_copy(dst: Any, src: Any) -> Entry | None:
     """What machine code does of copies like this one, if it may."""
     if type(dst) is not ndarray or type(src) is not ndarray or not can_cast(src.dtype, dst.dtype, SAME_KIND):
         return None
-    if numpy_is_as_fast(dst, src) and numpy_alone_is_as_fast(dst.dtype, src.dtype):
-        return passed_on(numpy_copyto, dst, src, apart=True)
     if threads_by_size(None, dst.nbytes + src.nbytes) > 1:
         return None
     plan = cached_plan(dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype, 1)
-    return plan._direct_entry(dst.dtype, src.dtype) if plan else None
+    entry = plan._direct_entry(dst.dtype, src.dtype) if plan else None
+    if entry is None and numpy_is_as_fast(dst, src):
+        return passed_on(numpy_copyto, dst, src, apart=True)
+    return entry
 
 
 known_copy = Shortcut(_entry_of_copy)

@@ -39,7 +39,9 @@ def _functions() -> tuple[Any, Any] | None:
         return None
 
 
-_ALL = sum(_FLAGS.values())
+ALL = sum(_FLAGS.values())
+"""The bits of all three."""
+
 _clear, _test = _functions() or (None, None)
 SUPPORTED = bool(_FLAGS) and _clear is not None
 """Whether the flags can be read here; where not, casts that set them are NumPy's to make."""
@@ -48,12 +50,12 @@ SUPPORTED = bool(_FLAGS) and _clear is not None
 def clear() -> None:
     """Forget what this thread's arithmetic has done so far."""
     if _clear:
-        _clear(_ALL)
+        _clear(ALL)
 
 
 def raised() -> int:
     """The flags that this thread's arithmetic has set since `clear`."""
-    return int(_test(_ALL)) if _test else 0
+    return int(_test(ALL)) if _test else 0
 
 
 def tells_of_underflow() -> bool:

@@ -158,7 +158,7 @@ class CopyPlan(Direct):
         dst_dtype, src_dtype: the very ones of the arrays, which may only equal those that the plan was made
         for. new: where it goes, if that is no argument of the call; these are then the source and `others`.
         """
-        if self._program is None or not self._calls or self._sets_flags:
+        if self._program is None or not self._calls or self._hides_underflow:
             return None
         with compiler_lock:  # most processes make no copy often enough
             from codegen.direct_entries import Apart, ArrayArgument, DirectCall, Entry
@@ -170,10 +170,11 @@ class CopyPlan(Direct):
             for x in self._calls
         )
         note = self._program, self._calls  # keeps code and tables alive: an entry has addresses alone
+        watches = float_status.ALL if self._sets_flags else 0
         if new:
-            return Entry((src, *others), (), calls, "", not self._holds, new, note)
+            return Entry((src, *others), (), calls, "", not self._holds, new, note, watches)
         apart = Apart(1, 0, self._near, self._far)
-        return Entry((dst, src), (apart,), calls, "", not self._holds, None, note)
+        return Entry((dst, src), (apart,), calls, "", not self._holds, None, note, watches)
 
     def _check(self, dst: Any, src: Any) -> None:
         """Raise what is wrong with arrays that are not at first sight those of the plan."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
-from codegen.direct_calls import Direct
+from codegen.direct_calls import Direct, is_direct
 from codegen.locks import compiler_lock
 from tilejit.strided import span
 
@@ -20,6 +20,12 @@ DIRECT_FROM = 1024
 That saves 1 us. To load the code for it takes 10 ms, once in a process, and to build it as long as a kernel.
 """
 
+SOON_FROM = 32
+"""Once that code is there, two calls like each other, one after the other, are enough at each such time.
+
+Entries take 0.2 ms to make and are few: where calls of many kinds take turns, none is learnt so soon.
+"""
+
 
 class Shortcut(Direct):
     """What machine code has learnt of a routine's calls; it gives the routine's answer, or itself.
@@ -29,10 +35,13 @@ class Shortcut(Direct):
     ...     return answer
 
     Of the calls that it does not know each DIRECT_FROM-th is learnt, if `entry_for` has an entry for it: what
-    comes often comes up soon. What it knows are layouts of arrays, as they were when that was decided.
+    comes often comes up soon. A call like the one before it is learnt earlier, at each SOON_FROM-th. What it
+    knows are layouts of arrays, as they were when that was decided.
     """
 
-    __slots__ = ("_asked", "_entry_for")
+    __slots__ = ("_asked", "_entry_for", "_one_before")
+
+    _one_before: tuple[Any, ...] | None
 
     def __init__(self, entry_for: Callable[..., Entry | None]) -> None:
         self._entry_for = entry_for
@@ -42,16 +51,24 @@ class Shortcut(Direct):
     def __call__(self, *args: Any) -> Any:
         """The way of calls that machine code does not answer."""
         self._asked += 1
-        if self._asked % DIRECT_FROM == 0:
+        turn = self._asked % SOON_FROM
+        if self._asked % DIRECT_FROM == 0 or (turn == 0 and _sort_of(args) == self._one_before):
             self._answer_directly(self._entry_for(*args))
+        elif turn == SOON_FROM - 1:
+            self._one_before = _sort_of(args) if is_direct(Shortcut) else None
         return self
 
     _in_python = __call__
 
     def forget(self) -> None:
         """Know no call any more."""
-        self._asked = 0
+        self._asked, self._one_before = 0, None
         self._answer_none_directly()
+
+
+def _sort_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What calls have in common that one entry may answer."""
+    return tuple((x.shape, x.strides, x.dtype.num) if type(x) is ndarray else id(x) for x in args)
 
 
 _every: list[Shortcut] = []

@@ -116,11 +116,6 @@ def numpy_is_as_fast(dst: Any, src: Any) -> bool:
     )
 
 
-def numpy_alone_is_as_fast(dst_dtype: np.dtype[Any], src_dtype: np.dtype[Any]) -> bool:
-    """Whether that holds beside kernels that are called directly too: of conversions, not of rows."""
-    return dst_dtype is not src_dtype and not _is_bf16(src_dtype)
-
-
 def numpy_lays_as_fast(x: Any, order: str) -> bool:
     """Whether NumPy brings the array into order "C" or "F" by whole rows, in cache; or finds it there."""
     if type(x) is not ndarray or x.nbytes >= SIZES.small_run_bytes or not x.ndim:
@@ -145,8 +140,15 @@ def numpy_converts_as_fast(x: Any, dtype: Any) -> bool:
 
 
 def is_constant(dtype: Any) -> bool:
-    """Whether it stands for one dtype for good: a class with an attribute `dtype` may change its mind."""
-    return isinstance(dtype, np.dtype) or (type(dtype) is type and dtype in _OF_TYPES)
+    """Whether it stands for one dtype for good: a class with an attribute `dtype` may change its mind.
+
+    Types of elements, ml_dtypes' among them, are the dtype's own; of np.void there may be others.
+    """
+    if isinstance(dtype, np.dtype) or type(dtype) is not type:
+        return isinstance(dtype, np.dtype)
+    if dtype in _OF_TYPES:
+        return True
+    return issubclass(dtype, np.generic) and not issubclass(dtype, np.void) and np.dtype(dtype).type is dtype
 
 
 def numpy_joins_as_fast(parts: Any, *, woven: bool = False) -> bool:

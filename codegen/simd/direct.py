@@ -34,7 +34,7 @@ def _function(arguments: int) -> Any:
     return intrinsic(namespace[f"ask_{arguments}"])
 
 
-_ask_0, _ask_2, _ask_3, _ask_4, _ask_8 = (_function(n) for n in (0, 2, 3, 4, 8))
+_ask_0, _ask_1, _ask_2, _ask_3, _ask_4, _ask_8 = (_function(n) for n in (0, 1, 2, 3, 4, 8))
 
 
 def _tell(builder: Any, function: Any, argument: Any) -> None:
@@ -63,6 +63,9 @@ def _store(builder: Any, address: Any, index: Any, value: Any) -> None:
     place = builder.add(address, builder.shl(index, ir.Constant(I64, 3)))
     builder.store(value, pointer(builder, place, I64))
 
+
+_INT = 0xFFFFFFFF
+"""The half of a word in which C gives an int."""
 
 _set_word = statement(_store, 3, "set_word")
 
@@ -180,7 +183,7 @@ def _fresh(entry, head):
     if out == 0:
         _tell_1(_word(head, words.DECREF), memory)
         return 0
-    if _ask_2(_word(head, words.SET_BASE), out, memory) & 0xFFFFFFFF:  # an int; it has let go of the memory
+    if _ask_2(_word(head, words.SET_BASE), out, memory) & _INT:  # it has let go of the memory
         _tell_1(_word(head, words.DECREF), out)
         return 0
     return out
@@ -242,8 +245,8 @@ def _directly(args, entry, calls, held, head):
 
 @for_kernels
 def _computed(args, entry, calls, head):
-    """What the entry's calls give; 0, and no error, where there is no memory for it."""
-    fresh, room = 0, _room()
+    """What the entry's calls give; 0, and no error, where there is no memory for it, or a flag is up."""
+    fresh, room, watched = 0, _room(), _word(entry, words.WATCHES)
     if _word(entry, words.RETURNS) == words.FRESH:
         fresh = _fresh(entry, head)
         if fresh == 0:
@@ -254,12 +257,18 @@ def _computed(args, entry, calls, head):
         _set_word(places, k, _field(_word(args, k), words.HEAD))
     if fresh:
         _set_word(places, count, _field(fresh, words.HEAD))
+    if watched:
+        _ask_1(_word(head, words.CLEAR_FLAGS), watched)
     if _word(entry, words.RELEASES):
         state = _ask_0(_word(head, words.SAVE_THREAD))
         _run(entry, calls, room)
         _tell_1(_word(head, words.RESTORE_THREAD), state)
     else:
         _run(entry, calls, room)
+    if watched and _ask_1(_word(head, words.TEST_FLAGS), watched) & _INT:
+        if fresh:
+            _tell_1(_word(head, words.DECREF), fresh)
+        return 0
     return _answer(args, entry, head, room, fresh)
 
 

@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def _memory() -> str | None:
-    """A folder in memory, where there is one: on a disk, files that are written anew take most of the time."""
+    """A folder in memory, where there is one: to write files anew on a disk takes most of the time."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 

@@ -19,7 +19,6 @@ from tilejit.shortcuts import Shortcut, passed_on
 from tilejit.sizes import (
     SIZES,
     is_constant,
-    numpy_alone_is_as_fast,
     numpy_converts_as_fast,
     numpy_lays_as_fast,
 )
@@ -42,9 +41,8 @@ def _entry_of_cast(x: Array, dtype: Any) -> Entry | None:
     if target is None:
         return None
     numpys_to_convert = numpy_converts_as_fast(x, dtype)
-    if numpys_to_convert and numpy_alone_is_as_fast(target, x.dtype):
-        return passed_on(ndarray.astype, x, dtype)
-    return _entry_of_duplicate(x, target, dtype, owner=numpys_to_convert) if x.flags.c_contiguous else None
+    entry = _entry_of_duplicate(x, target, dtype, owner=numpys_to_convert) if x.flags.c_contiguous else None
+    return passed_on(ndarray.astype, x, dtype) if entry is None and numpys_to_convert else entry
 
 
 def _entry_of_duplicate(x: Array, dtype: np.dtype[Any], *others: Any, owner: bool) -> Entry | None:
