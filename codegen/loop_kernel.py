@@ -170,10 +170,9 @@ class BoundKernel:
         return tuple(np.dtype(kind) if kind else None for kind in kinds)
 
     @property
-    def call(self) -> Callable[..., None]:
-        """The native function: call(0, 0, the address of a table, begin, end)."""
-        function: Callable[..., None] = self._calls[False]
-        return function
+    def address(self) -> int:
+        """Where the machine code begins: it takes 0, 0, the address of a table, begin, end."""
+        return self._kernel.address
 
     def tables(self, given: NDArray[np.int64]) -> NDArray[np.int64]:
         """Tables of arguments for many calls, a row each; a row of `given` is what `run` is given."""

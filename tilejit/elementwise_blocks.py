@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen.access import map_range
 from codegen.bounded import remember
-from codegen.call_tables import Bounds, CallTable, Place, call_table
+from codegen.call_tables import CALL_FIELDS, Bounds, CallTable, Place, call_table
 from codegen.ir import Element
 from codegen.launch import Launch
 from codegen.loop_kernel import BoundKernel
@@ -161,29 +161,21 @@ class BlockPlan:
         at = [address_of(x) if isinstance(x, TiledArray) else address(x) for x in operands]
         at += [address(x) for x in buffers]
         table = self._table(at)
-        calls, call_rows, held = table.rows(tuple(at), 2 * first, 2 * last)
-        starts = table.starts
-        origin = int(starts[2 * first])
+        copies, call_all, held = table.rows(tuple(at), 2 * first, 2 * last)
         kept: list[object] = [held, buffers, operands]
-        compute: list[tuple[Any, int, int, int]] = [(None, 0, 0, 0)] * (last - first)
+        computed = np.zeros((last - first, CALL_FIELDS), np.int64)
         for sort, numbered in self._sorts.items():
             which = numbered[(numbered >= first) & (numbered < last)]
-            kernel = self._kernels[sort]
+            kernel, trips = self._kernels[sort], self._kernels[sort].trips
+            assert trips is not None
             tables = kernel.tables(self._addresses(which, at, numbers))
             kept.append(tables)
-            trips, address_of_row = kernel.trips, tables.ctypes.data
-            assert trips is not None
-            for n in which.tolist():
-                compute[n - first] = kernel.call, address_of_row, trips.start, trips.stop
-                address_of_row += tables.strides[0]
-        rows, ends = calls.ctypes.data, (starts[2 * first :] - origin).tolist()
-        for n, (call, row, start, stop) in enumerate(compute):
-            begin, middle, end = ends[2 * n : 2 * n + 3]
-            if begin < middle:
-                call_rows(0, 0, rows, begin, middle)
-            call(0, 0, row, start, stop)
-            if middle < end:
-                call_rows(0, 0, rows, middle, end)
+            computed[which - first, 0] = kernel.address
+            computed[which - first, 3] = tables.ctypes.data + tables.strides[0] * np.arange(len(which))
+            computed[which - first, 4:] = trips.start, trips.stop
+        starts = table.starts[2 * first : 2 * last] - table.starts[2 * first]
+        calls = np.insert(copies, starts[1::2], computed, axis=0)  # behind what is read, before the writes
+        call_all(0, 0, calls.ctypes.data, 0, len(calls))
 
     def _addresses(
         self, which: NDArray[np.int64], at: list[int], numbers: tuple[int, ...]
