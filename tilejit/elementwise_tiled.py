@@ -89,7 +89,7 @@ def _slot_by_slot(e: Elementwise, args: tuple[Any, ...], out: Any) -> Any:
     spec = arrays[0].spec
     if spec.packed or any(x.spec != spec for x in arrays):
         return None
-    slots = [x if is_number(x) else x.buffer for x in args]
+    slots = [x if is_number(x) else x.buffer.view(spec.dtype) for x in args]  # it may be of bytes
     recorded, _ = e.record([_stand_in(x) for x in args])
     if (
         not recorded.simple
@@ -99,7 +99,7 @@ def _slot_by_slot(e: Elementwise, args: tuple[Any, ...], out: Any) -> Any:
         return None
     if outs and len(outs) != len(recorded.dtypes):
         return None
-    buffers = tuple(x.buffer for x in outs)
+    buffers = tuple(x.buffer.view(spec.dtype) for x in outs)
     made = e(*slots, out=(buffers if recorded.several else buffers[0]) if outs else None)
     if outs:
         return out
