@@ -77,6 +77,8 @@ def array(
     elif is_ours(given) and order in _ORDERS and is_rank(ndmin, given):
         target = native_or_own(given, dtype)
         if target is not None and (copy is True or (copy is None and differs(given, target, order))):
+            if order == "A" and target != given.dtype:
+                order = "K"  # as NumPy has it where it converts
             result = duplicate(given, target, order, threads=threads)
             if result is not None:
                 return result
