@@ -61,6 +61,20 @@ def test_in_place_and_over_its_own_input(dims: Any) -> None:
     assert np.array_equal(other.numpy(), want)
 
 
+def test_a_buffer_of_bytes_is_computed_by_its_elements() -> None:
+    """What `pack` writes to a uint8 array, at an odd address too: as an argument, and as `out`."""
+    x = RNG.random(SMALL, np.float32)
+    plain = tj.pack(x, LAYOUTS[1])
+    of_bytes = tj.pack(x, LAYOUTS[1], out=np.zeros(plain.nbytes + 1, np.uint8)[1:])
+    double = tj.elementwise(lambda a, b: a + b)
+    made = double(of_bytes, plain)
+    assert made.spec == plain.spec
+    assert np.array_equal(made.numpy(), x + x)
+    out = tj.TiledArray(np.zeros(plain.nbytes, np.uint8), plain.spec)
+    assert double(plain, of_bytes, out=out) is out
+    assert np.array_equal(out.numpy(), x + x)
+
+
 @pytest.mark.parametrize("threads", [False, 2])
 def test_threads_and_reductions(threads: Any) -> None:
     x = RNG.random(LARGE, np.float32)

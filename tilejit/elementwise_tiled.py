@@ -89,7 +89,7 @@ def _slot_by_slot(e: Elementwise, args: tuple[Any, ...], out: Any) -> Any:
     spec = arrays[0].spec
     if spec.packed or any(x.spec != spec for x in arrays):
         return None
-    slots = [x if is_number(x) else x.buffer for x in args]
+    slots = [x if is_number(x) else x.buffer.view(spec.dtype) for x in args]  # it may be of bytes
     recorded, _ = e.record([_stand_in(x) for x in args])
     if (
         not recorded.simple
@@ -99,7 +99,7 @@ def _slot_by_slot(e: Elementwise, args: tuple[Any, ...], out: Any) -> Any:
         return None
     if outs and len(outs) != len(recorded.dtypes):
         return None
-    buffers = tuple(x.buffer for x in outs)
+    buffers = tuple(x.buffer.view(spec.dtype) for x in outs)
     made = e(*slots, out=(buffers if recorded.several else buffers[0]) if outs else None)
     if outs:
         return out
@@ -236,9 +236,11 @@ class _Call:
             held = tuple(np.array(_untiled(x), order="C") for x in targets)
             held = tuple(_as_result(x, dtype) for x, dtype in zip(held, self.recorded.dtypes, strict=True))
         several = self.recorded.several
-        made = self.e(
-            *map(_untiled, self.given), out=held if several or held is None else held[0], where=where
-        )
+        given = map(_untiled, self.given)
+        if held is None:  # as machine code knows such calls, which takes a microsecond of a hundred
+            made = self.e(*given)
+        else:
+            made = self.e(*given, out=held if several else held[0], where=where)
         padding = None if self.mask is None else "keep"
         for target, value in zip(targets, made if several else (made,), strict=True):
             if not isinstance(target, TiledArray):

@@ -54,9 +54,9 @@ def read_options(what: str, given: Mapping[str, Any]) -> LoopOptions:
         virtual_vector_size=sizes,
         fastest_varying=varying,
         parallel=_threads(wish.parallel),
-        vectorize_reductions=_truth("vectorize_reductions", wish.vectorize_reductions),
-        fastmath=_truth("fastmath", wish.fastmath),
-        tune=_truth("tune", wish.tune),
+        vectorize_reductions=read_truth("vectorize_reductions", wish.vectorize_reductions),
+        fastmath=read_truth("fastmath", wish.fastmath),
+        tune=read_truth("tune", wish.tune),
     )
 
 
@@ -66,7 +66,12 @@ def _check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
         raise KernelError(f"{name} is {found}\n  it is one of {', '.join(words)}")
 
 
-def _truth(name: str, value: Any) -> bool:
+def read_truth(name: str, value: Any) -> bool:
+    """An option that is True or False and nothing else.
+
+    Raises:
+        TypeError: it is something else.
+    """
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} is True or False, not {type(value).__name__}")
     return bool(value)

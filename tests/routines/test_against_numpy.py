@@ -43,6 +43,17 @@ def test_array_and_asarray(x: Any, order: Any, copy: bool | None) -> None:
         assert np.may_share_memory(ours[0], x) == np.may_share_memory(expected[0], x) or x.size == 0
 
 
+@pytest.mark.parametrize("name", ["array", "asarray"])
+def test_order_a_of_what_is_converted(name: str) -> None:
+    """NumPy keeps the order of axes then; of an array that keeps its dtype it makes one in C order."""
+    x = np.arange(680, dtype=np.float32).reshape(17, 40)[:, ::10].T
+    for y in (x, x.T, np.asfortranarray(x), x[:, :, None]):
+        for dtype in (np.float64, np.float32):
+            ours, theirs = (getattr(m, name)(y, dtype, order="A", copy=True) for m in (tj, np))
+            assert ours.strides == theirs.strides
+            assert np.array_equal(ours, theirs)
+
+
 @EXAMPLES
 @given(drawn.arrays(), st.integers(0, 6))
 def test_ndmin(x: Any, ndmin: int) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.errors import KernelError
 from tests.routines.drawn import assert_same, outcome
 from tilejit import sizes
 from tilejit.plan import CopyPlan
@@ -230,3 +231,35 @@ def test_small_results_own_their_memory(order: Any) -> None:
         ours, theirs = tj.astype(view, np.float64, order), view.astype(np.float64, order)
         assert_same((ours, []), (theirs, []))
         assert ours.flags.owndata
+
+
+WITH_THREADS = {
+    "copyto": lambda x, n: tj.copyto(x, 1, threads=n),
+    "concatenate": lambda x, n: tj.concatenate([x], threads=n),
+    "stack": lambda x, n: tj.stack([x], threads=n),
+    "pad": lambda x, n: tj.pad(x, 1, threads=n),
+    "take": lambda x, n: tj.take(x, [0], threads=n),
+    "astype": lambda x, n: tj.astype(x, np.float64, threads=n),
+    "roll": lambda x, n: tj.roll(x, 1, threads=n),
+    "moveaxis": lambda x, n: tj.moveaxis(x, 0, 1, threads=n),
+    "array": lambda x, n: tj.array(x.tolist(), threads=n),
+    "copy": lambda x, n: tj.copy(x, threads=n),
+    "asarray": lambda x, n: tj.asarray(x, threads=n),
+    "ascontiguousarray": lambda x, n: tj.ascontiguousarray(x, threads=n),
+    "asfortranarray": lambda x, n: tj.asfortranarray(x, threads=n),
+    "require": lambda x, n: tj.require(x, threads=n),
+    "byteswap": lambda x, n: tj.byteswap(x, threads=n),
+    "tobytes": lambda x, n: tj.tobytes(x, threads=n),
+    "flip": lambda x, n: tj.flip(x, threads=n),
+}
+
+
+@pytest.mark.parametrize("name", WITH_THREADS)
+def test_threads_are_checked_whoever_copies(name: str) -> None:
+    """NumPy, as here, too: what is wrong is wrong at any size."""
+    call, x = WITH_THREADS[name], np.ones((3, 4), np.float32)
+    with pytest.raises(KernelError, match="at least one thread"):
+        call(x, 0)
+    with pytest.raises(TypeError, match=r"threads is a number of threads or None, not float"):
+        call(x, 2.5)
+    assert np.array_equal(x, np.ones((3, 4)))

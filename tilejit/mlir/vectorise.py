@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen.errors import KernelError
+from codegen.errors import KernelError, shown
 from codegen.loops.interpret import interpret
 from codegen.loops.ir import Function
 from codegen.loops.super_vectorize import Vectorised
 from codegen.loops.super_vectorize import super_vectorize as vectorise_function
-from tilejit.loop_options import refuse_giants
+from tilejit.loop_options import read_truth, refuse_giants
 from tilejit.loop_program import LoopOptions, LoopProgram
 from tilejit.mlir.module import parse
 from tilejit.mlir.printing import format_program
@@ -45,12 +46,14 @@ def super_vectorize(
 
     Raises:
         KernelError: the text cannot be read, or a size or a dimension makes no sense.
+        TypeError: an option is of a wrong type.
     """
     module = parse(text)
     options = _options(virtual_vector_size, fastest_varying)
+    reductions = read_truth("vectorize_reductions", vectorize_reductions)
     made: list[str] = []
     for program in module.programs:
-        wide = vectorised(program, *options, vectorize_reductions)
+        wide = vectorised(program, *options, reductions)
         comments = "".join(f"// {loop}\n" for loop in wide.loops) if report else ""
         made.append(comments + format_program(replace(program, function=wide.function)))
     return "\n".join(made)
@@ -75,12 +78,13 @@ def run(
 
     Raises:
         KernelError: the text cannot be read, has no such function, or an argument or a subscript misfits.
-        TypeError: an argument is neither an array nor a number.
+        TypeError: an argument is neither an array nor a number, or an option is of a wrong type.
     """
     program = parse(text)[name]
     options = None if virtual_vector_size is None else _options(virtual_vector_size, fastest_varying)
     execute = _interpret if interpreted else _compiled
-    return program(*arguments, execute=partial(execute, options, vectorize_reductions))
+    reductions = read_truth("vectorize_reductions", vectorize_reductions)
+    return program(*arguments, execute=partial(execute, options, reductions))
 
 
 def _interpret(
@@ -128,10 +132,12 @@ def _options(sizes: Sizes, fastest: Sizes | None) -> Options:
 
 
 def _numbers(what: str, given: Sizes, least: int) -> tuple[int, ...]:
-    numbers = (given,) if isinstance(given, int) else tuple(given)
-    if not all(isinstance(n, int) for n in numbers):
-        raise TypeError(f"{what} is a number or a tuple of numbers, not {given!r}")
+    many = tuple(given) if isinstance(given, tuple | list) else (given,)
+    wrong = [type(n).__name__ for n in many if isinstance(n, bool) or not isinstance(n, Integral)]
+    if wrong:
+        raise TypeError(f"{what} is a number or a tuple of numbers, not of {wrong[0]}")
+    numbers = tuple(map(int, many))
     if not 1 <= len(numbers) <= 3 or min(numbers) < least:
         kind = "positive numbers" if least else "numbers from 0 up"
-        raise KernelError(f"{what} is {given!r}\n  write one to three {kind}")
+        raise KernelError(f"{what} is {', '.join(map(shown, numbers)) or '()'}\n  write one to three {kind}")
     return numbers

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from codegen.threads import thread_count
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copy_plain
 from tilejit.memory import Array
@@ -36,6 +37,8 @@ def copy(a: Any, order: Any = "K", subok: bool = False, *, threads: int | None =
     Raises:
         KernelError: threads is less than one.
     """
+    if threads is not None:
+        thread_count(threads, 0)  # says what is wrong
     given = a if type(a) is ndarray else as_numpy(a)
     if type(given) is not ndarray:  # its class may have an answer, by `__array_function__`
         return np.copy(given, order, subok)  # type: ignore[call-overload]
@@ -65,6 +68,8 @@ def array(
         KernelError: threads is less than one.
         ValueError: copy is False, and there is no way without one.
     """
+    if threads is not None:
+        thread_count(threads, 0)  # says what is wrong
     small = type(object) is ndarray and object.size < SIZES.small_elements  # is_small, written out
     if small and like is ndmax is None:
         if dtype is None and copy is True and order == "K" and ndmin == 0:
@@ -77,6 +82,8 @@ def array(
     elif is_ours(given) and order in _ORDERS and is_rank(ndmin, given):
         target = native_or_own(given, dtype)
         if target is not None and (copy is True or (copy is None and differs(given, target, order))):
+            if order == "A" and target != given.dtype:
+                order = "K"  # as NumPy has it where it converts
             result = duplicate(given, target, order, threads=threads)
             if result is not None:
                 return result
@@ -103,6 +110,8 @@ def asarray(
         KernelError: threads is less than one.
         ValueError: copy is False, and there is no way without one.
     """
+    if threads is not None:
+        thread_count(threads, 0)  # says what is wrong
     if type(a) is ndarray and dtype is order is copy is device is like is None:
         return a
     if is_small(a) and device is like is None:
@@ -124,6 +133,8 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None, threads: i
     Raises:
         KernelError: threads is less than one.
     """
+    if threads is not None:
+        thread_count(threads, 0)  # says what is wrong
     if type(a) is ndarray and like is None:
         if a.size < SIZES.small_elements:  # is_small, written out
             return numpy_ascontiguousarray(a) if dtype is None else numpy_ascontiguousarray(a, dtype)
@@ -145,6 +156,8 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None, threads: int 
     Raises:
         KernelError: threads is less than one.
     """
+    if threads is not None:
+        thread_count(threads, 0)  # says what is wrong
     if type(a) is ndarray and like is None:
         if a.size < SIZES.small_elements:  # is_small, written out
             return numpy_asfortranarray(a) if dtype is None else numpy_asfortranarray(a, dtype)
@@ -183,6 +196,8 @@ def require(
         KernelError: threads is less than one.
         ValueError: both orders are required.
     """
+    if threads is not None:
+        thread_count(threads, 0)  # says what is wrong
     if is_small(a) and like is None:
         return np.require(a, dtype, requirements)
     given = as_numpy(a)
@@ -217,6 +232,8 @@ def astype(
         KernelError: threads is less than one.
         TypeError: x is no array, or the rule `casting` forbids the conversion.
     """
+    if threads is not None:
+        thread_count(threads, 0)  # says what is wrong
     if type(x) is ndarray:
         plain = order == "K" and casting == "unsafe" and subok is copy is True
         numpys = x.size < SIZES.small_elements  # is_small, written out
@@ -253,6 +270,8 @@ def byteswap(x: Any, inplace: bool = False, *, threads: int | None = None) -> An
         KernelError: threads is less than one.
         TypeError: x is no array.
     """
+    if threads is not None:
+        thread_count(threads, 0)  # says what is wrong
     if is_small(x):
         return x.byteswap(inplace)
     given = as_numpy(x)
@@ -276,6 +295,8 @@ def tobytes(x: Any, order: Any = "C", *, threads: int | None = None) -> bytes:
         KernelError: threads is less than one.
         TypeError: x is no array.
     """
+    if threads is not None:
+        thread_count(threads, 0)  # says what is wrong
     if type(x) is ndarray and x.size < SIZES.small_elements:  # is_small, written out
         return x.tobytes() if order == "C" else x.tobytes(order)
     given = as_numpy(x)

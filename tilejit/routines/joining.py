@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.threads import thread_count
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copyto
 from tilejit.memory import Array
@@ -44,6 +45,8 @@ def concatenate(
         KernelError: threads is less than one.
         ValueError: the arrays' shapes do not go together.
     """
+    if threads is not None:
+        thread_count(threads, 0)  # says what is wrong
     if are_small(arrays) or numpy_joins_as_fast(arrays):
         if dtype is None and casting is SAME_KIND:  # _by_numpy, written out
             return numpy_concatenate(arrays, axis, out)
@@ -72,6 +75,8 @@ def stack(
         KernelError: threads is less than one.
         ValueError: the arrays' shapes differ, or there is none.
     """
+    if threads is not None:
+        thread_count(threads, 0)  # says what is wrong
     if are_small(arrays) or (type(axis) is int and axis == -1 and numpy_joins_as_fast(arrays, woven=True)):
         return _by_numpy(numpy_stack, arrays, axis, out, dtype, casting)
     given = _as_arrays(arrays)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.threads import thread_count
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copyto
 from tilejit.memory import Array
@@ -30,6 +31,8 @@ def pad(
         KernelError: threads is less than one.
         ValueError: a width is negative, or the mode has no such argument.
     """
+    if threads is not None:
+        thread_count(threads, 0)  # says what is wrong
     given = as_numpy(array)
     if numpy_pads_as_fast(given) or not (is_ours(given) and given.ndim):
         return numpy_pad(given, pad_width, mode, **kwargs)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.threads import thread_count
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copyto
 from tilejit.memory import Array
@@ -114,6 +115,8 @@ def roll(a: Any, shift: Any, axis: Any = None, *, threads: int | None = None) ->
         KernelError: threads is less than one.
         ValueError: shift and axis do not go together.
     """
+    if threads is not None:
+        thread_count(threads, 0)  # says what is wrong
     given = as_numpy(a)
     if not (is_ours(given) and given.ndim):
         return np.roll(given, shift, axis)
@@ -154,6 +157,8 @@ def _flat(x: Array, threads: int | None) -> Array:
 
 def _copied(view: Any, out: Array | None, threads: int | None) -> Any:
     """The view's elements in `out`, or in a fresh array in C order."""
+    if threads is not None:
+        thread_count(threads, 0)  # says what is wrong
     if out is not None:
         if not isinstance(out, np.ndarray):
             raise TypeError(f"out is a NumPy array, not {type(out).__name__}")
