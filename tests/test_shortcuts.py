@@ -131,17 +131,19 @@ def test_copies_that_convert_warn_each_time() -> None:
 
 
 def test_calls_like_each_other_are_learnt_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the code is there already; calls of two kinds in turns are not."""
-    x, y = np.ones((128, 128), np.float32), np.ones((128, 130), np.float32)
-    learnt(known_in_c_order, lambda: tj.ascontiguousarray(x.T))
+    """Where the code is there already: one by one those that take turns, of calls of many kinds none."""
+    arrays = [np.ones((128, 128 + k), np.float32) for k in range(SOON_FROM + 1)]
+    learnt(known_in_c_order, lambda: tj.ascontiguousarray(arrays[0].T))
     monkeypatch.setattr("tilejit.shortcuts.DIRECT_FROM", 1 << 60)
     known_in_c_order.forget()
-    for k in range(4 * SOON_FROM):
-        assert not is_direct(known_in_c_order, lambda k=k: tj.ascontiguousarray((x, y)[k % 2].T))  # type: ignore[misc]
-    for _ in range(SOON_FROM):
-        tj.ascontiguousarray(y.T)
-    assert is_direct(known_in_c_order, lambda: tj.ascontiguousarray(y.T))
-    assert not is_direct(known_in_c_order, lambda: tj.ascontiguousarray(x.T))
+    for x in 2 * arrays:
+        assert not is_direct(known_in_c_order, lambda x=x: tj.ascontiguousarray(x.T))  # type: ignore[misc]
+    known_in_c_order.forget()
+    for k in range(6 * SOON_FROM):
+        tj.ascontiguousarray(arrays[k % 2].T)
+    assert is_direct(known_in_c_order, lambda: tj.ascontiguousarray(arrays[0].T))
+    assert is_direct(known_in_c_order, lambda: tj.ascontiguousarray(arrays[1].T))
+    assert not is_direct(known_in_c_order, lambda: tj.ascontiguousarray(arrays[2].T))
 
 
 @pytest.mark.parametrize("view", [lambda x: x.T, lambda x: x[::-1], lambda x: x.astype("f8")])
