@@ -9,7 +9,7 @@ import numpy as np
 
 import tilejit as tj
 from bench.arrays import Array
-from bench.timing import interleaved
+from bench.timing import interleaved, machine
 
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, (4, 64), (8, 128), (32, 256))
 SEED = 7
@@ -55,6 +55,8 @@ def draw(series: dict[str, Points], file: Path) -> None:
     axes.set_xticks(range(len(SIZES)), map(str, SIZES), rotation=45)
     axes.set_xlabel("virtual_vector_size")
     axes.set_ylabel("GB/s, read and written")
-    axes.legend()
+    facts = machine()
+    axes.set_title(f"a+b+1+2 of 1000x1000, one thread, {facts['cpu']}, {facts['date']}", fontsize=9)
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
     figure.tight_layout()
     figure.savefig(file)
