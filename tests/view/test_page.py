@@ -333,6 +333,21 @@ def test_light_and_dark_follow_the_system_and_the_button(opened: Any) -> None:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
+def test_a_frame_says_its_colours(opened: Any) -> None:
+    """As the documentation does, whose reader chooses them: by a part of the address."""
+    browser = opened(tj.as_layout(SMALL))
+    for theme in ("dark", "light", "nothing of this"):
+        browser.execute_async_script(
+            "addEventListener('hashchange', () => requestAnimationFrame(arguments[1]), {once: true});"
+            "location.hash = arguments[0]",
+            theme,
+        )
+        paper = browser.execute_script("return getComputedStyle(document.documentElement).backgroundColor")
+        assert paper == ("rgb(20, 22, 27)" if theme == "dark" else "rgb(255, 255, 255)")
+        label = browser.execute_script("return document.getElementById('theme').textContent")
+        assert label == ("Dark" if theme == "dark" else "Light")
+
+
 def luminance(colour: str) -> float:
     channels = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
