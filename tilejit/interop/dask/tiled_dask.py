@@ -134,6 +134,7 @@ class TiledDask:
             LayoutError: there is an array already and `overwrite` is False, one is made there meanwhile, or
                 no text says the layout.
             TilejitError: the store is one that a single process fills from end to end, as a ZIP file is.
+            TypeError: it is no store.
             ImportError: zarr is not installed.
         """
         from tilejit.interop.dask.zarr_chunks import write
@@ -211,6 +212,7 @@ def _packed(x: Any, whole: Spec | None, chunk: Spec, threads: int | None) -> Til
     array = cut.map_blocks(
         blocks.pack_block,
         chunk=chunk,
+        dims=dims,
         threads=threads,
         new_axis=len(dims),
         **_buffers(cut.numblocks, chunk),

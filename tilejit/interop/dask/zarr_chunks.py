@@ -37,8 +37,11 @@ def write(tiled: Any, store: Any, overwrite: bool, compute: bool) -> Any:
     Raises:
         LayoutError: there is an array already, or no text says the layout.
         TilejitError: the store cannot be filled by several workers.
+        TypeError: it is none.
     """
     codec, held = codec_of(tiled.chunk)
+    if store is None:
+        raise TypeError("a store is a path, a URL or a store of zarr, not None")
     if isinstance(store, Store) and not store.supports_deletes:
         raise TilejitError(
             f"{store} cannot be filled by several workers\n  write to a folder, and put that into it"
@@ -50,6 +53,7 @@ def write(tiled: Any, store: Any, overwrite: bool, compute: bool) -> Any:
             chunks=tiled.chunk.dimensions,
             dtype=held,
             serializer=codec,
+            zarr_format=3,
             compressors=None,
             filters=None,
             overwrite=overwrite,
