@@ -94,10 +94,11 @@ def run_commands(text: str) -> None:
         line, _, shown = piece.partition("\n")
         command, _, said = line.partition("  # ")
         words = shlex.split(command)
-        if "tilejit" not in words:
+        piped = "tilejit" in words and any(word in SHELL for word in words)
+        if words[0] != "tilejit" and not piped:
             check_command(command)
             continue
-        if any(word in SHELL for word in words):
+        if piped:
             if not shutil.which("sh"):
                 continue
             done = in_shell(command, Path.cwd())
