@@ -323,7 +323,8 @@ def test_light_and_dark_follow_the_system_and_the_button(opened: Any) -> None:
     ground = "return getComputedStyle(document.documentElement).backgroundColor"
     media = [{"name": "prefers-color-scheme", "value": "dark"}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
-    try:
+    try:  # the page is told of it before a frame
+        browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
         dark, tile = browser.execute_script(ground), pixel(browser, "array", 0, 2)
         browser.execute_script("const b = document.getElementById('theme'); b.click(); b.click()")
         assert browser.execute_script("return document.documentElement.dataset.theme") == "light"
