@@ -76,6 +76,22 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     )
 
 
+def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
+    """Put pictures into the page itself, whose colours they have then, whichever its reader chose."""
+    return re.sub(
+        r'<img alt="(?P<alt>[^"]*)" src="(?:\.\./)*pictures/(?P<name>\w+)\.svg" ?/?>', _inline, html
+    )
+
+
+def _inline(image: re.Match[str]) -> str:
+    """A picture where the page names it; wide ones can be moved on narrow screens, by keyboard too."""
+    drawn = svg(layout(PICTURES[image["name"]]), standalone=False)
+    return (
+        f'<span class="picture" role="group" aria-label="{image["alt"]}" tabindex="0" data-search-exclude>'
+        f"{drawn}</span>"
+    )
+
+
 def commands() -> str:
     """`--help` of each command, as it is printed on 80 columns."""
     out = []

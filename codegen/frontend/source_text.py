@@ -83,7 +83,7 @@ def source_of(function: Callable[..., object]) -> tuple[SourceText, ast.Function
     except (OSError, TypeError, SyntaxError, IndexError):
         raise KernelError(
             f"{name} has no source to read\n"
-            "  functions typed at a prompt or made by exec have none; put it into a file"
+            "  functions typed at a prompt or made by exec have none; put it into a file or a notebook"
         ) from None
     # Lines of Python end where these do; str.splitlines would end one at a form feed in a comment, too.
     text = SourceText(function.__code__.co_filename, first, tuple(line.rstrip("\n") for line in lines))

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pytest
 from typer.testing import CliRunner
 
+from tilejit import warming
 from tilejit.cli import app
 
 ROOT = Path(__file__).parents[2]
+SHELL = ("<", ">", "|")
+"""Words of a command that take a shell."""
 COMMAND = (sys.executable, "-c", "from tilejit.cli import main; main()")
 
 
@@ -49,3 +55,28 @@ def child(*arguments: object, **environment_variables: str) -> subprocess.Comple
         timeout=120,
         check=False,
     )
+
+
+def in_shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """The result of a line that a shell runs in a folder, where `tilejit` is this tree's."""
+    programs = folder / ".bin"
+    programs.mkdir(exist_ok=True)
+    script = programs / "tilejit"
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(COMMAND)} "$@"\n')
+    script.chmod(0o755)
+    return subprocess.run(
+        ["sh", "-c", command],
+        cwd=folder,
+        env=environment(PATH=f"{programs}:{environment().get('PATH', '')}"),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def warm_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `cache warm` compile one copy of each thing that is warmed."""
+    for name in ("_format_specs", "_transposes"):
+        own: Any = getattr(warming, name)
+        monkeypatch.setattr(warming, name, lambda *args, own=own: islice(own(*args), 1))

@@ -12,6 +12,7 @@ from safetensors.numpy import save_file
 
 import tilejit
 from tests.cli.running import fails, run
+from tests.cli.terminals import shown
 from tests.interop.containers import model, save_model
 from tilejit.interop import container, safetensors
 from tilejit.interop.directory import DONE_NAME, INDEX_NAME
@@ -195,8 +196,26 @@ def test_a_dry_run_says_sizes_and_writes_nothing(tmp_path: Path, columns: int) -
     for text in ("46.9 KiB", "80.0 KiB", f"{100 * spec.padding_fraction:.1f} %", "f32", "as it is"):
         assert text in done.stdout or columns < 80
     assert "total" in done.stdout
-    assert all(len(line) <= max(columns, 30) for line in done.stdout.split("\n")) or columns < 80
     assert [p.name for p in tmp_path.iterdir()] == [source.name]
+
+
+def test_names_are_whole_where_there_is_no_terminal(tmp_path: Path) -> None:
+    name = "model.layers.0.self_attention.query_projection.weight"
+    save_file({name: np.ones((40, 300), np.float32)}, tmp_path / "model.safetensors")
+    arguments = (
+        "pack",
+        tmp_path / "model.safetensors",
+        tmp_path / "x.safetensors",
+        "--layout",
+        "tpu",
+        "--dry-run",
+    )
+    done = run(*arguments)
+    row = done.stdout.splitlines()[1]
+    assert row.split() == [name, "40,300", "f32", "{1,0:T(8,128)}", "46.9", "KiB", "60.0", "KiB", "21.9", "%"]
+    lines = shown(arguments, columns=80).text.splitlines()
+    assert len(lines) > 3
+    assert max(map(len, lines)) <= 80
 
 
 def test_a_dry_run_as_json_is_what_is_written_then(tmp_path: Path, shards: Path) -> None:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import stat
-import subprocess
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from tests.cli.running import COMMAND, environment, run
-from tilejit import warming
+from tests.cli.running import SHELL, in_shell, run, warm_little
 from tilejit.cli.examples import EXAMPLES
 
 ADD_MLIR = """func.func @add(%A: memref<?x?xf32>, %m: index, %n: index) {
@@ -38,7 +33,6 @@ RULES = """[[rule]]
 tensors = ".*norm.*"
 skip = true
 """
-SHELL = ("<", ">", "|")
 
 
 def examples(command: str, columns: int = 80) -> list[str]:
@@ -60,31 +54,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_file(tensors, path / "model" / "model.safetensors")
     for name, text in (("rules.toml", RULES), ("add.mlir", ADD_MLIR), ("add.py", ADD_PYTHON)):
         (path / name).write_text(text)
-    script = path / "bin" / "tilejit"
-    script.parent.mkdir()
-    script.write_text(f'#!/bin/sh\nexec {shlex.join(COMMAND)} "$@"\n')
-    script.chmod(script.stat().st_mode | stat.S_IXUSR)
     return path
-
-
-def in_shell(example: str, folder: Path) -> None:
-    path = f"{folder / 'bin'}:{environment().get('PATH', '')}"
-    done = subprocess.run(
-        ["sh", "-c", example],
-        cwd=folder,
-        env=environment(PATH=path),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert (done.returncode, done.stderr.count("Error")) == (0, 0), done.stderr
 
 
 @pytest.mark.parametrize("command", EXAMPLES)
 def test_the_examples_run(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    _warm_little(monkeypatch)
+    warm_little(monkeypatch)
     monkeypatch.setattr("codegen.store.Store.clear", lambda self: 0)  # other tests use it
     found = examples(command)
     assert found == [" ".join(example.split()) for _, example in EXAMPLES[command]]
@@ -94,20 +70,14 @@ def test_the_examples_run(command: str, folder: Path, monkeypatch: pytest.Monkey
         if any(word in SHELL for word in shlex.split(example)):
             if not shutil.which("sh"):
                 continue
-            in_shell(example, folder)
+            done = in_shell(example, folder)
+            assert (done.returncode, done.stderr.count("Error")) == (0, 0), done.stderr
             continue
         result = run(*_quicker(shlex.split(example))[1:])
         assert result.exit_code == 0, (example, result.output)
     if command == "tilejit unpack":
         for name in ("x2.npy", "x3.npy"):
             assert (folder / name).read_bytes() == (folder / "x.npy").read_bytes()
-
-
-def _warm_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One copy of each thing that is warmed."""
-    for name in ("_format_specs", "_transposes"):
-        own: Any = getattr(warming, name)
-        monkeypatch.setattr(warming, name, lambda *args, own=own: islice(own(*args), 1))
 
 
 def _quicker(words: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -130,6 +131,23 @@ def test_bars_come_late_with_rate_and_time_left(columns: int) -> None:
         assert (word in result.text) == (columns == 80)
     lines = result.text.replace("\r", "\n").splitlines()
     assert max(map(len, lines)) <= columns
+
+
+def test_the_demo_has_a_bar_that_is_still_while_it_times() -> None:
+    """It is drawn late, once from then on for each step, and gone in the end."""
+    slow = (
+        "import time, numpy as np; from tilejit.cli import demo, main; "
+        "one = demo._seconds; demo._seconds = lambda run: time.sleep(0.04) or one(run); main()"
+    )
+    command = (sys.executable, "-c", slow)
+    result = shown(("demo", "--mib", "1"), command=command, only_stderr=True)
+    assert result.code == 0
+    assert b"same bytes as NumPy's" in result.stdout
+    drawn = re.findall(r"(\d)/7", result.text)
+    assert drawn[:-1] == sorted(set(drawn[:-1]))  # and a last time when it goes
+    assert "6" in drawn
+    result = shown(("demo", "--mib", "1", "--json"), command=command, only_stderr=True)
+    assert (result.code, result.screen) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ pytest.importorskip("codegen.frontend.python_ast", reason="the reader of Python 
 
 from codegen.loops.ir import ArrayArg, ScalarArg
 from tests.cli.running import child, fails, run
+from tests.cli.test_streams import piped
 from tests.mlir.texts import VECRED, VECTOR_ADD_2D
 from tilejit.cli.python_functions import arguments_of, load
 
@@ -80,6 +81,24 @@ def test_python(files: Path) -> None:
 def test_python_with_another_dtype(files: Path) -> None:
     result = run("vectorise", files / "loops.py", "--dtype", "bf16")
     assert "vector<256xbf16>" in result.stdout
+
+
+def test_from_standard_input(files: Path) -> None:
+    """The same as from a file, line numbers included."""
+    of_file = child("vectorise", files / "loops.py").stdout
+    code, out, error = piped("vectorise", "-", "--python", data=LOOPS.encode())
+    assert (code, out.decode(), error) == (0, of_file, "")
+    for text, said in {
+        b"x = 1": "tilejit: standard input defines no function",
+        b"def f(:": "tilejit: standard input cannot be run: SyntaxError",
+        b"\0": "tilejit: standard input cannot be run: ",
+        b"raise SystemExit(0)": "tilejit: standard input cannot be run: SystemExit: 0",
+        b"def f(A):\n    for i in range(9):\n        A[i] = open(i)": "line 3",
+    }.items():
+        code, out, error = piped("vectorise", "-", "--python", data=text)
+        assert (code, out, error.count("\n")) == (2, b"", 1)
+        assert said in error
+    assert "--python is for standard input" in fails("vectorise", files / "add.mlir", "--python")
 
 
 def test_in_a_process_of_its_own(files: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tilejit import LayoutError
+from tilejit import LayoutError, TilejitError
 
 pytest.importorskip("dask.array", reason="the extra dask is not installed")
 pytest.importorskip("zarr", "3.1", reason="the extra dask is not installed")
@@ -184,6 +184,38 @@ def test_nothing_is_computed_early(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["z"]  # no unfinished file
 
 
+def test_an_array_is_there_when_all_its_chunks_are(tmp_path: Path, seed: int) -> None:
+    """A run that fails leaves no array, which would hold zeros; the next one writes it."""
+    x = drawn((64, 256), "f4", seed)
+
+    def failing(block: Array, block_id: tuple[int, ...]) -> Array:
+        if block_id == (1, 1):
+            raise OSError("no more")
+        return block
+
+    bad = lazy(x).rechunk((32, 128)).map_blocks(failing, dtype="f4", meta=np.empty((0, 0), "f4"))
+    for _ in range(2):
+        with pytest.raises(OSError, match="no more"):
+            pack(bad, "{1,0:T(8,128)}").to_zarr(tmp_path / "z")
+        with pytest.raises(FileNotFoundError):
+            from_zarr(tmp_path / "z")
+    t = pack(lazy(x), "{1,0:T(8,128)}", chunks=(32, 128))
+    first, second = (t.to_zarr(tmp_path / "z", compute=False) for _ in range(2))
+    first.compute()
+    assert same(from_zarr(tmp_path / "z").unpack().compute(), x)
+    second.compute()  # the very same
+    other = pack(lazy(x), "{0,1}")
+    late = other.to_zarr(tmp_path / "y", compute=False)
+    t.to_zarr(tmp_path / "y")
+    with pytest.raises(LayoutError, match="another array was made"):
+        late.compute()
+    store: dict[str, Any] = {}
+    t.to_zarr(store)
+    assert same(from_zarr(store).unpack().compute(), x)
+    with pytest.raises(TilejitError, match="a folder"):
+        t.to_zarr(zarr.storage.ZipStore(tmp_path / "z.zip", mode="w"))
+
+
 def test_tasks_carry_layouts_and_no_kernels(seed: int) -> None:
     """Pickled, a task is as small as what describes it, after kernels have been compiled too."""
     t = pack(da.ones((64, 256), chunks=(64, 256), dtype="f4"), "{1,0:T(8,128)}")
@@ -212,7 +244,19 @@ T8 = "{1,0:T(8,128)}"
         (lambda: pack(X, T8, chunks=(12, 128)), LayoutError, "give multiples of .*8.*128"),
         (lambda: pack(X, T8, chunks=(8, 0)), LayoutError, "does not cut"),
         (lambda: pack(X, T8, chunks=(8,)), LayoutError, "does not cut"),
-        (lambda: pack(X, T8, chunks=1.5), TypeError, "float"),
+        (lambda: pack(X, T8, chunks=1.5), TypeError, "a number of elements"),
+        (lambda: pack(X, T8, chunks="auto"), TypeError, "a number of elements"),
+        (lambda: pack(X, T8, chunks=(8, None)), TypeError, "a number of elements"),
+        (lambda: pack(X, T8, chunks=np.int64(100)), LayoutError, "multiples of .*8.*128"),
+        (lambda: pack(X, T8).to_zarr(None), TypeError, "not None"),
+        (lambda: to_flat(X, T8, "/none", piece_bytes=0), LayoutError, "at least one byte"),
+        (lambda: to_flat(X, T8, "/none", piece_bytes=True), TypeError, "not bool"),
+        (lambda: to_flat(X, T8, "/none", piece_bytes=1.5), TypeError, "not float"),
+        (
+            lambda: pack(X.map_blocks(lambda b: b[:3], meta=X._meta), T8).unpack().compute(),
+            LayoutError,
+            "gave another shape",
+        ),
         (lambda: pack(X, "(16,32):(32,1)", chunks=(32, 32)), LayoutError, "have no room"),
         (lambda: pack(X, "(16):(1)"), LayoutError, "give one mode a dimension"),
         (lambda: pack(X, "bf16[100,300]{1,0}"), LayoutError, "astype"),

@@ -82,6 +82,18 @@ def test_a_journal_that_claims_too_much_is_not_believed(tmp_path: Path) -> None:
     assert target.read_bytes() == WHOLE
 
 
+@pytest.mark.parametrize(
+    "first", [b"{", b"[" * 100_000, b"null", b"\xff", b"[]"], ids=lambda text: str(text[:4])
+)
+def test_a_journal_that_is_damaged_is_of_another_origin(tmp_path: Path, first: bytes) -> None:
+    target = tmp_path / "x"
+    written(target, 1000)
+    (tmp_path / "x.partial.journal").write_bytes(first + b"\n1000\n")
+    (said,) = written(target, 9999)
+    assert "beginning anew" in said
+    assert target.read_bytes() == WHOLE
+
+
 def test_lines_cut_off_claim_nothing_wrong(tmp_path: Path) -> None:
     target, journal = tmp_path / "x", tmp_path / "x.partial.journal"
     for cut in range(1, 6):
@@ -103,7 +115,7 @@ def test_files_that_are_not_ours_are_left(tmp_path: Path) -> None:
     (tmp_path / "x.partial.journal").unlink()
     (tmp_path / "other").write_bytes(b"other")
     partial.symlink_to("other")
-    with pytest.raises((TilejitError, OSError)):
+    with pytest.raises(TilejitError, match="remove it"):
         written(target, 9999)
     assert (tmp_path / "other").read_bytes() == b"other"
 

@@ -42,11 +42,26 @@ def test_the_first_rule_that_matches_a_whole_name_wins(tmp_path: Path) -> None:
     assert [rule.line for rule in rules.idle([])] == [2, 7, 11]
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_pattern_of_which_python_warns_is_taken(tmp_path: Path) -> None:
+    rules = read_rules(saved(tmp_path, "[[rule]]\ntensors = '[[a]'\nskip = true\n"), Wish("tpu"))
+    assert (rules.wish("["), rules.wish("b")) == (None, Wish("tpu"))
+
+
 def test_tensors_of_no_rule_get_the_default(tmp_path: Path) -> None:
     path = saved(tmp_path, "[[rule]]\ntensors = 'a'\nskip = true\n")
     assert read_rules(path).wish("b") is None
     assert read_rules(path, Wish("tpu")).wish("b") == Wish("tpu")
     assert read_rules(path, Wish("tpu")).wish("a") is None
+
+
+def test_a_rule_for_each_tensor_of_a_large_model(tmp_path: Path) -> None:
+    """Thousands are read as fast as a few: the text is looked through once."""
+    text = "".join(f"[[rule]]\ntensors = 'layers\\.{k}\\.w'\nlayout = 'tpu'\n" for k in range(3000))
+    rules = read_rules(saved(tmp_path, text))
+    assert [rules.rules[k].line for k in (0, 1, 2999)] == [1, 4, 8998]
+    with pytest.raises(LayoutError, match="line 9004: there is no dtype"):
+        read_rules(saved(tmp_path, text + RULE + "layout = 'tpu'\ndtype = 'f3'\n"))
 
 
 RULE = "[[rule]]\ntensors = '.*'\n"

@@ -322,10 +322,9 @@ def test_light_and_dark_follow_the_system_and_the_button(opened: Any) -> None:
     browser = opened(tj.as_layout(SMALL))
     ground = "return getComputedStyle(document.documentElement).backgroundColor"
     media = [{"name": "prefers-color-scheme", "value": "dark"}]
-    frames = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))"
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
-    browser.execute_async_script(frames)  # pages hear of it with the next frame
-    try:
+    try:  # the page is told of it before a frame
+        browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
         dark, tile = browser.execute_script(ground), pixel(browser, "array", 0, 2)
         browser.execute_script("const b = document.getElementById('theme'); b.click(); b.click()")
         assert browser.execute_script("return document.documentElement.dataset.theme") == "light"
@@ -333,6 +332,21 @@ def test_light_and_dark_follow_the_system_and_the_button(opened: Any) -> None:
         assert pixel(browser, "array", 0, 2) != tile
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_a_frame_says_its_colours(opened: Any) -> None:
+    """As the documentation does, whose reader chooses them: by a part of the address."""
+    browser = opened(tj.as_layout(SMALL))
+    for theme in ("dark", "light", "nothing of this"):
+        browser.execute_async_script(
+            "addEventListener('hashchange', () => requestAnimationFrame(arguments[1]), {once: true});"
+            "location.hash = arguments[0]",
+            theme,
+        )
+        paper = browser.execute_script("return getComputedStyle(document.documentElement).backgroundColor")
+        assert paper == ("rgb(20, 22, 27)" if theme == "dark" else "rgb(255, 255, 255)")
+        label = browser.execute_script("return document.getElementById('theme').textContent")
+        assert label == ("Dark" if theme == "dark" else "Light")
 
 
 def luminance(colour: str) -> float:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from codegen.errors import TilejitError
 from tilejit.cli.output import console, print_json, print_lines, style_of
 from tilejit.cli.pictures import print_picture
+from tilejit.cli.progress import steps
 
 if TYPE_CHECKING:
     from tilejit.memory import Array
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
 COLUMNS = 8192
 ROWS_PER_MIB = (1 << 20) // (2 * COLUMNS)
 REPETITIONS = 5
+STEPS = 7
+"""Of a bar: numbers, first calls, the check, and a timing of each of four."""
 FIGURE = "f32[3,5]{1,0:T(2,2)}"
+
+Tell: TypeAlias = Callable[[int, int, str], None]
+"""Takes how many steps are done, how many there are, and what comes now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,8 @@ def demo(
 
     layout = f"bf16[{mib * ROWS_PER_MIB},{COLUMNS}]{{1,0:T(8,128)(2,1)}}"
     count = thread_count(threads, mib << 21)
-    first_seconds, timings = measure(mib, layout, threads)
+    with steps("demo", quiet=as_json, still=True) as tell:
+        first_seconds, timings = measure(mib, layout, threads, tell)
     if as_json:
         rows = [{"name": t.name, "seconds": t.seconds, "gb_per_second": t.gb_per_second} for t in timings]
         print_json({"layout": layout, "threads": count, "first_seconds": first_seconds, "timings": rows})
@@ -69,7 +76,9 @@ def demo(
     print_picture(figure)
 
 
-def measure(mib: int, layout: str, threads: int | None) -> tuple[float, tuple[Timing, ...]]:
+def measure(
+    mib: int, layout: str, threads: int | None, tell: Tell = lambda done, total, now: None
+) -> tuple[float, tuple[Timing, ...]]:
     """Check the answer, then time; (what the first pack and unpack took beyond later ones, the timings).
 
     Raises:
@@ -82,6 +91,7 @@ def measure(mib: int, layout: str, threads: int | None) -> tuple[float, tuple[Ti
     from tilejit.memory import empty
 
     shape = (mib * ROWS_PER_MIB, COLUMNS)
+    tell(0, STEPS, "random numbers")
     bits = np.random.default_rng(0).integers(0, 1 << 16, shape, np.uint16)
     x = bits.view(ml_dtypes.bfloat16)
     packed, by_numpy = empty((x.size,), x.dtype), empty((x.size,), np.uint16)
@@ -93,22 +103,25 @@ def measure(mib: int, layout: str, threads: int | None) -> tuple[float, tuple[Ti
     def unpack() -> None:
         tilejit.unpack(packed, layout, out=back, threads=threads)
 
+    tell(1, STEPS, "first calls")
     first = _seconds(pack) + _seconds(unpack)
+    tell(2, STEPS, "the same bytes as NumPy's?")
     numpy_pack(bits, by_numpy)
     if not np.array_equal(packed.view(np.uint16), by_numpy) or not np.array_equal(back.view(np.uint16), bits):
         raise TilejitError(
             "TileJIT's bytes are not NumPy's; please report this with the output of `tilejit cache info`"
         )
-    timings = tuple(
-        Timing(name, median(_seconds(run) for _ in range(REPETITIONS)), 2 * x.nbytes)
-        for name, run in (
-            ("TileJIT pack", pack),
-            ("TileJIT unpack", unpack),
-            ("NumPy pack", lambda: numpy_pack(bits, by_numpy)),
-            ("memcpy", lambda: np.copyto(copied, bits)),
-        )
-    )
-    return max(0.0, first - timings[0].seconds - timings[1].seconds), timings
+    timings = []
+    runs = {
+        "TileJIT pack": pack,
+        "TileJIT unpack": unpack,
+        "NumPy pack": lambda: numpy_pack(bits, by_numpy),
+        "memcpy": lambda: np.copyto(copied, bits),
+    }
+    for done, (name, run) in enumerate(runs.items(), 3):
+        tell(done, STEPS, name)
+        timings.append(Timing(name, median(_seconds(run) for _ in range(REPETITIONS)), 2 * x.nbytes))
+    return max(0.0, first - timings[0].seconds - timings[1].seconds), tuple(timings)
 
 
 def numpy_pack(x: Array, out: Array) -> None:

@@ -69,6 +69,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
             "functions of Python, two loops in super-vectors",
             "tilejit vectorise add.py --virtual-vector-size 32,256",
         ),
+        ("the same from standard input", "tilejit vectorise - --python < add.py"),
         (
             "MLIR from standard input; needs pip install 'tilejit[mlir]'",
             "tilejit vectorise - --virtual-vector-size 32,256 --fastest-varying 1,0 < add.mlir",

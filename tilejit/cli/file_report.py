@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tilejit.cli.output import console, human_bytes, print_json
+from tilejit.cli.output import console, human_bytes, is_terminal, print_json
 
 if TYPE_CHECKING:
     from tilejit.layout.cute_shape import Spec
 
 WIDE = 80
 """Columns from which on a dry run prints one line a tensor."""
+UNCUT = 1 << 16
+"""Columns of what is no terminal: names are whole there, for `| grep`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,10 @@ def _print_table(cells: list[tuple[str, ...]]) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     for row in cells:
         table.add_row(*row)
-    console().print(table)
+    out = console()
+    if not is_terminal(out.file):
+        out.width = UNCUT
+    out.print(table)
 
 
 def _padding_bytes(row: Row) -> int:

@@ -54,8 +54,13 @@ def progress(total: int, name: str, *, quiet: bool = False) -> Iterator[Callable
 
 
 @contextmanager
-def steps(name: str, *, quiet: bool = False) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar of steps; what it gives is told how many are done, how many there are, and what comes now."""
+def steps(
+    name: str, *, quiet: bool = False, still: bool = False
+) -> Iterator[Callable[[int, int, str], None]]:
+    """A bar of steps; what it gives is told how many are done, how many there are, and what comes now.
+
+    still: the bar moves when it is told something and does nothing between, so that steps can be timed.
+    """
     out = _terminal(quiet)
     if out is None:
         yield lambda done, total, now: None
@@ -66,7 +71,7 @@ def steps(name: str, *, quiet: bool = False) -> Iterator[Callable[[int, int, str
     columns += [rich.MofNCompleteColumn(), rich.TimeRemainingColumn(compact=True)]
     if out.width >= WIDE:
         columns.append(rich.TextColumn("{task.fields[now]}", markup=False))
-    bar = _bar(columns, out)
+    bar = _bar(columns, out, still)
     task = bar.add_task(name if len(name) <= 16 else name[:13] + "...", total=None, now="")
     most = out.width // 2
 
@@ -74,6 +79,8 @@ def steps(name: str, *, quiet: bool = False) -> Iterator[Callable[[int, int, str
         bar.update(
             task, completed=done, total=total, now=now if len(now) <= most else now[: most - 3] + "..."
         )
+        if still and bar.live.is_started:
+            bar.refresh()
 
     with _shown_late(bar):
         yield tell
@@ -87,11 +94,11 @@ def _terminal(quiet: bool) -> Console | None:
     return out if out.is_terminal else None
 
 
-def _bar(columns: list[Any], out: Console) -> Progress:
+def _bar(columns: list[Any], out: Console, still: bool = False) -> Progress:
     from rich.progress import Progress
 
     # Standard output may be a file or a pipe, whose bytes are no lines to print above a bar.
-    return Progress(*columns, console=out, transient=True, redirect_stdout=False)
+    return Progress(*columns, console=out, transient=True, redirect_stdout=False, auto_refresh=not still)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
+import linecache
 import re
 import sys
 import textwrap
@@ -25,23 +26,30 @@ ANNOTATION = re.compile(
 )
 MODULE = "vectorised_file"
 """What a file's module is called while it runs, so that it hides no other."""
+STDIN = "<standard input>"
+"""The file that functions from there have; in angle brackets, as Python knows texts without a file."""
 PYTHONS = {int: "weak_int", float: "weak_float", bool: "weak_bool"}
 """Numbers of Python take the dtype of what they meet."""
 
 
 def vectorised_functions(
-    path: Path, sizes: tuple[int, ...], fastest: tuple[int, ...] | None, reductions: bool, dtype: str
+    module: ModuleType,
+    sizes: tuple[int, ...],
+    fastest: tuple[int, ...] | None,
+    reductions: bool,
+    dtype: str,
 ) -> Iterator[str]:
-    """The functions of a file, each in super-vectors, what became of its loops before it.
+    """The functions of a module, each in super-vectors, what became of its loops before it.
 
-    Runs the file, as `import` would. Kernels (`@tj.kernel`) if it has any, else every function of its own.
+    Kernels (`@tj.kernel`) if it has any, else every function of its own.
 
     Raises:
-        KernelError: the file holds no function, or one that kernels cannot say.
+        KernelError: the module holds no function, or one that kernels cannot say.
     """
-    functions = list(_functions(load(path)))
+    functions = list(_functions(module))
     if not functions:
-        raise KernelError(f"{path} defines no function; write one with `for` loops over arrays")
+        name = (module.__file__ or "").strip("<>")
+        raise KernelError(f"{name} defines no function; write one with `for` loops over arrays")
     for python in functions:
         wide = super_vectorize(
             read(python).typed(arguments_of(python, dtype)), sizes, fastest, reductions, "mask"
@@ -127,20 +135,42 @@ def load(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(MODULE, path)
     if spec is None or spec.loader is None:
         raise KernelError(f"{path} is no Python file; give one of functions")
-    sys.modules[MODULE] = module = importlib.util.module_from_spec(spec)
+    module, loader = importlib.util.module_from_spec(spec), spec.loader
     sys.path.insert(0, str(path.parent))
     try:
-        spec.loader.exec_module(module)
-    except OSError:
-        raise
-    # Whatever the file does wrong is the user's to see, on one line.
-    except (Exception, SystemExit) as error:
-        raise KernelError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
+        _run(module, lambda: loader.exec_module(module), str(path))
     finally:
         with suppress(ValueError):
             sys.path.remove(str(path.parent))
-        sys.modules.pop(MODULE, None)
     return module
+
+
+def from_text(text: str) -> ModuleType:
+    """Run a text from standard input, as `python -` would, but for its `__name__`.
+
+    Raises:
+        KernelError: it ends in an exception.
+        OSError: it reads or writes a file and cannot.
+    """
+    module = ModuleType(MODULE)
+    module.__file__ = STDIN
+    # Where functions look for their own text.
+    linecache.cache[STDIN] = (len(text), None, text.splitlines(keepends=True), STDIN)
+    _run(module, lambda: exec(compile(text, STDIN, "exec"), vars(module)), STDIN.strip("<>"))
+    return module
+
+
+def _run(module: ModuleType, run: Callable[[], None], name: str) -> None:
+    """Run what makes a module; what it does wrong is the user's to see, on one line."""
+    sys.modules[MODULE] = module
+    try:
+        run()
+    except OSError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise KernelError(f"{name} cannot be run: {type(error).__name__}: {error}") from error
+    finally:
+        sys.modules.pop(MODULE, None)
 
 
 def _functions(module: ModuleType) -> Iterator[FunctionType]:

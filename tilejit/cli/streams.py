@@ -18,7 +18,7 @@ from tilejit.cli.output import is_terminal
 DASH = Path("-")
 NPY_MAGIC = b"\x93NUMPY"
 MOST_TEXT = 1 << 20
-"""Characters of a text that are read from standard input."""
+"""Bytes of a text that are read from standard input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +108,21 @@ def text_or_input(text: str) -> str:
     Raises:
         TilejitError: standard input is a terminal or closed, or is too long.
     """
-    if text != "-":
-        return text
+    return input_text().strip() if text == "-" else text
+
+
+def input_text() -> str:
+    """The text that standard input gives.
+
+    Raises:
+        TilejitError: standard input is a terminal or closed, or is too long.
+    """
     found = _checked_input().read(MOST_TEXT + 1)
     if len(found) > MOST_TEXT:
         raise TilejitError(
-            f"standard input is longer than {MOST_TEXT} bytes, so it is not a text of a layout"
+            f"standard input is longer than {MOST_TEXT} bytes, so it is no text of a layout or of loops"
         )
-    return found.decode(errors="replace").strip()
+    return found.decode(errors="replace")
 
 
 def _checked_input() -> IO[bytes]:

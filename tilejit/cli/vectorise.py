@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from codegen.errors import KernelError
-from tilejit.cli.streams import text_or_input
+from tilejit.cli.streams import input_text
 
 
 def vectorise(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="MLIR (.mlir), Python functions (.py), or - for MLIR from stdin."
+            metavar="FILE", help="MLIR (.mlir), Python functions (.py), or - for stdin: MLIR, or --python."
         ),
     ],
     sizes: Annotated[
@@ -39,18 +39,28 @@ def vectorise(
             "--dtype", metavar="T", help="Of arrays and numbers of a .py file that no annotation types."
         ),
     ] = "f32",
+    python: Annotated[
+        bool, typer.Option("--python", help="Standard input holds functions of Python, which are run.")
+    ] = False,
 ) -> None:
     """Print the loops of a file in super-vectors, and what became of each loop."""
     shape = numbers("--virtual-vector-size", sizes)
     dims = None if fastest is None else numbers("--fastest-varying", fastest)
-    if str(file) == "-":
-        typer.echo(_of_mlir("standard input", text_or_input("-"), shape, dims, reductions))
+    if python and str(file) != "-":
+        raise typer.BadParameter("--python is for standard input; name a file .py")
+    if python:
+        from tilejit.cli.python_functions import from_text, vectorised_functions
+
+        module = from_text(input_text())
+        typer.echo("\n".join(vectorised_functions(module, shape, dims, reductions, dtype)))
+    elif str(file) == "-":
+        typer.echo(_of_mlir("standard input", input_text(), shape, dims, reductions))
     elif file.suffix == ".mlir":
         typer.echo(_of_mlir(str(file), file.read_text(errors="replace"), shape, dims, reductions))
     elif file.suffix == ".py":
-        from tilejit.cli.python_functions import vectorised_functions
+        from tilejit.cli.python_functions import load, vectorised_functions
 
-        typer.echo("\n".join(vectorised_functions(file, shape, dims, reductions, dtype)))
+        typer.echo("\n".join(vectorised_functions(load(file), shape, dims, reductions, dtype)))
     else:
         raise KernelError(f"{file} is neither .mlir nor .py; name it for what it holds")
 

@@ -133,7 +133,7 @@ def _claimed(first: str, claims: list[str], partial: Path, origin: Origin) -> tu
     """The bytes that are good, and why there are none."""
     try:
         known = json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         known = None
     if known != dict(origin):
         differ = [key for key in origin if not isinstance(known, dict) or known.get(key) != origin[key]]
@@ -165,10 +165,15 @@ def _append(journal: int, text: str) -> None:
 def _open(path: Path) -> int:
     """An ordinary file to read and write, made if need be; a link is not followed."""
     names = ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NONBLOCK")
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | sum(getattr(os, n, 0) for n in names), 0o666)
-    if stat.S_ISREG(os.fstat(handle).st_mode):
-        return handle
-    os.close(handle)
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | sum(getattr(os, n, 0) for n in names), 0o666)
+    except OSError:
+        if not path.is_symlink():
+            raise
+    else:
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            return handle
+        os.close(handle)
     raise TilejitError(f"{str(path)!r} is no ordinary file\n  remove it, or choose another name")
 
 

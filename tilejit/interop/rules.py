@@ -18,8 +18,10 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NoReturn
 
 from codegen.errors import LayoutError
@@ -153,7 +155,9 @@ def _rule(source: _Source, number: int, given: dict[str, Any]) -> Rule:
             primitive_type(dtype)
     except LayoutError as error:
         source.refuse(source.line_of("dtype", start), "dtype", str(error).splitlines()[0], "e.g. bf16")
-    parameters = _parameters(source, given.get("parameters", {}), source.line_of("parameters", start))
+    parameters = {}
+    if "parameters" in given:
+        parameters = _parameters(source, given["parameters"], source.line_of("parameters", start))
     return Rule(pattern, Wish(given["layout"], parameters, dtype), start)
 
 
@@ -172,16 +176,22 @@ def _parameters(source: _Source, given: dict[str, Any], line: int) -> dict[str, 
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Source:
     """The text of the file, for messages that say where."""
 
     path: str
     raw: bytes
 
-    @property
+    @cached_property
     def lines(self) -> list[str]:
         return self.raw.decode("utf-8", "replace").split("\n")
+
+    @cached_property
+    def heads(self) -> list[int]:
+        """The lines where rules begin."""
+        head = re.compile(r"\s*\[\[\s*[\"']?rule[\"']?\s*\]\]")
+        return [k for k, line in enumerate(self.lines, 1) if head.match(line)]
 
     def table(self) -> dict[str, Any]:
         try:
@@ -199,20 +209,19 @@ class _Source:
 
     def start(self, number: int) -> int:
         """The line of the rule of that number, from 0."""
-        heads = [
-            k for k, line in enumerate(self.lines, 1) if re.match(r"\s*\[\[\s*[\"']?rule[\"']?\s*\]\]", line)
-        ]
-        return heads[number] if number < len(heads) else 1
+        return self.heads[number] if number < len(self.heads) else 1
 
     def line_of(self, key: str, start: int = 1) -> int:
         """The line where a key stands, from the rule's own line on."""
         word = re.compile(rf"\s*[\[{{]*\s*[\"']?{re.escape(key)}[\"']?\s*[=.\]]")
-        found = (k for k, line in enumerate(self.lines[start - 1 :], start) if word.match(line))
+        found = (k for k in range(start, len(self.lines) + 1) if word.match(self.lines[k - 1]))
         return next(found, start)
 
     def pattern(self, text: str, line: int) -> re.Pattern[str]:
         try:
-            return re.compile(text)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)  # "[[a]" may mean something else one day
+                return re.compile(text)
         except (re.error, RecursionError, OverflowError) as error:
             said = f"tensors is no regular expression: {str(error)[:80]}"
             self.refuse(line, "tensors", said, "write e.g. '.*\\.weight', a dot as \\. in single quotes")

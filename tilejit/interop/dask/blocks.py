@@ -7,16 +7,28 @@ from typing import Any
 
 import numpy as np
 
+from codegen.errors import LayoutError
 from tilejit.convert import pack, unpack
 from tilejit.interop.dask.chunks import Dims, edge_layout
 from tilejit.layout.cute_shape import Spec
+from tilejit.layout.helpers import dims_text
 from tilejit.memory import Array
 from tilejit.relayouts import relayout
 from tilejit.tiled_array import TiledArray
 
 
-def pack_block(block: Array, *, chunk: Spec, threads: int | None) -> Array:
-    """The buffer of a chunk, [1, …, 1, slots]."""
+def pack_block(block: Array, *, chunk: Spec, dims: Dims, threads: int | None, block_id: Dims) -> Array:
+    """The buffer of a chunk, [1, …, 1, slots].
+
+    Raises:
+        LayoutError: the block is not as large as the array says.
+    """
+    extents = extents_at(block_id, chunk, dims)
+    if block.shape != extents:
+        raise LayoutError(
+            f"the chunk at {block_id[: len(dims)]} is {dims_text(block.shape)}, but the array says "
+            f"{dims_text(extents)}\n  a function of map_blocks gave another shape: tell that its chunks="
+        )
     packed = pack(block, edge_layout(chunk, block.shape), threads=threads)
     return packed.buffer.reshape((1,) * block.ndim + (-1,))
 

@@ -115,8 +115,13 @@ def _rounded(extents: Dims, tile: Dims, dims: Dims) -> Dims:
 
 def _asked(asked: Any, dims: Dims) -> Dims:
     """Extents of chunks as they are asked for: one number for all dimensions, or each; -1 is all of it."""
-    given = (asked,) * len(dims) if isinstance(asked, int) else tuple(asked)
-    extents = tuple(operator.index(e) for e in given)
+    try:
+        given = (asked,) * len(dims) if hasattr(asked, "__index__") else tuple(asked)
+        extents = tuple(operator.index(e) for e in given)
+    except TypeError as error:
+        raise TypeError(
+            f"chunks={str(asked)[:40]!r}: give a number of elements, or one for each dimension, -1 for all"
+        ) from error
     if len(extents) != len(dims) or any(e < 1 and e != -1 for e in extents):
         raise LayoutError(
             f"chunks={str(asked)[:40]} does not cut an array {dims_text(dims)}\n"

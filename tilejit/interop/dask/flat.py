@@ -66,6 +66,12 @@ def to_flat(
     mode = mode_of(target)
     temporary = target.with_name(f".tilejit-{secrets.token_hex(8)}.tmp")
     thread_count(threads, 0)  # refuses a wrong one
+    if isinstance(piece_bytes, bool) or not hasattr(piece_bytes, "__index__"):
+        raise TypeError(f"piece_bytes is a number of bytes, not {type(piece_bytes).__name__}")
+    if piece_bytes < 1:
+        raise LayoutError(
+            f"piece_bytes={piece_bytes}: a piece has at least one byte, and whole rows of tiles"
+        )
     tasks = _tasks(x, whole, str(temporary), piece_bytes, threads)
     try:
         with open(temporary, "xb") as file:

@@ -124,11 +124,17 @@ class TiledDask:
 
         What zarr stores of the chunk at (i, j, …) is the buffer `array[i, j, …]`, byte for byte. Types that
         zarr has no name for are integers of as many bytes there. store: a path, a URL or a store of zarr that
-        all workers reach. compute: False for a dask.delayed.Delayed that writes when it is computed; the
-        array without its chunks is made at once.
+        all workers reach. overwrite: True to remove, at once, what is there. compute: False for a
+        dask.delayed.Delayed that writes when it is computed.
+
+        What describes the array, zarr.json, is written last: of a run that fails or ends early chunks may be
+        left, but no array, so nobody takes missing chunks for zeros.
 
         Raises:
-            LayoutError: there is an array already and `overwrite` is False, or no text says the layout.
+            LayoutError: there is an array already and `overwrite` is False, one is made there meanwhile, or
+                no text says the layout.
+            TilejitError: the store is one that a single process fills from end to end, as a ZIP file is.
+            TypeError: it is no store.
             ImportError: zarr is not installed.
         """
         from tilejit.interop.dask.zarr_chunks import write
@@ -206,6 +212,7 @@ def _packed(x: Any, whole: Spec | None, chunk: Spec, threads: int | None) -> Til
     array = cut.map_blocks(
         blocks.pack_block,
         chunk=chunk,
+        dims=dims,
         threads=threads,
         new_axis=len(dims),
         **_buffers(cut.numblocks, chunk),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, cast
 
 import dask
 import dask.array as da
 import numpy as np
 
-from codegen.errors import LayoutError
+from codegen.errors import LayoutError, TilejitError
 from tilejit.convert import pack
 from tilejit.interop.dask.blocks import buffer_dtype, buffer_slots, extents_at
 from tilejit.interop.dask.chunks import Dims, edge_layout, holds
@@ -22,18 +22,30 @@ from tilejit.layout.shape import Shape
 from tilejit.memory import Array
 
 import zarr  # isort: skip
+from zarr.abc.store import Store
 from zarr.buffer.cpu import buffer_prototype
 from zarr.core.sync import sync
 from zarr.errors import ContainsArrayError, ContainsGroupError
 
+DESCRIPTION = "zarr.json"
+"""What makes an array of a folder of chunks: it is written last."""
+
 
 def write(tiled: Any, store: Any, overwrite: bool, compute: bool) -> Any:
-    """Make the array and write its chunks; what `TiledDask.to_zarr` does.
+    """Write the chunks of an array, then what describes it; what `TiledDask.to_zarr` does.
 
     Raises:
         LayoutError: there is an array already, or no text says the layout.
+        TilejitError: the store cannot be filled by several workers.
+        TypeError: it is none.
     """
     codec, held = codec_of(tiled.chunk)
+    if store is None:
+        raise TypeError("a store is a path, a URL or a store of zarr, not None")
+    if isinstance(store, Store) and not store.supports_deletes:
+        raise TilejitError(
+            f"{store} cannot be filled by several workers\n  write to a folder, and put that into it"
+        )
     try:
         z = zarr.create_array(
             store,
@@ -41,19 +53,21 @@ def write(tiled: Any, store: Any, overwrite: bool, compute: bool) -> Any:
             chunks=tiled.chunk.dimensions,
             dtype=held,
             serializer=codec,
+            zarr_format=3,
             compressors=None,
             filters=None,
             overwrite=overwrite,
         )
     except (ContainsArrayError, ContainsGroupError) as error:
         raise LayoutError(f"{error}\n  give another place, or overwrite=True") from error
+    description = _taken_away(z)
     written = tiled.array.map_blocks(
         partial(_write_block, z),
         chunks=tuple((1,) * n for n in (*tiled.grid, 1)),
         dtype=bool,
         meta=np.empty((0,) * tiled.array.ndim, bool),
     )
-    done = dask.delayed(_nothing)(written)
+    done = dask.delayed(partial(_finish, z, description))(written)
     return done.compute() if compute else done
 
 
@@ -154,5 +168,24 @@ def _chunk(z: Any, block_id: Dims) -> Any:
     return z.store_path / z.metadata.encode_chunk_key(block_id[:-1])
 
 
-def _nothing(_: Any) -> None:
-    """What is left when all chunks are written."""
+def _taken_away(z: Any) -> bytes:
+    """What describes an array, removed until its chunks are there."""
+    place = z.store_path / DESCRIPTION
+    description = sync(place.get(prototype=buffer_prototype)).to_bytes()
+    sync(place.delete())
+    return cast("bytes", description)
+
+
+def _finish(z: Any, description: bytes, _: Any) -> None:
+    """Let there be an array, now that all chunks are written; twice is the same.
+
+    Raises:
+        LayoutError: another one has been made there meanwhile.
+    """
+    place = z.store_path / DESCRIPTION
+    there = sync(place.get(prototype=buffer_prototype))
+    if there is not None and there.to_bytes() != description:
+        raise LayoutError(
+            f"another array was made at {z.store_path} meanwhile\n  write to a place of its own"
+        )
+    sync(place.set(buffer_prototype.buffer.from_bytes(description)))

@@ -17,6 +17,8 @@ class Controls {
     this.fields.width.addEventListener("change", () => this.changeWidth());
     this.fields.width.value = String(explorer.cells.memory.width);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolour());
+    addEventListener("hashchange", () => this.themeOfPlace());
+    this.themeOfPlace();
     this.makeDimensions();
     this.follow();
   }
@@ -84,6 +86,8 @@ class Controls {
     const { selection, map } = explorer;
     if (selection.index && !selection.padding) explorer.fixed = selection.index.slice();
     explorer.fixed = explorer.fixed.map((i, d) => (i < map.dims[d] ? i : map.zero));
+    addEventListener("hashchange", () => this.themeOfPlace());
+    this.themeOfPlace();
     this.makeDimensions();
     this.follow();
     explorer.showBoards();
@@ -129,11 +133,21 @@ class Controls {
   }
 
   nextTheme() {
-    const root = document.documentElement, button = document.getElementById("theme");
-    const next = { auto: "dark", dark: "light", light: "auto" }[root.dataset.theme || "auto"];
-    root.dataset.theme = next;
-    button.textContent = next[0].toUpperCase() + next.slice(1);
-    button.setAttribute("aria-label", `Colours: ${next === "auto" ? "those of the system" : next}`);
+    const now = document.documentElement.dataset.theme || "auto";
+    this.changeTheme({ auto: "dark", dark: "light", light: "auto" }[now]);
+  }
+
+  /* A page that frames this one says its own colours, as in layout.html#dark. */
+  themeOfPlace() {
+    const theme = location.hash.slice(1);
+    if (["auto", "dark", "light"].includes(theme)) this.changeTheme(theme);
+  }
+
+  changeTheme(theme) {
+    const button = document.getElementById("theme");
+    document.documentElement.dataset.theme = theme;
+    button.textContent = theme[0].toUpperCase() + theme.slice(1);
+    button.setAttribute("aria-label", `Colours: ${theme === "auto" ? "those of the system" : theme}`);
     this.recolour();
   }
 

@@ -69,11 +69,11 @@ class Explorer {
 
   /* As tall as the taller picture, or each as tall as its own where one is below the other, within what the window has room for. */
   setHeight() {
-    const boards = Object.values(this.boards), below = matchMedia("(max-width: 760px)").matches;
+    const boards = Object.values(this.boards), below = matchMedia("(max-width: 600px)").matches;
     const wanted = boards.map((board) => Number(board.cells.rows) * board.height + 16);
     boards.forEach(({ canvas }, k) => {
       const height = below ? wanted[k] : Math.max(...wanted);
-      canvas.style.height = `min(${Math.max(below ? 120 : 200, Math.min(640, height))}px, 56vh)`;
+      canvas.style.height = `min(${Math.max(below ? 120 : 200, Math.min(640, height))}px, var(--tallest))`;
     });
   }
 
