@@ -1,4 +1,4 @@
-"""Two thousand cases of the soak, in four processes that guard pages may end without ending the tests.
+"""Twelve hundred cases of the soak, in three processes that guard pages may end without ending the tests.
 
 A few more at the lowest CPU level; `python -m tests.soak --level avx2` does as many as one likes at any.
 """
@@ -13,8 +13,8 @@ import pytest
 from tests.guard import Guarded
 from tests.oracle import environment
 
-CHUNKS = 4
-CASES = 2000
+CHUNKS = 3
+CASES = 1200
 LEVEL_CASES = 100
 
 

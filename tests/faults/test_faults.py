@@ -38,7 +38,7 @@ def test_what_runs_out(seed: int) -> None:
 
 
 def test_a_crowd_on_an_empty_store_and_a_full_one() -> None:
-    options = ("--threads", 64, "--rounds", 4, "--forks", 4, "--spawned", 2, "--layouts", 2)
+    options = ("--threads", 64, "--rounds", 2, "--forks", 2, "--spawned", 2, "--layouts", 2)
     assert succeeds("crowd", *options).count("exit code 0") == 3
 
 
