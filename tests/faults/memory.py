@@ -25,8 +25,10 @@ from codegen.bounded import MOST_BOUND
 
 FLAT_BYTES = 2 << 20
 SAMPLES = 40
-MOST = 600
-"""Rows and columns of a shape."""
+MOST_ROWS, MOST_COLUMNS = 600, 2400
+"""Of a shape. Few rows are as frequent as many, columns are not, so that small shapes do not run out: where
+late shapes are larger than early ones, what caches hold of each grows too.
+"""
 
 CODE_PER_OBJECT = 4
 """What a kernel takes, in sizes of its object file: that is held, its sections have pages of their own."""
@@ -171,7 +173,7 @@ def shapes(count: int, meter: Meter, seed: int) -> None:
     """So many different shapes: packed, unpacked, transposed, computed with."""
     rng = np.random.default_rng(seed)
     double = tj.elementwise(lambda a: a * 2)
-    every, seen, done = max(1, count // SAMPLES), np.zeros((MOST + 1, MOST + 1), bool), 0
+    every, seen, done = max(1, count // SAMPLES), np.zeros((MOST_ROWS + 1, MOST_COLUMNS + 1), bool), 0
 
     @tj.kernel
     def scaled(a, b):  # type: ignore[no-untyped-def]
@@ -180,7 +182,8 @@ def shapes(count: int, meter: Meter, seed: int) -> None:
                 b[i, j] = a[i, j] * 0.5
 
     while done < count:
-        rows, columns = (int(n) for n in np.exp(rng.uniform(0, np.log(MOST), 2)))
+        rows = int(np.exp(rng.uniform(0, np.log(MOST_ROWS))))
+        columns = int(rng.integers(1, MOST_COLUMNS + 1))
         if seen[rows, columns]:
             continue
         dtype, layout = LAYOUTS[done % len(LAYOUTS)]
