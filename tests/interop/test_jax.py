@@ -265,6 +265,7 @@ def test_arguments_of_a_wrong_type_or_size() -> None:
         lambda: ours.to_jax(x),
         lambda: ours.to_jax([1.0]),
         lambda: ours.to_jax(np.ones(3), copy="no"),
+        lambda: ours.to_jax(np.ones(3), copy=np.ones(3)),
         lambda: ours.pack(x, "{1,0}", speed=3),
     ):
         with pytest.raises(TypeError):
