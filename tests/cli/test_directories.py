@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -235,3 +236,33 @@ def test_a_dry_run_as_json_is_what_is_written_then(tmp_path: Path, shards: Path)
     assert "60.0 KiB" in table.stdout
     assert "nothing was written" in table.stdout
     assert not (tmp_path / "y.npy").exists()
+
+
+def test_links_back_into_the_source_are_not_written_through(shards: Path) -> None:
+    """`cp -s` and caches of checkpoints make such folders: the input was packed in its own place."""
+    packed, before = shards.with_name("packed"), contents(shards)
+    for name in (SHARDS[1], INDEX_NAME):
+        packed.mkdir()
+        (packed / name).symlink_to(shards / name)
+        assert "is a link to a file of IN" in fails("pack", shards, packed, "--layout", "tpu")
+        assert contents(shards) == before
+        (packed / name).unlink()
+        packed.rmdir()
+
+
+def test_an_index_of_other_files_is_not_left_beside(tmp_path: Path) -> None:
+    source, packed = tmp_path / "a", tmp_path / "b"
+    source.mkdir()
+    packed.mkdir()
+    save_model(source / "model.safetensors")
+    (packed / INDEX_NAME).write_text("{}")
+    assert "remove it" in fails("pack", source, packed, "--layout", "tpu")
+    assert [p.name for p in packed.iterdir()] == [INDEX_NAME]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_what_is_no_file_says_nothing_of_finished_shards(shards: Path) -> None:
+    packed = shards.with_name("packed")
+    packed.mkdir()
+    os.mkfifo(packed / DONE_NAME)
+    assert "no ordinary file" in fails("pack", shards, packed, "--layout", "tpu", "--resume")

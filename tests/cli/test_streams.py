@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -137,3 +139,35 @@ def test_texts_come_from_standard_input() -> None:
     assert (code, error) == (0, "")
     assert page.startswith(b"<!")
     assert piped("show", "-", data=b"f" * (2 << 20))[0] == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no limits there")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "command", [("pack", "x.npy", "-", "--layout", LAYOUT), ("view", "f32[8,8]", "-o", "-")]
+)
+def test_no_part_of_the_output_is_taken_for_all_of_it(
+    tmp_path: Path, unbuffered: str, command: tuple[str, ...]
+) -> None:
+    """Where the disk is full a write takes what there is room for, and says so by a number only."""
+    import resource
+
+    def little_room() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+
+    (tmp_path / "x.npy").write_bytes(npy(X))
+    with open(tmp_path / "out", "wb") as out:
+        done = subprocess.run(
+            [*COMMAND, *command],
+            cwd=tmp_path,
+            stdout=out,
+            stderr=subprocess.PIPE,
+            env=environment(PYTHONUNBUFFERED=unbuffered, TILEJIT_NO_CACHE="1"),
+            preexec_fn=little_room,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert b"standard output" in done.stderr
+    assert (tmp_path / "out").stat().st_size <= 50_000

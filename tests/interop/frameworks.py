@@ -1,6 +1,6 @@
 """Other libraries for tests: imported where they are installed, skipped by name where not.
 
-TILEJIT_REQUIRE_FRAMEWORKS=1 makes a missing one an error, as the script of CI has it.
+TILEJIT_REQUIRE_FRAMEWORKS=1 makes a missing one an error, as TILEJIT_CI_FRAMEWORKS=1 .ci/run has it.
 """
 
 from __future__ import annotations

@@ -265,6 +265,7 @@ T8 = "{1,0:T(8,128)}"
         (lambda: pack(X, T8, dtype="f4"), TypeError, "dtype"),
         (lambda: pack(X, T8, threads=0), tj.KernelError, "threads"),
         (lambda: pack(X[X[:, 0] > 0], T8), LayoutError, "compute_chunk_sizes"),
+        (lambda: to_flat(X[X[:, 0] > 0], T8, "x.bin"), LayoutError, "compute_chunk_sizes"),
         (lambda: pack(X[:0], T8), LayoutError, "no elements"),
         (lambda: pack(X.astype(object), T8), TypeError, "object"),
         (lambda: pack(pack(X, T8), T8), TypeError, "unpack it first"),

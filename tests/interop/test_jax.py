@@ -56,7 +56,10 @@ def test_narrow_elements_are_packed_as_xla_packs_them(name: str) -> None:
     shape = ours.layout_of(y)
     assert shape.packed
     assert shape.layout.element_size_in_bits == int(name[1])
-    assert memory_of(y, shape.size_in_bytes) == tj.pack(x, shape).buffer.tobytes()
+    # XLA leaves the rest of the last byte as it was.
+    elements = (1 << 15 * int(name[1])) - 1
+    theirs = int.from_bytes(memory_of(y, shape.size_in_bytes), "little") & elements
+    assert theirs == int.from_bytes(tj.pack(x, shape).buffer.tobytes(), "little")
     assert ours.to_jax(x).dtype == x.dtype
 
 
@@ -265,6 +268,7 @@ def test_arguments_of_a_wrong_type_or_size() -> None:
         lambda: ours.to_jax(x),
         lambda: ours.to_jax([1.0]),
         lambda: ours.to_jax(np.ones(3), copy="no"),
+        lambda: ours.to_jax(np.ones(3), copy=np.ones(3)),
         lambda: ours.pack(x, "{1,0}", speed=3),
     ):
         with pytest.raises(TypeError):

@@ -90,7 +90,7 @@ def test_a_journal_that_is_damaged_is_of_another_origin(tmp_path: Path, first: b
     written(target, 1000)
     (tmp_path / "x.partial.journal").write_bytes(first + b"\n1000\n")
     (said,) = written(target, 9999)
-    assert "beginning anew" in said
+    assert said == "the journal is damaged that speaks of 'x.partial'; beginning anew"
     assert target.read_bytes() == WHOLE
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save_file
 
 import tilejit
@@ -257,6 +258,25 @@ def test_many_dimensions_are_a_refusal_that_names_the_tensor(tmp_path: Path) -> 
     source.write_bytes(raw({"a": entry("U8", [1] * 200, 0, 1)}, b"x"))
     with pytest.raises(tilejit.LayoutError, match="tensor 'a'"):
         plan_pack(source, "tpu").write(tmp_path / "out.safetensors")
+
+
+@pytest.mark.parametrize(
+    "dims",
+    [(2**62, 0), (0, 2**62), (0, 2**63 - 1, 2**63 - 1), (2**63 - 1, 2**63 - 1, 0), (2**62, 5, 0)],
+    ids=str,
+)
+def test_huge_shapes_without_elements_are_read_as_the_library_reads_them(
+    tmp_path: Path, dims: tuple[int, ...]
+) -> None:
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(raw({"a": entry("F32", list(dims), 0, 0)}))
+    try:
+        (known,) = deserialize(path.read_bytes())
+    except SafetensorError:
+        with pytest.raises(tilejit.LayoutError, match="has 0 bytes"):
+            container.read(path)
+        return
+    assert container.read(path).entries[0].shape == dims == tuple(known[1]["shape"])
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:

@@ -203,8 +203,9 @@ def test_arguments_of_a_wrong_type_or_size() -> None:
         (np.zeros(3, ml_dtypes.int4), "int4"),
         (np.zeros(3, "M8[s]"), "datetime64"),
         (np.zeros(3, "i1,f4")["f1"], "strides"),
+        (np.zeros(3, "V0"), "no tensors of"),
     ],
-    ids=["backwards", "byte order", "read-only", "int4", "dates", "field"],
+    ids=["backwards", "byte order", "read-only", "int4", "dates", "field", "nothing"],
 )
 def test_arrays_that_torch_does_not_take(array: Any, words: str) -> None:
     with pytest.raises(tj.LayoutError, match=words):

@@ -107,11 +107,8 @@ def run_directory(
     """Write the files of a directory into another, each all or nothing, the index last."""
     from tilejit.interop.directory import Finished, read_shards, write_index
 
-    if target.exists() and not target.is_dir():
-        raise TilejitError(f"IN is a directory, but {str(target)!r} is a file: give two directories")
-    if target.exists() and target.samefile(source):
-        raise TilejitError("OUT is the directory of IN; give another, so that no mix of both can be left")
     shards = read_shards(source)
+    _check_directories(shards, target)
     jobs = _jobs(shards, target, planner)
     _check(jobs, options, strictly=bool(planner.named))
     if options.dry_run:
@@ -135,6 +132,28 @@ def run_directory(
         finished.forget()
     _notes(jobs, options, rules)
     _report(jobs, options, files=True)
+
+
+def _check_directories(shards: Shards, target: Path) -> None:
+    """Refuse to write over what is read, and beside an index of other files."""
+    from tilejit.interop.directory import INDEX_NAME
+
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise TilejitError(f"IN is a directory, but {str(target)!r} is a file: give two directories")
+    if target.samefile(shards.path):
+        raise TilejitError("OUT is the directory of IN; give another, so that no mix of both can be left")
+    names = shards.names if shards.index is None else (*shards.names, INDEX_NAME)
+    read = {(s.st_dev, s.st_ino) for s in ((shards.path / name).stat() for name in names)}
+    for to in (target / name for name in names):
+        if to.is_symlink() and to.exists() and (to.stat().st_dev, to.stat().st_ino) in read:
+            raise TilejitError(f"{str(to)!r} is a link to a file of IN: remove it, or give another directory")
+    if shards.index is None and (target / INDEX_NAME).exists():
+        raise TilejitError(
+            f"{str(target / INDEX_NAME)!r} is of other files, and IN has none: remove it, "
+            "or give another directory"
+        )
 
 
 def _jobs(shards: Shards, target: Path, planner: Planner) -> list[Job]:

@@ -23,7 +23,7 @@ EXIT_CODES = [
     ("1", "the reader of the output went away (| head), or `cache verify` found damage that stays"),
     ("2", "an error; one line on stderr says what is wrong and what to do"),
     ("130", "interrupted by Ctrl-C"),
-    ("143, 129", "ended by SIGTERM, SIGHUP; no unfinished file is left in any of these cases"),
+    ("143, 129", "ended by SIGTERM, SIGHUP; in no case is an unfinished file left, but by --resume"),
 ]
 _TYPE = re.compile(r" <[^|>]*>$")
 """What typer says of types behind names that say it themselves: "IN <path>"."""

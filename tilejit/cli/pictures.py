@@ -11,7 +11,7 @@ import typer
 from codegen.errors import LayoutError
 from tilejit.cli import completion
 from tilejit.cli.output import console, human_bytes, print_json, print_lines, style_of
-from tilejit.cli.streams import text_or_input
+from tilejit.cli.streams import StandardOutput, text_or_input
 
 if TYPE_CHECKING:
     from tilejit.layout.cute_shape import Spec
@@ -83,7 +83,7 @@ def view(
     alone = None if layout else _cute_layout(shape)
     text = page(_spec(shape, layout, "view") if alone is None else alone)
     if str(output) == "-":
-        typer.echo(text, nl=False)
+        StandardOutput(".html").write(text.encode("ascii"))
         return
     from tilejit.interop.whole_file import replacing
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -55,8 +56,20 @@ class StandardOutput:
         return self.name
 
     def write(self, data: Any) -> int:
-        """Write bytes; how many there were."""
-        return int(sys.stdout.buffer.write(data))
+        """Write bytes; how many there were.
+
+        Raises:
+            OSError: the disk, or whoever reads, takes no more.
+        """
+        rest = memoryview(data).cast("B")
+        size = len(rest)
+        # With PYTHONUNBUFFERED a write may take a part of what it is given, and on a full disk says no more.
+        while rest:
+            taken = sys.stdout.buffer.write(rest)
+            if taken is None:
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN), self.name)
+            rest = rest[taken:]
+        return size
 
 
 Source: TypeAlias = Path | StandardInput

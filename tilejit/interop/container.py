@@ -212,12 +212,12 @@ def _entry(name: str, facts: Any) -> Entry:
         raise LayoutError(f"tensor {_short(name)} has the shape {_short(shape)}, not a list of sizes")
     if not _sizes(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
         raise LayoutError(f"tensor {_short(name)} has the offsets {_short(offsets)}, not [begin, end]")
-    bits = DTYPE_BITS[dtype]
-    for size in shape:
-        if bits > 8 * MAX_SIZE:
+    count = 1
+    for size in shape:  # in order, up to 2^64, as the safetensors library multiplies
+        count *= size
+        if count >> 64:
             break
-        bits *= size
-    if bits != 8 * (offsets[1] - offsets[0]):
+    if count * DTYPE_BITS[dtype] != 8 * (offsets[1] - offsets[0]):
         taken = offsets[1] - offsets[0]
         raise LayoutError(
             f"tensor {_short(name)} of dtype {dtype} and shape {_short(shape)} has {taken} bytes"

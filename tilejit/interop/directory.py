@@ -81,8 +81,8 @@ class Finished:
     def __init__(self, directory: Path) -> None:
         self.path = directory / DONE_NAME
         self.facts: dict[str, Any] = {}
-        with suppress(OSError, ValueError, RecursionError):
-            known = json.loads(self.path.read_bytes())
+        with suppress(OSError, ValueError, RecursionError), open_ordinary(self.path) as file:
+            known = json.loads(file.read())
             self.facts = known if isinstance(known, dict) else {}
 
     def holds(self, target: Path, origin: Origin) -> bool:

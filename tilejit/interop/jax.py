@@ -53,7 +53,7 @@ def to_jax(t: Any, /, *, copy: bool | None = None) -> jax.Array:
     array = t.buffer if isinstance(t, TiledArray) else t
     if not isinstance(array, np.ndarray):
         raise TypeError(f"to_jax takes a TiledArray or a NumPy array, not {type(t).__name__}")
-    if copy not in (None, True, False):
+    if copy is not None and not isinstance(copy, bool | np.bool_):
         raise TypeError(f"copy is True, False or None, not {type(copy).__name__}")
     return jax_array_over(np.asarray(array), copy)
 

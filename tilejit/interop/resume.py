@@ -136,15 +136,21 @@ def _claimed(first: str, claims: list[str], partial: Path, origin: Origin) -> tu
     except (ValueError, RecursionError):
         known = None
     if known != dict(origin):
-        differ = [key for key in origin if not isinstance(known, dict) or known.get(key) != origin[key]]
-        reasons = {"tilejit": "another version of tilejit wrote", "output": "another layout was asked for in"}
-        why = reasons.get(differ[0] if differ else "", "the input has changed since")
-        return 0, f"{why} {partial.name!r}; beginning anew"
+        return 0, f"{_difference(known, origin)} {partial.name!r}; beginning anew"
     numbers = [int(line) for line in claims if line.isascii() and line.isdigit() and len(line) < 20]
     done = numbers[-1] if numbers else 0
     if done > partial.stat().st_size:
         return 0, f"{partial.name!r} is shorter than its journal says; beginning anew"
     return done, ""
+
+
+def _difference(known: Any, origin: Origin) -> str:
+    """Why what a journal speaks of is not this origin: what stands before the file's name."""
+    if not isinstance(known, dict):
+        return "the journal is damaged that speaks of"
+    differ = next((key for key in origin if known.get(key) != origin[key]), "")
+    reasons = {"tilejit": "another version of tilejit wrote", "output": "another layout was asked for in"}
+    return reasons.get(differ, "the input has changed since")
 
 
 def _lines(journal: int) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib.util import find_spec
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 if find_spec("torch") is None:
     raise ImportError(
@@ -23,9 +23,6 @@ from tilejit.interop import torch as tensors
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.helpers import dims_text
-
-if TYPE_CHECKING:
-    import torch
 
 __all__ = ["tilize", "untilize"]
 

@@ -50,7 +50,7 @@ def to_torch(t: Any, /) -> torch.Tensor:
         raise LayoutError(
             f"torch has no tensors of {array.dtype.str}\n  bring the bytes in order: x.astype('=…')"
         )
-    if any(stride < 0 or stride % array.itemsize for stride in array.strides):
+    if any(stride < 0 or stride % max(1, array.itemsize) for stride in array.strides):
         raise LayoutError(
             f"torch's tensors have no strides like {array.strides} bytes\n  copy it first: tilejit.copy(x)"
         )

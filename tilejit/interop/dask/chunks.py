@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from dataclasses import replace
 from functools import lru_cache
@@ -76,6 +77,17 @@ def _of_any_size(spec: Shape) -> Shape:
         )
     layout = spec.layout or Layout(spec.minor_to_major)
     return replace(spec, layout=layout, padded_dimensions=None, dynamic=())
+
+
+def known_dims(x: Any) -> Dims:
+    """The dimensions of an array of dask.
+
+    Raises:
+        LayoutError: chunks are of unknown sizes, as after x[x > 0].
+    """
+    if any(math.isnan(n) for n in x.shape):
+        raise LayoutError("chunks of the array have unknown sizes\n  x.compute_chunk_sizes() finds them out")
+    return tuple(map(int, x.shape))
 
 
 def chunk_layout(spec: Spec, dims: Dims, have: Dims, asked: Any) -> Spec:

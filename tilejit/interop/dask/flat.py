@@ -15,7 +15,7 @@ import numpy as np
 from codegen.errors import LayoutError
 from codegen.threads import thread_count
 from tilejit.convert import of_the_layout, pack
-from tilejit.interop.dask.chunks import Dims, chunk_sizes, holds, read_layout
+from tilejit.interop.dask.chunks import Dims, chunk_sizes, holds, known_dims, read_layout
 from tilejit.interop.pieces import Cut, cut, piece_buffer
 from tilejit.interop.whole_file import mode_of, sync_directory
 from tilejit.layout.cute_shape import Spec
@@ -53,7 +53,7 @@ def to_flat(
         OSError: the disk refuses.
     """
     x = da.asarray(x)
-    dims = tuple(map(int, x.shape))
+    dims = known_dims(x)
     own = of_the_layout(parameters, "to_flat", "the array")
     whole, spec = read_layout(obj, dims, x.dtype, padding, own)
     if whole is None:

@@ -14,7 +14,15 @@ from codegen.errors import LayoutError
 from codegen.threads import thread_count
 from tilejit.convert import of_the_layout
 from tilejit.interop.dask import blocks, flat
-from tilejit.interop.dask.chunks import Dims, chunk_layout, chunk_sizes, holds, is_aligned, read_layout
+from tilejit.interop.dask.chunks import (
+    Dims,
+    chunk_layout,
+    chunk_sizes,
+    holds,
+    is_aligned,
+    known_dims,
+    read_layout,
+)
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy
 
@@ -187,14 +195,12 @@ def pack(
     if isinstance(x, TiledDask):
         raise TypeError("pack takes an array; this is packed already\n  unpack it first, or relayout it")
     x = da.asarray(x)
-    if any(math.isnan(n) for n in x.shape):
-        raise LayoutError("chunks of the array have unknown sizes\n  x.compute_chunk_sizes() finds them out")
+    dims = known_dims(x)
     try:
         from_numpy(x.dtype)
     except LayoutError as error:
         raise TypeError(str(error)) from error
     thread_count(threads, 0)  # refuses a wrong one
-    dims = tuple(map(int, x.shape))
     own = of_the_layout(parameters, "pack", "the array")
     whole, spec = read_layout(obj, dims, x.dtype, padding, own)
     if not holds(spec, x.dtype):
