@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -83,7 +84,8 @@ def view(
     alone = None if layout else _cute_layout(shape)
     text = page(_spec(shape, layout, "view") if alone is None else alone)
     if str(output) == "-":
-        StandardOutput(".html").write(text.encode("ascii"))
+        if sys.stdout is not None:  # where it is closed, what is printed goes nowhere
+            StandardOutput(".html").write(text.encode("ascii"))
         return
     from tilejit.interop.whole_file import replacing
 
