@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import direct_words as words
+from codegen import float_flags
 from codegen.errors import KernelError
 from codegen.kernel import native_address
 from codegen.locks import compiler_lock
@@ -187,11 +188,10 @@ def _head() -> tuple[int, ...]:
         (words.SAVE_THREAD, api.PyEval_SaveThread),
         (words.RESTORE_THREAD, api.PyEval_RestoreThread),
         (words.CLEAR_ERROR, api.PyErr_Clear),
+        (words.CLEAR_FLAGS, float_flags.CLEAR),
+        (words.TEST_FLAGS, float_flags.TEST),
     ):
         head[place] = _address(function)
-    c = ctypes.PyDLL(None)
-    for place, name in ((words.CLEAR_FLAGS, "feclearexcept"), (words.TEST_FLAGS, "fetestexcept")):
-        head[place] = _address(getattr(c, name, None))
     table = _numpys_functions()
     for place, at in (
         (words.NEW_SCALAR, _SCALAR),

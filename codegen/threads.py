@@ -117,6 +117,16 @@ def _submit(shared: _Shared) -> None:
         _drop(pool)
 
 
+def check_threads(threads: int | None) -> None:
+    """Nothing, or what is wrong with `threads`: for calls that may come to make no copy on threads.
+
+    Raises:
+        TypeError, KernelError: as thread_count.
+    """
+    if threads is not None:
+        thread_count(threads, 0)
+
+
 def thread_count(threads: int | None, size_bytes: int) -> int:
     """How many threads a copy of that size gets on this thread: one in a task of dask's, unless asked for.
 

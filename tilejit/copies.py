@@ -8,7 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from codegen.locks import compiler_lock
-from codegen.threads import thread_count, threads_by_size
+from codegen.threads import check_threads, thread_count, threads_by_size
 from tilejit.array_likes import as_numpy
 from tilejit.memory import Array
 from tilejit.moves import can_cast
@@ -64,7 +64,7 @@ def copyto(
     if virtual_vector_size is not AUTO or specialize is not STRUCTURE or tune is not False:
         tuning = read_tuning(virtual_vector_size, specialize, tune)
     if threads is not None and (type(threads) is not int or threads < 1):
-        thread_count(threads, 0)  # says what is wrong
+        check_threads(threads)
     if tuning is DEFAULT and type(dst) is ndarray:
         numpys = dst.size < SIZES.small_elements  # is_small, written out
         if not numpys and where is True:

@@ -237,7 +237,7 @@ class _Call:
             held = tuple(_as_result(x, dtype) for x, dtype in zip(held, self.recorded.dtypes, strict=True))
         several = self.recorded.several
         given = map(_untiled, self.given)
-        if held is None:  # as machine code knows such calls, which takes a microsecond of a hundred
+        if held is None:  # plain arrays and no options: a call that machine code answers
             made = self.e(*given)
         else:
             made = self.e(*given, out=held if several else held[0], where=where)

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
-import platform
 import warnings
 from typing import Any
 
 import numpy as np
 
+from codegen.float_flags import ALL, BITS, CLEAR, TEST
 from tilejit.callers import frames_of_ours
 from tilejit.numpy_originals import numpy_copyto
-
-_FLAGS = {
-    "x86_64": {"over": 8, "under": 16, "invalid": 1},
-    "amd64": {"over": 8, "under": 16, "invalid": 1},
-    "aarch64": {"over": 4, "under": 8, "invalid": 1},
-    "arm64": {"over": 4, "under": 8, "invalid": 1},
-}.get(platform.machine().lower(), {})
-"""The bits of fenv.h, in the order in which NumPy speaks of them."""
 
 _WITNESSES = {
     "over": np.array([1e300]),
@@ -31,31 +22,15 @@ _WORDS = {"over": "overflow", "under": "underflow", "invalid": "invalid value"}
 """What NumPy calls them."""
 
 
-def _functions() -> tuple[Any, Any] | None:
-    try:
-        library = ctypes.PyDLL(None)
-        return library.feclearexcept, library.fetestexcept
-    except (OSError, AttributeError, TypeError):
-        return None
-
-
-ALL = sum(_FLAGS.values())
-"""The bits of all three."""
-
-_clear, _test = _functions() or (None, None)
-SUPPORTED = bool(_FLAGS) and _clear is not None
-"""Whether the flags can be read here; where not, casts that set them are NumPy's to make."""
-
-
 def clear() -> None:
     """Forget what this thread's arithmetic has done so far."""
-    if _clear:
-        _clear(ALL)
+    if CLEAR:
+        CLEAR(ALL)
 
 
 def raised() -> int:
     """The flags that this thread's arithmetic has set since `clear`."""
-    return int(_test(ALL)) if _test else 0
+    return int(TEST(ALL)) if TEST else 0
 
 
 def tells_of_underflow() -> bool:
@@ -68,7 +43,7 @@ def warn(flags: int) -> None:
     if not flags:
         return
     modes: Any = np.geterr()
-    for name, flag in _FLAGS.items():
+    for name, flag in BITS.items():
         if not flags & flag:
             continue
         if modes[name] == "warn":  # by ourselves: NumPy's warning names the line that called it

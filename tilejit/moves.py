@@ -12,8 +12,8 @@ import numpy as np
 from codegen.element_types import BYTE_FLOATS, HALVES, INTEGERS
 from codegen.emit.expressions import can_convert
 from codegen.errors import LayoutError
+from codegen.float_flags import SUPPORTED
 from codegen.ir import Element
-from tilejit.float_status import SUPPORTED
 from tilejit.layout.dtypes import from_numpy
 
 WIDTHS = (16, 8, 4, 2, 1)

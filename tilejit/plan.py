@@ -10,6 +10,7 @@ import numpy as np
 
 from codegen.direct_calls import Direct
 from codegen.errors import LayoutError
+from codegen.float_flags import ALL as ALL_FLAGS
 from codegen.kernel import Kernel
 from codegen.locks import compiler_lock
 from codegen.pipeline import CopyProgram
@@ -170,7 +171,7 @@ class CopyPlan(Direct):
             for x in self._calls
         )
         note = self._program, self._calls  # keeps code and tables alive: an entry has addresses alone
-        watches = float_status.ALL if self._sets_flags else 0
+        watches = ALL_FLAGS if self._sets_flags else 0
         if new:
             return Entry((src, *others), (), calls, "", not self._holds, new, note, watches)
         apart = Apart(1, 0, self._near, self._far)

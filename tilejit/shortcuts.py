@@ -40,9 +40,9 @@ class Shortcut(Direct):
     layouts of arrays, as they were when that was decided.
     """
 
-    __slots__ = ("_asked", "_entry_for", "_one_before")
+    __slots__ = ("_asked", "_entry_for", "_last_asked")
 
-    _one_before: tuple[Any, ...] | None
+    _last_asked: tuple[Any, ...] | None
 
     def __init__(self, entry_for: Callable[..., Entry | None]) -> None:
         self._entry_for = entry_for
@@ -55,8 +55,8 @@ class Shortcut(Direct):
         if self._asked % DIRECT_FROM == 0:
             self._answer_directly(self._entry_for(*args))
         elif self._asked % SOON_FROM == 0 and is_direct(Shortcut):
-            before, self._one_before = self._one_before, _sort_of(args)
-            if before == self._one_before:
+            before, self._last_asked = self._last_asked, _sort_of(args)
+            if before == self._last_asked:
                 self._answer_directly(self._entry_for(*args))
         return self
 
@@ -64,7 +64,7 @@ class Shortcut(Direct):
 
     def forget(self) -> None:
         """Know no call any more."""
-        self._asked, self._one_before = 0, None
+        self._asked, self._last_asked = 0, None
         self._answer_none_directly()
 
 

@@ -32,7 +32,7 @@ from tilejit.tuning import DEFAULT
 Dims = tuple[int, ...]
 Copy = TypeVar("Copy")
 Tell: TypeAlias = Callable[[int, int, str], None]
-"""How many copies are done, how many there are, and what comes now."""
+"""Takes how many steps are done, how many there are, and what comes now."""
 
 SIZES = (1 << 16, 4 << 20, 64 << 20)
 """Bytes of arrays: in cache, past it on one thread, and past it on several."""

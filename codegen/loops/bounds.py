@@ -149,7 +149,6 @@ def _domain(loops: tuple[For, ...], values: Mapping[str, int]) -> Domain | None:
     """What holds inside the loops; None where nothing ever runs."""
     constraints: list[Affine] = []
     for loop in loops:
-        here = Domain(tuple(constraints))
         lower = [_known(bound, values) for bound in loop.lower]
         upper = [_known(bound, values) for bound in loop.upper]
         numbers = [
@@ -166,8 +165,6 @@ def _domain(loops: tuple[For, ...], values: Mapping[str, int]) -> Domain | None:
                 Affine(max(trips[0], trips[-1])) - index,
             ]
             continue
-        if loop.step < 0:
-            lower, upper = _one_bound(lower, here, values, 1), _one_bound(upper, here, values, 0)
         for k, bound in enumerate((*lower, *upper)):
             end = _linear(bound, constraints)
             behind = (index - end) * (1 if loop.step > 0 else -1)
@@ -175,15 +172,6 @@ def _domain(loops: tuple[For, ...], values: Mapping[str, int]) -> Domain | None:
         if _largest(Affine(), constraints) is NOWHERE:
             return None
     return Domain(tuple(constraints))
-
-
-def _one_bound(ends: list[Index], domain: Domain, values: Mapping[str, int], side: int) -> list[Index]:
-    """Bounds of a loop that counts down as one that is no tighter: which of several holds is not linear."""
-    if len(ends) == 1:
-        return ends
-    found = [_extremes(end, domain, values)[side] for end in ends]
-    known = [n for n in found if n is not None]
-    return [Affine((max if side else min)(known))] if len(known) == len(found) else []
 
 
 def _known(index: Index, values: Mapping[str, int]) -> Index:

@@ -172,14 +172,12 @@ def _inside(loop: Loop, names: Mapping[str, str], system: _System) -> None:
     node = loop.node
     index = symbol(names[node.index])
     sign = 1 if node.step > 0 else -1
-    if sign > 0 or len(node.lower) == 1:
-        starts = [_linear(bound, names, system) for bound in node.lower]
-        system.not_negative += [(index - start) * sign for start in starts]
-        if len(starts) == 1 and abs(node.step) > 1:
-            system.zero.append(index - starts[0] - system.fresh() * node.step)
-    if sign > 0 or len(node.upper) == 1:
-        ends = [_linear(bound, names, system) for bound in node.upper]
-        system.not_negative += [(end - index) * sign - Affine(1) for end in ends]
+    starts = [_linear(bound, names, system) for bound in node.lower]
+    system.not_negative += [(index - start) * sign for start in starts]
+    if len(starts) == 1 and abs(node.step) > 1:
+        system.zero.append(index - starts[0] - system.fresh() * node.step)
+    ends = [_linear(bound, names, system) for bound in node.upper]
+    system.not_negative += [(end - index) * sign - Affine(1) for end in ends]
 
 
 def _linear(index: Index, names: Mapping[str, str], system: _System) -> Affine:

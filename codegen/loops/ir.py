@@ -171,7 +171,8 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """index from the largest of `lower` while below the least of `upper` (above, for negative steps).
+    """index from the largest of `lower` while below the least of `upper`; with a negative step from the least of
+    `lower` while above the largest of `upper`, so that each of them bounds it either way.
 
     size    iterations of the loop before that one of this takes: 1, or a size of the super-vector, and then
             `step` is `size` times as much. What is left at the end is masked: lane k of the vector dimension

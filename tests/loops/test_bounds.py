@@ -23,8 +23,9 @@ def walked(index: Index, loops: tuple[For, ...], values: dict[str, int]) -> list
     if not loops:
         return [evaluate(index, values)]
     first, *rest = loops
-    lower = max(evaluate(bound, values) for bound in first.lower)
-    upper = min(evaluate(bound, values) for bound in first.upper)
+    near, far = (max, min) if first.step > 0 else (min, max)
+    lower = near(evaluate(bound, values) for bound in first.lower)
+    upper = far(evaluate(bound, values) for bound in first.upper)
     trips = range(lower, upper, first.step)
     return [n for k in trips for n in walked(index, tuple(rest), {**values, first.index: k})]
 
@@ -40,6 +41,13 @@ CASES = [
     (
         COLUMN * 3 - ROW,
         (For("i", (Affine(), N - Affine(9)), (N, Affine(17)), 1, ()), loop("j", ROW, ROW + Affine(4))),
+    ),
+    (
+        COLUMN + Affine(3),
+        (
+            loop("i", Affine(2), Affine(12), 3),
+            For("j", (ROW + Affine(3), N - ONE), (Affine(-1), ROW * -1), -1, ()),
+        ),
     ),
 ]
 
@@ -67,7 +75,9 @@ def test_nothing_is_outside_of_the_extremes(data: st.DataObject) -> None:
     for k in range(data.draw(st.integers(1, 3))):
         names = tuple(inner.index for inner in loops)
         ends = [data.draw(st.lists(indices(names), min_size=1, max_size=2)) for _ in "lu"]
-        loops += (For(f"i{k}", tuple(ends[0]), tuple(ends[1]), data.draw(st.sampled_from((1, 2, 5))), ()),)
+        loops += (
+            For(f"i{k}", tuple(ends[0]), tuple(ends[1]), data.draw(st.sampled_from((1, 2, 5, -1, -3))), ()),
+        )
     index = data.draw(indices(tuple(loop.index for loop in loops)))
     every = walked(index, loops, {})
     low, high = extremes(index, loops, {})

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,7 @@ from tilejit.cli.progress import steps
 
 if TYPE_CHECKING:
     from tilejit.memory import Array
+    from tilejit.warming import Tell
 
 COLUMNS = 8192
 ROWS_PER_MIB = (1 << 20) // (2 * COLUMNS)
@@ -24,9 +25,6 @@ REPETITIONS = 5
 STEPS = 7
 """Of a bar: numbers, first calls, the check, and a timing of each of four."""
 FIGURE = "f32[3,5]{1,0:T(2,2)}"
-
-Tell: TypeAlias = Callable[[int, int, str], None]
-"""Takes how many steps are done, how many there are, and what comes now."""
 
 
 @dataclass(frozen=True, slots=True)

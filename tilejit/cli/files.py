@@ -30,6 +30,19 @@ Out = Annotated[
         help="A file of the same kind, replaced only when all is written; a directory; or - for stdout.",
     ),
 ]
+Layout = Annotated[
+    str | None,
+    typer.Option(
+        "--layout",
+        metavar="L",
+        help='"tpu", "blis-a", "{1,0:T(8,128)(2,1)}", "(8,8):(8,1)", a full shape, …',
+        autocompletion=completion.layouts,
+    ),
+]
+PackedShape = Annotated[
+    str | None,
+    typer.Option("--shape", metavar="S", help="The full shape of a packed .npy, as `pack` printed it."),
+]
 Tensors = Annotated[
     list[str] | None,
     typer.Option(
@@ -66,19 +79,14 @@ Resume = Annotated[
     ),
 ]
 
+OF_NPY = "--shape is for .npy files; a packed .safetensors file holds the shapes"
+OF_SAFETENSORS = "--tensor is for .safetensors files; a .npy file has one array"
+
 
 def pack(
     source: In,
     target: Out,
-    layout: Annotated[
-        str | None,
-        typer.Option(
-            "--layout",
-            metavar="L",
-            help='"tpu", "blis-a", "{1,0:T(8,128)(2,1)}", a full shape, …',
-            autocompletion=completion.layouts,
-        ),
-    ] = None,
+    layout: Layout = None,
     parameters: Parameters = None,
     rules: RulesFile = None,
     dtype: Annotated[
@@ -121,7 +129,7 @@ def pack(
             run_directory(source, target, planner, options, own)
         return
     if _kind(came, goes) == ".npy":
-        _refuse(tensor, "--tensor is for .safetensors files; a .npy file has one array")
+        _refuse(tensor, OF_SAFETENSORS)
         with parameters_checked():
             plan = _array_plan(came, came.stem, wishes, threads)
         if plan is None:
@@ -138,10 +146,7 @@ def pack(
 def unpack(
     source: In,
     target: Out,
-    shape: Annotated[
-        str | None,
-        typer.Option("--shape", metavar="S", help="The full shape of a packed .npy, as `pack` printed it."),
-    ] = None,
+    shape: PackedShape = None,
     tensor: Tensors = None,
     threads: Threads = None,
     dry_run: DryRun = False,
@@ -155,7 +160,7 @@ def unpack(
     if source.is_dir():
         from tilejit.interop import safetensors
 
-        _refuse(shape, "--shape is for .npy files; a packed .safetensors file holds the shapes")
+        _refuse(shape, OF_NPY)
         planner = Planner(
             lambda file, names: safetensors.draft_unpack(file, names, threads), named=tensor or ()
         )
@@ -164,13 +169,13 @@ def unpack(
     if _kind(came, goes) == ".npy":
         from tilejit.interop import npy
 
-        _refuse(tensor, "--tensor is for .safetensors files; a .npy file has one array")
+        _refuse(tensor, OF_SAFETENSORS)
         plan = npy.plan_unpack(came, _given(shape), threads)
         _run_array(came, goes, plan, options, bare=True)
         return
     from tilejit.interop import safetensors
 
-    _refuse(shape, "--shape is for .npy files; a packed .safetensors file holds the shapes")
+    _refuse(shape, OF_NPY)
     drafted = safetensors.plan_unpack(came, tensors=tensor or (), threads=threads)
     run_file(tensors_job(came, goes, drafted), options, strictly=bool(tensor))
 
@@ -178,21 +183,10 @@ def unpack(
 def relayout(
     source: In,
     target: Out,
-    layout: Annotated[
-        str | None,
-        typer.Option(
-            "--layout",
-            metavar="L",
-            help='"tpu", "{1,0:T(8,128)}", "(8,8):(8,1)", …',
-            autocompletion=completion.layouts,
-        ),
-    ] = None,
+    layout: Layout = None,
     parameters: Parameters = None,
     rules: RulesFile = None,
-    shape: Annotated[
-        str | None,
-        typer.Option("--shape", metavar="S", help="The full shape of a packed .npy, as `pack` printed it."),
-    ] = None,
+    shape: PackedShape = None,
     tensor: Tensors = None,
     threads: Threads = None,
     dry_run: DryRun = False,
@@ -212,7 +206,7 @@ def relayout(
     if source.is_dir():
         from tilejit.interop import safetensors
 
-        _refuse(shape, "--shape is for .npy files; a packed .safetensors file holds the shapes")
+        _refuse(shape, OF_NPY)
         planner = Planner(
             lambda file, names: safetensors.draft_relayout(file, wishes, names, threads),
             named=tensor or (),
@@ -223,7 +217,7 @@ def relayout(
     if _kind(came, goes) == ".npy":
         from tilejit.interop import npy
 
-        _refuse(tensor, "--tensor is for .safetensors files; a .npy file has one array")
+        _refuse(tensor, OF_SAFETENSORS)
         wish = wishes.wish(came.stem)
         if wish is None:
             raise TilejitError(f"no rule converts {came.stem!r}")
@@ -233,7 +227,7 @@ def relayout(
         return
     from tilejit.interop import container, safetensors
 
-    _refuse(shape, "--shape is for .npy files; a packed .safetensors file holds the shapes")
+    _refuse(shape, OF_NPY)
     with parameters_checked():
         drafted = safetensors.draft_relayout(container.read(came), wishes, tensor or None, threads)
     run_file(tensors_job(came, goes, drafted), options, strictly=bool(tensor), rules=own)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
+    from tilejit.warming import Tell
+
 DELAY_SECONDS = 0.5
 """What is done sooner shows nothing."""
 WIDE = 70
@@ -54,9 +56,7 @@ def progress(total: int, name: str, *, quiet: bool = False) -> Iterator[Callable
 
 
 @contextmanager
-def steps(
-    name: str, *, quiet: bool = False, still: bool = False
-) -> Iterator[Callable[[int, int, str], None]]:
+def steps(name: str, *, quiet: bool = False, still: bool = False) -> Iterator[Tell]:
     """A bar of steps; what it gives is told how many are done, how many there are, and what comes now.
 
     still: the bar moves when it is told something and does nothing between, so that steps can be timed.

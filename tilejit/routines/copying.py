@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from codegen.threads import thread_count
+from codegen.threads import check_threads
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copy_plain
 from tilejit.memory import Array
@@ -38,7 +38,7 @@ def copy(a: Any, order: Any = "K", subok: bool = False, *, threads: int | None =
         KernelError: threads is less than one.
     """
     if threads is not None:
-        thread_count(threads, 0)  # says what is wrong
+        check_threads(threads)
     given = a if type(a) is ndarray else as_numpy(a)
     if type(given) is not ndarray:  # its class may have an answer, by `__array_function__`
         return np.copy(given, order, subok)  # type: ignore[call-overload]
@@ -69,7 +69,7 @@ def array(
         ValueError: copy is False, and there is no way without one.
     """
     if threads is not None:
-        thread_count(threads, 0)  # says what is wrong
+        check_threads(threads)
     small = type(object) is ndarray and object.size < SIZES.small_elements  # is_small, written out
     if small and like is ndmax is None:
         if dtype is None and copy is True and order == "K" and ndmin == 0:
@@ -111,7 +111,7 @@ def asarray(
         ValueError: copy is False, and there is no way without one.
     """
     if threads is not None:
-        thread_count(threads, 0)  # says what is wrong
+        check_threads(threads)
     if type(a) is ndarray and dtype is order is copy is device is like is None:
         return a
     if is_small(a) and device is like is None:
@@ -134,7 +134,7 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None, threads: i
         KernelError: threads is less than one.
     """
     if threads is not None:
-        thread_count(threads, 0)  # says what is wrong
+        check_threads(threads)
     if type(a) is ndarray and like is None:
         if a.size < SIZES.small_elements:  # is_small, written out
             return numpy_ascontiguousarray(a) if dtype is None else numpy_ascontiguousarray(a, dtype)
@@ -157,7 +157,7 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None, threads: int 
         KernelError: threads is less than one.
     """
     if threads is not None:
-        thread_count(threads, 0)  # says what is wrong
+        check_threads(threads)
     if type(a) is ndarray and like is None:
         if a.size < SIZES.small_elements:  # is_small, written out
             return numpy_asfortranarray(a) if dtype is None else numpy_asfortranarray(a, dtype)
@@ -197,7 +197,7 @@ def require(
         ValueError: both orders are required.
     """
     if threads is not None:
-        thread_count(threads, 0)  # says what is wrong
+        check_threads(threads)
     if is_small(a) and like is None:
         return np.require(a, dtype, requirements)
     given = as_numpy(a)
@@ -233,7 +233,7 @@ def astype(
         TypeError: x is no array, or the rule `casting` forbids the conversion.
     """
     if threads is not None:
-        thread_count(threads, 0)  # says what is wrong
+        check_threads(threads)
     if type(x) is ndarray:
         plain = order == "K" and casting == "unsafe" and subok is copy is True
         numpys = x.size < SIZES.small_elements  # is_small, written out
@@ -271,7 +271,7 @@ def byteswap(x: Any, inplace: bool = False, *, threads: int | None = None) -> An
         TypeError: x is no array.
     """
     if threads is not None:
-        thread_count(threads, 0)  # says what is wrong
+        check_threads(threads)
     if is_small(x):
         return x.byteswap(inplace)
     given = as_numpy(x)
@@ -296,7 +296,7 @@ def tobytes(x: Any, order: Any = "C", *, threads: int | None = None) -> bytes:
         TypeError: x is no array.
     """
     if threads is not None:
-        thread_count(threads, 0)  # says what is wrong
+        check_threads(threads)
     if type(x) is ndarray and x.size < SIZES.small_elements:  # is_small, written out
         return x.tobytes() if order == "C" else x.tobytes(order)
     given = as_numpy(x)

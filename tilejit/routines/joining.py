@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.threads import thread_count
+from codegen.threads import check_threads
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copyto
 from tilejit.memory import Array
@@ -46,7 +46,7 @@ def concatenate(
         ValueError: the arrays' shapes do not go together.
     """
     if threads is not None:
-        thread_count(threads, 0)  # says what is wrong
+        check_threads(threads)
     if are_small(arrays) or numpy_joins_as_fast(arrays):
         if dtype is None and casting is SAME_KIND:  # _by_numpy, written out
             return numpy_concatenate(arrays, axis, out)
@@ -76,7 +76,7 @@ def stack(
         ValueError: the arrays' shapes differ, or there is none.
     """
     if threads is not None:
-        thread_count(threads, 0)  # says what is wrong
+        check_threads(threads)
     if are_small(arrays) or (type(axis) is int and axis == -1 and numpy_joins_as_fast(arrays, woven=True)):
         return _by_numpy(numpy_stack, arrays, axis, out, dtype, casting)
     given = _as_arrays(arrays)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.threads import thread_count
+from codegen.threads import check_threads
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copyto
 from tilejit.memory import Array
@@ -32,7 +32,7 @@ def pad(
         ValueError: a width is negative, or the mode has no such argument.
     """
     if threads is not None:
-        thread_count(threads, 0)  # says what is wrong
+        check_threads(threads)
     given = as_numpy(array)
     if numpy_pads_as_fast(given) or not (is_ours(given) and given.ndim):
         return numpy_pad(given, pad_width, mode, **kwargs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.threads import thread_count
+from codegen.threads import check_threads
 from tilejit.array_likes import as_numpy
 from tilejit.numpy_originals import numpy_take
 from tilejit.routines.results import duplicate
@@ -32,7 +32,7 @@ def take(
         KernelError: threads is less than one.
     """
     if threads is not None:
-        thread_count(threads, 0)  # says what is wrong
+        check_threads(threads)
     given = as_numpy(a)
     if is_ours(given) and not given.flags.c_contiguous:
         straight = duplicate(given, threads=threads)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.threads import thread_count
+from codegen.threads import check_threads
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copyto
 from tilejit.memory import Array
@@ -116,7 +116,7 @@ def roll(a: Any, shift: Any, axis: Any = None, *, threads: int | None = None) ->
         ValueError: shift and axis do not go together.
     """
     if threads is not None:
-        thread_count(threads, 0)  # says what is wrong
+        check_threads(threads)
     given = as_numpy(a)
     if not (is_ours(given) and given.ndim):
         return np.roll(given, shift, axis)
@@ -158,7 +158,7 @@ def _flat(x: Array, threads: int | None) -> Array:
 def _copied(view: Any, out: Array | None, threads: int | None) -> Any:
     """The view's elements in `out`, or in a fresh array in C order."""
     if threads is not None:
-        thread_count(threads, 0)  # says what is wrong
+        check_threads(threads)
     if out is not None:
         if not isinstance(out, np.ndarray):
             raise TypeError(f"out is a NumPy array, not {type(out).__name__}")

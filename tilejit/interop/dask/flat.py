@@ -13,7 +13,7 @@ import dask.array as da
 import numpy as np
 
 from codegen.errors import LayoutError
-from codegen.threads import thread_count
+from codegen.threads import check_threads, thread_count
 from tilejit.convert import of_the_layout, pack
 from tilejit.interop.dask.chunks import Dims, chunk_sizes, holds, known_dims, read_layout
 from tilejit.interop.pieces import Cut, cut, piece_buffer
@@ -65,7 +65,7 @@ def to_flat(
     target = Path(os.path.realpath(path))
     mode = mode_of(target)
     temporary = target.with_name(f".tilejit-{secrets.token_hex(8)}.tmp")
-    thread_count(threads, 0)  # refuses a wrong one
+    check_threads(threads)
     if isinstance(piece_bytes, bool) or not hasattr(piece_bytes, "__index__"):
         raise TypeError(f"piece_bytes is a number of bytes, not {type(piece_bytes).__name__}")
     if piece_bytes < 1:

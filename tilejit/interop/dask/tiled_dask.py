@@ -11,7 +11,7 @@ import dask.array as da
 import numpy as np
 
 from codegen.errors import LayoutError
-from codegen.threads import thread_count
+from codegen.threads import check_threads
 from tilejit.convert import of_the_layout
 from tilejit.interop.dask import blocks, flat
 from tilejit.interop.dask.chunks import (
@@ -200,7 +200,7 @@ def pack(
         from_numpy(x.dtype)
     except LayoutError as error:
         raise TypeError(str(error)) from error
-    thread_count(threads, 0)  # refuses a wrong one
+    check_threads(threads)
     own = of_the_layout(parameters, "pack", "the array")
     whole, spec = read_layout(obj, dims, x.dtype, padding, own)
     if not holds(spec, x.dtype):
@@ -251,7 +251,7 @@ def from_zarr(store: Any, *, threads: int | None = None) -> TiledDask:
     """
     from tilejit.interop.dask.zarr_chunks import opened, read
 
-    thread_count(threads, 0)  # refuses a wrong one
+    check_threads(threads)
     z = opened(store)
     array, dims, chunk, whole = read(z)
     return TiledDask(array, dims, chunk, whole, threads)
