@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,7 @@ class NativeCall:
 def native_calls(program: object, *, hold_gil: bool) -> tuple[NativeCall, ...]:
     """The calls of a program, in order; empty where what a call needs is not the same each time.
 
-    A kernel that goes through a buffer has one of its own here only if every call holds Python's lock, so
-    that no two threads are in it.
+    A kernel that goes through a buffer is among them only if every call holds Python's lock.
     """
     if not isinstance(program, CopyProgram) or program.first:
         return ()
@@ -71,16 +71,25 @@ def _one_call(launch: Launch, *, lends_buffer: bool) -> tuple[NDArray[np.int64],
     if len(each) != 1:
         return None
     (call,) = each
-    return call.sizes, call.begin, call.end, (call, _buffer(call))
+    return call.sizes, call.begin, call.end, (call, _lend_buffer(call))
 
 
-def _buffer(call: Call) -> NDArray[np.uint8] | None:
-    """The buffer that a call goes through, named in its arguments."""
+def _lend_buffer(call: Call) -> NDArray[np.uint8] | None:
+    """The buffer that a call goes through, named in its arguments: all calls of about its size share one.
+
+    Every one of them holds Python's lock, and kernels run no Python, so no two are in it at once.
+    """
     if not call.scratch_bytes:
         return None
-    held = np.empty(call.scratch_bytes + LINE_BYTES, np.uint8)
+    held = _shared_buffer(call.scratch_bytes.bit_length())
     call.sizes[call.scratch_at] = address(held) + -address(held) % LINE_BYTES
     return held
+
+
+@lru_cache(maxsize=64)
+def _shared_buffer(bits: int) -> NDArray[np.uint8]:
+    """A buffer for sizes of so many bits."""
+    return np.empty((1 << bits) + LINE_BYTES, np.uint8)
 
 
 def _locks() -> bool:
