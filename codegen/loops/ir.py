@@ -171,8 +171,9 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """index from the largest of `lower` while below the least of `upper`; with a negative step from the least of
-    `lower` while above the largest of `upper`, so that each of them bounds it either way.
+    """index from the largest of `lower` while below the least of `upper`.
+
+    With a negative step from the least of `lower` while above the largest of `upper`: each bounds it.
 
     size    iterations of the loop before that one of this takes: 1, or a size of the super-vector, and then
             `step` is `size` times as much. What is left at the end is masked: lane k of the vector dimension
