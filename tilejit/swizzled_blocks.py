@@ -248,7 +248,7 @@ def _plain(plan: _Plan, extents: Dims, digits: tuple[_Digit, ...]) -> AccessMap:
 def _memory(plan: _Plan, digits: tuple[_Digit, ...], at: int) -> tuple[AccessMap, AccessMap] | None:
     """The block in cache and the buffer as arrays of periods: side by side there, swizzled here."""
     period, bits = plan.period, plan.spec.bits
-    outer = [_above(d, period) for d in digits if d.far * d.count > period]
+    outer = [_above(run, period) for run in _runs(digits) if run[0] * run[2] > period]
     found = swizzled_roots(Function((((period, 1),),), ((0, plan.swizzle),)), (period,))
     if found is None or len(found[1]) != 1:
         return None
@@ -265,7 +265,22 @@ def _memory(plan: _Plan, digits: tuple[_Digit, ...], at: int) -> tuple[AccessMap
     )
 
 
-def _above(digit: _Digit, period: int) -> Run:
-    """What a digit has outside a period."""
-    inside = max(period // digit.far, 1)
-    return digit.count // inside, digit.near * inside, digit.far * inside
+def _runs(digits: tuple[_Digit, ...]) -> list[Run]:
+    """The digits, those as one that follow each other in the buffer, as they all do in the block.
+
+    What is less than a period is one run then, though no single digit may end where a period does.
+    """
+    out: list[Run] = []
+    for digit in digits:
+        if out and digit.far == out[-1][0] * out[-1][2]:
+            out[-1] = out[-1][0] * digit.count, *out[-1][1:]
+        else:
+            out.append((digit.count, digit.near, digit.far))
+    return out
+
+
+def _above(run: Run, period: int) -> Run:
+    """What a run has outside a period."""
+    count, near, far = run
+    inside = max(period // far, 1)
+    return count // inside, near * inside, far * inside
