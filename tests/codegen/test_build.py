@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import nullcontext
 from subprocess import run
-from sys import executable
+from sys import executable, platform
 from types import SimpleNamespace
 from typing import Any
 
@@ -130,3 +130,31 @@ def test_what_is_left_out_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(build, "KernelPasses", Compiler)
     monkeypatch.setattr(build, "_asking_once", nullcontext)
     assert optimised(f"{LOOPS}# again\n") == ours
+
+
+MANY = """
+import ctypes, gc
+from pathlib import Path
+from codegen.build import build
+from codegen.cpu import cpu_level
+from tests.codegen.test_build import LOOPS
+
+def resident():
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    return 4096 * int(Path("/proc/self/statm").read_text().split()[1])
+
+for k in range(40):
+    if k == 10:
+        before = resident()
+    build("loops", f"{LOOPS}# {k}", cpu_level())
+print((resident() - before) // 30)
+"""
+
+
+@pytest.mark.skipif(platform != "linux", reason="memory is told by /proc")
+def test_builds_leave_little_in_memory() -> None:
+    """LLVM's pass managers are given back: some KiB stay of each kernel, not a quarter of a MiB."""
+    done = run([executable, "-c", MANY], env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 64 << 10
