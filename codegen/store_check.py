@@ -73,11 +73,14 @@ def remove(verified: Verified) -> list[tuple[Path, str]]:
 
 
 def _key_of(path: Path) -> StoreKey | None:
-    """The key that an entry names in its first line, None where that is none."""
+    """The key that an entry names in its first line, None where that is none: a key has texts and numbers
+    alone, and what nests deeply could be read, but not written again.
+    """
     try:
         with os.fdopen(open_safely(path), "rb") as file:
             head = json.loads(file.readline(HEAD_BYTES))
-        return StoreKey(**{field.name: head[field.name] for field in fields(StoreKey)})
+        named = {field.name: head[field.name] for field in fields(StoreKey)}
+        return StoreKey(**named) if all(isinstance(x, str | int) for x in named.values()) else None
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
 

@@ -160,6 +160,25 @@ def test_keys_outside(key: Any) -> None:
     assert (t.buffer == before).all()
 
 
+@pytest.mark.parametrize("layout", [TILED, "{1,0:T(*,2)}"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        slice(None, None, 2**70),
+        slice(None, None, -(2**70)),
+        (slice(2, None, 2**63), slice(4, None, -(2**63) - 1)),
+        (slice(-(2**90), 2**90), 1),
+    ],
+    ids=str,
+)
+def test_steps_of_more_than_64_bits(layout: str, key: Any) -> None:
+    x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    t = tj.pack(x, layout)
+    assert (t[key] == x[key]).all()
+    t[key] = x[key] = -1
+    assert (tj.unpack(t) == x).all()
+
+
 @pytest.mark.parametrize(
     "key",
     [1.0, "a", [0, 1], np.array([0, 1]), np.zeros((3, 5), bool), True, (0, 2.5), object()],

@@ -56,7 +56,7 @@ def box_of_key(
         else:
             start, step, count = _whole_number(part, size, len(starts)), 1, 1
         starts.append(start if count else 0)
-        steps.append(step)
+        steps.append(step if count > 1 else 1)  # what is never stepped may be larger than 64 bits
         extents.append(count)
     if len(kept) > MAX_RANK:
         raise LayoutIndexError(

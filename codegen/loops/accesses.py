@@ -154,7 +154,7 @@ def constant_trips(node: For) -> int | None:
     starts = [b.constant for b in node.lower if isinstance(b, Affine)]
     ends = [b.constant for b in node.upper if isinstance(b, Affine)]
     near, far = (max, min) if node.step > 0 else (min, max)
-    return len(range(near(starts), far(ends), node.step))
+    return trips_between(near(starts), far(ends), node.step)
 
 
 def most_trips(node: For) -> int | None:
@@ -163,4 +163,12 @@ def most_trips(node: For) -> int | None:
     for j in i..i + 3 -> 3    for j in 0..min(n, 8) -> 8    for j in 0..n -> None
     """
     spans = [e - s for s in node.lower for e in node.upper if isinstance(s, Affine) and isinstance(e, Affine)]
-    return min((len(range(0, far.constant, node.step)) for far in spans if not far.terms), default=None)
+    return min((trips_between(0, far.constant, node.step) for far in spans if not far.terms), default=None)
+
+
+def trips_between(begin: int, end: int, step: int) -> int:
+    """How many numbers `range(begin, end, step)` has; Python's `len` knows of none beyond 2**63 - 1.
+
+    0, 10, 3 -> 4    0, 2**70, 1 -> 2**70    5, 0, 1 -> 0
+    """
+    return max(0, -((begin - end) // step))

@@ -23,6 +23,9 @@ DEEPER = 16.0
 
 FUNCTIONS = frozenset((*EXPONENTIALS, *CIRCULAR, *HYPERBOLIC, "pow")) - {"sqrt"}
 
+MOST_TRIPS = 1 << 64
+"""Iterations that any loop is taken to have at most: texts of MLIR may have numbers that no float holds."""
+
 REGISTER = 16
 """Lanes that are filled at the end at most: longer super-vectors are cut into registers."""
 
@@ -66,7 +69,7 @@ def _elements(loop: Loop, size: int) -> float:
     """Iterations of a loop, at most, those that fill its last register as well."""
     trips = most_trips(loop.node)
     lanes = min(size, REGISTER)
-    return DEEPER if trips is None else float(max(1, -(-trips // lanes) * lanes))
+    return DEEPER if trips is None else float(min(max(1, -(-trips // lanes) * lanes), MOST_TRIPS))
 
 
 def unit(function: Function, access: Access, lanes: Mapping[int, int]) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from codegen.errors import KernelError
+from codegen.loops.accesses import trips_between
 from codegen.loops.bounds import extremes, known_sizes
 from codegen.loops.index import Affine, Index, add, scale, symbol
 from codegen.loops.ir import For, Function, Statement
@@ -41,7 +42,7 @@ def _check_trips(loop: For, around: tuple[For, ...], values: Mapping[str, int]) 
             f"tail='assume_divisible' cannot be checked for loop {loop.index}: how often it runs hangs on "
             "outer loops\n  use tail='mask'"
         )
-    trips = len(range(0, low, step))
+    trips = trips_between(0, low, step)
     if trips % loop.size:
         raise KernelError(
             f"tail='assume_divisible', but loop {loop.index} runs {trips} times, no multiple of {loop.size}\n"

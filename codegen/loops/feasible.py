@@ -33,14 +33,15 @@ def feasible(zero: Iterable[Affine], not_negative: Iterable[Affine]) -> bool:
             return False
         equation = Affine(equation.constant // divisor, tuple((n, c // divisor) for n, c in equation.terms))
         name, _ = min(equation.terms, key=lambda term: abs(term[1]))
-        equations = [_solved(other, equation, name) for other in equations]
-        rows = [_solved(row, equation, name) for row in rows]
+        c = equation.coefficient(name)
+        equations = [_solved(other, equation, name, c) for other in equations]
+        rows = [_solved(row, equation, name, c) for row in rows]
     return _eliminate(rows)
 
 
-def _solved(row: Affine, equation: Affine, name: str) -> Affine:
-    """A row without a name that an equation determines; multiplied by positive numbers only."""
-    c, k = equation.coefficient(name), row.coefficient(name)
+def _solved(row: Affine, equation: Affine, name: str, c: int) -> Affine:
+    """A row without a name that an equation has c times; multiplied by positive numbers only."""
+    k = row.coefficient(name)
     return row if not k else row * abs(c) + equation * (-k if c > 0 else k)
 
 

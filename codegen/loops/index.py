@@ -22,7 +22,10 @@ class Affine:
 
     def coefficient(self, symbol: str) -> int:
         """What a symbol is multiplied with, 0 where it is not there."""
-        return dict(self.terms).get(symbol, 0)
+        for name, c in self.terms:  # they are few: a dict takes longer to make
+            if name == symbol:
+                return c
+        return 0
 
     def __add__(self, other: Affine) -> Affine:
         return affine(self.constant + other.constant, [*self.terms, *other.terms])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from codegen.cpu import level_named
-from codegen.store import Store, store_key
+from codegen.store import Store, StoreKey, store_key
 from codegen.store_check import HEAD_BYTES, remove, verify_store
 
 CODE = b"\x7fELF machine code"
@@ -55,6 +55,9 @@ def test_faults_are_told_apart(store: Store) -> None:
     garbage.write_bytes(b"[" * (2 * HEAD_BYTES))
     no_key = first.with_name("3" * 64 + ".kernel")
     no_key.write_bytes(b'{"checksum": "0"}\n')
+    deep = first.with_name("5" * 64 + ".kernel")  # json reads it, but neither copies nor prints it again
+    others = b"".join(b', "%s": 0' % f.name.encode() for f in fields(StoreKey)[1:])
+    deep.write_bytes(b'{"source_digest": ' + b"[" * 800 + b"]" * 800 + others + b"}\n")
     second.write_bytes(second.read_bytes() + b"more")
     note.write_bytes(note.read_bytes()[:-2])
     odd = first.with_name("odd name.note")
@@ -63,6 +66,7 @@ def test_faults_are_told_apart(store: Store) -> None:
         named: "it has the name of another key",
         garbage: "its first line is no key",
         no_key: "its first line is no key",
+        deep: "its first line is no key",
         second: OTHER_CHECKSUM,
         note: OTHER_CHECKSUM,
         odd: "it has the name of no note",

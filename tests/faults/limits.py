@@ -173,6 +173,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     failed = 0
+    print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory() as directory:
         here = Path(directory)
         todo = jobs(here)

@@ -216,6 +216,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     good = True
+    print(f"seed {options.seed}", flush=True)
     for count, what in ((options.calls, "calls"), (options.shapes, "shapes")):
         if not count:
             continue

@@ -37,6 +37,7 @@ def _memory() -> str | None:
 def _fuzzed(asked: argparse.Namespace) -> int:
     names = list(TARGETS) if asked.target == "all" else [asked.target]
     bad = 0
+    print(f"seed {asked.seed}", flush=True)
     for name in names:
         runs = asked.runs if len(names) == 1 else -(-asked.runs * TARGETS[name].share // 100_000)
         found = fuzz(name, runs, asked.seconds, asked.seed, plainly=asked.plain, keep=asked.keep)

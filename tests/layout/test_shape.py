@@ -469,3 +469,11 @@ def test_nesting_is_bounded() -> None:
     for build in (tuples, physical, form):
         with pytest.raises(LayoutError, match="deep"):
             build()
+
+
+@pytest.mark.parametrize("tiles", [None, 2, (2, 2), "(2,2)", (None,)])
+def test_tiles_of_a_wrong_type(tiles: object) -> None:
+    with pytest.raises(TypeError, match="sequence of"):
+        make_shape("f32", (3, 5), tiles=tiles)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="sequence of"):
+        Layout((1, 0), tiles=tiles)  # type: ignore[arg-type]

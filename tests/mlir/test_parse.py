@@ -294,6 +294,8 @@ def test_functions_by_name() -> None:
     assert module["@vecred"].name == "vecred"
     with pytest.raises(KernelError, match="no function 'nothing'"):
         module["nothing"]
+    with pytest.raises(TypeError, match="a function's name is a str, not list"):
+        mlir.run(VECRED, [1.0])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -312,6 +314,39 @@ def test_functions_within_a_module(head: str) -> None:
 def test_texts_only() -> None:
     with pytest.raises(TypeError, match="not bytes"):
         mlir.parse(b"")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, 2**64, 2**64 - 1, 10**30, 10**4000], ids=int.bit_length)
+def test_long_loops(number: int) -> None:
+    """Loops run as often as 64 bits can count, and are refused where a bound has more."""
+    text = around("%x = affine.load %A[%i] : memref<?xf32>\n    affine.store %x, %A[%i] : memref<?xf32>")
+    text = text.replace("= 0 to %n", f"= 0 to {number}")
+    if number < 2**64:
+        assert str(number) in mlir.super_vectorize(text, virtual_vector_size=4)
+        return
+    with pytest.raises(KernelError, match="too large for an index"):
+        mlir.super_vectorize(text, virtual_vector_size=4)
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("%c{next} = arith.muli %c{k}, %c{k} : index", "no affine index"),
+        ("%c{next} = affine.apply affine_map<(d0) -> (d0 * 4294967296)>(%c{k})", "too large for an index"),
+        ("%c{next} = affine.apply affine_map<(d0) -> ((d0 + d0) mod 7 + d0)>(%c{k})", "256 divisions"),
+        ("%c{next} = affine.apply affine_map<(d0) -> ((d0 floordiv 3) * 5 + d0)>(%c{k})", "256 divisions"),
+    ],
+    ids=["squares", "multiples", "remainders", "quotients"],
+)
+def test_indices_that_grow_without_end(line: str, cause: str) -> None:
+    """A line that doubles what the line before said: forty would take more memory than there is."""
+    start = "%c0 = " + (
+        "arith.constant 3 : index" if "muli" in line else "affine.apply affine_map<(d0) -> (d0)>(%i)"
+    )
+    lines = [line.format(next=k + 1, k=k) for k in range(40)]
+    body = "\n    ".join([start, *lines, "%x = affine.load %A[%c40] : memref<?xf32>"])
+    with pytest.raises(KernelError, match=cause):
+        mlir.parse(around(body))
 
 
 def test_deep_texts_end_in_an_error() -> None:

@@ -37,6 +37,19 @@ def int_tuple(numbers: Iterable[int], what: str) -> tuple[int, ...]:
         raise TypeError(f"{what}: a sequence of integers is wanted") from None
 
 
+def tile_tuples(tiles: Iterable[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
+    """Tiles as tuples of Python ints.
+
+    Raises:
+        TypeError: they are not a sequence of sequences of integers.
+    """
+    try:
+        each = tuple(tiles)
+    except TypeError:
+        raise TypeError(f"tiles are a sequence of tiles, not {type(tiles).__name__}") from None
+    return tuple(int_tuple(tile, "a tile") for tile in each)
+
+
 def check_order(order: Sequence[int], rank: int) -> None:
     """Raise a LayoutError unless the order names each of `rank` dimensions once."""
     fault = order_fault(order, rank)

@@ -15,6 +15,7 @@ from tilejit.layout.checks import (
     checked_split,
     int_tuple,
     set_fields,
+    tile_tuples,
 )
 from tilejit.layout.tiling import MAX_TILES
 from tilejit.layout.tokens import MAX_INT64
@@ -63,7 +64,7 @@ class Layout:
     def __post_init__(self) -> None:
         """Check every field, and turn lists and NumPy integers into tuples and ints."""
         order = int_tuple(self.minor_to_major, "minor_to_major")
-        set_fields(self, minor_to_major=order, tiles=tuple(int_tuple(tile, "a tile") for tile in self.tiles))
+        set_fields(self, minor_to_major=order, tiles=tile_tuples(self.tiles))
         check_order(order, len(order))
         for tile in self.tiles:
             check_tile(tile)

@@ -12,7 +12,7 @@ import numpy as np
 
 from codegen.errors import LayoutError, shown
 from tilejit.layout import tiling, xla_print
-from tilejit.layout.checks import check_order, int_tuple, set_fields
+from tilejit.layout.checks import check_order, int_tuple, set_fields, tile_tuples
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup, primitive_type
 from tilejit.layout.layout import MAX_DEPTH, Layout
 from tilejit.layout.padding import PaddingValue, checked_padding_value
@@ -364,7 +364,7 @@ def make_shape(
     )
     layout = Layout(
         minor_to_major=tuple(d + rank if -rank <= d < 0 else d for d in order),
-        tiles=tuple(int_tuple(tile, "a tile") for tile in tiles),
+        tiles=tile_tuples(tiles),
         element_size_in_bits=element_size_in_bits,
         tail_padding_alignment_in_elements=tail_padding_alignment_in_elements,
         memory_space=memory_space,

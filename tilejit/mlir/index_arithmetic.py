@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation
 
 from codegen.loops.index import Index, add, scale, symbol
 from codegen.loops.ir import IndexValue, Local
-from tilejit.mlir.maps import ceil_div, floor_div, product, remainder
+from tilejit.mlir.maps import bounded, ceil_div, floor_div, product, remainder
 from tilejit.mlir.places import Unsupported
 from tilejit.mlir.scope import Scope
 
@@ -44,6 +44,6 @@ def index_arithmetic(op: Operation, scope: Scope) -> Index | None:
     if make is None and scope.is_nonnegative(a):
         make = NONNEGATIVE_ARITHMETIC.get(op.name)
     try:
-        return None if make is None else make(a, b)
+        return None if make is None else bounded(make(a, b))
     except Unsupported:
         return None

@@ -14,8 +14,15 @@ from xdsl.ir.affine import (
     AffineSymExpr,
 )
 
-from codegen.loops.index import Affine, FloorDiv, Index, Mod, add, scale
+from codegen.errors import shown
+from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, add, scale
 from tilejit.mlir.places import Unsupported
+
+INDEX_BITS = 64
+"""Of numbers in indices, as MLIR has them."""
+
+MOST_DIVISIONS = 256
+"""Divisions and remainders in one index, those inside others too."""
 
 
 def results(affine_map: AffineMap, operands: Sequence[Index]) -> tuple[Index, ...]:
@@ -24,9 +31,42 @@ def results(affine_map: AffineMap, operands: Sequence[Index]) -> tuple[Index, ..
     (d0)[s0] -> (d0 * 2 + s0, 7) of i, n -> 2*i + n, 7
 
     Raises:
-        Unsupported: a product or a divisor is no number.
+        Unsupported: a product or a divisor is no number, or the result is too large.
     """
     return tuple(_index(e, operands, affine_map.num_dims) for e in affine_map.results)
+
+
+def bounded(index: Index) -> Index:
+    """An expression as it is. One after the other a text can square a number, or say `i mod 7 + i` of what it
+    said before: some lines of that would take all memory.
+
+    Raises:
+        Unsupported: it is too large, where those that it is made of were not.
+    """
+    count, todo = 0, [index]
+    while todo:
+        part = todo.pop()
+        numbers: list[int] = []
+        match part:
+            case FloorDiv(of, by) | Mod(of, by):
+                count += 1
+                numbers.append(by)
+                todo.append(of)
+            case Sum(parts, rest):
+                numbers += [scaled for _, scaled in parts]
+                todo += [*(p for p, _ in parts), rest]
+            case Affine(constant, terms):
+                numbers += [constant, *(coefficient for _, coefficient in terms)]
+        if any(number.bit_length() > INDEX_BITS for number in numbers):
+            number = max(numbers, key=int.bit_length)
+            raise Unsupported(
+                f"{shown(number)} is too large for an index", f"write numbers of at most {INDEX_BITS} bits"
+            )
+        if count > MOST_DIVISIONS:
+            raise Unsupported(
+                f"an index is made of more than {MOST_DIVISIONS} divisions", "write it with fewer of them"
+            )
+    return index
 
 
 def floor_div(of: Index, by: Index) -> Index:
@@ -73,14 +113,14 @@ def _divisor(by: Index) -> int:
 def _index(e: AffineExpr, operands: Sequence[Index], dims: int) -> Index:
     match e:
         case AffineConstantExpr():
-            return Affine(e.value)
+            return bounded(Affine(e.value))
         case AffineDimExpr():
             return operands[int(e.position)]
         # xdsl's parser makes every value of a pretty subscript a symbol; nothing hangs on which it is.
         case AffineSymExpr():
             return operands[dims + int(e.position)]
         case AffineBinaryOpExpr():
-            return _binary(e.kind, _index(e.lhs, operands, dims), _index(e.rhs, operands, dims))
+            return bounded(_binary(e.kind, _index(e.lhs, operands, dims), _index(e.rhs, operands, dims)))
         case _:
             raise AssertionError(f"maps: no rule for {type(e).__name__}")
 

@@ -28,7 +28,14 @@ class Module:
         return tuple(p.function for p in self.programs)
 
     def __getitem__(self, name: str) -> Program:
-        """A function by its name, with or without MLIR's `@`."""
+        """A function by its name, with or without MLIR's `@`.
+
+        Raises:
+            KernelError: there is none.
+            TypeError: it is no name.
+        """
+        if not isinstance(name, str):
+            raise TypeError(f"a function's name is a str, not {type(name).__name__}")
         for program in self.programs:
             if program.name == name.removeprefix("@"):
                 return program
