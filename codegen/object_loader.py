@@ -86,6 +86,8 @@ def _image(name: str, object_code: bytes) -> Image | None:
             of = symbols[number]
             within = begins[of.section] + of.value if of.section else 0
             function = "" if of.section else of.name
+            if not 0 <= within + addend <= (0 if function else len(content)):
+                return None
             wanted.append(Wanted(begins[section.info] + offset, function, within + addend))
     (entry,) = [begins[s.section] + s.value for s in symbols if s.name == name and s.section]
     return Image(bytes(content), tuple(wanted), entry) if entry < len(content) else None

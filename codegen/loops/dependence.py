@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
 
 from codegen.loops.accesses import Access, Loop
-from codegen.loops.feasible import feasible
+from codegen.loops.feasible import feasible, projected
 from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, affine, symbol
 
 
@@ -89,7 +91,9 @@ def goes_back(accesses: Sequence[Access], band: Sequence[Loop]) -> bool:
             common = [a for a, b in zip(earlier.loops, later.loops, strict=False) if a.number == b.number]
             if band[0] not in common:
                 continue
-            system = _same_element(earlier, later, common)
+            system = _system_of(earlier, later)
+            if system is None:
+                continue
             for level, carrier in enumerate(common):
                 if carrier not in band or carrier.node.parallel:
                     continue
@@ -106,8 +110,8 @@ def _carried_by(earlier: Access, later: Access, sizes: Mapping[int, int]) -> int
     common = [a for a, b in zip(earlier.loops, later.loops, strict=False) if a.number == b.number]
     if not any(loop.number in sizes and not loop.node.parallel for loop in common):
         return None
-    system = _same_element(earlier, later, common)
-    if not system.feasible():
+    system = _system_of(earlier, later)
+    if system is None:
         return None
     for level, loop in enumerate(common):
         if loop.number not in sizes or loop.node.parallel:
@@ -141,42 +145,77 @@ def _not_after(
             yield [distance, *zero], rows
 
 
-def _distance(loop: Loop) -> Affine:
+def _distance(loop: Loop | _Range) -> Affine:
     """Iterations of a loop from the earlier access to the later."""
     return symbol(f"distance {loop.number}")
 
 
-def _same_element(earlier: Access, later: Access, common: Sequence[Loop]) -> _System:
-    """Both accesses are inside their loops, at one element."""
+class _Range(NamedTuple):
+    """What a loop's index goes through."""
+
+    number: int
+    name: str
+    lower: tuple[Index, ...]
+    upper: tuple[Index, ...]
+    step: int
+
+
+_Side: TypeAlias = tuple[tuple[Index, ...], tuple[_Range, ...]]
+"""Subscripts, and the loops around them."""
+
+
+def _system_of(earlier: Access, later: Access) -> _System | None:
+    """What holds where both accesses touch one element, said by the distances of the loops that they share as
+    far as that is short; None where they never do.
+    """
+    sides = (
+        (
+            access.subscripts,
+            tuple(
+                _Range(x.number, x.node.index, x.node.lower, x.node.upper, x.node.step) for x in access.loops
+            ),
+        )
+        for access in (earlier, later)
+    )
+    return _same_element(*sides)
+
+
+@lru_cache(maxsize=64)
+def _same_element(earlier: _Side, later: _Side) -> _System | None:
+    """The same for what of two accesses matters: one is asked about for each loop around it in turn."""
     system = _System([], [])
     sides = []
-    for access, mark in ((earlier, "<"), (later, ">")):
-        names = {loop.node.index: f"{loop.node.index}{mark}" for loop in access.loops}
-        for loop in access.loops:
+    for (subscripts, loops), mark in ((earlier, "<"), (later, ">")):
+        names = {loop.name: f"{loop.name}{mark}" for loop in loops}
+        for loop in loops:
             _inside(loop, names, system)
-        sides.append([_linear(index, names, system) for index in access.subscripts])
+        sides.append([_linear(index, names, system) for index in subscripts])
     system.zero += [a - b for a, b in zip(*sides, strict=True)]
+    common = [a for a, b in zip(earlier[1], later[1], strict=False) if a.number == b.number]
     for loop in common:
-        index = loop.node.index
-        here, there = symbol(f"{index}<"), symbol(f"{index}>")
-        system.zero.append(there - here - _distance(loop) * loop.node.step)
+        here, there = symbol(f"{loop.name}<"), symbol(f"{loop.name}>")
+        system.zero.append(there - here - _distance(loop) * loop.step)
     extents = {
         name for row in (*system.zero, *system.not_negative) for name, _ in row.terms if ".shape" in name
     }
     system.not_negative += [symbol(name) for name in sorted(extents)]
-    return system
+    found = projected(
+        system.zero, system.not_negative, {name for x in common for name, _ in _distance(x).terms}
+    )
+    if found is None or not feasible(*found):
+        return None
+    return _System(*found)
 
 
-def _inside(loop: Loop, names: Mapping[str, str], system: _System) -> None:
+def _inside(loop: _Range, names: Mapping[str, str], system: _System) -> None:
     """The index of a loop is one that it takes."""
-    node = loop.node
-    index = symbol(names[node.index])
-    sign = 1 if node.step > 0 else -1
-    starts = [_linear(bound, names, system) for bound in node.lower]
+    index = symbol(names[loop.name])
+    sign = 1 if loop.step > 0 else -1
+    starts = [_linear(bound, names, system) for bound in loop.lower]
     system.not_negative += [(index - start) * sign for start in starts]
-    if len(starts) == 1 and abs(node.step) > 1:
-        system.zero.append(index - starts[0] - system.fresh() * node.step)
-    ends = [_linear(bound, names, system) for bound in node.upper]
+    if len(starts) == 1 and abs(loop.step) > 1:
+        system.zero.append(index - starts[0] - system.fresh() * loop.step)
+    ends = [_linear(bound, names, system) for bound in loop.upper]
     system.not_negative += [(end - index) * sign - Affine(1) for end in ends]
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from math import gcd
+from typing import TypeAlias
 
 from codegen.loops.index import Affine, affine
+
+Terms: TypeAlias = tuple[tuple[str, int], ...]
 
 MOST_ROWS = 400
 """Elimination stops here and says "perhaps": what would be proven is worth less than the time."""
@@ -22,6 +25,9 @@ def feasible(zero: Iterable[Affine], not_negative: Iterable[Affine]) -> bool:
     Motzkin's elimination, each row tightened to integers. True may be wrong, False may not.
     """
     equations, rows = list(zero), list(not_negative)
+    nought = {e.terms[0][0] for e in equations if len(e.terms) == 1 and not e.constant}
+    if nought:
+        equations, rows = [_dropped(e, nought) for e in equations], [_dropped(row, nought) for row in rows]
     while equations:
         equation = equations.pop()
         if not equation.terms:
@@ -39,6 +45,45 @@ def feasible(zero: Iterable[Affine], not_negative: Iterable[Affine]) -> bool:
     return _eliminate(rows)
 
 
+def projected(
+    zero: Iterable[Affine], not_negative: Iterable[Affine], names: Collection[str]
+) -> tuple[list[Affine], list[Affine]] | None:
+    """The system without most other symbols than `names`; None where it cannot hold.
+
+    d - i + j == 0, 0 <= i < 10, 0 <= j < 10, names {d} -> -9 <= d <= 9
+
+    For systems that are asked about again and again, each time with other rows over `names`. Equations are
+    solved for what has a coefficient of 1 there; inequalities are combined where that makes no more of them.
+    """
+    equations, rows = list(zero), list(not_negative)
+    while True:
+        found = next(
+            ((e, n, c) for e in equations for n, c in e.terms if abs(c) == 1 and n not in names), None
+        )
+        if found is None:
+            break
+        equation, name, c = found
+        equations.remove(equation)
+        equations = [_solved(other, equation, name, c) for other in equations]
+        rows = [_solved(row, equation, name, c) for row in rows]
+    table: dict[Terms, int] = {}
+    if not _enter(table, rows):
+        return None
+    kept = {*names, *(name for equation in equations for name, _ in equation.terms)}
+    while True:
+        counts = [(up * down - up - down, n) for n, (up, down) in _sides(table).items() if n not in kept]
+        least, name = min(counts, default=(1, ""))
+        if least > 0:
+            return equations, [Affine(constant, terms) for terms, constant in table.items()]
+        if not _enter(table, _without(table, name)):
+            return None
+
+
+def _dropped(row: Affine, names: Collection[str]) -> Affine:
+    """A row where these are 0."""
+    return Affine(row.constant, tuple(term for term in row.terms if term[0] not in names))
+
+
 def _solved(row: Affine, equation: Affine, name: str, c: int) -> Affine:
     """A row without a name that an equation has c times; multiplied by positive numbers only."""
     k = row.coefficient(name)
@@ -46,31 +91,40 @@ def _solved(row: Affine, equation: Affine, name: str, c: int) -> Affine:
 
 
 def _eliminate(rows: Iterable[Affine]) -> bool:
-    table: dict[tuple[tuple[str, int], ...], int] = {}
+    table: dict[Terms, int] = {}
     if not _enter(table, rows):
         return False
     while table:
-        above: dict[str, int] = {}
-        below: dict[str, int] = {}
-        for terms in table:
-            for name, c in terms:
-                side = above if c > 0 else below
-                side[name] = side.get(name, 0) + 1
-        name = min({*above, *below}, key=lambda n: (above.get(n, 0) * below.get(n, 0), n))
-        with_name = [(Affine(constant, terms), dict(terms)[name]) for terms, constant in table.items()
-                     if any(n == name for n, _ in terms)]  # fmt: skip
-        for row, _ in with_name:
-            del table[row.terms]
-        up = [(row, c) for row, c in with_name if c > 0]
-        down = [(row, c) for row, c in with_name if c < 0]
-        if not _enter(table, (a * -d + b * c for a, c in up for b, d in down)):
+        name = min((up * down, n) for n, (up, down) in _sides(table).items())[1]
+        if not _enter(table, _without(table, name)):
             return False
         if len(table) > MOST_ROWS:
             return True
     return True
 
 
-def _enter(table: dict[tuple[tuple[str, int], ...], int], rows: Iterable[Affine]) -> bool:
+def _sides(table: Mapping[Terms, int]) -> dict[str, tuple[int, int]]:
+    """How many rows have each name with a positive coefficient, and with a negative one."""
+    sides: dict[str, tuple[int, int]] = {}
+    for terms in table:
+        for name, c in terms:
+            up, down = sides.get(name, (0, 0))
+            sides[name] = (up + 1, down) if c > 0 else (up, down + 1)
+    return sides
+
+
+def _without(table: dict[Terms, int], name: str) -> list[Affine]:
+    """What the rows with a name say of the other names; they leave the table."""
+    up: list[tuple[Affine, int]] = []
+    down: list[tuple[Affine, int]] = []
+    for terms in [terms for terms in table if any(n == name for n, _ in terms)]:
+        row = Affine(table.pop(terms), terms)
+        c = row.coefficient(name)
+        (up if c > 0 else down).append((row, c))
+    return [a * -d + b * c for a, c in up for b, d in down]
+
+
+def _enter(table: dict[Terms, int], rows: Iterable[Affine]) -> bool:
     """Add rows, the tightest of each direction; False where one can't hold."""
     for row in rows:
         if not row.terms:

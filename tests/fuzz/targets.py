@@ -38,7 +38,7 @@ def _shape() -> Run:
     from tilejit.layout.shape import Shape
 
     def run(data: bytes) -> None:
-        text = data.decode(errors="replace")
+        text = data.decode(errors="surrogateescape")
         read: Any = Layout.parse if text.lstrip().startswith("{") else Shape.parse
         value = read(text)
         assert read(str(value)) == value, "what is printed reads back"
@@ -53,7 +53,7 @@ def _cute() -> Run:
     from tilejit import cute
 
     def run(data: bytes) -> None:
-        value = cute.parse(data.decode(errors="replace"))
+        value = cute.parse(data.decode(errors="surrogateescape"))
         if isinstance(value, cute.Layout | cute.ComposedLayout | cute.Swizzle | cute.Tiler):
             assert cute.parse(str(value)) == value, "what is printed reads back"
         if isinstance(value, cute.Layout):
@@ -81,7 +81,7 @@ def _pattern() -> Run:
     f32 = _element("f32")
 
     def run(data: bytes) -> None:
-        lines = data.decode(errors="replace").split("\n", 1)
+        lines = data.decode(errors="surrogateescape").split("\n", 1)
         dims, _ = _array(lines)
         is_pattern(lines[0])
         pattern = parse_pattern(lines[0])
@@ -104,7 +104,7 @@ def _formats() -> Run:
     from tilejit.layout.indexing import linear_index
 
     def run(data: bytes) -> None:
-        lines = data.decode(errors="replace").split("\n", 2)
+        lines = data.decode(errors="surrogateescape").split("\n", 2)
         dims, dtype = _array(lines)
         spec = as_layout(lines[0], dims=dims or (40, 24), dtype=dtype)
         size = check_packable(spec)
@@ -120,7 +120,7 @@ def _mlir() -> Run:
     from tilejit import mlir
 
     def run(data: bytes) -> None:
-        text = data.decode(errors="replace")
+        text = data.decode(errors="surrogateescape")
         mlir.super_vectorize(text, virtual_vector_size=(4, 8)[: 1 + len(text) % 2], report=True)
 
     return run

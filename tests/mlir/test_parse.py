@@ -333,8 +333,8 @@ def test_long_loops(number: int) -> None:
     [
         ("%c{next} = arith.muli %c{k}, %c{k} : index", "no affine index"),
         ("%c{next} = affine.apply affine_map<(d0) -> (d0 * 4294967296)>(%c{k})", "too large for an index"),
-        ("%c{next} = affine.apply affine_map<(d0) -> ((d0 + d0) mod 7 + d0)>(%c{k})", "256 divisions"),
-        ("%c{next} = affine.apply affine_map<(d0) -> ((d0 floordiv 3) * 5 + d0)>(%c{k})", "256 divisions"),
+        ("%c{next} = affine.apply affine_map<(d0) -> ((d0 + d0) mod 7 + d0)>(%c{k})", "128 divisions"),
+        ("%c{next} = affine.apply affine_map<(d0) -> ((d0 floordiv 3) * 5 + d0)>(%c{k})", "128 divisions"),
     ],
     ids=["squares", "multiples", "remainders", "quotients"],
 )
@@ -347,6 +347,27 @@ def test_indices_that_grow_without_end(line: str, cause: str) -> None:
     body = "\n    ".join([start, *lines, "%x = affine.load %A[%c40] : memref<?xf32>"])
     with pytest.raises(KernelError, match=cause):
         mlir.parse(around(body))
+
+
+def nested(depth: int) -> str:
+    """Loops inside each other, over one sum of all their indices."""
+    indices = [f"%i{k}" for k in range(depth)]
+    return "\n".join(
+        [
+            "func.func @f(%A: memref<?xf32>, %n: index) {",
+            *(f"affine.for {i} = 0 to %n {{" for i in indices),
+            f"%x = affine.load %A[{' + '.join(indices)}] : memref<?xf32>",
+            "affine.store %x, %A[%i0] : memref<?xf32>",
+            *"}" * depth,
+            "return\n}",
+        ]
+    )
+
+
+def test_loops_inside_each_other() -> None:
+    assert mlir.super_vectorize(nested(8), virtual_vector_size=4).count("affine.for") == 8
+    with pytest.raises(KernelError, match=r"more than 8 loops are inside each other\n.*%i8 = 0 to %n"):
+        mlir.parse(nested(9))
 
 
 def test_deep_texts_end_in_an_error() -> None:

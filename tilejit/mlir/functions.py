@@ -39,6 +39,9 @@ from tilejit.mlir.types import constant_of, dtype_of, is_strided, static_sizes
 TERMINATORS = ("affine.yield", "func.return")
 IGNORED = ("memref.dealloc", "memref.assume_alignment")
 
+MOST_LOOPS = 8
+"""Inside each other. What may run as lanes is asked of each of them, about all that are around it."""
+
 
 def read_function(function: FuncOp, text: str, places: Mapping[Operation, int]) -> Program:
     """The kernel that a function is.
@@ -57,6 +60,7 @@ class _Reader:
     places: Mapping[Operation, int]
     scope: Scope = field(default_factory=Scope)
     allocations: list[MemRef] = field(default_factory=list)
+    loops: int = 0
 
     def function(self, op: FuncOp) -> Program:
         """The arguments, the body, what is returned."""
@@ -182,7 +186,11 @@ class _Reader:
                 f"the loop carries {len(carried)} values and yields {len(yielded)}",
                 "yield one value for each of iter_args",
             )
+        self.loops += 1
+        if self.loops > MOST_LOOPS:
+            raise Unsupported(f"more than {MOST_LOOPS} loops are inside each other", "write fewer")
         body, _ = self.body(block)
+        self.loops -= 1
         updates = [
             Carried(local.name, start, self.scope.value(y), combiner(y, value))
             for y, local, start, value in zip(yielded, locals_, starts, carried, strict=True)

@@ -21,7 +21,7 @@ from tilejit.mlir.places import Unsupported
 INDEX_BITS = 64
 """Of numbers in indices, as MLIR has them."""
 
-MOST_DIVISIONS = 256
+MOST_DIVISIONS = 128
 """Divisions and remainders in one index, those inside others too."""
 
 
