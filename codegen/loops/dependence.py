@@ -8,10 +8,11 @@ one super-vector, and whatever the scalar loop does later must still come later.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from codegen.bounded import remember
 from codegen.loops.accesses import Access, Loop
 from codegen.loops.feasible import feasible, projected
 from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, affine, symbol
@@ -42,14 +43,21 @@ class Dependence:
 
 @dataclass(slots=True)
 class _System:
-    """Equations and inequalities that are being written down."""
+    """Equations and inequalities that are being written down, and what was asked of them."""
 
     zero: list[Affine]
     not_negative: list[Affine]
     made: int = 0
+    answers: dict[Any, bool] = field(default_factory=dict)
 
-    def feasible(self, zero: Sequence[Affine] = (), not_negative: Sequence[Affine] = ()) -> bool:
-        return feasible([*self.zero, *zero], [*self.not_negative, *not_negative])
+    def feasible(self, zero: Sequence[Affine], not_negative: Sequence[Affine]) -> bool:
+        """Whether these may hold besides."""
+        key = *zero, None, *not_negative
+        known = self.answers.get(key)
+        if known is not None:
+            return known
+        found = feasible([*self.zero, *zero], [*self.not_negative, *not_negative])
+        return remember(self.answers, key, found)
 
     def fresh(self) -> Affine:
         self.made += 1

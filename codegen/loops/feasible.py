@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from math import gcd
 from typing import TypeAlias
 
-from codegen.loops.index import Affine, affine
+from codegen.loops.index import Affine
 
 Terms: TypeAlias = tuple[tuple[str, int], ...]
 
@@ -131,7 +131,9 @@ def _enter(table: dict[Terms, int], rows: Iterable[Affine]) -> bool:
             if row.constant < 0:
                 return False
             continue
-        divisor = gcd(*(c for _, c in row.terms))
-        tight = affine(row.constant // divisor, [(n, c // divisor) for n, c in row.terms])
-        table[tight.terms] = min(tight.constant, table.get(tight.terms, tight.constant))
+        terms, constant = row.terms, row.constant
+        divisor = gcd(*(c for _, c in terms))
+        if divisor > 1:
+            terms, constant = tuple((n, c // divisor) for n, c in terms), constant // divisor
+        table[terms] = min(constant, table.get(terms, constant))
     return True

@@ -34,7 +34,9 @@ class Affine:
         return self + other * -1
 
     def __mul__(self, factor: int) -> Affine:
-        return affine(self.constant * factor, [(name, c * factor) for name, c in self.terms])
+        if not factor:
+            return Affine()
+        return Affine(self.constant * factor, tuple((name, c * factor) for name, c in self.terms))
 
     def __str__(self) -> str:
         parts = [name if c == 1 else f"{c}*{name}" for name, c in self.terms]

@@ -90,7 +90,7 @@ class Meter:
         """By how much the median of the second half passes that of the first, without kernels' code."""
         beside = [size - code for size, code in zip(self.sizes, self.code, strict=True)]
         half = len(beside) // 2
-        return median_low(beside[half:]) - median_low(beside[:half])
+        return median_low(beside[half:]) - median_low(beside[:half]) if half else 0
 
     def report(self, what: str, seconds: float) -> bool:
         """Print the figures; whether memory stayed flat."""
