@@ -22,7 +22,7 @@ def split_run(nest: LoopNest, block_bytes: int = RUN_BLOCK_BYTES) -> tuple[LoopN
     loop, store = nest.loops[0], scalar(nest)
     _, dst = refs(store)
     element_bits = nest.buffer("dst").element.bits
-    block = block_bytes * 8 // element_bits
+    block = max(1, block_bytes * 8 // element_bits)
     extent = int_size(loop.extent)
     if extent < 4 * block or int_size(dst.stride(loop.axis)) == 0:
         return (nest,)
