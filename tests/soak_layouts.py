@@ -30,8 +30,10 @@ from tilejit.tiles import gather_tiles, scatter_tiles
 if TYPE_CHECKING:
     from tests.soak_cases import Case
 
-MOST_BYTES = 1 << 20
-"""Layouts beyond are drawn again: holes and padding multiply."""
+MOST_BYTES, ROOM_BYTES = 1 << 20, 23 << 20
+"""Layouts beyond are drawn again: holes and padding multiply. Those of large shapes may be larger, but for what
+an arena has no room for.
+"""
 MOST_TILE_AXES = 20
 """Of a pattern's tiles; the definition reshapes to that many axes more, and NumPy holds 64."""
 
@@ -95,7 +97,8 @@ def _side(case: Case, shape: Shape) -> Side:
         return Side(shape, shape)
     while True:
         side = _drawn(case, shape, kind)
-        if side is not None and side.spec.size_in_bytes <= max(MOST_BYTES, 8 * shape.size_in_bytes):
+        most = max(MOST_BYTES, min(8 * shape.size_in_bytes, ROOM_BYTES))
+        if side is not None and side.spec.size_in_bytes <= most:
             return side
 
 
