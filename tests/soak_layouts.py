@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from tests.soak_cases import Case
 
 MOST_BYTES, ROOM_BYTES = 1 << 20, 23 << 20
-"""Layouts beyond are drawn again: holes and padding multiply. Those of large shapes may be larger, but for what
-an arena has no room for.
+"""Layouts beyond are drawn again: holes and padding multiply. Those of large shapes may be larger, as far as
+an arena has room.
 """
 MOST_TILE_AXES = 20
 """Of a pattern's tiles; the definition reshapes to that many axes more, and NumPy holds 64."""
