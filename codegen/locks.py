@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 from typing import Any
 
@@ -35,10 +36,20 @@ def hold_in_forks(lock: Any) -> None:
 
 def _before_fork() -> None:
     global _held
+    known = _of_pools("_global_shutdown_lock")
     compiler_lock.acquire()
+    if known is None and _of_pools("ThreadPoolExecutor"):
+        # Python runs the handlers that there are when a fork begins, and then all that there are behind it.
+        # Pools were imported while we waited here: they would release what they did not acquire.
+        _of_pools("_global_shutdown_lock").acquire()
     for lock in _held_by_forks[1:]:
         lock.acquire()
     _held = _held_by_forks
+
+
+def _of_pools(name: str) -> Any:
+    """What the module of thread pools has of that name; None before."""
+    return getattr(sys.modules.get("concurrent.futures.thread"), name, None)
 
 
 def _after_fork() -> None:

@@ -127,3 +127,44 @@ def test_children_of_threads_that_plan_can_copy() -> None:
         [sys.executable, "-c", PLANNING], env=environment(), capture_output=True, text=True, check=False
     )
     assert result.stdout.strip() == str([0] * 20), result.stderr
+
+
+WHILE_POOLS_ARE_IMPORTED = """
+import os, signal, sys, threading, time
+from codegen.locks import compiler_lock
+
+signal.alarm(60)
+assert "concurrent.futures.thread" not in sys.modules
+taken = threading.Event()
+
+def late():
+    with compiler_lock:
+        taken.set()
+        time.sleep(0.3)
+        import concurrent.futures.thread
+
+importing = threading.Thread(target=late)
+importing.start()
+taken.wait()
+child = os.fork()
+signal.alarm(60)
+importing.join() if child else None
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(2) as pool:
+    assert list(pool.map(abs, [-1, 2])) == [1, 2]
+if child == 0:
+    os._exit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_fork_while_thread_pools_are_imported() -> None:
+    """Their lock is neither released by who did not take it, nor kept."""
+    result = subprocess.run(
+        [sys.executable, "-c", WHILE_POOLS_ARE_IMPORTED],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.stdout, result.stderr) == ("0\n", "")
