@@ -32,9 +32,6 @@ WARM_UP_SHAPES = 8 * MOST_BOUND
 entry, others only each second one.
 """
 
-WARM_UP_CALLS = 20_000
-"""The same: shortcuts and direct calls are learnt within some thousand."""
-
 FEWEST_ROWS, MOST_ROWS, MOST_COLUMNS = 2, 600, 3600
 """Of a shape. Few rows are as frequent as many, columns are not, so that small shapes do not run out: where
 late shapes are larger than early ones, what caches hold of each grows too.
@@ -109,8 +106,8 @@ class Meter:
 Calls = list[Callable[[], object]]
 
 
-def operations() -> tuple[Calls, Calls]:
-    """Calls of every kind, and such as differ each time; what they return is let go of."""
+def operations() -> Calls:
+    """Calls of every kind, the last two different each time; what they return is let go of."""
     x = np.arange(24 * 40, dtype=np.float32).reshape(24, 40)
     t, s = tj.pack(x, "{1,0:T(8,128)}"), tj.pack(x.astype(np.int8), "{1,0:T(8,16)(4,1)}")
     packed, back, turned = np.empty_like(t.buffer), np.empty_like(x), np.empty((40, 24), np.float32)
@@ -136,7 +133,7 @@ def operations() -> tuple[Calls, Calls]:
         t[3, 4] = 1.0
         t[2:9, ::2] = 2.0
 
-    alike: Calls = [
+    return [
         lambda: tj.pack(x, "{1,0:T(8,128)}"),
         lambda: tj.pack(x, t.spec, out=packed, threads=2),
         lambda: tj.unpack(t),
@@ -159,18 +156,15 @@ def operations() -> tuple[Calls, Calls]:
         lambda: shifted(x, back, 0.5),
         lambda: tj.TiledArray.from_buffer(packed, t.spec),
         lambda: tj.linear_index(t.spec, (2, 3)),
+        refused,
+        lambda: shifted(x, back, next(count) % 5000),
     ]
-    return alike, [refused, lambda: shifted(x, back, next(count) % 5000)]
 
 
 def calls(count: int, meter: Meter) -> None:
-    """So many calls in turn."""
-    alike, other = operations()
-    todo, every = [*alike, *other], max(1, count // SAMPLES)
-    for call in other:
-        for _ in range(MOST_BOUND + 100):
-            call()
-    for k in range(-WARM_UP_CALLS, count):
+    """So many calls in turn, after those that fill the caches."""
+    todo, every = operations(), max(1, count // SAMPLES)
+    for k in range(-(MOST_BOUND + 100) * len(todo), count):
         todo[k % len(todo)]()
         if k >= 0 and k % every == 0:
             meter.sample()
