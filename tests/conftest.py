@@ -16,7 +16,7 @@ from codegen.cpu import LEVELS
 from codegen.schedule import DEFAULT_THRESHOLDS
 from codegen.settings import settings as read_settings
 from codegen.store import Store, default_store
-from tests.numbas_ir import OWN_STORE, share
+from tests.tools.numbas_ir import OWN_STORE, share
 from tilejit.copies import known_copy
 from tilejit.routines.known import known_cast, known_in_c_order, known_in_f_order
 

@@ -12,8 +12,8 @@ import pytest
 import tilejit as tj
 from codegen.pipeline import CopyProgram
 from codegen.threads import run_parts
-from tests.guard import Guarded
-from tests.oracle import packed_by_definition, random_elements
+from tests.tools.guard import Guarded
+from tests.tools.oracle import packed_by_definition, random_elements
 from tilejit import block_grid, blocks
 from tilejit.blocks import BlockProgram, in_blocks
 from tilejit.relayouts import relayout_program

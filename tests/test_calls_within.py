@@ -8,8 +8,8 @@ from sys import executable
 import pytest
 
 from codegen.direct_calls import supported
-from tests.calls_within import CASES
-from tests.oracle import environment
+from tests.tools.calls_within import CASES
+from tests.tools.oracle import environment
 
 pytestmark = pytest.mark.skipif(not supported(), reason="another Python, or arrays laid out otherwise")
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not supported(), reason="another Python, or arra
 def test_calls_within_calls(name: str) -> None:
     """In a process of its own, which reading what is gone would end."""
     done = run(
-        [executable, "-X", "faulthandler", "-m", "tests.calls_within", name],
+        [executable, "-X", "faulthandler", "-m", "tests.tools.calls_within", name],
         env=environment(),
         capture_output=True,
         text=True,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codegen.object_loader import RUNS_HERE
-from tests.oracle import printed
+from tests.tools.oracle import printed
 
 NEVER_OF_OTHERS = (
     *("numba", "ml_dtypes", "numpy.ma", "importlib.metadata", "email", "concurrent.futures", "difflib"),

@@ -13,7 +13,7 @@ import pytest
 
 import tilejit as tj
 from codegen.schedule import Thresholds
-from tests.guard import Guarded, span_bytes, strided_view
+from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit import converted_blocks, plan, programs
 from tilejit.converted_blocks import ConvertedBlocks
 from tilejit.memory import address, empty

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import tilejit as tj
 from codegen.direct_calls import supported
-from tests.guard import Guarded, span_bytes, strided_view
-from tests.strategies import Pick, chance, extents, one_of, strides
+from tests.tools.guard import Guarded, span_bytes, strided_view
+from tests.tools.strategies import Pick, chance, extents, one_of, strides
 from tilejit.plan import CopyPlan, cached_plan, plan_copy
 from tilejit.sizes import SIZES
 from tilejit.strided import overlaps_itself

@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 import tilejit as tj
 from codegen import direct_words as words
 from codegen.direct_calls import MOST_ENTRIES, supported
-from tests.guard import Guarded
-from tests.oracle import environment
+from tests.tools.guard import Guarded
+from tests.tools.oracle import environment
 from tilejit.memory import address, empty
 
 Array = np.ndarray[Any, Any]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.guard import Guarded
 from tests.test_tiles import filled
+from tests.tools.guard import Guarded
 
 RNG = np.random.default_rng(8)
 LAYOUTS = ("{1,0:T(8,128)(2,1)}", "{0,1:T(8,128)}", "{1,0:T(32,32)(16,16)}", "{0,1}")

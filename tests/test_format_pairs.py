@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.oracle import same_elements
+from tests.tools.oracle import same_elements
 from tilejit.layout.dtypes import primitive_type
 
 Array = np.ndarray[Any, Any]

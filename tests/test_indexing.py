@@ -8,8 +8,8 @@ from hypothesis import given
 
 import tilejit as tj
 from codegen.access import map_offset
-from tests.oracle import slots_of
-from tests.strategies import shapes
+from tests.tools.oracle import slots_of
+from tests.tools.strategies import shapes
 from tilejit.layout.indexing import access_map
 
 

@@ -19,8 +19,8 @@ import pytest
 import tilejit as tj
 from tests.codegen.levels import AtLevels
 from tests.conftest import SEED
-from tests.guard import Guarded
 from tests.loops.table import REASONS
+from tests.tools.guard import Guarded
 
 TAILS = ("mask", "scalar", "shift")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.guard import Guarded
+from tests.tools.guard import Guarded
 from tilejit.masked import copy_where
 from tilejit.sizes import SIZES
 

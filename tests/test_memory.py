@@ -7,7 +7,7 @@ from subprocess import run
 
 import pytest
 
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_AS as Linux counts it")
 

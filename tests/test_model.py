@@ -15,7 +15,7 @@ import pytest
 from safetensors import safe_open
 from typer.testing import CliRunner
 
-from tests.oracle import packed_by_definition
+from tests.tools.oracle import packed_by_definition
 from tilejit import Shape
 from tilejit.cli import app
 

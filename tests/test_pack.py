@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 
 import tilejit as tj
-from tests.guard import span_bytes, strided_view
-from tests.oracle import (
+from tests.tools.guard import span_bytes, strided_view
+from tests.tools.oracle import (
     environment,
     packed_by_definition,
     random_elements,
     same_elements,
     unpacked_by_definition,
 )
-from tests.strategies import TYPES, shapes, shapes_and_strides
+from tests.tools.strategies import TYPES, shapes, shapes_and_strides
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 
 TILED = "f32[3,5]{1,0:T(2,2)}"

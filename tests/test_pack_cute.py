@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import tilejit as tj
 from codegen import transpose_box
 from codegen.access import map_offset, map_range
-from tests.guard import Guarded
-from tests.oracle import (
+from tests.tools.guard import Guarded
+from tests.tools.oracle import (
     cute_offsets,
     packed_by_definition,
     random_elements,
@@ -24,7 +24,7 @@ from tests.oracle import (
     unpacked_by_definition,
     value_mask,
 )
-from tests.strategies import cute_shapes
+from tests.tools.strategies import cute_shapes
 from tilejit.layout.cute_index import overlap_of
 from tilejit.layout.cute_shape import CuteShape, spec_from_json
 from tilejit.layout.indexing import access_map

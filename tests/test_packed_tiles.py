@@ -9,8 +9,8 @@ import pytest
 
 import tilejit as tj
 from codegen.threads import run_parts
-from tests.guard import Guarded, span_bytes, strided_view
 from tests.test_tiles import filled, places_of, tile_and_grid, values_of, written
+from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit import packed_tiles
 from tilejit.packed_tiles import one_by_one
 from tilejit.tile_grid import grid_of

@@ -22,8 +22,8 @@ from numpy.lib.stride_tricks import as_strided
 import tilejit as tj
 from codegen import kernel
 from codegen.schedule import Thresholds
-from tests.oracle import environment
-from tests.strategies import Pick, extents
+from tests.tools.oracle import environment
+from tests.tools.strategies import Pick, extents
 from tilejit import converted_blocks, memory, programs
 from tilejit import plan as module
 from tilejit.memory import address, empty

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 MODULES_FOR_NAMES = {"cute", "mlir"}
 

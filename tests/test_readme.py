@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.blocks import run_block
+from tests.tools.blocks import run_block
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()

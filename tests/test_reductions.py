@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
-from tests.guard import Guarded
+from tests.tools.guard import Guarded
 
 RNG = np.random.default_rng(11)
 SUMS = {

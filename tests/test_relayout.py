@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 import tilejit as tj
-from tests.guard import Guarded
-from tests.oracle import packed_by_definition, unpacked_by_definition, value_mask
-from tests.strategies import shape_pairs
+from tests.tools.guard import Guarded
+from tests.tools.oracle import packed_by_definition, unpacked_by_definition, value_mask
+from tests.tools.strategies import shape_pairs
 
 Bytes = np.ndarray[Any, Any]
 SOURCE, TARGET = "f32[3,5]{1,0:T(2,2)}", "f32[3,5]{0,1:T(2,2)}"

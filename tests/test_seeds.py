@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.oracle import slots_by_definition, slots_of
+from tests.tools.oracle import slots_by_definition, slots_of
 
 
 def test_element_2_3_of_f32_3_5_tiled_by_2_2() -> None:

@@ -1,6 +1,6 @@
 """Twelve hundred cases of the soak, in three processes that guard pages may end without ending the tests.
 
-A few more at the lowest CPU level; `python -m tests.soak --level avx2` does as many as one likes at any.
+A few more run at the lowest CPU level; `python -m tests.tools.soak --level avx2` runs any number elsewhere.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from sys import executable
 
 import pytest
 
-from tests.guard import Guarded
-from tests.oracle import environment
+from tests.tools.guard import Guarded
+from tests.tools.oracle import environment
 
 CHUNKS = 3
 CASES = 1200
@@ -24,7 +24,7 @@ def test_soak(chunk: int, seed: int) -> None:
     command = [
         executable,
         "-m",
-        "tests.soak",
+        "tests.tools.soak",
         "--seed",
         str(seed),
         "--first",
@@ -38,7 +38,7 @@ def test_soak(chunk: int, seed: int) -> None:
 
 
 def test_soak_at_the_lowest_level(seed: int) -> None:
-    command = [executable, "-m", "tests.soak", "--seed", str(seed + 1), "--cases", str(LEVEL_CASES)]
+    command = [executable, "-m", "tests.tools.soak", "--seed", str(seed + 1), "--cases", str(LEVEL_CASES)]
     command += ["--level", "sse2", "--keep-going"]
     done = run(command, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -48,7 +48,7 @@ def test_soak_at_the_lowest_level(seed: int) -> None:
 def test_the_soak_names_the_case_that_ends_the_process() -> None:
     """A touched guard page is a crash, and the parent says where."""
     code = (
-        "import sys, tests.soak_cases as cases, tests.soak as soak\n"
+        "import sys, tests.tools.soak.cases as cases, tests.tools.soak.__main__ as soak\n"
         "def touch(bench, seed, number, kinds):\n"
         "    if number == 7:\n"
         "        bench.source.bytes.ctypes.data\n"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import tilejit as tj
 from codegen.pipeline import CopyProgram
-from tests.guard import Guarded, span_bytes, strided_view
-from tests.oracle import random_elements
+from tests.tools.guard import Guarded, span_bytes, strided_view
+from tests.tools.oracle import random_elements
 from tilejit import swizzled_blocks
 from tilejit.blocks import BlockProgram
 from tilejit.layout.cute_shape import CuteShape

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilejit as tj
-from tests.oracle import packed_by_definition, random_elements, same_elements, slots_of
-from tests.strategies import Pick, chance, one_of, shapes
+from tests.tools.oracle import packed_by_definition, random_elements, same_elements, slots_of
+from tests.tools.strategies import Pick, chance, one_of, shapes
 
 TILED = "f32[3,5]{1,0:T(2,2)}"
 

@@ -12,8 +12,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
-from tests.guard import Guarded, span_bytes, strided_view
-from tests.oracle import (
+from tests.tools.guard import Guarded, span_bytes, strided_view
+from tests.tools.oracle import (
     MERGE,
     Array,
     packed_bits,
@@ -22,7 +22,7 @@ from tests.oracle import (
     unpacked_bits,
     value_mask,
 )
-from tests.strategies import Pick, shape, strides
+from tests.tools.strategies import Pick, shape, strides
 
 TILED = "f32[37,131]{1,0:T(8,16)}"
 GRID = 5, 9

@@ -16,8 +16,8 @@ from codegen.calls import GRID_ARGUMENTS, OFFSET_ARGUMENTS
 from codegen.ir import CopyRun, Element, Elementwise, PackBits
 from codegen.pipeline import compile_copy
 from codegen.schedule import Thresholds
-from tests.guard import Guarded, span_bytes, strided_view
-from tests.oracle import environment
+from tests.tools.guard import Guarded, span_bytes, strided_view
+from tests.tools.oracle import environment
 from tilejit.layout.padding import padding_bytes
 from tilejit.pack_programs import pack_at_once, unpack_program
 from tilejit.plan import CopyPlan, plan_copy

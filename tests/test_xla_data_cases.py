@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.oracle import packed_bits, packed_by_definition, unpacked_by_definition
+from tests.tools.oracle import packed_bits, packed_by_definition, unpacked_by_definition
 
 CASES = json.loads((Path(__file__).parent / "data" / "xla_cases.json").read_text())
 MOST_ELEMENTS = 300_000

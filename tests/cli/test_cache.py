@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import child
-from tests.oracle import printed
+from tests.tools.oracle import printed
 from tilejit.warming import shapes
 
 NO_STORE = {"TILEJIT_NO_CACHE": "1"}

@@ -10,7 +10,7 @@ import pytest
 
 import tilejit as tj
 from tests.cli.running import fails, run
-from tests.oracle import slots_of
+from tests.tools.oracle import slots_of
 from tilejit.cli.output import table
 from tilejit.layout.formats import describe_format, registry
 

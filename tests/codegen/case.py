@@ -16,7 +16,7 @@ from codegen.launch import Launch
 from codegen.pipeline import CopyProgram
 from codegen.stretches import STRETCH_FIELDS, STRETCH_TABLES
 from codegen.tiles import FIELDS, GROUP_TABLE, LINE_BYTES, LINE_TABLE
-from tests.guard import Guarded
+from tests.tools.guard import Guarded
 
 Bytes = NDArray[np.uint8]
 PARTS = 2

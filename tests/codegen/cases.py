@@ -29,8 +29,8 @@ from codegen.pipeline import compile_copy
 from codegen.schedule import COLUMN_BYTES, Thresholds
 from tests.codegen.case import Bytes, Case, called_names
 from tests.conftest import SEED
-from tests.guard import span_bytes, strided_view
-from tests.oracle import packed_by_definition, random_elements, unpacked_by_definition
+from tests.tools.guard import span_bytes, strided_view
+from tests.tools.oracle import packed_by_definition, random_elements, unpacked_by_definition
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
 from tilejit.memory import bytes_map

@@ -22,7 +22,7 @@ from codegen.launch import Launch
 from codegen.pipeline import CopyProgram, compile_copy
 from codegen.schedule import Schedule, Thresholds, TransposeSchedule
 from codegen.tiles import Block, Digit, Stage, Table
-from tests.guard import Guarded, span_bytes, strided_view
+from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit.strided import span
 
 ARENA_BYTES = 1 << 20

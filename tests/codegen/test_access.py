@@ -23,7 +23,7 @@ from codegen.digit_trees import (
 )
 from codegen.windows import window_map
 from tests.codegen.trees import trees
-from tests.strategies import shapes
+from tests.tools.strategies import shapes
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
 

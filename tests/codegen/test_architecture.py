@@ -9,7 +9,7 @@ from sys import executable
 
 import pytest
 
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 

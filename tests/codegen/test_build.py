@@ -19,7 +19,7 @@ from codegen.build import machine_code, numba_ir
 from codegen.cpu import cpu_level
 from codegen.errors import KernelError
 from codegen.simd.numba_passes import IDLE
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 KERNEL = """
 from codegen.build import build, numba_ir

@@ -28,7 +28,7 @@ from codegen.cpu import cpu_level
 from codegen.errors import KernelError
 from codegen.schedule import DEFAULT_THRESHOLDS, Thresholds
 from codegen.store import Store
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 MIB = 1 << 20
 FOUND = Thresholds(stream_bytes=8 * MIB)

@@ -10,8 +10,8 @@ from codegen import choose_order
 from codegen.passes.split_run import long_axis
 from codegen.pipeline import CopyProgram, compile_copy
 from codegen.schedule import Thresholds
-from tests.guard import Guarded
-from tests.oracle import packed_by_definition, random_elements
+from tests.tools.guard import Guarded
+from tests.tools.oracle import packed_by_definition, random_elements
 from tilejit.layout.indexing import access_map
 from tilejit.programs import buffer_element
 

@@ -30,7 +30,7 @@ from tests.codegen.cases import (
     routine_of,
 )
 from tests.codegen.objects import machine_texts, object_code
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 X86 = ("avx512", "avx2", "sse2")
 FORBIDDEN = {"avx512": (), "avx2": (r"%zmm", r"%k\d"), "sse2": (r"%zmm", r"%ymm", r"%k\d", r"\tv[a-z]")}
@@ -133,7 +133,7 @@ RUN_ALL = """
 import sys
 from codegen.store import default_store
 from tests.codegen.cases import cases
-from tests.guard import Guarded
+from tests.tools.guard import Guarded
 every = cases(sys.argv[1])
 chosen = [every[int(k)] for k in sys.argv[2].split(",")]
 size = max(max(len(case.src), len(case.after)) for case in chosen) + 64

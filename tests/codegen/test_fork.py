@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 PROGRAM = """
 import os, signal, threading, time

@@ -22,8 +22,8 @@ from codegen.schedule import Thresholds
 from codegen.stretches import BYTES, DST, Part, Stretches
 from tests.codegen.forced import _guarded, arenas, guarded_scratch
 from tests.codegen.levels import AtLevels
-from tests.replay import Watched, interpreted
-from tests.strategies import picker, shape
+from tests.tools.replay import Watched, interpreted
+from tests.tools.strategies import picker, shape
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.indexing import access_map, linear_index
 from tilejit.layout.shape import Shape, make_shape

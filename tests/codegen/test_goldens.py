@@ -14,7 +14,7 @@ from codegen import choose_transpose
 from codegen.choose_transpose import MANY_WAYS
 from codegen.pipeline import CopyProgram
 from codegen.printer import format_nest
-from tests.goldens import GOLDEN, check_golden
+from tests.tools.goldens import GOLDEN, check_golden
 from tilejit.convert import pack_program
 from tilejit.explanations import c_strides
 from tilejit.pack_programs import unpack_program

@@ -27,10 +27,10 @@ from codegen.ir import (
     UnpackBits,
 )
 from codegen.tiles import PackedLines, TileGrid
-from tests.guard import span_bytes, strided_view
-from tests.oracle import random_elements, same_elements
-from tests.replay import interpreted, watching
-from tests.strategies import picker, shape, strides
+from tests.tools.guard import span_bytes, strided_view
+from tests.tools.oracle import random_elements, same_elements
+from tests.tools.replay import interpreted, watching
+from tests.tools.strategies import picker, shape, strides
 from tilejit.convert import pack, unpack
 
 U8 = Element("u8", 8)

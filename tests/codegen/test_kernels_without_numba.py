@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.oracle import printed
+from tests.tools.oracle import printed
 
 COPIES = """
 import sys

@@ -15,7 +15,7 @@ import tilejit as tj
 from codegen.kernel import Kernel
 from codegen.launch import LINE_BYTES, PAGE_BYTES, UNEVEN, Launch, on_boundary
 from codegen.pipeline import CopyProgram
-from tests.strategies import Pick
+from tests.tools.strategies import Pick
 
 
 @given(st.data())

@@ -11,7 +11,7 @@ import pytest
 
 from codegen.cpu import host_levels
 from tests.codegen.levels import AtLevels
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 _OWN = os.environ.get("TILEJIT_CPU", "").lower() or next(iter(host_levels()), "")
 LOWER_LEVELS = tuple(level for level in ("avx2", "sse2") if level in host_levels() and level != _OWN)

@@ -17,7 +17,7 @@ from codegen.ir import PackBits, UnpackBits
 from codegen.pipeline import CopyProgram
 from codegen.schedule import Thresholds
 from tests.codegen.packed_bits import Routine, check, routines
-from tests.oracle import (
+from tests.tools.oracle import (
     environment,
     packed_by_definition,
     random_elements,

@@ -11,8 +11,8 @@ from hypothesis import given
 
 from codegen.access import map_offset
 from codegen.padding import PadBox, lower_padding
-from tests.oracle import PADDING, slots_of
-from tests.strategies import shapes
+from tests.tools.oracle import PADDING, slots_of
+from tests.tools.strategies import shapes
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
 

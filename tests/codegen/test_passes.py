@@ -49,7 +49,7 @@ from codegen.passes.widen import widen
 from codegen.printer import format_nest
 from codegen.schedule import OUTER_RANKS
 from codegen.tiles import GRID_TABLES, GROUP_TABLE, LINE_BYTES, LINE_TABLE, grid_tables
-from tests.strategies import Pick, one_of, permutation
+from tests.tools.strategies import Pick, one_of, permutation
 
 SIZE = 1 << 17
 

@@ -12,7 +12,7 @@ from codegen.pipeline import CopyProgram, compile_copy
 from codegen.schedule import Thresholds
 from tests.codegen.forced import arenas
 from tests.codegen.levels import AtLevels
-from tests.replay import Watched, interpreted
+from tests.tools.replay import Watched, interpreted
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, linear_index

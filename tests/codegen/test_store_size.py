@@ -17,7 +17,7 @@ from codegen.cpu import level_named
 from codegen.store import MAX_STORE_BYTES, Store, StoreKey, store_key
 from codegen.store_files import ROOM_SHARE, TOUCHED_SECONDS, Held
 from tests.faults.syscalls import Syscalls
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 KEY = store_key("source", level_named("avx2"))
 CODE = b"\x7fELF and some machine code" * 40

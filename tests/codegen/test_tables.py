@@ -11,7 +11,7 @@ from tests.codegen.case import Case, called_names
 from tests.codegen.cases import STREAM, by_table, through_tables
 from tests.codegen.levels import AtLevels
 from tests.conftest import SEED
-from tests.guard import Guarded
+from tests.tools.guard import Guarded
 
 LINE = 64
 CASES = {case.name.removeprefix(STREAM): case for case in through_tables(np.random.default_rng(SEED), STREAM)}

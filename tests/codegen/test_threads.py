@@ -18,7 +18,7 @@ import pytest
 from codegen import threads
 from codegen.errors import KernelError
 from codegen.threads import PARALLEL_BYTES, default_threads, in_dask_worker, run_parts, thread_count
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 
 @pytest.mark.parametrize("parts", [0, 1, 2, 3, 64])

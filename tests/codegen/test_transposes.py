@@ -17,7 +17,7 @@ from codegen.simd.blocks import INTERLEAVES
 from codegen.simd.transposes import BLOCKS, SMALL_TRANSPOSES, block_columns
 from tests.codegen.forced import PLACES, Cut, Problem, check, compiled, lowered, problem, tile_calls
 from tests.codegen.levels import AtLevels
-from tests.replay import run_nest
+from tests.tools.replay import run_nest
 
 BLOCKED = sorted(n for n in every_routine() if "_by_" in n)
 SMALL = sorted(SMALL_TRANSPOSES)

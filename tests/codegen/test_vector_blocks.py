@@ -11,7 +11,7 @@ from codegen.errors import KernelError
 from codegen.simd.vectors import EVERY
 from tests.codegen.levels import AtLevels
 from tests.codegen.vector_cases import kernel, numpy_type, operands
-from tests.guard import Guarded
+from tests.tools.guard import Guarded
 
 MASKS = (0, 1, 0x8000, 0xFFFF, 0x5555, 0x0FF6)
 """Bit k is lane k."""

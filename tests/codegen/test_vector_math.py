@@ -28,7 +28,7 @@ from tests.codegen.vector_cases import (
     numpy_type,
     specials,
 )
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 NUMPY = {f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")}
 NUMPY |= {"pow": "power"}

@@ -10,7 +10,7 @@ import pytest
 
 from codegen.kernel import native
 from tests.codegen.levels import AtLevels
-from tests.guard import Guarded, span_bytes, strided_view
+from tests.tools.guard import Guarded, span_bytes, strided_view
 
 STEPS = (0, 1, 2, 3, 4, 5, 7, -1, -2, -3)
 DTYPES = {"u8": np.uint8, "i16": np.int16, "f32": np.float32, "f64": np.float64}

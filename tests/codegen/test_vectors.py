@@ -29,7 +29,7 @@ from tests.codegen.vector_cases import (
     numpy_type,
     operands,
 )
-from tests.guard import Guarded
+from tests.tools.guard import Guarded
 
 SIGNED = tuple(d for d in INTEGERS if d[0] == "i")
 BITWISE = ("i1", *INTEGERS)

@@ -32,7 +32,7 @@ from codegen.verify import (
     verify_copy,
     verify_nest,
 )
-from tests.strategies import shapes_and_strides
+from tests.tools.strategies import shapes_and_strides
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
 

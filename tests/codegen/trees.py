@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from codegen.digit_trees import Leaf, Split, Switch, Tree, Window, ceil_div
-from tests.strategies import Pick, chance, one_of
+from tests.tools.strategies import Pick, chance, one_of
 
 STRIDES = (0, 1, 1, 2, 3, 4, 7, 8, 16, 60, -1, -4)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tests.strategies import Pick, chance, one_of
+from tests.tools.strategies import Pick, chance, one_of
 from tilejit.cute import Layout
 
 SIZES = (1, 2, 2, 2, 3, 3, 4, 4, 5, 6, 8)

@@ -8,7 +8,7 @@ from math import prod
 import pytest
 
 from tests.cute import brute, draw
-from tests.strategies import Pick, chance, one_of
+from tests.tools.strategies import Pick, chance, one_of
 from tilejit import LayoutError, cute
 
 Count = Counter[str]

@@ -13,7 +13,7 @@ from collections import Counter
 import numpy as np
 
 from tests.cute.judge import OPERATIONS, any_operation, judged
-from tests.strategies import picker
+from tests.tools.strategies import picker
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.cute import brute, draw
-from tests.strategies import picker
+from tests.tools.strategies import picker
 from tilejit import LayoutError
 from tilejit.cute import (
     ComposedLayout,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tilejit as tj
 from codegen.errors import LayoutError
 from tests.cute.tilings import MERGE, all_tilings, chains_of, is_sum_of_chains, text, tiled_offsets
-from tests.strategies import shapes
+from tests.tools.strategies import shapes
 from tilejit import cute
 from tilejit.layout.bridge import xla_chains as by_shape
 from tilejit.layout.cute.tables import table_chains

@@ -10,8 +10,8 @@ import pytest
 
 import tilejit as tj
 from tests.cute import brute, draw
-from tests.oracle import environment
-from tests.strategies import picker
+from tests.tools.oracle import environment
+from tests.tools.strategies import picker
 from tilejit import LayoutError, LayoutIndexError, cute
 from tilejit.cute import Layout, _, parse
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.cute.judge import OPERATIONS, judged
 from tests.cute.search import main
-from tests.strategies import Pick, picker
+from tests.tools.strategies import Pick, picker
 
 CASES = 1500
 

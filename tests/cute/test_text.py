@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cute import draw
-from tests.strategies import picker
+from tests.tools.strategies import picker
 from tilejit import LayoutError
 from tilejit.cute import ComposedLayout, Layout, Swizzle, Tiler, _, format_layout, parse
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import tilejit as tj
 from codegen.errors import LayoutError
 from tests.cute.tilings import MERGE, all_tilings, is_sum_of_chains, tiled_offsets
-from tests.strategies import shapes
+from tests.tools.strategies import shapes
 from tilejit import cute
 from tilejit.layout.bridge.chains import cut_chain
 from tilejit.layout.bridge.storage_order import Unplaced, storage_stages

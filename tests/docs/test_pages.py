@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from tests.blocks import run_block
 from tests.cli.running import SHELL, in_shell, run, warm_little
+from tests.tools.blocks import run_block
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(

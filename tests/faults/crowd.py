@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import tilejit as tj
-from tests.oracle import environment, packed_by_definition, random_elements, same_elements
+from tests.tools.oracle import environment, packed_by_definition, random_elements, same_elements
 
 TEXTS = (
     "f32[37,300]{1,0:T(8,128)}",

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tests.cli.running import COMMAND
 from tests.faults.files import ABSENT, BROKEN, KEPT, OUTSIDE, WHOLE, Ended, Job, finish, jobs, run, start
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 FRESH = 10
 IN_MAIN = re.compile(r'tilejit[^"]*", line \d+, in main')

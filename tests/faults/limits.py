@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests.cli.running import COMMAND
 from tests.faults.files import ABSENT, KEPT, WHOLE, Ended, Job, jobs, one_line, run
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 PAGE = resource.getpagesize()
 MOST_SPARE = 96 << 20

@@ -21,7 +21,7 @@ from typing import Any
 
 from codegen.store import Store, StoreKey
 from codegen.store_files import UNFINISHED
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 PAGE_BYTES = 4096
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.running import COMMAND
 from tests.faults.memory import FLAT_BYTES, Meter
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and signals of Linux")
 

@@ -16,7 +16,7 @@ import pytest
 from codegen import store_files
 from codegen.cpu import level_named
 from codegen.store import Store, store_key
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 NOBODY = 65534
 KEY = store_key("source", level_named("avx2"))

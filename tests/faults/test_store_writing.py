@@ -17,7 +17,7 @@ from codegen.cpu import level_named
 from codegen.store import Store, store_key
 from codegen.store_files import UNFINISHED, UNFINISHED_SECONDS
 from tests.faults.syscalls import Syscalls
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 KEY = store_key("source", level_named("avx2"))
 OTHER = store_key("other source", level_named("avx2"))

@@ -20,7 +20,7 @@ pytest.importorskip("zarr", "3.1", reason="the extra dask is not installed")
 
 from distributed import Client
 
-from tests.clusters import COLUMNS, LAYOUT, cluster, measure, numbered
+from tests.tools.clusters import COLUMNS, LAYOUT, cluster, measure, numbered
 from tilejit.interop.dask import from_zarr, pack
 
 CHUNK = (128, COLUMNS)  # 4 MiB

@@ -14,7 +14,7 @@ import pytest
 
 import tilejit as tj
 from tests.interop.frameworks import framework
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 jax: Any = framework("jax")
 from jax.experimental.layout import Format, Layout  # noqa: E402

@@ -12,7 +12,7 @@ import pytest
 
 import tilejit as tj
 from tests.interop.frameworks import framework
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 torch: Any = framework("torch")
 from tilejit.interop import torch as ours  # noqa: E402

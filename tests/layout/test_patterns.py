@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tilejit as tj
 from codegen.errors import LayoutError, TilejitError
-from tests.oracle import same_elements, slots_of
+from tests.tools.oracle import same_elements, slots_of
 from tilejit.layout.formats.blocking import Blocking
 from tilejit.layout.formats.pattern_text import parse_pattern
 from tilejit.layout.formats.spelling import spell

@@ -15,7 +15,7 @@ from codegen.loops.printer import format_function
 from codegen.loops.super_vectorize import super_vectorize
 from codegen.loops.tile import tile
 from codegen.loops.typing import argument
-from tests.goldens import GOLDEN, check_golden
+from tests.tools.goldens import GOLDEN, check_golden
 
 KERNELS = GOLDEN / "loops"
 

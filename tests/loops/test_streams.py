@@ -13,7 +13,7 @@ import tilejit as tj
 from codegen.schedule import Thresholds
 from tests.codegen.levels import AtLevels
 from tests.conftest import SEED
-from tests.guard import Guarded
+from tests.tools.guard import Guarded
 from tilejit import loop_program
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import tilejit as tj
 from codegen.loop_kernel import vector_bytes
-from tests.guard import Guarded
 from tests.loops.rows import numbers
+from tests.tools.guard import Guarded
 
 
 def doubled(a, c):

@@ -6,7 +6,7 @@ from pathlib import Path
 from subprocess import run
 from sys import executable
 
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 WITHOUT = """
 import importlib.util as util

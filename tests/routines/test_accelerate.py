@@ -13,7 +13,7 @@ import pytest
 
 import tilejit as tj
 from codegen.direct_calls import supported
-from tests.oracle import environment
+from tests.tools.oracle import environment
 from tilejit.copies import known_copy
 from tilejit.sizes import SIZES
 

@@ -11,7 +11,7 @@ import pytest
 import tilejit as tj
 from codegen.errors import LayoutError
 from tests.cute import draw
-from tests.strategies import cute_shape, picker, shape
+from tests.tools.strategies import cute_shape, picker, shape
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.view.boards import Tiling
 from tilejit.view.page import page_data

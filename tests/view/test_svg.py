@@ -11,8 +11,8 @@ import pytest
 
 import tilejit as tj
 from tests.cli.running import fails, run
-from tests.goldens import GOLDEN, check_golden
-from tests.strategies import cute_shape, picker, shape
+from tests.tools.goldens import GOLDEN, check_golden
+from tests.tools.strategies import cute_shape, picker, shape
 from tilejit.view import svg as svg_module
 from tilejit.view.notebook import layout_html, texts_html
 from tilejit.view.page import subject

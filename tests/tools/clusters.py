@@ -1,4 +1,4 @@
-"""More data than memory on two worker processes: `python -m tests.clusters --gigabytes 20 --memory 2`.
+"""More data than memory on two worker processes: `python -m tests.tools.clusters --gigabytes 20 --memory 2`.
 
 The workers make an array block by block, pack it, and store it to zarr; then they read it back, and
 every element is compared with what it was made of. `--memory` is the most gigabytes that all processes
@@ -154,7 +154,7 @@ def _store_and_compare(x: Any, chunk: tuple[int, int], path: str) -> tuple[float
 
 def main(arguments: list[str] | None = None) -> int:
     """0 where every element is right and memory has sufficed."""
-    parser = argparse.ArgumentParser(prog="python -m tests.clusters", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.clusters", description=__doc__)
     parser.add_argument("--gigabytes", type=float, default=0.2, help="of the array")
     parser.add_argument("--memory", type=float, default=2.0, help="gigabytes of all processes together")
     parser.add_argument("--chunk", type=int, default=32, help="megabytes of a chunk")

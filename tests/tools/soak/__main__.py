@@ -1,4 +1,4 @@
-"""Random copies between guard pages against two oracles: `python -m tests.soak --cases 100000 --seed 1`.
+"""Random copies between guard pages against two oracles: `python -m tests.tools.soak --cases 1000 --seed 1`.
 
 A wrong byte fails the case, a byte out of bounds ends the process that runs it; either way the case is named.
 Kernels of loops and expressions are among them. With `--seconds` a long range stops in time, and says where
@@ -18,14 +18,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.oracle import environment
+from tests.tools.oracle import environment
 
 FAILURES_SHOWN = 20
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run cases in child processes; 0 when all hold."""
-    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.soak", description=__doc__)
     parser.add_argument("--cases", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
@@ -68,7 +68,7 @@ def _start(options: argparse.Namespace, job: int, directory: Path) -> tuple[subp
     progress = directory / f"progress{job}"
     progress.write_bytes(bytes(8))
     handle = os.open(progress, os.O_RDWR)
-    command = [sys.executable, "-X", "faulthandler", "-m", "tests.soak", "--seed", str(options.seed)]
+    command = [sys.executable, "-X", "faulthandler", "-m", "tests.tools.soak", "--seed", str(options.seed)]
     command += ["--first", str(options.first + job), "--cases", str(options.cases - job)]
     command += ["--worker", str(options.jobs), str(handle)] + ["--keep-going"] * options.keep_going
     command += ["--seconds", str(options.seconds)] if options.seconds else []
@@ -90,13 +90,13 @@ def _finish(options: argparse.Namespace, child: subprocess.Popen[str], progress:
         number = int.from_bytes(progress.read_bytes(), "little")
         print(f"case {number} of seed {options.seed} ended the process: {child.returncode}")
         level = f" --level {options.level}" if options.level else ""
-        print(f"  python -m tests.soak --seed {options.seed} --first {number} --cases 1{level}")
+        print(f"  python -m tests.tools.soak --seed {options.seed} --first {number} --cases 1{level}")
     return child.returncode == 0, summary
 
 
 def _work(options: argparse.Namespace) -> int:
-    from tests.numbas_ir import share
-    from tests.soak_cases import KINDS, Bench, SoakError, run_case
+    from tests.tools.numbas_ir import share
+    from tests.tools.soak.cases import KINDS, Bench, SoakError, run_case
 
     share()
     step, handle = options.worker

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import tests.strategies as random_of
-from tests.oracle import (
+import tests.tools.strategies as random_of
+from tests.tools.oracle import (
     packed_by_definition,
     random_elements,
     same_elements,
@@ -28,7 +28,7 @@ from tilejit.tiled_array import TiledArray
 from tilejit.tiles import gather_tiles, scatter_tiles
 
 if TYPE_CHECKING:
-    from tests.soak_cases import Case
+    from tests.tools.soak.cases import Case
 
 MOST_BYTES, ROOM_BYTES = 1 << 20, 23 << 20
 """Layouts beyond are drawn again: holes and padding multiply. Those of large shapes may be larger, as far as

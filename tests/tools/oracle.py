@@ -205,7 +205,7 @@ def random_elements(rng: np.random.Generator, dtype: np.dtype[Any], count: int) 
 
 def environment(**changes: str) -> dict[str, str]:
     """This process's environment for a child that must import the same sources."""
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)
     return {**os.environ, "PYTHONPATH": path, **changes}
 

@@ -9,15 +9,15 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-import tests.strategies as random_of
+import tests.tools.strategies as random_of
 import tilejit as tj
-from tests.guard import Guarded, span_bytes, strided_view
-from tests.replay import INTERPRETED_BYTES
+from tests.tools.guard import Guarded, span_bytes, strided_view
+from tests.tools.replay import INTERPRETED_BYTES
 from tilejit.memory import address
 from tilejit.plan import CopyPlan
 
 if TYPE_CHECKING:
-    from tests.soak_cases import Case
+    from tests.tools.soak.cases import Case
 
 Array = NDArray[Any]
 MOST_BYTES = 200 << 10

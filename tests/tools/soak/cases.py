@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import tests.strategies as random_of
+import tests.tools.strategies as random_of
 from codegen import (
     calibrate,
     calls,
@@ -30,8 +30,8 @@ from codegen.choose_stretches import StretchLimits
 from codegen.emit.expressions import can_convert
 from codegen.passes.split_run import split_run
 from codegen.schedule import Thresholds
-from tests.guard import Guarded, span_bytes, strided_view
-from tests.oracle import (
+from tests.tools.guard import Guarded, span_bytes, strided_view
+from tests.tools.oracle import (
     packed_by_definition,
     random_elements,
     same_elements,
@@ -39,10 +39,10 @@ from tests.oracle import (
     unpacked_by_definition,
     value_mask,
 )
-from tests.replay import INTERPRETED_BYTES, Watched, interpreted, watching
-from tests.soak_copies import copy_arrays, keywords
-from tests.soak_layouts import gather, relay, view
-from tests.soak_loops import expression, loops
+from tests.tools.replay import INTERPRETED_BYTES, Watched, interpreted, watching
+from tests.tools.soak.copies import copy_arrays, keywords
+from tests.tools.soak.layouts import gather, relay, view
+from tests.tools.soak.loops import expression, loops
 from tilejit import block_grid, blocks, convert, pack_programs, plan
 from tilejit.convert import pack, unpack
 from tilejit.layout.cute_shape import CuteShape
@@ -207,7 +207,7 @@ def run_case(bench: Bench, seed: int, number: int, kinds: tuple[str, ...] = KIND
             _run_shaped(case, kind)
     except Exception as error:
         text = ", ".join(f"{k}={v}" for k, v in case.facts.items())
-        again = f"python -m tests.soak --seed {seed} --first {number} --cases 1"
+        again = f"python -m tests.tools.soak --seed {seed} --first {number} --cases 1"
         again += f" --kinds {','.join(kinds)}" if kinds != KINDS else ""
         raise SoakError(
             f"case {number} of seed {seed}: {type(error).__name__}: {error}\n  {text}\n  {again}"

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-import tests.strategies as random_of
+import tests.tools.strategies as random_of
 import tilejit as tj
 from codegen.errors import KernelError
 from codegen.frontend.python_ast import read
 from codegen.loops.interpret import interpret
 from codegen.loops.super_vectorize import super_vectorize
 from codegen.loops.typing import argument
-from tests.guard import Guarded, span_bytes, strided_view
 from tests.loops.random_nests import ARRAYS, Nest, nest
+from tests.tools.guard import Guarded, span_bytes, strided_view
 
 if TYPE_CHECKING:
-    from tests.soak_cases import Case
+    from tests.tools.soak.cases import Case
 
 Array = NDArray[Any]
 COMPILED_ONE_IN = 40

@@ -1,6 +1,6 @@
 """Python that runs in the middle of a direct call, and lets go of all that the call was reading.
 
-`python -m tests.calls_within NAME` runs one case: a mistake here ends a process.
+`python -m tests.tools.calls_within NAME` runs one case: a mistake here ends a process.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Random copies and kernels between guard pages, against oracles."""
