@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -13,7 +14,7 @@ from codegen import store as store_module
 from codegen.settings import settings as read_settings
 from codegen.store import default_store
 from tests.tools.kernel_store import OWN_STORE, close_store, open_store
-from tests.tools.stress import STRESS, TURN, is_stress, lower_levels, today, turn
+from tests.tools.stress import STRESS, TURN, in_turn, is_stress, lower_levels, today, turn
 from tilejit.copies import known_copy
 from tilejit.routines.known import known_cast, known_in_c_order, known_in_f_order
 
@@ -58,13 +59,20 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is marked `stress`, unless it is asked for."""
+    """Leave out what is marked `stress`, and cases of tests marked `share` whose turn it is not."""
     if is_stress():
         return
-    left_out = [item for item in items if item.get_closest_marker("stress")]
+    left_out = {item for item in items if item.get_closest_marker("stress")}
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("share"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for of_test in cases.values():
+        (part,) = of_test[0].get_closest_marker("share").args
+        left_out.update(set(of_test).difference(in_turn(of_test, part)))
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("stress")]
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish() -> None:
@@ -72,6 +80,8 @@ def pytest_collection_finish() -> None:
     store = default_store()
     if store.hits or store.misses:
         raise pytest.UsageError("a test file compiles kernels while it is imported")
+    gc.collect()
+    gc.freeze()  # tests that collect garbage look through their own objects, not through those of all files
 
 
 def pytest_report_header() -> list[str]:

@@ -96,6 +96,7 @@ def said(call: Callable[[], object]) -> list[str]:
     return [str(warning.message) for warning in caught]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_bits_are_numpys(source: str, target: str) -> None:
     """Side by side, and with gaps between the results; lengths with rests of every kind."""

@@ -52,6 +52,7 @@ def child(code: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("order", ["names first", "forwards", "backwards", "shuffled"])
 def test_no_module_takes_the_place_of_a_name(order: str) -> None:
     """An import binds a module in its package: one named `relayout` would hide the function."""

@@ -6,7 +6,7 @@ NumPy and the definition of the layouts say what that is; where a kernel's code 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
@@ -31,6 +31,7 @@ from tests.codegen.case import Bytes, Case, called_names
 from tests.conftest import SEED
 from tests.tools.guard import span_bytes, strided_view
 from tests.tools.oracle import packed_by_definition, random_elements, unpacked_by_definition
+from tests.tools.stress import in_turn
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
 from tilejit.memory import bytes_map
@@ -77,8 +78,12 @@ def cases(group: str = "", level: str = "") -> tuple[Case, ...]:
 @cache
 def kernels(group: str = "", level: str = "") -> tuple[Kernel, ...]:
     """The kernels of those cases, each once."""
-    programs = [case.program for case in cases(group, level)]
-    return tuple({kernel.name: kernel for program in programs for kernel in program.kernels}.values())
+    return kernels_of(cases(group, level))
+
+
+def kernels_of(some: Sequence[Case]) -> tuple[Kernel, ...]:
+    """The kernels of some cases, each once."""
+    return tuple({kernel.name: kernel for case in some for kernel in case.program.kernels}.values())
 
 
 def levels_of(case: Case) -> frozenset[str]:
@@ -112,6 +117,14 @@ def _turns() -> dict[str, int]:
     """Numbers of families and of elements, in the order in which they come first."""
     routines = [routine_of(case) for case in cases("stream")]
     return {part: n for kind in zip(*routines, strict=True) for n, part in enumerate(dict.fromkeys(kind))}
+
+
+def in_turns(group: str, level: str) -> tuple[Case, ...]:
+    """The cases at a level whose kernels' turn it is: a third of the kernels, each with all of its cases."""
+    of_kernels: dict[str, list[Case]] = {}
+    for case in cases(group, level):
+        of_kernels.setdefault(case.program.kernels[0].name, []).append(case)
+    return tuple(case for some in in_turn(list(of_kernels.values()), 3) for case in some)
 
 
 @contextmanager

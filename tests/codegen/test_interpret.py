@@ -49,6 +49,7 @@ def at(buffer: str, const: int = 0, **terms: int) -> Ref:
     return Ref(buffer, const, tuple(terms.items()))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("number", range(60))
 def test_kernels_and_nests_give_the_same_bytes(number: int, seed: int) -> None:
     """Packed and unpacked again; every program that ran is interpreted before and after vectorising."""

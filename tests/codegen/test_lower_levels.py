@@ -10,7 +10,7 @@ import pytest
 
 from tests.codegen.levels import AtLevels
 from tests.tools.oracle import environment
-from tests.tools.stress import lower_levels
+from tests.tools.stress import STRESS, in_turn, lower_levels
 
 FILES = (
     *("test_gathers", "test_lines", "test_minifloats", "test_places", "test_tables", "test_transposes"),
@@ -23,11 +23,11 @@ MODULES = (*(f"tests.codegen.{name}" for name in FILES), "tests.loops.test_strea
 @pytest.mark.parametrize("level", lower_levels())
 def test_lower_levels(level: str) -> None:
     """All of them pass, and none is left out."""
-    chosen: list[AtLevels] = [import_module(name).at_lower_levels() for name in MODULES]
+    chosen: list[AtLevels] = [import_module(name).at_lower_levels() for name in in_turn(MODULES, 2)]
     options = ["-q", "-x", "-p", "no:cacheprovider", "-n", "0"]
     done = run(
         [executable, "-m", "pytest", *options, *(f"{x.file}::{test}" for x in chosen for test in x.tests)],
-        env=environment(TILEJIT_CPU=level, PYTEST_ADDOPTS=""),
+        env=environment(TILEJIT_CPU=level, PYTEST_ADDOPTS="", **{STRESS: "1"}),
         capture_output=True,
         text=True,
         check=False,

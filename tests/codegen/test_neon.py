@@ -22,7 +22,7 @@ from codegen.cpu import level_named
 from codegen.ir import Transpose
 from codegen.kernel import Kernel
 from tests.codegen.case import Bytes, Call, Case, calls_of
-from tests.codegen.cases import GROUPS, WIDTHS, cases, kernels
+from tests.codegen.cases import GROUPS, WIDTHS, cases, in_turns, kernels
 from tests.codegen.objects import machine_texts, object_code
 from tests.tools.stress import in_turn
 
@@ -59,20 +59,12 @@ def tools() -> None:
 def test_kernels_on_neon(group: str, tmp_path: Path) -> None:
     """Every case in every placement, a third of what streams: the bytes that NumPy writes, no others.
 
-    One kernel in four by default, with all of its cases.
+    A third of the kernels by default.
     """
-    chosen = cases_in_turn(group)
+    chosen = in_turns(group, NEON.name)
     done = emulated(chosen, tmp_path)
     assert done.returncode == 0, named(done, chosen)
     assert done.stdout == f"{len(chosen) * len(PLACEMENTS)} cases, 0 failures\n"
-
-
-def cases_in_turn(group: str) -> Sequence[Case]:
-    """The cases of a group whose kernels' turn it is."""
-    of_kernels: dict[str, list[Case]] = {}
-    for case in cases(group, NEON.name):
-        of_kernels.setdefault(case.program.kernels[0].name, []).append(case)
-    return [case for some in in_turn(list(of_kernels.values()), 4) for case in some]
 
 
 def test_transposes_use_neon(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from tilejit.convert import pack_program
 from tilejit.pack_programs import pack_at_once, pack_way, unpack_program, unpack_way
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("routine", [*routines()], ids=str)
 def test_routine_against_the_interpreter(routine: Routine) -> None:
     check(routine)
@@ -69,6 +70,7 @@ LAYOUTS = (
 )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dims", [(64, 256), (61, 300), (128, 1), (9, 77), (33, 2049)], ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("offset", [0, 16, 1])

@@ -80,6 +80,7 @@ def check(function: Callable[..., Any], kernel: Any, a: np.ndarray, c: np.ndarra
     np.testing.assert_array_equal(c, expected)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("function", "dtype"),
     [*((f, "f") for f in FLAT), (doubled, "d")],

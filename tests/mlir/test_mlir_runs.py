@@ -95,6 +95,7 @@ def test_mlir_runs_the_printed_form(name: str) -> None:
     assert by_mlir(wide + MAIN, "i32") == expected
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("name", LOOPS)

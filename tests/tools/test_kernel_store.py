@@ -1,0 +1,80 @@
+"""Kernels of earlier runs are used only where everything that made them is the same."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from codegen.build import NumbaIr
+from codegen.cpu import cpu_level
+from codegen.store import Store, store_key
+from tests.tools import kernel_store
+from tests.tools.kernel_store import OWN_STORE, folder_name, ir_key, numba_ir, versions
+
+NAME, SOURCE = "nothing", "def nothing(src, dst, sizes, begin, end):\n    pass\n"
+
+
+@pytest.fixture
+def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The sources that Numba compiles while a test has a store of its own."""
+    made: list[str] = []
+
+    def by_numba(name: str, source: str) -> NumbaIr:
+        made.append(source)
+        return NumbaIr(name, f"symbol_{len(made)}", "ir")
+
+    monkeypatch.setenv(OWN_STORE, str(tmp_path))
+    monkeypatch.setattr(kernel_store, "_by_numba", by_numba)
+    return made
+
+
+@pytest.mark.parametrize("fact", versions())
+def test_other_versions_have_another_folder(fact: str) -> None:
+    changed = {**versions(), fact: "another"}
+    assert folder_name(changed) != folder_name(versions())
+    assert folder_name(versions()) == folder_name(dict(reversed(versions().items())))
+
+
+def test_numba_compiles_a_source_once(compiled: list[str]) -> None:
+    assert [numba_ir(NAME, SOURCE).symbol for _ in range(3)] == ["symbol_1"] * 3
+    assert numba_ir(NAME, SOURCE + "\n").symbol == "symbol_2"
+    assert compiled == [SOURCE, SOURCE + "\n"]
+
+
+@pytest.mark.parametrize("changed", ["compiler_digest", "versions"])
+def test_a_stale_entry_is_never_used(
+    changed: str, compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of another compiler, Python, NumPy, Numba or llvmlite."""
+    numba_ir(NAME, SOURCE)
+    if changed == "compiler_digest":
+        monkeypatch.setattr(kernel_store, "compiler_digest", lambda: "another")
+        numba_ir(NAME, SOURCE)
+        assert len(compiled) == 2
+        return
+    for number, fact in enumerate(versions(), 2):
+        facts = {**versions(), fact: "another"}
+        with monkeypatch.context() as patch:
+            patch.setattr(kernel_store, "versions", lambda facts=facts: facts)
+            numba_ir(NAME, SOURCE)
+        assert len(compiled) == number, fact
+
+
+def test_a_damaged_entry_is_compiled_again(compiled: list[str], tmp_path: Path) -> None:
+    numba_ir(NAME, SOURCE)
+    (file,) = (tmp_path / "numba-ir").glob("*.kernel")
+    file.write_bytes(file.read_bytes()[:-1])
+    assert numba_ir(NAME, SOURCE).symbol == "symbol_2"
+
+
+def test_machine_code_is_keyed_by_all_that_makes_it(tmp_path: Path) -> None:
+    """What the run's folder does not say, each entry's key does."""
+    store, key = Store(tmp_path), store_key(SOURCE, cpu_level())
+    store.put(key, b"code")
+    assert store.get(key) == b"code"
+    for field in fields(key):
+        other = 2 if field.name == "format" else "another"
+        assert store.get(replace(key, **{field.name: other})) is None, field.name
+    assert ir_key(NAME, SOURCE) != key
