@@ -346,6 +346,7 @@ CALLS: dict[str, Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]] = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", CALLS)
 def test_nothing_is_kept_and_nothing_lost(name: str) -> None:
     """References are as before, after calls that machine code answers and after such as it does not."""

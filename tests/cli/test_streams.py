@@ -141,6 +141,7 @@ def test_texts_come_from_standard_input() -> None:
     assert piped("show", "-", data=b"f" * (2 << 20))[0] == 2
 
 
+@pytest.mark.share(2)
 @pytest.mark.skipif(sys.platform == "win32", reason="files have no limits there")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ def test_who_gets_colours(
     assert not coloured(None) or in_file
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("arguments", [("show", SHAPE), ("show", "-x"), ("pack", "--help")], ids=str)
 def test_a_terminal_is_coloured_and_may_refuse(arguments: tuple[str, ...]) -> None:
     colour = "\x1b["
@@ -100,6 +101,7 @@ def test_help_fits_the_terminal(command: tuple[str, ...], columns: int) -> None:
     assert "Usage:" in lines[0]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("columns", [40, 80])
 @pytest.mark.parametrize(
     "arguments",
@@ -119,6 +121,7 @@ def test_what_is_printed_fits_the_terminal(arguments: tuple[str, ...], columns: 
     assert max(map(len, result.text.splitlines())) <= columns
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("columns", [40, 80])
 def test_bars_come_late_with_rate_and_time_left(columns: int) -> None:
     command = (sys.executable, "-c", SLOW.format(quiet=False, turns=14))
@@ -150,6 +153,7 @@ def test_the_demo_has_a_bar_that_is_still_while_it_times() -> None:
     assert (result.code, result.screen) == (0, "")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("how", "turns", "variables"),
     [

@@ -77,6 +77,7 @@ assert right == [True] * 6, right
 )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("code", [AFTER, BESIDE], ids=["after a kernel", "beside kernels"])
 def test_functions_of_others_run(code: str) -> None:
     """Numba makes no machine code of kernels; of all else it does, whatever kernels shared with it."""

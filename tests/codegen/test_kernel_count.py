@@ -6,6 +6,7 @@ import numpy as np
 
 import tilejit as tj
 from codegen.kernel import Kernel
+from tests.tools.stress import share
 from tilejit.convert import pack_program
 from tilejit.pack_programs import unpack_program
 
@@ -48,7 +49,7 @@ def test_300_shapes_in_20_layouts(seed: int) -> None:
     """Packed and unpacked, each shape in every third layout; nothing is compiled to count them."""
     rng = np.random.default_rng(seed)
     kernels: set[Kernel] = set()
-    for k in range(SHAPES):
+    for k in range(share(SHAPES, 4)):
         dims = tuple(int(n) for n in np.exp(rng.uniform(0, np.log(3000), 2)).astype(int))
         for layout in LAYOUTS[k % 3 :: 3]:
             kernels |= kernels_of(dims, layout)

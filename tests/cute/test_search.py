@@ -18,6 +18,7 @@ from tests.tools.stress import share
 CASES = 1500
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_fixed_cases(operation: str, seed: int) -> None:
     counts: Counter[str] = Counter()

@@ -40,8 +40,9 @@ def test_what_runs_out(seed: int) -> None:
 
 
 def test_a_crowd_on_an_empty_store_and_a_full_one() -> None:
-    many = (64, 2, 2) if is_stress() else (16, 1, 1)
-    options = ("--threads", many[0], "--rounds", 2, "--forks", many[1], "--spawned", many[2], "--layouts", 2)
+    many = (64, 2, 2, 2) if is_stress() else (16, 1, 0, 1)
+    names = ("--threads", "--forks", "--spawned", "--layouts")
+    options = (*(word for pair in zip(names, many, strict=True) for word in pair), "--rounds", 2)
     assert succeeds("crowd", *options).count("exit code 0") == 3
 
 

@@ -10,6 +10,7 @@ import pytest
 from codegen.cpu import level_named
 from codegen.store import Store, store_key
 from tests.faults.store import Fault, calls, damages, starts, truncations
+from tests.tools.stress import is_stress
 
 FLIPS = 400
 STARTS = 3
@@ -24,8 +25,8 @@ def cold(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def test_every_truncation_is_a_miss(cold: Path) -> None:
-    assert truncations(cold)["misses"] > 1000
+def test_truncations_are_misses(cold: Path) -> None:
+    assert truncations(cold, 1 if is_stress() else 10)["misses"] > 1000
 
 
 def test_random_damage_is_a_miss_or_the_right_answer(cold: Path, seed: int) -> None:

@@ -167,6 +167,7 @@ def opened(directory: Path, become: str) -> tuple[str, str, bool]:
     return found, reason, kept
 
 
+@pytest.mark.share(3)
 @as_root
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o1777])
 def test_nobody_uses_the_store_of_root(mode: int, common: Path) -> None:

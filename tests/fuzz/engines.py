@@ -17,6 +17,8 @@ from tests.fuzz.mutate import Mutator
 from tests.fuzz.targets import TARGETS, Target
 
 SEED = 20_250_801
+MEMORY_PART = 50
+"""The memory of one input in so many is traced, those of the corpus, which takes as long as fifty inputs."""
 MOST_FINDS = 40
 """Different finds, after which the plain engine ends."""
 
@@ -40,13 +42,14 @@ def plain(target: Target, runs: int, seconds: float | None = None, seed: int = S
     judge, corpus, found = Judge(target), corpus_of(target.name), Found()
     mutator = Mutator(seed, corpus, tokens_of(target.name), target.length)
     kinds: set[str] = set()
+    in_memory = min(len(corpus), runs // MEMORY_PART)
     begin = time.monotonic()
     for number in range(runs):
         if seconds is not None and number % 64 == 0 and time.monotonic() - begin > seconds:
             break
         data = corpus[number] if number < len(corpus) else mutator.make()
         wrong = judge(data)
-        if wrong is None and number < len(corpus):
+        if wrong is None and number < in_memory:
             wrong = judge.of_memory(data)
         found.runs += 1
         if wrong is None:

@@ -81,6 +81,7 @@ def test_kernels_of_a_format_that_only_the_client_knows(
     assert np.array_equal(t.unpack().compute(), x.compute())
 
 
+@pytest.mark.stress
 def test_memory_stays_flat(client: Client, tmp_path: Path) -> None:
     """200 MB go through in chunks of 4 MiB; a copy of all of it anywhere would be seen."""
     found = measure(0.2, CHUNK, str(tmp_path))

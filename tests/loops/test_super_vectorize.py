@@ -28,6 +28,7 @@ def test_shape_or_reason(row: Row) -> None:
         assert made.function == row.kernel
 
 
+@pytest.mark.share(2)
 @each_row
 @pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}], ids=str)
 def test_same_meaning(row: Row, numbers: dict[str, int]) -> None:

@@ -163,6 +163,7 @@ check(lambda: not type(numba.__spec__.loader).__module__.startswith("tilejit"))
 """
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "within",
     [
