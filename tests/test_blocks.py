@@ -18,6 +18,8 @@ from tilejit import block_grid, blocks
 from tilejit.blocks import BlockProgram, in_blocks
 from tilejit.relayouts import relayout_program
 
+pytestmark = pytest.mark.share(2)
+
 ARRAYS = {
     "f32[61,83]": (
         "{1,0}",
@@ -49,7 +51,6 @@ def program_of(source: str, target: str) -> BlockProgram | None:
     return in_blocks(relayout_program(a, b, one, 1), pads, a, b)
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_blocks_are_the_whole(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between guard pages, on one thread and on three."""

@@ -19,6 +19,8 @@ from tilejit.plan import CopyPlan
 from tilejit.strided import ArrayLayout
 from tilejit.tuning import DEFAULT
 
+pytestmark = pytest.mark.share(4)
+
 Array = np.ndarray[Any, np.dtype[Any]]
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 BYTE_FLOATS = (
@@ -96,7 +98,6 @@ def said(call: Callable[[], object]) -> list[str]:
     return [str(warning.message) for warning in caught]
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_bits_are_numpys(source: str, target: str) -> None:
     """Side by side, and with gaps between the results; lengths with rests of every kind."""

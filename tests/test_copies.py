@@ -22,6 +22,8 @@ from tilejit.sizes import SIZES
 from tilejit.strided import overlaps_itself
 from tilejit.tuning import DEFAULT, Tuning, read_tuning
 
+pytestmark = pytest.mark.share(2)
+
 Array = np.ndarray[Any, Any]
 
 SAME = (
@@ -146,7 +148,6 @@ def test_the_same_bytes_as_numpy(case: Case) -> None:
     assert [r.tobytes() for r in rooms] == [r.tobytes() for r in wanted]
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda p: f"{p[0]} to {p[1]}")
 def test_every_pair_of_dtypes(pair: tuple[np.dtype[Any], np.dtype[Any]]) -> None:
     """A plain transpose of each, so that none hides behind the random ones."""

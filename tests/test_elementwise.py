@@ -14,6 +14,8 @@ import pytest
 
 import tilejit as tj
 
+pytestmark = pytest.mark.share(4)
+
 RNG = np.random.default_rng(5)
 X, Y = RNG.random((37, 70), np.float32), RNG.random(70, np.float32)
 
@@ -29,7 +31,6 @@ EXACT: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("name", EXACT)
 @pytest.mark.parametrize("kind", ["rows", "transposed", "every other", "one column"])
 def test_the_same_bytes(name: str, kind: str) -> None:
@@ -100,7 +101,6 @@ MEETINGS: dict[str, Callable[..., Any]] = {
 INTEGERS = (3, -3, 0, 100, 127, 200, 70_000, 2**31, -(2**40), np.int16(-5))
 
 
-@pytest.mark.share(2)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(
     ("name", "dtype"),

@@ -14,6 +14,8 @@ import tilejit as tj
 from tests.tools.oracle import same_elements
 from tilejit.layout.dtypes import primitive_type
 
+pytestmark = pytest.mark.share(2)
+
 Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
 SHAPES: tuple[tuple[str, Dims], ...] = (

@@ -22,6 +22,8 @@ from tests.conftest import SEED
 from tests.loops.table import REASONS
 from tests.tools.guard import Guarded
 
+pytestmark = pytest.mark.share(4)
+
 TAILS = ("mask", "scalar", "shift")
 
 
@@ -166,14 +168,12 @@ def same(kernel: Callable[..., Any], python: Callable[..., Any], given: list[Any
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("size", [16, 256, (4, 32)], ids=str)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_kernel_does_what_python_does(function: Callable[..., Any], size: Any) -> None:
     same(tj.kernel(virtual_vector_size=size)(function), function, arguments(np.float32))
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("tail", TAILS)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_tails(function: Callable[..., Any], tail: str) -> None:
@@ -182,7 +182,6 @@ def test_tails(function: Callable[..., Any], tail: str) -> None:
         same(made, function, arguments(np.float32, 5, columns))
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f8"])
 @pytest.mark.parametrize("function", [scaled, chosen, index_used, accumulating], ids=lambda f: f.__name__)
 def test_dtypes(function: Callable[..., Any], dtype: str) -> None:

@@ -29,6 +29,8 @@ from tilejit import plan as module
 from tilejit.memory import address, empty
 from tilejit.strided import broadcast_strides, overlaps_itself, span
 
+pytestmark = pytest.mark.share(2)
+
 Array = np.ndarray[Any, Any]
 
 

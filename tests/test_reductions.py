@@ -15,6 +15,8 @@ import tilejit as tj
 from tests.tools.guard import Guarded
 from tests.tools.stress import share
 
+pytestmark = pytest.mark.share(3)
+
 RNG = np.random.default_rng(11)
 SUMS = {
     which: {

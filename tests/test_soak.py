@@ -1,6 +1,6 @@
-"""Cases of the soak, in processes that guard pages may end: 300, with `--stress` 3,000.
+"""Cases of the soak, in processes that guard pages may end: 200, with `--stress` 3,000.
 
-A third as many run at lower CPU levels.
+Fewer run at lower CPU levels.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ LEVEL_CASES = 1000
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_soak(chunk: int, seed: int) -> None:
-    size = share(CASES) // CHUNKS
+    size = share(CASES, 15) // CHUNKS
     assert f"{size} cases" in soaked("--seed", seed, "--first", chunk * size, "--cases", size)
 
 
 @pytest.mark.parametrize("level", lower_levels())
 def test_soak_at_lower_levels(level: str, seed: int) -> None:
-    size = share(LEVEL_CASES)
+    size = share(LEVEL_CASES, 20)
     assert f"{size} cases" in soaked("--seed", seed + 1, "--cases", size, "--level", level)
 
 

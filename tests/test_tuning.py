@@ -24,6 +24,8 @@ from tilejit.pack_programs import pack_at_once, unpack_program
 from tilejit.plan import CopyPlan, plan_copy
 from tilejit.tuning import Tuning
 
+pytestmark = pytest.mark.share(3)
+
 Array = np.ndarray[Any, Any]
 
 LAYOUTS = (
@@ -86,7 +88,6 @@ def test_nothing_outside_is_touched_at_lower_levels(level: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("text", LAYOUTS)
 @pytest.mark.parametrize(("size", "specialize"), [(6, "structure"), ((3, 30), "sizes")])
 def test_packs_are_the_same_packs(text: str, size: Any, specialize: str) -> None:

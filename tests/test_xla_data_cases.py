@@ -14,6 +14,8 @@ import pytest
 import tilejit as tj
 from tests.tools.oracle import packed_bits, packed_by_definition, unpacked_by_definition
 
+pytestmark = pytest.mark.share(3)
+
 CASES = json.loads((Path(__file__).parent / "data" / "xla_cases.json").read_text())
 MOST_ELEMENTS = 300_000
 """Larger cases have their largest dimensions cut: what they test is in the tiles, not in the size."""
@@ -45,7 +47,6 @@ def same(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     return a.shape == b.shape and a.tobytes() == np.ascontiguousarray(b).tobytes()
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize(
     "case",

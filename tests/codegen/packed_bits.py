@@ -20,6 +20,7 @@ from codegen.passes.lift_sizes import lift_sizes
 from codegen.schedule import COLUMN_BYTES
 from tests.tools.guard import CANARY, Guarded
 from tests.tools.kernel_store import share
+from tests.tools.stress import in_turn
 
 Bytes = NDArray[np.uint8]
 WIDTHS = (1, 2, 4)
@@ -158,6 +159,6 @@ def _once(
 
 if __name__ == "__main__":
     share()
-    for each in routines(plain=False):
+    for each in in_turn(list(routines(plain=False)), 4):
         check(each)
     print("checked")

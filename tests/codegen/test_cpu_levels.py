@@ -106,7 +106,7 @@ def test_every_kind_streams_at_every_level() -> None:
 def test_levels_of_x86(level: str, group: str, tmp_path: Path) -> None:
     """No vector is wider than the level's, and every case is right where this CPU has the level.
 
-    Plain ones are tried at every level, those that stream at two: `levels_of` says which. A third of the
+    Plain ones are tried at every level, those that stream at two: `levels_of` says which. A fifth of the
     kernels by default.
     """
     chosen = in_turns(group, level)

@@ -20,6 +20,8 @@ from tests.codegen.forced import PLACES, _guarded, check, lowered
 from tests.codegen.levels import AtLevels
 from tests.codegen.test_passes import nest_of
 
+pytestmark = pytest.mark.share(3)
+
 LINE = 64
 GROUPS = 3
 """Rows packed together so many times, side by side: what keeps joined digits apart in the packed lines."""
@@ -62,7 +64,6 @@ def guard_lines(program: CopyProgram) -> None:
             vars(inner.groups)["offsets"] = _guarded(inner.groups.offsets)
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("name", sorted(LINE_INTERLEAVES))
 def test_every_routine(name: str) -> None:
     found = re.fullmatch(r"(stream_)?(de)?interleave_lines_(\d)_u(\d+)", name)
@@ -78,7 +79,6 @@ def test_every_routine(name: str) -> None:
         check(program, digits, width, (*PLACES, (False, True, width), (True, False, 16)))
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("name", sorted(ROW_GROUPS))
 def test_every_routine_of_groups(name: str) -> None:
     """Rows below and above what is worth a buffer, rests of chunks, at places that differ by a byte."""

@@ -27,8 +27,9 @@ from tests.tools.stress import lower_levels
 from tilejit.convert import pack_program
 from tilejit.pack_programs import pack_at_once, pack_way, unpack_program, unpack_way
 
+pytestmark = pytest.mark.share(4)
 
-@pytest.mark.share(3)
+
 @pytest.mark.parametrize("routine", [*routines()], ids=str)
 def test_routine_against_the_interpreter(routine: Routine) -> None:
     check(routine)
@@ -70,7 +71,6 @@ LAYOUTS = (
 )
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("dims", [(64, 256), (61, 300), (128, 1), (9, 77), (33, 2049)], ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("offset", [0, 16, 1])

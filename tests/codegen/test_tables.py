@@ -13,6 +13,8 @@ from tests.codegen.levels import AtLevels
 from tests.conftest import SEED
 from tests.tools.guard import Guarded
 
+pytestmark = pytest.mark.share(2)
+
 LINE = 64
 CASES = {case.name.removeprefix(STREAM): case for case in through_tables(np.random.default_rng(SEED), STREAM)}
 ARENA = 1 << 17

@@ -19,6 +19,8 @@ from tests.codegen.forced import PLACES, Cut, Problem, check, compiled, lowered,
 from tests.codegen.levels import AtLevels
 from tests.tools.replay import run_nest
 
+pytestmark = pytest.mark.share(3)
+
 BLOCKED = sorted(n for n in every_routine() if "_by_" in n)
 SMALL = sorted(SMALL_TRANSPOSES)
 ALIGNMENTS = tuple((src, dst, gap) for gap in range(64) for src, dst in ((False, True), (True, False)))
@@ -148,7 +150,6 @@ def tiles(r: Routine, shape: Problem) -> list[tuple[int, int]]:
     return [(r.side, r.side), (2 * r.side, 16 * r.side)]
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("name", BLOCKED)
 def test_every_shape(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     r = routine(name)
@@ -169,7 +170,6 @@ def test_every_shape(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 LAYERED = [n for n in BLOCKED if routine(n).stage == "dense" and routine(n).width < 64]
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("name", LAYERED)
 def test_layers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several tiles in one buffer, the last with fewer of them; runs whole, in pieces, and in two ways."""
@@ -216,7 +216,6 @@ def judge(program: CopyProgram, shape: Problem) -> None:
     assert outcomes[0] == outcomes[1], shape
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("name", [n for n in BLOCKED if routine(n).stream or routine(n).stage])
 def test_every_alignment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Heads and tails of staged copies; what takes the place of a streamed one that begins within a line."""
@@ -281,7 +280,6 @@ def test_small_transposes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         check(program, shape.digits, width)
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("name", sorted(INTERLEAVES))
 def test_interleaves(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = re.fullmatch(r"(stream_)?(de)?interleave_(\d)_u(\d+)", name)

@@ -31,6 +31,8 @@ from tests.codegen.vector_cases import (
 )
 from tests.tools.guard import Guarded
 
+pytestmark = pytest.mark.share(2)
+
 SIGNED = tuple(d for d in INTEGERS if d[0] == "i")
 BITWISE = ("i1", *INTEGERS)
 

@@ -15,10 +15,11 @@ from tests.cute.search import main
 from tests.tools.strategies import Pick, picker
 from tests.tools.stress import share
 
+pytestmark = pytest.mark.share(2)
+
 CASES = 1500
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_fixed_cases(operation: str, seed: int) -> None:
     counts: Counter[str] = Counter()

@@ -22,6 +22,8 @@ from tilejit.layout.bridge.storage_order import Unplaced, storage_stages
 from tilejit.layout.bridge.tile_search import State
 from tilejit.layout.bridge.tile_sort import sorting_way
 
+pytestmark = pytest.mark.share(3)
+
 ROWS = [
     ("((2,2),(2,3)):((2,12),(1,4))", (3, 5), "f32[3,5]{1,0:T(2,2)}"),
     ("((2,4,2),(128,2)):((1,256,2048),(2,1024))", None, "f32[16,256]{1,0:T(8,128)(2,1)}"),
@@ -138,7 +140,6 @@ LEVELS: dict[int, list[tuple[int, Sequence[int]]]] = {
 }
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("dims", SMALL_DIMS, ids=str)
 def test_every_small_tiling(dims: tuple[int, ...]) -> None:
     """What a search over all small tilings reaches is found, in no more tiles than there; all else is refused

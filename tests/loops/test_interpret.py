@@ -30,6 +30,8 @@ from codegen.loops.ir import (
 )
 from tests.loops.rows import numbers, out
 
+pytestmark = pytest.mark.share(2)
+
 I_, J, N = symbol("i"), symbol("j"), symbol("n")
 
 

@@ -15,6 +15,8 @@ from tests.loops.meaning import arguments
 from tests.loops.rows import ROWS, Row
 from tilejit.loop_program import LoopOptions, LoopProgram
 
+pytestmark = pytest.mark.share(6)
+
 INEXACT = {kernels.transcendental: 8}
 """Functions whose math is libm's on one side and NumPy's on the other, and by how many last places."""
 
@@ -56,7 +58,6 @@ those without tiles take the last size once a function.
 """
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize(("row", "size", "reductions"), RUNS, ids=str)
 def test_kernels_do_what_python_does(row: Row, size: tuple[int, ...], reductions: bool) -> None:
     ours, theirs = (
@@ -87,7 +88,6 @@ TAILS = [
 """Rows, each with masks; where anything runs in lanes, one of the other tails in turn."""
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}], ids=str)
 @pytest.mark.parametrize(("row", "tail"), TAILS, ids=lambda given: getattr(given, "name", given))
 def test_kernels_do_what_the_interpreter_does(row: table.Row, numbers: dict[str, int], tail: str) -> None:

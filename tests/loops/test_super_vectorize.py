@@ -11,6 +11,8 @@ from tests.loops.build import add, function, half, i, j, load, number, op, over_
 from tests.loops.meaning import same_meaning
 from tests.loops.table import REASONS, ROWS, Row
 
+pytestmark = pytest.mark.share(3)
+
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
 
@@ -28,7 +30,6 @@ def test_shape_or_reason(row: Row) -> None:
         assert made.function == row.kernel
 
 
-@pytest.mark.share(2)
 @each_row
 @pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}], ids=str)
 def test_same_meaning(row: Row, numbers: dict[str, int]) -> None:

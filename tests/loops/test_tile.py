@@ -18,10 +18,11 @@ from tests.loops.meaning import same_meaning
 from tests.loops.table import ROWS, Row
 from tests.test_kernels import arguments, same, scaled
 
+pytestmark = pytest.mark.share(3)
+
 MEANT = [row for row in ROWS if "unknown operation" not in row.name and "annotated" not in row.name]
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("row", MEANT, ids=lambda row: row.name)
 def test_same_meaning(row: Row) -> None:
     """In tiles, and in super-vectors of tiles."""

@@ -13,6 +13,8 @@ from codegen.loop_kernel import vector_bytes
 from tests.loops.rows import numbers
 from tests.tools.guard import Guarded
 
+pytestmark = pytest.mark.share(3)
+
 
 def doubled(a, c):
     for i in range(a.shape[0]):
@@ -80,7 +82,6 @@ def check(function: Callable[..., Any], kernel: Any, a: np.ndarray, c: np.ndarra
     np.testing.assert_array_equal(c, expected)
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("function", "dtype"),
     [*((f, "f") for f in FLAT), (doubled, "d")],

@@ -14,6 +14,8 @@ from tests.mlir.loops import LOOPS, SIZE, inputs
 from tests.mlir.texts import VECTOR_ADD_2D
 from tilejit import mlir
 
+pytestmark = pytest.mark.share(3)
+
 TOOLS = tuple(shutil.which(f"mlir-{name}-16") for name in ("opt", "cpu-runner"))
 needs_mlir = pytest.mark.skipif(
     None in TOOLS, reason="mlir-cpu-runner-16 (Debian's mlir-16-tools) is not installed"
@@ -95,7 +97,6 @@ def test_mlir_runs_the_printed_form(name: str) -> None:
     assert by_mlir(wide + MAIN, "i32") == expected
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("name", LOOPS)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.tools.stress import is_stress
+from tests.tools.stress import in_turn, is_stress
 
 NUMPY = Path(np.__file__).parent
 FILES = (
@@ -90,12 +90,14 @@ def outcomes(folder: Path, accelerate: str, chosen: list[str]) -> Any:
 
 
 def test_same_passes_and_failures(tmp_path: Path) -> None:
-    """What passes with TileJIT's routines is not run without them, unless everything is asked for."""
+    """Two of the files by default; what passes with TileJIT's routines then does not run without them."""
     words = f"({' or '.join(KEPT)}) and not ({' or '.join(LEFT_OUT)})"
-    every = ["-k", words, *(str(NUMPY / f) for f in FILES)]
+    every = ["-k", words, *(str(NUMPY / f) for f in in_turn(FILES, 3))]
     ours = outcomes(tmp_path, "1", every)
-    assert ours["copies"] > 300, "NumPy's tests have not gone through TileJIT's kernels"
-    assert len(ours["tests"]) > 3000
+    assert ours["copies"] > (300 if is_stress() else 0), (
+        "NumPy's tests have not gone through TileJIT's kernels"
+    )
+    assert len(ours["tests"]) > (3000 if is_stress() else 100)
     others = [name for name, outcome in ours["tests"].items() if outcome != "passed"]
     again = every if is_stress() else [f"{NUMPY}/{name}" for name in others]
     plain = outcomes(tmp_path, "0", again) if again else {"copies": 0, "tests": {}}

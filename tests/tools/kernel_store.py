@@ -49,11 +49,9 @@ def open_store(*, cold: bool) -> Path | None:
         if cold:
             made = Path(tempfile.mkdtemp(prefix="tilejit-tests-"))
         folder = made or _kept_folder()
-        for note in Store(
-            folder
-        ).notes():  # what earlier runs have measured must not decide what this one does
+        for note in Store(folder).notes():  # nothing that an earlier run has measured
             note.unlink(missing_ok=True)
-        for level in LEVELS:  # nor how busy the machine is
+        for level in LEVELS:  # schedules must not depend on how busy the machine is
             remember(Store(folder), DEFAULT_THRESHOLDS, level)
         os.environ[OWN_STORE] = str(folder)
     os.environ["TILEJIT_CACHE_DIR"] = os.environ[OWN_STORE]

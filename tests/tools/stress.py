@@ -43,7 +43,8 @@ def share(count: int, part: int = 10) -> int:
 
 
 def in_turn(every: Sequence[T], part: int) -> Sequence[T]:
-    """Those of some cases whose turn it is: one in `part`, all of them with `--stress`."""
+    """Those of some cases whose turn it is: one in `part` and at least one, all of them with `--stress`."""
+    part = max(1, min(part, len(every)))
     return every if is_stress() else every[turn() % part :: part]
 
 
@@ -55,4 +56,4 @@ def own_level() -> str:
 def lower_levels() -> tuple[str, ...]:
     """The lower levels that this run tests besides its own: one of them, all with `--stress`."""
     lower = tuple(level for level in ("avx2", "sse2") if level in host_levels() and level != own_level())
-    return tuple(in_turn(lower, max(1, len(lower))))
+    return tuple(in_turn(lower, 2))
