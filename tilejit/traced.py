@@ -11,7 +11,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from codegen.element_types import HALVES
 from codegen.errors import KernelError
 from codegen.frontend.functions import UFUNCS, call_ufunc
-from codegen.frontend.operands import Operand, apply, cast, literal, truth, wrapped
+from codegen.frontend.operands import Operand, apply, cast, chosen, literal, truth
 from codegen.loops import typing
 from codegen.loops.ir import Const
 from tilejit.no_array import NoArray, UnknownAttribute
@@ -77,10 +77,9 @@ class Traced(NoArray, NDArrayOperatorsMixin):
         name = function.__name__
         if name == "where" and len(args) == 3 and not keywords:
             condition, (then, otherwise) = operand_of(args[0]), _met("select", args[1:])
-            chosen = Operand("i1", truth(condition))
+            holds = Operand("i1", truth(condition))
             found = typing.promote([then.dtype, otherwise.dtype])
-            then, otherwise = wrapped(then, found), wrapped(otherwise, found)
-            return self._made(apply("select", chosen, then, otherwise), *args)
+            return self._made(apply("select", holds, chosen(then, found), chosen(otherwise, found)), *args)
         if name == "clip":
             return _clipped(*args, **keywords)
         if name in REDUCTIONS:
