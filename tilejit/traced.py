@@ -10,6 +10,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from codegen.element_types import HALVES
 from codegen.errors import KernelError
+from codegen.frontend.calls import strong
 from codegen.frontend.functions import UFUNCS, call_ufunc
 from codegen.frontend.operands import Operand, apply, cast, chosen, literal, truth
 from codegen.loops import typing
@@ -78,8 +79,10 @@ class Traced(NoArray, NDArrayOperatorsMixin):
         if name == "where" and len(args) == 3 and not keywords:
             condition, (then, otherwise) = operand_of(args[0]), _met("select", args[1:])
             holds = Operand("i1", truth(condition))
-            found = typing.promote([then.dtype, otherwise.dtype])
-            return self._made(apply("select", holds, chosen(then, found), chosen(otherwise, found)), *args)
+            # NumPy makes an array of two Python numbers, so the result is no longer weak.
+            found = typing.concrete(typing.promote([then.dtype, otherwise.dtype]))
+            then, otherwise = chosen(then, found), chosen(otherwise, found)
+            return self._made(strong(apply("select", holds, then, otherwise)), *args)
         if name == "clip":
             return _clipped(*args, **keywords)
         if name in REDUCTIONS:
