@@ -64,11 +64,9 @@ def _in_metadata(package: str) -> str:
         return "none"
 
 
-@cache
 def is_free_threaded() -> bool:
-    """Whether this Python is one that can run without its lock; only those from 3.13 on may be."""
-    if sys.version_info < (3, 13):
-        return False
-    import sysconfig
+    """Whether this Python is a build that can run without the global interpreter lock.
 
-    return bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    Python documents `sys.version` for this. `sysconfig` has the answer too, but its import takes 13 ms.
+    """
+    return "free-threading build" in sys.version

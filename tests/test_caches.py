@@ -24,7 +24,7 @@ ONE = (
         "default_threads",
         "_same",
     ),
-    *("is_free_threaded", "_of_ml_dtypes", "cpu_name", "_system", "_llvm_engine"),
+    *("_of_ml_dtypes", "cpu_name", "_system", "_llvm_engine"),
 )
 BLOCKS = (
     *("staged_rows", "staged_dense", "moved", "whole_block", "part", "band", "by_elements"),

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-OVERLAP_WORK = 1000
+OVERLAP_WORK: Any = 1000  # Any: the stubs of NumPy before 2.5 accept only 0 and -1
 """Candidates that the exact test for shared memory looks at before it gives up."""
 
 
@@ -90,7 +90,7 @@ def overlaps_itself(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: 
 def share_memory(first: NDArray[Any], second: NDArray[Any]) -> bool:
     """Whether some byte belongs to both; True as well where that is too hard to find out."""
     try:
-        return np.shares_memory(first, second, OVERLAP_WORK)  # type: ignore[arg-type]
+        return np.shares_memory(first, second, OVERLAP_WORK)
     except np.exceptions.TooHardError:
         return True
 

@@ -10,8 +10,9 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from codegen.element_types import HALVES
 from codegen.errors import KernelError
+from codegen.frontend.calls import strong
 from codegen.frontend.functions import UFUNCS, call_ufunc
-from codegen.frontend.operands import Operand, apply, cast, literal, truth, wrapped
+from codegen.frontend.operands import Operand, apply, cast, chosen, literal, truth
 from codegen.loops import typing
 from codegen.loops.ir import Const
 from tilejit.no_array import NoArray, UnknownAttribute
@@ -77,10 +78,11 @@ class Traced(NoArray, NDArrayOperatorsMixin):
         name = function.__name__
         if name == "where" and len(args) == 3 and not keywords:
             condition, (then, otherwise) = operand_of(args[0]), _met("select", args[1:])
-            chosen = Operand("i1", truth(condition))
-            found = typing.promote([then.dtype, otherwise.dtype])
-            then, otherwise = wrapped(then, found), wrapped(otherwise, found)
-            return self._made(apply("select", chosen, then, otherwise), *args)
+            holds = Operand("i1", truth(condition))
+            # NumPy makes an array of two Python numbers, so the result is no longer weak.
+            found = typing.concrete(typing.promote([then.dtype, otherwise.dtype]))
+            then, otherwise = chosen(then, found), chosen(otherwise, found)
+            return self._made(strong(apply("select", holds, then, otherwise)), *args)
         if name == "clip":
             return _clipped(*args, **keywords)
         if name in REDUCTIONS:

@@ -112,28 +112,38 @@ def _convert_number(number: Const, dtype: str, *, exact: bool) -> Const:
             raise IntegerError("an integer is too large for floats") from None
     if isinstance(value, float) and not np.isfinite(value):
         raise KernelError(f"{value} is no {dtype}")
-    low, high = np.iinfo(typing.numpy_dtype(dtype)).min, np.iinfo(typing.numpy_dtype(dtype)).max
-    if low <= int(value) <= high:
+    info = np.iinfo(typing.numpy_dtype(dtype))
+    if info.min <= int(value) <= info.max:
         return Const(int(value), dtype)
     if exact:
-        raise IntegerError(f"{shown(int(value))} does not fit {dtype}\n{dtype} holds {low} to {high}")
+        raise _out_of_range(int(value), dtype)
     return Const(int(np.array(int(value) % 2**64, np.uint64).astype(typing.numpy_dtype(dtype))), dtype)
 
 
-def wrapped(operand: Operand, dtype: str) -> Operand:
-    """An integer of Python cut to the bits of an integer dtype, as NumPy's where does; others as they are.
+def _out_of_range(number: int, dtype: str) -> IntegerError:
+    info = np.iinfo(typing.numpy_dtype(dtype))
+    return IntegerError(f"{shown(number)} does not fit {dtype}\n{dtype} holds {info.min} to {info.max}")
 
-    200 to i8 -> -56
+
+def chosen(operand: Operand, dtype: str) -> Operand:
+    """An integer of Python in the integer dtype of an np.where; others as they are.
+
+    200 to i8 -> -56 where NumPy wraps it, before 2.5; an error where NumPy refuses it
+
+    NumPy itself converts the integer, because its releases differ.
 
     Raises:
-        IntegerError: it has more than 64 bits, which NumPy refuses there, too.
+        IntegerError: the installed NumPy refuses the integer.
     """
     value = operand.value
     if not isinstance(value, Const) or operand.dtype != "weak_int" or dtype[0] not in "iu" or dtype == "i1":
         return operand
-    if not -(1 << 63) <= value.value < 1 << 64:
-        raise IntegerError(f"{shown(int(value.value))} does not fit 64 bits")
-    return Operand(dtype, _convert_number(value, dtype, exact=False))
+    number = int(value.value)
+    try:
+        made = np.where(True, number, np.zeros(1, typing.numpy_dtype(dtype)))
+    except OverflowError:
+        raise _out_of_range(number, dtype) from None
+    return Operand(dtype, Const(int(made[0]), dtype))
 
 
 def cast(operand: Operand, dtype: str) -> Operand:

@@ -314,9 +314,10 @@ def _bytes_of(x: Array, order: str, threads: int | None) -> bytes | None:
     made = bytes(x.nbytes)
     # No one else has seen the object yet, so that its bytes may still be written: they are two or more,
     # since one element is in order, and only objects of one byte are shared from the start.
-    flat = (ctypes.c_char * x.nbytes).from_address(id(made) + _BYTES_HEAD)
+    # Any: the stubs of NumPy before 2.5 do not accept arrays of ctypes as buffers.
+    flat: Any = (ctypes.c_char * x.nbytes).from_address(id(made) + _BYTES_HEAD)
     axes = memory_order(x, order) or tuple(range(x.ndim))
-    laid = np.ndarray(tuple(x.shape[axis] for axis in axes), x.dtype, flat)  # type: ignore[arg-type]
+    laid = np.ndarray(tuple(x.shape[axis] for axis in axes), x.dtype, flat)
     return made if copy_plain(laid, x.transpose(axes), threads) else None
 
 
