@@ -18,7 +18,7 @@ from tilejit import block_grid, blocks
 from tilejit.blocks import BlockProgram, in_blocks
 from tilejit.relayouts import relayout_program
 
-pytestmark = pytest.mark.share(2)
+pytestmark = pytest.mark.share(3)
 
 ARRAYS = {
     "f32[61,83]": (

@@ -19,7 +19,7 @@ from tilejit.plan import CopyPlan
 from tilejit.strided import ArrayLayout
 from tilejit.tuning import DEFAULT
 
-pytestmark = pytest.mark.share(4)
+pytestmark = pytest.mark.share(6)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FLOATS = ("float16", "bfloat16", "float32", "float64")

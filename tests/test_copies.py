@@ -22,7 +22,7 @@ from tilejit.sizes import SIZES
 from tilejit.strided import overlaps_itself
 from tilejit.tuning import DEFAULT, Tuning, read_tuning
 
-pytestmark = pytest.mark.share(2)
+pytestmark = pytest.mark.share(3)
 
 Array = np.ndarray[Any, Any]
 

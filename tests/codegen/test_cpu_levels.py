@@ -33,7 +33,7 @@ from tests.codegen.cases import (
 )
 from tests.codegen.objects import machine_texts, object_code
 from tests.tools.oracle import environment
-from tests.tools.stress import is_stress, lower_levels
+from tests.tools.stress import in_turn, is_stress, lower_levels
 
 X86 = ("avx512", "avx2", "sse2")
 FORBIDDEN = {"avx512": (), "avx2": (r"%zmm", r"%k\d"), "sse2": (r"%zmm", r"%ymm", r"%k\d", r"\tv[a-z]")}
@@ -106,8 +106,8 @@ def test_every_kind_streams_at_every_level() -> None:
 def test_levels_of_x86(level: str, group: str, tmp_path: Path) -> None:
     """No vector is wider than the level's, and every case is right where this CPU has the level.
 
-    Plain ones are tried at every level, those that stream at two: `levels_of` says which. A fifth of the
-    kernels by default.
+    Plain ones are tried at every level, those that stream at two: `levels_of` says which. An eighth of
+    the kernels by default.
     """
     chosen = in_turns(group, level)
     built = {kernel: object_code(kernel, level_named(level)) for kernel in kernels_of(chosen)}
@@ -117,7 +117,7 @@ def test_levels_of_x86(level: str, group: str, tmp_path: Path) -> None:
 
 
 def test_kernels_of_this_cpu_move_whole_lines(tmp_path: Path) -> None:
-    chosen = [kernel for kernel in kernels("plain") if moves_lines(kernel)]
+    chosen = in_turn([kernel for kernel in kernels("plain") if moves_lines(kernel)], 4)
     assert chosen
     assert_registers(cpu_level(), {kernel: object_code(kernel, cpu_level()) for kernel in chosen}, tmp_path)
 

@@ -59,7 +59,7 @@ def tools() -> None:
 def test_kernels_on_neon(group: str, tmp_path: Path) -> None:
     """Every case in every placement, a third of what streams: the bytes that NumPy writes, no others.
 
-    A fifth of the kernels by default.
+    An eighth of the kernels by default.
     """
     chosen = in_turns(group, NEON.name)
     done = emulated(chosen, tmp_path)
@@ -71,7 +71,7 @@ def test_transposes_use_neon(tmp_path: Path) -> None:
     inner = {kernel: kernel.nest.innermost for kernel in kernels(level=NEON.name)}
     plain = {k: x for k, x in inner.items() if isinstance(x, Transpose) and not (x.stage or x.stream)}
     assert {x.width for x in plain.values()} == set(WIDTHS)
-    built = {kernel: object_code(kernel, NEON) for kernel in in_turn(list(plain), 4)}
+    built = {kernel: object_code(kernel, NEON) for kernel in in_turn(list(plain), 8)}
     for kernel, text in machine_texts(NEON, built, tmp_path).items():
         assert NEON_REGISTER.search(text), kernel.source
 

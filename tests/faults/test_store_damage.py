@@ -26,7 +26,7 @@ def cold(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_truncations_are_misses(cold: Path) -> None:
-    assert truncations(cold, 1 if is_stress() else 10)["misses"] > 1000
+    assert truncations(cold, 1 if is_stress() else 50)["misses"] > (1000 if is_stress() else 100)
 
 
 def test_random_damage_is_a_miss_or_the_right_answer(cold: Path, seed: int) -> None:

@@ -16,7 +16,7 @@ from tests.routines.drawn import assert_same, outcome
 from tests.tools.stress import share
 from tilejit.sizes import SIZES
 
-EXAMPLES = settings(max_examples=share(150, 3), deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share(150, 6), deadline=None, derandomize=True)
 
 
 @pytest.fixture(autouse=True, scope="module")
