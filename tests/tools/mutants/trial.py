@@ -25,6 +25,9 @@ OWN_TEST = "test_mutants.py"
 PASSED = (0, 5)
 """pytest's exit codes when nothing failed: all tests passed, or none were selected."""
 
+UNKNOWN = 4
+"""pytest's exit code when there is no such test."""
+
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 _TIMED_OUT = re.compile(r"^(?:FAILED|ERROR) .* - Failed: Timeout", re.MULTILINE)
 
@@ -115,6 +118,8 @@ class Trial:
             return True
         if test not in self._proven:
             code, _ = self._pytest([test], self.store)
+            if code == UNKNOWN:  # its name has more than fits the summary, so all tests of the file run
+                code, _ = self._pytest([test.partition("::")[0]], self.store)
             self._proven[test] = code in PASSED
         return self._proven[test]
 
