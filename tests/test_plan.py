@@ -27,7 +27,7 @@ from tests.tools.strategies import Pick, extents
 from tilejit import converted_blocks, memory, programs
 from tilejit import plan as module
 from tilejit.memory import address, empty
-from tilejit.strided import broadcast_strides, overlaps_itself, span
+from tilejit.strided import OVERLAP_WORK, broadcast_strides, overlaps_itself, span
 
 Array = np.ndarray[Any, Any]
 
@@ -181,6 +181,19 @@ def test_overlap_is_exact(rows: int, threads: int) -> None:
         wanted = place.copy()
         plan(dst, place)
         assert (dst == wanted).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_overlap_that_is_hard_to_find(threads: int) -> None:
+    """The search for a shared byte is given up: the source is copied first, as if there was one. There is."""
+    base = np.random.default_rng(0).integers(0, 256, 83_253, np.uint8)
+    dst = as_strided(base, (24, 24, 24), (728, 29, 1))
+    src = as_strided(base[37:], (24, 24, 24), (650, 862, 2099))
+    with pytest.raises(np.exceptions.TooHardError):
+        np.shares_memory(dst, src, OVERLAP_WORK)
+    wanted = src.copy()
+    tj.plan_copy(dst, src, threads=threads)(dst, src)
+    assert np.array_equal(dst, wanted)
 
 
 @pytest.mark.parametrize("kind", ["objects", "shared elements", "subclass"])
