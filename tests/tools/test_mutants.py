@@ -120,7 +120,14 @@ def test_results_of_other_sources_do_not_count(tmp_path: Path) -> None:
     assert read_results(file, run) == {"a": Outcome("survived", "", 2.0)}
 
 
-def test_priming_notes_thresholds_of_every_level(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stores_keep_default_thresholds_and_nothing_else_that_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path)
+    tuned = "tuned-" + "0" * 32
+    store.put_note(tuned, {"schedule": 1})
+    assert store.get_note(tuned)
     monkeypatch.setenv(OWN_STORE, str(tmp_path))
     prime.main()
-    assert len(Store(tmp_path).notes()) == len(LEVELS)
+    assert store.get_note(tuned) is None
+    assert len(store.notes()) == len(LEVELS)

@@ -1,4 +1,7 @@
-"""Note the default thresholds in the store of a test run, so that no test measures this machine."""
+"""Prepare the store of a test run: it keeps kernels of earlier runs, but not what those runs measured.
+
+Tests expect that no schedule is tuned yet, and that no threshold is measured on this machine.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,10 @@ from tests.tools.numbas_ir import OWN_STORE
 
 
 def main() -> None:
-    """Note them for each CPU level."""
+    """Forget all notes, then note the default thresholds of each CPU level."""
     store = Store(Path(os.environ[OWN_STORE]))
+    for note in store.notes():
+        note.unlink(missing_ok=True)
     for level in LEVELS:
         remember(store, DEFAULT_THRESHOLDS, level)
 
