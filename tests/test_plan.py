@@ -244,6 +244,21 @@ def test_a_first_call_compiles_nothing(beside: int, target: Any, monkeypatch: py
     module.program.cache_clear()
 
 
+@pytest.mark.parametrize("skipped", [0, 1, 15])
+def test_streaming_looks_at_where_the_box_begins(skipped: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows run backwards, so the lowest byte lies before the array's address; that byte must begin a line."""
+    monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
+    module.program.cache_clear()
+    src = np.arange(512 * 640, dtype=np.float32).reshape(512, 640).T
+    room = empty((src.size + 16,), np.float32)
+    dst = room[skipped : skipped + src.size].reshape(src.shape)[:, ::-1]
+    plan = tj.plan_copy(dst, src, threads=1)
+    assert any(launch.misaligned for launch in plan._program.launches)  # type: ignore[union-attr]
+    plan(dst, src)
+    assert np.array_equal(dst, src)
+    module.program.cache_clear()
+
+
 def test_report_and_kernels() -> None:
     dst, src = pair()
     plan = tj.plan_copy(dst, src)
