@@ -93,6 +93,12 @@ def test_a_test_that_fails_anyway_proves_nothing(project: Path, tmp_path: Path) 
     assert exit_code([outcome] + [Outcome("killed")] * 39) == 1
 
 
+def test_a_crash_names_the_test(project: Path, tmp_path: Path) -> None:
+    trial = Trial(project, tmp_path / "store", 60)
+    outcome = trial.run(Mutant("crash", "", "return 2 * x", "import ctypes; return ctypes.string_at(0)"))
+    assert (outcome.result, outcome.by) == ("killed", "tests/test_double.py::test_double")
+
+
 def test_hanging_tests_are_ended(project: Path, tmp_path: Path) -> None:
     trial = Trial(project, tmp_path / "store", 1)
     outcome = trial.run(Mutant("forever", "", "return 2 * x", "while True: pass"))

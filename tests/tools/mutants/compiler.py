@@ -185,7 +185,7 @@ LAUNCHES = (
         "The guard of streaming stores looks at the buffer's address, not at the box's.",
         "if self.misaligned and ((dst + self.dst_offset) % LINE_BYTES or",
         "if self.misaligned and (dst % LINE_BYTES or",
-        ("test_launch", "test_transposes"),
+        ("test_plan", "test_launch"),
     ),
     Mutant(
         "alias-unchecked",

@@ -29,6 +29,8 @@ UNKNOWN = 4
 """pytest's exit code when there is no such test."""
 
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
+_CRASHED = re.compile(r'^  File ".*/(tests/\S+\.py)", line \d+ in (test_\w+)$', re.MULTILINE)
+"""A line of the stack that Python prints when a process ends by a signal."""
 _TIMED_OUT = re.compile(r"^(?:FAILED|ERROR) .* - Failed: Timeout", re.MULTILINE)
 
 
@@ -104,11 +106,13 @@ class Trial:
     def _tested(self, stages: Sequence[Sequence[str]], store: Path) -> Outcome:
         for paths in stages:
             code, output = self._pytest(paths, store)
-            failed = _FAILED.search(output)
+            failed, crashed = _FAILED.search(output), _CRASHED.search(output)
             if code is None:
                 return Outcome("timeout", f"no end after {self.limit:.0f} s")
             if code not in PASSED:
                 by = failed[1] if failed else f"pytest ended with {code}"
+                if crashed and not failed:
+                    by = f"{crashed[1]}::{crashed[2]}"
                 return Outcome("timeout" if _TIMED_OUT.search(output) else "killed", by)
         return Outcome("survived")
 
