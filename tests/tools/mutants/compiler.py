@@ -192,7 +192,7 @@ LAUNCHES = (
         "A kernel runs in lanes although an array that it reads overlaps one that it writes.",
         "if one[1] in stored or two[1] in stored:",
         "if one[1] in stored and two[1] in stored:",
-        ("test_kernels", "test_loop"),
+        ("/test_kernels.",),
     ),
     Mutant(
         "undecided-is-apart",
