@@ -14,7 +14,7 @@ from tests.tools.oracle import environment
 pytestmark = pytest.mark.skipif(not supported(), reason="another Python, or arrays laid out otherwise")
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", CASES)
 def test_calls_within_calls(name: str) -> None:
     """In a process of its own, which reading what is gone would end."""

@@ -315,6 +315,15 @@ def test_many_dimensions() -> None:
     assert (out == src.transpose(*reversed(range(24)))).all()
 
 
+def test_pairs_in_more_loops_than_a_kernel_has() -> None:
+    """The outer loops become a table; the two elements that move as one stay together."""
+    src = np.arange(3**8 * 2, dtype=np.float32).reshape(*(3,) * 8, 2)
+    order = *reversed(range(8)), 8
+    got = np.zeros_like(src)
+    tj.copyto(got, src.transpose(order))
+    assert np.array_equal(got, src.transpose(order))
+
+
 def test_large_elements() -> None:
     src = np.random.default_rng(0).integers(0, 256, (7, 100_000), np.uint8).view("V100000")
     out = np.zeros((7, 2), "V100000")

@@ -27,7 +27,7 @@ from tests.tools.strategies import Pick, extents
 from tilejit import converted_blocks, memory, programs
 from tilejit import plan as module
 from tilejit.memory import address, empty
-from tilejit.strided import broadcast_strides, overlaps_itself, span
+from tilejit.strided import OVERLAP_WORK, broadcast_strides, overlaps_itself, span
 
 pytestmark = pytest.mark.share(2)
 
@@ -185,6 +185,19 @@ def test_overlap_is_exact(rows: int, threads: int) -> None:
         assert (dst == wanted).all()
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_overlap_that_is_hard_to_find(threads: int) -> None:
+    """The search for a shared byte is given up: the source is copied first, as if there was one. There is."""
+    base = np.random.default_rng(0).integers(0, 256, 83_253, np.uint8)
+    dst = as_strided(base, (24, 24, 24), (728, 29, 1))
+    src = as_strided(base[37:], (24, 24, 24), (650, 862, 2099))
+    with pytest.raises(np.exceptions.TooHardError):
+        np.shares_memory(dst, src, OVERLAP_WORK)
+    wanted = src.copy()
+    tj.plan_copy(dst, src, threads=threads)(dst, src)
+    assert np.array_equal(dst, wanted)
+
+
 @pytest.mark.parametrize("kind", ["objects", "shared elements", "subclass"])
 def test_what_numpy_does(kind: str) -> None:
     dst, src = pair(5, 6)
@@ -230,6 +243,21 @@ def test_a_first_call_compiles_nothing(beside: int, target: Any, monkeypatch: py
     assert (dst == 1).all()
     plan(np.ndarray(src.shape, target, room, 16 - beside), src)
     assert not set(asked) <= planned
+    module.program.cache_clear()
+
+
+@pytest.mark.parametrize("skipped", [0, 1, 15])
+def test_streaming_looks_at_where_the_box_begins(skipped: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows run backwards, so the lowest byte lies before the array's address; that byte must begin a line."""
+    monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
+    module.program.cache_clear()
+    src = np.arange(512 * 640, dtype=np.float32).reshape(512, 640).T
+    room = empty((src.size + 16,), np.float32)
+    dst = room[skipped : skipped + src.size].reshape(src.shape)[:, ::-1]
+    plan = tj.plan_copy(dst, src, threads=1)
+    assert any(launch.misaligned for launch in plan._program.launches)  # type: ignore[union-attr]
+    plan(dst, src)
+    assert np.array_equal(dst, src)
     module.program.cache_clear()
 
 

@@ -15,7 +15,7 @@ import tilejit as tj
 from tests.tools.guard import Guarded
 from tests.tools.stress import share
 
-pytestmark = pytest.mark.share(3)
+pytestmark = pytest.mark.share(6)
 
 RNG = np.random.default_rng(11)
 SUMS = {

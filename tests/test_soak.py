@@ -1,4 +1,4 @@
-"""Cases of the soak, in processes that guard pages may end: 200, with `--stress` 3,000.
+"""Cases of the soak, in processes that guard pages may end: 100, with `--stress` 3,000.
 
 Fewer run at lower CPU levels.
 """
@@ -21,13 +21,13 @@ LEVEL_CASES = 1000
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_soak(chunk: int, seed: int) -> None:
-    size = share(CASES, 15) // CHUNKS
+    size = share(CASES, 30) // CHUNKS
     assert f"{size} cases" in soaked("--seed", seed, "--first", chunk * size, "--cases", size)
 
 
 @pytest.mark.parametrize("level", lower_levels())
 def test_soak_at_lower_levels(level: str, seed: int) -> None:
-    size = share(LEVEL_CASES, 20)
+    size = share(LEVEL_CASES, 30)
     assert f"{size} cases" in soaked("--seed", seed + 1, "--cases", size, "--level", level)
 
 

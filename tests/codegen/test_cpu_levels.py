@@ -106,8 +106,8 @@ def test_every_kind_streams_at_every_level() -> None:
 def test_levels_of_x86(level: str, group: str, tmp_path: Path) -> None:
     """No vector is wider than the level's, and every case is right where this CPU has the level.
 
-    Plain ones are tried at every level, those that stream at two: `levels_of` says which. An eighth of
-    the kernels by default.
+    Plain ones are tried at every level, those that stream at two: `levels_of` says which. One kernel
+    in twelve by default.
     """
     chosen = in_turns(group, level)
     built = {kernel: object_code(kernel, level_named(level)) for kernel in kernels_of(chosen)}

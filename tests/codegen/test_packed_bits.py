@@ -74,6 +74,7 @@ LAYOUTS = (
 @pytest.mark.parametrize("dims", [(64, 256), (61, 300), (128, 1), (9, 77), (33, 2049)], ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("offset", [0, 16, 1])
+@pytest.mark.share(12)
 def test_layouts_by_definition(
     layout: str, dims: tuple[int, int], offset: int, streaming: bool, seed: int
 ) -> None:
@@ -88,6 +89,21 @@ def test_layouts_by_definition(
     assert np.array_equal(tiled.buffer, wanted)
     tj.unpack(tiled, out=out)
     assert out.tobytes() == unpacked_by_definition(wanted, shape).tobytes()
+
+
+@pytest.mark.parametrize(
+    "text", ["s4[2,14]{1,0:T(5)E(4)}", "u2[3,40]{1,0:T(9)E(2)}", "pred[3,80]{1,0:T(9)E(1)}"]
+)
+def test_last_tiles_of_whole_bytes_in_rows_that_are_not(text: str, seed: int) -> None:
+    """The elements of the last tile fill whole bytes, but rows begin anywhere in a byte."""
+    shape = tj.Shape.parse(text)
+    array = behind_a_line(shape, 0)
+    array[...] = random_elements(np.random.default_rng(seed), shape.dtype, array.size).reshape(array.shape)
+    fill = np.zeros(1, shape.dtype)
+    wanted = packed_by_definition(array, shape, fill, np.zeros(shape.size_in_bytes, np.uint8))
+    tiled = tj.pack(array, shape)
+    assert np.array_equal(tiled.buffer, wanted)
+    assert tj.unpack(tiled).tobytes() == array.tobytes()
 
 
 def behind_a_line(shape: tj.Shape, offset: int) -> Any:

@@ -69,6 +69,14 @@ def test_every_input_of_the_compiler_is_in_the_key(store: Store, key: StoreKey) 
     assert store_key("def kernel(): pass\n", level_named("avx2")) != key
 
 
+@pytest.mark.parametrize("compiler", ["compiler_digest", "package_version", "llvm_version"])
+def test_another_compiler_has_other_keys(
+    compiler: str, key: StoreKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, compiler, lambda *_: "other")
+    assert store_key("def kernel(): pass", level_named("avx2")).digest != key.digest
+
+
 def test_no_two_levels_share_a_key() -> None:
     keys = [store_key("def kernel(): pass", level_named(name)) for name in LEVELS]
     assert len({key.digest for key in keys}) == len(LEVELS)

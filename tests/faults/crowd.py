@@ -142,6 +142,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--forks", type=int, default=40)
     parser.add_argument("--spawned", type=int, default=4)
     parser.add_argument("--layouts", type=int, default=len(TEXTS))
+    parser.add_argument(
+        "--stores", type=int, default=3, help="1: an empty store, 2: a full one too, 3: none too"
+    )
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.here:
@@ -152,7 +155,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     failed = 0
     with tempfile.TemporaryDirectory() as directory:  # of mode 700, as stores must be
-        for store in ("empty store", "store with the kernels", "no store"):
+        for store in ("empty store", "store with the kernels", "no store")[: options.stores]:
             own = {"TILEJIT_NO_CACHE": "1"} if store == "no store" else {"TILEJIT_CACHE_DIR": directory}
             began = time.monotonic()
             command = [sys.executable, "-X", "faulthandler", "-m", "tests.faults.crowd", *given, "--here"]

@@ -25,6 +25,7 @@ def succeeds(module: str, *arguments: object, **variables: str) -> str:
     return done.stdout
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("name", "times"), [("KILL", 30), ("INT", 20), ("TERM", 10)])
 def test_runs_that_are_ended(name: str, times: int, seed: int) -> None:
     times = share(times)
@@ -40,10 +41,10 @@ def test_what_runs_out(seed: int) -> None:
 
 
 def test_a_crowd_on_an_empty_store_and_a_full_one() -> None:
-    many = (64, 2, 2, 2) if is_stress() else (16, 1, 0, 1)
-    names = ("--threads", "--forks", "--spawned", "--layouts")
+    many = (64, 2, 2, 2, 3) if is_stress() else (16, 1, 0, 1, 1)
+    names = ("--threads", "--forks", "--spawned", "--layouts", "--stores")
     options = (*(word for pair in zip(names, many, strict=True) for word in pair), "--rounds", 2)
-    assert succeeds("crowd", *options).count("exit code 0") == 3
+    assert succeeds("crowd", *options).count("exit code 0") == many[-1]
 
 
 @pytest.mark.stress

@@ -13,7 +13,7 @@ from tests.faults.store import Fault, calls, damages, starts, truncations
 from tests.tools.stress import is_stress
 
 FLIPS = 400
-STARTS = 3
+STARTS = 2
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Hostile inputs, each target its share, by the engine that is there; and that the harness can fail.
 
-By default 5,000 inputs, with `--stress` 100,000.
+By default a tenth of them for half of the targets, with `--stress` 100,000.
 
 Each target runs in a process of its own: it changes how Python collects garbage, and the command line what
 kernels are.
@@ -39,12 +39,13 @@ def test_shares_are_of_a_hundred_thousand() -> None:
     assert sum(target.share for target in TARGETS.values()) == INPUTS
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TARGETS)
 def test_hostile_input(name: str) -> None:
     """Only TilejitError, each input within 500,000 lines of Python and 64 MiB; the corpus first."""
     if name == "mlir":
         pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
-    done = child("-m", "tests.fuzz", name, "--runs", str(share(TARGETS[name].share, 20)))
+    done = child("-m", "tests.fuzz", name, "--runs", str(share(TARGETS[name].share)))
     assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
     assert " 0 finds" in done.stdout
 

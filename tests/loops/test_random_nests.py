@@ -19,6 +19,8 @@ from codegen.loops.typing import argument
 from tests.loops.random_nests import ARRAYS, Nest, nest
 from tests.tools.stress import share
 
+pytestmark = pytest.mark.share(3)
+
 SIZES = ((4,), (8,), (3,), (2, 4), (4, 4), (2, 2, 4))
 
 

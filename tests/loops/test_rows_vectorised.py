@@ -9,6 +9,8 @@ from codegen.loops.interpret import interpret
 from tests.loops.rows import ROWS, Row
 from tests.loops.test_python_ast import copied, same, typed
 
+pytestmark = pytest.mark.share(3)
+
 super_vectorize = pytest.importorskip("codegen.loops.super_vectorize").super_vectorize
 
 

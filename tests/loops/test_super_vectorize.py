@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from codegen.errors import KernelError
+from codegen.loops.ir import COMBINERS
+from codegen.loops.operations import compute
+from codegen.loops.reductions import neutral
 from codegen.loops.report import CARRIED, UNPROFITABLE
 from codegen.loops.super_vectorize import Vectorised, super_vectorize
+from codegen.loops.typing import numpy_dtype
 from tests.loops.build import add, function, half, i, j, load, number, op, over_m, over_n, plus, store
 from tests.loops.meaning import same_meaning
 from tests.loops.table import REASONS, ROWS, Row
@@ -36,6 +41,26 @@ def test_same_meaning(row: Row, numbers: dict[str, int]) -> None:
     if "unknown operation" in row.name or "annotated" in row.name:
         pytest.skip("has no meaning that lanes keep")
     same_meaning(row.kernel, vectorised(row).function, numbers)
+
+
+REDUCED = [(how, dtype) for how in COMBINERS for dtype in ("i1", "i8", "i32", "i64", "u8", "u32", "u64")]
+REDUCED += [(how, dtype) for how in ("add", "mul", "min", "max") for dtype in ("f32", "f64")]
+
+
+@pytest.mark.parametrize(("combiner", "dtype"), REDUCED)
+def test_neutral_elements_change_nothing(combiner: str, dtype: str) -> None:
+    """Lanes begin with them: not even the least, the largest and zeros of either sign may change."""
+    numpy = numpy_dtype(dtype)
+    if numpy.kind == "f":
+        numbers = [-np.inf, -2.5, -0.0, 0.0, 2.5, np.inf]
+    elif numpy.kind == "b":
+        numbers = [False, True]
+    else:
+        info = np.iinfo(numpy)
+        numbers = [info.min, max(info.min, -3), 0, 3, info.max]
+    start = np.array(neutral(combiner, dtype), numpy)[()]
+    for x in np.array(numbers, numpy):
+        assert compute(combiner, (start, x), dtype).tobytes() == x.tobytes(), x
 
 
 def test_what_never_moves_has_no_lanes() -> None:

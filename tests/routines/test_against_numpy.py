@@ -198,6 +198,14 @@ def test_pad(x: Any, widths: Any, mode: str, keywords: dict[str, Any]) -> None:
     assert_same(ours, theirs)
 
 
+@pytest.mark.parametrize("mode", ["constant", "edge"])
+def test_every_margin(mode: Any) -> None:
+    """Both modes that kernels copy for, with margins on either side alone."""
+    x = np.arange(1.0, 300 * 200 + 1, dtype=np.float32).reshape(300, 200).T
+    for widths in (1, ((2, 0), (0, 3)), ((0, 2), (3, 0))):
+        np.testing.assert_array_equal(tj.pad(x, widths, mode), np.pad(x, widths, mode))
+
+
 @EXAMPLES
 @given(drawn.arrays(), st.data())
 def test_take(x: Any, data: Any) -> None:

@@ -1,0 +1,206 @@
+"""Mutants of the compiler: passes and schedules, emitted code, loops, the store, threads and launches."""
+
+from __future__ import annotations
+
+from tests.tools.mutants.mutant import Mutant
+
+PASSES_AND_SCHEDULES = (
+    Mutant(
+        "coalesce-one-side",
+        "Loops fuse although only the destination walks them as one.",
+        "sides = [dst] if src is None else [src, dst]",
+        "sides = [dst]",
+        ("test_passes", "test_pack."),
+    ),
+    Mutant(
+        "reverse-off-by-one",
+        "A reversed loop starts one stride behind its last element.",
+        "const = int_size(ref.const) + (int_size(loop.extent) - 1) * stride",
+        "const = int_size(ref.const) + int_size(loop.extent) * stride",
+        ("test_passes", "test_copies"),
+    ),
+    Mutant(
+        "run-without-rest",
+        "A long run that is cut into blocks for threads loses what fills no block.",
+        "        out.append(replace(tail, digits=()))",
+        "        pass",
+        ("test_passes", "test_threads", "test_pack."),
+    ),
+    Mutant(
+        "strips-rest-offset",
+        "The rest behind whole strips starts at the wrong offset.",
+        "const=int_size(ref.const) + whole * size * int_size(ref.stride(axis))",
+        "const=int_size(ref.const) + whole * int_size(ref.stride(axis))",
+        ("test_passes", "test_tuning"),
+    ),
+    Mutant(
+        "widen-one-side",
+        "Elements that are contiguous only in the destination move as one wide element.",
+        "if dst.stride(loop.axis) == width and src.stride(loop.axis) == width and run in WIDTHS:",
+        "if dst.stride(loop.axis) == width and run in WIDTHS:",
+        ("test_passes", "test_pack."),
+    ),
+    Mutant(
+        "bits-at-any-stride",
+        "Packed elements move as whole bytes although other strides fall inside a byte.",
+        "return all(int_size(s) % 8 == 0 for a, s in ref.terms if a != unit.axis)",
+        "return True",
+        ("test_packed_bits", "test_packed_formats", "test_packed_tiles"),
+    ),
+    Mutant(
+        "stream-inside-lines",
+        "A transpose streams lines to rows that do not begin on a line.",
+        "if r % side or any(w.dst % LINE_BYTES for w in box.walks if w not in rows):",
+        "if r % side:",
+        ("codegen/test_goldens", "test_transposes"),
+    ),
+    Mutant(
+        "fold-drops-run",
+        "Folding outer loops into a table forgets the run that a wide element stands for.",
+        "        if run > 1:\n            kept.append(",
+        "        if run > 1 and False:\n            kept.append(",
+        ("test_copies",),
+    ),
+)
+
+EMITTED_CODE = (
+    Mutant(
+        "fence-dropped",
+        "A kernel with streaming stores returns without a fence.",
+        'body.line("stream_fence()")',
+        "pass",
+        ("test_goldens",),
+    ),
+    Mutant(
+        "short-run-overshoots",
+        "The second move of a run of 9 to 15 bytes writes beyond its end.",
+        "by_8(dst + count - 8, src + count - 8)",
+        "by_8(dst + 8, src + 8)",
+        ("test_copies",),
+    ),
+    Mutant(
+        "bf16-ties-down",
+        "f32 to bf16 rounds ties down instead of to even.",
+        "rounded = builder.lshr(builder.add(builder.add(bits, const(0x7FFF)), odd), const(16))",
+        "rounded = builder.lshr(builder.add(bits, const(0x7FFF)), const(16))",
+        ("test_casts", "test_minifloats", "test_vectors"),
+    ),
+    Mutant(
+        "mask-one-lane-more",
+        "A mask of the first lanes covers one lane too many.",
+        'return builder.icmp_unsigned("<", ir.Constant(kind, list(range(lanes)))',
+        'return builder.icmp_unsigned("<=", ir.Constant(kind, list(range(lanes)))',
+        ("test_vectors",),
+    ),
+    Mutant(
+        "cast-drops-sign",
+        "Widening a vector of signed integers fills the upper bits with zeros.",
+        "return (builder.sext if source in SIGNED else builder.zext)(value, kind)",
+        "return builder.zext(value, kind)",
+        ("test_vectors",),
+    ),
+)
+
+LOOPS = (
+    Mutant(
+        "dependence-short",
+        "A dependence whose distance is the last lane of the super-vector goes unnoticed.",
+        "together = [_distance(loop) - Affine(1), Affine(sizes[loop.number] - 1) - _distance(loop)]",
+        "together = [_distance(loop) - Affine(1), Affine(sizes[loop.number] - 2) - _distance(loop)]",
+        ("test_dependence", "test_random_nests"),
+    ),
+    Mutant(
+        "tile-any-nest",
+        "A nest is tiled although a dependence goes back along an inner loop.",
+        "if inner in band and system.feasible(zero, back):",
+        "if inner not in band and system.feasible(zero, back):",
+        ("loops/test_tile", "test_random_nests"),
+    ),
+    Mutant(
+        "bounds-off-by-one",
+        "A subscript that reaches the extent itself counts as inside the array.",
+        "(low >= 0 and high < extent)",
+        "(low >= 0 and high <= extent)",
+        ("test_bounds", "test_errors"),
+    ),
+    Mutant(
+        "neutral-max",
+        "The lanes of a maximum start at 0, which is wrong for negative integers.",
+        '"max": least, "and"',
+        '"max": 0, "and"',
+        ("test_super_vectorize", "test_reductions"),
+    ),
+    Mutant(
+        "shift-in-place",
+        "A shifted tail repeats iterations that have already changed what they read.",
+        "return not loop.carried and not stored(loop.body) & read(loop.body)",
+        "return not loop.carried",
+        ("test_kernels_of_rows", "test_rows_vectorised"),
+    ),
+)
+
+STORE_AND_THREADS = (
+    Mutant(
+        "key-without-compiler",
+        "A kernel's key does not change with the routines it was compiled from.",
+        "return StoreKey(digest_of(source.encode()), compiler_digest(), *versions, *spelled)",
+        'return StoreKey(digest_of(source.encode()), "", *versions, *spelled)',
+        ("test_store",),
+        own_store=True,
+    ),
+    Mutant(
+        "checksum-unchecked",
+        "A damaged entry of the store is used.",
+        "if line != _first_line(head, body):",
+        "if not line:",
+        ("codegen/test_store.", "test_store_damage"),
+        own_store=True,
+    ),
+    Mutant(
+        "forks-ignore-locks",
+        "A fork does not wait for locks that were added to those it must hold.",
+        "_held_by_forks = (*_held_by_forks, lock)",
+        "_held_by_forks = (*_held_by_forks,)",
+        ("test_fork",),
+    ),
+    Mutant(
+        "shares-drop-rest",
+        "Trips that do not divide by the number of threads are lost.",
+        "even = self.trips * part // parts",
+        "even = self.trips // parts * part",
+        ("test_launch", "test_threads"),
+    ),
+)
+
+LAUNCHES = (
+    Mutant(
+        "overlap-one-sided",
+        "A source that starts in front of the destination and reaches into it counts as disjoint.",
+        "if src[0] < dst[1] and dst[0] < src[1]:",
+        "if dst[0] <= src[0] < dst[1]:",
+        ("test_verify", "test_launch"),
+    ),
+    Mutant(
+        "alignment-without-offset",
+        "The guard of streaming stores looks at the buffer's address, not at the box's.",
+        "if self.misaligned and ((dst + self.dst_offset) % LINE_BYTES or",
+        "if self.misaligned and (dst % LINE_BYTES or",
+        ("test_plan", "test_launch"),
+    ),
+    Mutant(
+        "alias-unchecked",
+        "A kernel runs in lanes although an array that it reads overlaps one that it writes.",
+        "if one[1] in stored or two[1] in stored:",
+        "if one[1] in stored and two[1] in stored:",
+        ("/test_kernels.",),
+    ),
+    Mutant(
+        "undecided-is-apart",
+        "Arrays that are too hard to tell apart count as disjoint memory.",
+        "    except np.exceptions.TooHardError:\n        return True",
+        "    except np.exceptions.TooHardError:\n        return False",
+        ("test_plan",),
+    ),
+)
+
+COMPILER = (*PASSES_AND_SCHEDULES, *EMITTED_CODE, *LOOPS, *STORE_AND_THREADS, *LAUNCHES)
