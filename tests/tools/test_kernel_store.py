@@ -8,10 +8,19 @@ from pathlib import Path
 import pytest
 
 from codegen.build import NumbaIr
-from codegen.cpu import cpu_level
+from codegen.cpu import LEVELS, cpu_level
 from codegen.store import Store, store_key
 from tests.tools import kernel_store
-from tests.tools.kernel_store import OWN_STORE, folder_name, ir_key, numba_ir, versions
+from tests.tools.kernel_store import (
+    FOLDERS_KEPT,
+    OWN_STORE,
+    close_store,
+    folder_name,
+    ir_key,
+    numba_ir,
+    open_store,
+    versions,
+)
 
 NAME, SOURCE = "nothing", "def nothing(src, dst, sizes, begin, end):\n    pass\n"
 
@@ -35,6 +44,41 @@ def test_other_versions_have_another_folder(fact: str) -> None:
     changed = {**versions(), fact: "another"}
     assert folder_name(changed) != folder_name(versions())
     assert folder_name(versions()) == folder_name(dict(reversed(versions().items())))
+
+
+def test_runs_keep_kernels_and_nothing_that_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for name in (OWN_STORE, "TILEJIT_CACHE_DIR", "TILEJIT_NO_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "tilejit-tests" / folder_name(versions())
+    key, tuned = store_key(SOURCE, cpu_level()), "tuned-" + "0" * 32
+    for _ in range(2):
+        monkeypatch.delenv(OWN_STORE, raising=False)
+        assert open_store(cold=False) is None
+        store = Store(folder)
+        assert store.get_note(tuned) is None
+        assert len(store.notes()) == len(LEVELS)
+        store.put_note(tuned, {"schedule": 1})
+        store.put(key, b"code")
+    assert store.get(key) == b"code"
+    monkeypatch.delenv(OWN_STORE)
+    cold = open_store(cold=True)
+    assert cold is not None
+    assert Store(cold).get(key) is None
+    close_store(cold)
+    assert not cold.exists()
+
+
+def test_other_runs_folders_do_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("TILEJIT_CACHE_DIR", "")
+    for number in range(FOLDERS_KEPT + 2):
+        monkeypatch.delenv(OWN_STORE, raising=False)
+        monkeypatch.setattr(kernel_store, "versions", lambda number=number: {"numpy": str(number)})
+        open_store(cold=False)
+    assert len(list((tmp_path / "tilejit-tests").iterdir())) == FOLDERS_KEPT
 
 
 def test_numba_compiles_a_source_once(compiled: list[str]) -> None:

@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from codegen.cpu import LEVELS
-from codegen.store import Store
-from tests.tools.mutants import prime
 from tests.tools.mutants.__main__ import MUTANTS, exit_code, read_results
 from tests.tools.mutants.compiler import COMPILER
 from tests.tools.mutants.library import LIBRARY
@@ -23,7 +20,6 @@ from tests.tools.mutants.mutant import (
     sources_digest,
 )
 from tests.tools.mutants.trial import Outcome, Trial
-from tests.tools.numbas_ir import OWN_STORE
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -124,16 +120,3 @@ def test_results_of_other_sources_do_not_count(tmp_path: Path) -> None:
     assert read_results(file, run) == {}
     file.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"mutant": "c", "res')
     assert read_results(file, run) == {"a": Outcome("survived", "", 2.0)}
-
-
-def test_stores_keep_default_thresholds_and_nothing_else_that_was_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = Store(tmp_path)
-    tuned = "tuned-" + "0" * 32
-    store.put_note(tuned, {"schedule": 1})
-    assert store.get_note(tuned)
-    monkeypatch.setenv(OWN_STORE, str(tmp_path))
-    prime.main()
-    assert store.get_note(tuned) is None
-    assert len(store.notes()) == len(LEVELS)

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
+from tests.tools.kernel_store import OWN_STORE
 from tests.tools.mutants.mutant import Mutant, StaleMutantError, by_likelihood, locate, mutated, sources
-from tests.tools.numbas_ir import OWN_STORE
 
 OWN_TEST = "test_mutants.py"
 """The test that compares the list of mutants with the sources; it fails on every mutated copy."""
@@ -61,7 +61,7 @@ class Trial:
 
     Attributes:
         root: the copy.
-        store: a folder for compiled kernels, kept between mutants.
+        store: a cache folder for compiled kernels, kept between mutants.
         limit: seconds after which a run of the tests counts as hung.
         processes: pytest's `-n`, or None for the configured number.
         tests: paths given to pytest, relative to `root`; all test files if empty.
@@ -129,13 +129,8 @@ class Trial:
 
     def _pytest(self, paths: Sequence[str], store: Path) -> tuple[int | None, str]:
         """pytest's exit code, None if it hung, and what it printed."""
-        environment = {
-            **os.environ,
-            OWN_STORE: str(store),
-            "PYTHONPATH": str(self.root),
-            "XDG_CACHE_HOME": str(store.parent),
-        }
-        self._ended([sys.executable, "-m", "tests.tools.mutants.prime"], environment)
+        environment = {name: value for name, value in os.environ.items() if name != OWN_STORE}
+        environment |= {"PYTHONPATH": str(self.root), "XDG_CACHE_HOME": str(store)}
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider"]
         command += [] if self.processes is None else ["-n", str(self.processes)]
         return self._ended([*command, *paths], environment)
