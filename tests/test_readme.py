@@ -1,4 +1,4 @@
-"""README.md: its Python runs as written, block by block and as one file; its links lead to files."""
+"""README.md: its Python runs as one file and prints what its comments say; its links lead to files."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.tools.blocks import run_block
 from tests.tools.oracle import environment
 
 ROOT = Path(__file__).parents[1]
@@ -20,14 +18,8 @@ MOST_LINES = 150
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)(?:#[^)]*)?\)")
 
 
-def test_the_values_in_comments_are_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    compared = [run_block(source, f"<README.md, block {k}>", names) for k, source in enumerate(BLOCKS)]
-    assert [sum(column) for column in zip(*compared, strict=True)] == [6, 0]
-
-
 def test_the_blocks_run_as_one_file(tmp_path: Path) -> None:
+    """Block by block, `tests/docs` runs them with its commands."""
     file = tmp_path / "readme.py"
     file.write_text("\n".join(BLOCKS))
     done = subprocess.run(
@@ -40,7 +32,9 @@ def test_the_blocks_run_as_one_file(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == re.findall(r"^print\(.*\)  # (.*)$", file.read_text(), re.MULTILINE)
+    said = re.findall(r"^print\(.*\)  # (.*)$", file.read_text(), re.MULTILINE)
+    assert done.stdout.splitlines() == said
+    assert len(said) == 6
 
 
 def test_it_stays_short() -> None:
