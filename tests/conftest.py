@@ -1,22 +1,19 @@
-"""Fixed seeds, a store of kernels of the tests' own, and the option that rewrites goldens."""
+"""Fixed seeds, a store of kernels for tests, and the options `--stress`, `--turn`, `--cold`."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from codegen import store as store_module
-from codegen.calibrate import remember
-from codegen.cpu import LEVELS
-from codegen.schedule import DEFAULT_THRESHOLDS
 from codegen.settings import settings as read_settings
-from codegen.store import Store, default_store
-from tests.tools.numbas_ir import OWN_STORE, share
+from codegen.store import default_store
+from tests.tools.kernel_store import OWN_STORE, close_store, open_store
+from tests.tools.stress import STRESS, TURN, is_stress, lower_levels, today, turn
 from tilejit.copies import known_copy
 from tilejit.routines.known import known_cast, known_in_c_order, known_in_f_order
 
@@ -31,53 +28,63 @@ settings.register_profile(
     max_examples=100,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-settings.load_profile("fixed")
+settings.register_profile("share", parent=settings.get_profile("fixed"), max_examples=35)
 
-# xdist's workers inherit the environment: they and the children of tests share one store.
-_made = None
-if OWN_STORE not in os.environ:
-    _made = tempfile.mkdtemp(prefix="tilejit-tests-")
-    os.environ[OWN_STORE] = _made
-os.environ["TILEJIT_CACHE_DIR"] = os.environ[OWN_STORE]
-os.environ.pop("TILEJIT_NO_CACHE", None)
-share()
-
-
-def _note_default_thresholds(directory: Path) -> None:
-    """Thresholds that no test need measure: schedules must not hang on how busy the machine is."""
-    for level in LEVELS:
-        remember(Store(directory), DEFAULT_THRESHOLDS, level)
-
-
-if _made:
-    _note_default_thresholds(Path(_made))
+_own_store: list[Path | None] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--rewrite-goldens", action="store_true", help="write tests/golden anew instead of comparing"
-    )
+    parser.addoption("--rewrite-goldens", action="store_true", help="write tests/golden instead of comparing")
+    parser.addoption("--stress", action="store_true", help="run every test, every case, every CPU level")
+    parser.addoption("--cold", action="store_true", help="start without the kernels of earlier runs")
+    parser.addoption("--turn", type=int, help="which share of the cases to run; by default the day's")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Set up the environment before any test is imported; xdist's workers and children inherit it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.getoption("stress"):
+        os.environ[STRESS] = "1"
+    if config.getoption("turn") is not None:
+        os.environ[TURN] = str(config.getoption("turn"))
+    os.environ.setdefault(TURN, str(today()))
+    settings.load_profile("fixed" if is_stress() else "share")
+    _own_store.append(open_store(cold=config.getoption("cold")))
+
+
+def pytest_unconfigure() -> None:
+    close_store(_own_store.pop())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is marked `stress`, unless it is asked for."""
+    if is_stress():
+        return
+    left_out = [item for item in items if item.get_closest_marker("stress")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("stress")]
 
 
 def pytest_collection_finish() -> None:
     """Files compile nothing as they are imported: each process of a run would, before its first test."""
     store = default_store()
     if store.hits or store.misses:
-        raise pytest.UsageError("a file of tests compiles kernels while it is imported")
+        raise pytest.UsageError("a test file compiles kernels while it is imported")
 
 
 def pytest_report_header() -> list[str]:
-    return [f"tilejit: seed {SEED}, Hypothesis derandomised, kernels in {os.environ[OWN_STORE]}"]
-
-
-def pytest_unconfigure() -> None:
-    if _made:
-        shutil.rmtree(_made, ignore_errors=True)
-        os.environ.pop(OWN_STORE, None)
+    levels = ", ".join(lower_levels()) or "none"
+    amount = "every case" if is_stress() else f"a share of the cases (--turn {turn()}; --stress runs all)"
+    return [
+        f"tilejit: seed {SEED}, {amount}",
+        f"lower CPU levels: {levels}; kernels in {os.environ[OWN_STORE]}",
+    ]
 
 
 @pytest.fixture(autouse=True)
-def _nothing_learnt() -> None:
+def _nothing_learned() -> None:
     """What came often in other tests must not decide which kernels this one calls."""
     for shortcut in (known_copy, known_in_c_order, known_in_f_order, known_cast):
         shortcut.forget()
@@ -91,5 +98,5 @@ def seed() -> int:
 
 @pytest.fixture
 def fresh_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The store asks the environment anew at each call: settings are read once in a process."""
+    """The store reads the environment again at each call; a process otherwise reads settings once."""
     monkeypatch.setattr(store_module, "settings", read_settings.__wrapped__)

@@ -16,6 +16,7 @@ import tilejit as tj
 from codegen.direct_calls import supported
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.strategies import Pick, chance, extents, one_of, strides
+from tests.tools.stress import share
 from tilejit.plan import CopyPlan, cached_plan, plan_copy
 from tilejit.sizes import SIZES
 from tilejit.strided import overlaps_itself
@@ -132,7 +133,7 @@ def cases(draw: Any) -> Case:
     return Case(lambda low, high: draw(st.integers(low, high)))
 
 
-@settings(max_examples=600)
+@settings(max_examples=share(600, 3))
 @given(cases())
 def test_the_same_bytes_as_numpy(case: Case) -> None:
     dst, src, rooms = case.arrays()

@@ -25,6 +25,7 @@ from codegen import direct_words as words
 from codegen.direct_calls import MOST_ENTRIES, supported
 from tests.tools.guard import Guarded
 from tests.tools.oracle import environment
+from tests.tools.stress import share
 from tilejit.memory import address, empty
 
 Array = np.ndarray[Any, Any]
@@ -222,7 +223,7 @@ PAIRS = st.tuples(st.sampled_from(list(VIEWS)), OFFSETS)
 
 
 @given(st.lists(st.tuples(PAIRS, PAIRS, PAIRS), min_size=1, max_size=4))
-@settings(max_examples=50)
+@settings(max_examples=share(50, 3))
 def test_expressions_are_what_they_are_in_python(picks: list[Any]) -> None:
     """Views of one stretch of memory, that overlap as they please, read and written in place or not."""
     for pick in picks * 3:
@@ -356,7 +357,7 @@ def test_nothing_is_kept_and_nothing_lost(name: str) -> None:
         outcome(direct, *arguments, **keywords)
         gc.collect()
         before = [sys.getrefcount(x) for x in objects], sys.getrefcount(held)
-        for _ in range(1000):
+        for _ in range(share(1000, 4)):
             outcome(direct, *arguments, **keywords)
         gc.collect()
         after = [sys.getrefcount(x) for x in objects], sys.getrefcount(held)
@@ -370,7 +371,7 @@ def test_memory_stays_flat(name: str) -> None:
     learnt(direct, *args, **keywords)
     gc.collect()
     before = sys.getallocatedblocks()
-    for _ in range(100_000):
+    for _ in range(share(100_000, 4)):
         direct(*args, **keywords)
     assert sys.getallocatedblocks() - before < 500
 
@@ -437,6 +438,7 @@ import atexit, sys
 import numpy as np
 import tilejit as tj
 from codegen import direct_calls
+from tests.tools.stress import share
 
 {before}
 src = np.arange(256, dtype=np.float32).reshape(16, 16).T

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import tilejit as tj
 from tests.tools.guard import Guarded
+from tests.tools.stress import share
 
 RNG = np.random.default_rng(11)
 SUMS = {
@@ -36,7 +37,7 @@ def close(got: Any, want: Any, terms: int, magnitude: Any) -> bool:
 
 
 @seed(5)
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share(25, 3), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(
     shape=st.tuples(*[st.sampled_from((1, 2, 3, 17, 65, 130))] * 3),
     which=st.sampled_from(("sum", "min", "max", "mean")),

@@ -13,6 +13,7 @@ import tilejit as tj
 from tests.tools.guard import Guarded
 from tests.tools.oracle import packed_by_definition, unpacked_by_definition, value_mask
 from tests.tools.strategies import shape_pairs
+from tests.tools.stress import share
 
 Bytes = np.ndarray[Any, Any]
 SOURCE, TARGET = "f32[3,5]{1,0:T(2,2)}", "f32[3,5]{0,1:T(2,2)}"
@@ -52,13 +53,13 @@ def check(source: tj.Shape, target: tj.Shape, **keywords: Any) -> None:
 
 
 @given(shape_pairs())
-@settings(max_examples=60)
+@settings(max_examples=share(60, 3))
 def test_relayout_is_the_definition(pair: tuple[tj.Shape, tj.Shape]) -> None:
     check(*pair)
 
 
 @given(shape_pairs(most=60))
-@settings(max_examples=30)
+@settings(max_examples=share(30, 3))
 def test_keep_writes_elements_only(pair: tuple[tj.Shape, tj.Shape]) -> None:
     source, target = pair
     data, out = noise(source), noise(target, 8)

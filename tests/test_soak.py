@@ -1,6 +1,6 @@
-"""Twelve hundred cases of the soak, in three processes that guard pages may end without ending the tests.
+"""Cases of the soak, in processes that guard pages may end: 300, with `--stress` 3,000.
 
-A few more run at the lowest CPU level; `python -m tests.tools.soak --level avx2` runs any number elsewhere.
+A third as many run at lower CPU levels.
 """
 
 from __future__ import annotations
@@ -12,37 +12,31 @@ import pytest
 
 from tests.tools.guard import Guarded
 from tests.tools.oracle import environment
+from tests.tools.stress import lower_levels, share
 
-CHUNKS = 3
-CASES = 1200
-LEVEL_CASES = 100
+CHUNKS = 2
+CASES = 3000
+LEVEL_CASES = 1000
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_soak(chunk: int, seed: int) -> None:
-    size = CASES // CHUNKS
-    command = [
-        executable,
-        "-m",
-        "tests.tools.soak",
-        "--seed",
-        str(seed),
-        "--first",
-        str(chunk * size),
-        "--cases",
-        str(size),
-    ]
-    done = run([*command, "--keep-going"], env=environment(), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{size} cases" in done.stdout
+    size = share(CASES) // CHUNKS
+    assert f"{size} cases" in soaked("--seed", seed, "--first", chunk * size, "--cases", size)
 
 
-def test_soak_at_the_lowest_level(seed: int) -> None:
-    command = [executable, "-m", "tests.tools.soak", "--seed", str(seed + 1), "--cases", str(LEVEL_CASES)]
-    command += ["--level", "sse2", "--keep-going"]
+@pytest.mark.parametrize("level", lower_levels())
+def test_soak_at_lower_levels(level: str, seed: int) -> None:
+    size = share(LEVEL_CASES)
+    assert f"{size} cases" in soaked("--seed", seed + 1, "--cases", size, "--level", level)
+
+
+def soaked(*options: object) -> str:
+    """What a run of the soak prints; every case must hold."""
+    command = [executable, "-m", "tests.tools.soak", *map(str, options), "--keep-going"]
     done = run(command, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{LEVEL_CASES} cases" in done.stdout
+    return done.stdout
 
 
 def test_the_soak_names_the_case_that_ends_the_process() -> None:

@@ -13,6 +13,7 @@ import tilejit as tj
 from codegen.pipeline import CopyProgram
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import random_elements
+from tests.tools.stress import share
 from tilejit import swizzled_blocks
 from tilejit.blocks import BlockProgram
 from tilejit.layout.cute_shape import CuteShape
@@ -134,7 +135,7 @@ def test_what_has_no_blocks_is_copied_at_once(dtype: str, text: str, dims: tuple
     check(spec, strides_of(spec, "C"), in_blocks=False)
 
 
-@settings(max_examples=25)
+@settings(max_examples=share(25, 3))
 @given(st.data())
 def test_random_tiles(data: st.DataObject) -> None:
     """Tiles of any order of their dimensions, under any swizzle of runs of 8 bytes and more."""

@@ -23,6 +23,7 @@ from tests.tools.oracle import (
     value_mask,
 )
 from tests.tools.strategies import Pick, shape, strides
+from tests.tools.stress import share
 
 TILED = "f32[37,131]{1,0:T(8,16)}"
 GRID = 5, 9
@@ -104,7 +105,7 @@ def tilings(draw: Any) -> tuple[tj.Shape, list[int], tuple[int, ...]]:
 
 
 @given(tilings())
-@settings(max_examples=50)
+@settings(max_examples=share(50, 3))
 def test_gather_is_the_definition(case: tuple[tj.Shape, list[int], tuple[int, ...]]) -> None:
     spec, ids, steps = case
     t = filled(spec)
@@ -122,7 +123,7 @@ def test_gather_is_the_definition(case: tuple[tj.Shape, list[int], tuple[int, ..
 
 
 @given(tilings())
-@settings(max_examples=50)
+@settings(max_examples=share(50, 3))
 def test_scatter_is_the_definition(case: tuple[tj.Shape, list[int], tuple[int, ...]]) -> None:
     spec, ids, steps = case
     t = filled(spec)

@@ -19,7 +19,7 @@ from codegen.kernel import Kernel, kernel_for
 from codegen.passes.lift_sizes import lift_sizes
 from codegen.schedule import COLUMN_BYTES
 from tests.tools.guard import CANARY, Guarded
-from tests.tools.numbas_ir import share
+from tests.tools.kernel_store import share
 
 Bytes = NDArray[np.uint8]
 WIDTHS = (1, 2, 4)

@@ -31,6 +31,7 @@ from tests.codegen.cases import (
 )
 from tests.codegen.objects import machine_texts, object_code
 from tests.tools.oracle import environment
+from tests.tools.stress import is_stress, lower_levels
 
 X86 = ("avx512", "avx2", "sse2")
 FORBIDDEN = {"avx512": (), "avx2": (r"%zmm", r"%k\d"), "sse2": (r"%zmm", r"%ymm", r"%k\d", r"\tv[a-z]")}
@@ -99,26 +100,31 @@ def test_every_kind_streams_at_every_level() -> None:
 
 @pytest.mark.timeout(1200)  # hundreds of kernels, compiled: minutes on a slow machine
 @pytest.mark.parametrize("group", GROUPS)
-def test_levels_of_x86(group: str, tmp_path: Path) -> None:
-    """No vector is wider than the level's, and every case is right at each level that this CPU has.
+@pytest.mark.parametrize("level", X86 if is_stress() else lower_levels())
+def test_levels_of_x86(level: str, group: str, tmp_path: Path) -> None:
+    """No vector is wider than the level's, and every case is right where this CPU has the level.
 
-    Plain ones are tried at every level, those that stream at two: `levels_of` says which. All levels in one
-    test: what Numba makes of the kernels serves every one.
+    Plain ones are tried at every level, those that stream at two: `levels_of` says which.
     """
-    for level in map(level_named, X86):
-        built = {kernel: object_code(kernel, level) for kernel in kernels(group, level.name)}
-        assert_registers(level, built, tmp_path)
-    for name in set(X86) & set(host_levels()):
-        assert_right(name, group)
+    built = {kernel: object_code(kernel, level_named(level)) for kernel in kernels(group, level)}
+    assert_registers(level_named(level), built, tmp_path)
+    if level in host_levels():
+        assert_right(level, group)
+
+
+def test_kernels_of_this_cpu_move_whole_lines(tmp_path: Path) -> None:
+    chosen = [kernel for kernel in kernels("plain") if moves_lines(kernel)]
+    assert chosen
+    assert_registers(cpu_level(), {kernel: object_code(kernel, cpu_level()) for kernel in chosen}, tmp_path)
 
 
 def assert_registers(level: CpuLevel, built: Mapping[Kernel, bytes], directory: Path) -> None:
     """No register beyond the level's; one of a whole line where a kernel moves such."""
     whole_lines = {kernel for kernel in built if level.name == "avx512" and moves_lines(kernel)}
-    wanted = {k: code for k, code in built.items() if FORBIDDEN[level.name] or k in whole_lines}
+    wanted = {k: code for k, code in built.items() if FORBIDDEN.get(level.name, ()) or k in whole_lines}
     for kernel, text in machine_texts(level, wanted, directory).items():
         named = f"{kernel.name} at {level.name}"
-        for pattern in FORBIDDEN[level.name]:
+        for pattern in FORBIDDEN.get(level.name, ()):
             assert not re.search(pattern, text), f"{named} has {pattern}\n{kernel.source}"
         if kernel in whole_lines:
             assert "%zmm" in text, f"{named} has no register of a whole line\n{kernel.source}"

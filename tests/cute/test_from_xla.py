@@ -13,6 +13,7 @@ import tilejit as tj
 from codegen.errors import LayoutError
 from tests.cute.tilings import MERGE, all_tilings, chains_of, is_sum_of_chains, text, tiled_offsets
 from tests.tools.strategies import shapes
+from tests.tools.stress import share
 from tilejit import cute
 from tilejit.layout.bridge import xla_chains as by_shape
 from tilejit.layout.cute.tables import table_chains
@@ -91,7 +92,7 @@ def test_other_objects(shape: object) -> None:
         cute.bounded(shape)  # type: ignore[arg-type]
 
 
-@settings(max_examples=600)
+@settings(max_examples=share(600, 3))
 @given(shapes(most=200))
 def test_every_index(shape: tj.Shape) -> None:
     """Padding, `*`, tiles of tiles, sub-byte: the slots of linear_index, or no layout has them."""
@@ -110,7 +111,7 @@ def test_every_index(shape: tj.Shape) -> None:
     assert all(extent >= n for extent, n in zip(found.box, found.bound, strict=True))
 
 
-@settings(max_examples=600)
+@settings(max_examples=share(600, 3))
 @given(shapes(most=200))
 def test_what_the_trees_say_the_slots_say(shape: tj.Shape) -> None:
     """Chains and witnesses found without listing a slot are those of the recogniser on the slots."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.cute.judge import OPERATIONS, judged
 from tests.cute.search import main
 from tests.tools.strategies import Pick, picker
+from tests.tools.stress import share
 
 CASES = 1500
 
@@ -29,7 +30,7 @@ def test_fixed_cases(operation: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-@settings(max_examples=200)
+@settings(max_examples=share(200, 3))
 @given(data=st.data())
 def test_drawn_cases(operation: str, data: Any) -> None:
     pick: Pick = lambda low, high: data.draw(st.integers(low, high))  # noqa: E731

@@ -15,6 +15,7 @@ import tilejit as tj
 from codegen.errors import LayoutError
 from tests.cute.tilings import MERGE, all_tilings, is_sum_of_chains, tiled_offsets
 from tests.tools.strategies import shapes
+from tests.tools.stress import share
 from tilejit import cute
 from tilejit.layout.bridge.chains import cut_chain
 from tilejit.layout.bridge.storage_order import Unplaced, storage_stages
@@ -108,7 +109,7 @@ def test_slots_and_elements() -> None:
         cute.to_xla(cute.Layout((3, 4)), slots=11)
 
 
-@settings(max_examples=500)
+@settings(max_examples=share(500, 3))
 @given(shapes(most=200))
 def test_there_and_back(shape: tj.Shape) -> None:
     """Every shape that is a layout comes back with the same slots, and without `*` in no larger buffer."""
@@ -211,7 +212,7 @@ def offsets_of_chains(parts: Sequence[Sequence[tuple[int, int]]], dims: tuple[in
     return table
 
 
-@settings(max_examples=60)
+@settings(max_examples=share(60, 3))
 @given(chains())
 def test_digits_in_any_order(made: Any) -> None:
     """Nested digits always have tiles, and the buffer is the least: the largest stride times its extent."""
@@ -225,7 +226,7 @@ def test_digits_in_any_order(made: Any) -> None:
     assert shape.physical_size == max((size * stride for chain in parts for size, stride in chain), default=1)
 
 
-@settings(max_examples=80)
+@settings(max_examples=share(80, 3))
 @given(chains(most=800, uneven=True))
 def test_strides_that_do_not_divide(made: Any) -> None:
     """Digits that nest, whatever their strides: `*` makes one axis of all smaller ones."""
@@ -238,7 +239,7 @@ def test_strides_that_do_not_divide(made: Any) -> None:
     assert np.array_equal(offsets_of(shape), offsets_of_chains(parts, dims)), f"{layout} as {shape}"
 
 
-@settings(max_examples=400)
+@settings(max_examples=share(400, 3))
 @given(chains())
 def test_sorting_reaches_every_order(made: Any) -> None:
     """The way that is taken where the search gives up."""
@@ -251,7 +252,7 @@ def test_sorting_reaches_every_order(made: Any) -> None:
     assert np.array_equal(tiled_offsets(dims, descending, tiles), offsets_of_chains(parts, dims)), tiles
 
 
-@settings(max_examples=400)
+@settings(max_examples=share(400, 3))
 @given(st.lists(st.tuples(st.integers(2, 4), st.integers(-2, 12)), min_size=1, max_size=4), st.integers(1, 2))
 def test_refusals_are_proven(digits: list[tuple[int, int]], rank: int) -> None:
     """A twin has the same offset; a stride that does not divide is none of the others' multiples."""

@@ -12,6 +12,7 @@ import pytest
 from tests.cli.running import COMMAND
 from tests.faults.memory import FLAT_BYTES, Meter
 from tests.tools.oracle import environment
+from tests.tools.stress import is_stress, share
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and signals of Linux")
 
@@ -26,28 +27,32 @@ def succeeds(module: str, *arguments: object, **variables: str) -> str:
 
 @pytest.mark.parametrize(("name", "times"), [("KILL", 30), ("INT", 20), ("TERM", 10)])
 def test_runs_that_are_ended(name: str, times: int, seed: int) -> None:
+    times = share(times)
     told = succeeds("kills", "--signal", name, "--times", times, "--seed", seed, "--megabytes", 1)
     assert f"SIG{name} {times} times" in told
     assert "0 failures" in told
 
 
 def test_what_runs_out(seed: int) -> None:
-    told = succeeds("limits", "--times", 12, "--seed", seed)
+    told = succeeds("limits", "--times", share(12, 4), "--seed", seed)
     assert "out of memory" in told
     assert "FAILED" not in told
 
 
 def test_a_crowd_on_an_empty_store_and_a_full_one() -> None:
-    options = ("--threads", 64, "--rounds", 2, "--forks", 2, "--spawned", 2, "--layouts", 2)
+    many = (64, 2, 2) if is_stress() else (16, 1, 1)
+    options = ("--threads", many[0], "--rounds", 2, "--forks", many[1], "--spawned", many[2], "--layouts", 2)
     assert succeeds("crowd", *options).count("exit code 0") == 3
 
 
+@pytest.mark.stress
 def test_memory_of_calls_and_shapes() -> None:
     """Few of each: caches are not full yet, but nothing may grow fast either."""
     told = succeeds("memory", "--calls", 20_000)
     assert "20000 calls" in told
 
 
+@pytest.mark.stress
 def test_the_meter_sees_what_is_kept() -> None:
     meter, kept = Meter(), []
     for _ in range(20):

@@ -1,4 +1,8 @@
-"""The judge of one input: what it may raise, the time it may take, the memory it may use."""
+"""The judge of one input: what it may raise, the work it may take, the memory it may use.
+
+Work is counted in lines of Python, so that the answer does not depend on the machine. An input that takes
+noticeable time runs again under a counter. A limit of time with a wide margin catches long calls of C code.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +20,15 @@ from contextlib import suppress
 from codegen.errors import TilejitError
 from tests.fuzz.targets import Target
 
-MOST_SECONDS = 0.05
-"""CPU time of the thread: others on the machine do not count."""
+MOST_LINES = 500_000
+"""Lines of Python that an input may execute: some 50 ms."""
+COUNTED_SECONDS = 0.02
+"""CPU time of the thread from which on lines are counted."""
+MOST_SECONDS = 2.0
+"""CPU time of the thread that no input takes on any machine."""
 MOST_BYTES = 64 << 20
 BATCH = 256
 """Inputs between two collections of garbage, which are nobody's time."""
-SLOW_AGAIN = 5
-"""Times that an input is tried again before it is called slow; the least counts."""
 
 
 class Judge:
@@ -32,7 +38,7 @@ class Judge:
     >>> judge(b"f32[2")     # None: refused as it should be
     >>> judge.outcome       # "']' is missing after the dimensions: the text ends"
 
-    slack   how many times as long an input may take, for code that is instrumented
+    slack   how many times as much work an input may take, for code that is instrumented
     outcome the kind of the last answer, digits left out: what the plain engine calls new
     """
 
@@ -57,9 +63,9 @@ class Judge:
         if wrong:
             return wrong
         if seconds > MOST_SECONDS * self.slack:
-            seconds = min(self._seconds(data) for _ in range(SLOW_AGAIN))
-            if seconds > MOST_SECONDS * self.slack:
-                return f"slow: {seconds * 1000:.0f} ms"
+            return f"slow: {seconds:.1f} s"
+        if seconds > COUNTED_SECONDS and (slow := self.of_work(data)):
+            return slow
         if peak_bytes() - self._resident > MOST_BYTES:
             self._resident = resident_bytes()
             return self.of_memory(data)
@@ -80,11 +86,28 @@ class Judge:
         finally:
             tracemalloc.stop()
 
-    def _seconds(self, data: bytes) -> float:
+    def of_work(self, data: bytes) -> str | None:
+        """What is wrong with the work that an input takes, or None."""
+        lines = self.lines(data)
+        return f"slow: {lines:,} lines" if lines > MOST_LINES * self.slack else None
+
+    def lines(self, data: bytes) -> int:
+        """How many lines of Python an input executes, with caches empty."""
         clear_caches()
-        begin = time.thread_time()
-        self._answer(data)
-        return time.thread_time() - begin
+        count = 0
+
+        def trace(frame: object, event: str, argument: object) -> object:
+            nonlocal count
+            count += event == "line"
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            self._answer(data)
+        finally:
+            sys.settrace(before)
+        return count
 
     def _answer(self, data: bytes) -> str | None:
         try:

@@ -17,6 +17,7 @@ from safetensors.numpy import save_file
 
 import tilejit
 from tests.interop.containers import BF16, entry, model, raw, save_model
+from tests.tools.stress import share
 from tilejit.interop import container
 from tilejit.interop.safetensors import plan_pack, plan_unpack
 
@@ -308,7 +309,7 @@ def test_a_device_is_never_replaced(source: Path) -> None:
         plan_pack(source, "tpu").write(source.parent)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=share(200, 3), deadline=None)
 @given(st.data())
 def test_a_flipped_byte_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

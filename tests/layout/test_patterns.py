@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import tilejit as tj
 from codegen.errors import LayoutError, TilejitError
 from tests.tools.oracle import same_elements, slots_of
+from tests.tools.stress import share
 from tilejit.layout.formats.blocking import Blocking
 from tilejit.layout.formats.pattern_text import parse_pattern
 from tilejit.layout.formats.spelling import spell
@@ -81,7 +82,7 @@ def expected(
 
 
 @given(patterns())
-@settings(max_examples=300)
+@settings(max_examples=share(300, 3))
 def test_a_pattern_is_pad_reshape_transpose(case: Any) -> None:
     pattern, dims, sizes, groups, order, every = case
     shape = tj.as_layout(pattern, dims=dims, dtype="u8", **sizes)
@@ -98,7 +99,7 @@ def test_a_pattern_is_pad_reshape_transpose(case: Any) -> None:
 
 
 @given(patterns())
-@settings(max_examples=50)
+@settings(max_examples=share(50, 3))
 def test_what_a_pattern_does_not_hang_on(case: Any) -> None:
     """White space, parentheses on the right, sizes in the text, other names: the layout stays."""
     pattern, dims, sizes, _, order, _ = case
@@ -253,7 +254,7 @@ PIECES = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=14), st.lists(st.integers(0, 5), max_size=3))
-@settings(max_examples=400)
+@settings(max_examples=share(400, 3))
 def test_strange_patterns_raise_and_no_more(pieces: list[str], dims: list[int]) -> None:
     with suppress(TilejitError):
         assert tj.as_layout("".join(pieces), dims=dims, dtype="f32").dimensions == tuple(dims)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import tilejit as tj
 from codegen.errors import LayoutError, TilejitError
+from tests.tools.stress import share
 from tilejit.layout.formats.tags import is_tag, parse_tag
 
 
@@ -82,7 +83,7 @@ def test_what_is_no_tag(name: str) -> None:
 
 
 @given(st.text("abcnhwCBOIio0123456789x_ ", max_size=12))
-@settings(max_examples=300)
+@settings(max_examples=share(300, 3))
 def test_strange_tags_raise_and_no_more(text: str) -> None:
     with suppress(TilejitError):
         assert tj.as_layout(text, dims=(3, 4), dtype="f32").dimensions == (3, 4)

@@ -15,6 +15,7 @@ from codegen.loops.ir import Function, Statement
 from codegen.loops.super_vectorize import super_vectorize
 from tests.loops.build import add, function, i, j, load, loop, n, number, plus, store
 from tests.loops.meaning import same_meaning
+from tests.tools.stress import share
 
 NAMES = ("x", "y", "z")
 rows = st.builds(
@@ -24,7 +25,7 @@ rows = st.builds(
 )
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(derandomize=True, max_examples=share(300, 3), deadline=None)
 @given(st.lists(rows, max_size=2), st.lists(rows, max_size=4))
 def test_infeasible_is_a_proof(zero: list[Affine], not_negative: list[Affine]) -> None:
     box = [symbol(name) + Affine(4) for name in NAMES] + [Affine(4) - symbol(name) for name in NAMES]
@@ -88,7 +89,7 @@ def nests(draw: st.DrawFn) -> Function:
     return function(loop("i", low, high, *before, inner, *after, step=step))
 
 
-@settings(derandomize=True, max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share(250, 3), suppress_health_check=list(HealthCheck))
 @given(nests(), st.sampled_from(SIZES), st.booleans())
 def test_random_nests_keep_their_meaning(kernel: Function, sizes: tuple[int, ...], reductions: bool) -> None:
     """Lanes that are stored in any order, loaded before: what is allowed leaves the same bits."""
@@ -96,7 +97,7 @@ def test_random_nests_keep_their_meaning(kernel: Function, sizes: tuple[int, ...
     same_meaning(kernel, made.function, {})
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(derandomize=True, max_examples=share(150, 3), deadline=None)
 @given(
     st.integers(-12, 12),
     st.sampled_from([1, 2, 3, -1]),

@@ -16,6 +16,7 @@ from codegen.frontend.source_text import SourceText
 from codegen.loops.index import evaluate, symbol, symbols
 from codegen.loops.interpret import interpret
 from codegen.loops.ir import Function, ScalarArg
+from tests.tools.stress import share
 
 NAMES = ("i", "j", "n")
 
@@ -46,7 +47,7 @@ def read(text: str) -> Operand:
 
 
 @given(expressions(), st.tuples(*[st.integers(-50, 50)] * 3))
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=share(300, 3), deadline=None, derandomize=True)
 def test_evaluate_is_python(text: str, numbers: tuple[int, int, int]) -> None:
     """evaluate(read(text)) == eval(text), and it uses no symbol that the text does not."""
     values = dict(zip(NAMES, numbers, strict=True))
@@ -62,7 +63,7 @@ def test_evaluate_is_python(text: str, numbers: tuple[int, int, int]) -> None:
     st.sampled_from(["min", "max", "*", "//"]),
     st.tuples(*[st.integers(-9, 9)] * 3),
 )
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share(200, 3), deadline=None, derandomize=True)
 def test_values_that_are_no_indices(one: str, two: str, how: str, numbers: tuple[int, int, int]) -> None:
     """Least, largest, products and quotients of them are values, the same as Python's."""
     text = f"{how}({one}, {two})" if how in ("min", "max") else f"({one}) {how} ({two})"

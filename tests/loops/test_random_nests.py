@@ -17,6 +17,7 @@ from codegen.loops.super_vectorize import super_vectorize
 from codegen.loops.tile import tile
 from codegen.loops.typing import argument
 from tests.loops.random_nests import ARRAYS, Nest, nest
+from tests.tools.stress import share
 
 SIZES = ((4,), (8,), (3,), (2, 4), (4, 4), (2, 2, 4))
 
@@ -49,7 +50,7 @@ def agree(found: list[np.ndarray], expected: list[np.ndarray], given: Nest) -> N
         assert same, f"{name} of {right.dtype} differs, n={given.n}\n{given.text}"
 
 
-@settings(derandomize=True, max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share(150, 3), suppress_health_check=list(HealthCheck))
 @given(nests(), st.sampled_from(SIZES))
 def test_the_interpreter_does_what_python_does(drawn: Nest, sizes: tuple[int, ...]) -> None:
     """Before and after loops run as lanes."""

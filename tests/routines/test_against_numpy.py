@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 import tests.routines.drawn as drawn
 import tilejit as tj
 from tests.routines.drawn import assert_same, outcome
+from tests.tools.stress import share
 from tilejit.sizes import SIZES
 
-EXAMPLES = settings(max_examples=150, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share(150, 3), deadline=None, derandomize=True)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -95,7 +95,7 @@ def _finish(options: argparse.Namespace, child: subprocess.Popen[str], progress:
 
 
 def _work(options: argparse.Namespace) -> int:
-    from tests.tools.numbas_ir import share
+    from tests.tools.kernel_store import share
     from tests.tools.soak.cases import KINDS, Bench, SoakError, run_case
 
     share()

@@ -1,0 +1,131 @@
+"""The kernels of test runs: compiled once, kept between runs in the user's cache folder.
+
+A folder belongs to one Python, NumPy, Numba and llvmlite. Inside it `codegen.store` keys machine code by
+the kernel's source and the sources of the compiler. `numba_ir` keys what Numba makes of a kernel in the same
+way: Numba takes two thirds of the time of a build, and its part serves all CPU levels.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import zlib
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from codegen import build
+from codegen.build import NumbaIr
+from codegen.calibrate import remember
+from codegen.cpu import LEVELS
+from codegen.schedule import DEFAULT_THRESHOLDS
+from codegen.store import Store, StoreKey, compiler_digest
+from codegen.store_files import digest_of
+from codegen.versions import package_version
+
+OWN_STORE = "TILEJIT_TEST_STORE"
+"""The variable that names the store of a test run; its processes inherit it."""
+
+FOLDERS_KEPT = 4
+"""Folders of other versions that stay: four Pythons in turns find their kernels again."""
+
+_by_numba = build.numba_ir
+
+
+def open_store(*, cold: bool) -> Path | None:
+    """Name the store of this run in the environment; the folder to remove afterwards, or None.
+
+    A process of a run that has a store keeps it. `cold` makes an empty one.
+    """
+    made = None
+    if OWN_STORE not in os.environ:
+        if cold:
+            made = Path(tempfile.mkdtemp(prefix="tilejit-tests-"))
+        folder = made or _kept_folder()
+        for level in LEVELS:  # schedules must not depend on how busy the machine is
+            remember(Store(folder), DEFAULT_THRESHOLDS, level)
+        os.environ[OWN_STORE] = str(folder)
+    os.environ["TILEJIT_CACHE_DIR"] = os.environ[OWN_STORE]
+    os.environ.pop("TILEJIT_NO_CACHE", None)
+    share()
+    return made
+
+
+def close_store(made: Path | None) -> None:
+    """Remove a store that `open_store` made for this run alone."""
+    if made:
+        shutil.rmtree(made, ignore_errors=True)
+        os.environ.pop(OWN_STORE, None)
+
+
+def versions() -> dict[str, str]:
+    """What a kernel depends on besides sources: each fact names another folder."""
+    return {
+        "python": f"{sys.implementation.cache_tag} {platform.python_version()} {platform.machine()}",
+        "numpy": np.__version__,
+        "numba": package_version("numba"),
+        "llvmlite": package_version("llvmlite"),
+    }
+
+
+def folder_name(facts: dict[str, str]) -> str:
+    """The name of the folder for some versions."""
+    return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _kept_folder() -> Path:
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tilejit-tests")
+    folder = base / folder_name(versions())
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.utime(folder)
+    for old in sorted(base.iterdir(), key=lambda path: path.stat().st_mtime)[:-FOLDERS_KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+    return folder
+
+
+def share() -> None:
+    """Make every build of this process look for Numba's IR in the store of the test run, if there is one."""
+    if OWN_STORE in os.environ:
+        build.numba_ir = numba_ir
+
+
+def numba_ir(name: str, source: str) -> NumbaIr:
+    """`codegen.build.numba_ir`, kept in the store of the test run."""
+    store, key = _ir_store(os.environ[OWN_STORE]), ir_key(name, source)
+    kept = store.get(key)
+    if kept is not None:
+        return NumbaIr(*json.loads(zlib.decompress(kept)))
+    made = _by_numba(name, source)
+    store.put(key, zlib.compress(json.dumps((made.name, made.symbol, made.text)).encode(), 1))
+    return made
+
+
+@cache
+def _ir_store(folder: str) -> Store:
+    directory = Path(folder, "numba-ir")
+    with suppress(OSError):
+        directory.mkdir(mode=0o700, exist_ok=True)
+    return Store(directory)
+
+
+def ir_key(name: str, source: str) -> StoreKey:
+    """The key of Numba's part of a build: of no level, for this Python and this NumPy."""
+    facts = versions()
+    return StoreKey(
+        digest_of(f"{name}\n{source}".encode()),
+        compiler_digest(),
+        facts["numba"],
+        facts["llvmlite"],
+        llvm="",
+        level="numba-ir",
+        triple=facts["python"],
+        cpu=facts["numpy"],
+        features="",
+    )
