@@ -21,7 +21,7 @@ def _blocks(paragraphs: Sequence[str], parameters: Sequence[str]) -> Iterator[st
         if paragraph.startswith(">>> "):
             yield f"```pycon\n{paragraph}\n```"
         elif SECTION.match(lines[0]) or paragraph.startswith(" "):
-            yield paragraph.replace(": # ", ": \\# ")
+            yield re.sub(r": (?=[#*] )", r": \\", paragraph)
         elif all(EXAMPLE.search(line) for line in lines):
             yield f"```text\n{paragraph}\n```"
         elif parameters:

@@ -45,10 +45,11 @@ def relayout(
     >>> np.array_equal(tilejit.unpack(u), x)
     True
 
-    The result equals `pack(unpack(t), obj)`, and the whole array never exists in row-major order. Most layouts
-    are copied directly into each other. Where that would move only a few bytes at a time, blocks of at most
-    384 KiB, and of less than half the second-level cache, go through a buffer of that size. Memory is read
-    once and written once either way. With `virtual_vector_size`, `specialize` or `tune`, every copy is direct.
+    The result equals `pack(unpack(t), obj)`, and the whole array never exists in row-major order. Most
+    layouts are copied directly into each other. Where that would move only a few bytes at a time, blocks of
+    at most 384 KiB, and of less than half the second-level cache, go through a buffer of that size. Memory is
+    read once and written once either way. With `virtual_vector_size`, `specialize` or `tune`, every copy is
+    direct.
 
     Args:
         t: a TiledArray. Its padding is not read.

@@ -69,6 +69,9 @@ def test_sentences_on_parameters_become_a_list() -> None:
 def test_sections_stay_as_they_are() -> None:
     text = "Do.\n\nArgs:\n    x: one -> two.\n    y: three.\n\nRaises:\n    LayoutError: no."
     assert rewritten(text, ["x", "y"]) == text
+    assert rewritten("Attributes:\n    x: # in text.\n    y: * in text.") == (
+        "Attributes:\n    x: \\# in text.\n    y: \\* in text."
+    )
 
 
 def test_the_picture_of_a_layout_is_the_one_that_is_drawn() -> None:
