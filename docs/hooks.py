@@ -71,9 +71,11 @@ def interop() -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Put what the commands say of themselves on their page."""
+    """Put the help of the commands on their page; link results, which lie beside docs/, within the site."""
+    if page.file.src_uri == "reference/cli.md":
+        return markdown.replace("@@COMMANDS@@", commands())
     return (
-        markdown.replace("@@COMMANDS@@", commands()) if page.file.src_uri == "reference/cli.md" else markdown
+        re.sub(r"\(\.\./(bench/[\w./]+)\)", r"(\1)", markdown) if page.url == "benchmarks.html" else markdown
     )
 
 
