@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,14 +13,15 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bench import casts, copies, dropin, gather, pack, peers, permute, relayout, subbyte
+from bench import casts, copies, dropin, gather, pack, peers, permute, relayout, sizes, subbyte
 from bench.gains import Gain, measure_gain
 from bench.jobs import Case
 from bench.markdown import report
 from bench.measure import Method, Row, measure
 from bench.plot import plot, roof
-from bench.report import as_json, gains_table, rows_table, summaries, summary_table
-from bench.timing import machine
+from bench.report import gains_table, rows_table, run_json, summaries, summary_table
+from bench.saved import fits, runs_of, save
+from bench.timing import conditions, machine, today
 from codegen.kernel import kernels_in_use
 
 SUITES: dict[str, Callable[[bool], list[Case]]] = {
@@ -33,6 +33,7 @@ SUITES: dict[str, Callable[[bool], list[Case]]] = {
     "relayout": relayout.cases,
     "gather": gather.cases,
     "dropin": dropin.cases,
+    "sizes": sizes.cases,
 }
 ALL = "all"
 PAGE_WIDTH = 240
@@ -54,7 +55,9 @@ class Figures:
 
 def main(
     suite: Annotated[str, typer.Argument(help="a suite, several with commas between, or all")] = ALL,
-    json_file: Annotated[Path | None, typer.Option("--json", help="also write the figures there")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="also save the run there, or add it")
+    ] = None,
     markdown_file: Annotated[Path | None, typer.Option("--markdown", help="and as Markdown")] = None,
     plot_file: Annotated[Path | None, typer.Option("--plot", help="and a picture of them, SVG")] = None,
     rounds: Annotated[int, typer.Option(min=1, help="rounds that medians are taken of")] = 9,
@@ -81,10 +84,13 @@ def main(
         _chosen(against, versions),
         QUICK_PEER_SECONDS if quick else PEER_SECONDS,
     )
-    facts = machine() | versions
+    facts, date, state = machine(), today(), conditions()
+    state["versions"] |= versions
+    if json_file and not fits(json_file, facts, date):
+        raise typer.BadParameter(f"{json_file} holds results of another machine or day; name another file")
     console, progress = Console(width=max(PAGE_WIDTH, Console().width)), Console(stderr=True)
-    head = ", ".join(f"{key} {value}" for key, value in facts.items())
-    console.print(f"{head}, threads {threads}, rounds {method.rounds}", highlight=False, soft_wrap=True)
+    head = f"{facts['cpu']}, {date}, threads {threads}, rounds {method.rounds}"
+    console.print(head, highlight=False, soft_wrap=True)
     figures = Figures([], [])
     try:
         _run(names, only, quick, method, figures, progress)
@@ -94,13 +100,20 @@ def main(
     points: list[tuple[int, float]] = []
     if plot_file and figures.rows:
         points = roof(method.rounds, threads, max(row.moved_bytes for row in figures.rows))
-        plot(figures.rows, points, f"{facts['cpu']}, {facts['date']}, {threads} thread(s)", plot_file)
+        plot(figures.rows, points, f"{facts['cpu']}, {date}, {threads} thread(s)", plot_file)
+    command = f"python -m bench {suite}" + (f" --only {only!r}" if only else "") + " --quick" * quick
+    run = run_json(
+        figures.rows,
+        figures.gains,
+        command=f"{command} --peers {against} --rounds {method.rounds} --threads {threads}",
+        threads=threads,
+        rounds=method.rounds,
+        **state,
+    )
     if markdown_file:
-        text = f"{head}, threads {threads}, rounds {method.rounds}"
-        markdown_file.write_text(report(figures.rows, figures.gains, text))
+        markdown_file.write_text(report(runs_of({"machine": facts, "date": date, "runs": [run]})))
     if json_file:
-        content = as_json(figures.rows, figures.gains, machine=facts, threads=threads, memcpy=points)
-        json_file.write_text(json.dumps(content, indent=1) + "\n")
+        save(json_file, facts, date, run)
     if any(row.problem for row in figures.rows) or any(gain.problem for gain in figures.gains):
         raise typer.Exit(1)
 

@@ -14,26 +14,20 @@ F16, F32, F64 = (np.dtype(f"f{n}") for n in (2, 4, 8))
 FLAT, TRANSPOSED = (0, 1), (1, 0)
 DIMS = (4096, 6144)
 
-CASES: tuple[tuple[Any, Any, float | None, float | None], ...] = (
-    (F32, BF16, 0.9, 0.8),
-    (BF16, F32, None, None),
-    (F32, F16, None, None),
-    (F16, F32, None, None),
-    (F64, F32, None, None),
-)
-"""From, to, the targets flat and transposed."""
+CASES: tuple[tuple[Any, Any], ...] = ((F32, BF16), (BF16, F32), (F32, F16), (F16, F32), (F64, F32))
+"""From, to."""
 
 
 def cases(quick: bool) -> list[Case]:
     """Each pair of types both ways of walking."""
     return [
-        _case(source, to, shrunk(DIMS, source, quick), order, target)
-        for source, to, flat, transposed in CASES
-        for order, target in ((FLAT, flat), (TRANSPOSED, transposed))
+        _case(source, to, shrunk(DIMS, source, quick), order)
+        for source, to in CASES
+        for order in (FLAT, TRANSPOSED)
     ]
 
 
-def _case(source: Any, to: Any, dims: tuple[int, ...], order: tuple[int, int], target: float | None) -> Case:
+def _case(source: Any, to: Any, dims: tuple[int, ...], order: tuple[int, int]) -> Case:
     what = "flat" if order == FLAT else "transposed"
     name = f"{short_name(source)} to {short_name(to)} {what} {dims[0]}x{dims[1]}"
-    return Case("casts", what, name, partial(conversion, dims, order, source, to), target)
+    return Case("casts", what, name, partial(conversion, dims, order, source, to))

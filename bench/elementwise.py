@@ -2,7 +2,7 @@
 
 On one thread and on two: each in a process that has so many processors. Answers are checked before the clock,
 within 16 units in the last place; sums within 1e-4 of the sum of magnitudes. Ours and the peers take turns;
-figures are medians, and how many times as fast as each peer. Then sizes of super-vectors, and their plot.
+figures are medians, and how many times as fast as each peer. Sizes of super-vectors come first.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ import typer
 
 import tilejit as tj
 from bench.expressions import CASES, Expression, Way, ways, wrong
-from bench.sweep import Points, draw, sweep
-from bench.timing import interleaved, machine
+from bench.markdown import report
+from bench.saved import Json, fits, runs_of, save
+from bench.sweep import sweep
+from bench.timing import conditions, interleaved, machine, today
 
 SIZES = (1_000, 100_000, 10_000_000)
 THREADS = (1, 2)
@@ -101,15 +103,17 @@ def _several(way: Way, calls: int) -> None:
         way()
 
 
-def table(rounds: int, threads: int, sizes: Sequence[int], only: str) -> list[str]:
-    """The lines of all cases on so many threads, printed as they come."""
-    lines = [
-        ", ".join(f"{k} {v}" for k, v in machine().items()) + f", threads {threads}, rounds {rounds}",
+def table(rounds: int, threads: int, sizes: Sequence[int], only: str) -> list[Json]:
+    """All cases on so many threads, printed as they come."""
+    print(
+        "",
+        f"{machine()['cpu']}, {today()}, threads {threads}, rounds {rounds}",
         "",
         "| case | dtype | size | us | best peer / ours | " + " | ".join(f"times {n}" for n in PEERS) + " |",
         "|" + "---|" * (5 + len(PEERS)),
-    ]
-    print("", *lines, sep="\n")
+        sep="\n",
+    )
+    found: list[Json] = []
     over: dict[tuple[str, int], list[float]] = {}
     for name, dtype, size, seconds in _all(rounds, threads, sizes, only):
         ratios = {n: seconds[n] / seconds["ours"] for n in PEERS if n in seconds}
@@ -117,17 +121,19 @@ def table(rounds: int, threads: int, sizes: Sequence[int], only: str) -> list[st
             over.setdefault((n, size), []).append(ratio)
         head = [name, dtype, str(size), f"{seconds['ours'] * 1e6:.1f}", f"{min(ratios.values()):.2f}"]
         cells = [f"{ratios[n]:.2f}" if n in ratios else "" for n in PEERS]
-        lines.append("| " + " | ".join([*head, *cells]) + " |")
-        print(lines[-1], flush=True)
+        print("| " + " | ".join([*head, *cells]) + " |", flush=True)
+        found.append(
+            {"case": name, "dtype": dtype, "elements": size, "us": seconds["ours"] * 1e6, "times": ratios}
+        )
     for size in sizes:
         each = [
             f"{n} {statistics.geometric_mean(over[n, size]):.2f} (least {min(over[n, size]):.2f})"
             for n in (BEST, *PEERS)
             if (n, size) in over
         ]
-        lines += ["", f"{size} elements, threads {threads}, times as fast: {', '.join(each)}"] if each else []
-        print(*lines[-1:], flush=True)
-    return lines
+        if each:
+            print(f"{size} elements, threads {threads}, times as fast: {', '.join(each)}", flush=True)
+    return found
 
 
 def _all(
@@ -155,35 +161,44 @@ def use_processors(which: Sequence[int]) -> None:
         os.sched_setaffinity(0, which)
 
 
-def _sweep_line(dtype: str, points: Points) -> str:
-    each = ", ".join(f"{name} {rate:.1f}" for name, rate in points)
-    return f"virtual_vector_size, a+b+1+2 of 1000x1000 {dtype}, GB/s: {each}"
-
-
 def main(
     rounds: Annotated[int, typer.Option(min=1)] = 9,
     threads: Annotated[list[int], typer.Option(min=1, help="each is a run of its own")] = list(THREADS),  # noqa: B006
     sizes: Annotated[list[int], typer.Option(help="elements: 1000, 100000, 10000000")] = list(SIZES),  # noqa: B006
-    only: Annotated[str, typer.Option(help="cases with this text, and no sweep")] = "",
-    markdown: Annotated[Path | None, typer.Option(help="a file for the tables")] = None,
-    plot: Annotated[Path | None, typer.Option(help="an SVG of the sweep of virtual_vector_size")] = None,
+    only: Annotated[str, typer.Option(help="cases with this text, and no sizes of super-vectors")] = "",
+    markdown_file: Annotated[Path | None, typer.Option("--markdown", help="a file for the tables")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="save the runs there, or add them")] = None,
 ) -> None:
-    """Measure and print."""
+    """Measure, print, and keep the figures."""
     if not set(sizes) <= set(SIZES):
         raise typer.BadParameter(f"sizes are {', '.join(map(str, SIZES))}")
-    series = {} if only else {np.dtype(dtype).name: sweep(dtype, rounds) for dtype in DTYPES}
-    lines = [_sweep_line(name, points) for name, points in series.items()]
-    if plot and series:
-        draw(series, plot)
-    print(*lines, sep="\n", flush=True)
+    facts, date = machine(), today()
+    if json_file and not fits(json_file, facts, date):
+        raise typer.BadParameter(f"{json_file} holds results of another machine or day; name another file")
+    found: list[Json] = []
+    if not only:
+        rates = {np.dtype(dtype).name: sweep(dtype, rounds) for dtype in DTYPES}
+        for name, points in rates.items():
+            each = ", ".join(f"{size} {rate:.1f}" for size, rate in points)
+            print(f"virtual_vector_size, a+b+1+2 of 1000x1000 {name}, GB/s: {each}", flush=True)
+        found.append({**_facts(rounds, 1), "vector_sizes": rates})
     with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as alone:
         cpus = processors()
         for count in threads:
             use_processors(cpus[:count])  # what a process begins with, its threads have
-            lines += ["", *alone.submit(table, rounds, count, sizes, only).result()]
+            cases = alone.submit(table, rounds, count, sizes, only).result()
+            found.append({**_facts(rounds, count), "expressions": cases})
         use_processors(cpus)
-    if markdown:
-        markdown.write_text("\n".join(lines) + "\n")
+    if markdown_file:
+        markdown_file.write_text(report(runs_of({"machine": facts, "date": date, "runs": found})))
+    if json_file:
+        for run in found:
+            save(json_file, facts, date, run)
+
+
+def _facts(rounds: int, threads: int) -> Json:
+    command = f"python -m bench.elementwise --rounds {rounds} --threads {threads}"
+    return {"command": command, "threads": threads, "rounds": rounds, **conditions()}
 
 
 if __name__ == "__main__":

@@ -20,10 +20,6 @@ from bench.peers import Way
 from bench.recipe import Recipe
 from tilejit.memory import empty
 
-TARGET = 0.7
-"""Of tiles of 4 KiB and up; smaller ones have none."""
-TARGET_BYTES = 4096
-
 Allocate = Callable[[tuple[int, ...], Any], Array]
 
 
@@ -78,13 +74,7 @@ CASES = (
 def cases(quick: bool) -> list[Case]:
     """Gathered and scattered."""
     return [
-        Case(
-            "tiles in random order",
-            way,
-            _name(way, tiles, dims),
-            partial(make, tiles, dims),
-            TARGET if tiles.tile_bytes >= TARGET_BYTES else None,
-        )
+        Case("tiles in random order", way, _name(way, tiles, dims), partial(make, tiles, dims))
         for tiles in CASES
         for dims in (shrunk(tiles.shape, tiles.dtype, quick),)
         for way, make in (("gather", _gathering), ("scatter", _scattering))

@@ -33,7 +33,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One row: the table it stands in, the group it is averaged with, the share of memcpy that is wanted.
+    """One row: the table it stands in, the group it is averaged with.
 
     `make` gets the number of threads. Where it `alternates`, ours and a peer are compared call by call, as
     is fair where either allocates its result; else each takes turns with memcpy, some milliseconds at a time.
@@ -43,7 +43,6 @@ class Case:
     group: str
     name: str
     make: Callable[[int], Job]
-    target: float | None = None
     alternates: bool = False
 
 

@@ -1,76 +1,99 @@
-"""Figures as Markdown: the summary for the README, and every case."""
+"""Saved runs as Markdown: the geometric means of each, then every case."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from bench.gains import Gain
-from bench.measure import Row
 from bench.peers import NAMES
-from bench.report import number, summaries
+from bench.saved import Expression, Figure, Mean, Run
+
+EXPRESSION_PEERS = ("numpy", "numexpr", "torch", "jax", "numba")
 
 
-def summary(rows: Sequence[Row], gains: Sequence[Gain]) -> str:
-    """Geometric means of the groups, and what two threads gain."""
-    heads = ["group", "cases", "share of memcpy, geometric mean", "asked", "least", "asked"]
-    heads += ["of the best peer, least", "asked"]
-    body = [
-        [
-            f"{s.table}: {s.group}",
-            str(s.cases),
-            f"{s.mean:.2f}",
-            number(s.goal and s.goal.mean),
-            f"{s.least:.2f}",
-            number(s.goal and s.goal.least),
-            number(s.over_best_peer),
-            number(s.goal and s.goal.of_best_peer),
-            *(f"{s.peers[n]:.1f}" if n in s.peers else "" for n in NAMES),
-        ]
-        for s in summaries(rows)
-    ]
-    text = _table([*heads, *(f"times {name}" for name in NAMES)], body)
-    if gains:
-        text += "\n" + _table(
-            ["two threads against one", "gain", "memcpy's gain"],
-            [[g.case, f"{g.gain:.2f}", f"{g.memcpy_gain:.2f}"] for g in gains if not g.problem],
-        )
-    return text
-
-
-def cases(rows: Iterable[Row]) -> str:
-    """A line a case: what was asked where something was, and how many times as fast as each peer."""
-    heads = ["case", "MB", "GB/s", "share of memcpy", "asked", *(f"times {name}" for name in NAMES)]
-    return _table(heads, [_case(row) for row in rows])
-
-
-def _case(row: Row) -> list[str]:
-    if row.problem:
-        return [row.case, "", row.problem.partition(":")[0], "", "", *[""] * len(NAMES)]
-    ratios = (row.peers.get(name) for name in NAMES)
-    return [
-        row.case,
-        f"{row.moved_bytes / 1e6:.0f}",
-        f"{row.rate:.1f}",
-        f"{row.share:.2f}",
-        number(row.target),
-        *("" if r is None or r.problem else f"{r.ratio:.1f}" for r in ratios),
-    ]
-
-
-def report(rows: Sequence[Row], gains: Sequence[Gain], head: str) -> str:
-    """The whole document."""
-    parts = [f"# Measured\n\n{head}\n", summary(rows, gains)]
-    for table in dict.fromkeys(row.table for row in rows):
-        parts.append(f"## {table}\n\n{cases(row for row in rows if row.table == table)}")
+def report(runs: Sequence[Run]) -> str:
+    """The whole document: a section for each run."""
+    parts = ["# Results\n\nEvery saved run. Answers are checked before the clock starts.\n"]
+    for machine, date in dict.fromkeys((run.machine, run.date) for run in runs):
+        parts.append(f"## {machine}, {date}\n")
+        parts += [_run(run) for run in runs if (run.machine, run.date) == (machine, date)]
     return "\n".join(parts)
 
 
-def _table(heads: Sequence[str], body: Iterable[Sequence[str]]) -> str:
+def _run(run: Run) -> str:
+    threads = "1 thread" if run.threads == 1 else f"{run.threads} threads"
+    facts = [f"### `{run.command}`\n", f"{threads}, {run.rounds} rounds. {run.note}".rstrip() + "\n"]
+    if run.head:
+        facts.append(f"{run.head}\n")
+    if run.means:
+        facts.append(means(run.means))
+    if run.two_threads:
+        facts.append(two_threads(run))
+    for name in dict.fromkeys(figure.table for figure in run.figures):
+        facts.append(f"#### {name}\n\n{cases(run.table(name))}")
+    if run.expressions:
+        facts.append(f"#### expressions\n\n{expressions(run.expressions)}")
+    for dtype, points in run.vector_sizes.items():
+        heads = ["virtual_vector_size", "GB/s, read and written"]
+        rates = [[size, f"{rate:.1f}"] for size, rate in points]
+        facts.append(f"#### a+b+1+2 of 1000x1000, {dtype}\n\n{table(heads, rates)}")
+    return "\n".join(facts)
+
+
+def means(found: Iterable[Mean]) -> str:
+    """A line a group."""
+    heads = ["group", "cases", "share of memcpy, geometric mean", "lowest", *_times(NAMES)]
+    body = [
+        [f"{m.table}: {m.group}", str(m.cases), f"{m.share:.2f}", f"{m.least:.2f}", *_ratios(m.times, NAMES)]
+        for m in found
+    ]
+    return table(heads, body)
+
+
+def two_threads(run: Run) -> str:
+    """A line a case."""
+    heads = ["two threads against one", "gain", "memcpy's gain"]
+    return table(heads, [[g["case"], f"{g['gain']:.2f}", f"{g['memcpy_gain']:.2f}"] for g in run.two_threads])
+
+
+def cases(figures: Iterable[Figure]) -> str:
+    """A line a case, with how many times as fast as each peer TileJIT is."""
+    heads = ["case", "MB", "GB/s", "share of memcpy", *_times(NAMES)]
+    body = [
+        [f.case, _megabytes(f.mb), f"{f.gb_per_s:.1f}", f"{f.share:.2f}", *_ratios(f.times, NAMES)]
+        for f in figures
+    ]
+    return table(heads, body)
+
+
+def expressions(found: Iterable[Expression]) -> str:
+    """A line an expression."""
+    heads = ["case", "dtype", "elements", "us", *_times(EXPRESSION_PEERS)]
+    body = [
+        [e.case, e.dtype, f"{e.elements:,}", f"{e.us:.1f}", *_ratios(e.times, EXPRESSION_PEERS)]
+        for e in found
+    ]
+    return table(heads, body)
+
+
+def table(heads: Sequence[str], body: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; text on the left, numbers on the right."""
     return "".join(_lines(heads, body))
 
 
 def _lines(heads: Sequence[str], body: Iterable[Sequence[str]]) -> Iterator[str]:
     yield f"| {' | '.join(heads)} |\n"
-    yield f"|{'---|' * len(heads)}\n"
+    yield f"|---|{'---:|' * (len(heads) - 1)}\n"
     for cells in body:
         yield f"| {' | '.join(cells)} |\n"
+
+
+def _times(names: Iterable[str]) -> list[str]:
+    return [f"times {name}" for name in names]
+
+
+def _megabytes(mb: float) -> str:
+    return f"{mb:.0f}" if mb >= 1 else "<1"
+
+
+def _ratios(times: Mapping[str, float], names: Iterable[str]) -> list[str]:
+    return [f"{times[name]:.1f}" if name in times else "" for name in names]

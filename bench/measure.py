@@ -49,7 +49,6 @@ class Row:
     first_seconds: float
     ours: Timing
     memcpy: Timing
-    target: float | None
     peers: dict[str, PeerFigure] = field(default_factory=dict)
     problem: str = ""
 
@@ -73,11 +72,6 @@ class Row:
         """Of memcpy, median by median."""
         return self.memcpy.median / self.ours.median
 
-    @property
-    def reached(self) -> bool | None:
-        """Whether the target is; None without one."""
-        return None if self.target is None else self.share >= self.target
-
 
 class WrongAnswer(Exception):
     """A way of copying has not written what NumPy wrote."""
@@ -94,7 +88,7 @@ def measure(case: Case, method: Method) -> Row:
     except Exception as error:  # a bug in one kernel must not cost the figures of all others
         nothing = Timing(float("nan"), float("nan"))
         text = described(error)
-        return Row(case.table, case.group, case.name, 0, 0.0, nothing, nothing, case.target, problem=text)
+        return Row(case.table, case.group, case.name, 0, 0.0, nothing, nothing, problem=text)
     size = job.moved_bytes // 2
     copy = memcpy(size, method.threads)
     times = interleaved({"memcpy": copy, "tilejit": run}, method.rounds)
@@ -106,7 +100,6 @@ def measure(case: Case, method: Method) -> Row:
         first,
         times["tilejit"],
         times["memcpy"],
-        case.target,
     )
     beside = partial(_beside_ours, run) if case.alternates else partial(_beside_memcpy, copy)
     for name in method.peers:

@@ -16,9 +16,6 @@ from bench.formats import BF16, BYTES, F16, F32, FORMATS, HALVES, IMAGES, S8, U3
 from bench.jobs import Case, Job
 from tilejit.memory import empty
 
-LEAST = 0.5
-"""The share of memcpy that no pair may miss; their mean has a target of its own."""
-
 Allocate = Callable[[tuple[int, ...], Any], Array]
 
 
@@ -70,7 +67,7 @@ def _case(
     source, target = (_short(f) for f in pair)
     text = f"{short_name(group.dtype)}[{','.join(map(str, dims))}] {source} to {target}"
     make = partial(_job, *pair, dims, group.dtype, allocate)
-    return Case("relayout", name, text, make, LEAST)
+    return Case("relayout", name, text, make)
 
 
 def _short(named: Format) -> str:

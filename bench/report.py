@@ -2,44 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from rich.table import Table
 
-from bench.gains import TARGET, Gain
+from bench.gains import Gain
 from bench.measure import Row
 from bench.peers import NAMES, NOT_INSTALLED
 
 RIVALS = ("numpy", "torch", "jax")
-"""The peers of which the best must not be faster."""
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """Shares of memcpy wanted of a group: geometric mean, least; and of the best peer, in each case.
-
-    None where nothing is asked.
-    """
-
-    mean: float | None = None
-    least: float | None = None
-    of_best_peer: float | None = None
-
-
-GOALS = {
-    ("permutations", "all"): Goal(1.0, 0.65, 0.95),
-    ("formats", "even shapes"): Goal(0.95, 0.6),
-    ("formats", "uneven shapes"): Goal(0.85, 0.55),
-    ("relayout", "all"): Goal(0.85, 0.5),
-    ("dropin", "1 KiB"): Goal(of_best_peer=0.5),
-    ("dropin", "1 KiB plans"): Goal(of_best_peer=1.0),
-    **{("dropin", size): Goal(of_best_peer=0.95) for size in ("64 KiB", "1 MiB", "8 MiB", "64 MiB")},
-    ("dropin", "64 MiB transposed"): Goal(of_best_peer=0.95),
-}
+"""The peers that "over best peer" compares with; MKL has few of the cases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +30,6 @@ class Summary:
     least_case: str
     peers: dict[str, float]
     over_best_peer: float | None
-    goal: Goal | None
-
-    @property
-    def reached(self) -> bool | None:
-        """Whether all parts of the goal are; None without one."""
-        if self.goal is None:
-            return None
-        goal = self.goal
-        pairs = (self.mean, goal.mean), (self.least, goal.least), (self.over_best_peer, goal.of_best_peer)
-        return not self.failed and all(found >= asked for found, asked in pairs if None not in (found, asked))
 
 
 def over_best_peer(row: Row) -> float | None:
@@ -107,17 +72,16 @@ def _summary(table: str, group: str, members: list[Row]) -> Summary | None:
         least.case,
         {name: statistics.geometric_mean(values) for name, values in ratios.items() if values},
         min(best, default=None),
-        GOALS.get((table, group)),
     )
 
 
 def rows_table(title: str, rows: Iterable[Row], versions: dict[str, str]) -> Table:
     """One line a case."""
-    heads = ("case", "MB", "ms", "min ms", "GB/s", "max GB/s", "memcpy GB/s", "share", "target", "", "1st s")
+    heads = ("case", "MB", "ms", "min ms", "GB/s", "max GB/s", "memcpy GB/s", "share", "1st s")
     table = _table(title, heads, versions)
     for row in rows:
         if row.problem:
-            table.add_row(row.case, *[""] * 8, row.problem.partition(":")[0])
+            table.add_row(row.case, *[""] * 7, row.problem.partition(":")[0])
             continue
         table.add_row(
             row.case,
@@ -128,8 +92,6 @@ def rows_table(title: str, rows: Iterable[Row], versions: dict[str, str]) -> Tab
             f"{row.best_rate:.1f}",
             f"{row.memcpy_rate:.1f}",
             f"{row.share:.2f}",
-            number(row.target),
-            _yes(row.reached),
             f"{row.first_seconds:.2f}",
             *(_ratio(row, name) for name in NAMES),
         )
@@ -138,20 +100,15 @@ def rows_table(title: str, rows: Iterable[Row], versions: dict[str, str]) -> Tab
 
 def summary_table(found: Iterable[Summary], versions: dict[str, str]) -> Table:
     """One line a group."""
-    heads = ("group", "cases", "mean share", "target", "least", "target", "over best peer", "target", "")
-    table = _table("geometric means", (*heads, "least in"), versions)
+    heads = ("group", "cases", "mean share", "least", "over best peer", "least in")
+    table = _table("geometric means", heads, versions)
     for s in found:
-        goal = s.goal
         table.add_row(
             f"{s.table}: {s.group}",
             f"{s.cases}, {s.failed} failed" if s.failed else str(s.cases),
             f"{s.mean:.2f}",
-            number(goal and goal.mean),
             f"{s.least:.2f}",
-            number(goal and goal.least),
             number(s.over_best_peer),
-            number(goal and goal.of_best_peer),
-            _yes(s.reached),
             s.least_case,
             *(number(s.peers.get(name)) for name in NAMES),
         )
@@ -160,47 +117,67 @@ def summary_table(found: Iterable[Summary], versions: dict[str, str]) -> Table:
 
 def gains_table(gains: Iterable[Gain]) -> Table:
     """One line a case of two threads against one."""
-    heads = ("case", "MB", "GB/s, one", "GB/s, two", "gain", "memcpy's gain", "target", "")
+    heads = ("case", "MB", "GB/s, one", "GB/s, two", "gain", "memcpy's gain")
     table = _table("two threads against one", heads, {})
     for g in gains:
         if g.problem:
-            table.add_row(g.case, *[""] * 6, g.problem.partition(":")[0])
+            table.add_row(g.case, *[""] * 4, g.problem.partition(":")[0])
             continue
         rates = (f"{g.moved_bytes / g.ours[n].median / 1e9:.1f}" for n in (1, 2))
-        wanted = TARGET if g.reached is not None else None
-        gained = f"{g.gain:.2f}", f"{g.memcpy_gain:.2f}", number(wanted), _yes(g.reached)
+        gained = f"{g.gain:.2f}", f"{g.memcpy_gain:.2f}"
         table.add_row(g.case, f"{g.moved_bytes / 1e6:.1f}", *rates, *gained)
     return table
 
 
-def as_json(rows: Sequence[Row], gains: Sequence[Gain], **head: Any) -> dict[str, Any]:
-    """Everything that was measured, seconds included; what is derived stands beside it."""
+def run_json(rows: Sequence[Row], gains: Sequence[Gain], **conditions: Any) -> dict[str, Any]:
+    """One run as `bench.saved` keeps it: conditions, cases, geometric means, two threads, what failed."""
+    sound = [row for row in rows if not row.problem]
     return {
-        **head,
-        "rows": [
-            _plain(
-                asdict(r) | ({} if r.problem else {"GB/s": r.rate, "share": r.share, "reached": r.reached})
-            )
-            for r in rows
+        **conditions,
+        "rows": [_row_json(row) for row in sound],
+        "groups": [
+            {"table": s.table, "group": s.group, "cases": s.cases, "share": s.mean, "least": s.least}
+            | {"times": s.peers}
+            for s in summaries(rows)
         ],
-        "groups": [asdict(s) | {"reached": s.reached} for s in summaries(rows)],
         "two_threads": [
-            asdict(g) | ({} if g.problem else {"gain": g.gain, "memcpy_gain": g.memcpy_gain}) for g in gains
+            {"case": g.case, "gain": g.gain, "memcpy_gain": g.memcpy_gain} for g in gains if not g.problem
+        ],
+        "problems": [
+            *({"table": r.table, "case": r.case, "problem": r.problem} for r in rows if r.problem),
+            *(
+                {"table": r.table, "case": r.case, "peer": name, "problem": peer.problem}
+                for r in sound
+                for name, peer in r.peers.items()
+                if peer.problem
+            ),
+            *({"table": "two threads", "case": g.case, "problem": g.problem} for g in gains if g.problem),
         ],
     }
 
 
-def _plain(value: Any) -> Any:
-    """The same without NaNs, which JSON has no word for."""
-    if isinstance(value, dict):
-        return {key: _plain(v) for key, v in value.items()}
-    return None if isinstance(value, float) and math.isnan(value) else value
+def _row_json(row: Row) -> dict[str, Any]:
+    peers = {name: peer for name, peer in row.peers.items() if not peer.problem}
+    return {
+        "table": row.table,
+        "group": row.group,
+        "case": row.case,
+        "mb": row.moved_bytes / 1e6,
+        "gb_per_s": row.rate,
+        "share": row.share,
+        "times": {name: peer.ratio for name, peer in peers.items()},
+        "seconds": row.ours.median,
+        "fastest_seconds": row.ours.least,
+        "memcpy_seconds": row.memcpy.median,
+        "first_call_seconds": row.first_seconds,
+        "peer_seconds": {name: peer.seconds.median for name, peer in peers.items() if peer.seconds},
+    }
 
 
 def _table(title: str, heads: Sequence[str], versions: dict[str, str]) -> Table:
     table = Table(title=title, title_justify="left")
     for head in heads:
-        left = head in ("case", "group", "least in", "")
+        left = head in ("case", "group", "least in")
         table.add_column(head, justify="left" if left else "right", no_wrap=True)
     for name in versions:
         missing = versions[name] == NOT_INSTALLED
@@ -220,7 +197,3 @@ def _ratio(row: Row, name: str) -> str:
 def number(value: float | None) -> str:
     """Two digits behind the point; nothing for None."""
     return "" if value is None else f"{value:.2f}"
-
-
-def _yes(reached: bool | None) -> str:
-    return "" if reached is None else "yes" if reached else "NO"

@@ -11,7 +11,6 @@ from bench.arrays import INT4, short_name, shrunk
 from bench.jobs import Case, packing, unpacking
 from bench.recipe import Recipe
 
-PACK_TARGET = 0.95
 Split = tuple[tuple[int, ...], ...]
 
 CASES: tuple[tuple[Any, int, tuple[int, int], str, Split, tuple[int, ...]], ...] = (
@@ -26,11 +25,11 @@ CASES: tuple[tuple[Any, int, tuple[int, int], str, Split, tuple[int, ...]], ...]
 def cases(quick: bool) -> list[Case]:
     """Packs and unpacks."""
     return [
-        Case("sub-byte", way, _name(way, d, dims, layout), partial(_make, make, case, quick), target)
+        Case("sub-byte", way, _name(way, d, dims, layout), partial(_make, make, case, quick))
         for case in CASES
         for d, _, full, layout, *_ in (case,)
         for dims in (shrunk(full, d, quick),)
-        for way, make, target in (("pack", packing, PACK_TARGET), ("unpack", unpacking, None))
+        for way, make in (("pack", packing), ("unpack", unpacking))
     ]
 
 

@@ -1,19 +1,17 @@
-"""How the size of a super-vector counts: one loop nest at many sizes, and its picture."""
+"""How the size of a super-vector counts: one loop nest at many sizes."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 import tilejit as tj
 from bench.arrays import Array
-from bench.timing import interleaved, machine
+from bench.timing import interleaved
 
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, (4, 64), (8, 128), (32, 256))
 SEED = 7
-WIDTH = 0.4
 Points: TypeAlias = list[tuple[str, float]]
 """(virtual_vector_size, GB/s)."""
 
@@ -41,22 +39,3 @@ def sweep(dtype: Any, rounds: int) -> Points:
     ways = {name: lambda kernel=kernel: kernel(a, b, c) for name, kernel in kernels.items()}
     times = interleaved(ways, rounds)
     return [(name, 3 * a.nbytes / timing.median / 1e9) for name, timing in times.items()]
-
-
-def draw(series: dict[str, Points], file: Path) -> None:
-    """Bars, those of one size side by side."""
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(8, 4))
-    for k, (name, points) in enumerate(series.items()):
-        axes.bar(
-            [n + (k - 0.5) * WIDTH for n in range(len(points))], [y for _, y in points], WIDTH, label=name
-        )
-    axes.set_xticks(range(len(SIZES)), map(str, SIZES), rotation=45)
-    axes.set_xlabel("virtual_vector_size")
-    axes.set_ylabel("GB/s, read and written")
-    facts = machine()
-    axes.set_title(f"a+b+1+2 of 1000x1000, one thread, {facts['cpu']}, {facts['date']}", fontsize=9)
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
-    figure.tight_layout()
-    figure.savefig(file)

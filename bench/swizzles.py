@@ -15,8 +15,6 @@ from bench.arrays import Array, aligned, bits, filled, flat_bytes, short_name, s
 from bench.jobs import Case, Job
 from bench.recipe import Steps
 
-LEAST = 0.5
-"""The share of memcpy that no swizzled copy may miss."""
 ROWS = 8
 CHUNK_BYTES = 16
 """Bytes that every one of these swizzles keeps together."""
@@ -89,7 +87,7 @@ def cases(quick: bool) -> Iterator[Case]:
             what = "columns" if each.turned else "rows"
             shape = f"{short_name(each.dtype)}[{','.join(map(str, dims))}]"
             name = f"{way} {shape} {what} of {each.row_bytes} bytes"
-            yield Case("relayout", "swizzled", name, partial(_job, each, dims, way), LEAST)
+            yield Case("relayout", "swizzled", name, partial(_job, each, dims, way))
 
 
 def _job(each: Swizzled, dims: tuple[int, ...], way: str, threads: int) -> Job:

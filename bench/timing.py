@@ -14,6 +14,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise, repeat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -123,17 +124,25 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 
 def machine() -> dict[str, str]:
-    """What the figures were measured on."""
-    facts = {"cpu": _cpu(), "caches": caches_text(), "python": platform.python_version()}
-    for package in ("numba", "llvmlite", "ml_dtypes"):
+    """What the figures are measured on: its name for readers, the processor, its caches."""
+    return {"name": _name(), "cpu": _cpu(), "caches": caches_text()}
+
+
+def today() -> str:
+    """2026-11-22"""
+    return time.strftime("%Y-%m-%d")
+
+
+def conditions() -> dict[str, Any]:
+    """The versions and the state of the system that a run is measured with."""
+    found = {"python": platform.python_version()}
+    for package in ("numpy", "numba", "llvmlite", "ml_dtypes"):
         try:
-            facts[package] = version(package)
+            found[package] = version(package)
         except PackageNotFoundError:
-            facts[package] = "not installed"
-    facts["huge pages"] = _huge_pages()
-    facts["load"] = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
-    facts["date"] = time.strftime("%Y-%m-%d")
-    return facts
+            found[package] = "not installed"
+    load = {"load": round(os.getloadavg()[0], 1)} if hasattr(os, "getloadavg") else {}
+    return {"versions": found, "huge_pages": _huge_pages(), **load}
 
 
 def caches() -> dict[str, int]:
@@ -165,13 +174,37 @@ def _huge_pages() -> str:
     return text.partition("[")[2].partition("]")[0]
 
 
+GENERATIONS = {
+    ("25", "1"): "Zen 3",
+    ("25", "17"): "Zen 4",
+    ("26", "2"): "Zen 5",
+    ("6", "143"): "Sapphire Rapids",
+}
+"""By CPU family and model: virtual machines call them all "AMD EPYC" or "Intel Xeon"."""
+
+
+def _name() -> str:
+    """The processor's name and generation: "AMD EPYC (Zen 4)"."""
+    facts = _cpu_facts()
+    name = facts.get("model name") or platform.processor() or platform.machine()
+    generation = GENERATIONS.get((facts.get("cpu family", ""), facts.get("model", "")))
+    return f"{name} ({generation})" if generation else name
+
+
 def _cpu() -> str:
     """The processor's name with family and model, since virtual machines shorten the name."""
+    facts = _cpu_facts()
+    if not facts:
+        return platform.processor() or platform.machine()
+    name, family, model = (facts.get(key, "unknown") for key in ("model name", "cpu family", "model"))
+    return f"{os.cpu_count()} x {name} family {family} model {model}"
+
+
+def _cpu_facts() -> dict[str, str]:
+    """What Linux tells of the processors; empty elsewhere."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
-        return platform.processor() or platform.machine()
+        return {}
     fields = dict(line.split(":", 1) for line in lines if ":" in line)
-    facts = {key.strip(): value.strip() for key, value in fields.items()}
-    name, family, model = (facts.get(key, "unknown") for key in ("model name", "cpu family", "model"))
-    return f"{os.cpu_count()} x {name} family {family} model {model}"
+    return {key.strip(): value.strip() for key, value in fields.items()}

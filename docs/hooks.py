@@ -34,7 +34,8 @@ EXPLORERS = {
 }
 INTEROP = ("jax", "torch", "tenstorrent", "onednn", "zarr", "dask", "safetensors", "npy")
 """Modules of `tilejit.interop` in the order of the reference, those that there are."""
-RESULTS = ("bench/results.md", "bench/results_zen5.md", "bench/sweep.svg")
+INTEROP_OPTIONS = "      heading_level: 2\n      show_root_full_path: true"
+RESULTS = ("bench/results.md",)
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -61,18 +62,20 @@ def interop() -> str:
     lines = [
         "# tilejit.interop",
         "",
-        "Files and arrays of other libraries. Import the module you need;",
-        "one whose library is missing says what to install.",
+        "Files and arrays of other libraries. Import the module you need. If its library is missing,",
+        "the error says what to install.",
         "",
-        *(f"::: tilejit.interop.{name}\n    options:\n      show_root_full_path: true\n" for name in there),
+        *(f"::: tilejit.interop.{name}\n    options:\n{INTEROP_OPTIONS}\n" for name in there),
     ]
     return "\n".join(lines)
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Put what the commands say of themselves on their page."""
+    """Put the help of the commands on their page; link results, which lie beside docs/, within the site."""
+    if page.file.src_uri == "reference/cli.md":
+        return markdown.replace("@@COMMANDS@@", commands())
     return (
-        markdown.replace("@@COMMANDS@@", commands()) if page.file.src_uri == "reference/cli.md" else markdown
+        re.sub(r"\(\.\./(bench/[\w./]+)\)", r"(\1)", markdown) if page.url == "benchmarks.html" else markdown
     )
 
 

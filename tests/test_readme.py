@@ -1,59 +1,52 @@
-"""README.md: its Python runs as it stands and gives what its comments say; its map names every module."""
+"""README.md: its Python runs as one file and prints what its comments say; its links lead to files."""
 
 from __future__ import annotations
 
 import re
-from importlib.util import find_spec
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.tools.blocks import run_block
+from tests.tools.oracle import environment
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
-MAP = TEXT[TEXT.index("| stage | file |") : TEXT.index("`codegen` knows no XLA")]
+MOST_LINES = 150
+LINK = re.compile(r"\]\((?!https?://)([^)#]+)(?:#[^)]*)?\)")
 
 
-def test_the_blocks_run_in_order() -> None:
-    """Values and errors stand in comments; other comments are prose."""
-    names: dict[str, Any] = {}
-    values = errors = 0
-    for k, source in enumerate(BLOCKS):
-        extras = re.findall(r"(?:import |interop[. ](?:import )?)(zarr|dask|jax|torch)", source)
-        if not all(map(find_spec, extras)):
-            continue
-        more = run_block(source, f"<README.md, block {k}>", names)
-        values, errors = values + more[0], errors + more[1]
-    assert len(BLOCKS) == 6
-    assert (values, errors) == (7, 1)
-
-
-def modules() -> list[str]:
-    paths = [p.relative_to(ROOT) for name in ("tilejit", "codegen") for p in (ROOT / name).rglob("*.py")]
-    return sorted(str(p) for p in paths if p.name != "__init__.py")
-
-
-def names_of_the_map() -> list[str]:
-    """Files, whole or by their ends, and folders with a slash behind."""
-    return [name for name in re.findall(r"`([^`\s]+)`", MAP) if name.endswith((".py", "/"))]
-
-
-@pytest.mark.parametrize("module", modules())
-def test_every_module_is_named_or_its_folder_is(module: str) -> None:
-    assert any(
-        module.startswith(name) if name.endswith("/") else f"/{module}".endswith(f"/{name}")
-        for name in names_of_the_map()
+def test_the_blocks_run_as_one_file(tmp_path: Path) -> None:
+    """Block by block, `tests/docs` runs them with its commands."""
+    file = tmp_path / "readme.py"
+    file.write_text("\n".join(BLOCKS))
+    done = subprocess.run(
+        [sys.executable, file.name],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
+    assert done.returncode == 0, done.stderr
+    said = re.findall(r"^print\(.*\)  # (.*)$", file.read_text(), re.MULTILINE)
+    assert done.stdout.splitlines() == said
+    assert len(said) == 6
 
 
-@pytest.mark.parametrize("name", names_of_the_map())
-def test_what_the_map_names_is_there(name: str) -> None:
-    assert "/" in name or name.endswith(".py")
-    if name.endswith("/"):
-        assert (ROOT / name).is_dir()
-        assert name.count("/") > 1, "a whole package says nothing"
-    else:
-        assert any(f"/{module}".endswith(f"/{name}") for module in modules())
+def test_it_stays_short() -> None:
+    assert len(TEXT.splitlines()) <= MOST_LINES
+
+
+def test_it_names_both_commands() -> None:
+    assert "pip install . && tilejit demo\n" in TEXT
+    assert "pip install '.[test]' && pytest\n" in TEXT
+
+
+@pytest.mark.parametrize("page", ["README.md", "CHANGELOG.md"])
+def test_links_lead_to_files(page: str) -> None:
+    for target in LINK.findall((ROOT / page).read_text()):
+        assert (ROOT / target).exists(), target

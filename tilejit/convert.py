@@ -46,23 +46,48 @@ def pack(
     tune: bool = False,
     **parameters: Any,
 ) -> TiledArray:
-    """Put an array into a tiled buffer.
+    """Copy an array into a buffer of tiles.
 
-    >>> t = tilejit.pack(x, "{1,0:T(8,128)(2,1)}")
-    >>> t = tilejit.pack(x, "blis-a", mr=8)
-    >>> t = tilejit.pack(x, "(m mi) (n ni) -> m n mi ni", mi=8, ni=128)
+    >>> x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    >>> t = tilejit.pack(x, "{1,0:T(2,2)}")
+    >>> t.buffer
+    array([ 0.,  1.,  5.,  6.,  2.,  3.,  7.,  8.,  4.,  0.,  9.,  0., 10.,
+           11.,  0.,  0., 12., 13.,  0.,  0., 14.,  0.,  0.,  0.],
+          dtype=float32)
+    >>> float(t[1, 2])
+    7.0
 
-    x: any NumPy array, whatever its strides, alignment and byte order. obj, parameters: whatever `as_layout`
-    reads, and the keywords of a format or a pattern. out: a flat array of the element dtype, a uint8 array or
-    a TiledArray, of the right size, apart from x.
-    padding: None for the layout's own padding value, else 0; a number; or "keep" to leave what `out` holds.
-    casting: as in np.copyto, where the layout's dtype is not the array's; the conversion is part of the copy.
-    threads: a number, or None to let the size decide. virtual_vector_size, specialize, tune: as in `copyto`;
-    given one of them, large arrays in swizzled layouts go at once, and not block by block.
+    The layout can also be the name of a format, or a pattern:
+
+    >>> tilejit.pack(x, "blis-a", mr=2).buffer.shape
+    (20,)
+    >>> tilejit.pack(x, "(m mi) (n ni) -> m n mi ni, mi=2, ni=2").buffer.shape
+    (24,)
+
+    With `virtual_vector_size`, `specialize` or `tune`, large arrays go into swizzled layouts in one step, not
+    block by block.
+
+    Args:
+        x: a NumPy array with any strides, alignment and byte order.
+        obj: the layout: anything that `as_layout` reads.
+        out: where to write: a flat array of the element dtype, a uint8 array or a TiledArray, of the right
+            size. It must not overlap `x`. None allocates a buffer.
+        padding: the value of padding elements. None takes the layout's own, or 0; "keep" leaves what `out`
+            holds.
+        casting: NumPy's rule for conversions, as in `np.copyto`, where the layout names another dtype than
+            the array has. The conversion is part of the copy.
+        threads: how many threads to use; None lets the size decide.
+        virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+        specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
+        tune: True measures a few kernels once and keeps the fastest.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        The tiled array; its `buffer` is 1-D.
 
     Raises:
-        LayoutError: layout, dtype, padding, `out` or a keyword are wrong; nothing has been written.
-        TypeError: an argument is of a wrong type, or a keyword neither of pack's nor of the layout's.
+        LayoutError: the layout, the dtype, `padding`, `out` or a keyword is wrong; nothing has been written.
+        TypeError: an argument has the wrong type, or neither `pack` nor the layout knows a keyword.
     """
     tuning = read_tuning(virtual_vector_size, specialize, tune)
     array = as_array(x)
@@ -96,20 +121,40 @@ def unpack(
     tune: bool = False,
     **parameters: Any,
 ) -> Array:
-    """Get the array back from a tiled buffer.
+    """Copy an array out of a buffer of tiles.
 
-    >>> y = tilejit.unpack(t)
-    >>> y = tilejit.unpack(buffer, "bf16[1000,300]{1,0:T(8,128)(2,1)}")
-    >>> y = tilejit.unpack(buffer, "blis-a", dims=(1000, 300), dtype="f32", mr=8)
+    >>> x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    >>> t = tilejit.pack(x, "{1,0:T(2,2)}")
+    >>> tilejit.unpack(t)
+    array([[ 0.,  1.,  2.,  3.,  4.],
+           [ 5.,  6.,  7.,  8.,  9.],
+           [10., 11., 12., 13., 14.]], dtype=float32)
 
-    t: a TiledArray, or any bytes-like buffer of the right size together with obj: its full shape, or whatever
-    `as_layout` reads with dims, dtype and the keywords of a format or a pattern as parameters. out: an
-    array of the logical shape and dtype, whatever its strides; it must not overlap the buffer. The other
-    keywords are those of `copyto`.
+    A plain buffer needs its layout:
+
+    >>> np.array_equal(tilejit.unpack(t.buffer, "f32[3,5]{1,0:T(2,2)}"), x)
+    True
+    >>> buffer = tilejit.pack(x, "blis-a", mr=2).buffer
+    >>> np.array_equal(tilejit.unpack(buffer, "blis-a", dims=(3, 5), dtype="f32", mr=2), x)
+    True
+
+    Args:
+        t: a TiledArray, or a bytes-like buffer of the layout's size.
+        obj: the layout of a plain buffer: anything that `as_layout` reads.
+        out: where to write: an array of the logical shape and dtype with any strides. It must not overlap the
+            buffer. None allocates an array in C order.
+        threads: how many threads to use; None lets the size decide.
+        virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+        specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
+        tune: True measures a few kernels once and keeps the fastest.
+        parameters: `dims` and `dtype` of the array, keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        The array, without padding.
 
     Raises:
-        LayoutError: shape, buffer, `out` or a keyword are wrong; nothing has been written.
-        TypeError: an argument is of a wrong type.
+        LayoutError: the shape, the buffer, `out` or a keyword is wrong; nothing has been written.
+        TypeError: an argument has the wrong type.
     """
     tuning = read_tuning(virtual_vector_size, specialize, tune)
     tiled = _as_tiled(t, obj, parameters)

@@ -34,25 +34,42 @@ def relayout(
     tune: bool = False,
     **parameters: Any,
 ) -> TiledArray:
-    """Bring a tiled array into another layout.
+    """Copy a tiled array into another layout.
 
-    >>> u = tilejit.relayout(t, "{1,0:T(32,32)(16,16)}")
-    >>> u = tilejit.relayout(t, "blis-a", mr=4)
-    >>> u = tilejit.relayout(t, "(m mi) (n ni) -> m n mi ni", mi=8, ni=128)
+    >>> x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    >>> t = tilejit.pack(x, "{1,0:T(2,2)}")
+    >>> u = tilejit.relayout(t, "{0,1}")
+    >>> u.buffer
+    array([ 0.,  5., 10.,  1.,  6., 11.,  2.,  7., 12.,  3.,  8., 13.,  4.,
+            9., 14.], dtype=float32)
+    >>> np.array_equal(tilejit.unpack(u), x)
+    True
 
-    Equal to pack(unpack(t), obj), without the whole array in row-major order. Most layouts go straight into
-    each other; where that would move a few bytes at a time, blocks of at most 384 KiB, and of less than half
-    the second cache, go through a buffer of that size: memory is read once and written once either way. t: a
-    TiledArray.
-    obj, parameters: whatever `as_layout` reads, of the same dimensions and dtype, and the keywords of a
-    format or a pattern, as in `pack`. out: a flat array of the element dtype, a uint8 array or a TiledArray,
-    of the right size, apart from t. padding: None for the new layout's own padding value, else 0; a number;
-    or "keep" to leave what `out` holds; t's own padding is not read. The other keywords are those of
-    `copyto`; given `virtual_vector_size`, `specialize` or `tune`, there are no blocks.
+    The result equals `pack(unpack(t), obj)`, and the whole array never exists in row-major order. Most
+    layouts are copied directly into each other. Where that would move only a few bytes at a time, blocks of
+    at most 384 KiB, and of less than half the second-level cache, go through a buffer of that size. Memory is
+    read once and written once either way. With `virtual_vector_size`, `specialize` or `tune`, every copy is
+    direct.
+
+    Args:
+        t: a TiledArray. Its padding is not read.
+        obj: the new layout, of the same dimensions and dtype: anything that `as_layout` reads.
+        out: where to write: a flat array of the element dtype, a uint8 array or a TiledArray, of the right
+            size. It must not overlap `t`. None allocates a buffer.
+        padding: the value of padding elements. None takes the new layout's own, or 0; "keep" leaves what
+            `out` holds.
+        threads: how many threads to use; None lets the size decide.
+        virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+        specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
+        tune: True measures a few kernels once and keeps the fastest.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        The tiled array in the new layout.
 
     Raises:
-        LayoutError: layout, padding, `out` or a keyword are wrong; nothing has been written.
-        TypeError: an argument is of a wrong type, or a keyword neither of relayout's nor of the layout's.
+        LayoutError: the layout, `padding`, `out` or a keyword is wrong; nothing has been written.
+        TypeError: an argument has the wrong type, or neither `relayout` nor the layout knows a keyword.
     """
     tuning = read_tuning(virtual_vector_size, specialize, tune)
     if not isinstance(t, TiledArray):

@@ -1,4 +1,4 @@
-"""docs/ and CONTRIBUTING.md: their Python and their commands run as they stand, and give what is shown."""
+"""README.md, docs/ and CONTRIBUTING.md: their Python and commands run as written, with the output shown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.tools.blocks import run_block
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     p
-    for p in (ROOT / "docs").rglob("*.md")
+    for p in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
     if re.search(r"^```(python|console)$", p.read_text(), re.MULTILINE)
 )
 FENCE = re.compile(
@@ -141,17 +141,17 @@ def test_contributing_names_commands_that_are_there() -> None:
         run_commands(text)
 
 
-def test_the_readme_and_the_pages_name_all_that_they_share() -> None:
-    """Sections of the README that pages show are there, once."""
-    readme = (ROOT / "README.md").read_text()
-    wanted = [
-        name
-        for p in PAGES
-        for name in re.findall(r'^--8<-- "README\.md:(\w+)"$', p.read_text(), re.MULTILINE)
+def test_included_files_and_sections_exist() -> None:
+    """`--8<-- "FILE:SECTION"` takes a section that its file marks once."""
+    included = [
+        found.groups()
+        for p in (ROOT / "docs").rglob("*.md")
+        for found in re.finditer(r'^--8<-- "([^":]+)(?::(\w+))?"$', p.read_text(), re.MULTILINE)
     ]
-    assert sorted(wanted) == ["figures", "map", "relayout"]
-    for name in wanted:
-        assert readme.count(f"[start:{name}]") == readme.count(f"[end:{name}]") == 1
+    assert ("CONTRIBUTING.md", None) in included
+    for file, section in included:
+        text = (ROOT / file).read_text()
+        assert section is None or text.count(f"[start:{section}]") == text.count(f"[end:{section}]") == 1
 
 
 def test_every_page_is_in_the_navigation() -> None:

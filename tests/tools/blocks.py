@@ -1,10 +1,12 @@
-"""Blocks of Python in pages: they run as they stand and give what their comments say."""
+"""Python blocks of pages: they run as written and give what their comments say."""
 
 from __future__ import annotations
 
 import ast
 import linecache
 import re
+from contextlib import redirect_stdout
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -13,10 +15,10 @@ import tilejit
 
 
 def run_block(source: str, file: str, names: dict[str, Any]) -> tuple[int, int]:
-    """Run a block; the values and the errors in its comments that were compared. Other comments are prose.
+    """Run a block and return how many values and errors in its comments were compared.
 
-    `1 + 1  # 2` compares the value's text; `f(x)  # LayoutError: …` wants an error that says so. What follows
-    a semicolon is prose.
+    `1 + 1  # 2` compares the value's text, `print(1 + 1)  # 2` what is printed. `f(x)  # LayoutError: …`
+    expects an error with that text. Other comments, and what follows a semicolon, are prose.
     """
     values = errors = 0
     linecache.cache[file] = (
@@ -33,6 +35,12 @@ def run_block(source: str, file: str, names: dict[str, Any]) -> tuple[int, int]:
                 exec(compile(ast.Module([node], []), file, "exec"), names)
             assert text in str(caught.value)
             errors += 1
+        elif _prints(node) and said:
+            printed = StringIO()
+            with redirect_stdout(printed):
+                exec(compile(ast.Module([node], []), file, "exec"), names)
+            assert said.partition(";")[0] == printed.getvalue().rstrip(), f"{said!r} is {printed.getvalue()}"
+            values += 1
         elif isinstance(node, ast.Expr):
             value = eval(compile(ast.Expression(node.value), file, "eval"), names)
             if re.match(r"[0-9(\[]|True|False|\w+\[[\d,]*\]\{", said):
@@ -41,6 +49,10 @@ def run_block(source: str, file: str, names: dict[str, Any]) -> tuple[int, int]:
         else:
             exec(compile(ast.Module([node], []), file, "exec"), names)
     return values, errors
+
+
+def _prints(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and ast.unparse(node).startswith("print(")
 
 
 def comment(source: str, node: ast.stmt) -> str:

@@ -1,0 +1,302 @@
+"""How charts look: 700 pixels wide, on a white card of their own, read at 400 pixels too.
+
+The text stays text, in the reader's own sans-serif font. The same figures give the same bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import ceil, floor, log, log10
+from typing import Any
+
+WIDTH = 700
+MARGIN = 22
+TEXT, MUTED, LINES = "#1f2328", "#59636e", "#d1d9e0"
+COLORS = {
+    "TileJIT": "#1f6feb",
+    "NumPy": "#8c959f",
+    "torch": "#e8702a",
+    "jax": "#12a594",
+    "MKL": "#9a6ee0",
+    "numexpr": "#c9a400",
+    "numba": "#cf4f8e",
+    "memcpy": TEXT,
+}
+FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+TITLE, LABEL, SMALL = 23, 18, 16
+"""Font sizes in pixels."""
+BAR, GAP = 19, 18
+"""Height of a bar, and between groups."""
+ROW = 31
+"""Between the rows of dots."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Bars, or dots on one row: a label, a line below it, values by series, and a mark across all bars."""
+
+    label: str
+    note: str
+    values: Mapping[str, float]
+    mark: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """How one series of points is drawn."""
+
+    color: str
+    dashed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Legend:
+    """What stands above a chart: a title, a line below it, names with their colors."""
+
+    title: str
+    subtitle: str
+    colors: Mapping[str, str]
+    mark: str = ""
+
+
+def svg(draw: Callable[[Any], None], height: int, title: str) -> str:
+    """The chart that `draw` puts on a figure of 700 by `height` pixels, as text."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    from matplotlib.patches import FancyBboxPatch
+
+    looks = {
+        "svg.hashsalt": "tilejit",
+        "svg.fonttype": "none",
+        "font.family": "DejaVu Sans",
+        "font.size": LABEL,
+        "text.color": TEXT,
+        "axes.edgecolor": LINES,
+        "axes.labelcolor": MUTED,
+        "xtick.color": MUTED,
+        "ytick.color": MUTED,
+    }
+    with matplotlib.rc_context(looks):
+        figure = pyplot.figure(figsize=(WIDTH / 72, height / 72), facecolor="none")
+        card = FancyBboxPatch(
+            (0.5, 0.5),
+            WIDTH - 1,
+            height - 1,
+            boxstyle="round,pad=0,rounding_size=10",
+            facecolor="white",
+            edgecolor=LINES,
+            linewidth=1,
+            transform=None,
+            zorder=-1,
+        )
+        figure.add_artist(card)
+        draw(figure)
+        out = io.StringIO()
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+        pyplot.close(figure)
+    return _finished(out.getvalue(), height, title)
+
+
+def _finished(text: str, height: int, title: str) -> str:
+    """In pixels, with a title for screen readers and the reader's own font."""
+    text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<\?xml.*?\?>\s*<!DOCTYPE.*?>\s*", "", text, flags=re.DOTALL)
+    text = text.replace(
+        f'width="{WIDTH}pt" height="{height}pt"', f'width="{WIDTH}" height="{height}" role="img"'
+    )
+    text = re.sub(r"(<svg [^>]*>)", lambda head: f"{head[1]}\n <title>{escape(title)}</title>", text, count=1)
+    return re.sub(r"[ \t]+$", "", text.replace("'DejaVu Sans'", FONTS), flags=re.MULTILINE)
+
+
+def canvas(figure: Any, height: int) -> Any:
+    """Axes over the whole figure, in pixels from the top left."""
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, WIDTH), ylim=(height, 0))
+    axes.axis("off")
+    return axes
+
+
+def legend_height(legend: Legend) -> int:
+    """Pixels above the chart."""
+    return 106 if legend.colors else 74
+
+
+def draw_legend(axes: Any, legend: Legend) -> None:
+    """The title, and colors by name."""
+    axes.text(MARGIN, 38, legend.title, fontsize=TITLE, fontweight="bold")
+    axes.text(MARGIN, 64, legend.subtitle, fontsize=SMALL, color=MUTED)
+    x = float(MARGIN)
+    for name, color in legend.colors.items():
+        axes.add_patch(_box(x, 80, 15, 15, color))
+        axes.text(x + 21, 94, name, fontsize=LABEL)
+        x += 21 + _width(name, LABEL) + 20
+    if legend.mark:
+        axes.plot([x + 6, x + 6], [78, 97], color=TEXT, linewidth=2)
+        axes.text(x + 15, 94, legend.mark, fontsize=LABEL)
+
+
+def bars(legend: Legend, groups: Sequence[Group], unit: str = "", left: int = 196) -> str:
+    """Horizontal bars, the values at their ends; a mark goes across all bars of its group."""
+    top = legend_height(legend) + 14
+    heights = [BAR * len(group.values) + GAP for group in groups]
+    height = top + sum(heights) + 10
+    longest = max(max([*group.values.values(), group.mark or 0]) for group in groups)
+    scale = (WIDTH - left - MARGIN - 10 * (4 + len(unit))) / longest
+
+    def draw(figure: Any) -> None:
+        axes = canvas(figure, height)
+        draw_legend(axes, legend)
+        y = top
+        for group, tall in zip(groups, heights, strict=True):
+            _group_label(axes, group, y + (tall - GAP) / 2, left)
+            for k, (name, value) in enumerate(group.values.items()):
+                strong = name.startswith("TileJIT")
+                row = y + BAR * k
+                axes.add_patch(_box(left, row + 1, value * scale, BAR - 2, legend.colors[name]))
+                end = f"{value:.1f}{unit if strong else ''}"
+                weight = "bold" if strong else "normal"
+                axes.text(
+                    left + value * scale + 6, row + BAR - 5, end, fontsize=SMALL, fontweight=weight, zorder=4
+                )
+                if group.mark is not None:  # a mark behind a value would strike it through
+                    wide = _width(end, SMALL) * (1.12 if strong else 1)
+                    axes.add_patch(_box(left + value * scale + 3, row, wide + 6, BAR, "white", 3))
+            if group.mark is not None:
+                at = left + group.mark * scale
+                axes.plot([at, at], [y - 3, y + tall - GAP + 3], color=TEXT, linewidth=2)
+            y += tall
+
+    return svg(draw, height, f"{legend.title}: {legend.subtitle}")
+
+
+def _group_label(axes: Any, group: Group, middle: float, left: int) -> None:
+    lift = 3 if group.note else -6
+    axes.text(left - 14, middle - lift, group.label, fontsize=LABEL, ha="right")
+    if group.note:
+        axes.text(left - 14, middle + 17, group.note, fontsize=SMALL - 2, color=MUTED, ha="right")
+
+
+def dots(
+    legend: Legend,
+    groups: Sequence[Group],
+    ticks: Sequence[float],
+    lowest: Mapping[tuple[str, str], float] | None = None,
+    left: int = 226,
+) -> str:
+    """A row for each group, a dot for each series on a logarithmic scale, a line at 1.
+
+    `lowest` has the lower end of a thin line by label and series.
+    """
+    top = legend_height(legend) + 18
+    height = top + ROW * len(groups) + 40
+    right = WIDTH - MARGIN - 14
+    scale = (right - left) / log(ticks[-1] / ticks[0])
+
+    def at(value: float) -> float:
+        return left + scale * log(max(value, ticks[0]) / ticks[0])
+
+    def draw(figure: Any) -> None:
+        axes = canvas(figure, height)
+        draw_legend(axes, legend)
+        bottom = top + ROW * len(groups)
+        for tick in ticks:
+            one = tick == 1
+            axes.plot(
+                [at(tick)] * 2, [top - 6, bottom], color=TEXT if one else LINES, linewidth=1.5 if one else 1
+            )
+            axes.text(at(tick), bottom + 20, f"{tick:g}", fontsize=SMALL, color=MUTED, ha="center")
+        for k, group in enumerate(groups):
+            y = top + ROW * k + ROW / 2 - 3
+            axes.text(left - 14, y + 5, group.label, fontsize=LABEL - 2, ha="right")
+            axes.plot([left, right], [y, y], color=LINES, linewidth=0.6)
+            taken: list[float] = []
+            for j, (name, value) in enumerate(group.values.items()):
+                color, x = legend.colors[name], at(value)
+                if lowest:
+                    shift = 6.0 * (j - (len(group.values) - 1) / 2)
+                    axes.plot([at(lowest[group.label, name]), x], [y + shift] * 2, color=color, linewidth=2)
+                else:
+                    shift = 5.0 * (-1) ** len(taken) if any(abs(x - other) < 9 for other in taken) else 0.0
+                    taken.append(x)
+                axes.plot([x], [y + shift], "o", color=color, markersize=9, markeredgecolor="white")
+
+    return svg(draw, height, f"{legend.title}: {legend.subtitle}")
+
+
+PANEL = 210
+"""Height of the drawing area of one panel of lines."""
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def lines(
+    title: str,
+    subtitle: str,
+    series: Mapping[str, Line],
+    panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]],
+) -> str:
+    """Points (bytes, GB/s) joined by lines, both scales logarithmic; one panel below the other."""
+    top, left, right = 142, 66, WIDTH - MARGIN - 24
+    height = top + len(panels) * (PANEL + 62)
+    sizes = [x for panel in panels.values() for points in panel.values() for x, _ in points]
+    rates = [y for panel in panels.values() for points in panel.values() for _, y in points]
+    first, last = log10(min(sizes)), log10(max(sizes))
+    decades = range(floor(log10(min(rates))), ceil(log10(max(rates))) + 1)
+
+    def draw(figure: Any) -> None:
+        axes = canvas(figure, height)
+        draw_legend(axes, Legend(title, subtitle, {}))
+        _line_legend(axes, series)
+        for k, (name, panel) in enumerate(panels.items()):
+            ceiling = top + k * (PANEL + 62)
+            floor_y = ceiling + PANEL
+            axes.text(left, ceiling - 6, name, fontsize=LABEL, fontweight="bold")
+            for decade in decades:
+                y = floor_y - (decade - decades[0]) / (len(decades) - 1) * PANEL
+                axes.plot([left, right], [y, y], color=LINES, linewidth=1)
+                axes.text(left - 8, y + 5, f"{10.0**decade:g}", fontsize=SMALL, color=MUTED, ha="right")
+            for x in sorted({x for points in panel.values() for x, _ in points}):
+                at = left + (log10(x) - first) / (last - first) * (right - left)
+                axes.text(at, floor_y + 20, _bytes(x), fontsize=SMALL - 1, color=MUTED, ha="center")
+            for label, points in panel.items():
+                xs = [left + (log10(x) - first) / (last - first) * (right - left) for x, _ in points]
+                ys = [floor_y - (log10(y) - decades[0]) / (len(decades) - 1) * PANEL for _, y in points]
+                look = series[label]
+                style = (0, (5, 3)) if look.dashed else "-"
+                axes.plot(xs, ys, color=look.color, linewidth=2.5, linestyle=style)
+                axes.plot(xs, ys, "o", color=look.color, markersize=6, markeredgecolor="white")
+
+    return svg(draw, height, f"{title}: {subtitle}")
+
+
+def _line_legend(axes: Any, series: Mapping[str, Line]) -> None:
+    x = float(MARGIN)
+    for name, look in series.items():
+        style = (0, (5, 3)) if look.dashed else "-"
+        axes.plot([x, x + 26], [88, 88], color=look.color, linewidth=3, linestyle=style)
+        axes.text(x + 32, 94, name, fontsize=LABEL - 1)
+        x += 32 + _width(name, LABEL - 1) + 14
+
+
+def _bytes(size: float) -> str:
+    """4 KiB, 16 MiB"""
+    whole = round(size / KIB)
+    return f"{whole} KiB" if whole < 1024 else f"{round(size / MIB)} MiB"
+
+
+def _box(x: float, y: float, width: float, height: float, color: str, zorder: float = 1) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x, y), width, height, facecolor=color, linewidth=0, zorder=zorder)
+
+
+def _width(text: str, size: float) -> float:
+    """Pixels of a text in the widest of the fonts that it may be read in."""
+    from matplotlib.textpath import TextPath
+
+    return float(TextPath((0, 0), text, size=size).get_extents().width)

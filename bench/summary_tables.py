@@ -1,0 +1,70 @@
+"""The tables of the documentation's page of benchmarks."""
+
+from __future__ import annotations
+
+from statistics import geometric_mean
+
+from bench.markdown import table
+from bench.saved import Mean
+from bench.selection import MAIN, MOVES, PEERS, SUMMARY, Runs, mean_on
+
+
+def copies_table(runs: Runs) -> str:
+    """The groups of copies: cases, shares on two machines, times as fast as each peer."""
+    heads = ["copies", "cases", "Zen 4", "Zen 5", *(f"× {label}" for label in PEERS.values())]
+    body = []
+    for name, group, label, more in SUMMARY:
+        mean, other = mean_on(runs, MAIN, name, group), mean_on(runs, "Zen 5", name, group)
+        assert mean is not None
+        ratios = [f"{mean.times[p]:.1f}" if p in mean.times else "" for p in PEERS]
+        body.append(
+            [f"{label}, {more}" if more else label, str(mean.cases), _share(mean), _share(other), *ratios]
+        )
+    return table(heads, body)
+
+
+def moves_table(runs: Runs) -> str:
+    """Relayouts, swizzles and tiles: shares on every machine."""
+    names = ("Zen 3", "Zen 4", "Zen 5", "Sapphire Rapids")
+    body = []
+    for name, group, label, more in MOVES:
+        means = [mean_on(runs, machine, name, group) for machine in names]
+        number = max(mean.cases for mean in means if mean)
+        body.append([f"{label}, {more}", str(number), *(_share(mean) for mean in means)])
+    return table(["copies", "cases", *names], body)
+
+
+def threads_table(runs: Runs) -> str:
+    """What two threads gain on the main machine."""
+    run = [run for run in runs if run.two_threads and MAIN in run.machine][-1]
+    body = [[g["case"], f"{g['gain']:.2f}", f"{g['memcpy_gain']:.2f}"] for g in run.two_threads]
+    return table(["case", "TileJIT", "memcpy"], body)
+
+
+def expressions_table(runs: Runs) -> str:
+    """Expressions and sums: times as fast as the fastest peer of each case, on every machine."""
+    found: dict[int, dict[str, str]] = {}
+    for run in runs:
+        if run.threads != 1:
+            continue
+        for mean in run.expression_means:
+            found.setdefault(mean["elements"], {})[run.machine] = f"{mean['best_peer']:.2f}"
+        for count in dict.fromkeys(e.elements for e in run.expressions):
+            best = [min(e.times.values()) for e in run.expressions if e.elements == count]
+            found.setdefault(count, {})[run.machine] = f"{geometric_mean(best):.2f}"
+    names = sorted({machine for by_machine in found.values() for machine in by_machine})
+    body = [[f"{count:,}", *(found[count].get(name, "") for name in names)] for count in sorted(found)]
+    return table(["elements", *names], body)
+
+
+def cold_start_table(runs: Runs) -> str:
+    """The newest cold starts of each machine, in milliseconds."""
+    newest = {run.machine: run for run in runs if run.cold_start_ms}
+    steps = list(dict.fromkeys(step for run in newest.values() for step in run.cold_start_ms))
+    body = [[run.machine, run.date, *(f"{run.cold_start_ms[s]:g}" for s in steps)] for run in newest.values()]
+    return table(["machine", "date", *(f"{step}, ms" for step in steps)], body)
+
+
+def _share(mean: Mean | None) -> str:
+    """1.02 (0.77)"""
+    return f"{mean.share:.2f} ({mean.least:.2f})" if mean else ""

@@ -1,0 +1,72 @@
+"""What the reference makes of docstrings and signatures, which are written for `help()`.
+
+A Griffe extension: examples become blocks of code, "x: an array. out: where to write" becomes a list of
+parameters, and names that only the implementation uses are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import griffe
+
+sys.path.append(str(Path(__file__).parent))  # Griffe loads this file by its path, not as part of a package
+from docstring_text import rewritten
+
+PUBLIC_TYPES = {
+    "Array": "NDArray[Any]",
+    "Spec": "Shape | CuteShape",
+    "PaddingValue": "int | float | complex",
+    "PrimitiveType": "str",
+}
+"""What aliases of the implementation stand for."""
+HIDDEN_BASES = ("Direct",)
+HIDDEN_MEMBERS = {"Elementwise": ("answered", "record", "plan", "new_program", "run")}
+"""Methods that other modules call, and no user does."""
+
+
+class ReferencePages(griffe.Extension):
+    """Rewrites objects once they are loaded."""
+
+    def on_object(self, *, obj: griffe.Object, loader: griffe.GriffeLoader, **kwargs: Any) -> None:
+        """Docstrings, signatures, bases and members."""
+        parameters: Sequence[str] = ()
+        if isinstance(obj, griffe.Function):
+            parameters = [name.lstrip("*") for name in (p.name for p in obj.parameters)]
+            for parameter in obj.parameters:
+                parameter.annotation = _public(parameter.annotation)
+                parameter.default = _literal(parameter.default)
+            obj.returns = _public(obj.returns)
+        elif isinstance(obj, griffe.Class):
+            if "__init__" in obj.members:
+                parameters = [p.name for p in obj.members["__init__"].parameters]
+            obj.bases = [base for base in obj.bases if str(base) not in HIDDEN_BASES]
+            for name in HIDDEN_MEMBERS.get(obj.name, ()):
+                obj.members.pop(name, None)
+        if obj.docstring:
+            obj.docstring.value = rewritten(obj.docstring.value, parameters)
+
+
+def _public(annotation: Any) -> Any:
+    """An annotation in names that users know; none where it is Any."""
+    if annotation is None or str(annotation) == "Any":
+        return None
+    text = re.sub(r"\b\w+\b", lambda name: PUBLIC_TYPES.get(name[0], name[0]), str(annotation))
+    return text if text != str(annotation) else annotation
+
+
+def _literal(default: Any) -> Any:
+    """The value of a default that is a constant of a module: `AUTO` -> `"auto"`."""
+    if not isinstance(default, griffe.ExprName):
+        return default
+    module, _, name = default.canonical_path.rpartition(".")
+    if module.partition(".")[0] not in ("tilejit", "codegen"):
+        return default
+    value = getattr(import_module(module), name, None)
+    return json.dumps(value) if isinstance(value, str) else default
