@@ -59,8 +59,11 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is marked `stress`, and cases of tests marked `share` whose turn it is not."""
-    if is_stress():
+    """Leave out what is marked `stress`, and cases of tests marked `share` whose turn it is not.
+
+    A test that is named, as in `pytest tests/test_pack.py::test_values`, always runs.
+    """
+    if is_stress() or all("::" in argument for argument in config.args):
         return
     left_out = {item for item in items if item.get_closest_marker("stress")}
     cases: dict[str, list[pytest.Item]] = {}

@@ -10,7 +10,7 @@ import pytest
 
 from tests.codegen.levels import AtLevels
 from tests.tools.oracle import environment
-from tests.tools.stress import STRESS, in_turn, lower_levels
+from tests.tools.stress import in_turn, lower_levels
 
 FILES = (
     *("test_gathers", "test_lines", "test_minifloats", "test_places", "test_tables", "test_transposes"),
@@ -27,7 +27,7 @@ def test_lower_levels(level: str) -> None:
     options = ["-q", "-x", "-p", "no:cacheprovider", "-n", "0"]
     done = run(
         [executable, "-m", "pytest", *options, *(f"{x.file}::{test}" for x in chosen for test in x.tests)],
-        env=environment(TILEJIT_CPU=level, PYTEST_ADDOPTS="", **{STRESS: "1"}),
+        env=environment(TILEJIT_CPU=level, PYTEST_ADDOPTS=""),
         capture_output=True,
         text=True,
         check=False,

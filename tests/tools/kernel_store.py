@@ -27,7 +27,7 @@ from codegen.calibrate import remember
 from codegen.cpu import LEVELS
 from codegen.schedule import DEFAULT_THRESHOLDS
 from codegen.store import Store, StoreKey, compiler_digest
-from codegen.store_files import digest_of
+from codegen.store_files import digest_of, distrust
 from codegen.versions import package_version
 
 OWN_STORE = "TILEJIT_TEST_STORE"
@@ -42,15 +42,17 @@ _by_numba = build.numba_ir
 def open_store(*, cold: bool) -> Path | None:
     """Name the store of this run in the environment; the folder to remove afterwards, or None.
 
-    A process of a run that has a store keeps it. `cold` makes an empty one.
+    A process of a run that has a store keeps it. The store is empty if `cold`, or if the user's cache folder
+    cannot be used.
     """
     made = None
     if OWN_STORE not in os.environ:
-        if cold:
-            made = Path(tempfile.mkdtemp(prefix="tilejit-tests-"))
-        folder = made or _kept_folder()
-        for note in Store(folder).notes():  # nothing that an earlier run has measured
-            note.unlink(missing_ok=True)
+        folder = None if cold else _kept_folder()
+        if folder is None:
+            folder = made = Path(tempfile.mkdtemp(prefix="tilejit-tests-"))
+        for note in Store(folder).notes():  # nothing that an earlier run has measured, such as a schedule
+            if not note.name.startswith(("llvm-", "thresholds-")):
+                note.unlink(missing_ok=True)
         for level in LEVELS:  # schedules must not depend on how busy the machine is
             remember(Store(folder), DEFAULT_THRESHOLDS, level)
         os.environ[OWN_STORE] = str(folder)
@@ -82,14 +84,19 @@ def folder_name(facts: dict[str, str]) -> str:
     return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _kept_folder() -> Path:
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tilejit-tests")
-    folder = base / folder_name(versions())
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.utime(folder)
-    for old in sorted(base.iterdir(), key=lambda path: path.stat().st_mtime)[:-FOLDERS_KEPT]:
-        shutil.rmtree(old, ignore_errors=True)
-    return folder
+def _kept_folder() -> Path | None:
+    """The folder of these versions, or None where nothing can be kept."""
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tilejit-tests")
+        folder = base / folder_name(versions())
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.utime(folder)
+        others = sorted((path.stat().st_mtime, path) for path in base.iterdir())
+    except (OSError, RuntimeError):
+        return None
+    for _, path in others[:-FOLDERS_KEPT]:
+        shutil.rmtree(path, ignore_errors=True)
+    return folder if os.access(folder, os.W_OK) and not distrust(folder) else None
 
 
 def share() -> None:

@@ -71,6 +71,18 @@ def test_runs_keep_kernels_and_nothing_that_was_measured(
     assert not cold.exists()
 
 
+def test_a_cache_folder_that_cannot_be_used_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setenv("TILEJIT_CACHE_DIR", "")
+    monkeypatch.delenv(OWN_STORE, raising=False)
+    made = open_store(cold=False)
+    assert made is not None
+    close_store(made)
+
+
 def test_other_runs_folders_do_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("TILEJIT_CACHE_DIR", "")

@@ -53,6 +53,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "project"
     for folder in ("codegen", "tilejit", "tests"):
         (root / folder).mkdir(parents=True)
+        (root / folder / "__init__.py").touch()  # else an installed package of the name comes first
     (root / "codegen" / "double.py").write_text("def double(x):\n    return 2 * x\n")
     (root / "tilejit" / "unused.py").write_text("def half(x):\n    return x / 2\n")
     (root / "tests" / "test_double.py").write_text(
@@ -63,7 +64,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_likely_test_files_come_first(project: Path) -> None:
-    files = sorted((project / "tests").glob("*.py"))
+    files = sorted((project / "tests").glob("test_*.py"))
     module = project / "codegen" / "double.py"
     by_import = by_likelihood(Mutant("m", "", "", ""), module, project, files)
     assert [[file.stem for file in part] for part in by_import] == [["test_double"], ["test_other"]]
