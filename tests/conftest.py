@@ -35,7 +35,7 @@ _own_store: list[Path | None] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rewrite-goldens", action="store_true", help="write tests/golden instead of comparing")
+    parser.addoption("--rewrite-goldens", action="store_true", help="write the golden files")
     parser.addoption("--stress", action="store_true", help="run every test, every case, every CPU level")
     parser.addoption("--cold", action="store_true", help="start without the kernels of earlier runs")
     parser.addoption("--turn", type=int, help="which share of the cases to run; by default the day's")
@@ -43,10 +43,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Set up the environment before any test is imported; xdist's workers and children inherit it."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # shells ignore it in background jobs
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("stress"):
         os.environ[STRESS] = "1"
+    if config.getoption("turn") is not None and config.getoption("stress"):
+        raise pytest.UsageError("--stress runs everything; leave out --turn")
     if config.getoption("turn") is not None:
         os.environ[TURN] = str(config.getoption("turn"))
     os.environ.setdefault(TURN, str(today()))
@@ -55,15 +57,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure() -> None:
-    close_store(_own_store.pop())
+    if _own_store:
+        close_store(_own_store.pop())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is marked `stress`, and cases of tests marked `share` whose turn it is not.
+    """Deselect tests marked `stress`, and cases of tests marked `share` outside this run's turn.
 
-    A test that is named, as in `pytest tests/test_pack.py::test_values`, always runs.
+    Tests that are chosen by name, by `-k` or because they failed before always run.
     """
-    if is_stress() or all("::" in argument for argument in config.args):
+    chosen = any(config.getoption(name, None) for name in ("keyword", "lf", "failedfirst"))
+    if is_stress() or chosen or all("::" in argument for argument in config.args):
         return
     left_out = {item for item in items if item.get_closest_marker("stress")}
     cases: dict[str, list[pytest.Item]] = {}
@@ -79,7 +83,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Files compile nothing as they are imported: each process of a run would, before its first test."""
+    """Importing a test file must not compile kernels: every process of a run would repeat it."""
     store = default_store()
     if store.hits or store.misses:
         raise pytest.UsageError("a test file compiles kernels while it is imported")
@@ -98,7 +102,7 @@ def pytest_report_header() -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _nothing_learned() -> None:
-    """What came often in other tests must not decide which kernels this one calls."""
+    """Forget learned layouts, so that tests don't affect each other."""
     for shortcut in (known_copy, known_in_c_order, known_in_f_order, known_cast):
         shortcut.forget()
 

@@ -30,7 +30,10 @@ from tilejit.memory import address, empty
 
 Array = np.ndarray[Any, Any]
 
-pytestmark = pytest.mark.skipif(not supported(), reason="another Python, or arrays laid out otherwise")
+pytestmark = [
+    pytest.mark.skipif(not supported(), reason="another Python, or arrays laid out otherwise"),
+    pytest.mark.share(2),
+]
 
 
 def answer(direct: Any, *args: Any, **keywords: Any) -> tuple[Any, bool]:
@@ -346,7 +349,6 @@ CALLS: dict[str, Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]] = {
 }
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("name", CALLS)
 def test_nothing_is_kept_and_nothing_lost(name: str) -> None:
     """References are as before, after calls that machine code answers and after such as it does not."""

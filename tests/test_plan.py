@@ -246,6 +246,7 @@ def test_a_first_call_compiles_nothing(beside: int, target: Any, monkeypatch: py
     module.program.cache_clear()
 
 
+@pytest.mark.share(1)
 @pytest.mark.parametrize("skipped", [0, 1, 15])
 def test_streaming_looks_at_where_the_box_begins(skipped: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows run backwards, so the lowest byte lies before the array's address; that byte must begin a line."""

@@ -12,23 +12,26 @@ import pytest
 
 from tests.tools.guard import Guarded
 from tests.tools.oracle import environment
-from tests.tools.stress import lower_levels, share
+from tests.tools.stress import lower_levels, share, turn_of
 
 CHUNKS = 2
 CASES = 3000
 LEVEL_CASES = 1000
+PART = 30
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_soak(chunk: int, seed: int) -> None:
-    size = share(CASES, 30) // CHUNKS
-    assert f"{size} cases" in soaked("--seed", seed, "--first", chunk * size, "--cases", size)
+    size = share(CASES, PART) // CHUNKS
+    first = (CHUNKS * turn_of(PART) + chunk) * size
+    assert f"{size} cases" in soaked("--seed", seed, "--first", first, "--cases", size)
 
 
 @pytest.mark.parametrize("level", lower_levels())
 def test_soak_at_lower_levels(level: str, seed: int) -> None:
-    size = share(LEVEL_CASES, 30)
-    assert f"{size} cases" in soaked("--seed", seed + 1, "--cases", size, "--level", level)
+    size = share(LEVEL_CASES, PART)
+    first = turn_of(PART) * size
+    assert f"{size} cases" in soaked("--seed", seed + 1, "--first", first, "--cases", size, "--level", level)
 
 
 def soaked(*options: object) -> str:

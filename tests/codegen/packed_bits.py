@@ -159,6 +159,6 @@ def _once(
 
 if __name__ == "__main__":
     share()
-    for each in in_turn(list(routines(plain=False)), 4):
+    for each in in_turn(list(routines(plain=False)), 5):
         check(each)
     print("checked")

@@ -23,7 +23,7 @@ MODULES = (*(f"tests.codegen.{name}" for name in FILES), "tests.loops.test_strea
 @pytest.mark.parametrize("level", lower_levels())
 def test_lower_levels(level: str) -> None:
     """All of them pass, and none is left out."""
-    chosen: list[AtLevels] = [import_module(name).at_lower_levels() for name in in_turn(MODULES, 6)]
+    chosen: list[AtLevels] = [import_module(name).at_lower_levels() for name in in_turn(MODULES, 5)]
     options = ["-q", "-x", "-p", "no:cacheprovider", "-n", "0"]
     done = run(
         [executable, "-m", "pytest", *options, *(f"{x.file}::{test}" for x in chosen for test in x.tests)],

@@ -40,7 +40,7 @@ def test_what_runs_out(seed: int) -> None:
     assert "FAILED" not in told
 
 
-def test_a_crowd_on_an_empty_store_and_a_full_one() -> None:
+def test_a_crowd() -> None:
     many = (64, 2, 2, 2, 3) if is_stress() else (16, 1, 0, 1, 1)
     names = ("--threads", "--forks", "--spawned", "--layouts", "--stores")
     options = (*(word for pair in zip(names, many, strict=True) for word in pair), "--rounds", 2)

@@ -21,11 +21,11 @@ from codegen.errors import TilejitError
 from tests.fuzz.targets import Target
 
 MOST_LINES = 500_000
-"""Lines of Python that an input may execute: some 50 ms."""
-COUNTED_SECONDS = 0.02
+"""Lines of Python that an input may execute: 10 to 50 ms."""
+COUNTED_SECONDS = 0.005
 """CPU time of the thread from which on lines are counted."""
 MOST_SECONDS = 2.0
-"""CPU time of the thread that no input takes on any machine."""
+"""CPU time of the thread that an input may take, with a wide margin."""
 MOST_BYTES = 64 << 20
 BATCH = 256
 """Inputs between two collections of garbage, which are nobody's time."""
@@ -62,8 +62,8 @@ class Judge:
         seconds = time.thread_time() - begin
         if wrong:
             return wrong
-        if seconds > MOST_SECONDS * self.slack:
-            return f"slow: {seconds:.1f} s"
+        if seconds > MOST_SECONDS * self.slack and (again := self.seconds(data)) > MOST_SECONDS * self.slack:
+            return f"slow: {min(seconds, again):.1f} s"
         if seconds > COUNTED_SECONDS and (slow := self.of_work(data)):
             return slow
         if peak_bytes() - self._resident > MOST_BYTES:
@@ -90,6 +90,13 @@ class Judge:
         """What is wrong with the work that an input takes, or None."""
         lines = self.lines(data)
         return f"slow: {lines:,} lines" if lines > MOST_LINES * self.slack else None
+
+    def seconds(self, data: bytes) -> float:
+        """The CPU time of an input whose modules are imported, with caches empty."""
+        clear_caches()
+        begin = time.thread_time()
+        self._answer(data)
+        return time.thread_time() - begin
 
     def lines(self, data: bytes) -> int:
         """How many lines of Python an input executes, with caches empty."""

@@ -47,6 +47,7 @@ REDUCED = [(how, dtype) for how in COMBINERS for dtype in ("i1", "i8", "i32", "i
 REDUCED += [(how, dtype) for how in ("add", "mul", "min", "max") for dtype in ("f32", "f64")]
 
 
+@pytest.mark.share(1)
 @pytest.mark.parametrize(("combiner", "dtype"), REDUCED)
 def test_neutral_elements_change_nothing(combiner: str, dtype: str) -> None:
     """Lanes begin with them: not even the least, the largest and zeros of either sign may change."""

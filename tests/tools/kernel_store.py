@@ -11,7 +11,7 @@ import json
 import os
 import platform
 import shutil
-import sys
+import sysconfig
 import tempfile
 import zlib
 from contextlib import suppress
@@ -26,7 +26,7 @@ from codegen.build import NumbaIr
 from codegen.calibrate import remember
 from codegen.cpu import LEVELS
 from codegen.schedule import DEFAULT_THRESHOLDS
-from codegen.store import Store, StoreKey, compiler_digest
+from codegen.store import Store, StoreKey, compiler_digest, llvm_version
 from codegen.store_files import digest_of, distrust
 from codegen.versions import package_version
 
@@ -34,7 +34,7 @@ OWN_STORE = "TILEJIT_TEST_STORE"
 """The variable that names the store of a test run; its processes inherit it."""
 
 FOLDERS_KEPT = 4
-"""Folders of other versions that stay: four Pythons in turns find their kernels again."""
+"""How many folders stay, so that runs of four Pythons in turn find their kernels."""
 
 _by_numba = build.numba_ir
 
@@ -50,7 +50,7 @@ def open_store(*, cold: bool) -> Path | None:
         folder = None if cold else _kept_folder()
         if folder is None:
             folder = made = Path(tempfile.mkdtemp(prefix="tilejit-tests-"))
-        for note in Store(folder).notes():  # nothing that an earlier run has measured, such as a schedule
+        for note in Store(folder).notes():  # discard measurements of earlier runs, such as schedules
             if not note.name.startswith(("llvm-", "thresholds-")):
                 note.unlink(missing_ok=True)
         for level in LEVELS:  # schedules must not depend on how busy the machine is
@@ -70,12 +70,14 @@ def close_store(made: Path | None) -> None:
 
 
 def versions() -> dict[str, str]:
-    """What a kernel depends on besides sources: each fact names another folder."""
+    """What a kernel depends on besides sources; a change of any value selects another folder."""
     return {
-        "python": f"{sys.implementation.cache_tag} {platform.python_version()} {platform.machine()}",
+        "python": f"{platform.python_version()} {sysconfig.get_config_var('SOABI')}",
+        "libc": " ".join(platform.libc_ver()),
         "numpy": np.__version__,
         "numba": package_version("numba"),
-        "llvmlite": package_version("llvmlite"),
+        "llvmlite": f"{package_version('llvmlite')} {llvm_version(None)}",
+        "settings": json.dumps(sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))),
     }
 
 
@@ -87,7 +89,7 @@ def folder_name(facts: dict[str, str]) -> str:
 def _kept_folder() -> Path | None:
     """The folder of these versions, or None where nothing can be kept."""
     try:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tilejit-tests")
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tilejit-tests").absolute()
         folder = base / folder_name(versions())
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.utime(folder)
@@ -125,7 +127,7 @@ def _ir_store(folder: str) -> Store:
 
 
 def ir_key(name: str, source: str) -> StoreKey:
-    """The key of Numba's part of a build: of no level, for this Python and this NumPy."""
+    """The key of Numba's part of a build, which does not depend on the CPU level."""
     facts = versions()
     return StoreKey(
         digest_of(f"{name}\n{source}".encode()),
@@ -136,5 +138,5 @@ def ir_key(name: str, source: str) -> StoreKey:
         level="numba-ir",
         triple=facts["python"],
         cpu=facts["numpy"],
-        features="",
+        features=json.dumps(facts, sort_keys=True),
     )

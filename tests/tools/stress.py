@@ -1,7 +1,8 @@
-"""How much one run tests: a share of the random cases and one lower CPU level; with `--stress` everything.
+"""How much of the suite a run covers: by default a share of the cases and one lower CPU level.
 
-The share and the level change with the run's turn, which is the day: a few days cover what one run leaves
-out. `--turn N` repeats the run of another day.
+The share and the level depend on the run's turn, which is the day. `--turn N` repeats the run of another day,
+`--stress` runs everything. There are two lower levels, so cases that also depend on the level are divided by an
+odd number: then each case meets each level.
 """
 
 from __future__ import annotations
@@ -43,13 +44,18 @@ def share(count: int, part: int = 10) -> int:
 
 
 def in_turn(every: Sequence[T], part: int) -> Sequence[T]:
-    """Those of some cases whose turn it is: one in `part` and at least one, all of them with `--stress`."""
+    """Every `part`-th case beginning with the turn's, at least one; all of them with `--stress`."""
     part = max(1, min(part, len(every)))
     return every if is_stress() else every[turn() % part :: part]
 
 
+def turn_of(part: int) -> int:
+    """The turn among `part` turns, 0 with `--stress`: where a share of numbered cases begins."""
+    return 0 if is_stress() else turn() % part
+
+
 def own_level() -> str:
-    """The level that this run's own process has."""
+    """The CPU level of this process."""
     return os.environ.get("TILEJIT_CPU", "").lower() or next(iter(host_levels()), "")
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from dataclasses import fields, replace
 from pathlib import Path
+from subprocess import run
 
 import pytest
 
+import codegen
 from codegen.build import NumbaIr
 from codegen.cpu import LEVELS, cpu_level
 from codegen.store import Store, store_key
@@ -116,6 +121,23 @@ def test_a_stale_entry_is_never_used(
             patch.setattr(kernel_store, "versions", lambda facts=facts: facts)
             numba_ir(NAME, SOURCE)
         assert len(compiled) == number, fact
+
+
+DIGEST = "from codegen.store import compiler_digest; print(compiler_digest())"
+
+
+def test_an_edited_routine_is_another_compiler(tmp_path: Path) -> None:
+    """The digest in every key follows the text of the sources."""
+    copy = tmp_path / "codegen"
+    shutil.copytree(Path(codegen.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    digests = set()
+    for edited in (None, copy / "build.py", *sorted((copy / "simd").glob("*.py"))[:2]):
+        if edited:
+            edited.write_text(edited.read_text() + "# edited\n")
+        child = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        done = run([sys.executable, "-c", DIGEST], env=child, cwd=tmp_path, capture_output=True, check=True)
+        digests.add(done.stdout)
+    assert len(digests) == 4
 
 
 def test_a_damaged_entry_is_compiled_again(compiled: list[str], tmp_path: Path) -> None:

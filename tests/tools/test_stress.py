@@ -22,6 +22,18 @@ def test_turns_leave_nothing_out(part: int, monkeypatch: pytest.MonkeyPatch) -> 
     assert in_turn(every, part) == every
 
 
+@pytest.mark.parametrize("part", [5, 13])
+def test_every_case_meets_every_lower_level(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of cases that depend on the level too: `tests.codegen.cases`, `packed_bits` and `test_lower_levels`."""
+    every = list(range(2 * part + 3))
+    monkeypatch.setenv(STRESS, "")
+    met = set()
+    for turn in range(2 * part):
+        monkeypatch.setenv(TURN, str(turn))
+        met |= {(level, case) for level in in_turn(["avx2", "sse2"], 2) for case in in_turn(every, part)}
+    assert len(met) == 2 * len(every)
+
+
 def test_shares_are_never_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(STRESS, "")
     assert [share(count) for count in (1, 9, 10, 11, 1000)] == [1, 1, 1, 2, 100]

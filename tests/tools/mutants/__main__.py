@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
@@ -23,6 +24,7 @@ from tests.tools.mutants.compiler import COMPILER
 from tests.tools.mutants.library import LIBRARY
 from tests.tools.mutants.mutant import Mutant, sources_digest
 from tests.tools.mutants.trial import Outcome, Trial, copied
+from tests.tools.stress import TURN, today
 
 PROJECT = Path(__file__).resolve().parents[3]
 MUTANTS = {mutant.name: mutant for mutant in (*COMPILER, *LIBRARY)}
@@ -51,12 +53,19 @@ def run_all(chosen: Sequence[Mutant], asked: argparse.Namespace) -> dict[str, Ou
     found: dict[str, Outcome] = {}
     with copied(asked.project) as root:
         trial = Trial(root, store, asked.limit, asked.processes, tuple(asked.tests), asked.likely)
-        run = {"sources": sources_digest(root), "tests": asked.tests, "likely": asked.likely}
+        os.environ.setdefault(TURN, str(today()))  # the same for all mutants, past midnight too
+        run = {
+            "sources": sources_digest(root),
+            "tests": asked.tests,
+            "likely": asked.likely,
+            "turn": os.environ[TURN],
+        }
         known = {} if asked.only else read_results(asked.results, run)
         for number, mutant in enumerate(chosen, 1):
             outcome = known.get(mutant.name) or trial.run(mutant)
             if mutant.name not in known:
                 line = {"mutant": mutant.name, **asdict(outcome), **run}
+                del line["paths"]
                 with asked.results.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(line) + "\n")
             found[mutant.name] = outcome

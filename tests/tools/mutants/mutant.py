@@ -42,8 +42,10 @@ def sources(root: Path) -> dict[Path, str]:
 
 
 def sources_digest(root: Path) -> str:
-    """A digest that changes with any module of either package."""
+    """A digest that changes with any module of either package, any test and pytest's options."""
     texts = sources(root)
+    for file in (*sorted((root / "tests").rglob("*.py")), root / "pyproject.toml"):
+        texts[file] = file.read_text(encoding="utf-8") if file.exists() else ""
     named = "\0".join(f"{file.relative_to(root)}\0{text}" for file, text in texts.items())
     return sha256(named.encode()).hexdigest()[:16]
 

@@ -43,11 +43,13 @@ class Outcome:
             test that failed also fails without the mutant).
         by: the first test that failed, or what ended the run.
         seconds: how long the tests ran.
+        paths: what pytest was given.
     """
 
     result: str
     by: str = ""
     seconds: float = 0.0
+    paths: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def is_killed(self) -> bool:
@@ -91,7 +93,7 @@ class Trial:
                 outcome = self._tested(self._stages(mutant, module), store)
             finally:
                 self._write(module, texts[module])
-        if outcome.is_killed and not self._passes_without(outcome.by):
+        if outcome.is_killed and not self._passes_without(outcome.by, outcome.paths):
             outcome = Outcome("unproven", outcome.by)
         return Outcome(outcome.result, outcome.by, round(time.monotonic() - began, 1))
 
@@ -108,20 +110,23 @@ class Trial:
             code, output = self._pytest(paths, store)
             failed, crashed = _FAILED.search(output), _CRASHED.search(output)
             if code is None:
-                return Outcome("timeout", f"no end after {self.limit:.0f} s")
+                return Outcome("timeout", f"no end after {self.limit:.0f} s", paths=tuple(paths))
             if code not in PASSED:
                 by = failed[1] if failed else f"pytest ended with {code}"
                 if crashed and not failed:
                     by = f"{crashed[1]}::{crashed[2]}"
-                return Outcome("timeout" if _TIMED_OUT.search(output) else "killed", by)
+                return Outcome("timeout" if _TIMED_OUT.search(output) else "killed", by, paths=tuple(paths))
         return Outcome("survived")
 
-    def _passes_without(self, test: str) -> bool:
-        """Whether a test passes on the restored sources, so that its failure is the mutant's."""
-        if "::" not in test and not test.endswith(".py"):
-            return True
+    def _passes_without(self, test: str, paths: Sequence[str]) -> bool:
+        """Whether a test passes on the restored sources, so that its failure is the mutant's.
+
+        Where the output names no test, all of `paths` must pass.
+        """
+        named = [test] if "::" in test or test.endswith(".py") else list(paths)
+        test = " ".join(named)
         if test not in self._proven:
-            code, _ = self._pytest([test], self.store)
+            code, _ = self._pytest(named, self.store)
             if code == UNKNOWN:  # its name has more than fits the summary, so all tests of the file run
                 code, _ = self._pytest([test.partition("::")[0]], self.store)
             self._proven[test] = code in PASSED
@@ -180,7 +185,8 @@ class Trial:
 @contextmanager
 def copied(project: Path) -> Iterator[Path]:
     """A temporary copy of the files that git tracks, as they are now."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=project, check=True, capture_output=True).stdout
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=project, check=True, capture_output=True).stdout
     with tempfile.TemporaryDirectory(prefix="tilejit-mutants-") as folder:
         root = Path(folder) / "project"
         for name in filter(None, listed.decode().split("\0")):
