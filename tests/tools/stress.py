@@ -1,8 +1,8 @@
 """How much of the suite a run covers: by default a share of the cases and one lower CPU level.
 
 The share and the level depend on the run's turn, which is the day. `--turn N` repeats the run of another day,
-`--stress` runs everything. There are two lower levels, so cases that also depend on the level are divided by an
-odd number: then each case meets each level.
+`--stress` runs everything. There are two lower levels, so cases that also depend on the level are divided by
+an odd number: then each case meets each level.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def test_turns_leave_nothing_out(part: int, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("part", [5, 13])
 def test_every_case_meets_every_lower_level(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts of cases that depend on the level too: `tests.codegen.cases`, `packed_bits` and `test_lower_levels`."""
+    """The parts of cases that depend on the level too."""
     every = list(range(2 * part + 3))
     monkeypatch.setenv(STRESS, "")
     met = set()
