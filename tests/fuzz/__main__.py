@@ -5,8 +5,7 @@
     python -m tests.fuzz cute --runs 200000 --keep # and keep what reaches something new
 
 By atheris (`pip install ".[fuzz]"`) where it is there; `--plain` asks for the engine without it. Ends with
-1 if an input is refused otherwise than by a TilejitError, or takes more than 500,000 lines of
-Python or 64 MiB.
+1 if an input raises anything but TilejitError, or takes more than 500,000 lines of Python or 64 MiB.
 """
 
 from __future__ import annotations

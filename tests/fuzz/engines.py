@@ -18,7 +18,7 @@ from tests.fuzz.targets import TARGETS, Target
 
 SEED = 20_250_801
 MEMORY_PART = 50
-"""The memory of one input in so many is traced, those of the corpus, which takes as long as fifty inputs."""
+"""Memory is traced for one input in 50, from the corpus, because tracing takes as long as fifty inputs."""
 MOST_FINDS = 40
 """Different finds, after which the plain engine ends."""
 

@@ -57,7 +57,7 @@ LEFT_OUT = (
 
 
 def outcomes(folder: Path, accelerate: str, chosen: list[str]) -> Any:
-    """What the chosen tests of NumPy come to, in a process of their own."""
+    """The outcomes of some of NumPy's tests, in a process of their own."""
     report = folder / f"outcomes{accelerate}.json"
     root = Path(__file__).parents[2]
     environment = os.environ | {
@@ -90,7 +90,7 @@ def outcomes(folder: Path, accelerate: str, chosen: list[str]) -> Any:
 
 
 def test_same_passes_and_failures(tmp_path: Path) -> None:
-    """Two of the files by default; what passes with TileJIT's routines then does not run without them."""
+    """Two of the files by default, where tests that pass with TileJIT's routines don't run without them."""
     words = f"({' or '.join(KEPT)}) and not ({' or '.join(LEFT_OUT)})"
     every = ["-k", words, *(str(NUMPY / f) for f in in_turn(FILES, 3))]
     ours = outcomes(tmp_path, "1", every)
