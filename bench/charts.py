@@ -52,8 +52,8 @@ def speed_caption(runs: Runs) -> str:
     moved = [figure.mb for _, _, cases in by_kind(runs) for figure in cases]
     return (
         f"{where(used)}. One thread; {min(moved):.0f} to {max(moved):.0f} MB read and written. Results go to "
-        "memory that exists, except jax's: each of its calls allocates the result. Only cases that all four "
-        "libraries have."
+        "preallocated memory, except for jax, which allocates on every call. Only cases available in all four "
+        "libraries."
     )
 
 
@@ -78,7 +78,7 @@ CHARTS = (
         lambda runs: _measured(
             runs,
             *dict.fromkeys(name for name, *_ in SUMMARY),
-            more=f"One thread; results go to memory that exists, except jax's. {SHARED}",
+            more=f"One thread; results go to preallocated memory, except for jax. {SHARED}",
         ),
     ),
     Chart(
@@ -87,7 +87,7 @@ CHARTS = (
         chart_figures.machines,
         lambda runs: (
             f"{where([run for run in runs if run.figures and 'Zen' in run.machine])}. One thread; "
-            "results go to memory that exists. On Zen 4 only means of the last four groups were kept."
+            "results go to preallocated memory. For the last four groups on Zen 4, only means were saved."
         ),
     ),
     Chart(
