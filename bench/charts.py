@@ -52,8 +52,8 @@ def speed_caption(runs: Runs) -> str:
     moved = [figure.mb for _, _, cases in by_kind(runs) for figure in cases]
     return (
         f"{where(used)}. One thread; {min(moved):.0f} to {max(moved):.0f} MB read and written. Results go to "
-        "preallocated memory, except for jax, which allocates on every call. Only cases available in all four "
-        "libraries."
+        "preallocated memory, except for jax, which allocates on every call. Only cases available in all "
+        "four libraries."
     )
 
 
