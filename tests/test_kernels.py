@@ -274,6 +274,7 @@ def shift_by_one(x, y):
         y[i] = x[i] + x[i]
 
 
+@pytest.mark.share(1)
 @pytest.mark.parametrize("offset", [-20, -3, -1, 0, 1, 3, 20])
 def test_arrays_that_overlap(offset: int) -> None:
     """Element by element in the order of the loop, as Python runs it."""

@@ -185,6 +185,7 @@ def test_overlap_is_exact(rows: int, threads: int) -> None:
         assert (dst == wanted).all()
 
 
+@pytest.mark.share(1)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_overlap_that_is_hard_to_find(threads: int) -> None:
     """The search for a shared byte is given up: the source is copied first, as if there was one. There is."""

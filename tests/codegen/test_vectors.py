@@ -180,6 +180,7 @@ SOME = (
 )
 
 
+@pytest.mark.share(1)
 @pytest.mark.parametrize("dtype", EVERY)
 @pytest.mark.parametrize("lanes", [1, 2, 16])
 def test_first_lanes(dtype: str, lanes: int) -> None:

@@ -40,6 +40,7 @@ def copied(di: int, dj: int) -> Statement:
     return loop("i", 2, n, inner)
 
 
+@pytest.mark.share(1)
 @pytest.mark.parametrize(
     ("body", "back"),
     [
