@@ -22,7 +22,7 @@ from tilejit.sizes import SIZES
 from tilejit.strided import overlaps_itself
 from tilejit.tuning import DEFAULT, Tuning, read_tuning
 
-pytestmark = pytest.mark.share(3)
+pytestmark = pytest.mark.share(4)
 
 Array = np.ndarray[Any, Any]
 

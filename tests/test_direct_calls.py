@@ -32,7 +32,7 @@ Array = np.ndarray[Any, Any]
 
 pytestmark = [
     pytest.mark.skipif(not supported(), reason="another Python, or arrays laid out otherwise"),
-    pytest.mark.share(2),
+    pytest.mark.share(4),
 ]
 
 

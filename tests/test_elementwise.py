@@ -14,7 +14,7 @@ import pytest
 
 import tilejit as tj
 
-pytestmark = pytest.mark.share(8)
+pytestmark = pytest.mark.share(12)
 
 RNG = np.random.default_rng(5)
 X, Y = RNG.random((37, 70), np.float32), RNG.random(70, np.float32)

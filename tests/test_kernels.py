@@ -22,7 +22,7 @@ from tests.conftest import SEED
 from tests.loops.table import REASONS
 from tests.tools.guard import Guarded
 
-pytestmark = pytest.mark.share(6)
+pytestmark = pytest.mark.share(9)
 
 TAILS = ("mask", "scalar", "shift")
 

@@ -24,7 +24,7 @@ from tests.tools.strategies import TYPES, shapes, shapes_and_strides
 from tests.tools.stress import lower_levels, own_level
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 
-pytestmark = pytest.mark.share(3)
+pytestmark = pytest.mark.share(4)
 
 TILED = "f32[3,5]{1,0:T(2,2)}"
 

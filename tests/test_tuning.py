@@ -24,7 +24,7 @@ from tilejit.pack_programs import pack_at_once, unpack_program
 from tilejit.plan import CopyPlan, plan_copy
 from tilejit.tuning import Tuning
 
-pytestmark = pytest.mark.share(3)
+pytestmark = pytest.mark.share(5)
 
 Array = np.ndarray[Any, Any]
 

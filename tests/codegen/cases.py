@@ -120,11 +120,11 @@ def _turns() -> dict[str, int]:
 
 
 def in_turns(group: str, level: str) -> tuple[Case, ...]:
-    """The cases at a level whose kernels have their turn: one kernel in 13, each with all its cases."""
+    """The cases at a level whose kernels have their turn: one kernel in 21, each with all its cases."""
     of_kernels: dict[str, list[Case]] = {}
     for case in cases(group, level):
         of_kernels.setdefault(case.program.kernels[0].name, []).append(case)
-    return tuple(case for some in in_turn(list(of_kernels.values()), 13) for case in some)
+    return tuple(case for some in in_turn(list(of_kernels.values()), 21) for case in some)
 
 
 @contextmanager

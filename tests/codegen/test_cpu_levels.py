@@ -107,7 +107,7 @@ def test_levels_of_x86(level: str, group: str, tmp_path: Path) -> None:
     """No vector is wider than the level's, and every case is right where this CPU has the level.
 
     Plain ones are tried at every level, those that stream at two: `levels_of` says which. One kernel
-    in 13 by default.
+    in 21 by default.
     """
     chosen = in_turns(group, level)
     built = {kernel: object_code(kernel, level_named(level)) for kernel in kernels_of(chosen)}

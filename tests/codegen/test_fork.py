@@ -161,7 +161,8 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_a_fork_while_thread_pools_are_imported() -> None:
     """Their lock is neither released by who did not take it, nor kept."""
     result = subprocess.run(
-        [sys.executable, "-c", WHILE_POOLS_ARE_IMPORTED],
+        # Python 3.12 and later warn of every fork beside threads.
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", WHILE_POOLS_ARE_IMPORTED],
         env=environment(),
         capture_output=True,
         text=True,

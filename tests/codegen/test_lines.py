@@ -20,7 +20,7 @@ from tests.codegen.forced import PLACES, _guarded, check, lowered
 from tests.codegen.levels import AtLevels
 from tests.codegen.test_passes import nest_of
 
-pytestmark = pytest.mark.share(3)
+pytestmark = pytest.mark.share(5)
 
 LINE = 64
 GROUPS = 3

@@ -59,7 +59,7 @@ def tools() -> None:
 def test_kernels_on_neon(group: str, tmp_path: Path) -> None:
     """Every case in every placement, a third of what streams: the bytes that NumPy writes, no others.
 
-    One kernel in 13 by default.
+    One kernel in 21 by default.
     """
     chosen = in_turns(group, NEON.name)
     done = emulated(chosen, tmp_path)

@@ -27,7 +27,7 @@ from tests.tools.stress import lower_levels
 from tilejit.convert import pack_program
 from tilejit.pack_programs import pack_at_once, pack_way, unpack_program, unpack_way
 
-pytestmark = pytest.mark.share(6)
+pytestmark = pytest.mark.share(9)
 
 
 @pytest.mark.parametrize("routine", [*routines()], ids=str)

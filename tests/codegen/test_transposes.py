@@ -19,7 +19,7 @@ from tests.codegen.forced import PLACES, Cut, Problem, check, compiled, lowered,
 from tests.codegen.levels import AtLevels
 from tests.tools.replay import run_nest
 
-pytestmark = pytest.mark.share(4)
+pytestmark = pytest.mark.share(7)
 
 BLOCKED = sorted(n for n in every_routine() if "_by_" in n)
 SMALL = sorted(SMALL_TRANSPOSES)

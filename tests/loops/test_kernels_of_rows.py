@@ -15,7 +15,7 @@ from tests.loops.meaning import arguments
 from tests.loops.rows import ROWS, Row
 from tilejit.loop_program import LoopOptions, LoopProgram
 
-pytestmark = pytest.mark.share(10)
+pytestmark = pytest.mark.share(15)
 
 INEXACT = {kernels.transcendental: 8}
 """Functions whose math is libm's on one side and NumPy's on the other, and by how many last places."""
