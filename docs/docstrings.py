@@ -21,6 +21,9 @@ from docstring_text import rewritten
 
 PUBLIC_TYPES = {
     "Array": "NDArray[Any]",
+    "LayoutLike": "Shape | Layout | CuteShape | CuteLayout | ComposedLayout | str",
+    "VectorSize": "int | tuple[int, int] | str",
+    "Order": "str",
     "Spec": "Shape | CuteShape",
     "PaddingValue": "int | float | complex",
     "PrimitiveType": "str",

@@ -45,10 +45,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Set up the environment before any test is imported; xdist's workers and children inherit it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # shells ignore it in background jobs
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if config.getoption("stress"):
-        os.environ[STRESS] = "1"
     if config.getoption("turn") is not None and config.getoption("stress"):
         raise pytest.UsageError("--stress runs everything; leave out --turn")
+    if config.getoption("stress"):
+        os.environ[STRESS] = "1"
     if config.getoption("turn") is not None:
         os.environ[TURN] = str(config.getoption("turn"))
     os.environ.setdefault(TURN, str(today()))

@@ -12,7 +12,7 @@ import tilejit as tj
 from tests.test_tiles import filled
 from tests.tools.guard import Guarded
 
-pytestmark = pytest.mark.share(3)
+pytestmark = pytest.mark.share(6)
 
 RNG = np.random.default_rng(8)
 LAYOUTS = ("{1,0:T(8,128)(2,1)}", "{0,1:T(8,128)}", "{1,0:T(32,32)(16,16)}", "{0,1}")

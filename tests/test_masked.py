@@ -23,6 +23,7 @@ def _kernels_for_small_arrays() -> Iterator[None]:
         yield
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("way", ["plain", "rows", "transposed", "number", "sparse mask", "reversed mask"])
 def test_as_numpy(dtype: str, way: str) -> None:

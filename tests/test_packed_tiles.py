@@ -15,7 +15,7 @@ from tilejit import packed_tiles
 from tilejit.packed_tiles import one_by_one
 from tilejit.tile_grid import grid_of
 
-pytestmark = pytest.mark.share(3)
+pytestmark = pytest.mark.share(6)
 
 SPECS = (
     "s4[130,260]{1,0:T(64,128)(8,1)E(4)}",

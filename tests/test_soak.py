@@ -1,4 +1,4 @@
-"""Cases of the soak, in processes that guard pages may end: 100, with `--stress` 3,000.
+"""Cases of the soak, in processes that guard pages may end: 60, with `--stress` 3,000.
 
 Fewer run at lower CPU levels.
 """
@@ -17,7 +17,7 @@ from tests.tools.stress import lower_levels, share, turn_of
 CHUNKS = 2
 CASES = 3000
 LEVEL_CASES = 1000
-PART = 30
+PART = 50
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))

@@ -14,7 +14,7 @@ import pytest
 import tilejit as tj
 from tests.tools.oracle import packed_bits, packed_by_definition, unpacked_by_definition
 
-pytestmark = pytest.mark.share(3)
+pytestmark = pytest.mark.share(6)
 
 CASES = json.loads((Path(__file__).parent / "data" / "xla_cases.json").read_text())
 MOST_ELEMENTS = 300_000

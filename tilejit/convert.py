@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from codegen.emit.expressions import can_convert
 from codegen.errors import LayoutError
@@ -13,7 +14,7 @@ from codegen.pipeline import CopyProgram
 from codegen.threads import thread_count
 from tilejit.array_likes import as_numpy
 from tilejit.buffers import check_packable
-from tilejit.layout.as_layout import as_layout
+from tilejit.layout.as_layout import LayoutLike, as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy
@@ -23,7 +24,7 @@ from tilejit.memory import Array, address, empty
 from tilejit.outputs import checked_out, output_tiled
 from tilejit.pack_programs import pack_at_once, pack_way, padding_program, unpack_way
 from tilejit.tiled_array import TiledArray, address_of
-from tilejit.tuning import AUTO, CASTINGS, DEFAULT, STRUCTURE, Tuning, read_tuning
+from tilejit.tuning import AUTO, CASTINGS, DEFAULT, STRUCTURE, Tuning, VectorSize, read_tuning
 from tilejit.values import check_range, refuse_masked
 
 UNPACK_OPTIONS = ("threads", "virtual_vector_size", "specialize", "tune")
@@ -33,15 +34,15 @@ CHUNK_BYTES = 1 << 19
 
 
 def pack(
-    x: Any,
+    x: ArrayLike,
     /,
-    obj: Any,
+    obj: LayoutLike,
     *,
-    out: Any = None,
-    padding: Any = None,
+    out: Array | TiledArray | None = None,
+    padding: int | float | complex | str | None = None,
     casting: str = "no",
     threads: int | None = None,
-    virtual_vector_size: Any = AUTO,
+    virtual_vector_size: VectorSize = AUTO,
     specialize: str = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
@@ -110,13 +111,13 @@ def pack(
 
 
 def unpack(
-    t: Any,
+    t: TiledArray | Array | bytes,
     /,
-    obj: Any = None,
+    obj: LayoutLike | None = None,
     *,
-    out: Any = None,
+    out: Array | None = None,
     threads: int | None = None,
-    virtual_vector_size: Any = AUTO,
+    virtual_vector_size: VectorSize = AUTO,
     specialize: str = STRUCTURE,
     tune: bool = False,
     **parameters: Any,

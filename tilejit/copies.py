@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray
+from numpy.typing import ArrayLike
 
 from codegen.locks import compiler_lock
 from codegen.threads import check_threads, thread_count, threads_by_size
@@ -17,20 +18,20 @@ from tilejit.plan import PLAIN_ARRAYS, cached_plan
 from tilejit.shortcuts import Shortcut, passed_on
 from tilejit.sizes import SIZES, numpy_is_as_fast
 from tilejit.strided import apart
-from tilejit.tuning import AUTO, CASTINGS, DEFAULT, SAME_KIND, STRUCTURE, Tuning, read_tuning
+from tilejit.tuning import AUTO, CASTINGS, DEFAULT, SAME_KIND, STRUCTURE, Tuning, VectorSize, read_tuning
 
 if TYPE_CHECKING:
     from codegen.direct_entries import Entry
 
 
 def copyto(
-    dst: Any,
-    src: Any,
-    casting: Any = SAME_KIND,
-    where: Any = True,
+    dst: Array,
+    src: ArrayLike,
+    casting: str = SAME_KIND,
+    where: ArrayLike = True,
     *,
     threads: int | None = None,
-    virtual_vector_size: Any = AUTO,
+    virtual_vector_size: VectorSize = AUTO,
     specialize: str = STRUCTURE,
     tune: bool = False,
 ) -> Any:

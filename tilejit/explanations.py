@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from codegen.access import AccessMap
 from codegen.errors import LayoutError
@@ -19,7 +20,7 @@ from codegen.threads import thread_count
 from tilejit.buffers import check_packable
 from tilejit.convert import pack_program
 from tilejit.converted_blocks import ConvertedBlocks
-from tilejit.layout.as_layout import as_layout
+from tilejit.layout.as_layout import LayoutLike, as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import PrimitiveType, from_numpy
@@ -32,7 +33,7 @@ from tilejit.plan import program
 from tilejit.programs import compiled
 from tilejit.strided import broadcast_strides
 from tilejit.tiled_array import TiledArray
-from tilejit.tuning import AUTO, SAME_KIND, STRUCTURE, Tuning, read_tuning
+from tilejit.tuning import AUTO, SAME_KIND, STRUCTURE, Tuning, VectorSize, read_tuning
 
 
 @dataclass(frozen=True)
@@ -99,17 +100,17 @@ class Explanation:
 
 
 def explain(
-    src: Any,
-    dst: Any,
+    src: Array | LayoutLike | TiledArray | None,
+    dst: Array | LayoutLike | TiledArray | None,
     /,
     *,
     casting: str | None = None,
     threads: int = 1,
-    virtual_vector_size: Any = AUTO,
+    virtual_vector_size: VectorSize = AUTO,
     specialize: str = STRUCTURE,
     tune: bool = False,
     dims: Iterable[int] | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     **parameters: Any,
 ) -> Explanation:
     """How the copy from one place to another is carried out.

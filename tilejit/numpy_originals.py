@@ -1,25 +1,24 @@
-"""NumPy's own routines, kept from before `accelerate` can put ours in their places.
+"""NumPy's own routines, kept from before `accelerate` can put TileJIT's in their places.
 
-`numpy_x` is what `numpy.x` was when TileJIT first copied. A routine of ours that hands a case back calls it
-by this name: `numpy.x` may be that routine itself.
+`numpy_x` is what `numpy.x` was when TileJIT first copied. A routine that hands a case back to NumPy calls it
+by this name, because `numpy.x` may be that routine itself. They have no types: NumPy's functions accept more
+than the overloads of its stubs.
 """
 
 from __future__ import annotations
 
-from numpy import ascontiguousarray as numpy_ascontiguousarray
-from numpy import asfortranarray as numpy_asfortranarray
-from numpy import concatenate as numpy_concatenate
-from numpy import copyto as numpy_copyto
-from numpy import pad as numpy_pad
-from numpy import stack as numpy_stack
-from numpy import take as numpy_take
+from typing import Any
 
-__all__ = [
-    "numpy_ascontiguousarray",
-    "numpy_asfortranarray",
-    "numpy_concatenate",
-    "numpy_copyto",
-    "numpy_pad",
-    "numpy_stack",
-    "numpy_take",
-]
+import numpy as np
+
+numpy_asarray: Any = np.asarray
+numpy_ascontiguousarray: Any = np.ascontiguousarray
+numpy_asfortranarray: Any = np.asfortranarray
+numpy_concatenate: Any = np.concatenate
+numpy_copyto: Any = np.copyto
+numpy_flip: Any = np.flip
+numpy_pad: Any = np.pad
+numpy_require: Any = np.require
+numpy_rot90: Any = np.rot90
+numpy_stack: Any = np.stack
+numpy_take: Any = np.take

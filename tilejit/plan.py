@@ -24,7 +24,7 @@ from tilejit.programs import compiled
 from tilejit.shortcuts import DIRECT_FROM
 from tilejit.sizes import SIZES
 from tilejit.strided import ArrayLayout, apart, broadcast_strides, overlaps_itself, share_memory
-from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
+from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, VectorSize, read_tuning
 
 if TYPE_CHECKING:
     from codegen.direct_entries import Entry, Fresh, SameArgument
@@ -272,11 +272,11 @@ class CopyPlan(Direct):
 
 
 def plan_copy(
-    dst: Any,
-    src: Any,
+    dst: Array,
+    src: Array,
     *,
     threads: int | None = None,
-    virtual_vector_size: Any = AUTO,
+    virtual_vector_size: VectorSize = AUTO,
     specialize: str = STRUCTURE,
     tune: bool = False,
 ) -> CopyPlan:

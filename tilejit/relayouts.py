@@ -11,25 +11,26 @@ from codegen.threads import thread_count
 from tilejit.blocks import BlockProgram, in_blocks
 from tilejit.buffers import check_packable
 from tilejit.convert import of_the_layout, padding_of
-from tilejit.layout.as_layout import as_layout
+from tilejit.layout.as_layout import LayoutLike, as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, shape_name
+from tilejit.memory import Array
 from tilejit.outputs import output_tiled
 from tilejit.programs import buffer_element, compiled
 from tilejit.tiled_array import TiledArray, address_of
-from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, read_tuning
+from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, VectorSize, read_tuning
 
 
 def relayout(
     t: TiledArray,
     /,
-    obj: Any,
+    obj: LayoutLike,
     *,
-    out: Any = None,
-    padding: Any = None,
+    out: Array | TiledArray | None = None,
+    padding: int | float | complex | str | None = None,
     threads: int | None = None,
-    virtual_vector_size: Any = AUTO,
+    virtual_vector_size: VectorSize = AUTO,
     specialize: str = STRUCTURE,
     tune: bool = False,
     **parameters: Any,

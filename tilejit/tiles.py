@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from codegen.errors import LayoutError
 from codegen.threads import thread_count
@@ -25,7 +26,9 @@ BETWEEN_BYTES = 16 << 20
 """Packed elements that go through one buffer, which stays in the last cache; planning takes 0.5 ms each."""
 
 
-def gather_tiles(t: TiledArray, ids: Any, out: Any = None, *, threads: int | None = None) -> Any:
+def gather_tiles(
+    t: TiledArray, ids: ArrayLike, out: Array | None = None, *, threads: int | None = None
+) -> Any:
     """Some tiles of a tiled array, as an array [n, *tile] or in the TiledArray given as `out`.
 
     >>> t = tilejit.pack(x, "{1,0:T(8,128)(2,1)}")     # [1000, 300]: 125 x 3 tiles of 8 x 128
@@ -58,7 +61,7 @@ def gather_tiles(t: TiledArray, ids: Any, out: Any = None, *, threads: int | Non
 
 
 def scatter_tiles(
-    t: TiledArray, ids: Any, values: Any, *, last: str | None = None, threads: int | None = None
+    t: TiledArray, ids: ArrayLike, values: ArrayLike, *, last: str | None = None, threads: int | None = None
 ) -> None:
     """Write tiles back to their places in a tiled array: the reverse of `gather_tiles`.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import index
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,11 @@ AUTO, STRUCTURE, SIZES = "auto", "structure", "sizes"
 SAME_KIND = "same_kind"
 CASTINGS = ("no", "equiv", "safe", SAME_KIND, "unsafe")
 """NumPy's rules for conversions."""
+
+Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
+Order: TypeAlias = Literal["K", "A", "C", "F"]
+VectorSize: TypeAlias = int | tuple[int, int] | str
+"""What `virtual_vector_size` takes: elements, rows and columns, or "auto"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from tests.cute.search import main
 from tests.tools.strategies import Pick, picker
 from tests.tools.stress import share
 
-pytestmark = pytest.mark.share(2)
+pytestmark = pytest.mark.share(3)
 
 CASES = 1500
 

@@ -14,7 +14,7 @@ from tests.mlir.loops import LOOPS, SIZE, inputs
 from tests.mlir.texts import VECTOR_ADD_2D
 from tilejit import mlir
 
-pytestmark = pytest.mark.share(3)
+pytestmark = pytest.mark.share(5)
 
 TOOLS = tuple(shutil.which(f"mlir-{name}-16") for name in ("opt", "cpu-runner"))
 needs_mlir = pytest.mark.skipif(

@@ -129,14 +129,13 @@ def _ir_store(folder: str) -> Store:
 def ir_key(name: str, source: str) -> StoreKey:
     """The key of Numba's part of a build, which does not depend on the CPU level."""
     facts = versions()
+    others = dict.fromkeys(("llvm", "triple", "cpu"), "")
     return StoreKey(
         digest_of(f"{name}\n{source}".encode()),
         compiler_digest(),
         facts["numba"],
         facts["llvmlite"],
-        llvm="",
         level="numba-ir",
-        triple=facts["python"],
-        cpu=facts["numpy"],
         features=json.dumps(facts, sort_keys=True),
+        **others,
     )

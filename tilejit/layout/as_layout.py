@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from codegen.errors import LayoutError, shown
 from tilejit.layout.checks import int_tuple
@@ -27,6 +27,9 @@ from tilejit.layout.shape import UNBOUNDED, BufferShape, Shape, TupleShape
 from tilejit.layout.tokens import MAX_INT64, named, tokenize
 from tilejit.layout.xla_print import array_text
 from tilejit.layout.xla_text import parse_layout
+
+LayoutLike: TypeAlias = Shape | CuteShape | Layout | CuteLayout | ComposedLayout | str
+"""What `as_layout` reads."""
 
 
 class ArrayUnknownError(LayoutError):

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from codegen.access import AccessMap, Root
 from codegen.digit_trees import Leaf, Offsets, Opaque, Split, Tree
@@ -42,7 +42,7 @@ def linear_index(shape: Spec, index: tuple[Any, ...]) -> Any:
     return slot if isinstance(slot, int) else np.asarray(slot, np.int64)
 
 
-def multi_index(shape: Spec, slot: Any) -> Any:
+def multi_index(shape: Spec, slot: ArrayLike) -> Any:
     """The multi-index of the element in a slot, or None where the slot is padding.
 
     multi_index(Shape.parse("f32[3,5]{1,0:T(2,2)}"), 17) -> (2, 3)

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
+from numpy.typing import ArrayLike, DTypeLike
 
 from codegen.threads import check_threads
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copy_plain
 from tilejit.memory import Array
 from tilejit.moves import can_cast
-from tilejit.numpy_originals import numpy_ascontiguousarray, numpy_asfortranarray
+from tilejit.numpy_originals import (
+    numpy_asarray,
+    numpy_ascontiguousarray,
+    numpy_asfortranarray,
+    numpy_require,
+)
 from tilejit.routines.known import known_cast, known_in_c_order, known_in_f_order
 from tilejit.routines.results import allocate, duplicate, memory_order
 from tilejit.routines.wanted import differs, is_rank, native, native_or_own, required_order
 from tilejit.sizes import SIZES, is_ours, is_small, numpy_converts_as_fast, numpy_lays_as_fast
-from tilejit.tuning import CASTINGS
+from tilejit.tuning import CASTINGS, Casting, Order
 
 _ORDERS = ("C", "F", "A", "K")
 _BYTES_HEAD = bytes.__basicsize__ - 1
 """Where CPython's bytes object holds its first byte; one more is for the zero behind the last."""
 
 
-def copy(a: Any, order: Any = "K", subok: bool = False, *, threads: int | None = None) -> Any:
+def copy(a: ArrayLike, order: Order = "K", subok: bool = False, *, threads: int | None = None) -> Any:
     """A copy of an array: numpy.copy, only faster.
 
     >>> tilejit.copy(x.T, order="C")
@@ -47,14 +53,14 @@ def copy(a: Any, order: Any = "K", subok: bool = False, *, threads: int | None =
 
 def array(
     object: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     copy: bool | None = True,
-    order: Any = "K",
+    order: Order | None = "K",
     subok: bool = False,
     ndmin: int = 0,
-    ndmax: Any = None,
-    like: Any = None,
+    ndmax: int | None = None,
+    like: object = None,
     threads: int | None = None,
 ) -> Any:
     """An array of what is given, copied unless `copy` is None or False: numpy.array, only faster.
@@ -91,13 +97,13 @@ def array(
 
 
 def asarray(
-    a: Any,
-    dtype: Any = None,
-    order: Any = None,
+    a: ArrayLike,
+    dtype: DTypeLike | None = None,
+    order: Order | None = None,
     *,
-    device: Any = None,
+    device: str | None = None,
     copy: bool | None = None,
-    like: Any = None,
+    like: object = None,
     threads: int | None = None,
 ) -> Any:
     """The array itself where it is as asked, else a copy that is: numpy.asarray, only faster.
@@ -112,18 +118,20 @@ def asarray(
     """
     if threads is not None:
         check_threads(threads)
-    if type(a) is ndarray and dtype is order is copy is device is like is None:
+    if type(a) is ndarray and dtype is None and copy is None and order is device is like is None:
         return a
     if is_small(a) and device is like is None:
-        return np.asarray(a, dtype, order) if copy is None else np.asarray(a, dtype, order, copy=copy)
+        return numpy_asarray(a, dtype, order) if copy is None else numpy_asarray(a, dtype, order, copy=copy)
     given = as_numpy(a)
     if device is None and like is None and is_ours(given):
         return array(given, dtype, copy=copy, order="K" if order is None else order, threads=threads)
     rest = {name: value for name, value in (("device", device), ("like", like)) if value is not None}
-    return np.asarray(given, dtype, order, copy=copy, **rest)
+    return numpy_asarray(given, dtype, order, copy=copy, **rest)
 
 
-def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None, threads: int | None = None) -> Any:
+def ascontiguousarray(
+    a: ArrayLike, dtype: DTypeLike | None = None, *, like: object = None, threads: int | None = None
+) -> Any:
     """The array in C order, itself if it is: numpy.ascontiguousarray, only faster.
 
     >>> tilejit.ascontiguousarray(x.T)
@@ -138,7 +146,7 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None, threads: i
     if type(a) is ndarray and like is None:
         if a.size < SIZES.small_elements:  # is_small, written out
             return numpy_ascontiguousarray(a) if dtype is None else numpy_ascontiguousarray(a, dtype)
-        if dtype is threads is None:
+        if dtype is None and threads is None:
             if (known := known_in_c_order(a)) is not known_in_c_order:
                 return known
             if numpy_lays_as_fast(a, "C"):
@@ -146,7 +154,9 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None, threads: i
     return _in_order("C", numpy_ascontiguousarray, a, dtype, like, threads)
 
 
-def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None, threads: int | None = None) -> Any:
+def asfortranarray(
+    a: ArrayLike, dtype: DTypeLike | None = None, *, like: object = None, threads: int | None = None
+) -> Any:
     """The array in Fortran's order, itself if it is: numpy.asfortranarray, only faster.
 
     >>> tilejit.asfortranarray(x)
@@ -161,7 +171,7 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None, threads: int 
     if type(a) is ndarray and like is None:
         if a.size < SIZES.small_elements:  # is_small, written out
             return numpy_asfortranarray(a) if dtype is None else numpy_asfortranarray(a, dtype)
-        if dtype is threads is None:
+        if dtype is None and threads is None:
             if (known := known_in_f_order(a)) is not known_in_f_order:
                 return known
             if numpy_lays_as_fast(a, "F"):
@@ -170,7 +180,7 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None, threads: int 
 
 
 def _in_order(
-    order: str, numpys: Callable[..., Any], a: Any, dtype: Any, like: Any, threads: int | None
+    order: Order, numpys: Callable[..., Any], a: Any, dtype: Any, like: Any, threads: int | None
 ) -> Any:
     """The array in that order; by NumPy's routine for it where no kernel makes the copy."""
     given = as_numpy(a)
@@ -184,7 +194,12 @@ def _in_order(
 
 
 def require(
-    a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None, threads: int | None = None
+    a: ArrayLike,
+    dtype: DTypeLike | None = None,
+    requirements: str | Sequence[str] | None = None,
+    *,
+    like: object = None,
+    threads: int | None = None,
 ) -> Any:
     """The array with the properties that are asked for, itself if it has them: numpy.require, only faster.
 
@@ -199,23 +214,23 @@ def require(
     if threads is not None:
         check_threads(threads)
     if is_small(a) and like is None:
-        return np.require(a, dtype, requirements)
+        return numpy_require(a, dtype, requirements)
     given = as_numpy(a)
     if like is not None:
-        return np.require(given, dtype, requirements, like=like)
+        return numpy_require(given, dtype, requirements, like=like)
     order = required_order(requirements)
     if order and is_ours(given) and native(given, dtype) is not None:
         made = array(given, dtype, copy=None, order=order, threads=threads)
         if made is not given:  # of an array that is in order NumPy makes a view, of the dtype asked for
             given, dtype = made, None
-    return np.require(given, dtype, requirements)
+    return numpy_require(given, dtype, requirements)
 
 
 def astype(
-    x: Any,
-    dtype: Any,
-    order: Any = "K",
-    casting: Any = "unsafe",
+    x: Array,
+    dtype: DTypeLike,
+    order: Order = "K",
+    casting: Casting = "unsafe",
     subok: bool = True,
     copy: bool = True,
     *,
@@ -259,7 +274,7 @@ def astype(
     return given.astype(dtype, order, casting, subok, copy)
 
 
-def byteswap(x: Any, inplace: bool = False, *, threads: int | None = None) -> Any:
+def byteswap(x: Array, inplace: bool = False, *, threads: int | None = None) -> Any:
     """The array with the bytes of each element turned round: the method of numpy.ndarray, only faster.
 
     >>> tilejit.byteswap(x)
@@ -284,7 +299,7 @@ def byteswap(x: Any, inplace: bool = False, *, threads: int | None = None) -> An
     return given.byteswap(inplace)
 
 
-def tobytes(x: Any, order: Any = "C", *, threads: int | None = None) -> bytes:
+def tobytes(x: Array, order: Order | None = "C", *, threads: int | None = None) -> bytes:
     """The elements' bytes in C, Fortran's ("F") or the array's own order ("A"): the method, only faster.
 
     >>> tilejit.tobytes(x.T)
@@ -309,7 +324,7 @@ def tobytes(x: Any, order: Any = "C", *, threads: int | None = None) -> bytes:
     return given.tobytes(order=order)
 
 
-def _bytes_of(x: Array, order: str, threads: int | None) -> bytes | None:
+def _bytes_of(x: Array, order: Order, threads: int | None) -> bytes | None:
     """The elements' bytes in an order in which they do not lie; None where no kernel makes the copy."""
     made = bytes(x.nbytes)
     # No one else has seen the object yet, so that its bytes may still be written: they are two or more,
@@ -321,7 +336,7 @@ def _bytes_of(x: Array, order: str, threads: int | None) -> bytes | None:
     return made if copy_plain(laid, x.transpose(axes), threads) else None
 
 
-def _is_one_run(x: Array, order: str) -> bool:
+def _is_one_run(x: Array, order: Order) -> bool:
     """Whether the elements follow each other in memory in that order."""
     flags = x.flags
     return bool(flags.c_contiguous if order == "C" else flags.f_contiguous if order == "F" else flags.forc)

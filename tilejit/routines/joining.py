@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from codegen.threads import check_threads
 from tilejit.array_likes import as_numpy
@@ -26,13 +27,13 @@ Routine = Callable[..., Any]
 
 
 def concatenate(
-    arrays: Any,
+    arrays: Sequence[ArrayLike] | Array,
     /,
-    axis: Any = 0,
-    out: Any = None,
+    axis: int | None = 0,
+    out: Array | None = None,
     *,
-    dtype: Any = None,
-    casting: Any = SAME_KIND,
+    dtype: DTypeLike | None = None,
+    casting: str = SAME_KIND,
     threads: int | None = None,
 ) -> Any:
     """Arrays one behind the other along an axis: numpy.concatenate, only faster.
@@ -57,12 +58,12 @@ def concatenate(
 
 
 def stack(
-    arrays: Any,
-    axis: Any = 0,
-    out: Any = None,
+    arrays: Sequence[ArrayLike] | Array,
+    axis: int | None = 0,
+    out: Array | None = None,
     *,
-    dtype: Any = None,
-    casting: Any = SAME_KIND,
+    dtype: DTypeLike | None = None,
+    casting: str = SAME_KIND,
     threads: int | None = None,
 ) -> Any:
     """Arrays of one shape side by side along a new axis: numpy.stack, only faster.

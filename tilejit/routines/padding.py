@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from codegen.threads import check_threads
 from tilejit.array_likes import as_numpy
@@ -18,7 +20,12 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 def pad(
-    array: Any, pad_width: Any, mode: Any = "constant", *, threads: int | None = None, **kwargs: Any
+    array: ArrayLike,
+    pad_width: ArrayLike,
+    mode: str | Callable[..., object] = "constant",
+    *,
+    threads: int | None = None,
+    **kwargs: Any,
 ) -> Any:
     """An array with a margin around it: numpy.pad, only faster.
 

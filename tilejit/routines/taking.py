@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from codegen.threads import check_threads
 from tilejit.array_likes import as_numpy
+from tilejit.memory import Array
 from tilejit.numpy_originals import numpy_take
 from tilejit.routines.results import duplicate
 from tilejit.sizes import is_ours
 
 
 def take(
-    a: Any,
-    indices: Any,
-    axis: Any = None,
-    out: Any = None,
-    mode: Any = "raise",
+    a: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = None,
+    out: Array | None = None,
+    mode: str = "raise",
     *,
     threads: int | None = None,
 ) -> Any:

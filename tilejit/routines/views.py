@@ -7,18 +7,26 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from codegen.threads import check_threads
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copyto
 from tilejit.memory import Array
+from tilejit.numpy_originals import numpy_flip, numpy_rot90
 from tilejit.routines.results import allocate, duplicate, memory_order
 from tilejit.sizes import is_ours
 
 Axes = int | Sequence[int] | None
 
 
-def transpose(a: Any, axes: Any = None, *, out: Array | None = None, threads: int | None = None) -> Any:
+def transpose(
+    a: ArrayLike,
+    axes: int | Sequence[int] | None = None,
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
+) -> Any:
     """The axes in another order, copied: numpy.ascontiguousarray(numpy.transpose(a, axes)), only faster.
 
     >>> tilejit.transpose(x, (0, 3, 1, 2))  # NHWC to NCHW
@@ -35,7 +43,12 @@ def transpose(a: Any, axes: Any = None, *, out: Array | None = None, threads: in
 
 
 def moveaxis(
-    a: Any, source: Any, destination: Any, *, out: Array | None = None, threads: int | None = None
+    a: ArrayLike,
+    source: int | Sequence[int],
+    destination: int | Sequence[int],
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
 ) -> Any:
     """Some axes at other places, copied: numpy.moveaxis, then C order, only faster.
 
@@ -46,7 +59,9 @@ def moveaxis(
     return _copied(np.moveaxis(as_numpy(a), source, destination), out, threads)
 
 
-def swapaxes(a: Any, axis1: Any, axis2: Any, *, out: Array | None = None, threads: int | None = None) -> Any:
+def swapaxes(
+    a: ArrayLike, axis1: int, axis2: int, *, out: Array | None = None, threads: int | None = None
+) -> Any:
     """Two axes exchanged, copied: numpy.swapaxes, then C order, only faster.
 
     >>> tilejit.swapaxes(x, 0, 2)
@@ -57,7 +72,7 @@ def swapaxes(a: Any, axis1: Any, axis2: Any, *, out: Array | None = None, thread
 
 
 def rollaxis(
-    a: Any, axis: Any, start: Any = 0, *, out: Array | None = None, threads: int | None = None
+    a: ArrayLike, axis: int, start: int = 0, *, out: Array | None = None, threads: int | None = None
 ) -> Any:
     """An axis moved in front of another, copied: numpy.rollaxis, then C order, only faster.
 
@@ -68,18 +83,29 @@ def rollaxis(
     return _copied(np.rollaxis(as_numpy(a), axis, start), out, threads)
 
 
-def flip(m: Any, axis: Any = None, *, out: Array | None = None, threads: int | None = None) -> Any:
+def flip(
+    m: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
+) -> Any:
     """Elements in reverse along some axes, copied: numpy.flip, then C order, only faster.
 
     >>> tilejit.flip(x, axis=0)
 
     m, axis: as in NumPy. out, threads, errors: as in `transpose`.
     """
-    return _copied(np.flip(as_numpy(m), axis), out, threads)
+    return _copied(numpy_flip(as_numpy(m), axis), out, threads)
 
 
 def rot90(
-    m: Any, k: int = 1, axes: Any = (0, 1), *, out: Array | None = None, threads: int | None = None
+    m: ArrayLike,
+    k: int = 1,
+    axes: Sequence[int] = (0, 1),
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
 ) -> Any:
     """A plane turned by quarters, copied: numpy.rot90, then C order, only faster.
 
@@ -87,11 +113,16 @@ def rot90(
 
     m, k, axes: as in NumPy. out, threads, errors: as in `transpose`.
     """
-    return _copied(np.rot90(as_numpy(m), k, axes), out, threads)
+    return _copied(numpy_rot90(as_numpy(m), k, axes), out, threads)
 
 
 def broadcast_to(
-    array: Any, shape: Any, subok: bool = False, *, out: Array | None = None, threads: int | None = None
+    array: ArrayLike,
+    shape: int | Sequence[int],
+    subok: bool = False,
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
 ) -> Any:
     """An array repeated to a shape, copied: numpy.broadcast_to, then C order, only faster.
 
@@ -102,7 +133,13 @@ def broadcast_to(
     return _copied(np.broadcast_to(as_numpy(array), shape, subok), out, threads)
 
 
-def roll(a: Any, shift: Any, axis: Any = None, *, threads: int | None = None) -> Any:
+def roll(
+    a: ArrayLike,
+    shift: int | Sequence[int],
+    axis: int | Sequence[int] | None = None,
+    *,
+    threads: int | None = None,
+) -> Any:
     """Elements moved round along some axes, those of the end to the beginning: numpy.roll, only faster.
 
     >>> tilejit.roll(x, (3, -2), axis=(0, 1))

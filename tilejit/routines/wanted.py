@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -44,12 +44,13 @@ def differs(x: Array, dtype: np.dtype[Any], order: str) -> bool:
     return (order == "C" and not x.flags.c_contiguous) or (order == "F" and not x.flags.f_contiguous)
 
 
-def required_order(requirements: Any) -> str:
+def required_order(requirements: Any) -> Literal["C", "F", ""]:
     """ "C" or "F" where just that is required, and not memory of the array's own; else ""."""
     if not isinstance(requirements, str | list | tuple | set | frozenset):
         return ""
     names = {name.upper() for name in requirements if isinstance(name, str)}
     if names & {"O", "OWNDATA", "E", "ENSUREARRAY"}:
         return ""
-    wanted = {n[0] for n in names & {"C", "C_CONTIGUOUS", "CONTIGUOUS", "F", "F_CONTIGUOUS", "FORTRAN"}}
-    return wanted.pop() if len(wanted) == 1 else ""
+    in_c = bool(names & {"C", "C_CONTIGUOUS", "CONTIGUOUS"})
+    in_f = bool(names & {"F", "F_CONTIGUOUS", "FORTRAN"})
+    return "" if in_c == in_f else "C" if in_c else "F"
