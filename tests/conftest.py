@@ -21,6 +21,9 @@ from tilejit.routines.known import known_cast, known_in_c_order, known_in_f_orde
 SEED = 20_250_801
 """The seed of every test that draws at random."""
 
+ROTATION = 3
+"""Of the tests marked `rotated`, one in so many runs each day."""
+
 settings.register_profile(
     "fixed",
     derandomize=True,
@@ -62,7 +65,7 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests marked `stress`, and cases of tests marked `share` outside this run's turn.
+    """Deselect tests marked `stress`, and tests and cases of `rotated` and `share` outside this run's turn.
 
     Tests that are chosen by name, by `-k` or because they failed before always run.
     """
@@ -70,16 +73,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if is_stress() or chosen or all("::" in argument for argument in config.args):
         return
     left_out = {item for item in items if item.get_closest_marker("stress")}
-    cases: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if item.get_closest_marker("share"):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for of_test in cases.values():
-        (part,) = of_test[0].get_closest_marker("share").args
-        left_out.update(set(of_test).difference(in_turn(of_test, part)))
+    shared, rotated = _cases_of(items, "share"), _cases_of(items, "rotated")
+    for cases in shared.values():
+        (part,) = cases[0].get_closest_marker("share").args
+        left_out.update(set(cases).difference(in_turn(cases, part)))
+    for test in set(rotated).difference(in_turn(list(rotated), ROTATION)):
+        left_out.update(rotated[test])
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+
+def _cases_of(items: list[pytest.Item], mark: str) -> dict[str, list[pytest.Item]]:
+    """The cases of each test that has the mark."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker(mark):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return cases
 
 
 def pytest_collection_finish() -> None:

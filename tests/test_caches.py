@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tilejit as tj
 from codegen.bounded import MOST_BOUND, remember
@@ -114,6 +115,7 @@ def entries(thing: Any) -> dict[str, int]:
     return {name: len(value) for name, value in vars(thing).items() if isinstance(value, dict)}
 
 
+@pytest.mark.rotated
 def test_kernels_and_expressions_of_many_shapes_forget() -> None:
     scale, twice = tj.kernel(_scale), tj.elementwise(lambda a, k: a * k)
     total = tj.elementwise(lambda a: a.sum(axis=0))

@@ -477,6 +477,7 @@ def child(before: str, **variables: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.rotated
 def test_with_a_store_and_without() -> None:
     """A process with a warm store needs no Numba; one without a store builds everything itself."""
     tj.plan_copy(*pair())

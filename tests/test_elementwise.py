@@ -138,6 +138,7 @@ def test_integers_that_come_again_and_others(dtype: Any) -> None:
                 assert np.array_equal(run(x, n, out=out), function(x, n))
 
 
+@pytest.mark.rotated
 def test_integers_that_a_function_must_know() -> None:
     """They stand in the kernel, as they do where they are computed with before they meet an array."""
 
@@ -175,6 +176,7 @@ def test_integers_that_a_function_must_know() -> None:
             assert np.allclose(run(X, n), function(X, n), rtol=1e-6)
 
 
+@pytest.mark.rotated
 def test_no_more_kernels_than_are_remembered(monkeypatch: Any) -> None:
     for module in ("codegen.bounded", "tilejit.recorded"):
         monkeypatch.setattr(import_module(module), "MOST_BOUND", 4)
@@ -481,6 +483,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], type[Exception], s
 }
 
 
+@pytest.mark.rotated
 def test_more_dimensions_than_python_nests_loops() -> None:
     a = np.arange(1 << 11, dtype=np.float32).reshape((2,) * 11)
     b = a.transpose(np.random.default_rng(0).permutation(11))

@@ -14,7 +14,7 @@ import tilejit as tj
 from tests.tools.oracle import same_elements
 from tilejit.layout.dtypes import primitive_type
 
-pytestmark = pytest.mark.share(2)
+pytestmark = pytest.mark.share(4)
 
 Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]

@@ -225,6 +225,7 @@ def test_a_mask_is_none_of_a_reduction() -> None:
         tj.elementwise(np.sum)(X, where=X > 0)
 
 
+@pytest.mark.rotated
 @pytest.mark.parametrize("at_end", [True, False])
 @pytest.mark.parametrize("shape", [(3, 5), (40, 67), (35, 33)])
 def test_nothing_beside_the_array_is_read(shape: Any, at_end: bool) -> None:

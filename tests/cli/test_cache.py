@@ -26,6 +26,7 @@ print(default_store().hits > 0, default_store().misses, "numba" in sys.modules)
 """
 
 
+@pytest.mark.rotated
 def test_a_warm_format_is_packed_without_a_compiler(tmp_path: Path) -> None:
     store = tmp_path / "store"
     told = json.loads(
@@ -60,6 +61,7 @@ def test_without_a_store_it_says_why(command: str) -> None:
     assert "TILEJIT_NO_CACHE is set" in result.stderr
 
 
+@pytest.mark.rotated
 def test_damaged_entries_are_named_and_removed(tmp_path: Path) -> None:
     store, where = tmp_path / "store", {"TILEJIT_CACHE_DIR": str(tmp_path / "store")}
     code = "import numpy as np, tilejit as tj; tj.pack(np.ones((40, 50), np.float32), '{1,0:T(8,128)}')"

@@ -83,6 +83,7 @@ def test_python_with_another_dtype(files: Path) -> None:
     assert "vector<256xbf16>" in result.stdout
 
 
+@pytest.mark.rotated
 def test_from_standard_input(files: Path) -> None:
     """The same as from a file, line numbers included."""
     of_file = child("vectorise", files / "loops.py").stdout

@@ -153,6 +153,7 @@ print((resident() - before) // 30)
 """
 
 
+@pytest.mark.rotated
 @pytest.mark.skipif(platform != "linux", reason="memory is told by /proc")
 def test_builds_leave_little_in_memory() -> None:
     """LLVM's pass managers are given back: some KiB stay of each kernel, not a quarter of a MiB."""

@@ -211,6 +211,7 @@ def child(elements: int, mode: str, **changes: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.rotated
 def test_the_first_large_copy_measures_for_all_processes(tmp_path: Path) -> None:
     store = {"TILEJIT_CACHE_DIR": str(tmp_path)}
     assert child(1 << 14, "never", **store) == "0 []"

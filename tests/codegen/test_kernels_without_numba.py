@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.tools.oracle import printed
 
 COPIES = """
@@ -62,6 +64,7 @@ print(default_store().hits, len(kernels_in_use()), sums)
 )
 
 
+@pytest.mark.rotated
 def test_stored_kernels_need_no_numba(tmp_path: Path) -> None:
     """Built and stored by one process; called by another, with empty loops and tables of zeros too."""
     built, used, sums = printed(FIRST, tmp_path).split(maxsplit=2)

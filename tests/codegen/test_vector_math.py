@@ -173,6 +173,7 @@ print(default_store().misses, "numba" in sys.modules)
 """
 
 
+@pytest.mark.rotated
 def test_stored_kernels_need_no_numba(tmp_path: Path) -> None:
     """The library is loaded by who loads the kernel."""
     for printed in ("1 True", "0 False"):

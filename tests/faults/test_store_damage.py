@@ -25,6 +25,7 @@ def cold(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+@pytest.mark.rotated
 def test_truncations_are_misses(cold: Path) -> None:
     assert truncations(cold, 1 if is_stress() else 50)["misses"] > (1000 if is_stress() else 100)
 
@@ -35,10 +36,12 @@ def test_random_damage_is_a_miss_or_the_right_answer(cold: Path, seed: int) -> N
     assert counts["right"] == counts["unchanged"]
 
 
+@pytest.mark.rotated
 def test_processes_compute_right_on_a_damaged_store(cold: Path, seed: int) -> None:
     calls(cold, 1, seed)
 
 
+@pytest.mark.rotated
 def test_a_store_too_small_for_its_kernels(tmp_path: Path) -> None:
     """Each write removes what another process has just written, or is about to read."""
     assert starts(tmp_path / "small", 2, TILEJIT_CACHE_BYTES="10000")["misses"] > 0

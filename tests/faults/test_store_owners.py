@@ -176,6 +176,7 @@ def test_nobody_uses_the_store_of_root(mode: int, common: Path) -> None:
     assert opened(common, AS_NOBODY) == ("None", f"{common} belongs to another user", False)
 
 
+@pytest.mark.rotated
 @as_root
 def test_root_uses_no_store_of_nobody(common: Path) -> None:
     common.chmod(0o1777)
@@ -228,6 +229,7 @@ print(bool((tj.unpack(t) == x).all()), default_store().reason)
 """
 
 
+@pytest.mark.rotated
 @as_root
 def test_a_user_without_a_home_can_copy() -> None:
     told = child(COPIES, AS_NOBODY, TILEJIT_CACHE_DIR="")

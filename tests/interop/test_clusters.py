@@ -49,6 +49,7 @@ def kill_one_when(client: Client, started: Path) -> int:
     return victim
 
 
+@pytest.mark.rotated
 def test_a_worker_that_is_killed_loses_nothing(client: Client, tmp_path: Path) -> None:
     """Two workers make, pack and store; one is killed in the middle of it."""
     x = numbered(ROWS, CHUNK)
@@ -69,6 +70,7 @@ def test_a_flat_file_by_two_processes(client: Client, tmp_path: Path) -> None:
     assert np.array_equal(np.fromfile(tmp_path / "x.bin", np.uint32), whole)
 
 
+@pytest.mark.rotated
 def test_kernels_of_a_format_that_only_the_client_knows(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

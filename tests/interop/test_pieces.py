@@ -124,6 +124,7 @@ main()
 """
 
 
+@pytest.mark.rotated
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
 def test_a_file_larger_than_the_memory_that_is_allowed(tmp_path: Path) -> None:
     """512 MiB of elements, 256 MiB of memory; with its buffer whole the same process runs out of it."""

@@ -245,6 +245,7 @@ print(sum(map(abs, codes)))
 """
 
 
+@pytest.mark.rotated
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
 def test_children_forked_while_another_thread_swaps() -> None:
     """A fork waits for the lock, which no child inherits taken."""
