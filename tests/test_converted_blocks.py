@@ -150,6 +150,7 @@ def test_the_report_tells_of_blocks() -> None:
     assert {launch.step.kernel for launch, _ in table.calls} == set(copy.kernels)
 
 
+@pytest.mark.rotated
 def test_what_goes_in_one_pass() -> None:
     """Wider elements, moves, swaps, flat conversions, short digits, and whatever a keyword says."""
     for source, target, shape in (

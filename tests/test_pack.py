@@ -503,6 +503,7 @@ def test_too_big_for_memory() -> None:
         tj.pack(x, "{2,1,0:T(8,128)}")
 
 
+@pytest.mark.rotated
 @pytest.mark.share(1)
 @pytest.mark.parametrize("level", [own_level(), *lower_levels()])
 def test_every_half_as_a_float(level: str) -> None:

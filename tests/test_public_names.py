@@ -52,6 +52,7 @@ def child(code: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.rotated
 @pytest.mark.share(2)
 @pytest.mark.parametrize("order", ["names first", "forwards", "backwards", "shuffled"])
 def test_no_module_takes_the_place_of_a_name(order: str) -> None:
@@ -112,6 +113,7 @@ PICKLED = {
 }
 
 
+@pytest.mark.rotated
 @pytest.mark.parametrize("make", PICKLED.values(), ids=PICKLED)
 def test_pickles_are_read_where_nothing_is_imported_yet(make: Callable[[], object], tmp_path: Path) -> None:
     value = make()

@@ -80,6 +80,7 @@ def test_nothing_outside_is_touched(size: Any, specialize: str) -> None:
     check_guarded_copies(size, specialize)
 
 
+@pytest.mark.rotated
 @pytest.mark.parametrize("level", lower_levels())
 def test_nothing_outside_is_touched_at_lower_levels(level: str) -> None:
     code = "from tests.test_tuning import check_guarded_copies\ncheck_guarded_copies(10, 'sizes')\n"

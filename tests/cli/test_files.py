@@ -121,6 +121,7 @@ main()
 """
 
 
+@pytest.mark.rotated
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL], ids=str)
 def test_a_kill_leaves_the_old_file(model: Path, number: signal.Signals) -> None:
     target = model.with_name("out.safetensors")

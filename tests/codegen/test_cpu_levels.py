@@ -40,6 +40,7 @@ FORBIDDEN = {"avx512": (), "avx2": (r"%zmm", r"%k\d"), "sse2": (r"%zmm", r"%ymm"
 """What no kernel's code contains; at sse2 no instruction of AVX's encoding either."""
 
 
+@pytest.mark.rotated
 def test_every_routine_has_a_case() -> None:
     """A routine is called by some case's kernel, or by a routine that is."""
     known = every_routine() | _converting()
@@ -84,6 +85,7 @@ def test_cases_have_names_of_their_own() -> None:
     assert len({case.name for case in cases()}) == len(cases())
 
 
+@pytest.mark.rotated
 def test_every_kind_streams_at_every_level() -> None:
     """Each width does, and each family that has enough of them; a case at the first level and one more."""
     met: dict[str, set[str]] = {}
@@ -116,6 +118,7 @@ def test_levels_of_x86(level: str, group: str, tmp_path: Path) -> None:
         assert_right(level, group, chosen)
 
 
+@pytest.mark.rotated
 def test_kernels_of_this_cpu_move_whole_lines(tmp_path: Path) -> None:
     chosen = in_turn([kernel for kernel in kernels("plain") if moves_lines(kernel)], 4)
     assert chosen

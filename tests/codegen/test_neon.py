@@ -67,6 +67,7 @@ def test_kernels_on_neon(group: str, tmp_path: Path) -> None:
     assert done.stdout == f"{len(chosen) * len(PLACEMENTS)} cases, 0 failures\n"
 
 
+@pytest.mark.rotated
 def test_transposes_use_neon(tmp_path: Path) -> None:
     inner = {kernel: kernel.nest.innermost for kernel in kernels(level=NEON.name)}
     plain = {k: x for k, x in inner.items() if isinstance(x, Transpose) and not (x.stage or x.stream)}

@@ -203,6 +203,7 @@ print(found)
 """
 
 
+@pytest.mark.rotated
 def test_others_read_meanwhile(tmp_path: Path) -> None:
     """Readers get a whole entry or none while two writers push each other's entries out."""
     size = filled(tmp_path, 12).trim().size_bytes // 12

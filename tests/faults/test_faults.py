@@ -34,12 +34,14 @@ def test_runs_that_are_ended(name: str, times: int, seed: int) -> None:
     assert "0 failures" in told
 
 
+@pytest.mark.rotated
 def test_what_runs_out(seed: int) -> None:
     told = succeeds("limits", "--times", share(12, 4), "--seed", seed)
     assert "out of memory" in told
     assert "FAILED" not in told
 
 
+@pytest.mark.rotated
 def test_a_crowd() -> None:
     many = (64, 2, 2, 2, 3) if is_stress() else (16, 1, 0, 1, 1)
     names = ("--threads", "--forks", "--spawned", "--layouts", "--stores")

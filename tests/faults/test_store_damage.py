@@ -30,6 +30,7 @@ def test_truncations_are_misses(cold: Path) -> None:
     assert truncations(cold, 1 if is_stress() else 50)["misses"] > (1000 if is_stress() else 100)
 
 
+@pytest.mark.rotated
 def test_random_damage_is_a_miss_or_the_right_answer(cold: Path, seed: int) -> None:
     counts = damages(cold, FLIPS, seed)
     assert counts["misses"] > FLIPS // 2

@@ -129,6 +129,7 @@ store.put(KEY, CODE)
 """
 
 
+@pytest.mark.rotated
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 @pytest.mark.parametrize("at", range(len(TRIMMING)), ids=lambda k: f"{k}-{TRIMMING[k]}")
 def test_a_killed_writer(at: int, tmp_path: Path) -> None:

@@ -76,6 +76,7 @@ def judged(run: Run, data: bytes = b"x") -> str | None:
     raise AssertionError
 
 
+@pytest.mark.rotated
 def test_what_is_raised_is_judged() -> None:
     def refuse(data: bytes) -> None:
         raise LayoutError("no\n  yes")
@@ -92,6 +93,7 @@ def test_what_is_raised_is_judged() -> None:
     assert "is empty" in (judged(promise) or "")
 
 
+@pytest.mark.rotated
 def test_work_is_judged() -> None:
     """By lines, not by time: the answer is the same on a slow machine."""
 

@@ -63,6 +63,7 @@ def test_a_worker_that_is_killed_loses_nothing(client: Client, tmp_path: Path) -
     assert int((from_zarr(tmp_path / "z").unpack() != x).sum().compute()) == 0
 
 
+@pytest.mark.rotated
 def test_a_flat_file_by_two_processes(client: Client, tmp_path: Path) -> None:
     x = numbered(ROWS // 3, CHUNK)
     pack(x, LAYOUT).to_flat(tmp_path / "x.bin", piece_bytes=1 << 20)

@@ -77,6 +77,7 @@ def test_what_cannot_be_cut_is_made_at_once() -> None:
     assert cut(empty, 4096) is None
 
 
+@pytest.mark.rotated
 @pytest.mark.parametrize("layout", ["tpu", "tenstorrent"])
 def test_files_in_pieces_are_files_made_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str

@@ -61,6 +61,7 @@ def test_ndmin(x: Any, ndmin: int) -> None:
     assert_same(outcome(tj.array, x, ndmin=ndmin), outcome(np.array, x, ndmin=ndmin))
 
 
+@pytest.mark.rotated
 @EXAMPLES
 @given(drawn.arrays(), st.sampled_from((None, "f4", np.float64, "i2")))
 def test_contiguous(x: Any, dtype: Any) -> None:
@@ -113,6 +114,7 @@ def test_tobytes(x: Any, order: str) -> None:
         assert outcome(tj.tobytes, x, order) == outcome(x.tobytes, order)
 
 
+@pytest.mark.rotated
 @EXAMPLES
 @given(drawn.arrays(), st.data())
 def test_views_are_copied(x: Any, data: Any) -> None:
@@ -163,6 +165,7 @@ def test_concatenate_and_stack(x: Any, count: int, data: Any) -> None:
         assert_same(outcome(mine, parts, axis), outcome(theirs, parts, axis))
 
 
+@pytest.mark.rotated
 @EXAMPLES
 @given(
     st.lists(st.sampled_from(NUMBERS), min_size=1, max_size=3),

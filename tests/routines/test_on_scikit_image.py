@@ -36,6 +36,7 @@ def operations() -> dict[str, Callable[[Any], Any]]:
     }
 
 
+@pytest.mark.rotated
 def test_same_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     from skimage import data
 
