@@ -22,7 +22,7 @@ from bench.plot import plot, roof
 from bench.report import gains_table, rows_table, run_json, summaries, summary_table
 from bench.saved import fits, runs_of, save
 from bench.timing import conditions, machine, today
-from codegen.kernel import kernels_in_use
+from codegen import kernels_in_use
 
 SUITES: dict[str, Callable[[bool], list[Case]]] = {
     "copies": copies.cases,

@@ -21,8 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.__main__ import ALL, SUITES
-from codegen import build
-from codegen.errors import TilejitError
+from codegen import TilejitError
+from codegen.backend import build
 
 
 @dataclass(slots=True)

@@ -1,4 +1,265 @@
-"""The compiler: access maps, loop nests, Python source, native kernels. It knows no XLA."""
+"""The compiler: access maps, loop nests, Python source, native kernels. It knows no XLA and no CuTe.
+
+This module is the facade: everything that `tilejit` imports from the compiler, and nothing else. A name is
+imported when it is first used, because importing everything would take ten times as long as a first copy.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+if _TYPE_CHECKING:
+    from codegen.analysis.bounds import check_bounds as check_bounds
+    from codegen.analysis.bounds import nested_accesses as nested_accesses
+    from codegen.analysis.divisibility import check_divisible as check_divisible
+    from codegen.analysis.integers import check_fits as check_fits
+    from codegen.analysis.integers import check_powers as check_powers
+    from codegen.analysis.ranges import check_disjoint as check_disjoint
+    from codegen.analysis.report import LoopReport as LoopReport
+    from codegen.backend.store import KernelStore as KernelStore
+    from codegen.backend.store import compiler_digest as compiler_digest
+    from codegen.backend.store import default_store as default_store
+    from codegen.backend.store_check import remove_entries as remove_entries
+    from codegen.backend.store_check import verify_store as verify_store
+    from codegen.emit.copy_elements import can_convert as can_convert
+    from codegen.emit.scope import ELEMENT_BYTES as ELEMENT_BYTES
+    from codegen.frontend.calls import strong_operand as strong_operand
+    from codegen.frontend.functions import UFUNCS as UFUNCS
+    from codegen.frontend.functions import call_ufunc as call_ufunc
+    from codegen.frontend.operands import Operand as Operand
+    from codegen.frontend.operands import apply_op as apply_op
+    from codegen.frontend.operands import cast_operand as cast_operand
+    from codegen.frontend.operands import convert_operand as convert_operand
+    from codegen.frontend.operands import literal_operand as literal_operand
+    from codegen.frontend.operands import select_operand as select_operand
+    from codegen.frontend.operands import truth_operand as truth_operand
+    from codegen.frontend.python_ast import read_function as read_function
+    from codegen.frontend.ranges import LOOP_MARK as LOOP_MARK
+    from codegen.frontend.source_text import pointed as pointed
+    from codegen.ir import dtypes as dtypes
+    from codegen.ir.copies.nodes import Element as Element
+    from codegen.ir.copies.nodes import refs as refs
+    from codegen.ir.copies.printer import format_nest as format_nest
+    from codegen.ir.copies.rewriting import int_size as int_size
+    from codegen.ir.copies.tiles import Digit as Digit
+    from codegen.ir.dtypes import FLOAT_FUNCTIONS as FLOAT_FUNCTIONS
+    from codegen.ir.dtypes import numpy_dtype as numpy_dtype
+    from codegen.ir.element_types import BYTE_FLOAT_TYPES as BYTE_FLOAT_TYPES
+    from codegen.ir.element_types import HALF_TYPES as HALF_TYPES
+    from codegen.ir.element_types import INTEGER_TYPES as INTEGER_TYPES
+    from codegen.ir.index import Affine as Affine
+    from codegen.ir.index import FloorDiv as FloorDiv
+    from codegen.ir.index import Index as Index
+    from codegen.ir.index import Mod as Mod
+    from codegen.ir.index import Sum as Sum
+    from codegen.ir.index import add_indices as add_indices
+    from codegen.ir.index import evaluate_index as evaluate_index
+    from codegen.ir.index import index_symbol as index_symbol
+    from codegen.ir.index import index_symbols as index_symbols
+    from codegen.ir.index import scale_index as scale_index
+    from codegen.ir.interpreter import interpret as interpret
+    from codegen.ir.nodes import COMBINERS as COMBINERS
+    from codegen.ir.nodes import ArrayArg as ArrayArg
+    from codegen.ir.nodes import Carried as Carried
+    from codegen.ir.nodes import Const as Const
+    from codegen.ir.nodes import For as For
+    from codegen.ir.nodes import Function as Function
+    from codegen.ir.nodes import IndexValue as IndexValue
+    from codegen.ir.nodes import Let as Let
+    from codegen.ir.nodes import Load as Load
+    from codegen.ir.nodes import Local as Local
+    from codegen.ir.nodes import Op as Op
+    from codegen.ir.nodes import ScalarArg as ScalarArg
+    from codegen.ir.nodes import Statement as Statement
+    from codegen.ir.nodes import Store as Store
+    from codegen.ir.nodes import Value as Value
+    from codegen.ir.print_index import SsaNames as SsaNames
+    from codegen.ir.print_names import mlir_element as mlir_element
+    from codegen.ir.print_names import mlir_memref as mlir_memref
+    from codegen.ir.print_names import mlir_type as mlir_type
+    from codegen.ir.printer import FunctionPrinter as FunctionPrinter
+    from codegen.ir.printer import format_function as format_function
+    from codegen.maps.access import AccessMap as AccessMap
+    from codegen.maps.access import Root as Root
+    from codegen.maps.access import logical_roots as logical_roots
+    from codegen.maps.access import map_offset as map_offset
+    from codegen.maps.access import map_range as map_range
+    from codegen.maps.access import strided_map as strided_map
+    from codegen.maps.digit_trees import Leaf as Leaf
+    from codegen.maps.digit_trees import Offsets as Offsets
+    from codegen.maps.digit_trees import Opaque as Opaque
+    from codegen.maps.digit_trees import Split as Split
+    from codegen.maps.digit_trees import Switch as Switch
+    from codegen.maps.digit_trees import Tree as Tree
+    from codegen.maps.digit_trees import Window as Window
+    from codegen.maps.digit_trees import ceil_div as ceil_div
+    from codegen.maps.digit_trees import coalesce_tree as coalesce_tree
+    from codegen.maps.digit_trees import evaluate_tree as evaluate_tree
+    from codegen.maps.digit_trees import offset_range as offset_range
+    from codegen.maps.digit_trees import split_tree as split_tree
+    from codegen.maps.digit_trees import tree_cuts as tree_cuts
+    from codegen.maps.digit_trees import truncate_tree as truncate_tree
+    from codegen.maps.windows import tight_map as tight_map
+    from codegen.maps.windows import window_map as window_map
+    from codegen.passes.rename_arrays import rename_arrays as rename_arrays
+    from codegen.passes.shallow import flatten_values as flatten_values
+    from codegen.passes.super_vectorize import Vectorized as Vectorized
+    from codegen.passes.super_vectorize import super_vectorize as super_vectorize
+    from codegen.passes.tile import TiledLoops as TiledLoops
+    from codegen.passes.tile import tile_loops as tile_loops
+    from codegen.pipeline.calibrate import CALIBRATED_FROM_BYTES as CALIBRATED_FROM_BYTES
+    from codegen.pipeline.calibrate import machine_thresholds as machine_thresholds
+    from codegen.pipeline.calibrate import remembered_thresholds as remembered_thresholds
+    from codegen.pipeline.copies import CopyProgram as CopyProgram
+    from codegen.pipeline.copies import compile_copy as compile_copy
+    from codegen.pipeline.copies import footprint_bytes as footprint_bytes
+    from codegen.pipeline.steps import with_prefetch as with_prefetch
+    from codegen.pipeline.tune import tuned as tuned
+    from codegen.runtime.call_tables import CALL_FIELDS as CALL_FIELDS
+    from codegen.runtime.call_tables import Bounds as Bounds
+    from codegen.runtime.call_tables import BufferOffsets as BufferOffsets
+    from codegen.runtime.call_tables import CallTable as CallTable
+    from codegen.runtime.call_tables import Integers as Integers
+    from codegen.runtime.call_tables import call_table as call_table
+    from codegen.runtime.call_tables import repeated_calls as repeated_calls
+    from codegen.runtime.direct_calls import Direct as Direct
+    from codegen.runtime.direct_calls import is_direct as is_direct
+    from codegen.runtime.direct_entries import Argument as Argument
+    from codegen.runtime.direct_entries import ArrayArgument as ArrayArgument
+    from codegen.runtime.direct_entries import DirectCall as DirectCall
+    from codegen.runtime.direct_entries import Disjoint as Disjoint
+    from codegen.runtime.direct_entries import Entry as Entry
+    from codegen.runtime.direct_entries import FloatArgument as FloatArgument
+    from codegen.runtime.direct_entries import FreshArray as FreshArray
+    from codegen.runtime.direct_entries import PassedThrough as PassedThrough
+    from codegen.runtime.direct_entries import SameAddress as SameAddress
+    from codegen.runtime.direct_entries import SameArgument as SameArgument
+    from codegen.runtime.float_flags import ALL_FLAGS as ALL_FLAGS
+    from codegen.runtime.float_flags import CLEAR_FLAGS as CLEAR_FLAGS
+    from codegen.runtime.float_flags import FLAG_BITS as FLAG_BITS
+    from codegen.runtime.float_flags import FLAGS_SUPPORTED as FLAGS_SUPPORTED
+    from codegen.runtime.float_flags import TEST_FLAGS as TEST_FLAGS
+    from codegen.runtime.kernel import KERNEL_PROTOTYPES as KERNEL_PROTOTYPES
+    from codegen.runtime.kernel import Kernel as Kernel
+    from codegen.runtime.kernel import Step as Step
+    from codegen.runtime.kernel import kernels_in_use as kernels_in_use
+    from codegen.runtime.launch import KernelCall as KernelCall
+    from codegen.runtime.launch import Launch as Launch
+    from codegen.runtime.loop_kernel import HOLD_GIL_BYTES as HOLD_GIL_BYTES
+    from codegen.runtime.loop_kernel import BoundKernel as BoundKernel
+    from codegen.runtime.loop_kernel import LoopKernel as LoopKernel
+    from codegen.runtime.loop_kernel import vector_bytes as vector_bytes
+    from codegen.runtime.threads import check_threads as check_threads
+    from codegen.runtime.threads import in_dask_worker as in_dask_worker
+    from codegen.runtime.threads import run_parts as run_parts
+    from codegen.runtime.threads import thread_count as thread_count
+    from codegen.runtime.threads import threads_by_size as threads_by_size
+    from codegen.schedule.choose_transpose import ALIAS_BYTES as ALIAS_BYTES
+    from codegen.schedule.choose_transpose import VectorSize as VectorSize
+    from codegen.schedule.schedule import Thresholds as Thresholds
+    from codegen.support.caching import MOST_BOUND as MOST_BOUND
+    from codegen.support.caching import lazy as lazy
+    from codegen.support.caching import remember as remember
+    from codegen.support.cpu import cpu_level as cpu_level
+    from codegen.support.cpu import cpu_name as cpu_name
+    from codegen.support.cpu import second_cache_bytes as second_cache_bytes
+    from codegen.support.errors import KernelError as KernelError
+    from codegen.support.errors import LayoutError as LayoutError
+    from codegen.support.errors import LayoutIndexError as LayoutIndexError
+    from codegen.support.errors import PowerError as PowerError
+    from codegen.support.errors import StoreError as StoreError
+    from codegen.support.errors import TilejitError as TilejitError
+    from codegen.support.errors import shown as shown
+    from codegen.support.locks import compiler_lock as compiler_lock
+    from codegen.support.locks import hold_in_forks as hold_in_forks
+    from codegen.support.versions import is_free_threaded as is_free_threaded
 
 TILEJIT = True
 """Tells this package from others of its name."""
+
+_HOMES = {
+    "analysis.bounds": "check_bounds nested_accesses",
+    "analysis.divisibility": "check_divisible",
+    "analysis.integers": "check_fits check_powers",
+    "analysis.ranges": "check_disjoint",
+    "analysis.report": "LoopReport",
+    "backend.store": "KernelStore compiler_digest default_store",
+    "backend.store_check": "remove_entries verify_store",
+    "emit.copy_elements": "can_convert",
+    "emit.scope": "ELEMENT_BYTES",
+    "frontend.calls": "strong_operand",
+    "frontend.functions": "UFUNCS call_ufunc",
+    "frontend.operands": (
+        "Operand apply_op cast_operand convert_operand literal_operand select_operand truth_operand"
+    ),
+    "frontend.python_ast": "read_function",
+    "frontend.ranges": "LOOP_MARK",
+    "frontend.source_text": "pointed",
+    "ir.copies.nodes": "Element refs",
+    "ir.copies.printer": "format_nest",
+    "ir.copies.rewriting": "int_size",
+    "ir.copies.tiles": "Digit",
+    "ir.dtypes": "FLOAT_FUNCTIONS numpy_dtype",
+    "ir.element_types": "BYTE_FLOAT_TYPES HALF_TYPES INTEGER_TYPES",
+    "ir.index": (
+        "Affine FloorDiv Index Mod Sum add_indices evaluate_index index_symbol index_symbols scale_index"
+    ),
+    "ir.interpreter": "interpret",
+    "ir.nodes": (
+        "ArrayArg COMBINERS Carried Const For Function IndexValue Let Load Local Op ScalarArg Statement "
+        "Store Value"
+    ),
+    "ir.print_index": "SsaNames",
+    "ir.print_names": "mlir_element mlir_memref mlir_type",
+    "ir.printer": "FunctionPrinter format_function",
+    "maps.access": "AccessMap Root logical_roots map_offset map_range strided_map",
+    "maps.digit_trees": (
+        "Leaf Offsets Opaque Split Switch Tree Window ceil_div coalesce_tree evaluate_tree offset_range "
+        "split_tree tree_cuts truncate_tree"
+    ),
+    "maps.windows": "tight_map window_map",
+    "passes.rename_arrays": "rename_arrays",
+    "passes.shallow": "flatten_values",
+    "passes.super_vectorize": "Vectorized super_vectorize",
+    "passes.tile": "TiledLoops tile_loops",
+    "pipeline.calibrate": "CALIBRATED_FROM_BYTES machine_thresholds remembered_thresholds",
+    "pipeline.copies": "CopyProgram compile_copy footprint_bytes",
+    "pipeline.steps": "with_prefetch",
+    "pipeline.tune": "tuned",
+    "runtime.call_tables": "Bounds BufferOffsets CALL_FIELDS CallTable Integers call_table repeated_calls",
+    "runtime.direct_calls": "Direct is_direct",
+    "runtime.direct_entries": (
+        "Argument ArrayArgument DirectCall Disjoint Entry FloatArgument FreshArray PassedThrough SameAddress "
+        "SameArgument"
+    ),
+    "runtime.float_flags": "ALL_FLAGS CLEAR_FLAGS FLAGS_SUPPORTED FLAG_BITS TEST_FLAGS",
+    "runtime.kernel": "KERNEL_PROTOTYPES Kernel Step kernels_in_use",
+    "runtime.launch": "KernelCall Launch",
+    "runtime.loop_kernel": "BoundKernel HOLD_GIL_BYTES LoopKernel vector_bytes",
+    "runtime.threads": "check_threads in_dask_worker run_parts thread_count threads_by_size",
+    "schedule.choose_transpose": "ALIAS_BYTES VectorSize",
+    "schedule.schedule": "Thresholds",
+    "support.caching": "MOST_BOUND lazy remember",
+    "support.cpu": "cpu_level cpu_name second_cache_bytes",
+    "support.errors": "KernelError LayoutError LayoutIndexError PowerError StoreError TilejitError shown",
+    "support.locks": "compiler_lock hold_in_forks",
+    "support.versions": "is_free_threaded",
+}
+"""The module of each name."""
+
+_HOME_OF = {name: f"codegen.{home}" for home, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> _Any:
+    """A name of the compiler, imported when it is first used; `dtypes` is a module."""
+    if name == "dtypes":
+        return _import_module("codegen.ir.dtypes")
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(_import_module(home), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME_OF, "dtypes"})

@@ -80,7 +80,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
-    """Put pictures into the page itself, whose colours they have then, whichever its reader chose."""
+    """Put pictures into the page itself, whose colors they have then, whichever its reader chose."""
     return re.sub(
         r'<img alt="(?P<alt>[^"]*)" src="(?:\.\./)*pictures/(?P<name>\w+)\.svg" ?/?>', _inline, html
     )

@@ -5,17 +5,19 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from codegen import store as store_module
-from codegen.settings import settings as read_settings
-from codegen.store import default_store
+from codegen.backend import store as store_module
+from codegen.backend.store import default_store
+from codegen.support.settings import settings as read_settings
 from tests.tools.kernel_store import OWN_STORE, close_store, open_store
 from tests.tools.stress import STRESS, TURN, in_turn, is_stress, lower_levels, today, turn
 from tilejit.copies import known_copy
+from tilejit.layout.formats import registry
 from tilejit.routines.known import known_cast, known_in_c_order, known_in_f_order
 
 SEED = 20_250_801
@@ -116,6 +118,15 @@ def _nothing_learned() -> None:
     """Forget learned layouts, so that tests don't affect each other."""
     for shortcut in (known_copy, known_in_c_order, known_in_f_order, known_cast):
         shortcut.forget()
+
+
+@pytest.fixture(autouse=True)
+def _no_formats_registered() -> Iterator[None]:
+    """Remove the formats that a test or a page of the documentation registers."""
+    known = dict(registry._FORMATS)
+    yield
+    registry._FORMATS.clear()
+    registry._FORMATS.update(known)
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.pipeline import CopyProgram
-from codegen.threads import run_parts
+from codegen.pipeline.copies import CopyProgram
+from codegen.runtime.threads import run_parts
 from tests.tools.guard import Guarded
 from tests.tools.oracle import packed_by_definition, random_elements
 from tilejit import block_grid, blocks

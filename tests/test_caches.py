@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.bounded import MOST_BOUND, remember
+from codegen.support.caching import MOST_BOUND, remember
 
 ROOT = Path(__file__).parents[1]
 

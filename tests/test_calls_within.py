@@ -7,7 +7,7 @@ from sys import executable
 
 import pytest
 
-from codegen.direct_calls import supported
+from codegen.runtime.direct_calls import supported
 from tests.tools.calls_within import CASES
 from tests.tools.oracle import environment
 

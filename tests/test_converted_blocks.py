@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.schedule import Thresholds
+from codegen.schedule.schedule import Thresholds
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit import converted_blocks, plan, programs
 from tilejit.converted_blocks import ConvertedBlocks
@@ -140,7 +140,7 @@ def test_the_report_tells_of_blocks() -> None:
     assert shown.program.blocks == 3 * 4
     for text in (copy.report(), shown.report()):
         assert "12 of 64x70, converted into cache and transposed from there" in text
-        assert "asks ahead" in text
+        assert "prefetches" in text
         assert "bf16(f32 src" in text
         assert "streamed transpose" in text
     assert shown.program.kernels == copy.kernels

@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
-from codegen.direct_calls import supported
+from codegen.runtime.direct_calls import supported
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.strategies import Pick, chance, extents, one_of, strides
 from tests.tools.stress import share

@@ -21,8 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
-from codegen import direct_words as words
-from codegen.direct_calls import MOST_ENTRIES, supported
+from codegen.runtime.direct_calls import MOST_ENTRIES, supported
+from codegen.simd import direct_fields as words
 from tests.tools.guard import Guarded
 from tests.tools.oracle import environment
 from tests.tools.stress import share
@@ -440,7 +440,7 @@ PROGRAM = """
 import atexit, sys
 import numpy as np
 import tilejit as tj
-from codegen import direct_calls
+from codegen.runtime import direct_calls
 from tests.tools.stress import share
 
 {before}

@@ -178,7 +178,7 @@ def test_integers_that_a_function_must_know() -> None:
 
 @pytest.mark.rotated
 def test_no_more_kernels_than_are_remembered(monkeypatch: Any) -> None:
-    for module in ("codegen.bounded", "tilejit.recorded"):
+    for module in ("codegen.support.caching", "tilejit.recorded"):
         monkeypatch.setattr(import_module(module), "MOST_BOUND", 4)
     function = lambda x, n: x**n  # noqa: E731
     run, x = tj.elementwise(function), np.arange(6, dtype=np.int64)
@@ -423,7 +423,7 @@ def test_results_without_dimensions_are_numbers() -> None:
 
 def test_on_fail() -> None:
     x, total = np.ones(20, np.float32), np.zeros((), np.float32)
-    with pytest.raises(tj.KernelError, match=r"not vectorised throughout\n.*reduction-not-asked"):
+    with pytest.raises(tj.KernelError, match=r"not vectorized throughout\n.*reduction-not-asked"):
         tj.elementwise(np.sum, vectorize_reductions=False, on_fail="raise")(x, out=total)
     assert total == 0
     run = tj.elementwise(np.sum, vectorize_reductions=False, on_fail="warn")

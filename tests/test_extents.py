@@ -1,9 +1,9 @@
 """Every way of copying proves, before it writes, that it stays in its buffers: one byte less is refused.
 
 Where the proofs are: a box in one pass, whatever its kernel, `pipeline._Maker._launch`; entries of tables,
-`TableCalls.chunks`, chunk by chunk; all boxes in one launch, `gather._check_stretches` and `_check_places`;
+`TableCalls.chunks`, chunk by chunk; all boxes in one launch, `gather._check_segments` and `_check_places`;
 many places at once (blocks of any sort, tiles one by one, expressions to tiled arrays), `_check_places` of
-`call_tables`; loops, masked copies and reductions, `codegen.loops.bounds.check_bounds`.
+`call_tables`; loops, masked copies and reductions, `codegen.analysis.bounds.check_bounds`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen import gather
-from codegen.access import AccessMap
-from codegen.call_tables import repeated_calls
-from codegen.choose_places import Places
-from codegen.errors import KernelError, TilejitError
-from codegen.ir import Element
-from codegen.launch import Launch
-from codegen.lower_copy import lower_copy
-from codegen.pipeline import CopyProgram, compile_copy
-from codegen.schedule import Thresholds
-from codegen.windows import tight_map
+from codegen.frontend.lower_copy import lower_copy
+from codegen.ir.copies.nodes import Element
+from codegen.maps.access import AccessMap
+from codegen.maps.windows import tight_map
+from codegen.pipeline import gather
+from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.runtime.call_tables import repeated_calls
+from codegen.runtime.launch import Launch
+from codegen.schedule.choose_swizzle import Places
+from codegen.schedule.schedule import Thresholds
+from codegen.support.errors import KernelError, TilejitError
 from tilejit import block_grid, blocks, converted_blocks, elementwise_blocks, loop_program, plan, programs
 from tilejit import swizzled_blocks as swizzled
 from tilejit.blocks import BlockProgram, in_blocks
@@ -195,22 +195,22 @@ def test_tables_are_checked_before_a_byte_is_written() -> None:
     [
         ({"src": -1}, "the source is touched at -1"),
         ({"src": 1 << 20}, "the source is touched"),
-        ({"place": 1 << 20}, "the buffer of a stretch is touched"),
-        ({"place": -1}, "the buffer of a stretch is touched at -1"),
+        ({"place": 1 << 20}, "the buffer of a segment is touched"),
+        ({"place": -1}, "the buffer of a segment is touched at -1"),
         ({"dst": 1 << 20}, "the destination is touched"),
     ],
     ids=str,
 )
-def test_tables_of_stretches_are_proven_themselves(change: dict[str, int], match: str) -> None:
+def test_tables_of_segments_are_proven_themselves(change: dict[str, int], match: str) -> None:
     """Not only the boxes that they are made of."""
     copy = WAYS["gathered"]()
     lowered = lower_copy(copy.src.in_units(8), copy.dst.in_units(8))
-    stretches = copy.program().launches[0].calls.stretches  # type: ignore[attr-defined]
-    gather._check_stretches(lowered, stretches)
-    part = next(p for p in stretches.parts if not p.fills)
-    wrong = tuple(replace(p, **change) if p is part else p for p in stretches.parts)
+    segments = copy.program().launches[0].calls.segments  # type: ignore[attr-defined]
+    gather._check_segments(lowered, segments)
+    part = next(p for p in segments.parts if not p.fills)
+    wrong = tuple(replace(p, **change) if p is part else p for p in segments.parts)
     with pytest.raises(KernelError, match=match):
-        gather._check_stretches(lowered, replace(stretches, parts=wrong))
+        gather._check_segments(lowered, replace(segments, parts=wrong))
 
 
 @pytest.mark.parametrize("change", [{"src": -2}, {"src": 2}, {"dst": -2}, {"dst": 2}], ids=str)

@@ -44,7 +44,7 @@ def _takes(name: str, dtype: str, dims: Dims) -> bool:
 
 @cache
 def array(dtype: str, dims: Dims) -> Array:
-    """No element is zero, as padding is; no two neighbours are the same."""
+    """No element is zero, as padding is; no two neighbors are the same."""
     element = primitive_type(dtype)
     assert element.numpy
     most = 7 if element.bits == 4 else 113

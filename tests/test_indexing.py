@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 import tilejit as tj
-from codegen.access import map_offset
+from codegen.maps.access import map_offset
 from tests.tools.oracle import slots_of
 from tests.tools.strategies import shapes
 from tilejit.layout.indexing import access_map

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.codegen.levels import AtLevels
+from tests.codegen.passes.table import REASONS
+from tests.codegen.simd.levels import AtLevels
 from tests.conftest import SEED
-from tests.loops.table import REASONS
 from tests.tools.guard import Guarded
 
 pytestmark = pytest.mark.share(9)
@@ -249,7 +249,7 @@ def test_reductions_in_lanes(size: int, tail: str) -> None:
         for kernel in made:
             dtype = np.int32 if kernel.python is bits else np.float32
             same(kernel, kernel.python, vector(dtype, count))
-    assert all("vectorised by" in kernel.report() for kernel in made)
+    assert all("vectorized by" in kernel.report() for kernel in made)
 
 
 REDUCTIONS = (total, least_and_largest, bits, sum_of_part)
@@ -292,7 +292,7 @@ def test_interleaved_arrays_do_not_overlap() -> None:
     np.testing.assert_array_equal(memory[1::2], 2 * np.arange(0, 400, 2))
 
 
-def test_one_array_twice_is_still_vectorised() -> None:
+def test_one_array_twice_is_still_vectorized() -> None:
     kernel = tj.kernel(virtual_vector_size=16)(shift_by_one)
     x = np.arange(100, dtype=np.float32)
     kernel(x, x)
@@ -390,13 +390,13 @@ def test_orders_and_strides() -> None:
 
 def test_attributes_before_and_after() -> None:
     kernel = tj.kernel(virtual_vector_size=(4, 32))(scaled)
-    for name in ("nest", "vectorised", "schedule", "source"):
-        with pytest.raises(tj.KernelError, match="specialised"):
+    for name in ("nest", "vectorized", "schedule", "source"):
+        with pytest.raises(tj.KernelError, match="specialized"):
             getattr(kernel, name)
-    with pytest.raises(tj.KernelError, match="specialised"):
+    with pytest.raises(tj.KernelError, match="specialized"):
         kernel.report()
-    assert kernel.specialise(*arguments(np.float32)) is kernel
-    assert "vector<4x32xf32>" in kernel.vectorised
+    assert kernel.specialize(*arguments(np.float32)) is kernel
+    assert "vector<4x32xf32>" in kernel.vectorized
     assert "affine.for" in kernel.nest
     assert "load_f32x" in kernel.source
     assert "4x32" in kernel.schedule
@@ -420,9 +420,9 @@ def summed_up(x, y):
 def test_on_fail() -> None:
     given = vector(np.float32, 20)
     with pytest.raises(tj.KernelError, match="carried-dependence"):
-        tj.kernel(on_fail="raise")(summed_up).specialise(*given)
+        tj.kernel(on_fail="raise")(summed_up).specialize(*given)
     with pytest.warns(tj.KernelWarning, match="carried-dependence"):
-        tj.kernel(on_fail="warn")(summed_up).specialise(*given)
+        tj.kernel(on_fail="warn")(summed_up).specialize(*given)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         same(tj.kernel(summed_up), summed_up, given)
@@ -433,7 +433,7 @@ def test_warnings_name_the_line_of_the_call() -> None:
     ways = (
         lambda kernel: kernel(x, y),
         lambda kernel: kernel(x, y=y),
-        lambda kernel: kernel.specialise(x, y),
+        lambda kernel: kernel.specialize(x, y),
         lambda kernel: tj.kernel(on_fail="warn")(summed_up)(x, y),
     )
     for way in ways:
@@ -446,7 +446,7 @@ FACTOR = 2
 
 
 def test_globals_stay_what_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the docstrings say: until the function is specialised anew."""
+    """As the docstrings say: until the function is specialized anew."""
 
     @tj.kernel
     def times(x, y):
@@ -649,14 +649,14 @@ def test_assume_divisible_in_reductions() -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_reports_name_every_loop(function: Callable[..., Any]) -> None:
-    """How it was vectorised, or a reason that there is, and what stands in the way."""
-    kernel = tj.kernel(virtual_vector_size=16)(function).specialise(*arguments(np.float32))
+    """How it was vectorized, or a reason that there is, and what stands in the way."""
+    kernel = tj.kernel(virtual_vector_size=16)(function).specialize(*arguments(np.float32))
     head, *loops, schedule = kernel.report().splitlines()
     assert head.startswith(f"kernel {function.__name__}(")
     assert schedule.startswith("  schedule ")
     assert len(loops) == inspect.getsource(function).count("for ")
     for line in loops:
-        found = re.fullmatch(r"  line \d+, loop \S+: (vectorised by [x\d]+|scalar, (?P<code>\S+)): .+", line)
+        found = re.fullmatch(r"  line \d+, loop \S+: (vectorized by [x\d]+|scalar, (?P<code>\S+)): .+", line)
         assert found is not None, line
         assert found["code"] is None or found["code"] in REASONS
 
@@ -742,7 +742,7 @@ def test_loops_said_to_reduce_do_so_in_lanes() -> None:
 
     kernel = tj.kernel(virtual_vector_size=8)(sums)
     same(kernel, sums, vector(np.float32, 127))
-    assert "vectorised by 8: x[i] contiguous, y[i] contiguous, s is reduced by add" in kernel.report()
+    assert "vectorized by 8: x[i] contiguous, y[i] contiguous, s is reduced by add" in kernel.report()
 
 
 def test_names_of_routines_are_free_for_arguments() -> None:
@@ -889,7 +889,7 @@ def test_lanes_with_subscripts_of_their_own(tail: str, dtype: Any) -> None:
     for columns in (1, 32, 83):
         same(kernel, picked, arguments(dtype, 5, columns))
     assert "a[i, j // 2] gathered" in kernel.report()
-    assert "vector.gather" in kernel.vectorised
+    assert "vector.gather" in kernel.vectorized
     assert "pick_f" in kernel.source
 
 
@@ -912,7 +912,7 @@ def halved(x, y):
 
 
 def test_rows_and_elements_stand_before_the_loop() -> None:
-    source = tj.kernel(scaled).specialise(*arguments(np.float32)).source
+    source = tj.kernel(scaled).specialize(*arguments(np.float32)).source
     inner = source[source.index("for j in") :]
     assert "stride" not in inner
     assert "read_f32_at" not in inner
@@ -930,7 +930,7 @@ def test_fastmath_contracts_and_stays_near() -> None:
     tj.kernel(polynomial)(*exact)
     np.testing.assert_allclose(fast[2], exact[2], rtol=1e-12, atol=1e-12)
     assert "fast_mul(" in kernel.source
-    assert "fast_" not in tj.kernel(polynomial).specialise(*exact).source
+    assert "fast_" not in tj.kernel(polynomial).specialize(*exact).source
 
 
 def at_lower_levels() -> AtLevels:

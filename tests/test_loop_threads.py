@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen import threads
-from codegen.loop_kernel import BoundKernel
+from codegen.runtime import threads
+from codegen.runtime.loop_kernel import BoundKernel
 from tilejit import loop_program
 from tilejit.loop_program import LoopOptions
 

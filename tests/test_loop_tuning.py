@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.store import Store
+from codegen.backend.store import KernelStore
 from tilejit import loop_tuning
 from tilejit.loop_program import LoopOptions
 
@@ -21,8 +21,8 @@ def double(a: Any, c: Any) -> None:
 
 def test_the_fastest_is_kept_and_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_tuning, "_winners", {})
-    a, store, asked = np.ones(100), Store(tmp_path), []
-    function = tj.kernel(double).specialise(a, a.copy()).program.function
+    a, store, asked = np.ones(100), KernelStore(tmp_path), []
+    function = tj.kernel(double).specialize(a, a.copy()).program.function
 
     def measure(programs: Any, given: Any) -> list[float]:
         asked.append(len(programs))

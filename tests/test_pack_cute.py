@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilejit as tj
-from codegen import transpose_box
-from codegen.access import map_offset, map_range
+from codegen.maps.access import map_offset, map_range
+from codegen.schedule import transpose_box
 from tests.tools.guard import Guarded
 from tests.tools.oracle import (
     cute_offsets,

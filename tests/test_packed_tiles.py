@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.threads import run_parts
+from codegen.runtime.threads import run_parts
 from tests.test_tiles import filled, places_of, tile_and_grid, values_of, written
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit import packed_tiles

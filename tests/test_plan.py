@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
 import tilejit as tj
-from codegen import kernel
-from codegen.schedule import Thresholds
+from codegen.runtime import kernel
+from codegen.schedule.schedule import Thresholds
 from tests.tools.oracle import environment
 from tests.tools.strategies import Pick, extents
 from tilejit import converted_blocks, memory, programs

@@ -37,7 +37,7 @@ for module in modules:
         assert error.name.split(".")[0] not in ("tilejit", "codegen"), (module, error)
 for name in set(tilejit.__all__) - {"cute"}:
     found = getattr(tilejit, name)
-    home = tilejit._HOME_OF.get(name, "codegen.errors")
+    home = tilejit._HOME_OF.get(name, "codegen.support.errors")
     assert found is getattr(sys.modules[home], name), name
     assert found is early.get(name, found), name
 assert tilejit.cute is sys.modules["tilejit.cute"]

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen import direct_words as words
-from codegen.direct_calls import supported
+from codegen.runtime.direct_calls import supported
+from codegen.simd import direct_fields as words
 from tests.routines.drawn import assert_same, outcome
 from tilejit.copies import known_copy
 from tilejit.plan import cached_plan, program

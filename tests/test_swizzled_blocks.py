@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
-from codegen.pipeline import CopyProgram
+from codegen.pipeline.copies import CopyProgram
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import random_elements
 from tests.tools.stress import share

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.access import strided_map
-from codegen.calls import GRID_ARGUMENTS, OFFSET_ARGUMENTS
-from codegen.ir import CopyRun, Element, Elementwise, PackBits
-from codegen.pipeline import compile_copy
-from codegen.schedule import Thresholds
+from codegen.ir.copies.nodes import CopyRun, Element, Elementwise, PackBits
+from codegen.maps.access import strided_map
+from codegen.pipeline.copies import compile_copy
+from codegen.runtime.copy_calls import GRID_ARGUMENTS, OFFSET_ARGUMENTS
+from codegen.schedule.schedule import Thresholds
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import environment
 from tests.tools.stress import lower_levels
@@ -177,15 +177,15 @@ def test_a_strip_is_a_number_in_the_source_and_the_tail_is_not(
     program = plan_copy(dst, src, virtual_vector_size=size, threads=1)._program
     assert program is not None
     whole, tail = program.steps
-    assert {type(step.vectorised.innermost) for step in program.steps} == {node}
+    assert {type(step.vectorized.innermost) for step in program.steps} == {node}
     per_element = 4 if node is CopyRun else 1
-    assert (whole.kernel.nest.innermost.count, tail.vectorised.innermost.count) == (  # type: ignore[union-attr]
+    assert (whole.kernel.nest.innermost.count, tail.vectorized.innermost.count) == (  # type: ignore[union-attr]
         40 * per_element,
         30 * per_element,
     )
     assert "count" not in whole.kernel.arguments
     assert "count" in tail.kernel.arguments
-    assert whole.vectorised.loops[-1].extent == 3
+    assert whole.vectorized.loops[-1].extent == 3
     other = plan_copy(dst[:9], src[:9], virtual_vector_size=size, threads=1)
     assert other.kernels[0] is whole.kernel
 
@@ -195,7 +195,7 @@ def test_a_strip_of_packed_elements_is_whole_bytes() -> None:
     program = unpack_program(shape, (260, 1), tuning=Tuning(virtual_vector_size=3))
     strips = {step.schedule.strip for step in program.steps}
     assert strips == {4}
-    assert not any(isinstance(step.vectorised.innermost, PackBits) for step in program.steps)
+    assert not any(isinstance(step.vectorized.innermost, PackBits) for step in program.steps)
 
 
 def test_a_transpose_is_told_its_tile() -> None:
@@ -207,7 +207,7 @@ def test_a_transpose_is_told_its_tile() -> None:
         (cut,) = {step.schedule.transpose for step in program.steps}
         assert cut is not None
         assert cut.tile == tile
-        (grid,) = {step.vectorised.innermost.grid for step in program.steps}  # type: ignore[union-attr]
+        (grid,) = {step.vectorized.innermost.grid for step in program.steps}  # type: ignore[union-attr]
         assert grid.tile == tile  # type: ignore[union-attr]
 
 

@@ -12,8 +12,8 @@ if not hasattr(_codegen, "TILEJIT"):
         "take it off the path or put TileJIT's site-packages before it"
     )
 
-from codegen.errors import KernelError, LayoutError, LayoutIndexError, StoreError, TilejitError
-from codegen.locks import compiler_lock as _lock
+from codegen import KernelError, LayoutError, LayoutIndexError, StoreError, TilejitError
+from codegen import compiler_lock as _lock
 
 if _TYPE_CHECKING:
     from tilejit import cute as cute

@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy import bool_
 
-from codegen.errors import LayoutIndexError
+from codegen import LayoutIndexError
 from tilejit.memory import MAX_RANK
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from codegen.ir import refs
-from codegen.launch import Launch
-from codegen.passes.normalise import int_size
-from codegen.pipeline import CopyProgram
+from codegen import CopyProgram, Launch, int_size, refs
 from tilejit.memory import LINE_BYTES
 
 MOST_DENSE_BYTES = 4

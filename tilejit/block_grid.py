@@ -8,9 +8,18 @@ from itertools import product
 from math import lcm, prod
 from typing import TypeAlias
 
-from codegen.access import AccessMap, logical_roots, map_offset
-from codegen.cpu import second_cache_bytes
-from codegen.digit_trees import Leaf, Tree, ceil_div, coalesce, cuts, split
+from codegen import (
+    AccessMap,
+    Leaf,
+    Tree,
+    ceil_div,
+    coalesce_tree,
+    logical_roots,
+    map_offset,
+    second_cache_bytes,
+    split_tree,
+    tree_cuts,
+)
 from tilejit.memory import LINE_BYTES
 
 BLOCK_BYTES = min(384 << 10, second_cache_bytes() * 3 // 8)
@@ -120,9 +129,9 @@ def _of_a_line(layout: AccessMap) -> Dims:
 def _grain(tree: Tree) -> int | None:
     if isinstance(tree, Leaf):
         return 1
-    for tile in sorted(cuts(tree)):
-        pair = split(tree, tile)
-        if pair and isinstance(coalesce(pair[0]), Leaf):
+    for tile in sorted(tree_cuts(tree)):
+        pair = split_tree(tree, tile)
+        if pair and isinstance(coalesce_tree(pair[0]), Leaf):
             return tile
     return None
 

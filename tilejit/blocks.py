@@ -10,13 +10,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen.call_tables import Bounds, CallTable, Place, call_table
-from codegen.ir import Element
-from codegen.launch import Launch
-from codegen.pipeline import CopyProgram, footprint_bytes
-from codegen.threads import run_parts
-from codegen.verify import check_disjoint
-from codegen.windows import tight_map, window_map
+from codegen import (
+    Bounds,
+    BufferOffsets,
+    CallTable,
+    CopyProgram,
+    Element,
+    Launch,
+    call_table,
+    check_disjoint,
+    footprint_bytes,
+    run_parts,
+    tight_map,
+    window_map,
+)
 from tilejit.block_choice import moves_little, moves_small_tiles
 from tilejit.block_grid import (
     BlockGrid,
@@ -39,7 +46,7 @@ LEAST_BYTES = 1 << 20
 SOURCE, DESTINATION, BETWEEN = range(3)
 """The addresses that a block's calls are given."""
 
-Calls: TypeAlias = tuple[tuple[tuple[Launch, ...], Place], ...]
+Calls: TypeAlias = tuple[tuple[tuple[Launch, ...], BufferOffsets], ...]
 """Launches, and where they read and write: of one block, into cache and out of it."""
 
 
@@ -88,7 +95,7 @@ class Blockwise(ABC):
         within = dst % LINE_BYTES
         if within not in self.tables:
 
-            def aligned(place: Place) -> bool:
+            def aligned(place: BufferOffsets) -> bool:
                 return place.dst == BETWEEN or (within + place.dst_offset) % LINE_BYTES == 0
 
             self.tables[within] = call_table(self.calls(), aligned, (*self.bounds, (0, self.block_bytes)))
@@ -146,8 +153,8 @@ class BlockProgram(Blockwise):
             there, back = self.programs[ends]
             src_at, dst_at = (block_offset(place, ends, steps) for steps in self.steps)
             yield (
-                (there.launches, Place(SOURCE, src_at, BETWEEN, 0)),
-                (back.launches, Place(BETWEEN, 0, DESTINATION, dst_at)),
+                (there.launches, BufferOffsets(SOURCE, src_at, BETWEEN, 0)),
+                (back.launches, BufferOffsets(BETWEEN, 0, DESTINATION, dst_at)),
             )
 
 

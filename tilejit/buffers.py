@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import shape_name
 from tilejit.memory import MAX_RANK, Array

@@ -7,11 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codegen.emit.expressions import can_convert
-from codegen.errors import LayoutError
-from codegen.ir import Element
-from codegen.pipeline import CopyProgram
-from codegen.threads import thread_count
+from codegen import CopyProgram, Element, LayoutError, can_convert, thread_count
 from tilejit.array_likes import as_numpy
 from tilejit.buffers import check_packable
 from tilejit.layout.as_layout import LayoutLike, as_layout

@@ -13,14 +13,20 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from codegen.call_tables import Bounds, CallTable, Place
-from codegen.choose_transpose import ALIAS_BYTES
-from codegen.ir import Element
-from codegen.kernel import Kernel, Step
-from codegen.launch import Launch
-from codegen.pipeline import CopyProgram, footprint_bytes
-from codegen.steps import asking_ahead
-from codegen.tiles import Digit
+from codegen import (
+    ALIAS_BYTES,
+    Bounds,
+    BufferOffsets,
+    CallTable,
+    CopyProgram,
+    Digit,
+    Element,
+    Kernel,
+    Launch,
+    Step,
+    footprint_bytes,
+    with_prefetch,
+)
 from tilejit.block_grid import block_bytes, block_strides
 from tilejit.blocks import BETWEEN, DESTINATION, SOURCE, Blockwise, Calls
 from tilejit.memory import bytes_map
@@ -126,10 +132,10 @@ class ConvertedBlocks(Blockwise):
             there, back = self.programs[cut]
             key = cut, following - src
             if key not in asking:
-                asking[key] = asking_ahead(there, following - src)
+                asking[key] = with_prefetch(there, following - src)
             yield (
-                ((asking[key],), Place(SOURCE, src, BETWEEN, 0)),
-                ((back,), Place(BETWEEN, 0, DESTINATION, dst)),
+                ((asking[key],), BufferOffsets(SOURCE, src, BETWEEN, 0)),
+                ((back,), BufferOffsets(BETWEEN, 0, DESTINATION, dst)),
             )
 
 
@@ -189,4 +195,4 @@ def _programs(src_row: int, dst_column: int, cut: Cut, move: Move) -> tuple[Laun
     src, dst = bytes_map(cut, (src_row, wide), wide), bytes_map(cut, (narrow, dst_column), narrow)
     there = compiled_part(src, between, move.source, move.target, streams=False)
     back = compiled_part(between, dst, loose, loose, streams=True, virtual_vector_size=cut)
-    return asking_ahead(there.launches[0], 0), back.launches[0]
+    return with_prefetch(there.launches[0], 0), back.launches[0]

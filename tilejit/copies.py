@@ -8,8 +8,7 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
-from codegen.locks import compiler_lock
-from codegen.threads import check_threads, thread_count, threads_by_size
+from codegen import check_threads, compiler_lock, thread_count, threads_by_size
 from tilejit.array_likes import as_numpy
 from tilejit.memory import Array
 from tilejit.moves import can_cast
@@ -21,7 +20,7 @@ from tilejit.strided import apart
 from tilejit.tuning import AUTO, CASTINGS, DEFAULT, SAME_KIND, STRUCTURE, Tuning, VectorSize, read_tuning
 
 if TYPE_CHECKING:
-    from codegen.direct_entries import Entry
+    from codegen import Entry
 
 
 def copyto(

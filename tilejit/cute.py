@@ -60,7 +60,7 @@ from tilejit.layout.cute.questions import is_bijective, is_injective
 from tilejit.layout.cute.recast import downcast, max_alignment, recast_layout, upcast
 from tilejit.layout.cute.slicing import Underscore, _, dice, domain_offset, slice_, slice_and_offset
 from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
-from tilejit.layout.cute.tables import recognise
+from tilejit.layout.cute.tables import recognize
 from tilejit.layout.cute.text import Tiler, parse
 from tilejit.layout.cute.witness import NoLayoutError, Witness
 from tilejit.layout.cute_shape import CuteShape
@@ -138,7 +138,7 @@ __all__ = [
     "raked_product",
     "rank",
     "recast_layout",
-    "recognise",
+    "recognize",
     "right_inverse",
     "select",
     "shape_div",

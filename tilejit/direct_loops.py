@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from codegen.direct_entries import (
-    Apart,
+from codegen import (
     Argument,
     ArrayArgument,
-    AtOnePlace,
+    Disjoint,
     Entry,
     FloatArgument,
-    Fresh,
+    FreshArray,
+    SameAddress,
     SameArgument,
 )
 from tilejit.loop_program import BoundCall, bits_of
@@ -62,48 +62,48 @@ def elementwise_entry(
         return None
     places = [*arrays, *outs, *(number.at for number in numbers)]
     if out is None or fresh:
-        returns = None if out is None else Fresh(out.dtype, out.shape)
+        returns = None if out is None else FreshArray(out.dtype, out.shape)
         return _entry(settled[0], [(x, False) for x in given], [], places, operands, returns=returns)
     pairs = [_pair(k, given[k], len(given), out) for k in arrays]
     named = [*((x, False) for x in given), (out, True)]
     return _entry(settled[0], named, pairs, places, operands, keyword="out", returns=len(given))
 
 
-def _settled(bound: BoundCall, given: Sequence[Any]) -> tuple[BoundCall, list[Apart | AtOnePlace]] | None:
+def _settled(bound: BoundCall, given: Sequence[Any]) -> tuple[BoundCall, list[Disjoint | SameAddress]] | None:
     """What runs in the end, and the pairs of arrays that decide it; None where overlap needs a look."""
-    pairs: list[Apart | AtOnePlace] = []
+    pairs: list[Disjoint | SameAddress] = []
     same = []
     for (i, a), (j, b), low, high, alike in bound._pairs:
         far = address(given[j]) - address(given[i])
         if alike and not far:
-            pairs.append(AtOnePlace(i, j))
+            pairs.append(SameAddress(i, j))
             same.append(bound.program.named_by(a, b))
         elif low < far < high:
             return None
         else:
-            pairs.append(Apart(i, j, low, high))
+            pairs.append(Disjoint(i, j, low, high))
     return (bound.program.twin(tuple(same)).bound(given) if same else bound), pairs
 
 
-def _pair(at: int, x: Array, out_at: int, out: Array) -> Apart | AtOnePlace | None:
+def _pair(at: int, x: Array, out_at: int, out: Array) -> Disjoint | SameAddress | None:
     """How an argument lies to the result: at the very same elements, or apart; None where it is neither."""
     far = address(out) - address(x)
     if not far and x.shape == out.shape and x.strides == out.strides and x.dtype == out.dtype:
-        return AtOnePlace(at, out_at)
+        return SameAddress(at, out_at)
     (low, stop), (out_low, out_stop) = (span(a.shape, a.strides, a.itemsize) for a in (x, out))
-    apart = Apart(at, out_at, low - out_stop, stop - out_low)
+    apart = Disjoint(at, out_at, low - out_stop, stop - out_low)
     return None if apart.low < far < apart.high else apart
 
 
 def _entry(
     runs: BoundCall,
     named: Sequence[tuple[Any, bool]],
-    pairs: Sequence[Apart | AtOnePlace | None],
+    pairs: Sequence[Disjoint | SameAddress | None],
     places: Sequence[int],
     operands: Sequence[Any],
     *,
     keyword: str = "",
-    returns: int | Fresh | None = None,
+    returns: int | FreshArray | None = None,
 ) -> Entry | None:
     """The entry, if machine code can check all of it; named: values, and whether they are written.
 

@@ -12,15 +12,22 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.access import map_range
-from codegen.bounded import remember
-from codegen.call_tables import CALL_FIELDS, Bounds, CallTable, Place, call_table
-from codegen.ir import Element
-from codegen.launch import Launch
-from codegen.loop_kernel import BoundKernel
-from codegen.loops.bounds import check_bounds
-from codegen.threads import run_parts
-from codegen.windows import tight_map, window_map
+from codegen import (
+    CALL_FIELDS,
+    BoundKernel,
+    Bounds,
+    BufferOffsets,
+    CallTable,
+    Element,
+    Launch,
+    call_table,
+    check_bounds,
+    map_range,
+    remember,
+    run_parts,
+    tight_map,
+    window_map,
+)
 from tilejit.block_grid import BlockGrid, Dims, Ends, block_bytes, block_offset, block_strides, common_grid
 from tilejit.elementwise_loops import fused, memory_order
 from tilejit.layout.cute_shape import Spec
@@ -213,15 +220,15 @@ class BlockPlan:
         blocks = [(0, block_bytes(self.cut.extents, spec.dtype.itemsize)) for spec in self._specs.values()]
         return [*(tiled.get(k, (0, 0)) for k in range(len(self.names))), *blocks]
 
-    def _groups(self) -> Iterator[list[tuple[tuple[Launch, ...], Place]]]:
+    def _groups(self) -> Iterator[list[tuple[tuple[Launch, ...], BufferOffsets]]]:
         """What is read of each block, and what is written of it: two groups for one."""
         between = self._between
         for place, ends in self.cut.blocks():
             yield [
-                (side.copies[ends], Place(k, block_offset(place, ends, side.steps), between[k], 0))
+                (side.copies[ends], BufferOffsets(k, block_offset(place, ends, side.steps), between[k], 0))
                 for k, side in self._reads.items()
             ]
             yield [
-                (side.copies[ends], Place(between[k], 0, k, block_offset(place, ends, side.steps)))
+                (side.copies[ends], BufferOffsets(between[k], 0, k, block_offset(place, ends, side.steps)))
                 for k, side in self._writes.items()
             ]

@@ -9,11 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.bounded import remember
-from codegen.direct_calls import Direct
-from codegen.direct_entries import Entry
-from codegen.errors import KernelError
-from codegen.loops.ir import Function
+from codegen import Direct, Entry, Function, KernelError, remember
 from tilejit.direct_loops import elementwise_entry
 from tilejit.elementwise_blocks import BlockPlan
 from tilejit.elementwise_loops import Lowering, coalesced, parts_of_few_loops
@@ -241,14 +237,14 @@ class Elementwise(Direct):
         return self._made().kernel.emitted.source
 
     def report(self) -> str:
-        """What was vectorised, and how, in the last call.
+        """What was vectorized, and how, in the last call.
 
         Raises:
             KernelError: there was no call yet.
         """
         program = self._made()
         return "\n".join(
-            [f"elementwise {self.python.__name__}", *(f"  {x}" for x in program.vectorised.loops)]
+            [f"elementwise {self.python.__name__}", *(f"  {x}" for x in program.vectorized.loops)]
         )
 
     def _made(self) -> LoopProgram:

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from codegen.frontend.operands import Operand, convert
-from codegen.loops import typing
-from codegen.loops.index import Affine, symbol
-from codegen.loops.ir import (
+from codegen import (
+    Affine,
     ArrayArg,
     For,
     Function,
@@ -19,9 +17,13 @@ from codegen.loops.ir import (
     Load,
     Local,
     Op,
+    Operand,
     ScalarArg,
     Store,
     Value,
+    convert_operand,
+    dtypes,
+    index_symbol,
 )
 from tilejit.memory import Array
 from tilejit.strided import order_of
@@ -50,7 +52,7 @@ def memory_order(lead: Array) -> list[int]:
 def fused(operands: Sequence[Array], groups: Sequence[Sequence[int]]) -> tuple[list[Array], list[int]]:
     """Views with the dimensions of the groups one behind the other, and how many are left of each group.
 
-    Neighbours of a group along which all operands walk as along one are made one; those of size 1 go, and
+    Neighbors of a group along which all operands walk as along one are made one; those of size 1 go, and
     where nothing is left one stays.
     """
     extents: list[int] = []
@@ -103,7 +105,7 @@ class Lowering:
     def __init__(self, names: Sequence[str], operands: Sequence[Array], scalars: Sequence[ScalarArg]) -> None:
         self._held = dict(zip(names, operands, strict=True))
         self._arrays = tuple(
-            ArrayArg(n, typing.dtype_name(x.dtype, "out" * n.startswith("out")), x.ndim, order_of(x))
+            ArrayArg(n, dtypes.dtype_name(x.dtype, "out" * n.startswith("out")), x.ndim, order_of(x))
             for n, x in self._held.items()
         )
         self._scalars = tuple(scalars)
@@ -113,11 +115,13 @@ class Lowering:
     def at(self, name: str) -> tuple[Affine, ...]:
         """The subscripts of an operand: 0 along dimensions that it is repeated along."""
         strides = self._held[name].strides
-        return tuple(symbol(i) if step else Affine() for i, step in zip(self.indices, strides, strict=True))
+        return tuple(
+            index_symbol(i) if step else Affine() for i, step in zip(self.indices, strides, strict=True)
+        )
 
     def dtype(self, name: str) -> str:
         """What an operand holds."""
-        return typing.dtype_name(self._held[name].dtype)
+        return dtypes.dtype_name(self._held[name].dtype)
 
     def load(self, name: str) -> Load:
         """Its element."""
@@ -134,11 +138,11 @@ class Lowering:
     def extent(self, depth: int) -> Affine:
         """The size of a dimension, of an array that walks along it if one does."""
         walking = (n for n, x in self._held.items() if x.strides[depth])
-        return symbol(f"{next(walking, self._arrays[0].name)}.shape[{depth}]")
+        return index_symbol(f"{next(walking, self._arrays[0].name)}.shape[{depth}]")
 
     def mapped(self, name: str, outputs: Sequence[Operand], targets: Sequence[str], mask: str) -> Function:
         """Each output stored to its target; where a mask is given, elsewhere what was there."""
-        parts, wholes = named_parts([convert(x, typing.concrete(x.dtype)) for x in outputs])
+        parts, wholes = named_parts([convert_operand(x, dtypes.concrete(x.dtype)) for x in outputs])
         values = [self._stored(x, target, mask) for x, target in zip(wholes, targets, strict=True)]
         body: tuple[Any, ...] = tuple(Let(part.name, self.placed(part.value)) for part in parts)
         if len(values) > 1:  # all are read before one is written, which may be an argument

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.elementwise_loops import memory_order
 from tilejit.memory import Array, address, empty
 from tilejit.recorded import is_plain

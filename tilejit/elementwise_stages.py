@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codegen.errors import KernelError
+from codegen import KernelError
 from tilejit.direct_loops import elementwise_entry
 from tilejit.elementwise_outputs import outputs
 from tilejit.memory import Array

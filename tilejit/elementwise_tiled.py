@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codegen.bounded import remember
-from codegen.errors import LayoutError
-from codegen.loops import typing
-from codegen.threads import thread_count
+from codegen import LayoutError, dtypes, remember, thread_count
 from tilejit.buffers import check_packable
 from tilejit.convert import pack
 from tilejit.elementwise_blocks import BlockPlan, Operand, cut_of
@@ -259,7 +256,7 @@ def _as_result(held: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _is_computed(dtype: np.dtype[Any]) -> bool:
-    return dtype in typing.NUMPY_DTYPES
+    return dtype in dtypes.NUMPY_DTYPES
 
 
 def _stand_in(x: Any) -> Any:

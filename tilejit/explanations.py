@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from codegen.access import AccessMap
-from codegen.errors import LayoutError
-from codegen.ir import Element, refs
-from codegen.kernel import Kernel, Step
-from codegen.pipeline import CopyProgram
-from codegen.printer import format_nest
-from codegen.threads import thread_count
+from codegen import (
+    AccessMap,
+    CopyProgram,
+    Element,
+    Kernel,
+    LayoutError,
+    Step,
+    format_nest,
+    refs,
+    thread_count,
+)
 from tilejit.buffers import check_packable
 from tilejit.convert import pack_program
 from tilejit.converted_blocks import ConvertedBlocks
@@ -69,7 +73,7 @@ class Explanation:
     @property
     def schedule(self) -> str:
         """The schedule of every box, and its nest after the passes that obey it."""
-        return "\n".join(f"{step.schedule}\n{format_nest(step.vectorised)}" for step in self.steps)
+        return "\n".join(f"{step.schedule}\n{format_nest(step.vectorized)}" for step in self.steps)
 
     @property
     def source(self) -> str:
@@ -78,7 +82,7 @@ class Explanation:
 
     @property
     def llvm_ir(self) -> str:
-        """The optimised LLVM IR of every kernel."""
+        """The optimized LLVM IR of every kernel."""
         return "\n".join(kernel.llvm_ir for kernel in self.program.kernels)
 
     @property

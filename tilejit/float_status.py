@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.float_flags import ALL, BITS, CLEAR, TEST
+from codegen import ALL_FLAGS, CLEAR_FLAGS, FLAG_BITS, TEST_FLAGS
 from tilejit.callers import frames_of_ours
 from tilejit.numpy_originals import numpy_copyto
 
@@ -24,13 +24,13 @@ _WORDS = {"over": "overflow", "under": "underflow", "invalid": "invalid value"}
 
 def clear() -> None:
     """Forget what this thread's arithmetic has done so far."""
-    if CLEAR:
-        CLEAR(ALL)
+    if CLEAR_FLAGS:
+        CLEAR_FLAGS(ALL_FLAGS)
 
 
 def raised() -> int:
     """The flags that this thread's arithmetic has set since `clear`."""
-    return int(TEST(ALL)) if TEST else 0
+    return int(TEST_FLAGS(ALL_FLAGS)) if TEST_FLAGS else 0
 
 
 def tells_of_underflow() -> bool:
@@ -43,7 +43,7 @@ def warn(flags: int) -> None:
     if not flags:
         return
     modes: Any = np.geterr()
-    for name, flag in BITS.items():
+    for name, flag in FLAG_BITS.items():
         if not flags & flag:
             continue
         if modes[name] == "warn":  # by ourselves: NumPy's warning names the line that called it

@@ -9,13 +9,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from codegen.bounded import remember
-from codegen.direct_calls import Direct
-from codegen.errors import KernelError
-from codegen.frontend.ranges import SAYS
-from codegen.lazy import lazy
-from codegen.loops.integers import check_fits
-from codegen.loops.ir import ArrayArg, ScalarArg
+from codegen import LOOP_MARK, ArrayArg, Direct, KernelError, ScalarArg, check_fits, lazy, remember
 from tilejit.direct_loops import kernel_entry
 from tilejit.loop_failures import judge
 from tilejit.loop_options import read_options
@@ -45,14 +39,14 @@ def reduction(loop: Loop) -> Loop:
 
 
 for _function in (parallel, reduction):
-    setattr(_function, SAYS, _function.__name__)
+    setattr(_function, LOOP_MARK, _function.__name__)
 
 
 class Kernel(Direct):
     """A function of loops that runs as machine code, compiled for the dtypes that it is called with.
 
-    `python` is the function itself. What was made of it in the last specialisation (the first call with such
-    arguments, or `specialise`) is in `nest`, `vectorised`, `schedule`, `source` and `report()`.
+    `python` is the function itself. What was made of it in the last specialization (the first call with such
+    arguments, or `specialize`) is in `nest`, `vectorized`, `schedule`, `source` and `report()`.
     """
 
     def __init__(self, function: Callable[..., Any], options: LoopOptions) -> None:
@@ -64,9 +58,9 @@ class Kernel(Direct):
 
     @lazy
     def _source(self) -> Any:
-        from codegen.frontend.python_ast import read
+        from codegen import read_function
 
-        return read(self.python)
+        return read_function(self.python)
 
     @lazy
     def _signature(self) -> inspect.Signature:
@@ -121,10 +115,10 @@ class Kernel(Direct):
         key = tuple([_kind(value) for value in given])
         program = self._programs.get(key)
         if program is None:
-            program = remember(self._programs, key, self._specialised(given))
+            program = remember(self._programs, key, self._specialized(given))
         return program
 
-    def _specialised(self, given: tuple[Any, ...]) -> LoopProgram:
+    def _specialized(self, given: tuple[Any, ...]) -> LoopProgram:
         names = list(self._signature.parameters)
         if len(given) > len(names):
             raise TypeError(
@@ -136,10 +130,10 @@ class Kernel(Direct):
         judge(program, self.python.__name__)
         return program
 
-    def specialise(self, *args: Any, **kwargs: Any) -> Kernel:
-        """Type and vectorise it for such arguments without running it; the kernel, to ask it what it made.
+    def specialize(self, *args: Any, **kwargs: Any) -> Kernel:
+        """Type and vectorize it for such arguments without running it; the kernel, to ask it what it made.
 
-        >>> add.specialise(a, b, c).report()
+        >>> add.specialize(a, b, c).report()
 
         Raises:
             KernelError: as a call, but for bounds.
@@ -151,7 +145,7 @@ class Kernel(Direct):
 
     @property
     def program(self) -> LoopProgram:
-        """The last specialisation.
+        """The last specialization.
 
         Raises:
             KernelError: there is none yet.
@@ -162,7 +156,7 @@ class Kernel(Direct):
             return program
         if self._last is None:
             raise KernelError(
-                f"{self.python.__name__} was not specialised yet\n  call it, or .specialise(*arguments) first"
+                f"{self.python.__name__} was not specialized yet\n  call it, or .specialize(*arguments) first"
             )
         return self._last
 
@@ -172,9 +166,9 @@ class Kernel(Direct):
         return _printed(self.program.function)
 
     @property
-    def vectorised(self) -> str:
+    def vectorized(self) -> str:
         """The loops over super-vectors, printed in the manner of MLIR's vector dialect."""
-        return _printed(self.program.vectorised.function)
+        return _printed(self.program.vectorized.function)
 
     @property
     def schedule(self) -> str:
@@ -187,10 +181,10 @@ class Kernel(Direct):
         return self.program.kernel.emitted.source
 
     def report(self) -> str:
-        """Each loop: vectorised how, or the reason why not and what stands in the way; then the schedule."""
+        """Each loop: vectorized how, or the reason why not and what stands in the way; then the schedule."""
         program = self.program
         head = f"kernel {self.python.__name__}({', '.join(map(_argument_text, program.function.arguments))})"
-        loops = [f"  {report}" for report in program.vectorised.loops] or ["  no loops"]
+        loops = [f"  {report}" for report in program.vectorized.loops] or ["  no loops"]
         return "\n".join([head, *loops, f"  {program.schedule}"])
 
     def __repr__(self) -> str:
@@ -239,7 +233,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     vectorize_reductions   sums and the like in lanes too, which changes their rounding
     tail                   the last iterations: "mask", "scalar", "shift" (the last super-vector begins
                            earlier; "mask" where what is written is read), "assume_divisible" (checked)
-    on_fail                loops that cannot be vectorised stay "scalar", or do and "warn"; or "raise"
+    on_fail                loops that cannot be vectorized stay "scalar", or do and "warn"; or "raise"
     vectorize_at           "before_tile": loops as they stand become super-vectors; "after_tile": loops one
                            right inside the other are cut into tiles of whole super-vectors first, where no
                            dependence forbids it, and those in the tiles become super-vectors
@@ -250,7 +244,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     tune                   where the size is "auto", the first call with such arguments measures a few sizes
                            on copies of the arrays and keeps the fastest, in the store, too
 
-    Globals and variables around the function are numbers of the kernel: what they are when it is specialised
+    Globals and variables around the function are numbers of the kernel: what they are when it is specialized
     for new dtypes, not in each call. What changes from call to call is an argument.
 
     A negative power of an integer is an error, as NumPy has it, or a float, where Python makes one of numbers
@@ -279,20 +273,20 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
 
 
 def _kind(value: Any) -> Any:
-    """What a specialisation hangs on of an argument."""
+    """What a specialization hangs on of an argument."""
     if isinstance(value, np.ndarray):
         return type(value), value.dtype, order_of(value), value.ndim
     return type(value)
 
 
 def _argument(name: str, value: Any) -> ArrayArg | ScalarArg:
-    from codegen.loops import typing
+    from codegen import dtypes
 
     if isinstance(value, np.ndarray):
         if type(value) not in (np.ndarray, np.memmap):
             raise TypeError(f"{name} is a {type(value).__name__}; kernels take plain arrays of NumPy")
-        return ArrayArg(name, typing.dtype_name(value.dtype, name), value.ndim, order_of(value))
-    return typing.argument(name, value)
+        return ArrayArg(name, dtypes.dtype_name(value.dtype, name), value.ndim, order_of(value))
+    return dtypes.argument(name, value)
 
 
 def _argument_text(argument: ArrayArg | ScalarArg) -> str:
@@ -303,6 +297,6 @@ def _argument_text(argument: ArrayArg | ScalarArg) -> str:
 
 
 def _printed(function: Any) -> str:
-    from codegen.loops.printer import format_function
+    from codegen import format_function
 
     return format_function(function)

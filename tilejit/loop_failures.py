@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from codegen.errors import KernelError
+from codegen import KernelError
 from tilejit.callers import frames_of_ours
 from tilejit.loop_program import LoopProgram
 
@@ -23,7 +23,7 @@ def judge(program: LoopProgram, name: str) -> None:
     failures = () if on_fail == "scalar" else program.failures
     if not failures:
         return
-    text = "\n  ".join([f"{name} is not vectorised throughout", *map(str, failures)])
+    text = "\n  ".join([f"{name} is not vectorized throughout", *map(str, failures)])
     if on_fail == "raise":
         raise KernelError(text)
     warnings.warn(text, KernelWarning, stacklevel=frames_of_ours())

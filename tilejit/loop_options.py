@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import KernelError, shown
+from codegen import KernelError, shown
 from tilejit.loop_program import LoopOptions
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")

@@ -1,4 +1,4 @@
-"""A function of loops, typed and super-vectorised, and its calls: checked, bound to shapes, run."""
+"""A function of loops, typed and super-vectorized, and its calls: checked, bound to shapes, run."""
 
 from __future__ import annotations
 
@@ -11,21 +11,37 @@ from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
-from codegen.bounded import remember
-from codegen.calibrate import FROM_BYTES, machine_thresholds
-from codegen.emit.loop_scope import ELEMENT_BYTES
-from codegen.errors import KernelError, shown
-from codegen.lazy import lazy
-from codegen.loop_kernel import HOLD_GIL_BYTES, BoundKernel, LoopKernel, vector_bytes
-from codegen.loops.bounds import accesses, check_bounds
-from codegen.loops.divisible import check_divisible
-from codegen.loops.integers import check_powers
-from codegen.loops.ir import ArrayArg, For, Function, ScalarArg, Statement, Store
-from codegen.loops.rename import with_arrays
-from codegen.loops.shallow import shallow
-from codegen.loops.super_vectorize import Vectorised, super_vectorize
-from codegen.loops.tile import Tiled, tile
-from codegen.threads import in_dask_worker, threads_by_size
+from codegen import (
+    CALIBRATED_FROM_BYTES,
+    ELEMENT_BYTES,
+    HOLD_GIL_BYTES,
+    ArrayArg,
+    BoundKernel,
+    For,
+    Function,
+    KernelError,
+    LoopKernel,
+    ScalarArg,
+    Statement,
+    Store,
+    TiledLoops,
+    Vectorized,
+    check_bounds,
+    check_divisible,
+    check_powers,
+    flatten_values,
+    in_dask_worker,
+    lazy,
+    machine_thresholds,
+    nested_accesses,
+    remember,
+    rename_arrays,
+    shown,
+    super_vectorize,
+    threads_by_size,
+    tile_loops,
+    vector_bytes,
+)
 from tilejit.memory import Array, address
 from tilejit.strided import order_of, overlaps_itself, share_memory, span
 
@@ -35,7 +51,7 @@ WRITTEN_PART = 4
 LEAST_RUN_BYTES = 1024
 """Shorter rows have too many lines that two rows share, which are stored in two parts."""
 
-PIECES = 4
+CHUNKS = 4
 """Registers of the super-vector that "auto" stands for."""
 
 
@@ -63,7 +79,7 @@ class LoopOptions:
         if isinstance(self.virtual_vector_size, tuple):
             return self.virtual_vector_size
         text = self.virtual_vector_size
-        pieces = PIECES if text == "auto" else int(text.removesuffix("*hw"))
+        pieces = CHUNKS if text == "auto" else int(text.removesuffix("*hw"))
         widths = [ELEMENT_BYTES[a.dtype] for a in function.arguments if isinstance(a, ArrayArg)]
         return (pieces * (vector_bytes() // max(widths, default=8)),)
 
@@ -72,35 +88,37 @@ class LoopProgram:
     """One function of loops with its dtypes: `program(*arguments)` runs it.
 
     function   the scalar form, which is the meaning
-    options    how to vectorise it
+    options    how to vectorize it
     free       whether integers among its arguments are only computed with: calls are not bound to them
     """
 
     def __init__(self, function: Function, options: LoopOptions, *, free: bool = False) -> None:
-        self.function, self.options, self.free = shallow(function), options, free
-        self.used = {access.array for _, access in accesses(self.function)}
-        self.stored = {a.array for _, a in accesses(self.function) if isinstance(a, Store)}
+        self.function, self.options, self.free = flatten_values(function), options, free
+        self.used = {access.array for _, access in nested_accesses(self.function)}
+        self.stored = {a.array for _, a in nested_accesses(self.function) if isinstance(a, Store)}
         self._bound: dict[tuple[Any, ...], BoundCall] = {}
         self._twins: dict[tuple[tuple[str, str], ...], LoopProgram] = {}
 
     @lazy
-    def tiled(self) -> Tiled:
+    def tiled(self) -> TiledLoops:
         """The loops that become super-vectors: those of the function, or their tiles and what is in them."""
         if self.options.vectorize_at == "before_tile":
-            return Tiled(self.function, ())
-        loops = self._super_vectorised(self.function).loops
-        return tile(self.function, {k: loop.shape[-1] for k, loop in enumerate(loops) if loop.vectorised})
+            return TiledLoops(self.function, ())
+        loops = self._super_vectorized(self.function).loops
+        return tile_loops(
+            self.function, {k: loop.shape[-1] for k, loop in enumerate(loops) if loop.vectorized}
+        )
 
     @lazy
-    def vectorised(self) -> Vectorised:
-        """What the super-vectoriser made of it.
+    def vectorized(self) -> Vectorized:
+        """What the super-vectorizer made of it.
 
         Raises:
             KernelError: a size or fastest_varying is wrong.
         """
-        return self._super_vectorised(self.tiled.function)
+        return self._super_vectorized(self.tiled.function)
 
-    def _super_vectorised(self, function: Function) -> Vectorised:
+    def _super_vectorized(self, function: Function) -> Vectorized:
         options = self.options
         reductions = options.vectorize_reductions or options.fastmath
         sizes = options.sizes(function)
@@ -114,10 +132,10 @@ class LoopProgram:
     @lazy
     def kernel(self) -> LoopKernel:
         """In super-vectors, where some loop can; else the scalar one."""
-        vectorised = self.vectorised
-        if not any(report.vectorised for report in vectorised.loops):
+        vectorized = self.vectorized
+        if not any(report.vectorized for report in vectorized.loops):
             return self.scalar_kernel
-        return LoopKernel(vectorised.function, self.options.tail, fast=self.options.fastmath)
+        return LoopKernel(vectorized.function, self.options.tail, fast=self.options.fastmath)
 
     @lazy
     def streaming_kernel(self) -> LoopKernel:
@@ -127,7 +145,7 @@ class LoopProgram:
     def sized_kernel(self, arrays: Mapping[str, Array]) -> LoopKernel:
         """The one of both for arrays of such sizes, by what this machine's copies have shown."""
         size_bytes = sum(_extent_bytes(x) for x in arrays.values())
-        if size_bytes < FROM_BYTES or self.kernel is self.scalar_kernel:
+        if size_bytes < CALIBRATED_FROM_BYTES or self.kernel is self.scalar_kernel:
             return self.kernel
         streamed = [arrays[name] for name in self.streaming_kernel.emitted.streamed]
         if not streamed or min(_run_bytes(x) for x in streamed) < LEAST_RUN_BYTES:
@@ -138,11 +156,11 @@ class LoopProgram:
 
     @lazy
     def failures(self) -> tuple[Any, ...]:
-        """Reports of the loops of nests in which nothing was vectorised."""
-        reports, failed = list(self.vectorised.loops), []
+        """Reports of the loops of nests in which nothing was vectorized."""
+        reports, failed = list(self.vectorized.loops), []
         for statement in self.tiled.function.body:
             own = [reports.pop(0) for _ in _loops(statement)]
-            if own and not any(report.vectorised for report in own):
+            if own and not any(report.vectorized for report in own):
                 failed += own
         return tuple(failed)
 
@@ -156,7 +174,7 @@ class LoopProgram:
         parts = [
             f"super-vectors {shape}",
             registers,
-            f"tail {' and '.join(dict.fromkeys(r.tail for r in self.vectorised.loops if r.vectorised))}",
+            f"tail {' and '.join(dict.fromkeys(r.tail for r in self.vectorized.loops if r.vectorized))}",
             "threads share the outermost loop" if self.shared else "one thread",
         ]
         if self.options.vectorize_at == "after_tile":
@@ -203,7 +221,7 @@ class LoopProgram:
         if known is not None:
             return known
         alone = replace(self.options, parallel=False)
-        made = LoopProgram(with_arrays(self.function, dict(same)), alone, free=self.free)
+        made = LoopProgram(rename_arrays(self.function, dict(same)), alone, free=self.free)
         return remember(self._twins, same, made)
 
     def named_by(self, a: str, b: str) -> tuple[str, str]:
@@ -229,7 +247,7 @@ class BoundCall:
         check_bounds(program.function, self._shapes, self._integers)
         check_powers(program.function, self._shapes, self._integers)
         if program.options.tail == "assume_divisible":
-            check_divisible(program.vectorised.function, self._shapes, self._integers)
+            check_divisible(program.vectorized.function, self._shapes, self._integers)
         self._missing = [
             (k, "" if isinstance(a, ArrayArg) else a.dtype)
             for k, (a, _) in enumerate(named)

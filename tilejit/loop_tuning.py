@@ -10,10 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.bounded import remember
-from codegen.cpu import cpu_level, cpu_name
-from codegen.loops.ir import Function
-from codegen.store import Store, compiler_digest, default_store
+from codegen import Function, KernelStore, compiler_digest, cpu_level, cpu_name, default_store, remember
 from tilejit.loop_program import LoopOptions, LoopProgram
 from tilejit.memory import Array
 
@@ -40,7 +37,7 @@ def tuned(
     given: Sequence[Any],
     *,
     measure: Measure | None = None,
-    store: Store | None = None,
+    store: KernelStore | None = None,
 ) -> LoopOptions:
     """The options with the fastest virtual_vector_size for such arguments, where `tune` asks for it.
 

@@ -13,10 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.access import AccessMap, Root, strided_map
-from codegen.digit_trees import Leaf
-from codegen.errors import TilejitError
-from codegen.versions import is_free_threaded
+from codegen import AccessMap, Leaf, Root, TilejitError, is_free_threaded, strided_map
 from tilejit.strided import span
 
 Array = NDArray[Any]

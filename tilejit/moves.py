@@ -9,15 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from codegen.element_types import BYTE_FLOATS, HALVES, INTEGERS
-from codegen.emit.expressions import can_convert
-from codegen.errors import LayoutError
-from codegen.float_flags import SUPPORTED
-from codegen.ir import Element
+from codegen import (
+    BYTE_FLOAT_TYPES,
+    FLAGS_SUPPORTED,
+    HALF_TYPES,
+    INTEGER_TYPES,
+    Element,
+    LayoutError,
+    can_convert,
+)
 from tilejit.layout.dtypes import from_numpy
 
 WIDTHS = (16, 8, 4, 2, 1)
-_WHOLE = ("pred", *INTEGERS)
+_WHOLE = ("pred", *INTEGER_TYPES)
 _TRUNCATES = platform.machine().lower() in ("x86_64", "amd64")
 """Whether a float that fits no integer becomes what kernels make of it: elsewhere NumPy's loops differ."""
 
@@ -114,7 +118,7 @@ def _converted(source: np.dtype[Any], target: np.dtype[Any]) -> Move | None:
     if not (source.isnative and target.isnative and can_convert(*names)):
         return None
     sets_flags = _sets_flags(*names)
-    if sets_flags and not SUPPORTED:
+    if sets_flags and not FLAGS_SUPPORTED:
         return None
     if names[0] not in _WHOLE and names[1] in _WHOLE and not _TRUNCATES:
         return None
@@ -128,7 +132,10 @@ def _sets_flags(source: str, target: str) -> bool:
     """Whether NumPy may warn after this conversion."""
     if source in _WHOLE:
         return target == "f16"
-    return not (source in (*HALVES, *BYTE_FLOATS) and target == "f32") and (source, target) != ("bf16", "f16")
+    return not (source in (*HALF_TYPES, *BYTE_FLOAT_TYPES) and target == "f32") and (source, target) != (
+        "bf16",
+        "f16",
+    )
 
 
 def _xla_name(dtype: np.dtype[Any]) -> str:

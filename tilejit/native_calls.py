@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.kernel import CALLERS
-from codegen.launch import Call, Launch
-from codegen.pipeline import CopyProgram
+from codegen import KERNEL_PROTOTYPES, CopyProgram, KernelCall, Launch
 from tilejit.memory import LINE_BYTES, address
 
 
@@ -56,7 +54,7 @@ def native_calls(program: object, *, hold_gil: bool) -> tuple[NativeCall, ...]:
         if code is None:
             return ()
         sizes, begin, end, held = own
-        function, src, dst = CALLERS[hold_gil](code), launch.src_offset, launch.dst_offset
+        function, src, dst = KERNEL_PROTOTYPES[hold_gil](code), launch.src_offset, launch.dst_offset
         calls.append(NativeCall(function, code, src, dst, sizes, begin, end, held))
     return tuple(calls)
 
@@ -74,7 +72,7 @@ def _one_call(launch: Launch, *, lends_buffer: bool) -> tuple[NDArray[np.int64],
     return call.sizes, call.begin, call.end, (call, _lend_buffer(call))
 
 
-def _lend_buffer(call: Call) -> NDArray[np.uint8] | None:
+def _lend_buffer(call: KernelCall) -> NDArray[np.uint8] | None:
     """The buffer that a call goes through, named in its arguments: all calls of about its size share one.
 
     Every one of them holds Python's lock, and kernels run no Python, so no two are in it at once.

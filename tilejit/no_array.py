@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.errors import KernelError
+from codegen import KernelError
 
 _SHAPE = "it is recorded once for arrays of any shape: give numbers as arguments, f(x, x.shape[0])"
 _VIEW = "give the view of an array as an argument, f(x.T)"

@@ -5,9 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from codegen.ir import Element
-from codegen.locks import compiler_lock
-from codegen.pipeline import CopyProgram
+from codegen import CopyProgram, Element, compiler_lock
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import access_map
 from tilejit.memory import bytes_map, halved

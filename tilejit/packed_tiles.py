@@ -8,12 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from codegen.access import AccessMap, logical_roots
-from codegen.call_tables import CallTable, Numbers, repeated_calls
-from codegen.digit_trees import Leaf
-from codegen.ir import Element
-from codegen.threads import run_parts, thread_count
-from codegen.windows import tight_map, window_map
+from codegen import (
+    AccessMap,
+    CallTable,
+    Element,
+    Integers,
+    Leaf,
+    logical_roots,
+    repeated_calls,
+    run_parts,
+    thread_count,
+    tight_map,
+    window_map,
+)
 from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.indexing import access_map
 from tilejit.memory import LINE_BYTES, address, array_map
@@ -29,7 +36,7 @@ _program = lru_cache(maxsize=64)(compiled_part)
 
 
 def one_by_one(
-    t: TiledArray, grid: Grid, numbers: Numbers, held: Any, threads: int | None, *, into: bool = False
+    t: TiledArray, grid: Grid, numbers: Integers, held: Any, threads: int | None, *, into: bool = False
 ) -> bool:
     """Copy tiles to `held`, an array [n, *tile] or a TiledArray of that shape, or back `into` the buffer.
 

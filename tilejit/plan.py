@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codegen.direct_calls import Direct
-from codegen.errors import LayoutError
-from codegen.float_flags import ALL as ALL_FLAGS
-from codegen.kernel import Kernel
-from codegen.locks import compiler_lock
-from codegen.pipeline import CopyProgram
-from codegen.threads import in_dask_worker, run_parts, thread_count
+from codegen import ALL_FLAGS as ALL_FLAGS
+from codegen import (
+    CopyProgram,
+    Direct,
+    Kernel,
+    LayoutError,
+    compiler_lock,
+    in_dask_worker,
+    run_parts,
+    thread_count,
+)
 from tilejit import float_status
 from tilejit.memory import LINE_BYTES, Array, address, bytes_map
 from tilejit.moves import Move, move_for
@@ -27,7 +31,7 @@ from tilejit.strided import ArrayLayout, apart, broadcast_strides, overlaps_itse
 from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, VectorSize, read_tuning
 
 if TYPE_CHECKING:
-    from codegen.direct_entries import Entry, Fresh, SameArgument
+    from codegen import Entry, FreshArray, SameArgument
     from tilejit.converted_blocks import ConvertedBlocks
 
 PLAIN_ARRAYS = (np.ndarray, np.memmap)
@@ -151,7 +155,7 @@ class CopyPlan(Direct):
         self,
         dst_dtype: np.dtype[Any],
         src_dtype: np.dtype[Any],
-        new: Fresh | None = None,
+        new: FreshArray | None = None,
         *others: SameArgument,
     ) -> Entry | None:
         """What machine code does of the copy, None where it goes through Python.
@@ -162,7 +166,7 @@ class CopyPlan(Direct):
         if self._program is None or not self._calls or self._hides_underflow:
             return None
         with compiler_lock:  # most processes make no copy often enough
-            from codegen.direct_entries import Apart, ArrayArgument, DirectCall, Entry
+            from codegen import ArrayArgument, DirectCall, Disjoint, Entry
         dst = ArrayArgument(dst_dtype, self._dst_shape, self._dst_strides, written=True)
         src = ArrayArgument(src_dtype, self._src_shape, self._src_strides, written=False)
         src_at, dst_at = (0, 1 + len(others)) if new else (1, 0)
@@ -174,7 +178,7 @@ class CopyPlan(Direct):
         watches = ALL_FLAGS if self._sets_flags else 0
         if new:
             return Entry((src, *others), (), calls, "", not self._holds, new, note, watches)
-        apart = Apart(1, 0, self._near, self._far)
+        apart = Disjoint(1, 0, self._near, self._far)
         return Entry((dst, src), (apart,), calls, "", not self._holds, None, note, watches)
 
     def _check(self, dst: Any, src: Any) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from codegen.access import AccessMap
-from codegen.calibrate import machine_thresholds
-from codegen.choose_transpose import VectorSize
-from codegen.ir import Element
-from codegen.locks import compiler_lock
-from codegen.pipeline import CopyProgram, compile_copy, footprint_bytes
-from codegen.schedule import Thresholds
+from codegen import (
+    AccessMap,
+    CopyProgram,
+    Element,
+    Thresholds,
+    VectorSize,
+    compile_copy,
+    compiler_lock,
+    footprint_bytes,
+    machine_thresholds,
+)
 from tilejit.layout.cute_shape import Spec
 from tilejit.tuning import DEFAULT, Tuning
 
@@ -32,7 +36,7 @@ def compiled(
     pick = None
     if tuning.tune:
         with compiler_lock:
-            from codegen.tune import tuned
+            from codegen import tuned
         pick = tuned(threads, specialize=tuning.specialize)
     return compile_copy(
         src,

@@ -10,12 +10,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from codegen.bounded import MOST_BOUND, remember
-from codegen.errors import KernelError, LayoutError, TilejitError
-from codegen.frontend.operands import Operand
-from codegen.frontend.source_text import pointed
-from codegen.loops import typing
-from codegen.loops.ir import Local, ScalarArg
+from codegen import (
+    MOST_BOUND,
+    KernelError,
+    LayoutError,
+    Local,
+    Operand,
+    ScalarArg,
+    TilejitError,
+    dtypes,
+    pointed,
+    remember,
+)
 from tilejit.array_likes import as_numpy
 from tilejit.memory import Array
 from tilejit.recording import Number, Recording, Stage
@@ -93,14 +99,16 @@ def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> 
     outputs = tuple(operand_of(each) for each in results)
     if not outputs:
         raise KernelError(f"{python.__name__} returns nothing")
-    dtypes = tuple(typing.numpy_dtype(typing.concrete(x.dtype)) for x in outputs)
+    result_dtypes = tuple(dtypes.numpy_dtype(dtypes.concrete(x.dtype)) for x in outputs)
     names = tuple(x.names if isinstance(x, Traced) else frozenset() for x in results)
     reductions = {stage.name for stage in recording.stages}
     values = [x.value for x in outputs]
     bare = tuple(x.name if isinstance(x, Local) and x.name in reductions else "" for x in values)
     wanted = _wanted(recording.stages, names)
     simple = not wanted and all(n <= frozenset() or n == arrays.keys() for n in names)
-    return Recorded(outputs, dtypes, several, names, wanted, bare, simple, tuple(recording.numbers.values()))
+    return Recorded(
+        outputs, result_dtypes, several, names, wanted, bare, simple, tuple(recording.numbers.values())
+    )
 
 
 class Recordings:
@@ -184,10 +192,10 @@ def _stand_in(k: int, x: Any, recording: Recording, *, known: bool) -> Any:
     """What the function gets for an argument."""
     name = array_name(k)
     if isinstance(x, np.ndarray):
-        dtype = typing.dtype_name(x.dtype, f"argument {k}")
+        dtype = dtypes.dtype_name(x.dtype, f"argument {k}")
         return Traced(Operand(dtype, Local(name, dtype)), frozenset({name}), recording)
     if isinstance(x, float | np.floating):
-        return Traced(recording.number(k, name, typing.argument(name, x).dtype), frozenset(), recording)
+        return Traced(recording.number(k, name, dtypes.argument(name, x).dtype), frozenset(), recording)
     return Integer(name, k, x, recording) if is_integer(x) and not known else x
 
 
@@ -216,7 +224,7 @@ def _value(value: Any, dtype: str) -> Any:
     if not is_integer(value):
         return value
     with np.errstate(all="ignore"):
-        return typing.numpy_dtype(dtype).type(value)
+        return dtypes.numpy_dtype(dtype).type(value)
 
 
 def _wanted(stages: Sequence[Stage], outputs: Sequence[frozenset[str]]) -> tuple[Stage, ...]:

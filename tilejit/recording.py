@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from codegen.errors import KernelError
-from codegen.frontend.operands import Operand
-from codegen.loops import typing
-from codegen.loops.ir import Local, ScalarArg
+from codegen import KernelError, Local, Operand, ScalarArg, dtypes
 from tilejit.reduced_axes import Axes, kept_rank
 
 Names: TypeAlias = frozenset[str]
@@ -74,7 +71,7 @@ class Recording:
 
     def number(self, at: int, name: str, dtype: str) -> Operand:
         """A number among the arguments, which kernels have by a name and in a dtype, weak or not."""
-        held = typing.concrete(dtype)
+        held = dtypes.concrete(dtype)
         self.numbers[name] = Number(at, ScalarArg(name, held))
         return Operand(dtype, Local(name, held))
 

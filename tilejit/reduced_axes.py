@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import index
 from typing import Any, TypeAlias
 
-from codegen.errors import KernelError, LayoutError, LayoutIndexError
+from codegen import KernelError, LayoutError, LayoutIndexError
 
 Axes: TypeAlias = tuple[int, ...]
 """Dimensions counted from the first, in their order, each once."""

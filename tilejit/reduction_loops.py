@@ -7,10 +7,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codegen.frontend.operands import convert
-from codegen.loops import typing
-from codegen.loops.index import Affine, Index, symbol
-from codegen.loops.ir import Carried, Const, For, Function, Let, Local, Op, ScalarArg, Statement, Store, Value
+from codegen import (
+    Affine,
+    Carried,
+    Const,
+    For,
+    Function,
+    Index,
+    Let,
+    Local,
+    Op,
+    ScalarArg,
+    Statement,
+    Store,
+    Value,
+    convert_operand,
+    dtypes,
+    index_symbol,
+)
 from tilejit.elementwise_loops import Lowering
 from tilejit.memory import Array
 from tilejit.recording import Stage
@@ -52,22 +66,22 @@ def state_of(stage: Stage) -> State:
     near = held(dtype)
     if stage.combiner != "add":
         return State(stage.combiner, near, near)
-    if typing.is_float(dtype):
+    if dtypes.is_float(dtype):
         return State("add", near, "f64", compensated=near == "f64")
     far = "u64" if dtype[0] == "u" else "i64"
     short = {"i1": "i32", "i8": "i32", "i16": "i32", "u8": "u32", "u16": "u32"}
-    return State("add", short.get(typing.concrete(stage.operand.dtype), far), far)
+    return State("add", short.get(dtypes.concrete(stage.operand.dtype), far), far)
 
 
 def start(dtype: str, combiner: str) -> Const:
     """What leaves everything as it is."""
     if combiner == "add":
-        return Const(0.0 if typing.is_float(dtype) else 0, dtype)
+        return Const(0.0 if dtypes.is_float(dtype) else 0, dtype)
     if combiner in ("and", "or"):
         return Const(combiner == "and", dtype)
-    if typing.is_float(dtype):
+    if dtypes.is_float(dtype):
         return Const(float("inf") if combiner == "min" else float("-inf"), dtype)
-    info = np.iinfo(typing.numpy_dtype(dtype))
+    info = np.iinfo(dtypes.numpy_dtype(dtype))
     return Const(int(info.max if combiner == "min" else info.min), dtype)
 
 
@@ -102,7 +116,7 @@ class ReductionLoops(Lowering):
         self._inner = range(kept, self._rank - columns)
 
     def _term(self, k: int) -> Value:
-        return self.placed(convert(self.stages[k].operand, self.states[k].near))
+        return self.placed(convert_operand(self.stages[k].operand, self.states[k].near))
 
     def _all(self) -> range:
         return range(len(self.stages))
@@ -119,7 +133,7 @@ class ReductionLoops(Lowering):
 
     def _block(self, depth: int, step: int, body: tuple[Statement, ...], carried: tuple[Carried, ...]) -> For:
         """One block of a dimension: from the index of the loop over blocks."""
-        begin = symbol(f"{self.indices[depth]}_block")
+        begin = index_symbol(f"{self.indices[depth]}_block")
         ends: tuple[Index, ...] = (self.extent(depth), begin + Affine(step))
         return For(self.indices[depth], (begin,), ends, 1, body, carried)
 
@@ -250,7 +264,7 @@ class ReductionLoops(Lowering):
 
     def _panels(self, named: Sequence[Sequence[str]]) -> For:
         """The loop over panels of columns, around that over blocks of rows; `named`: targets of each sum."""
-        last, rows, panel = self._rank - 1, self._inner[-1], symbol("panel")
+        last, rows, panel = self._rank - 1, self._inner[-1], index_symbol("panel")
         ends: tuple[Index, ...] = (self.extent(last), panel + Affine(PANEL))
         inside = self._block(rows, BLOCK_ROWS, (), self._near(fresh=True))
         first, second = self._into_far(named)

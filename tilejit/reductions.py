@@ -9,14 +9,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen.emit.loop_scope import ELEMENT_BYTES
-from codegen.errors import LayoutError, PowerError
-from codegen.loop_kernel import vector_bytes
-from codegen.loops import typing
-from codegen.loops.ir import Function, ScalarArg
-from codegen.threads import run_parts, thread_count
+from codegen import (
+    ELEMENT_BYTES,
+    Function,
+    LayoutError,
+    PowerError,
+    ScalarArg,
+    dtypes,
+    run_parts,
+    thread_count,
+    vector_bytes,
+)
 from tilejit.elementwise_loops import fused, memory_order
-from tilejit.loop_program import PIECES, BoundCall, LoopOptions, LoopProgram
+from tilejit.loop_program import CHUNKS, BoundCall, LoopOptions, LoopProgram
 from tilejit.memory import Array, empty
 from tilejit.recording import Stage
 from tilejit.reduced_axes import kept_shape
@@ -115,7 +120,7 @@ class Plan:
 
     def _finished(self, stage: Stage, value: Any) -> Any:
         """Divided where it is a mean, in the result's dtype and with the dimensions that are kept."""
-        dtype = typing.numpy_dtype(stage.dtype)
+        dtype = dtypes.numpy_dtype(stage.dtype)
         if stage.how == "mean" or value.dtype != dtype:
             with np.errstate(all="ignore"):
                 if stage.how == "mean":
@@ -156,10 +161,10 @@ class Plan:
     def _lanes(self, near: str) -> int:
         """Accumulators that a block of a row is added up in."""
         sizes = self._options.virtual_vector_size
-        most = PIECES * (vector_bytes() // ELEMENT_BYTES[near])
+        most = CHUNKS * (vector_bytes() // ELEMENT_BYTES[near])
         if isinstance(sizes, tuple):
             return min(sizes[-1], most)
-        return most if sizes == "auto" else min(most, int(sizes.removesuffix("*hw")) * most // PIECES)
+        return most if sizes == "auto" else min(most, int(sizes.removesuffix("*hw")) * most // CHUNKS)
 
     def _block(self, views: Sequence[Array], first: int, *, columns: bool) -> int:
         """Elements, or rows, of a block; 0 where what is combined is not longer."""
@@ -219,7 +224,7 @@ class Plan:
         self._calls.append(BoundCall(self.program, [*views, *numbers]))
 
     def _fresh(self, dtype: str, value: int | float | None = None) -> Array:
-        kind = typing.numpy_dtype(dtype)
+        kind = dtypes.numpy_dtype(dtype)
         return empty(self._kept, kind) if value is None else np.full(self._kept, value, kind)
 
     def _targets(self) -> list[dict[str, Array]]:

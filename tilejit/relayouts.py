@@ -5,9 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from codegen.errors import LayoutError
-from codegen.pipeline import CopyProgram
-from codegen.threads import thread_count
+from codegen import CopyProgram, LayoutError, thread_count
 from tilejit.blocks import BlockProgram, in_blocks
 from tilejit.buffers import check_packable
 from tilejit.convert import of_the_layout, padding_of

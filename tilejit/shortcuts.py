@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
-from codegen.direct_calls import Direct, is_direct
-from codegen.locks import compiler_lock
+from codegen import Direct, compiler_lock, is_direct
 from tilejit.strided import span
 
 if TYPE_CHECKING:
-    from codegen.direct_entries import Entry
+    from codegen import Entry
 
 DIRECT_FROM = 1024
 """From this time on what is called again and again is called directly.
@@ -89,12 +88,14 @@ def passed_on(numpys: Callable[..., Any], *args: Any, apart: bool = False) -> En
     apart: the first argument, which is written, and the second must not reach into each other.
     """
     with compiler_lock:  # most processes make no call often enough
-        from codegen.direct_entries import Apart, ArrayArgument, Entry, PassedOn, SameArgument
+        from codegen import ArrayArgument, Disjoint, Entry, PassedThrough, SameArgument
     arguments = tuple(
         ArrayArgument(x.dtype, x.shape, x.strides, written=False) if type(x) is ndarray else SameArgument(x)
         for x in args
     )
     if not apart:
-        return Entry(arguments, (), (), returns=PassedOn(numpys))
+        return Entry(arguments, (), (), returns=PassedThrough(numpys))
     (low, stop), (src_low, src_stop) = (span(x.shape, x.strides, x.itemsize) for x in args[:2])
-    return Entry(arguments, (Apart(1, 0, src_low - stop, src_stop - low),), (), returns=PassedOn(numpys))
+    return Entry(
+        arguments, (Disjoint(1, 0, src_low - stop, src_stop - low),), (), returns=PassedThrough(numpys)
+    )

@@ -11,11 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
-from codegen.access import AccessMap, Root
-from codegen.cpu import second_cache_bytes
-from codegen.digit_trees import Leaf, ceil_div
-from codegen.ir import Element
-from codegen.pipeline import CopyProgram
+from codegen import AccessMap, CopyProgram, Element, Leaf, Root, ceil_div, second_cache_bytes
 from tilejit.block_grid import BlockGrid, Dims, Ends
 from tilejit.blocks import LEAST_BYTES, BlockProgram
 from tilejit.layout.cute.function import Function, Mode

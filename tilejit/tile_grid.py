@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.access import AccessMap, Root, map_offset
-from codegen.digit_trees import Leaf, Offsets, Opaque
-from codegen.errors import LayoutError, LayoutIndexError, shown
+from codegen import AccessMap, LayoutError, LayoutIndexError, Leaf, Offsets, Opaque, Root, map_offset, shown
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import access_map, shape_name

@@ -8,11 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from codegen.access import AccessMap, Root, logical_roots
-from codegen.digit_trees import Offsets, Opaque, Tree, Window, coalesce, evaluate
-from codegen.errors import LayoutError, LayoutIndexError, shown
-from codegen.ir import Element
-from codegen.threads import thread_count
+from codegen import (
+    AccessMap,
+    Element,
+    LayoutError,
+    LayoutIndexError,
+    Offsets,
+    Opaque,
+    Root,
+    Tree,
+    Window,
+    coalesce_tree,
+    evaluate_tree,
+    logical_roots,
+    shown,
+    thread_count,
+)
 from tilejit.layout.checks import integer
 from tilejit.layout.cute import division, partition
 from tilejit.layout.cute.int_tuple import flatten, unflatten
@@ -137,7 +148,7 @@ class TileView:
             first = 0
             for d in root.dims:
                 first = first * whole.dims[d] + self.starts[d]
-            base += int(evaluate(root.tree, first))
+            base += int(evaluate_tree(root.tree, first))
             axes = self._axes(root.dims)
             tree = self._tree(root, axes, first) if len(root.dims) == 1 else None
             roots.append(Root(axes, tree or self._table(root, axes, whole.dims, first)))
@@ -158,12 +169,12 @@ class TileView:
                 return None
             reach *= size
         count = prod(self.modes[k][1] for k in axes)
-        return coalesce(Window(count, root.tree, first, step))
+        return coalesce_tree(Window(count, root.tree, first, step))
 
     def _table(self, root: Root, axes: tuple[int, ...], dims: tuple[int, ...], first: int) -> Tree:
         """The offsets point by point."""
         modes, starts = [self.modes[k] for k in axes], self.starts
-        origin = int(evaluate(root.tree, first))
+        origin = int(evaluate_tree(root.tree, first))
 
         def offsets(rows: Offsets) -> Offsets:
             index = {d: np.full_like(rows, starts[d]) for d in root.dims}
@@ -173,7 +184,7 @@ class TileView:
             merged: Any = 0
             for d in root.dims:
                 merged = merged * dims[d] + index[d]
-            return np.asarray(evaluate(root.tree, merged) - origin, np.int64)
+            return np.asarray(evaluate_tree(root.tree, merged) - origin, np.int64)
 
         low, stop = access_map(self.tiled.spec).bounds
         return Opaque(prod(size for _, size, _ in modes), offsets, low - stop, stop - low)

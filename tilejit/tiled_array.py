@@ -8,11 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import LayoutError
-from codegen.ir import Element
-from codegen.pipeline import CopyProgram
-from codegen.threads import thread_count
-from codegen.windows import window_map
+from codegen import CopyProgram, Element, LayoutError, thread_count, window_map
 from tilejit.basic_index import box_of_key, is_element
 from tilejit.buffers import check_size, checked_buffer, flat_bytes
 from tilejit.layout.as_layout import as_layout

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codegen.errors import LayoutError
-from codegen.threads import thread_count
+from codegen import LayoutError, thread_count
 from tilejit.convert import pack, unpack
 from tilejit.layout.shape import make_shape
 from tilejit.memory import Array, empty

@@ -8,13 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from codegen.element_types import HALVES
-from codegen.errors import KernelError
-from codegen.frontend.calls import strong
-from codegen.frontend.functions import UFUNCS, call_ufunc
-from codegen.frontend.operands import Operand, apply, cast, chosen, literal, truth
-from codegen.loops import typing
-from codegen.loops.ir import Const
+from codegen import (
+    HALF_TYPES,
+    UFUNCS,
+    Const,
+    KernelError,
+    Operand,
+    apply_op,
+    call_ufunc,
+    cast_operand,
+    dtypes,
+    literal_operand,
+    select_operand,
+    strong_operand,
+    truth_operand,
+)
 from tilejit.no_array import NoArray, UnknownAttribute
 from tilejit.recording import Names, Part, Recording
 from tilejit.reduced_axes import bound_arguments
@@ -60,17 +68,17 @@ class Traced(NoArray, NDArrayOperatorsMixin):
             check_exponent(self.recording, *map(_part, inputs))
             if _is_root(*operands):
                 name = op = "sqrt"
-                operands = (cast(operands[0], typing.promote([x.dtype for x in operands])),)
-        if op and all(x.dtype in typing.WEAK for x in operands):
+                operands = (cast_operand(operands[0], dtypes.promote([x.dtype for x in operands])),)
+        if op and all(x.dtype in dtypes.WEAK for x in operands):
             # Numbers of Python stay such, and take the dtype of what they meet.
-            return self._made(apply(op, *operands), *inputs)
+            return self._made(apply_op(op, *operands), *inputs)
         return self._made(call_ufunc(name, operands), *inputs)
 
     def __pow__(self, exponent: Any) -> Any:
         """Powers that NumPy's operator computes unlike np.power: squares of truths, roots of halves."""
         if type(exponent) is int and exponent == 2 and self.operand.dtype == "i1":
             return np.square(self)
-        if type(exponent) is float and exponent == 0.5 and self.operand.dtype in HALVES:
+        if type(exponent) is float and exponent == 0.5 and self.operand.dtype in HALF_TYPES:
             return np.sqrt(self)
         return np.power(self, exponent)
 
@@ -78,11 +86,11 @@ class Traced(NoArray, NDArrayOperatorsMixin):
         name = function.__name__
         if name == "where" and len(args) == 3 and not keywords:
             condition, (then, otherwise) = operand_of(args[0]), _met("select", args[1:])
-            holds = Operand("i1", truth(condition))
+            holds = Operand("i1", truth_operand(condition))
             # NumPy makes an array of two Python numbers, so the result is no longer weak.
-            found = typing.concrete(typing.promote([then.dtype, otherwise.dtype]))
-            then, otherwise = chosen(then, found), chosen(otherwise, found)
-            return self._made(strong(apply("select", holds, then, otherwise)), *args)
+            found = dtypes.concrete(dtypes.promote([then.dtype, otherwise.dtype]))
+            then, otherwise = select_operand(then, found), select_operand(otherwise, found)
+            return self._made(strong_operand(apply_op("select", holds, then, otherwise)), *args)
         if name == "clip":
             return _clipped(*args, **keywords)
         if name in REDUCTIONS:
@@ -100,7 +108,7 @@ class Traced(NoArray, NDArrayOperatorsMixin):
         """Converted, as arrays are."""
         if keywords:
             raise KernelError("astype of expressions takes a dtype and nothing else")
-        return self._made(cast(self.operand, typing.dtype_name(np.dtype(dtype))), self)
+        return self._made(cast_operand(self.operand, dtypes.dtype_name(np.dtype(dtype))), self)
 
     def dot(self, other: Any) -> Traced:
         """The sum of the products along the last dimension, as np.dot's."""
@@ -118,9 +126,9 @@ class Traced(NoArray, NDArrayOperatorsMixin):
     @property
     def dtype(self) -> np.dtype[Any]:
         """That of its elements; a float of Python has none."""
-        if self.operand.dtype in typing.WEAK:
+        if self.operand.dtype in dtypes.WEAK:
             raise UnknownAttribute("a number of Python has no dtype")
-        return typing.numpy_dtype(self.operand.dtype)
+        return dtypes.numpy_dtype(self.operand.dtype)
 
 
 def _clipped(
@@ -164,12 +172,12 @@ class Integer(NDArrayOperatorsMixin):
             NumberNeeded: the others are numbers too, or the compiler makes more of a number that it knows.
         """
         weak = self.kind is int
-        dtype = "weak_int" if weak else typing.dtype_name(np.dtype(self.kind))
+        dtype = "weak_int" if weak else dtypes.dtype_name(np.dtype(self.kind))
         kinds = [dtype, *others] if op != "select" else [dtype, dtype, *others]
-        if op == "pow" or op not in _MEETS or all(x in typing.WEAK for x in others):
+        if op == "pow" or op not in _MEETS or all(x in dtypes.WEAK for x in others):
             raise self.recording.needed()
-        found = typing.concrete(typing.operand_type(op, kinds))
-        if op in ("floordiv", "mod") and not typing.is_float(found):
+        found = dtypes.concrete(dtypes.operand_type(op, kinds))
+        if op in ("floordiv", "mod") and not dtypes.is_float(found):
             raise self.recording.needed()  # known divisors are cheaper
         held = found if weak else dtype
         return self.recording.number(self.at, f"{self.name}_{held}" if weak else self.name, held)
@@ -239,14 +247,14 @@ def operand_of(value: Any) -> Operand:
         raise value.recording.needed()
     if isinstance(value, np.ndarray) and value.ndim:
         raise KernelError("an array in an expression\n  make it an argument of the function")
-    return literal(value[()] if isinstance(value, np.ndarray) else value)
+    return literal_operand(value[()] if isinstance(value, np.ndarray) else value)
 
 
 def _is_root(base: Operand, exponent: Operand) -> bool:
     """Whether NumPy's loops of float32 and float64 take a root, which of -inf and -0.0 is not their power."""
-    found = typing.result_type("pow", [base.dtype, exponent.dtype])
+    found = dtypes.result_type("pow", [base.dtype, exponent.dtype])
     known = isinstance(exponent.value, Const) and exponent.value.value == 0.5
-    return known and base.dtype not in typing.WEAK and found in ("f32", "f64")
+    return known and base.dtype not in dtypes.WEAK and found in ("f32", "f64")
 
 
 def _names(value: Any) -> Names:

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import KernelError
-from codegen.frontend.operands import Operand, apply, cast, convert
-from codegen.loops import typing
+from codegen import KernelError, Operand, apply_op, cast_operand, convert_operand, dtypes
 from tilejit.recording import Part, Recording, Stage
 from tilejit.reduced_axes import read_axes
 
@@ -24,15 +22,15 @@ def reduced(recording: Recording, name: str, x: Part, axis: Any, dtype: Any, kee
     operand, names = x
     axes, combiner, given = read_axes(axis, recording.rank(names)), REDUCTIONS[name], operand.dtype
     if dtype is not None:
-        found = typing.dtype_name(np.dtype(dtype))
+        found = dtypes.dtype_name(np.dtype(dtype))
     elif combiner != "add":
-        found = typing.concrete(given)
+        found = dtypes.concrete(given)
     else:
-        found = summed(typing.concrete(given), mean=name == "mean")
-    if dtype is not None or typing.is_float(found):
-        operand = cast(operand, found)
+        found = summed(dtypes.concrete(given), mean=name == "mean")
+    if dtype is not None or dtypes.is_float(found):
+        operand = cast_operand(operand, found)
     if not axes:
-        return cast(operand, found), names
+        return cast_operand(operand, found), names
     return recording.enter(
         Stage(
             recording.next_name,
@@ -56,7 +54,7 @@ def summed(dtype: str, *, mean: bool = False) -> str:
 
     i8 -> i64    u16 -> u64    i1 -> i64    bf16 -> bf16    the mean of i8 -> f64
     """
-    if typing.is_float(dtype):
+    if dtypes.is_float(dtype):
         return dtype
     return "f64" if mean else {"i": "i64", "u": "u64"}[dtype[0]]
 
@@ -72,23 +70,23 @@ def product(recording: Recording, name: str, *sides: Part) -> Part:
     if 0 in ranks:
         if name in ("matmul", "vecdot") or (name == "vdot" and any(ranks)):
             raise KernelError(f"np.{name} of a number\n  it takes arrays; write * for a product of elements")
-        return apply("mul", sides[0][0], sides[1][0]), names
+        return apply_op("mul", sides[0][0], sides[1][0]), names
     flat = name == "vdot" and ranks[0] == ranks[1]
     if not flat and name != "vecdot" and (ranks[1] > 1 or (name == "vdot" and ranks[0] > 1)):
         raise KernelError(
             f"np.{name} of arrays of {ranks[0]} and {ranks[1]} dimensions\n  products of vectors, and of "
             "a matrix with a vector behind it, are recorded; for matrices call NumPy"
         )
-    found = typing.concrete(typing.promote([x.dtype for x, _ in sides]))
+    found = dtypes.concrete(dtypes.promote([x.dtype for x, _ in sides]))
     wide = "f32" if found in ("bf16", "f16") else found
-    one, two = (Operand(wide, convert(cast(x, found), wide)) for x, _ in sides)
+    one, two = (Operand(wide, convert_operand(cast_operand(x, found), wide)) for x, _ in sides)
     rank = max(ranks)
     return recording.enter(
         Stage(
             recording.next_name,
             "dot",
             _of_booleans("add", found),
-            apply("mul", one, two),
+            apply_op("mul", one, two),
             names,
             found,
             tuple(range(rank)) if flat else (rank - 1,),
@@ -103,10 +101,10 @@ def check_exponent(recording: Recording, base: Part, exponent: Part) -> None:
     Only where they are known in calls alone and may be negative.
     """
     operand, names = exponent
-    found = typing.result_type("pow", [base[0].dtype, operand.dtype])
-    if typing.is_float(found) or not names or operand.dtype[0] != "i" or operand.dtype == "i1":
+    found = dtypes.result_type("pow", [base[0].dtype, operand.dtype])
+    if dtypes.is_float(found) or not names or operand.dtype[0] != "i" or operand.dtype == "i1":
         return
     axes = tuple(range(recording.rank(names)))
     recording.enter(
-        Stage(recording.next_name, "exponent", "min", operand, names, typing.concrete(operand.dtype), axes)
+        Stage(recording.next_name, "exponent", "min", operand, names, dtypes.concrete(operand.dtype), axes)
     )

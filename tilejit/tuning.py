@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 
 AUTO, STRUCTURE, SIZES = "auto", "structure", "sizes"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.array_likes import is_masked_array
 from tilejit.layout.dtypes import PrimitiveType, from_numpy
 from tilejit.memory import Array

@@ -14,10 +14,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from codegen.errors import LayoutError
-from codegen.ir import Element
-from codegen.store import default_store
-from codegen.threads import thread_count
+from codegen import Element, LayoutError, default_store, thread_count
 from tilejit.buffers import check_packable
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec

@@ -1,1 +1,1 @@
-"""Nest to Python source: writer, expressions, kernels."""
+"""Nests as Python source."""

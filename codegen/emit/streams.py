@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.emit.loop_facts import flat, read
-from codegen.emit.loop_scope import ELEMENT_BYTES, Lanes, Scope, lane_stride, place
-from codegen.loops.index import Affine, Index, symbols
-from codegen.loops.ir import For, Function, Let, Store
-from codegen.tiles import LANE_BYTES
+from codegen.emit.facts import flat, read
+from codegen.emit.scope import ELEMENT_BYTES, Lanes, Scope, element_address, lane_stride
+from codegen.ir.copies.tiles import LANE_BYTES
+from codegen.ir.index import Affine, Index, index_symbols
+from codegen.ir.nodes import For, Function, Let, Store
 
 
 def streamed_store(function: Function, loop: For, scope: Scope, lanes: Lanes) -> Store | None:
@@ -27,7 +27,7 @@ def streamed_store(function: Function, loop: For, scope: Scope, lanes: Lanes) ->
     for store in loop.body:
         if not isinstance(store, Store) or store.accumulate or store.where is not None or store.array in kept:
             continue
-        walked = frozenset[str]().union(*map(symbols, store.subscripts))
+        walked = frozenset[str]().union(*map(index_symbols, store.subscripts))
         if not around <= walked or [s.array for s in stores].count(store.array) > 1:
             continue
         size = ELEMENT_BYTES[function.array(store.array).dtype]
@@ -41,7 +41,7 @@ def line_start(store: Store, scope: Scope, loop: For, first: str) -> str:
     size = ELEMENT_BYTES[scope.function.array(store.array).dtype]
     if first.isdigit():
         store = replace(store, subscripts=tuple(_where(s, loop.index, int(first)) for s in store.subscripts))
-    base, offset = place(store, replace(scope, indices={**scope.indices, loop.index: first}))
+    base, offset = element_address(store, replace(scope, indices={**scope.indices, loop.index: first}))
     return f"elements_to_line({base if offset == '0' else f'{base} + {offset}'}, {size})"
 
 

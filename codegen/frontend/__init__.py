@@ -1,1 +1,1 @@
-"""Ways into the IR of kernels: functions of Python."""
+"""Ways into the IR: Python functions, and copies between two access maps."""

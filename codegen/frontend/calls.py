@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from codegen.errors import KernelError
 from codegen.frontend.functions import call_math, call_ufunc
-from codegen.frontend.operands import Operand, apply, cast
+from codegen.frontend.operands import Operand, apply_op, cast_operand
 from codegen.frontend.scope import UNKNOWN, Scope
-from codegen.loops import typing
+from codegen.ir import dtypes
+from codegen.support.errors import KernelError
 
 
 def called_with(name: str, function: object, operands: tuple[Operand, ...], scope: Scope) -> Operand:
@@ -24,17 +24,17 @@ def called_with(name: str, function: object, operands: tuple[Operand, ...], scop
             operands = tuple(scope.let(function.__name__, operand) for operand in operands)
         return call_ufunc(function.__name__, operands)
     if function is np.where and len(operands) == 3:
-        return strong(apply("select", cast(operands[0], "i1"), *operands[1:]))
+        return strong_operand(apply_op("select", cast_operand(operands[0], "i1"), *operands[1:]))
     if function is np.clip and len(operands) == 3:
         return call_ufunc("minimum", (call_ufunc("maximum", operands[:2]), operands[2]))
     if isinstance(function, type) and len(operands) == 1:
-        return cast(operands[0], _type_name(function))
+        return cast_operand(operands[0], _type_name(function))
     if (function is min or function is max) and len(operands) > 1:
         return _least_or_largest("min" if function is min else "max", operands, scope)
     if function is abs and len(operands) == 1:
-        return apply("abs", *operands)
+        return apply_op("abs", *operands)
     if function is pow and len(operands) == 2:
-        return apply("pow", *operands)
+        return apply_op("pow", *operands)
     home = getattr(function, "__module__", None)
     short = getattr(function, "__name__", "")
     if home == "math" and getattr(math, short, None) is function:
@@ -47,9 +47,9 @@ def called_with(name: str, function: object, operands: tuple[Operand, ...], scop
     )
 
 
-def strong(operand: Operand) -> Operand:
+def strong_operand(operand: Operand) -> Operand:
     """What NumPy makes of numbers of Python: float64, int64, bool."""
-    return Operand(typing.concrete(operand.dtype), operand.value, operand.least, operand.largest)
+    return Operand(dtypes.concrete(operand.dtype), operand.value, operand.least, operand.largest)
 
 
 def _least_or_largest(op: str, operands: tuple[Operand, ...], scope: Scope) -> Operand:
@@ -60,11 +60,11 @@ def _least_or_largest(op: str, operands: tuple[Operand, ...], scope: Scope) -> O
     found = operands[0]
     for other in operands[1:]:
         one_literal = found.literal is not None and other.literal is not None
-        if one_literal or not typing.is_float(typing.promote([found.dtype, other.dtype])):
-            found = apply(op, found, other)
+        if one_literal or not dtypes.is_float(dtypes.promote([found.dtype, other.dtype])):
+            found = apply_op(op, found, other)
             continue
         found, other = scope.let(op, found), scope.let(op, other)
-        found = apply("select", apply("lt" if op == "min" else "gt", other, found), other, found)
+        found = apply_op("select", apply_op("lt" if op == "min" else "gt", other, found), other, found)
     return found
 
 
@@ -74,6 +74,6 @@ def _type_name(kind: type) -> str:
     if weak:
         return weak
     try:
-        return typing.dtype_name(np.dtype(kind))
+        return dtypes.dtype_name(np.dtype(kind))
     except TypeError:
         raise KernelError(f"kernels cannot convert to {kind.__name__}") from None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from codegen.loops.ir import COMBINERS, Carried, For, Let, Load, Local, Op, Reduce, Statement, Store, Value
-from codegen.loops.reductions import picked
-from codegen.loops.typing import promote
+from codegen.analysis.reductions import picked
+from codegen.ir.dtypes import promote
+from codegen.ir.nodes import COMBINERS, Carried, For, Let, Load, Local, Op, Reduce, Statement, Store, Value
 
 
 def join(before: str, after: str) -> str:

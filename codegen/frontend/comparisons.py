@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from codegen.loops.typing import numpy_dtype
+from codegen.ir.dtypes import numpy_dtype
 
 _ABOVE = {"lt": "le", "le": "le", "ne": "le", "gt": "gt", "ge": "gt", "eq": "gt"}
 _BELOW = {"gt": "ge", "ge": "ge", "ne": "ge", "lt": "lt", "le": "lt", "eq": "lt"}
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
-def turned(op: str) -> str:
+def swapped(op: str) -> str:
     """The comparison with its sides exchanged: lt -> gt, eq -> eq."""
     return _TURNED[op]
 

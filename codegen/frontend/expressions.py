@@ -7,11 +7,18 @@ import ast
 import numpy as np
 
 from codegen.frontend.calls import called_with
-from codegen.frontend.operands import Operand, apply, cast, indexed, literal, truth
+from codegen.frontend.operands import (
+    Operand,
+    apply_op,
+    cast_operand,
+    indexed,
+    literal_operand,
+    truth_operand,
+)
 from codegen.frontend.scope import UNKNOWN, Scope
-from codegen.loops import typing
-from codegen.loops.index import Affine, Index, symbol
-from codegen.loops.ir import ArrayArg, Const, Load
+from codegen.ir import dtypes
+from codegen.ir.index import Affine, Index, index_symbol
+from codegen.ir.nodes import ArrayArg, Const, Load
 
 BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -50,7 +57,7 @@ def expression(node: ast.expr, scope: Scope) -> Operand:
     """
     match node:
         case ast.Constant(value):
-            return scope.text.check(node, literal, value)
+            return scope.text.check(node, literal_operand, value)
         case ast.Name():
             found = scope.meaning(node)
             if isinstance(found, ArrayArg):
@@ -64,7 +71,7 @@ def expression(node: ast.expr, scope: Scope) -> Operand:
             one, two = expression(left, scope), expression(right, scope)
             if isinstance(op, ast.Pow) and isinstance(two.value, Const):
                 one = scope.let("base", one)  # x**2 is x*x
-            return scope.text.check(node, apply, BINARY[type(op)], one, two)
+            return scope.text.check(node, apply_op, BINARY[type(op)], one, two)
         case ast.Compare():
             return _compare(node, scope)
         case ast.BoolOp():
@@ -86,8 +93,8 @@ def choose(node: ast.AST, test: Operand, sides: tuple[ast.expr, ast.expr], scope
     if test.literal is not None:
         return expression(sides[0] if test.literal else sides[1], scope)
     then, otherwise = (expression(side, scope) for side in sides)
-    condition = Operand("i1", scope.text.check(node, truth, test))
-    return scope.text.check(node, apply, "select", condition, then, otherwise)
+    condition = Operand("i1", scope.text.check(node, truth_operand, test))
+    return scope.text.check(node, apply_op, "select", condition, then, otherwise)
 
 
 def element(node: ast.Subscript, scope: Scope) -> tuple[ArrayArg, tuple[Index, ...]]:
@@ -123,14 +130,14 @@ def _index(node: ast.expr, array: str, dimension: int, scope: Scope) -> Index:
         raise scope.error(node, not_an_index(found, node, "a subscript"))
     if isinstance(found.index, Affine) and not found.index.terms and found.index.constant < 0:
         # A negative number counts from the end, as Python has it; other subscripts never do.
-        return found.index + symbol(f"{array}.shape[{dimension}]")
+        return found.index + index_symbol(f"{array}.shape[{dimension}]")
     return found.index
 
 
 def not_an_index(found: Operand, node: ast.expr, what: str) -> str:
     """Why an expression is no index expression, and what index expressions are."""
-    if typing.is_float(found.dtype) or typing.is_bool(found.dtype):
-        return f"{what} is an integer, not {typing.concrete(found.dtype)}"
+    if dtypes.is_float(found.dtype) or dtypes.is_bool(found.dtype):
+        return f"{what} is an integer, not {dtypes.concrete(found.dtype)}"
     if any(isinstance(n, ast.Subscript) and not _is_shape(n.value) for n in ast.walk(node)):
         return f"{what} that depends on data is no index expression\n{_INDICES}"
     if found.least or found.largest:
@@ -150,13 +157,13 @@ def _unary(node: ast.UnaryOp, scope: Scope) -> Operand:
         case ast.UAdd():
             return operand
         case ast.Not():
-            booleans = Operand("weak_bool" if operand.dtype in typing.WEAK else "i1", truth(operand))
+            booleans = Operand("weak_bool" if operand.dtype in dtypes.WEAK else "i1", truth_operand(operand))
             if operand.literal is not None:
-                return literal(not operand.literal)
-            return Operand(booleans.dtype, apply("not", Operand("i1", booleans.value)).value)
+                return literal_operand(not operand.literal)
+            return Operand(booleans.dtype, apply_op("not", Operand("i1", booleans.value)).value)
         case ast.Invert():
-            return scope.text.check(node, apply, "not", operand)
-    return scope.text.check(node, apply, "neg", operand)
+            return scope.text.check(node, apply_op, "not", operand)
+    return scope.text.check(node, apply_op, "neg", operand)
 
 
 def _compare(node: ast.Compare, scope: Scope) -> Operand:
@@ -168,8 +175,8 @@ def _compare(node: ast.Compare, scope: Scope) -> Operand:
         right = expression(written, scope)
         if written is not node.comparators[-1]:
             right = scope.let("compared", right)
-        one = scope.text.check(node, apply, _COMPARED[type(op)], left, right)
-        found = one if found is None else apply("and", found, one)
+        one = scope.text.check(node, apply_op, _COMPARED[type(op)], left, right)
+        found = one if found is None else apply_op("and", found, one)
         left = right
     assert found is not None, "a comparison compares something"
     return found
@@ -180,13 +187,13 @@ def _boolean(node: ast.BoolOp, scope: Scope) -> Operand:
     found, *others = (expression(value, scope) for value in node.values)
     is_and = isinstance(node.op, ast.And)
     for other in others:
-        if typing.is_bool(found.dtype) and typing.is_bool(other.dtype):
-            found = apply("and" if is_and else "or", found, other)
+        if dtypes.is_bool(found.dtype) and dtypes.is_bool(other.dtype):
+            found = apply_op("and" if is_and else "or", found, other)
             continue
         found = scope.let("tested", found)
         sides = (other, found) if is_and else (found, other)
-        condition = Operand("i1", scope.text.check(node, truth, found))
-        found = scope.text.check(node, apply, "select", condition, *sides)
+        condition = Operand("i1", scope.text.check(node, truth_operand, found))
+        found = scope.text.check(node, apply_op, "select", condition, *sides)
     return found
 
 
@@ -217,7 +224,7 @@ def _size(node: ast.Subscript, scope: Scope) -> Operand:
 
 def sizes(array: ArrayArg) -> tuple[Operand, ...]:
     """A.shape, as operands."""
-    return tuple(indexed(symbol(f"{array.name}.shape[{k}]")) for k in range(array.rank))
+    return tuple(indexed(index_symbol(f"{array.name}.shape[{k}]")) for k in range(array.rank))
 
 
 def array_of(node: ast.expr, scope: Scope) -> ArrayArg:
@@ -235,7 +242,7 @@ def _attribute(node: ast.Attribute, scope: Scope) -> Operand:
     if found is not UNKNOWN:
         return scope.text.check(node, scope.number, ast.unparse(node), found)
     if node.attr == "ndim":
-        return literal(array_of(node, scope).rank)
+        return literal_operand(array_of(node, scope).rank)
     if node.attr == "size" and array_of(node, scope).rank == 1:
         return sizes(array_of(node, scope))[0]
     if node.attr == "shape":
@@ -249,7 +256,9 @@ def _call(node: ast.Call, scope: Scope) -> Operand:
     if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
         raise scope.error(node, "kernels call functions with arguments by position")
     if isinstance(node.func, ast.Attribute) and node.func.attr == "astype" and len(node.args) == 1:
-        return scope.text.check(node, cast, expression(node.func.value, scope), _dtype(node.args[0], scope))
+        return scope.text.check(
+            node, cast_operand, expression(node.func.value, scope), _dtype(node.args[0], scope)
+        )
     function = scope.object(node.func)
     if function is len and len(node.args) == 1 and isinstance(node.args[0], ast.Name):
         array = scope.meaning(node.args[0])
@@ -266,7 +275,7 @@ def _dtype(node: ast.expr, scope: Scope) -> str:
     found = node.value if isinstance(node, ast.Constant) else scope.object(node)
     if isinstance(found, str | type | np.dtype):
         try:
-            return scope.text.check(node, typing.dtype_name, np.dtype(found))
+            return scope.text.check(node, dtypes.dtype_name, np.dtype(found))
         except TypeError:
             pass
     raise scope.error(node, "astype takes a dtype, such as np.float32")

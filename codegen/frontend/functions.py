@@ -6,9 +6,16 @@ import math
 
 import numpy as np
 
-from codegen.errors import KernelError, OperandError
-from codegen.frontend.operands import Operand, apply, cast, convert, literal, refused
-from codegen.loops import typing
+from codegen.frontend.operands import (
+    Operand,
+    apply_op,
+    cast_operand,
+    convert_operand,
+    literal_operand,
+    refused,
+)
+from codegen.ir import dtypes
+from codegen.support.errors import KernelError, OperandError
 
 _ONE: tuple[str, ...] = ("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan")
 _ONE += ("sinh", "cosh", "tanh", "cbrt", "floor", "ceil", "trunc")
@@ -64,10 +71,10 @@ def call_ufunc(name: str, operands: tuple[Operand, ...]) -> Operand:
         KernelError: kernels do not know it, or not with these operands.
     """
     found = _ufunc(name, operands)
-    if found.dtype not in typing.WEAK:
+    if found.dtype not in dtypes.WEAK:
         return found
-    dtype = typing.concrete(found.dtype)
-    return Operand(dtype, convert(found, dtype), found.least, found.largest)
+    dtype = dtypes.concrete(found.dtype)
+    return Operand(dtype, convert_operand(found, dtype), found.least, found.largest)
 
 
 def _ufunc(name: str, operands: tuple[Operand, ...]) -> Operand:
@@ -77,8 +84,8 @@ def _ufunc(name: str, operands: tuple[Operand, ...]) -> Operand:
         return _logical(name.removeprefix("logical_"), operands)
     if name == "square":
         (x,) = _counted(name, operands, 1)
-        x = cast(x, "i8") if x.dtype == "i1" else x
-        return apply("mul", x, x)
+        x = cast_operand(x, "i8") if x.dtype == "i1" else x
+        return apply_op("mul", x, x)
     if name == "positive":
         (x,) = _counted(name, operands, 1)
         if x.dtype == "i1":
@@ -89,10 +96,10 @@ def _ufunc(name: str, operands: tuple[Operand, ...]) -> Operand:
     op = UFUNCS[name]
     if name == "power" and all(x.dtype == "weak_int" for x in operands):
         # Of Python's integers alone it is int64, of which a negative power is an error.
-        operands = tuple(Operand("i64", convert(x, "i64"), x.least, x.largest) for x in operands)
+        operands = tuple(Operand("i64", convert_operand(x, "i64"), x.least, x.largest) for x in operands)
     if name == "fabs":
-        operands = tuple(cast(x, typing.result_type("sqrt", [x.dtype])) for x in operands)
-    return apply(op, *_counted(name, operands, _ARITY.get(op, 2)))
+        operands = tuple(cast_operand(x, dtypes.result_type("sqrt", [x.dtype])) for x in operands)
+    return apply_op(op, *_counted(name, operands, _ARITY.get(op, 2)))
 
 
 def call_math(name: str, operands: tuple[Operand, ...]) -> Operand:
@@ -107,7 +114,7 @@ def call_math(name: str, operands: tuple[Operand, ...]) -> Operand:
     function = getattr(math, name)
     if all(number is not None for number in numbers):
         try:
-            return literal(function(*numbers))
+            return literal_operand(function(*numbers))
         except (ArithmeticError, TypeError, ValueError) as error:
             raise KernelError(refused(error)) from None
     if name in _TESTS:
@@ -116,10 +123,10 @@ def call_math(name: str, operands: tuple[Operand, ...]) -> Operand:
         raise KernelError(f"kernels know no math.{name}\nthey know {', '.join(sorted(MATH))}")
     op = MATH[name]
     if op not in ("floor", "ceil", "trunc"):
-        operands = tuple(x if typing.is_float(x.dtype) else cast(x, "weak_float") for x in operands)
+        operands = tuple(x if dtypes.is_float(x.dtype) else cast_operand(x, "weak_float") for x in operands)
     if name == "log" and len(operands) == 2:
-        return apply("div", apply("log", operands[0]), apply("log", operands[1]))
-    return apply(op, *_counted(name, operands, _ARITY.get(op, 2)))
+        return apply_op("div", apply_op("log", operands[0]), apply_op("log", operands[1]))
+    return apply_op(op, *_counted(name, operands, _ARITY.get(op, 2)))
 
 
 def _counted(name: str, operands: tuple[Operand, ...], number: int) -> tuple[Operand, ...]:
@@ -132,15 +139,17 @@ def _counted(name: str, operands: tuple[Operand, ...], number: int) -> tuple[Ope
 
 def _test(name: str, x: Operand) -> Operand:
     """isnan, isinf, isfinite by comparisons."""
-    if not typing.is_float(x.dtype):
-        return literal(np.bool_(name == "isfinite"))
+    if not dtypes.is_float(x.dtype):
+        return literal_operand(np.bool_(name == "isfinite"))
     if name == "isnan":
-        return apply("ne", x, x)
-    return apply("eq" if name == "isinf" else "lt", apply("abs", x), literal(math.inf))
+        return apply_op("ne", x, x)
+    return apply_op("eq" if name == "isinf" else "lt", apply_op("abs", x), literal_operand(math.inf))
 
 
 def _logical(op: str, operands: tuple[Operand, ...]) -> Operand:
     if op not in ("and", "or", "xor", "not"):
         raise KernelError(f"kernels know no np.logical_{op}")
-    booleans = tuple(cast(x, "i1") for x in _counted(f"logical_{op}", operands, 1 if op == "not" else 2))
-    return apply(op, *booleans)
+    booleans = tuple(
+        cast_operand(x, "i1") for x in _counted(f"logical_{op}", operands, 1 if op == "not" else 2)
+    )
+    return apply_op(op, *booleans)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, add, scale
+from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, add_indices, scale_index
 
 _NODES, _ENDS = 100, 16
 """Index expressions larger than this, and the least or largest of more of them, are values instead."""
@@ -15,7 +15,7 @@ def both(one: tuple[Index, ...], two: tuple[Index, ...]) -> tuple[Index, ...]:
 
 def total(a: Index, b: Index) -> Index:
     """The sum with each division and remainder once."""
-    found = add(a, b)
+    found = add_indices(a, b)
     if not isinstance(found, Sum):
         return found
     parts: dict[FloorDiv | Mod, int] = {}
@@ -44,7 +44,7 @@ def _nodes(index: Index) -> int:
 
 def scaled(ends: tuple[Index, ...], factor: int) -> tuple[Index, ...]:
     """Each times a number."""
-    return tuple(scale(end, factor) for end in ends)
+    return tuple(scale_index(end, factor) for end in ends)
 
 
 def floor_div(index: Index, by: int) -> Index:
@@ -60,7 +60,7 @@ def floor_div(index: Index, by: int) -> Index:
     rest = Affine(index.constant % by, tuple((n, c) for n, c in index.terms if c % by))
     if not rest.terms:
         return out
-    return add(out, FloorDiv(rest, by)) if out != Affine() else FloorDiv(rest, by)
+    return add_indices(out, FloorDiv(rest, by)) if out != Affine() else FloorDiv(rest, by)
 
 
 def modulo(index: Index, by: int) -> Index:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import IntegerError, KernelError, PowerError, shown
-from codegen.frontend.comparisons import turned, within
+from codegen.frontend.comparisons import swapped, within
 from codegen.frontend.index_arithmetic import both, bounded, floor_div, modulo, scaled
 from codegen.frontend.powers import known_power
-from codegen.loops import typing
-from codegen.loops.index import Affine, Index, scale
-from codegen.loops.ir import Const, IndexValue, Op, Value
+from codegen.ir import dtypes
+from codegen.ir.index import Affine, Index, scale_index
+from codegen.ir.nodes import Const, IndexValue, Op, Value
+from codegen.support.errors import IntegerError, KernelError, PowerError, shown
 
 DEEPEST = 256
 """Operations that stand one in another at most: what reads them calls itself as often."""
@@ -48,17 +48,17 @@ class Operand:
     @property
     def literal(self) -> int | float | bool | None:
         """The number of Python that it is, where it is known while reading."""
-        return self.value.value if isinstance(self.value, Const) and self.dtype in typing.WEAK else None
+        return self.value.value if isinstance(self.value, Const) and self.dtype in dtypes.WEAK else None
 
 
-def literal(value: object) -> Operand:
+def literal_operand(value: object) -> Operand:
     """A number of Python, weak; or one of NumPy, with its dtype.
 
     Raises:
         KernelError: it is no number, or a complex one.
     """
     if isinstance(value, np.generic):
-        name = typing.dtype_name(value.dtype)
+        name = dtypes.dtype_name(value.dtype)
         return Operand(name, Const(value.astype(_plain(name)).item(), name))
     if isinstance(value, bool):
         return Operand("weak_bool", Const(value, "i1"))
@@ -77,17 +77,17 @@ def literal(value: object) -> Operand:
 
 def _plain(name: str) -> Any:
     """A dtype whose .item() is a number of Python; bfloat16's is not."""
-    return np.float32 if name == "bf16" else typing.numpy_dtype(name)
+    return np.float32 if name == "bf16" else dtypes.numpy_dtype(name)
 
 
 def indexed(index: Index) -> Operand:
     """An index expression, as the int of Python that it is."""
     if isinstance(index, Affine) and not index.terms:
-        return literal(index.constant)
+        return literal_operand(index.constant)
     return Operand("weak_int", IndexValue(index), (index,), (index,))
 
 
-def convert(operand: Operand, dtype: str) -> Value:
+def convert_operand(operand: Operand, dtype: str) -> Value:
     """The value in a dtype: numbers as numbers, others by casts.
 
     2.0 to f32 -> Const(2.0, "f32")    i (i64) to f32 -> Op("cast", …)
@@ -97,7 +97,7 @@ def convert(operand: Operand, dtype: str) -> Value:
     """
     value = operand.value
     if isinstance(value, Const):
-        return _convert_number(value, dtype, exact=operand.dtype in typing.WEAK)
+        return _convert_number(value, dtype, exact=operand.dtype in dtypes.WEAK)
     return value if value.dtype == dtype else Op("cast", (value,), dtype)
 
 
@@ -105,27 +105,27 @@ def _convert_number(number: Const, dtype: str, *, exact: bool) -> Const:
     value = number.value
     if dtype == "i1":
         return Const(bool(value), dtype)
-    if typing.is_float(dtype):
+    if dtypes.is_float(dtype):
         try:
             return Const(float(value), dtype)
         except OverflowError:
             raise IntegerError("an integer is too large for floats") from None
     if isinstance(value, float) and not np.isfinite(value):
         raise KernelError(f"{value} is no {dtype}")
-    info = np.iinfo(typing.numpy_dtype(dtype))
+    info = np.iinfo(dtypes.numpy_dtype(dtype))
     if info.min <= int(value) <= info.max:
         return Const(int(value), dtype)
     if exact:
         raise _out_of_range(int(value), dtype)
-    return Const(int(np.array(int(value) % 2**64, np.uint64).astype(typing.numpy_dtype(dtype))), dtype)
+    return Const(int(np.array(int(value) % 2**64, np.uint64).astype(dtypes.numpy_dtype(dtype))), dtype)
 
 
 def _out_of_range(number: int, dtype: str) -> IntegerError:
-    info = np.iinfo(typing.numpy_dtype(dtype))
+    info = np.iinfo(dtypes.numpy_dtype(dtype))
     return IntegerError(f"{shown(number)} does not fit {dtype}\n{dtype} holds {info.min} to {info.max}")
 
 
-def chosen(operand: Operand, dtype: str) -> Operand:
+def select_operand(operand: Operand, dtype: str) -> Operand:
     """An integer of Python in the integer dtype of an np.where; others as they are.
 
     200 to i8 -> -56 where NumPy wraps it, before 2.5; an error where NumPy refuses it
@@ -140,28 +140,28 @@ def chosen(operand: Operand, dtype: str) -> Operand:
         return operand
     number = int(value.value)
     try:
-        made = np.where(True, number, np.zeros(1, typing.numpy_dtype(dtype)))
+        made = np.where(True, number, np.zeros(1, dtypes.numpy_dtype(dtype)))
     except OverflowError:
         raise _out_of_range(number, dtype) from None
     return Operand(dtype, Const(int(made[0]), dtype))
 
 
-def cast(operand: Operand, dtype: str) -> Operand:
+def cast_operand(operand: Operand, dtype: str) -> Operand:
     """Converted as NumPy's astype does, or, to a weak dtype, by int(), float() or bool() of Python."""
-    if operand.literal is not None and dtype in typing.WEAK:
+    if operand.literal is not None and dtype in dtypes.WEAK:
         made: Callable[[Any], Any] = {"weak_int": int, "weak_float": float, "weak_bool": bool}[dtype]
         try:
-            return literal(made(operand.literal))
+            return literal_operand(made(operand.literal))
         except (ArithmeticError, ValueError) as error:
             raise KernelError(refused(error)) from None
     _check_depth((operand,))
-    value = convert(operand, typing.concrete(dtype))
-    if typing.is_float(dtype) or typing.is_bool(dtype):
+    value = convert_operand(operand, dtypes.concrete(dtype))
+    if dtypes.is_float(dtype) or dtypes.is_bool(dtype):
         return Operand(dtype, value)
     return Operand(dtype, value, operand.least, operand.largest)
 
 
-def apply(op: str, *operands: Operand) -> Operand:
+def apply_op(op: str, *operands: Operand) -> Operand:
     """An operation of the IR on operands, typed as NumPy types scalars.
 
     add(2*i, 1) -> the index expression 2*i + 1    mul(f32, weak 2.0) -> Op("mul", …, "f32")
@@ -173,11 +173,11 @@ def apply(op: str, *operands: Operand) -> Operand:
     _check_depth(operands)
     if all(operand.literal is not None for operand in operands) and op in _FOLDED:
         return _fold(op, [operand.literal for operand in operands])
-    dtypes = [operand.dtype for operand in operands]
-    found = typing.result_type(op, dtypes)
-    if op == "pow" and _is_negative(operands[1]) and not typing.is_float(found):
-        if found in typing.WEAK:  # Python makes a float of it.
-            return apply(op, *(cast(operand, "weak_float") for operand in operands))
+    given = [operand.dtype for operand in operands]
+    found = dtypes.result_type(op, given)
+    if op == "pow" and _is_negative(operands[1]) and not dtypes.is_float(found):
+        if found in dtypes.WEAK:  # Python makes a float of it.
+            return apply_op(op, *(cast_operand(operand, "weak_float") for operand in operands))
         raise PowerError(
             "Integers to negative integer powers are not allowed.\n"
             "make the base a float: float(x) ** -1, or np.float64(x) ** -1"
@@ -201,26 +201,26 @@ def _is_negative(operand: Operand) -> bool:
 
 
 def _value(op: str, operands: tuple[Operand, ...], found: str) -> Value:
-    dtypes = [operand.dtype for operand in operands]
-    result = typing.concrete(found)
+    given = [operand.dtype for operand in operands]
+    result = dtypes.concrete(found)
     if op == "select":
         condition, *both = operands
-        return Op(op, (truth(condition), *(convert(x, result) for x in both)), result)
-    if op in typing.COMPARISONS:
+        return Op(op, (truth_operand(condition), *(convert_operand(x, result) for x in both)), result)
+    if op in dtypes.COMPARISONS:
         op, operands = _within(op, *operands)
         common = _compared_in(operands)
         if _mixed_signs(common, operands):
             return _compared_signs(op, *operands)
-        return Op(op, tuple(convert(x, common) for x in operands), "i1")
-    common = typing.concrete(typing.operand_type(op, dtypes))
-    values = tuple(convert(x, common) for x in operands)
+        return Op(op, tuple(convert_operand(x, common) for x in operands), "i1")
+    common = dtypes.concrete(dtypes.operand_type(op, given))
+    values = tuple(convert_operand(x, common) for x in operands)
     if common == "i1":
         op = {"add": "or", "mul": "and", "max": "or", "min": "and"}.get(op, op)
         if op == "abs":
             return values[0]
     if op == "pow" and (known := known_power(*values)) is not None:
         return known
-    if op in ("floor", "ceil", "trunc") and not typing.is_float(common):
+    if op in ("floor", "ceil", "trunc") and not dtypes.is_float(common):
         return values[0]
     return Op(op, values, result)
 
@@ -229,18 +229,18 @@ def _within(op: str, one: Operand, two: Operand) -> tuple[str, tuple[Operand, Op
     """A comparison whose number fits the dtype that it is compared with."""
     turn = one.literal is not None and two.literal is None
     x, number = (two, one.literal) if turn else (one, two.literal)
-    if not isinstance(number, int) or typing.is_bool(x.dtype) or typing.is_float(x.dtype):
+    if not isinstance(number, int) or dtypes.is_bool(x.dtype) or dtypes.is_float(x.dtype):
         return op, (one, two)
-    way, last = within(turned(op) if turn else op, number, typing.concrete(x.dtype))
-    return (op, (one, two)) if last == number else (way, (x, literal(last)))
+    way, last = within(swapped(op) if turn else op, number, dtypes.concrete(x.dtype))
+    return (op, (one, two)) if last == number else (way, (x, literal_operand(last)))
 
 
 def _compared_in(operands: tuple[Operand, ...]) -> str:
     """The dtype that NumPy's comparison is equal to one in."""
-    dtypes = [operand.dtype for operand in operands]
-    common = typing.concrete(typing.promote(dtypes))
-    strong = {d for d in dtypes if d not in typing.WEAK}
-    if not strong or typing.is_float(common) or "weak_int" not in dtypes:
+    given = [operand.dtype for operand in operands]
+    common = dtypes.concrete(dtypes.promote(given))
+    strong = {d for d in given if d not in dtypes.WEAK}
+    if not strong or dtypes.is_float(common) or "weak_int" not in given:
         return common
     # NumPy compares with the integer of Python itself, also where the dtype cannot hold it.
     if common == "u64":
@@ -250,8 +250,8 @@ def _compared_in(operands: tuple[Operand, ...]) -> str:
 
 def _mixed_signs(common: str, operands: tuple[Operand, ...]) -> bool:
     """Whether these are u64 and integers with a sign, which no integer dtype holds together."""
-    dtypes = [operand.dtype for operand in operands]
-    if "u64" not in dtypes or any(map(typing.is_float, dtypes)):
+    given = [operand.dtype for operand in operands]
+    if "u64" not in given or any(map(dtypes.is_float, given)):
         return False
     return common == "f64" or any(x.dtype == "weak_int" and x.literal is None for x in operands)
 
@@ -262,8 +262,8 @@ def _compared_signs(op: str, a: Operand, b: Operand) -> Value:
     u64 < i32 -> not i32 < 0 and u64 < i32 as u64
     """
     if b.dtype == "u64":
-        return _compared_signs(turned(op), b, a)
-    signed = convert(b, "i64")
+        return _compared_signs(swapped(op), b, a)
+    signed = convert_operand(b, "i64")
     negative = Op("lt", (signed, Const(0, "i64")), "i1")
     alike = Op(op, (a.value, Op("cast", (signed,), "u64")), "i1")
     if op in ("gt", "ge", "ne"):
@@ -271,11 +271,11 @@ def _compared_signs(op: str, a: Operand, b: Operand) -> Value:
     return Op("and", (Op("not", (negative,), "i1"), alike), "i1")
 
 
-def truth(operand: Operand) -> Value:
+def truth_operand(operand: Operand) -> Value:
     """What `if` of Python sees: booleans, and whether numbers are not 0."""
-    if typing.is_bool(operand.dtype):
+    if dtypes.is_bool(operand.dtype):
         return operand.value
-    return apply("ne", operand, literal(0)).value
+    return apply_op("ne", operand, literal_operand(0)).value
 
 
 _FOLDED: dict[str, Callable[..., Any]] = {
@@ -315,7 +315,7 @@ def _fold(op: str, numbers: list[Any]) -> Operand:
     if op == "not":
         numbers = [int(n) if isinstance(n, bool) else n for n in numbers]
     try:
-        return literal(_FOLDED[op](*numbers))
+        return literal_operand(_FOLDED[op](*numbers))
     except (ArithmeticError, TypeError, ValueError) as error:
         raise KernelError(refused(error)) from None
 
@@ -342,7 +342,7 @@ def _ends(op: str, operands: tuple[Operand, ...]) -> tuple[tuple[Index, ...], tu
         case "mul", (a, b):
             number = _number(a) if _number(b) is None else _number(b)
             one = (b if _number(b) is None else a).index
-            return ((scale(one, number),),) * 2 if one is not None and number is not None else ((), ())
+            return ((scale_index(one, number),),) * 2 if one is not None and number is not None else ((), ())
         case (("floordiv" | "mod"), (a, b)):
             number, one = _number(b), a.index
             if one is None or number is None or number < 1:

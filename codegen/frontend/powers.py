@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from codegen.loops import typing
-from codegen.loops.ir import Const, Op, Value
+from codegen.ir import dtypes
+from codegen.ir.nodes import Const, Op, Value
 
 
 def known_power(base: Value, exponent: Value) -> Value | None:
@@ -21,7 +21,7 @@ def known_power(base: Value, exponent: Value) -> Value | None:
     if known == 1:
         return base
     if known == 0:
-        return Const(1.0 if typing.is_float(dtype) else 1, dtype)
+        return Const(1.0 if dtypes.is_float(dtype) else 1, dtype)
     if known == -1:
         return Op("div", (Const(1.0, dtype), base), dtype)
     return _root(base) if known == 0.5 else None

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codegen.frontend.expressions import expression
-from codegen.frontend.operands import Operand, convert, literal
+from codegen.frontend.operands import Operand, convert_operand, literal_operand
 from codegen.frontend.scope import Scope
 from codegen.frontend.source_text import SourceText, source_of
 from codegen.frontend.statements import block
-from codegen.loops import typing
-from codegen.loops.index import Index, symbol
-from codegen.loops.ir import ArrayArg, Function, Local, ScalarArg, Value
+from codegen.ir import dtypes
+from codegen.ir.index import Index, index_symbol
+from codegen.ir.nodes import ArrayArg, Function, Local, ScalarArg, Value
 
 
-def read(function: Callable[..., Any]) -> Source:
+def read_function(function: Callable[..., Any]) -> Source:
     """Read a function's text, once; Source.typed makes kernels of it.
 
     def add(A, B, C):
@@ -52,7 +52,7 @@ class Source:
         """The kernel for arguments of these dtypes and ranks, in the order of the Python function.
 
         Numbers of Python are ScalarArg(name, "weak_int"), "weak_float" or "weak_bool", which
-        codegen.loops.typing.argument makes of them: a weak 2.0 times f32 is f32. In the Function they are
+        codegen.ir.dtypes.argument makes of them: a weak 2.0 times f32 is f32. In the Function they are
         "i64", "f64" and "i1". Arguments that are left out have their defaults, as constants.
 
         Raises:
@@ -61,7 +61,7 @@ class Source:
         given = tuple(replace(a, name=name) for name, a in zip(self.names, arguments, strict=False))
         scope = Scope(self.text, self.function, {}, dict.fromkeys(self.names, 1))
         for argument in given:
-            typing.numpy_dtype(typing.concrete(argument.dtype))
+            dtypes.numpy_dtype(dtypes.concrete(argument.dtype))
             scope.names[argument.name] = argument if isinstance(argument, ArrayArg) else _scalar(argument)
         scope.names |= self._defaults(len(arguments))
         body = self.tree.body
@@ -72,7 +72,7 @@ class Source:
             results = _results(last, scope)
         except RecursionError:
             raise self.text.error(self.tree, "expressions are nested too deep to be read") from None
-        arguments_of = tuple(replace(a, dtype=typing.concrete(a.dtype)) for a in given)
+        arguments_of = tuple(replace(a, dtype=dtypes.concrete(a.dtype)) for a in given)
         return Function(self.tree.name, arguments_of, tuple(scope.statements), results)
 
     def _defaults(self, number: int) -> dict[str, Operand]:
@@ -84,16 +84,18 @@ class Source:
             raise self.text.error(
                 self.tree, f"{self.tree.name} takes {len(self.names)} arguments, and {number} are given"
             )
-        return {name: self.text.check(self.tree, literal, known[name]) for name in self.names[number:]}
+        return {
+            name: self.text.check(self.tree, literal_operand, known[name]) for name in self.names[number:]
+        }
 
 
 def _scalar(argument: ScalarArg) -> Operand:
     """A number that comes with each call; integers are symbols of index expressions."""
     dtype = argument.dtype
-    value = Local(argument.name, typing.concrete(dtype))
-    if typing.is_float(dtype) or typing.is_bool(dtype):
+    value = Local(argument.name, dtypes.concrete(dtype))
+    if dtypes.is_float(dtype) or dtypes.is_bool(dtype):
         return Operand(dtype, value)
-    ends: tuple[Index, ...] = (symbol(argument.name),)
+    ends: tuple[Index, ...] = (index_symbol(argument.name),)
     return Operand(dtype, value, ends, ends)
 
 
@@ -111,6 +113,6 @@ def _results(node: ast.expr | None, scope: Scope) -> tuple[Value, ...]:
             raise scope.error(part, f"{part.id} is written in place\nkernels return numbers, or nothing")
     operands = [expression(part, scope) for part in parts]
     return tuple(
-        scope.text.check(part, convert, operand, typing.concrete(operand.dtype))
+        scope.text.check(part, convert_operand, operand, dtypes.concrete(operand.dtype))
         for part, operand in zip(parts, operands, strict=True)
     )

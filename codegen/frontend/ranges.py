@@ -6,14 +6,14 @@ import ast
 from dataclasses import dataclass
 
 from codegen.frontend.expressions import expression, not_an_index
-from codegen.frontend.operands import Operand, literal
+from codegen.frontend.operands import Operand, literal_operand
 from codegen.frontend.scope import Scope
-from codegen.loops.index import Affine, Index, add, scale, symbol
+from codegen.ir.index import Affine, Index, add_indices, index_symbol, scale_index
 
 BEYOND = 1 << 62
 """From such bounds on the iterations of a loop are more than 64 bits count."""
 
-SAYS = "says_of_loops"
+LOOP_MARK = "says_of_loops"
 """The attribute of the functions that say something of a loop: others may have their names."""
 
 
@@ -32,7 +32,7 @@ def read_range(node: ast.expr, scope: Scope) -> Range:
         function = scope.object(node.func)
         if function is range and not node.keywords and 1 <= len(node.args) <= 3:
             return Range(node)
-        name = getattr(function, SAYS, "")
+        name = getattr(function, LOOP_MARK, "")
         if name in ("parallel", "reduction") and len(node.args) == 1:
             inner = read_range(node.args[0], scope)
             return Range(
@@ -63,7 +63,7 @@ def read_bounds(call: ast.Call, name: str, scope: Scope) -> Bounds:
     range(min(m, n), 0, -1) -> from the least of m and n above 0, by -1
     """
     operands = [expression(argument, scope) for argument in call.args]
-    start, stop = (literal(0), operands[0]) if len(operands) == 1 else operands[:2]
+    start, stop = (literal_operand(0), operands[0]) if len(operands) == 1 else operands[:2]
     first, last = (call.args[0], call.args[0]) if len(operands) == 1 else call.args[:2]
     step = operands[2].literal if len(operands) == 3 else 1
     if not isinstance(step, int) or isinstance(step, bool) or not 0 < abs(step) < 2**31:
@@ -73,17 +73,19 @@ def read_bounds(call: ast.Call, name: str, scope: Scope) -> Bounds:
             raise scope.error(written, "a bound of more than 62 bits\nwrite the size of an array, A.shape[0]")
     if step > 0:
         lower = _ends(start, start.largest, first, "largest", scope)
-        return Bounds(lower, _ends(stop, stop.least, last, "least", scope), step, symbol(name))
+        return Bounds(lower, _ends(stop, stop.least, last, "least", scope), step, index_symbol(name))
     if start.index is None and start.least:
         # What it counts down from is no index expression, so the loop itself counts down.
-        return Bounds(start.least, _ends(stop, stop.largest, last, "largest", scope), step, symbol(name))
+        return Bounds(
+            start.least, _ends(stop, stop.largest, last, "largest", scope), step, index_symbol(name)
+        )
     if start.index is None and start.largest:
         raise scope.error(first, "a loop that counts down begins at the least of index expressions: min()")
     if start.index is None:
         raise scope.error(first, not_an_index(start, first, "where a loop that counts down begins"))
     ends = _ends(stop, stop.largest, last, "largest", scope)
-    upper = tuple(add(start.index, scale(end, -1)) for end in ends)
-    return Bounds((Affine(),), upper, -step, add(start.index, scale(symbol(name), -1)))
+    upper = tuple(add_indices(start.index, scale_index(end, -1)) for end in ends)
+    return Bounds((Affine(),), upper, -step, add_indices(start.index, scale_index(index_symbol(name), -1)))
 
 
 def _ends(

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from codegen.errors import KernelError
-from codegen.frontend.operands import Operand, convert, literal
+from codegen.frontend.operands import Operand, convert_operand, literal_operand
 from codegen.frontend.source_text import SourceText
-from codegen.loops.ir import ArrayArg, Const, IndexValue, Let, Local, Statement, Value
-from codegen.loops.typing import concrete
+from codegen.ir.dtypes import concrete
+from codegen.ir.nodes import ArrayArg, Const, IndexValue, Let, Local, Statement, Value
+from codegen.support.errors import KernelError
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Scope:
         if isinstance(operand.value, Const | IndexValue | Local):
             return operand
         given = self.fresh(name)
-        self.statements.append(Let(given, convert(operand, concrete(operand.dtype))))
+        self.statements.append(Let(given, convert_operand(operand, concrete(operand.dtype))))
         value = Local(given, concrete(operand.dtype))
         return Operand(operand.dtype, value, operand.least, operand.largest)
 
@@ -85,7 +85,7 @@ class Scope:
         if found is UNKNOWN:
             raise KernelError(f"{name} is not defined")
         try:
-            return literal(found)
+            return literal_operand(found)
         except KernelError:
             raise KernelError(
                 f"{name} is a {type(found).__name__} from outside of the kernel\n"

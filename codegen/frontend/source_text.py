@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from codegen.errors import KernelError
+from codegen.support.errors import KernelError
 
 T = TypeVar("T")
 

@@ -15,12 +15,12 @@ from codegen.frontend.expressions import (
     sizes,
 )
 from codegen.frontend.liveness import assigned, live_after, live_before
-from codegen.frontend.operands import Operand, apply, convert, indexed, truth
+from codegen.frontend.operands import Operand, apply_op, convert_operand, indexed, truth_operand
 from codegen.frontend.ranges import Bounds, read_bounds, read_range
 from codegen.frontend.scope import Missing, Scope
-from codegen.loops import typing
-from codegen.loops.index import Index
-from codegen.loops.ir import COMBINERS, ArrayArg, For, Load, Local, Op, Store, Value
+from codegen.ir import dtypes
+from codegen.ir.index import Index
+from codegen.ir.nodes import COMBINERS, ArrayArg, For, Load, Local, Op, Store, Value
 
 
 def block(statements: Sequence[ast.stmt], scope: Scope, live: set[str]) -> None:
@@ -108,7 +108,7 @@ def _store(
     node: ast.AST, array: ArrayArg, subscripts: tuple[Index, ...], operand: Operand, scope: Scope
 ) -> None:
     """C[i] = x; where x is C[i] combined with something the store says so."""
-    value = scope.text.check(node, convert, operand, array.dtype)
+    value = scope.text.check(node, convert_operand, operand, array.dtype)
     combiner, rest = _accumulated(Load(array.name, subscripts, array.dtype), value)
     scope.statements.append(Store(array.name, subscripts, rest, accumulate=combiner, where=scope.where))
 
@@ -134,11 +134,11 @@ def _update(node: ast.AugAssign, scope: Scope) -> None:
     match node.target:
         case ast.Name(name):
             old = expression(ast.copy_location(ast.Name(name, ast.Load()), node.target), scope)
-            _name(name, node, scope.text.check(node, apply, op, old, expression(node.value, scope)), scope)
+            _name(name, node, scope.text.check(node, apply_op, op, old, expression(node.value, scope)), scope)
         case ast.Subscript():
             array, subscripts = element(node.target, scope)
             old = Operand(array.dtype, Load(array.name, subscripts, array.dtype))
-            found = scope.text.check(node, apply, op, old, expression(node.value, scope))
+            found = scope.text.check(node, apply_op, op, old, expression(node.value, scope))
             _store(node, array, subscripts, found, scope)
         case _:
             raise scope.error(node.target, _SET)
@@ -150,21 +150,21 @@ def _branch(node: ast.If, scope: Scope, live: set[str]) -> None:
     if test.literal is not None:
         block(node.body if test.literal else node.orelse, scope, live)
         return
-    condition = scope.let("tested", Operand("i1", scope.text.check(node.test, truth, test)))
+    condition = scope.let("tested", Operand("i1", scope.text.check(node.test, truth_operand, test)))
     before, around = dict(scope.names), scope.where
-    opposite = scope.let("tested", apply("not", condition)) if _stores(node.orelse) else condition
+    opposite = scope.let("tested", apply_op("not", condition)) if _stores(node.orelse) else condition
     sides = []
     for body, holds in ((node.body, condition), (node.orelse, opposite)):
         scope.names, scope.where = dict(before), holds.value
         if around is not None and _stores(body):
-            scope.where = scope.let("tested", apply("and", Operand("i1", around), holds)).value
+            scope.where = scope.let("tested", apply_op("and", Operand("i1", around), holds)).value
         block(body, scope, live)
         sides.append(scope.names)
     scope.names, scope.where = before, around
     for name in assigned([node]):
         then, otherwise = (side.get(name, Missing(f"{name} has a value only under an if")) for side in sides)
         if isinstance(then, Operand) and isinstance(otherwise, Operand):
-            found = scope.text.check(node, apply, "select", condition, then, otherwise)
+            found = scope.text.check(node, apply_op, "select", condition, then, otherwise)
             scope.names[name] = scope.let(name, found)
         else:
             scope.names[name] = Missing(f"{name} has a value only on one side of an if")
@@ -189,11 +189,11 @@ def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:
     bounds = read_bounds(said.call, index, scope)
     inner, types, names = _settle(node, scope, bounds, live)
     starts = {
-        name: scope.text.check(node, convert, scope.names[name], typing.concrete(types[name]))
+        name: scope.text.check(node, convert_operand, scope.names[name], dtypes.concrete(types[name]))
         for name in names
     }
     updates = {
-        name: scope.text.check(node, convert, inner.names[name], typing.concrete(types[name]))
+        name: scope.text.check(node, convert_operand, inner.names[name], dtypes.concrete(types[name]))
         for name in names
     }
     body, carried = finish(inner.statements, names, starts, updates)
@@ -221,7 +221,7 @@ def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:
     for name in [node.target.id, *assigned(node.body)]:
         scope.names[name] = Missing(f"{name} has a value only inside of the loop above")
     for name, given in names.items():
-        scope.names[name] = Operand(types[name], Local(given, typing.concrete(types[name])))
+        scope.names[name] = Operand(types[name], Local(given, dtypes.concrete(types[name])))
 
 
 def _settle(
@@ -242,7 +242,7 @@ def _settle(
         inner.names[node.target.id] = indexed(bounds.number)
         inner.indices = scope.indices | {node.target.id}
         for name, given in names.items():
-            inner.names[name] = Operand(types[name], Local(given, typing.concrete(types[name])))
+            inner.names[name] = Operand(types[name], Local(given, dtypes.concrete(types[name])))
         block(node.body, inner, again)
         left = {name: _left(name, inner, node) for name in names}
         joined = {name: join(types[name], left[name]) for name in names}
@@ -250,7 +250,7 @@ def _settle(
             break
         types = joined
     for name, dtype in left.items():
-        if dtype not in typing.WEAK and dtype != types[name]:
+        if dtype not in dtypes.WEAK and dtype != types[name]:
             raise scope.error(
                 node,
                 f"{name} is {types[name]} before the loop and {dtype} behind an iteration\n"

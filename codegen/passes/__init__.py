@@ -1,1 +1,1 @@
-"""Passes: pure functions, nest in, nest out; one a file."""
+"""Passes: pure functions from nest to nest, one per file."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir import For, LoopNest, Transpose, wrap
-from codegen.schedule import Schedule
+from codegen.ir.copies.nodes import For, LoopNest, Transpose, wrap
+from codegen.schedule.schedule import Schedule
 
 
 def pad_rank(nest: LoopNest, schedule: Schedule) -> LoopNest:

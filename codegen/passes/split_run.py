@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir import For, LoopNest, Ref, refs
-from codegen.passes.normalise import int_size, map_refs, rebuilt, scalar
+from codegen.ir.copies.nodes import For, LoopNest, Ref, refs
+from codegen.ir.copies.rewriting import cut_axis, int_size, map_refs, rebuilt, scalar
 
 RUN_BLOCK_BYTES = 1 << 18
 
@@ -70,39 +70,3 @@ def split_long(nest: LoopNest, block: int = LONG_DIGIT) -> tuple[LoopNest, ...]:
 
 def _contiguous(nest: LoopNest, ref: Ref, width: int) -> For | None:
     return next((loop for loop in nest.loops if ref.stride(loop.axis) == width), None)
-
-
-def cut_axis(nest: LoopNest, axis: str, block: int) -> tuple[LoopNest, ...]:
-    """Whole blocks of a loop, and a nest for the rest.
-
-    before:  for i in 5: for j in 20:                   dst[64*j + i] = src[20*i + j]
-    after:   for i in 5: for long_j in 2: for j in 8:   dst[512*long_j + 64*j + i] = src[8*long_j + 20*i + j]
-             for i in 5: for j in 4:                    dst[1024 + 64*j + i] = src[16 + 20*i + j]
-    """
-    store = scalar(nest)
-    at, loop = next((k, x) for k, x in enumerate(nest.loops) if x.axis == axis)
-    extent = int_size(loop.extent)
-    if extent <= 2 * block:
-        return (nest,)
-    whole, rest = divmod(extent, block)
-    outer = long_axis(axis)
-
-    def blocked(ref: Ref) -> Ref:
-        return replace(ref, terms=((outer, int_size(ref.stride(axis)) * block), *ref.terms))
-
-    def behind(ref: Ref) -> Ref:
-        return replace(ref, const=int_size(ref.const) + int_size(ref.stride(axis)) * whole * block)
-
-    before, after = nest.loops[:at], nest.loops[at + 1 :]
-    loops = (*before, For(outer, whole, store), replace(loop, extent=block), *after)
-    # The parts are no product of the box's digits any more, so there is nothing to hold them against.
-    out = [replace(rebuilt(nest, loops, map_refs(store, blocked)), digits=())]
-    if rest:
-        loops = (*before, replace(loop, extent=rest), *after)
-        out.append(replace(rebuilt(nest, loops, map_refs(store, behind)), digits=()))
-    return tuple(out)
-
-
-def long_axis(axis: str) -> str:
-    """The loop over whole blocks of an axis that is cut."""
-    return f"long_{axis}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir import For, LoopNest, Ref
-from codegen.passes.normalise import int_size, map_refs, rebuilt, scalar
-from codegen.schedule import STRIP, Schedule
+from codegen.ir.copies.nodes import For, LoopNest, Ref
+from codegen.ir.copies.rewriting import int_size, map_refs, rebuilt, scalar
+from codegen.schedule.schedule import STRIP, Schedule
 
 
 def strip_mine(nest: LoopNest, schedule: Schedule) -> tuple[LoopNest, ...]:

@@ -1,248 +1,242 @@
-"""Put a transfer in the place of the innermost loops, as the schedule says."""
+"""The super-vectorizer: patterns of loops are matched, judged, and rewritten; the rest stays as it was."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from math import prod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, islice, product
 
-from codegen.ir import (
-    Buffer,
-    Convert,
-    CopyPieces,
-    CopyRun,
-    Elementwise,
-    FillRun,
-    For,
-    Interleave,
-    Load,
-    LoopNest,
-    PackBits,
-    Ref,
-    Reverse,
-    Transfer,
-    Transpose,
-    UnpackBits,
-    refs,
-    wrap,
-)
-from codegen.passes.normalise import int_size, keep_only, scalar
-from codegen.schedule import Schedule
-from codegen.tiles import LANE_BYTES, LINE_BYTES, Digit, PackedLines, RowGroups, TileGrid, block_shape
+from codegen.analysis.costs import cost, unit
+from codegen.analysis.legality import Choice, Request, gathered, refusal, stride
+from codegen.analysis.reductions import reduced_in
+from codegen.analysis.report import ONE_LANE, OTHER, TOO_FEW, UNPROFITABLE, VECTORIZED, LoopReport, Refusal
+from codegen.ir.nodes import Function
+from codegen.ir.visit import Access, Loop, accesses_of, around, loops_of
+from codegen.passes.vector_values import widen
+from codegen.support.errors import KernelError
+
+TAILS = ("scalar", "mask", "shift", "assume_divisible")
+MOST_CHOICES = 64
+"""Choices of loops that are tried below one root."""
 
 
-def super_vectorize(nest: LoopNest, schedule: Schedule) -> LoopNest:
-    """Replace the loops named in `schedule.inner`.
+@dataclass(frozen=True, slots=True)
+class Vectorized:
+    """What the super-vectorizer made of a function.
 
-    before:  for i in 9: for j in 128:  dst[512*i + 4*j] = src[1200*i + 4*j]
-    after:   for i in 9:                copy_run dst[512*i] <- src[1200*i], 512 bytes
+    function   the new form; roots that could not be vectorized stand in it as they did
+    loops      what became of each loop, in the order of the text
+    checks     pairs of arrays that were taken to be different memory: where two of them overlap the scalar
+               function is to be called
     """
-    loops = {loop.axis: loop for loop in nest.loops}
-    outer = tuple(loops[axis] for axis in schedule.outer)
-    inner = tuple(loops[axis] for axis in schedule.inner)
-    match schedule.mode:
-        case "run":
-            transfer: Transfer = _run(nest, outer, inner[0], schedule)
-        case "pieces":
-            transfer = _pieces(nest, outer, inner, schedule)
-        case "reverse":
-            transfer = _reverse(nest, outer, inner, schedule)
-        case "fill":
-            nest, transfer = _fill(nest, outer, inner[0])
-        case "interleave":
-            transfer = _interleave(nest, outer, inner, schedule)
-        case "transpose":
-            outer, transfer = (), _transpose(nest, schedule)
-        case "elements":
-            transfer = _elements(nest, outer, inner[0] if inner else None, ahead=schedule.ahead)
-        case "pack bits" | "unpack bits":
-            nest, transfer = _bits(nest, outer, inner, schedule)
-    return replace(nest, body=wrap(outer, nest.table_loop, transfer))
+
+    function: Function
+    loops: tuple[LoopReport, ...]
+    checks: tuple[tuple[str, str], ...] = ()
 
 
-def _outside(nest: LoopNest, outer: tuple[For, ...]) -> tuple[Ref | None, Ref]:
-    """Both places with the terms of the outer loops only."""
-    return refs(keep_only(scalar(nest), {loop.axis for loop in outer}))
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The cheapest way found for a loop and what is inside: choices of loops, one for each root."""
+
+    cost: float
+    roots: tuple[tuple[Loop, Choice], ...]
 
 
-def _places(nest: LoopNest, outer: tuple[For, ...]) -> tuple[Ref, Ref]:
-    src, dst = _outside(nest, outer)
-    if src is None:
-        raise AssertionError("this transfer has a source")
-    return src, dst
+def super_vectorize(
+    function: Function,
+    sizes: tuple[int, ...],
+    fastest_varying: tuple[int, ...] | None = None,
+    reductions: bool = False,
+    tail: str = "mask",
+) -> Vectorized:
+    """Run loops as lanes of super-vectors, where each lane does what its iteration did.
+
+    before:  for i in 0..n: for j in 0..m step 1:    C[i, j] = A[i, j] + B[i]          sizes (256,)
+    after:   for i in 0..n: for j in 0..m step 256:  C[i, j] = A[i, j] + B[i]          vector<256xf32>
+
+    sizes             lanes of each vector dimension, outermost first, one to three
+    fastest_varying   for each vector dimension the memory dimension, the innermost 0, that stores walk
+                      with it (loads where nothing is stored); None lets the costs decide
+    reductions        whether loops that reduce may run as lanes, which changes the order of what is combined
+    tail              what is wanted for the last iterations; LoopReport.tail says what they may have
+
+    Raises:
+        KernelError: a size is not positive, there are more than three, fastest_varying has another length, or
+            tail is no known one.
+    """
+    asked = _checked(sizes, fastest_varying, reductions, tail)
+    roots = loops_of(function.body)
+    accesses = accesses_of(function.body, roots)
+    search = _Search(function, accesses, asked, {})
+    plans = [search.best(root) for root in roots] if asked.sizes else []
+    made = [choice for plan in plans for choice in plan.roots]
+    lanes = search.lanes(made)
+    body = widen(function.body, roots, lanes) if lanes else function.body
+    reports = tuple(_report(loop, made, search) for root in roots for loop in root.all())
+    return Vectorized(replace(function, body=body), reports, _checks(accesses, made))
 
 
-def _run(nest: LoopNest, outer: tuple[For, ...], loop: For, schedule: Schedule) -> CopyRun:
-    src, dst = _places(nest, outer)
-    count = int_size(loop.extent) * nest.buffer("dst").element.bits // 8
-    return CopyRun(dst, src, count, schedule.stream)
-
-
-def _reverse(nest: LoopNest, outer: tuple[For, ...], inner: tuple[For, ...], schedule: Schedule) -> Reverse:
-    """One run, or short ones that follow each other."""
-    src, dst = _places(nest, outer)
-    count = inner[1].extent if len(inner) > 1 else 1
-    width = nest.buffer("dst").element.bits // 8
-    return Reverse(dst, src, width, inner[0].extent, count, schedule.stream)
-
-
-def _pieces(nest: LoopNest, outer: tuple[For, ...], inner: tuple[For, ...], schedule: Schedule) -> CopyPieces:
-    """The loops follow each other in the destination; where they are in the source a table says."""
-    src, dst = _places(nest, outer)
-    whole_src, _ = refs(scalar(nest))
-    if whole_src is None:
-        raise AssertionError("pieces have a source")
-    digits = tuple((int_size(x.extent), int_size(whole_src.stride(x.axis))) for x in inner)
-    width = nest.buffer("dst").element.bits // 8
-    return CopyPieces(dst, src, width, prod(n for n, _ in digits), PackedLines(digits), schedule.stream)
-
-
-def _fill(nest: LoopNest, outer: tuple[For, ...], loop: For) -> tuple[LoopNest, FillRun]:
-    count = int_size(loop.extent) * nest.buffer("dst").element.bits // 8
-    nest = in_bytes(nest, loop.axis)
-    return nest, FillRun(_outside(nest, outer)[1], count)
-
-
-def _interleave(
-    nest: LoopNest, outer: tuple[For, ...], inner: tuple[For, ...], schedule: Schedule
-) -> Interleave:
-    """Digits behind columns and rows are joined to whichever of them is not packed."""
-    src, dst = _places(nest, outer)
-    whole_src, whole_dst = refs(scalar(nest))
-    if whole_src is None:
-        raise AssertionError("an interleave has a source")
-    columns, rows, *joined = inner
-    width = nest.buffer("dst").element.bits // 8
-    row_count, column_count, lines = rows.extent, columns.extent, None
-    if joined:
-        packed = whole_dst if schedule.interleave == "dst" else whole_src
-        first = int_size(row_count) * int_size(column_count) * width // LINE_BYTES
-        following = ((int_size(x.extent), int_size(packed.stride(x.axis))) for x in joined)
-        lines = PackedLines(((first, LINE_BYTES), *following))
-        times = prod(int_size(x.extent) for x in joined)
-        if schedule.interleave == "dst":
-            column_count = int_size(column_count) * times
-        else:
-            row_count = int_size(row_count) * times
-    return Interleave(
-        dst,
-        src,
-        width,
-        row_count,
-        column_count,
-        whole_src.stride(rows.axis),
-        whole_dst.stride(columns.axis),
-        schedule.interleave,
-        schedule.stream,
-        lines,
-        _groups(nest, schedule),
-    )
-
-
-def _groups(nest: LoopNest, schedule: Schedule) -> RowGroups | None:
-    """The groups that are taken apart at the same time; of each row no less than a line lies together."""
-    src, dst = refs(scalar(nest))
-    if src is None or schedule.groups is None:
-        return None
-    extents = {loop.axis: int_size(loop.extent) for loop in nest.loops}
-    digits = tuple((extents[a], int_size(src.stride(a)), int_size(dst.stride(a))) for a in schedule.groups)
-    first, line = extents[schedule.inner[1]], LINE_BYTES * 8 // nest.buffer("dst").element.bits
-    return RowGroups(digits or ((1, 0, 0),), -(-line // first) * first)
-
-
-def _transpose(nest: LoopNest, schedule: Schedule) -> Transpose:
-    """All loops go into the transfer, which has an order of its own for its tiles."""
-    cut = schedule.transpose
-    src, dst = _places(nest, ())
-    whole_src, whole_dst = refs(scalar(nest))
-    if whole_src is None or cut is None:
-        raise AssertionError("a transpose has a source, and a schedule of its own")
-    extents = {loop.axis: int_size(loop.extent) for loop in nest.loops}
-
-    def digits(axes: tuple[str, ...]) -> tuple[Digit, ...]:
-        return tuple((extents[a], int_size(whole_src.stride(a)), int_size(whole_dst.stride(a))) for a in axes)
-
-    width = nest.buffer("dst").element.bits // 8
-    source_width = nest.buffer("src").element.bits // 8
-    grid = TileGrid(
-        digits(cut.rows),
-        digits(cut.columns),
-        digits(schedule.outer),
-        source_width,
-        width,
-        cut.tile,
-        block_shape(width, cut.block),
-        digits((cut.layers,))[0] if cut.layers else None,
-        cut.together,
-        cut.lines,
-        LANE_BYTES if cut.block == "part" else 0,
-    )
-    return Transpose(dst, src, width, grid, cut.stage, cut.stream, cut.block, _conversion(nest))
-
-
-def _conversion(nest: LoopNest) -> str:
-    """What a transpose does to each element, in the words of its routines."""
-    value = scalar(nest).value
-    if not isinstance(value, Convert):
-        return ""
-    return (
-        value.source.replace(" ", "_")
-        if value.source.startswith("swap ")
-        else f"{value.source}_to_{value.target}"
-    )
-
-
-def _elements(nest: LoopNest, outer: tuple[For, ...], loop: For | None, *, ahead: bool) -> Elementwise:
-    store = scalar(nest)
-    src, dst = refs(store)
-    kept = keep_only(store, {x.axis for x in outer})
-    target = nest.buffer("dst").element
-    return Elementwise(
-        kept.ref,
-        kept.value,
-        loop.extent if loop else 1,
-        dst.stride(loop.axis) if loop else 0,
-        src.stride(loop.axis) if loop and src else 0,
-        target,
-        nest.buffer("src").element if src else target,
-        ahead,
-    )
-
-
-def _bits(
-    nest: LoopNest, outer: tuple[For, ...], inner: tuple[For, ...], schedule: Schedule
-) -> tuple[LoopNest, Transfer]:
-    """The packed loop stands last in `inner`; one in front of it walks the columns."""
-    loop, columns = inner[-1], inner[0].extent if len(inner) > 1 else 1
-    source, target = nest.buffer("src").element, nest.buffer("dst").element
-    nest = in_bytes(nest, loop.axis)
-    src, dst = _places(nest, outer)
-    whole_src, whole_dst = refs(scalar(nest))
-    if whole_src is None:
-        raise AssertionError("packing has a source")
-    if schedule.mode == "pack bits":
-        count = int_size(loop.extent) * target.bits // 8
-        step = whole_src.stride(loop.axis)
-        return nest, PackBits(dst, src, target.bits, count, step, columns, schedule.stream)
-    count = int_size(loop.extent) * source.bits // 8
-    step = whole_dst.stride(loop.axis)
-    return nest, UnpackBits(dst, src, source.bits, count, step, columns, schedule.stream)
-
-
-def in_bytes(nest: LoopNest, unit_axis: str) -> LoopNest:
-    """The nest with offsets in bytes; the packed side's own stride along `unit_axis` rounds to nothing."""
-    if all(b.unit_bits == 8 for b in nest.buffers):
-        return nest
-    store = scalar(nest)
-
-    def scaled(ref: Ref) -> Ref:
-        return replace(
-            ref, const=int_size(ref.const) // 8, terms=tuple((a, int_size(s) // 8) for a, s in ref.terms)
+def _checked(
+    sizes: tuple[int, ...], fastest_varying: tuple[int, ...] | None, reductions: bool, tail: str
+) -> Request:
+    if not 1 <= len(sizes) <= 3:
+        raise KernelError(f"a super-vector has one to three sizes, not {len(sizes)}: {sizes}")
+    if any(size < 1 for size in sizes):
+        raise KernelError(f"the sizes of a super-vector are positive, these are {sizes}")
+    if fastest_varying is not None and len(fastest_varying) != len(sizes):
+        raise KernelError(
+            f"fastest_varying {fastest_varying} has another length than the sizes {sizes}; give a memory "
+            "dimension, the innermost 0, for each size"
         )
+    if fastest_varying is not None and any(dim < 0 for dim in fastest_varying):
+        raise KernelError(f"fastest_varying counts memory dimensions from 0, this is {fastest_varying}")
+    if tail not in TAILS:
+        raise KernelError(f"tail is one of {', '.join(TAILS)}, not {tail!r}")
+    kept = [k for k, size in enumerate(sizes) if size > 1]
+    fastest = None if fastest_varying is None else tuple(fastest_varying[k] for k in kept)
+    return Request(tuple(sizes[k] for k in kept), fastest, reductions, tail)
 
-    value = Load(scaled(store.value.ref)) if isinstance(store.value, Load) else store.value
-    buffers = tuple(Buffer(b.name, b.element, 8) for b in nest.buffers)
-    return replace(
-        nest,
-        buffers=buffers,
-        body=wrap(nest.loops, nest.table_loop, replace(store, ref=scaled(store.ref), value=value)),
-    )
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Choices of loops, judged; what was refused is kept for the report, by the loop that is to blame."""
+
+    function: Function
+    accesses: tuple[Access, ...]
+    asked: Request
+    refused: dict[int, Refusal]
+
+    def best(self, loop: Loop) -> _Plan:
+        """The cheapest of: this loop as the root of a super-vector, or what is inside by itself."""
+        inner = [self.best(each) for each in loop.inside]
+        roots = tuple(root for plan in inner for root in plan.roots)
+        best = _Plan(cost(self.function, self.accesses, loop, self.lanes(roots)), roots)
+        for choice in islice(choices(loop, len(self.asked.sizes)), MOST_CHOICES):
+            price = cost(self.function, self.accesses, loop, self.asked.lanes(choice))
+            if price >= best.cost and best.roots:
+                continue
+            why = refusal(self.function, loop, choice, self.accesses, self.asked)
+            if why is None and price >= best.cost:
+                text = f"lanes cost {price:.0f}, the scalar loop {best.cost:.0f}"
+                text += self.dearest(loop, self.asked.lanes(choice))
+                why = Refusal(loop.number, UNPROFITABLE, text)
+            if why is not None:
+                self.refused.setdefault(why.loop, why)
+            else:
+                best = _Plan(price, ((loop, choice),))
+        return best
+
+    def dearest(self, loop: Loop, lanes: Mapping[int, int]) -> str:
+        """The access that costs most in lanes; "" where nothing is accessed."""
+        own = [a for a in self.accesses if loop in a.loops]
+        found = max(own, key=lambda access: unit(self.function, access, lanes), default=None)
+        return "" if found is None else f"; {describe(self.function, found, loop)}"
+
+    def lanes(self, roots: Sequence[tuple[Loop, Choice]]) -> dict[int, int]:
+        """How many iterations of each loop run together."""
+        return {number: size for _, choice in roots for number, size in self.asked.lanes(choice).items()}
+
+
+def choices(loop: Loop, dims: int, dim: int = 0) -> Iterator[dict[int, int]]:
+    """Every way to give vector dimensions dim, dim + 1, … to a loop and loops below it, innermost last.
+
+    i(j(k)) in 2 dimensions from i: {i: 0, j: 1} and {i: 0, k: 1}. Loops beside each other take the same
+    dimension: i(j, k) -> {i: 0, j: 1, k: 1}; the first with as many as possible.
+    """
+    if dims == 1:
+        yield {loop.number: dim}
+        return
+    options: list[list[dict[int, int]]] = [[*_below(each, dims - 1, dim + 1)] for each in loop.inside]
+    with_any = [k for k, found in enumerate(options) if found]
+    for count in range(len(with_any), 0, -1):
+        for used in combinations(with_any, count):
+            for found in product(*(options[k] for k in used)):
+                yield {loop.number: dim} | {n: d for each in found for n, d in each.items()}
+
+
+def _below(loop: Loop, dims: int, dim: int) -> Iterator[dict[int, int]]:
+    """Choices that begin at a loop or anywhere inside."""
+    yield from choices(loop, dims, dim)
+    inside = [[*_below(each, dims, dim)] for each in loop.inside]
+    with_any = [found for found in inside if found]
+    for found in product(*with_any) if with_any else ():
+        yield {n: d for each in found for n, d in each.items()}
+
+
+def describe(function: Function, access: Access, loop: Loop) -> str:
+    """How the lanes of one loop lie in an array."""
+    if gathered(access, loop):
+        return f"{access} gathered"
+    subscript, step = stride(access, loop)
+    if subscript is None:
+        return f"{access} repeated"
+    fast = 0 if function.array(access.array).order == "F" else len(access.subscripts) - 1
+    if (subscript, step) == (fast, 1):
+        return f"{access} contiguous"
+    if (subscript, step) == (fast, -1):
+        return f"{access} reversed"
+    by = "" if step == 1 else f" by {step}"
+    return f"{access} strided{by}" if subscript == fast else f"{access} along dimension {subscript}{by}"
+
+
+def _report(loop: Loop, made: Sequence[tuple[Loop, Choice]], search: _Search) -> LoopReport:
+    node, asked = loop.node, search.asked
+    for _, choice in made:
+        if loop.number in choice:
+            shape = asked.sizes[: choice[loop.number] + 1]
+            own = [a for a in search.accesses if any(around.number == loop.number for around in a.loops)]
+            walks = [describe(search.function, a, loop) for a in own]
+            text = ", ".join(dict.fromkeys([*walks, *reduced_in(node)]))
+            tail = _tail(loop, search.accesses, asked.tail)
+            return LoopReport(node.index, node.line, True, shape, VECTORIZED, text, tail)
+    code, text = _reason(loop, made, search)
+    return LoopReport(node.index, node.line, False, (), code, text)
+
+
+def _reason(loop: Loop, made: Sequence[tuple[Loop, Choice]], search: _Search) -> tuple[str, str]:
+    sizes = search.asked.sizes
+    if not sizes:
+        return ONE_LANE, "every size is 1"
+    if loop.number in search.refused:
+        refused = search.refused[loop.number]
+        return refused.code, refused.text
+    for root, choice in made:
+        numbers = {each.number for each in root.all()}
+        taken = [each.node.index for each in root.all() if each.number in choice]
+        if loop.number in numbers or any(each.number == root.number for each in loop.all()):
+            return OTHER, f"{' and '.join(dict.fromkeys(taken))} run as lanes"
+    blamed = [n for n in search.refused if n in _relatives(loop, search.function)]
+    if blamed:
+        refused = search.refused[blamed[0]]
+        return refused.code, refused.text
+    return TOO_FEW, f"the nest has no {len(sizes)} loops, one inside the other"
+
+
+def _relatives(loop: Loop, function: Function) -> set[int]:
+    """Loops inside this one and around it."""
+    inside = {each.number for each in loop.all()}
+    for root in loops_of(function.body):
+        inside |= set(around(root, loop.number))
+    return inside
+
+
+def _tail(loop: Loop, accesses: Sequence[Access], tail: str) -> str:
+    """A shifted last vector does iterations twice: only where nothing that is stored is loaded or carried."""
+    own = [a for a in accesses if any(around.number == loop.number for around in a.loops)]
+    stored = {a.array for a in own if a.stores}
+    loaded = {a.array for a in own if not a.stores}
+    if tail == "shift" and (stored & loaded or loop.node.carried):
+        return "mask"
+    return tail
+
+
+def _checks(accesses: Sequence[Access], made: Sequence[tuple[Loop, Choice]]) -> tuple[tuple[str, str], ...]:
+    """Pairs of arrays in one vectorized nest of which one at least is stored."""
+    pairs: set[tuple[str, str]] = set()
+    for root, _ in made:
+        own = [a for a in accesses if any(loop.number == root.number for loop in a.loops)]
+        stored = {a.array for a in own if a.stores}
+        used = {a.array for a in own}
+        pairs |= {(min(a, b), max(a, b)) for a in stored for b in used if a != b}
+    return tuple(sorted(pairs))

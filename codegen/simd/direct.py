@@ -1,7 +1,7 @@
 """Calls from Python that machine code answers: it checks the objects it is given, and calls kernels.
 
-What is read of objects, and where, stands in `direct_words`. Nothing of them is written but by kernels and by
-functions of Python and NumPy. Where the arguments are not those of an entry, the object's way in Python is
+What is read of objects, and where, stands in `direct_fields`. Nothing of them is written but by kernels and
+by functions of Python and NumPy. Where the arguments are not those of an entry, the object's way in Python is
 called with what came.
 """
 
@@ -13,11 +13,11 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from codegen import direct_words as words
-from codegen.simd.calls import call_kernel
-from codegen.simd.decorator import for_kernels
-from codegen.simd.memory import I32, I64, pointer, statement
-from codegen.tiles import LINE_BYTES
+from codegen.ir.copies.tiles import LINE_BYTES
+from codegen.simd import direct_fields as words
+from codegen.simd.register.calls import call_kernel
+from codegen.simd.register.decorator import for_kernels
+from codegen.simd.register.memory import I32, I64, pointer, statement
 
 
 def _function(arguments: int) -> Any:

@@ -29,7 +29,7 @@ class Shown:
 
     @property
     def text(self) -> str:
-        """The screen without colours and moves."""
+        """The screen without colors and moves."""
         return _MOVES.sub("", self.screen).replace("\r\n", "\n")
 
 

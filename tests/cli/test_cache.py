@@ -17,7 +17,7 @@ PACKS = """
 import sys
 import numpy as np
 import tilejit as tj
-from codegen.store import default_store
+from codegen.backend.store import default_store
 for dims in ((64, 256), (37, 101), (1200, 900)):
     for dtype in (np.int8, np.uint8):
         x = np.arange(dims[0] * dims[1]).reshape(dims).astype(dtype)

@@ -62,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_examples_run(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     warm_little(monkeypatch)
-    monkeypatch.setattr("codegen.store.Store.clear", lambda self: 0)  # other tests use it
+    monkeypatch.setattr("codegen.backend.store.KernelStore.clear", lambda self: 0)  # other tests use it
     found = examples(command)
     assert found == [" ".join(example.split()) for _, example in EXAMPLES[command]]
     for example in found:

@@ -62,13 +62,13 @@ def test_figure_2() -> None:
 
 @pytest.mark.parametrize("text", SHAPES)
 @pytest.mark.parametrize("width", [1, 12, 40, 80])
-@pytest.mark.parametrize("colour", [False, True])
-def test_a_picture_fits(text: str, width: int, colour: bool) -> None:
-    style = Style(width, colour)
+@pytest.mark.parametrize("color", [False, True])
+def test_a_picture_fits(text: str, width: int, color: bool) -> None:
+    style = Style(width, color)
     for drawn in (picture(shape(text), style), memory_picture(shape(text), style)):
         if drawn is None:
             continue
-        assert colour or drawn.plain.isascii()
+        assert color or drawn.plain.isascii()
         if width >= 40:
             assert max(map(len, drawn.plain.splitlines())) <= width
         assert len(drawn.plain.splitlines()) <= 120
@@ -87,12 +87,12 @@ def test_the_memory_picture_shows_every_slot(text: str) -> None:
     assert shown == ["." if index is None else ",".join(map(str, index)) or "()" for index in held]
 
 
-def test_tiles_that_touch_differ_in_colour() -> None:
+def test_tiles_that_touch_differ_in_color() -> None:
     spec = shape("u8[24,40]{1,0:T(2,4)}")
     board = picture(spec, Style(200, True))
-    colours = np.array([_styles(line) for line in board.split("\n")]).reshape(12, 2, 10, 4)
-    assert (colours == colours[:, :1, :, :1]).all()
-    tiles = colours[:, 0, :, 0]
+    colors = np.array([_styles(line) for line in board.split("\n")]).reshape(12, 2, 10, 4)
+    assert (colors == colors[:, :1, :, :1]).all()
+    tiles = colors[:, 0, :, 0]
     assert (tiles[1:] != tiles[:-1]).all()
     assert (tiles[:, 1:] != tiles[:, :-1]).all()
     assert (tiles[1:, 1:] != tiles[:-1, :-1]).all()

@@ -1,4 +1,4 @@
-"""Colours, widths and progress bars, in pseudo-terminals."""
+"""Colors, widths and progress bars, in pseudo-terminals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytest.importorskip("pty", reason="this system has no pseudo-terminals")
 
 from tests.cli.running import child, run
 from tests.cli.terminals import shown
-from tilejit.cli.output import coloured
+from tilejit.cli.output import colored
 
 SHAPE = "f32[3,5]{1,0:T(2,2)}"
 SLOW = """
@@ -47,7 +47,7 @@ class Stream:
     ],
     ids=str,
 )
-def test_who_gets_colours(
+def test_who_gets_colors(
     variables: dict[str, str], in_terminal: bool, in_file: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("NO_COLOR", "FORCE_COLOR"):
@@ -56,24 +56,24 @@ def test_who_gets_colours(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "platform", "linux")
-    assert coloured(Stream(True)) == in_terminal
-    assert coloured(Stream(False)) == in_file
-    assert not coloured(None) or in_file
+    assert colored(Stream(True)) == in_terminal
+    assert colored(Stream(False)) == in_file
+    assert not colored(None) or in_file
 
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("arguments", [("show", SHAPE), ("show", "-x"), ("pack", "--help")], ids=str)
-def test_a_terminal_is_coloured_and_may_refuse(arguments: tuple[str, ...]) -> None:
-    colour = "\x1b["
-    assert colour in shown(arguments).screen
-    assert colour not in shown(arguments, NO_COLOR="1").screen
-    assert colour not in shown(arguments, TERM="dumb").screen
+def test_a_terminal_is_colored_and_may_refuse(arguments: tuple[str, ...]) -> None:
+    color = "\x1b["
+    assert color in shown(arguments).screen
+    assert color not in shown(arguments, NO_COLOR="1").screen
+    assert color not in shown(arguments, TERM="dumb").screen
     plain, forced = child(*arguments, FORCE_COLOR=""), child(*arguments, FORCE_COLOR="1", LANG="C.UTF-8")
-    assert colour not in plain.stdout + plain.stderr
-    assert colour in forced.stdout + forced.stderr
+    assert color not in plain.stdout + plain.stderr
+    assert color in forced.stdout + forced.stderr
 
 
-def test_errors_are_coloured_by_their_own_stream() -> None:
+def test_errors_are_colored_by_their_own_stream() -> None:
     assert "\x1b[1;31mtilejit:\x1b[0m " in shown(("show", "f32["), only_stderr=True).screen
     assert "\x1b[" not in shown(("show", SHAPE), only_stderr=True).stdout.decode()
 
@@ -81,7 +81,7 @@ def test_errors_are_coloured_by_their_own_stream() -> None:
 COMMANDS = [
     *[(), ("demo",), ("pack",), ("unpack",), ("relayout",), ("show",), ("view",), ("explain",), ("formats",)],
     *[
-        ("vectorise",),
+        ("vectorize",),
         ("cache",),
         ("cache", "info"),
         ("cache", "clear"),

@@ -1,4 +1,4 @@
-"""The arrows between the layers, read from the sources with `ast`."""
+"""The dependencies between packages, read from the sources with `ast`."""
 
 from __future__ import annotations
 
@@ -9,119 +9,140 @@ from sys import executable
 
 import pytest
 
+import codegen
 from tests.tools.oracle import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 
 ORDER = (
-    ("errors", "settings", "locks", "lazy", "bounded", "digit_trees", "access", "element_types", "versions"),
-    ("store_files",),
-    ("elf",),
-    (
-        "tiles",
-        "stretches",
-        "ir",
-        "object_symbols",
-        "cpu",
-        "math_library",
-        "float_flags",
-        "direct_words",
-        "direct_entries",
-    ),
-    ("schedule", "windows"),
-    ("refine", "padding"),
-    ("lower_copy", "printer", "interpret", "passes"),
-    (
-        "verify",
-        "choose_interleave",
-        "choose_order",
-        "transpose_box",
-        "choose_transpose",
-        "choose_stretches",
-        "choose",
-    ),
-    ("choose_places",),
-    ("loops",),
-    ("frontend", "emit"),
-    ("simd",),
-    ("build", "store", "store_check", "object_loader"),
-    ("kernel", "threads"),
-    ("calls", "direct_calls", "launch", "loop_kernel"),
-    ("steps", "gather", "call_tables"),
-    ("pipeline",),
-    ("calibrate", "tune"),
+    "support",
+    "maps",
+    "ir",
+    "analysis",
+    "frontend",
+    "schedule",
+    "passes",
+    "emit",
+    "simd",
+    "backend",
+    "runtime",
+    "pipeline",
 )
-"""Inside codegen each layer imports what stands in a row above, or in its own package or row."""
+"""The packages of codegen. Each one imports only itself and packages before it."""
 
-NUMBA_ALLOWED = ("build", "simd")
+NUMBA_ALLOWED = ("backend", "simd")
+LAZY = ("codegen.backend.build", "codegen.simd")
+"""Modules that import Numba; no module imports them at its top level."""
+NO_NUMBA = ("codegen.simd.direct_fields", "codegen.simd.vector.math_library")
+"""Modules beside those that import Numba, which don't: constants, and names of the C library."""
 
 
 def modules() -> list[Path]:
     return sorted((ROOT / "codegen").rglob("*.py"))
 
 
-def layer(path: Path) -> str:
-    """The module or package right below codegen."""
-    return path.relative_to(ROOT / "codegen").parts[0].removesuffix(".py")
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+NAMES = {name_of(path): path for path in modules()}
+
+
+def package(name: str) -> str:
+    return name.split(".")[1]
 
 
 def imported(path: Path, *, top_level: bool = False) -> set[str]:
-    """Full names that a file imports; with `top_level` only those that importing the file imports."""
+    """Modules and packages that a file imports; with `top_level` without those that functions import."""
     tree = ast.parse(path.read_text())
     nodes = tree.body if top_level else list(ast.walk(tree))
     out: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Import):
             out |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            out |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module, f"{path}: relative import"
+            full = {f"{node.module}.{alias.name}" for alias in node.names}
+            out |= {name if name in NAMES else node.module for name in full}
     return out
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_module_has_a_package() -> None:
+    assert [path.name for path in (ROOT / "codegen").glob("*.py")] == ["__init__.py"]
+    assert {package(name) for name in NAMES if "." in name} == set(ORDER)
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
 def test_codegen_never_looks_up(path: Path) -> None:
     """One arrow: tilejit imports codegen."""
     assert not {name for name in imported(path) if name.split(".")[0] == "tilejit"}
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
-def test_numba_stays_in_build_and_simd(path: Path) -> None:
-    if layer(path) not in NUMBA_ALLOWED:
-        assert not {name for name in imported(path) if name.split(".")[0] == "numba"}
-        lazily = {"codegen.build", "codegen.simd"}
-        assert not {n for n in imported(path, top_level=True) if ".".join(n.split(".")[:2]) in lazily}
+@pytest.mark.parametrize("path", sorted((ROOT / "tilejit").rglob("*.py")), ids=name_of)
+def test_tilejit_imports_the_facade(path: Path) -> None:
+    """A submodule of codegen is private to codegen."""
+    assert not {name for name in imported(path) if name.startswith("codegen.")}
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
-def test_layers_import_downwards(path: Path) -> None:
-    rows = {name: k for k, row in enumerate(ORDER) for name in row}
-    own = layer(path)
-    if own == "__init__":
-        assert not {n for n in imported(path) if n.startswith("codegen")}
+def test_the_facade_has_the_names_that_it_declares() -> None:
+    """Type checkers read the imports, programs the table; nobody but tilejit and bench needs a name."""
+    tree = ast.parse(NAMES["codegen"].read_text())
+    declared = {
+        (alias.name, node.module)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("codegen.")
+        for alias in node.names
+    }
+    assert declared == {*codegen._HOME_OF.items(), ("dtypes", "codegen.ir")}
+    assert all(getattr(codegen, name).__name__ for name in ("AccessMap", "dtypes"))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = codegen.nothing
+    users = [path for folder in ("tilejit", "bench") for path in (ROOT / folder).rglob("*.py")]
+    used = {
+        alias.name
+        for path in users
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module == "codegen"
+        for alias in node.names
+    }
+    assert used == {name for name, _ in declared}
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_numba_stays_in_backend_and_simd(path: Path) -> None:
+    name = name_of(path)
+    if name == "codegen" or package(name) in NUMBA_ALLOWED:
         return
-    assert own in rows, f"{own} stands in no row of ORDER"
-    for name in imported(path):
-        parts = name.split(".")
-        if parts[0] == "codegen" and len(parts) > 1 and parts[1] != own:
-            assert rows[parts[1]] <= rows[own], f"{own} imports {parts[1]}, which stands below it"
+    assert not {n for n in imported(path) if n.split(".")[0] == "numba"}
+    early = imported(path, top_level=True) - set(NO_NUMBA)
+    assert not {n for n in early if n.startswith(LAZY)}
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_packages_import_packages_before_them(path: Path) -> None:
+    name = name_of(path)
+    if "." not in name:
+        return
+    for other in imported(path):
+        if other.startswith("codegen"):
+            assert other != "codegen", "the facade is for tilejit"
+            assert ORDER.index(package(other)) <= ORDER.index(package(name)), f"{name} imports {other}"
 
 
 def test_no_import_cycles() -> None:
-    """Rows allow neighbours to import each other; a cycle they may not make."""
-    edges: dict[str, set[str]] = {}
-    for path in modules():
-        names = {n.split(".")[1] for n in imported(path) if n.startswith("codegen.")}
-        edges.setdefault(layer(path), set()).update(names - {layer(path)})
+    """Within a package, too; imports in functions and for type checkers count."""
+    edges = {name: {n for n in imported(path) if n in NAMES} - {name} for name, path in NAMES.items()}
+    del edges["codegen"]
     done: set[str] = set()
 
     def walk(name: str, above: tuple[str, ...]) -> None:
         assert name not in above, " -> ".join((*above, name))
         if name not in done:
-            for other in edges.get(name, set()):
+            for other in edges[name]:
                 walk(other, (*above, name))
             done.add(name)
 
-    for name in list(edges):
+    for name in edges:
         walk(name, ())
 
 

@@ -43,7 +43,7 @@ from tilejit.cute import (
     parse,
     raked_product,
     recast_layout,
-    recognise,
+    recognize,
     right_inverse,
     tile_to_shape,
     tiled_divide,
@@ -279,16 +279,16 @@ def test_a_composed_layout_takes_any_layout() -> None:
         composition(swizzled, parse("3:-1"))
 
 
-def test_recogniser() -> None:
-    assert recognise(np.array([0, 1, 10, 11])) == Layout((2, 2), (1, 10))
-    assert recognise(np.array([0, 1, 10, 12])) == Witness(3, 12, 11)
-    assert recognise(np.array([3, 4])) == Witness(0, 3, 0)
-    assert recognise(np.array([0, 5, 1, 6, 2, 7]), (2, 3)) == Layout((2, 3), (5, 1))
-    assert recognise(np.array([0])) == Layout(1, 0)
+def test_recognizer() -> None:
+    assert recognize(np.array([0, 1, 10, 11])) == Layout((2, 2), (1, 10))
+    assert recognize(np.array([0, 1, 10, 12])) == Witness(3, 12, 11)
+    assert recognize(np.array([3, 4])) == Witness(0, 3, 0)
+    assert recognize(np.array([0, 5, 1, 6, 2, 7]), (2, 3)) == Layout((2, 3), (5, 1))
+    assert recognize(np.array([0])) == Layout(1, 0)
     for number in range(200):
         a = draw.layout(picker(np.random.default_rng(number)), signed=True)
-        assert recognise(offsets(a)) == coalesce(a)
-        by_mode = recognise(offsets(a), a.shape)
+        assert recognize(offsets(a)) == coalesce(a)
+        by_mode = recognize(offsets(a), a.shape)
         assert isinstance(by_mode, Layout)
         assert offsets(by_mode).tolist() == offsets(a).tolist()
 

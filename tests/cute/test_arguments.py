@@ -129,7 +129,7 @@ def test_threads_of_any_layout() -> None:
         lambda: cute.logical_divide(Layout(4), DEEP),
         lambda: cute.logical_product(Layout(4), DEEP),
         lambda: cute.zipped_divide(Layout(4), DEEP),
-        lambda: cute.recognise([1], DEEP),
+        lambda: cute.recognize([1], DEEP),
         lambda: cute.Tiler(DEEP),
         lambda: Layout(4)(DEEP),
         lambda: parse("Sw<1,0,1> o 0 o 4:1")(DEEP),

@@ -1,4 +1,4 @@
-"""The recogniser: what a table's offsets are the layout of, or the first index at which there is none."""
+"""The recognizer: what a table's offsets are the layout of, or the first index at which there is none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codegen.errors import LayoutError
+from codegen.support.errors import LayoutError
 from tests.cute.tilings import chain_offset, has_chain, is_sum_of_chains, sizes_of
 from tests.tools.stress import share
 from tilejit import cute

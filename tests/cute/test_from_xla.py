@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
-from codegen.errors import LayoutError
+from codegen.support.errors import LayoutError
 from tests.cute.tilings import MERGE, all_tilings, chains_of, is_sum_of_chains, text, tiled_offsets
 from tests.tools.strategies import shapes
 from tests.tools.stress import share
@@ -114,7 +114,7 @@ def test_every_index(shape: tj.Shape) -> None:
 @settings(max_examples=share(600, 3))
 @given(shapes(most=200))
 def test_what_the_trees_say_the_slots_say(shape: tj.Shape) -> None:
-    """Chains and witnesses found without listing a slot are those of the recogniser on the slots."""
+    """Chains and witnesses found without listing a slot are those of the recognizer on the slots."""
     if 0 in shape.dimensions:
         return
     slots = np.asarray(tj.linear_index(shape, tuple(np.indices(shape.dimensions))))

@@ -166,9 +166,9 @@ def test_orders() -> None:
 
 
 @pytest.mark.parametrize("table", ["ab", b"ab", [float("nan")], [0.0, 1.0], [None], None], ids=str)
-def test_tables_of_no_integers_are_not_recognised(table: Any) -> None:
+def test_tables_of_no_integers_are_not_recognized(table: Any) -> None:
     with pytest.raises(TypeError, match="integers"):
-        cute.recognise(table)
+        cute.recognize(table)
 
 
 @pytest.mark.parametrize(

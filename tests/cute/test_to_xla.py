@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
-from codegen.errors import LayoutError
+from codegen.support.errors import LayoutError
 from tests.cute.tilings import MERGE, all_tilings, is_sum_of_chains, tiled_offsets
 from tests.tools.strategies import shapes
 from tests.tools.stress import share

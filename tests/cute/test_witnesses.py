@@ -10,7 +10,7 @@ import pytest
 
 import tilejit as tj
 from tilejit import LayoutError, cute
-from tilejit.cute import Layout, NoLayoutError, Witness, from_offsets, parse, recognise
+from tilejit.cute import Layout, NoLayoutError, Witness, from_offsets, parse, recognize
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_no_mixed_radix_has_a_witness(text: str) -> None:
     ],
 )
 def test_tables_do_not_wrap(table: Any, found: Layout | Witness) -> None:
-    """Both recognisers, by one rule."""
-    assert recognise(table) == found
+    """Both recognizers, by one rule."""
+    assert recognize(table) == found
     if isinstance(found, Layout):
         assert from_offsets(table) == found
     else:
@@ -81,7 +81,7 @@ def test_tables_do_not_wrap(table: Any, found: Layout | Witness) -> None:
         assert refusal.value.witness == found
 
 
-@pytest.mark.parametrize("read", [recognise, from_offsets])
+@pytest.mark.parametrize("read", [recognize, from_offsets])
 @pytest.mark.parametrize(
     ("table", "error", "text"),
     [
@@ -100,14 +100,14 @@ def test_tables_that_are_none(
         read(table)
 
 
-def test_the_recogniser_keeps_a_shape() -> None:
-    assert recognise(np.arange(6), (1, (2, 3))) == Layout((1, (2, 3)), (0, (1, 2)))
-    assert recognise(np.array([0, 1, 2, 4]), (2, 2)) == Witness(3, 4, 3)
-    assert recognise([0, 1, 2, 3, 4, 5, 6, 8], (2, (2, 2))) == Witness(7, 8, 7)
-    assert recognise(np.zeros(0, int), (0, 3)) == Layout((0, 3), (0, 0))
+def test_the_recognizer_keeps_a_shape() -> None:
+    assert recognize(np.arange(6), (1, (2, 3))) == Layout((1, (2, 3)), (0, (1, 2)))
+    assert recognize(np.array([0, 1, 2, 4]), (2, 2)) == Witness(3, 4, 3)
+    assert recognize([0, 1, 2, 3, 4, 5, 6, 8], (2, (2, 2))) == Witness(7, 8, 7)
+    assert recognize(np.zeros(0, int), (0, 3)) == Layout((0, 3), (0, 0))
     for shape in ((2, 2), 5, (-2, -3), ()):
         with pytest.raises(LayoutError, match="does not fill"):
-            recognise(np.arange(6), shape)
+            recognize(np.arange(6), shape)
 
 
 @pytest.mark.parametrize("slots", [77, 2**80, -1])

@@ -34,6 +34,6 @@ def test_every_module_or_its_folder_is_named(module: str) -> None:
 def test_every_name_exists(name: str) -> None:
     if name.endswith("/"):
         assert (ROOT / name).is_dir()
-        assert name.count("/") > 1, "a complete package says nothing"
+        assert name.count("/") > 1, "a complete top-level package says nothing"
     else:
         assert any(f"/{module}".endswith(f"/{name}") for module in modules())

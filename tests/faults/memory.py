@@ -22,8 +22,8 @@ from statistics import median_low
 import numpy as np
 
 import tilejit as tj
-from codegen import kernel
-from codegen.bounded import MOST_BOUND
+from codegen.runtime import kernel
+from codegen.support.caching import MOST_BOUND
 
 FLAT_BYTES = 2 << 20
 SAMPLES = 40

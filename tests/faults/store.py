@@ -19,8 +19,8 @@ from random import Random
 from subprocess import PIPE, Popen
 from typing import Any
 
-from codegen.store import Store, StoreKey
-from codegen.store_files import UNFINISHED
+from codegen.backend.store import KernelStore, StoreKey
+from codegen.backend.store_files import UNFINISHED
 from tests.tools.oracle import environment
 
 PAGE_BYTES = 4096
@@ -29,7 +29,7 @@ PROGRAM = """
 import hashlib, json, sys
 import numpy as np
 import tilejit as tj
-from codegen.store import default_store
+from codegen.backend.store import default_store
 
 print("ready", flush=True)
 sys.stdin.read()
@@ -84,14 +84,14 @@ def _told(name: str, run: Any) -> None:
 
 def contents(directory: Path) -> dict[Path, Any]:
     """The files of a store, with what it gives for each."""
-    store = Store(directory)
+    store = KernelStore(directory)
     out = {file: read(store, file) for file in [*store.entries(), *store.notes()]}
     if not out or None in out.values():
         raise Fault(f"{directory} holds no sound files: {out}")
     return out
 
 
-def read(store: Store, file: Path) -> Any:
+def read(store: KernelStore, file: Path) -> Any:
     """What a store gives under the key, or the name, that a file of it says it has; None is a miss."""
     if file.suffix == ".note":
         return store.get_note(file.stem)
@@ -111,7 +111,7 @@ def _key(file: Path) -> StoreKey:
 
 def truncations(directory: Path, step: int = 1) -> Counter[str]:
     """Cut each file at each of its bytes, or at one in `step`; all are misses."""
-    store, counts = Store(directory), Counter[str]()
+    store, counts = KernelStore(directory), Counter[str]()
     for file in contents(directory):
         whole = file.read_bytes()
         for length in reversed(range(0, len(whole), step)):
@@ -125,7 +125,7 @@ def truncations(directory: Path, step: int = 1) -> Counter[str]:
 
 def damages(directory: Path, count: int, seed: int) -> Counter[str]:
     """Damage files at random, a half of the times by one bit; each is a miss or gives what was written."""
-    random, store, known = Random(seed), Store(directory), contents(directory)
+    random, store, known = Random(seed), KernelStore(directory), contents(directory)
     wholes = {file: file.read_bytes() for file in known}
     counts: Counter[str] = Counter()
     for number in range(count):
@@ -176,7 +176,11 @@ def calls(directory: Path, count: int, seed: int) -> Counter[str]:
             file.write_bytes(damaged(random, wholes[file], wholes)[1])
         (facts,) = together(directory, 1)
         _same(facts, sound)
-        unsound = [file.name for file in Store(directory).entries() if read(Store(directory), file) is None]
+        unsound = [
+            file.name
+            for file in KernelStore(directory).entries()
+            if read(KernelStore(directory), file) is None
+        ]
         if unsound:
             raise Fault(f"{unsound} were damaged, and not written anew")
         for file in known:

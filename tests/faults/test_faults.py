@@ -71,7 +71,7 @@ def test_ctrl_c_says_so(tmp_path: Path) -> None:
     slow = tmp_path / "functions.py"
     slow.write_text("import sys, time\nprint('runs', flush=True)\ntime.sleep(60)\n")
     with Popen(
-        [*COMMAND, "vectorise", str(slow)], stdout=PIPE, stderr=PIPE, text=True, env=environment()
+        [*COMMAND, "vectorize", str(slow)], stdout=PIPE, stderr=PIPE, text=True, env=environment()
     ) as child:
         assert child.stdout is not None
         assert child.stderr is not None

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codegen.cpu import level_named
-from codegen.store import Store, store_key
+from codegen.backend.store import KernelStore, store_key
+from codegen.support.cpu import level_named
 from tests.faults.store import Fault, calls, damages, starts, truncations
 from tests.tools.stress import is_stress
 
@@ -21,7 +21,7 @@ def cold(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store that several processes have filled at one time."""
     directory = tmp_path_factory.mktemp("cold") / "store"
     assert starts(directory, STARTS)["misses"] >= STARTS
-    Store(directory).put_note("thresholds-" + "0" * 32, {"stream_bytes": 1 << 22})
+    KernelStore(directory).put_note("thresholds-" + "0" * 32, {"stream_bytes": 1 << 22})
     return directory
 
 
@@ -49,9 +49,9 @@ def test_a_store_too_small_for_its_kernels(tmp_path: Path) -> None:
 
 
 def test_wrong_bytes_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    store, key = Store(tmp_path), store_key("source", level_named("sse2"))
+    store, key = KernelStore(tmp_path), store_key("source", level_named("sse2"))
     store.put(key, bytes(range(256)) * 9)
-    monkeypatch.setattr("codegen.store_files._first_line", lambda head, body: _without_checksum(head))
+    monkeypatch.setattr("codegen.backend.store_files._first_line", lambda head, body: _without_checksum(head))
     store.put(key, bytes(range(256)) * 9)
     with pytest.raises(Fault, match="gave something else"):
         damages(tmp_path, FLIPS, seed)

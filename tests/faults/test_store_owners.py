@@ -13,9 +13,9 @@ from subprocess import run
 
 import pytest
 
-from codegen import store_files
-from codegen.cpu import level_named
-from codegen.store import Store, store_key
+from codegen.backend import store_files
+from codegen.backend.store import KernelStore, store_key
+from codegen.support.cpu import level_named
 from tests.tools.oracle import environment
 
 NOBODY = 65534
@@ -89,7 +89,7 @@ def test_planted_files_are_misses(
 ) -> None:
     """And the next write takes their place, without following a link."""
     monkeypatch.chdir(tmp_path)
-    store, elsewhere = Store(tmp_path), tmp_path / "elsewhere"
+    store, elsewhere = KernelStore(tmp_path), tmp_path / "elsewhere"
 
     def put() -> None:
         store.put(KEY, CODE) if what == "kernel" else store.put_note("tiles", {"a": 1})
@@ -119,7 +119,7 @@ def test_a_link_in_the_way_of_a_write_is_not_followed(
     (tmp_path / "elsewhere").write_text("mine")
     monkeypatch.setattr(os, "urandom", lambda count: bytes(count))
     (tmp_path / f"{store_files.UNFINISHED}{bytes(8).hex()}").symlink_to(tmp_path / "elsewhere")
-    store = Store(tmp_path)
+    store = KernelStore(tmp_path)
     store.put(KEY, CODE)
     assert "File exists" in store.reason
     assert (tmp_path / "elsewhere").read_text() == "mine"
@@ -129,19 +129,19 @@ def test_a_link_in_the_way_of_a_write_is_not_followed(
 def test_files_are_for_the_user_alone(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        Store(tmp_path).put(KEY, CODE)
+        KernelStore(tmp_path).put(KEY, CODE)
     finally:
         os.umask(before)
-    assert Store(tmp_path).entries()[0].stat().st_mode & 0o777 == 0o600
+    assert KernelStore(tmp_path).entries()[0].stat().st_mode & 0o777 == 0o600
 
 
 OPENED = """
 import json, os
-from codegen.store import Store
+from codegen.backend.store import KernelStore
 from tests.faults.test_store_owners import CODE, KEY
 
 {become}
-store = Store.open()
+store = KernelStore.open()
 store.put(KEY, CODE)
 print(json.dumps([str(store.directory), store.reason, store.get(KEY) == CODE]))
 """
@@ -171,7 +171,7 @@ def opened(directory: Path, become: str) -> tuple[str, str, bool]:
 @as_root
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o1777])
 def test_nobody_uses_the_store_of_root(mode: int, common: Path) -> None:
-    Store(common).put(KEY, CODE)
+    KernelStore(common).put(KEY, CODE)
     common.chmod(mode)
     assert opened(common, AS_NOBODY) == ("None", f"{common} belongs to another user", False)
 
@@ -212,9 +212,9 @@ from importlib import import_module
 import codegen
 import numpy as np
 import tilejit as tj
-from codegen.build import build
-from codegen.cpu import cpu_level
-from codegen.store import default_store, store_key
+from codegen.backend.build import build
+from codegen.support.cpu import cpu_level
+from codegen.backend.store import default_store, store_key
 
 for package in (codegen, tj):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):

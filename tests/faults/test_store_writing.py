@@ -12,10 +12,10 @@ from subprocess import run
 
 import pytest
 
-from codegen import store_files
-from codegen.cpu import level_named
-from codegen.store import Store, store_key
-from codegen.store_files import UNFINISHED, UNFINISHED_SECONDS
+from codegen.backend import store_files
+from codegen.backend.store import KernelStore, store_key
+from codegen.backend.store_files import UNFINISHED, UNFINISHED_SECONDS
+from codegen.support.cpu import level_named
 from tests.faults.syscalls import Syscalls
 from tests.tools.oracle import environment
 
@@ -33,9 +33,9 @@ def unfinished(directory: Path) -> list[Path]:
     return list(directory.glob(f"{UNFINISHED}*"))
 
 
-def full_store(directory: Path) -> Store:
+def full_store(directory: Path) -> KernelStore:
     """A store with another entry and an unfinished file, which the next write removes both."""
-    store = Store(directory, most_bytes=8000)
+    store = KernelStore(directory, most_bytes=8000)
     store.put(OTHER, CODE)
     left = directory / f"{UNFINISHED}0123456789abcdef"
     left.write_bytes(CODE)
@@ -44,7 +44,7 @@ def full_store(directory: Path) -> Store:
     return store
 
 
-def put(store: Store, calls: Syscalls, monkeypatch: pytest.MonkeyPatch) -> None:
+def put(store: KernelStore, calls: Syscalls, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(store_files, "os", calls)
         store.put(KEY, CODE)
@@ -53,11 +53,11 @@ def put(store: Store, calls: Syscalls, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_calls_of_a_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the cases below inject faults into is all that there is."""
     first, second = Syscalls(), Syscalls()
-    put(Store(tmp_path), first, monkeypatch)
+    put(KernelStore(tmp_path), first, monkeypatch)
     assert first.made == WRITING
     put(full_store(tmp_path), second, monkeypatch)
     assert second.made == TRIMMING
-    assert Store(tmp_path).get(KEY) == CODE
+    assert KernelStore(tmp_path).get(KEY) == CODE
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -84,7 +84,7 @@ def test_a_call_that_fails(
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_a_read_that_fails_is_a_miss(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Store(tmp_path)
+    store = KernelStore(tmp_path)
     store.put(KEY, CODE)
     os.utime(store.entries()[0], (0, 0))
     made = ["open", "fstat", "read", "close", "utime"]
@@ -99,7 +99,7 @@ def test_a_read_that_fails_is_a_miss(name: str, tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("at_most", [1, 7, 4096])
 def test_writes_may_be_short(at_most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, calls = Store(tmp_path), Syscalls(at_most=at_most)
+    store, calls = KernelStore(tmp_path), Syscalls(at_most=at_most)
     put(store, calls, monkeypatch)
     assert store.get(KEY) == CODE
     assert calls.made.count("write") == -(-store.entries()[0].stat().st_size // at_most)
@@ -112,18 +112,18 @@ def test_an_interrupt_goes_on_and_leaves_nothing(tmp_path: Path, monkeypatch: py
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            Store(tmp_path).put(KEY, CODE)
+            KernelStore(tmp_path).put(KEY, CODE)
     assert list(tmp_path.iterdir()) == []
 
 
 KILLED = """
 import sys
 from pathlib import Path
-from codegen import store_files
+from codegen.backend import store_files
 from tests.faults.syscalls import Syscalls
-from tests.faults.test_store_writing import CODE, KEY, Store
+from tests.faults.test_store_writing import CODE, KEY, KernelStore
 
-store = Store(Path(sys.argv[1]), most_bytes=8000)
+store = KernelStore(Path(sys.argv[1]), most_bytes=8000)
 store_files.os = Syscalls(int(sys.argv[2]), error=None)
 store.put(KEY, CODE)
 """
@@ -153,9 +153,9 @@ def test_a_killed_writer(at: int, tmp_path: Path) -> None:
 LIMITED = """
 import resource, signal, sys
 from pathlib import Path
-from tests.faults.test_store_writing import CODE, KEY, OTHER, Store
+from tests.faults.test_store_writing import CODE, KEY, OTHER, KernelStore
 
-store = Store(Path(sys.argv[1]))
+store = KernelStore(Path(sys.argv[1]))
 store.put(OTHER, CODE)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (len(CODE) // 2, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
@@ -178,10 +178,10 @@ DISK = """
 import os, sys
 from pathlib import Path
 from subprocess import run
-from tests.faults.test_store_writing import CODE, KEY, OTHER, Store, level_named, store_key, unfinished
+from tests.faults.test_store_writing import CODE, KEY, OTHER, KernelStore, level_named, store_key, unfinished
 
 directory = Path(sys.argv[1])
-store = Store(directory)
+store = KernelStore(directory)
 keys = [store_key(str(number), level_named("avx2")) for number in range(40)]
 for key in keys:
     store.put(key, CODE)
@@ -194,12 +194,12 @@ store.put(KEY, CODE)
 assert store.get(KEY) == CODE
 
 run(["mount", "-o", "remount,ro", str(directory)], check=True)
-frozen = Store(directory)
+frozen = KernelStore(directory)
 frozen.put(OTHER, CODE)
 assert "Read-only file system" in frozen.reason, frozen.reason
 assert (frozen.get(KEY), frozen.get(OTHER)) == (CODE, None)
 os.environ["TILEJIT_CACHE_DIR"] = str(directory)
-found = Store.open()
+found = KernelStore.open()
 assert "cannot be written to" in found.reason
 found.put(OTHER, CODE)
 found.put_note("tiles", {})

@@ -181,11 +181,13 @@ def _json(spec: Any) -> str:
 
 def _without_kernels() -> None:
     """Have every kernel be there and do nothing, and the machine be measured already."""
-    from codegen import build, calibrate, call_tables, kernel, loop_kernel
-    from codegen.cpu import cpu_level
-    from codegen.errors import KernelError
-    from codegen.schedule import DEFAULT_THRESHOLDS
-    from codegen.store import default_store
+    from codegen.backend import build
+    from codegen.backend.store import default_store
+    from codegen.pipeline import calibrate
+    from codegen.runtime import call_tables, kernel, loop_kernel
+    from codegen.schedule.schedule import DEFAULT_THRESHOLDS
+    from codegen.support.cpu import cpu_level
+    from codegen.support.errors import KernelError
 
     nothing = kernel._PROTOTYPE(lambda *_: None)
     address = ctypes.cast(nothing, ctypes.c_void_p).value or 0
@@ -211,7 +213,7 @@ MOST_BUFFER = 16 << 20
 
 
 def _with_little_memory() -> None:
-    from codegen.errors import TilejitError
+    from codegen.support.errors import TilejitError
     from tilejit import memory
     from tilejit.interop import npy, safetensors  # noqa: F401 - what commands import later
 

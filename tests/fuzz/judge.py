@@ -17,7 +17,7 @@ import traceback
 import tracemalloc
 from contextlib import suppress
 
-from codegen.errors import TilejitError
+from codegen.support.errors import TilejitError
 from tests.fuzz.targets import Target
 
 MOST_LINES = 500_000

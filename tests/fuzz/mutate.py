@@ -67,7 +67,7 @@ class Mutator:
         return data[:at] + data[at + self._random.choice((1, 1, 2, 3, 8, len(data))) :]
 
     def _repeat(self, data: bytes) -> bytes:
-        """A stretch many times over: what is quadratic, or nests, shows here."""
+        """A segment many times over: what is quadratic, or nests, shows here."""
         at, size = self._place(data), self._random.choice((1, 1, 2, 3, 5, 8, 20))
         times = self._random.choice((2, 3, 10, 33, 100, 500, 2000))
         return data[:at] + data[at : at + size] * times + data[at + size :]

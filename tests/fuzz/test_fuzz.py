@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from codegen.errors import LayoutError
+from codegen.support.errors import LayoutError
 from tests.fuzz.judge import COUNTED_SECONDS, MOST_BYTES, MOST_LINES, Judge
 from tests.fuzz.kept import corpus_of, tokens_of
 from tests.fuzz.mutate import Mutator

@@ -158,7 +158,7 @@ def test_nothing_is_noted_before_it_is_on_disk(tmp_path: Path, monkeypatch: pyte
 SLOW = """
 import os, sys, time
 from tilejit.interop import pieces, resume, stream
-pieces.MOST_BYTES = resume.SYNC_BYTES = stream.PIECE_BYTES = 4096
+pieces.MOST_BYTES = resume.SYNC_BYTES = stream.CHUNK_BYTES = 4096
 real = os.write
 def write(handle, data):
     time.sleep(0.03)

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from codegen.errors import LayoutError
+from codegen.support.errors import LayoutError
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, lookup, primitive_type
 
 ARRAYS = [row for row in PRIMITIVE_TYPES.values() if row.numpy is not None]

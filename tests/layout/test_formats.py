@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codegen.errors import LayoutError
+from codegen.support.errors import LayoutError
 from tilejit.layout.as_layout import as_layout, named_format
 from tilejit.layout.formats import describe_format, format_parameters, formats
 from tilejit.layout.layout import Layout

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codegen.errors import LayoutError, LayoutIndexError
+from codegen.support.errors import LayoutError, LayoutIndexError
 from tilejit.layout.helpers import (
     axis_letters,
     bump_indices,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilejit as tj
-from codegen.errors import LayoutError, TilejitError
+from codegen.support.errors import LayoutError, TilejitError
 from tests.tools.oracle import random_elements, same_elements, slots_of
 from tilejit.layout.as_layout import recipe_of
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, primitive_type

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
-from codegen.errors import LayoutError, TilejitError
+from codegen.support.errors import LayoutError, TilejitError
 from tests.tools.oracle import same_elements, slots_of
 from tests.tools.stress import share
 from tilejit.layout.formats.blocking import Blocking

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.errors import LayoutError
+from codegen.support.errors import LayoutError
 from tilejit.layout.as_layout import recipe_of
-from tilejit.layout.formats import describe_format, format_parameters, registry
-
-
-@pytest.fixture(autouse=True)
-def _only_here() -> Iterator[None]:
-    known = dict(registry._FORMATS)
-    yield
-    registry._FORMATS.clear()
-    registry._FORMATS.update(known)
+from tilejit.layout.formats import describe_format, format_parameters
 
 
 def panels(dims: tuple[int, ...], dtype: Any, *, rows: int = 6) -> str:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codegen.errors import LayoutError
+from codegen.support.errors import LayoutError
 from tilejit.convert import pack
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.layout import Layout

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
-from codegen.errors import LayoutError, TilejitError
+from codegen.support.errors import LayoutError, TilejitError
 from tests.tools.stress import share
 from tilejit.layout.formats.tags import is_tag, parse_tag
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codegen.errors import LayoutError
+from codegen.support.errors import LayoutError
 from tilejit.layout.as_layout import named_format
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.helpers import byte_strides, reshape_is_bitcast, validate_layout

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codegen.errors import LayoutError
+from codegen.support.errors import LayoutError
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.layout import Layout
 from tilejit.layout.shape import BufferShape, Shape, TupleShape

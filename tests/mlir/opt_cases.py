@@ -1,4 +1,4 @@
-"""Texts that MLIR's own pass vectorises rightly, each with the options for both."""
+"""Texts that MLIR's own pass vectorizes rightly, each with the options for both."""
 
 from __future__ import annotations
 

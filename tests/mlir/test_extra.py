@@ -19,7 +19,7 @@ except ImportError as error:
     print(error)
 from tilejit.cli import main
 import sys
-sys.argv = ["tilejit", "vectorise", sys.argv[1]]
+sys.argv = ["tilejit", "vectorize", sys.argv[1]]
 main()
 """
 

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
 
-from codegen.errors import KernelError
-from codegen.loops.index import Affine, FloorDiv, Mod, symbol
-from codegen.loops.ir import ArrayArg, Const, For, IndexValue, Let, Load, Local, Op, ScalarArg, Store
+from codegen.ir.index import Affine, FloorDiv, Mod, index_symbol
+from codegen.ir.nodes import ArrayArg, Const, For, IndexValue, Let, Load, Local, Op, ScalarArg, Store
+from codegen.support.errors import KernelError
 from tests.mlir.texts import VECRED, VECTOR_ADD_2D
 from tilejit import mlir
 
@@ -35,17 +35,17 @@ def test_vector_add_2d() -> None:
         ScalarArg("N", "i64"),
         *(ArrayArg(name, "f32", 2, "C") for name in "ABC"),
     )
-    assert [a.sizes for a in program.allocations] == [(symbol("M"), symbol("N"))] * 3
+    assert [a.sizes for a in program.allocations] == [(index_symbol("M"), index_symbol("N"))] * 3
     first, _, third, last = function.body
     inner = For(
         "i1",
         (Affine(),),
-        (symbol("N"),),
+        (index_symbol("N"),),
         1,
-        (Store("A", (symbol("i0"), symbol("i1")), Const(1.0, "f32")),),
+        (Store("A", (index_symbol("i0"), index_symbol("i1")), Const(1.0, "f32")),),
         line=8,
     )
-    assert first == For("i0", (Affine(),), (symbol("M"),), 1, (inner,), line=7)
+    assert first == For("i0", (Affine(),), (index_symbol("M"),), 1, (inner,), line=7)
     assert isinstance(third, For)
     names = [node.name for node in third.body[0].body if isinstance(node, Let)]  # type: ignore[union-attr]
     assert names == ["a5", "b5", "s5", "s6", "s7", "s8"]
@@ -70,12 +70,12 @@ def test_vecred() -> None:
 @pytest.mark.parametrize(
     ("pretty", "subscript"),
     [
-        ("%i", symbol("i")),
-        ("2 * %i + 3", symbol("i") * 2 + Affine(3)),
-        ("-%i + 511", Affine(511) - symbol("i")),
-        ("%i floordiv 2", FloorDiv(symbol("i"), 2)),
-        ("%i mod 16", Mod(symbol("i"), 16)),
-        ("%i + symbol(%n)", symbol("i") + symbol("n")),
+        ("%i", index_symbol("i")),
+        ("2 * %i + 3", index_symbol("i") * 2 + Affine(3)),
+        ("-%i + 511", Affine(511) - index_symbol("i")),
+        ("%i floordiv 2", FloorDiv(index_symbol("i"), 2)),
+        ("%i mod 16", Mod(index_symbol("i"), 16)),
+        ("%i + symbol(%n)", index_symbol("i") + index_symbol("n")),
         ("7 floordiv 2", Affine(3)),
     ],
     ids=lambda value: str(value),
@@ -88,21 +88,21 @@ def test_subscripts(pretty: str, subscript: object) -> None:
 @pytest.mark.parametrize(
     ("header", "lower", "upper", "step"),
     [
-        ("0 to %n step 2", (Affine(),), (symbol("n"),), 2),
+        ("0 to %n step 2", (Affine(),), (index_symbol("n"),), 2),
         ("-3 to 5", (Affine(-3),), (Affine(5),), 1),
         (
             "max #low(%n) to min #high(%n)[%n]",
-            (Affine(1), symbol("n") - Affine(9)),
-            (symbol("n") * 3, Affine(64)),
+            (Affine(1), index_symbol("n") - Affine(9)),
+            (index_symbol("n") * 3, Affine(64)),
             1,
         ),
         (
             "affine_map<(d0) -> (d0 floordiv 4)>(%n) to %m",
-            (FloorDiv(symbol("n"), 4),),
-            (symbol("n") * 2, Affine(8)),
+            (FloorDiv(index_symbol("n"), 4),),
+            (index_symbol("n") * 2, Affine(8)),
             1,
         ),
-        ("%k to %n", (symbol("n") + Affine(4),), (symbol("n"),), 1),
+        ("%k to %n", (index_symbol("n") + Affine(4),), (index_symbol("n"),), 1),
     ],
 )
 def test_bounds(header: str, lower: object, upper: object, step: int) -> None:
@@ -140,7 +140,7 @@ func.func @f(%A: memref<?xf32>, %k: i32) {
   return
 }"""
     node = loop(text)
-    assert node.upper == (symbol("A.shape[0]"),)
+    assert node.upper == (index_symbol("A.shape[0]"),)
     load = node.body[0]
     assert isinstance(load, Let)
     assert isinstance(load.value, Load)
@@ -179,7 +179,7 @@ func.func @f(%lambda: memref<4xf32>, %0: f32) {
         ("math.absf %x fastmath<fast> : f32", Op("abs", (Local("x", "f32"),), "f32")),
         ("arith.truncf %x : f32 to bf16", Op("cast", (Local("x", "f32"),), "bf16")),
         ("arith.cmpf ole, %x, %x : f32", Op("le", (Local("x", "f32"),) * 2, "i1")),
-        ("arith.index_cast %i : index to i32", Op("cast", (IndexValue(symbol("i")),), "i32")),
+        ("arith.index_cast %i : index to i32", Op("cast", (IndexValue(index_symbol("i")),), "i32")),
     ],
 )
 def test_operations(operation: str, value: object) -> None:

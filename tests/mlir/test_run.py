@@ -10,7 +10,7 @@ from ml_dtypes import bfloat16
 
 pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
 
-from codegen.errors import KernelError
+from codegen.support.errors import KernelError
 from tests.mlir.texts import VECRED, VECTOR_ADD_2D
 from tilejit import mlir
 from tilejit.mlir.arithmetic import FLOAT_PREDICATES

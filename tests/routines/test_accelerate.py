@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.direct_calls import supported
+from codegen.runtime.direct_calls import supported
 from tests.tools.oracle import environment
 from tilejit.copies import known_copy
 from tilejit.sizes import SIZES

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.errors import KernelError
+from codegen.support.errors import KernelError
 from tests.routines.drawn import assert_same, outcome
 from tilejit import sizes
 from tilejit.plan import CopyPlan

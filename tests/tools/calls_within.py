@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 import tilejit as tj
-from codegen import direct_words as words
-from codegen.direct_calls import MOST_ENTRIES
-from codegen.tiles import LINE_BYTES
+from codegen.ir.copies.tiles import LINE_BYTES
+from codegen.runtime.direct_calls import MOST_ENTRIES
+from codegen.simd import direct_fields as words
 
 Array = np.ndarray[Any, Any]
 
@@ -214,7 +214,7 @@ def _plan() -> None:
 def collected() -> None:
     """The collector runs with every object made, in calls that machine code passes on to Python too."""
     a, b = numbers(COUNT)
-    _plan()  # made here, not in a finaliser
+    _plan()  # made here, not in a finalizer
     threshold, undo = gc.get_threshold(), on_memory(lambda size: True)
     gc.set_threshold(1)
     try:
@@ -269,7 +269,7 @@ CASES: dict[str, Callable[[], None]] = {
     "memory that is given": lambda: memory(given=True),
     "memory that is refused": lambda: memory(given=False),
     "the lock given away": lock,
-    "a finaliser": collected,
+    "a finalizer": collected,
     "threads": threads,
 }
 

@@ -19,7 +19,7 @@ _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 class Guarded:
-    """A stretch of memory with an unreadable page in front and one behind."""
+    """A segment of memory with an unreadable page in front and one behind."""
 
     def __init__(self, capacity: int) -> None:
         self._map = mmap.mmap(-1, -(-capacity // PAGE) * PAGE + 2 * PAGE)

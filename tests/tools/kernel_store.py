@@ -1,8 +1,8 @@
 """The kernels of test runs: compiled once, kept between runs in the user's cache folder.
 
-A folder belongs to one Python, NumPy, Numba and llvmlite. Inside it `codegen.store` keys machine code by
-the kernel's source and the sources of the compiler. `numba_ir` keys what Numba makes of a kernel in the same
-way: Numba takes two thirds of the time of a build, and its part serves all CPU levels.
+A folder belongs to one Python, NumPy, Numba and llvmlite. Inside it `codegen.backend.store` keys machine code
+by the kernel's source and the sources of the compiler. `numba_ir` keys what Numba makes of a kernel in the
+same way: Numba takes two thirds of the time of a build, and its part serves all CPU levels.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pathlib import Path
 
 import numpy as np
 
-from codegen import build
-from codegen.build import NumbaIr
-from codegen.calibrate import remember
-from codegen.cpu import LEVELS
-from codegen.schedule import DEFAULT_THRESHOLDS
-from codegen.store import Store, StoreKey, compiler_digest, llvm_version
-from codegen.store_files import digest_of, distrust
-from codegen.versions import package_version
+from codegen.backend import build
+from codegen.backend.build import NumbaIr
+from codegen.backend.store import KernelStore, StoreKey, compiler_digest, llvm_version
+from codegen.backend.store_files import digest_of, distrust
+from codegen.pipeline.calibrate import remember
+from codegen.schedule.schedule import DEFAULT_THRESHOLDS
+from codegen.support.cpu import LEVELS
+from codegen.support.versions import package_version
 
 OWN_STORE = "TILEJIT_TEST_STORE"
 """The variable that names the store of a test run; its processes inherit it."""
@@ -50,11 +50,11 @@ def open_store(*, cold: bool) -> Path | None:
         folder = None if cold else _kept_folder()
         if folder is None:
             folder = made = Path(tempfile.mkdtemp(prefix="tilejit-tests-"))
-        for note in Store(folder).notes():  # discard measurements of earlier runs, such as schedules
+        for note in KernelStore(folder).notes():  # discard measurements of earlier runs, such as schedules
             if not note.name.startswith(("llvm-", "thresholds-")):
                 note.unlink(missing_ok=True)
         for level in LEVELS:  # schedules must not depend on how busy the machine is
-            remember(Store(folder), DEFAULT_THRESHOLDS, level)
+            remember(KernelStore(folder), DEFAULT_THRESHOLDS, level)
         os.environ[OWN_STORE] = str(folder)
     os.environ["TILEJIT_CACHE_DIR"] = os.environ[OWN_STORE]
     os.environ.pop("TILEJIT_NO_CACHE", None)
@@ -108,7 +108,7 @@ def share() -> None:
 
 
 def numba_ir(name: str, source: str) -> NumbaIr:
-    """`codegen.build.numba_ir`, kept in the store of the test run."""
+    """`codegen.backend.build.numba_ir`, kept in the store of the test run."""
     store, key = _ir_store(os.environ[OWN_STORE]), ir_key(name, source)
     kept = store.get(key)
     if kept is not None:
@@ -119,11 +119,11 @@ def numba_ir(name: str, source: str) -> NumbaIr:
 
 
 @cache
-def _ir_store(folder: str) -> Store:
+def _ir_store(folder: str) -> KernelStore:
     directory = Path(folder, "numba-ir")
     with suppress(OSError):
         directory.mkdir(mode=0o700, exist_ok=True)
-    return Store(directory)
+    return KernelStore(directory)
 
 
 def ir_key(name: str, source: str) -> StoreKey:

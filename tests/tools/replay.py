@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.calls import TableCalls
-from codegen.errors import KernelError
-from codegen.interpret import interpret
-from codegen.ir import Convert, Elementwise, Fill, FillRun, Load, LoopNest, Ref, Store, wrap
-from codegen.launch import Launch
-from codegen.pipeline import CopyProgram
+from codegen.ir.copies.interpreter import interpret
+from codegen.ir.copies.nodes import Convert, Elementwise, Fill, FillRun, Load, LoopNest, Ref, Store, wrap
+from codegen.pipeline.copies import CopyProgram
+from codegen.runtime.copy_calls import TableCalls
+from codegen.runtime.launch import Launch
+from codegen.support.errors import KernelError
 
 Bytes = NDArray[np.uint8]
 INTERPRETED_BYTES = 1500
@@ -57,11 +57,11 @@ def watching(*, snapshots: bool = True) -> Iterator[list[Watched]]:
         CopyProgram.run = original  # type: ignore[method-assign]
 
 
-def interpreted(watched: Watched, *, vectorised: bool) -> Bytes | None:
+def interpreted(watched: Watched, *, vectorized: bool) -> Bytes | None:
     """The destination as the interpreter leaves it, or None where a nest converts."""
     program, out = watched.program, watched.before.copy()
     for launch in (*program.first, *program.launches):
-        nests = (launch.step.vectorised,) if vectorised else launch.step.scalars
+        nests = (launch.step.vectorized,) if vectorized else launch.step.scalars
         try:
             for nest in nests:
                 run_nest(nest, launch, program, {"src": watched.src, "dst": out})

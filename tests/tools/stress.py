@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from codegen.cpu import host_levels
+from codegen.support.cpu import host_levels
 
 T = TypeVar("T")
 

@@ -12,9 +12,9 @@ from subprocess import run
 import pytest
 
 import codegen
-from codegen.build import NumbaIr
-from codegen.cpu import LEVELS, cpu_level
-from codegen.store import Store, store_key
+from codegen.backend.build import NumbaIr
+from codegen.backend.store import KernelStore, store_key
+from codegen.support.cpu import LEVELS, cpu_level
 from tests.tools import kernel_store
 from tests.tools.kernel_store import (
     FOLDERS_KEPT,
@@ -62,7 +62,7 @@ def test_runs_keep_kernels_and_nothing_that_was_measured(
     for _ in range(2):
         monkeypatch.delenv(OWN_STORE, raising=False)
         assert open_store(cold=False) is None
-        store = Store(folder)
+        store = KernelStore(folder)
         assert store.get_note(tuned) is None
         assert len(store.notes()) == len(LEVELS)
         store.put_note(tuned, {"schedule": 1})
@@ -71,7 +71,7 @@ def test_runs_keep_kernels_and_nothing_that_was_measured(
     monkeypatch.delenv(OWN_STORE)
     cold = open_store(cold=True)
     assert cold is not None
-    assert Store(cold).get(key) is None
+    assert KernelStore(cold).get(key) is None
     close_store(cold)
     assert not cold.exists()
 
@@ -123,7 +123,7 @@ def test_a_stale_entry_is_never_used(
         assert len(compiled) == number, fact
 
 
-DIGEST = "from codegen.store import compiler_digest; print(compiler_digest())"
+DIGEST = "from codegen.backend.store import compiler_digest; print(compiler_digest())"
 
 
 def test_an_edited_routine_is_another_compiler(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_an_edited_routine_is_another_compiler(tmp_path: Path) -> None:
     copy = tmp_path / "codegen"
     shutil.copytree(Path(codegen.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     digests = set()
-    for edited in (None, copy / "build.py", *sorted((copy / "simd").glob("*.py"))[:2]):
+    for edited in (None, copy / "backend" / "build.py", *sorted((copy / "simd").rglob("*.py"))[:2]):
         if edited:
             edited.write_text(edited.read_text() + "# edited\n")
         child = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -149,7 +149,7 @@ def test_a_damaged_entry_is_compiled_again(compiled: list[str], tmp_path: Path) 
 
 def test_machine_code_is_keyed_by_all_that_makes_it(tmp_path: Path) -> None:
     """What the run's folder does not say, each entry's key does."""
-    store, key = Store(tmp_path), store_key(SOURCE, cpu_level())
+    store, key = KernelStore(tmp_path), store_key(SOURCE, cpu_level())
     store.put(key, b"code")
     assert store.get(key) == b"code"
     for field in fields(key):

@@ -96,8 +96,9 @@ def test_a_crash_names_the_test(project: Path, tmp_path: Path) -> None:
     assert (outcome.result, outcome.by) == ("killed", "tests/test_double.py::test_double")
 
 
+@pytest.mark.stress
 def test_hanging_tests_are_ended(project: Path, tmp_path: Path) -> None:
-    trial = Trial(project, tmp_path / "store", 1)
+    trial = Trial(project, tmp_path / "store", 20)
     outcome = trial.run(Mutant("forever", "", "return 2 * x", "while True: pass"))
     assert (outcome.result, outcome.is_killed) == ("timeout", True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codegen.cpu import host_levels
+from codegen.support.cpu import host_levels
 from tests.tools.stress import STRESS, TURN, in_turn, lower_levels, own_level, share
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.errors import LayoutError
+from codegen.support.errors import LayoutError
 from tests.cute import draw
 from tests.tools.strategies import cute_shape, picker, shape
 from tilejit.layout.cute_shape import CuteShape, Spec
@@ -58,7 +58,7 @@ return cases.map(({data, indices, slots}) => {
   return {
     slots: indices.map((index) => plain(map.linearIndex(index))),
     held: slots.map((slot) => { const at = map.multiIndex(slot); return at && at.map(plain); }),
-    colours: indices.map((index) => map.tile(whole(index), Math.min(1, map.depths)).colour),
+    colors: indices.map((index) => map.tile(whole(index), Math.min(1, map.depths)).color),
     keys: indices.map((index) => plain(map.tile(whole(index), Math.min(1, map.depths)).key)),
     sums: indices.map((index) => map.trace(whole(index)).at(-1).text.match(/\\d+$/)[0]),
     digits: indices.map((index) => Math.max(...map.trace(whole(index)).map((line) => line.depth))),
@@ -131,7 +131,7 @@ def check(case: dict[str, Any], answer: dict[str, Any]) -> None:
     numbers = [tiling.number(tuple(index)) for index in case["indices"]]
     if tiling.counts:
         assert [int(key) for key in answer["keys"]] == [n % 2**48 for n in numbers], spec
-        assert answer["colours"] == [tiling.colour(n) for n in numbers], spec
+        assert answer["colors"] == [tiling.color(n) for n in numbers], spec
     else:
         assert len(set(answer["keys"])) == 1, spec
 

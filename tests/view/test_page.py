@@ -204,7 +204,7 @@ def test_the_digits_divide_a_level_at_a_time(opened: Any) -> None:
 
 
 def pixel(browser: Any, name: str, row: int, column: int) -> list[int]:
-    """The colour at the upper left of a cell, beside its text."""
+    """The color at the upper left of a cell, beside its text."""
     return browser.execute_script(
         """const board = tilejit.explorer.boards[arguments[0]], N = board.N;
         board.draw();
@@ -217,7 +217,7 @@ def pixel(browser: Any, name: str, row: int, column: int) -> list[int]:
     )
 
 
-def test_tiles_have_the_same_colour_in_both_pictures(opened: Any) -> None:
+def test_tiles_have_the_same_color_in_both_pictures(opened: Any) -> None:
     browser = opened(tj.as_layout(SMALL))
     browser.execute_script("tilejit.explorer.select(tilejit.explorer.ofIndex([2, 4]))")
     first, second = pixel(browser, "array", 0, 0), pixel(browser, "array", 0, 2)
@@ -334,7 +334,7 @@ def test_light_and_dark_follow_the_system_and_the_button(opened: Any) -> None:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def test_a_frame_says_its_colours(opened: Any) -> None:
+def test_a_frame_says_its_colors(opened: Any) -> None:
     """As the documentation does, whose reader chooses them: by a part of the address."""
     browser = opened(tj.as_layout(SMALL))
     for theme in ("dark", "light", "nothing of this"):
@@ -349,8 +349,8 @@ def test_a_frame_says_its_colours(opened: Any) -> None:
         assert label == ("Dark" if theme == "dark" else "Light")
 
 
-def luminance(colour: str) -> float:
-    channels = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+def luminance(color: str) -> float:
+    channels = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
@@ -359,10 +359,10 @@ def luminance(colour: str) -> float:
 def test_text_is_read_on_every_tile(part: int) -> None:
     """WCAG's contrast: 4.5 for text, 3 for what marks the selected cell and the edges of tiles."""
     block = re.findall(r"(--paper.*?)\}", asset("page.css"), re.DOTALL)[part]
-    colours = dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6})\b", block))
+    colors = dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6})\b", block))
 
     def contrast(a: str, b: str) -> float:
-        low, high = sorted((luminance(colours[a]), luminance(colours[b])))
+        low, high = sorted((luminance(colors[a]), luminance(colors[b])))
         return (high + 0.05) / (low + 0.05)
 
     tiles = [f"tile-{k}" for k in range(8)]

@@ -127,8 +127,8 @@ def scaled(a, b):  # type: ignore[no-untyped-def]
 
 def test_notebooks_show_kernels() -> None:
     kernel = tj.kernel(scaled)
-    assert "not specialised yet" in kernel._repr_html_()
-    kernel.specialise(np.zeros((4, 8), np.float32), np.zeros((4, 8), np.float32))
+    assert "not specialized yet" in kernel._repr_html_()
+    kernel.specialize(np.zeros((4, 8), np.float32), np.zeros((4, 8), np.float32))
     shown = kernel._repr_html_()
     picture = re.search(r"<svg.*?</svg>", shown, re.DOTALL)
     assert picture

@@ -1,4 +1,4 @@
-"""The command line: `tilejit demo`, pack, unpack, relayout, show, view, explain, formats, vectorise, cache.
+"""The command line: `tilejit demo`, pack, unpack, relayout, show, view, explain, formats, vectorize, cache.
 
 Errors are one line on stderr and exit code 2. Nothing heavy is imported before a command needs it, and no
 command before `main` minds signals.

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from codegen.errors import StoreError
+from codegen import StoreError
 from tilejit.cli import completion
 from tilejit.cli.errors import Group, help_if_alone
 from tilejit.cli.help import Command
@@ -27,13 +27,12 @@ app = typer.Typer(
 @app.command("info", cls=Command)
 def info(as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False) -> None:
     """Say where the compiled kernels are, how many, how large, and what was measured."""
-    from codegen.calibrate import remembered
-    from codegen.store import default_store
+    from codegen import default_store, remembered_thresholds
 
     store = default_store()
     entries = store.entries()
     size = sum(_size(file) for file in [*entries, *store.notes()])
-    known = remembered(store)
+    known = remembered_thresholds(store)
     stream = known.stream_bytes if known else None
     tuned = sum(note.name.startswith("schedule-") for note in store.notes())
     where = None if store.directory is None else str(store.directory)
@@ -53,7 +52,7 @@ def info(as_json: Annotated[bool, typer.Option("--json", help="Print the same as
 @app.command("clear", cls=Command)
 def clear() -> None:
     """Remove all compiled kernels; they are built again when needed."""
-    from codegen.store import default_store
+    from codegen import default_store
 
     store = default_store()
     if store.directory is None:
@@ -76,7 +75,7 @@ def warm(
     as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
 ) -> None:
     """Compile kernels ahead: of packs and unpacks of formats, or of NumPy's transposes."""
-    from codegen.store import default_store
+    from codegen import default_store
     from tilejit.warming import check_format, warm_format, warm_transposes
 
     store = default_store()
@@ -105,14 +104,13 @@ def verify(
 
     Damaged ones do no harm: they are compiled, or measured, anew when needed.
     """
-    from codegen.store import default_store
-    from codegen.store_check import remove, verify_store
+    from codegen import default_store, remove_entries, verify_store
 
     store = default_store()
     if store.directory is None:
         raise StoreError(f"there is no cache to verify: {store.reason}")
     found = verify_store(store)
-    left = remove(found) if repair else list(found.damaged)
+    left = remove_entries(found) if repair else list(found.damaged)
     if as_json:
         damaged = {path.name: fault for path, fault in found.damaged}
         counts = {"kernels": found.kernels, "notes": found.notes}

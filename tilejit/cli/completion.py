@@ -45,7 +45,7 @@ def parameters(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 
 def tensors(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """The tensors of the .safetensors file that IN says."""
-    from codegen.errors import TilejitError
+    from codegen import TilejitError
     from tilejit.interop import container
 
     # Behind an option without its value arguments are not told apart yet.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from codegen.errors import TilejitError
+from codegen import TilejitError
 from tilejit.cli.output import console, print_json, print_lines, style_of
 from tilejit.cli.pictures import print_picture
 from tilejit.cli.progress import steps
@@ -51,7 +51,7 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print the timings as JSON.")] = False,
 ) -> None:
     """Pack a bf16 matrix into the TPU layout, check it against NumPy, and compare the speeds."""
-    from codegen.threads import thread_count
+    from codegen import thread_count
 
     layout = f"bf16[{mib * ROWS_PER_MIB},{COLUMNS}]{{1,0:T(8,128)(2,1)}}"
     count = thread_count(threads, mib << 21)
@@ -67,7 +67,7 @@ def demo(
     print_lines(out, layout)
     print_lines(out, f"{mib} MiB, {count} thread{'s' if count > 1 else ''}, same bytes as NumPy's")
     print_lines(out, f"the first calls took {first_seconds:.2f} s longer")
-    out.print(_table(timings, plain=not style_of(out).colour))
+    out.print(_table(timings, plain=not style_of(out).color))
     out.print()
     figure = Shape.parse(FIGURE)
     assert isinstance(figure, Shape)

@@ -12,9 +12,9 @@ from typing import Any, TextIO
 import typer
 from typer.core import TyperGroup
 
-from codegen.errors import TilejitError
+from codegen import TilejitError
 from tilejit.cli.help import help_text
-from tilejit.cli.output import coloured
+from tilejit.cli.output import colored
 
 FAILED, INTERRUPTED = 2, 130
 
@@ -52,8 +52,8 @@ class OneLineErrors(Group):
     """The group of all commands; errors that have an explanation are printed as one line."""
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
-        """The context of a run, which says whether its output takes colours."""
-        extra.setdefault("color", coloured(sys.stdout))
+        """The context of a run, which says whether its output takes colors."""
+        extra.setdefault("color", colored(sys.stdout))
         return super().make_context(*args, **extra)
 
     def main(self, *args: Any, **extra: Any) -> Any:
@@ -142,7 +142,7 @@ def fail(text: str) -> int:
     # A caret under a text says nothing once the lines are joined.
     lines = [line.strip() for line in text.splitlines() if line.strip(" ^~\t")]
     message = "".join(c if c.isprintable() else "?" for c in " | ".join(lines))
-    name = "\x1b[1;31mtilejit:\x1b[0m" if coloured(sys.stderr) else "tilejit:"
+    name = "\x1b[1;31mtilejit:\x1b[0m" if colored(sys.stderr) else "tilejit:"
     if sys.stderr:
         try:
             print(f"{name} {message}", file=sys.stderr, flush=True)

@@ -64,15 +64,15 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("all of them", "tilejit formats"),
         ("one, on an array of your own", "tilejit formats blis-a mr=4 --dims 10,6 --dtype f32"),
     ),
-    "tilejit vectorise": (
+    "tilejit vectorize": (
         (
             "functions of Python, two loops in super-vectors",
-            "tilejit vectorise add.py --virtual-vector-size 32,256",
+            "tilejit vectorize add.py --virtual-vector-size 32,256",
         ),
-        ("the same from standard input", "tilejit vectorise - --python < add.py"),
+        ("the same from standard input", "tilejit vectorize - --python < add.py"),
         (
             "MLIR from standard input; needs pip install 'tilejit[mlir]'",
-            "tilejit vectorise - --virtual-vector-size 32,256 --fastest-varying 1,0 < add.mlir",
+            "tilejit vectorize - --virtual-vector-size 32,256 --fastest-varying 1,0 < add.mlir",
         ),
     ),
     "tilejit cache": (("where it is, and how large", "tilejit cache info"),),

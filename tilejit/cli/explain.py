@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.cli import completion
 from tilejit.cli.output import print_json
 from tilejit.cli.parameters import Numbers, Parameters, parameters_checked, read_parameters

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from codegen.errors import LayoutError, TilejitError
+from codegen import LayoutError, TilejitError
 from tilejit.cli.file_report import Row, print_sizes, printable, some
 from tilejit.cli.output import human_bytes, print_json
 from tilejit.cli.progress import progress

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from codegen.errors import TilejitError
+from codegen import TilejitError
 from tilejit.cli import completion
 from tilejit.cli.file_jobs import Options, Planner, array_job, run_directory, run_file, tensors_job, write
 from tilejit.cli.file_report import facts, print_sizes

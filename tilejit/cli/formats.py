@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.cli import completion
 from tilejit.cli.output import console, print_json, print_lines, table
 from tilejit.cli.parameters import Parameters, parameters_checked, read_parameters

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from tilejit.cli.examples import EXAMPLES
-from tilejit.cli.output import coloured, table
+from tilejit.cli.output import colored, table
 
 WIDEST = 80
 """Longer lines are harder to read, however wide the terminal is."""
@@ -40,7 +40,7 @@ class Command(TyperCommand):
 
 
 def help_text(command: Any, context: typer.Context) -> str:
-    """Usage, description, arguments, options, commands, exit codes, examples; headings bold in colour."""
+    """Usage, description, arguments, options, commands, exit codes, examples; headings bold in color."""
     width = max(LEAST, min(get_terminal_size().columns, WIDEST))
     arguments, options = _records(command, context)
     commands = [
@@ -99,4 +99,4 @@ def _example(comment: str, example: str, width: int) -> list[str]:
 
 
 def _bold(text: str) -> str:
-    return f"\x1b[1m{text}\x1b[0m" if coloured(sys.stdout) else text
+    return f"\x1b[1m{text}\x1b[0m" if colored(sys.stdout) else text

@@ -1,4 +1,4 @@
-"""What the commands print with: the terminal's width and colours, JSON, numbers for readers."""
+"""What the commands print with: the terminal's width and colors, JSON, numbers for readers."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def is_terminal(stream: Any) -> bool:
         return False
 
 
-def coloured(stream: Any) -> bool:
-    """Whether a stream takes colours: a terminal, or FORCE_COLOR; never with NO_COLOR or TERM=dumb."""
+def colored(stream: Any) -> bool:
+    """Whether a stream takes colors: a terminal, or FORCE_COLOR; never with NO_COLOR or TERM=dumb."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown"):
         return False
     if os.environ.get("FORCE_COLOR"):
@@ -42,7 +42,7 @@ def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     # With NO_COLOR alone rich keeps what is dim or bold.
-    system: Literal["auto"] | None = "auto" if coloured(sys.stderr if stderr else sys.stdout) else None
+    system: Literal["auto"] | None = "auto" if colored(sys.stderr if stderr else sys.stdout) else None
     out = Console(
         highlight=False, markup=False, emoji=False, safe_box=True, stderr=stderr, color_system=system
     )
@@ -52,11 +52,11 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def style_of(out: Console) -> Style:
-    """Colours where the console takes them; plain ASCII elsewhere."""
+    """Colors where the console takes them; plain ASCII elsewhere."""
     from tilejit.view.text import Style
 
-    colour = out.color_system is not None and coloured(out.file)
-    return Style(out.width, colour and out.encoding.lower().startswith("utf"))
+    color = out.color_system is not None and colored(out.file)
+    return Style(out.width, color and out.encoding.lower().startswith("utf"))
 
 
 def print_lines(out: Console, text: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.cli import completion
 
 Parameters = Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.cli import completion
 from tilejit.cli.output import console, human_bytes, print_json, print_lines, style_of
 from tilejit.cli.streams import StandardOutput, text_or_input

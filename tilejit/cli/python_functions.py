@@ -15,16 +15,12 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from codegen.errors import KernelError
-from codegen.frontend.python_ast import read
-from codegen.loops.ir import ArrayArg, ScalarArg
-from codegen.loops.printer import format_function
-from codegen.loops.super_vectorize import super_vectorize
+from codegen import ArrayArg, KernelError, ScalarArg, format_function, read_function, super_vectorize
 
 ANNOTATION = re.compile(
     r"\s*(?P<dtype>i1|[iu](?:8|16|32|64)|f16|bf16|f32|f64)\s*(?:\[(?P<dims>[\s:,]*)\])?\s*"
 )
-MODULE = "vectorised_file"
+MODULE = "vectorized_file"
 """What a file's module is called while it runs, so that it hides no other."""
 STDIN = "<standard input>"
 """The file that functions from there have; in angle brackets, as Python knows texts without a file."""
@@ -32,7 +28,7 @@ PYTHONS = {int: "weak_int", float: "weak_float", bool: "weak_bool"}
 """Numbers of Python take the dtype of what they meet."""
 
 
-def vectorised_functions(
+def vectorized_functions(
     module: ModuleType,
     sizes: tuple[int, ...],
     fastest: tuple[int, ...] | None,
@@ -52,7 +48,7 @@ def vectorised_functions(
         raise KernelError(f"{name} defines no function; write one with `for` loops over arrays")
     for python in functions:
         wide = super_vectorize(
-            read(python).typed(arguments_of(python, dtype)), sizes, fastest, reductions, "mask"
+            read_function(python).typed(arguments_of(python, dtype)), sizes, fastest, reductions, "mask"
         )
         yield "".join(f"// {loop}\n" for loop in wide.loops) + format_function(wide.function).rstrip("\n")
 

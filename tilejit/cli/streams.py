@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
-from codegen.errors import TilejitError
+from codegen import TilejitError
 from tilejit.cli.output import is_terminal
 
 DASH = Path("-")

@@ -7,8 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.access import AccessMap, Root, logical_roots
-from codegen.digit_trees import evaluate, offset_range
+from codegen import AccessMap, Root, evaluate_tree, logical_roots, offset_range
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map
 
@@ -69,7 +68,7 @@ def _offsets(access: AccessMap, root: Root, picks: tuple[_Indices, ...]) -> _Ind
         if len(merged) * len(picks[d]) > MOST_SUMS:
             return None
         merged = np.add.outer(merged * access.dims[d], picks[d]).reshape(-1)
-    return np.asarray(evaluate(root.tree, merged), np.int64)
+    return np.asarray(evaluate_tree(root.tree, merged), np.int64)
 
 
 def _joined(spans: _Spans, gap: int) -> _Spans:

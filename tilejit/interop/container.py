@@ -14,7 +14,7 @@ from typing import IO, Any, NoReturn
 
 import numpy as np
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.interop.resume import Origin
 from tilejit.interop.stream import Advance, Made, Part, Say, Target, origin_of, write_parts
 from tilejit.interop.whole_file import open_ordinary

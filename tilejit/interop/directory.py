@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.interop.resume import Origin
 from tilejit.interop.whole_file import open_ordinary, replacing
 

@@ -10,7 +10,7 @@ import jax
 import jax.dlpack
 import numpy as np
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.copies import copyto
 from tilejit.layout.dtypes import from_numpy
 from tilejit.memory import LINE_BYTES, Array, address, empty

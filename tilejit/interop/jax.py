@@ -16,7 +16,7 @@ if find_spec("jax") is None:
 
 import jax
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit import convert
 from tilejit.interop.dlpack import jax_array_over
 from tilejit.interop.jax_layouts import layout_of, to_jax_format, to_jax_layout

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 from jax.experimental import layout as jax_layout
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import CuteShape

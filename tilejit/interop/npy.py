@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.buffers import check_packable
 from tilejit.interop import made
 from tilejit.interop.npy_file import ArrayFile, header, open_array, read

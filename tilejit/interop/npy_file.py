@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.interop.whole_file import open_ordinary
 from tilejit.memory import Array
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit import convert
 from tilejit.layout.as_layout import named_format
 from tilejit.layout.checks import int_tuple

@@ -11,11 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen.access import AccessMap, map_offset, map_range
-from codegen.ir import Element
-from codegen.pipeline import CopyProgram
-from codegen.threads import thread_count
-from codegen.windows import window_map
+from codegen import AccessMap, CopyProgram, Element, map_offset, map_range, thread_count, window_map
 from tilejit.block_grid import BlockGrid, grains
 from tilejit.convert import padding_of
 from tilejit.layout.cute_shape import Spec

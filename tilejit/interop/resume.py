@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from codegen.errors import TilejitError
+from codegen import TilejitError
 from tilejit.interop.whole_file import mode_of, sync_directory
 
 SYNC_BYTES = 64 << 20

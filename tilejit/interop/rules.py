@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NoReturn
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.interop.whole_file import open_ordinary
 from tilejit.layout.dtypes import primitive_type
 from tilejit.layout.formats.reserved import refuse_reserved

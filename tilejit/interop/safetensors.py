@@ -11,7 +11,7 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.interop import container
 from tilejit.interop import tensors as single
 from tilejit.interop.container import Container, Entry, Output

@@ -12,10 +12,10 @@ from typing import IO, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.interop.pieces import Pieces
 from tilejit.interop.resume import Origin, resuming
-from tilejit.interop.whole_file import PIECE_BYTES, replacing
+from tilejit.interop.whole_file import CHUNK_BYTES, replacing
 from tilejit.memory import Array
 
 DROP_BYTES = 32 << 20
@@ -160,8 +160,8 @@ def write_parts(
             if skipped == part.nbytes:
                 continue
             for data in _from(part, skipped):
-                for start in range(0, data.nbytes, PIECE_BYTES):
-                    written = write(data[start : start + PIECE_BYTES].data)
+                for start in range(0, data.nbytes, CHUNK_BYTES):
+                    written = write(data[start : start + CHUNK_BYTES].data)
                     if advance:
                         advance(written)
                 del data  # two at a time would be twice the memory

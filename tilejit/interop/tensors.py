@@ -12,7 +12,7 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.buffers import check_packable
 from tilejit.interop import made
 from tilejit.interop.container import Container, Entry, Output

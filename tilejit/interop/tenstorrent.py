@@ -18,7 +18,7 @@ if find_spec("torch") is None:
 
 import torch
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.interop import torch as tensors
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.checks import int_tuple

@@ -18,7 +18,7 @@ if find_spec("torch") is None:
 
 import torch
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit import convert
 from tilejit.array_likes import BY_BITS, view_of_tensor
 from tilejit.memory import Array

@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from codegen.errors import LayoutError, TilejitError
+from codegen import LayoutError, TilejitError
 
-PIECE_BYTES = 8 << 20
+CHUNK_BYTES = 8 << 20
 """What is written at one time, so that a progress bar moves and Ctrl-C is heard."""
 
 

@@ -23,7 +23,7 @@ from zarr.abc.codec import ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin
 from zarr.abc.store import RangeByteRequest
 from zarr.storage import StorePath
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.buffers import check_packable
 from tilejit.convert import pack, unpack
 from tilejit.interop.byte_ranges import Ranges, box_ranges, indices_of, slot_ranges

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from codegen.errors import LayoutError, shown
+from codegen import LayoutError, shown
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute.construct import LayoutRight
 from tilejit.layout.cute.layout import Layout as CuteLayout

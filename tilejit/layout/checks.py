@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 
-from codegen.errors import LayoutError, shown
+from codegen import LayoutError, shown
 from tilejit.layout.dtypes import lookup
 from tilejit.layout.tiling import MERGE
 from tilejit.layout.tokens import MAX_INT64

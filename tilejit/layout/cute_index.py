@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.access import AccessMap, Root
-from codegen.digit_trees import Offsets, Opaque
-from codegen.errors import LayoutError, shown
+from codegen import AccessMap, LayoutError, Offsets, Opaque, Root, shown
 from tilejit.layout.cute.function import CHUNK, MAX_POINTS, Function, rows_of
 from tilejit.layout.cute.swizzled import swizzled_roots
 from tilejit.layout.cute_shape import CuteShape

@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen.digit_trees import offset_range
-from codegen.errors import LayoutError, shown
+from codegen import LayoutError, offset_range, shown
 from tilejit.layout.checks import int_tuple, set_fields
 from tilejit.layout.cute.function import CHUNK, MAX_POINTS, Function, function_of, rows_of
 from tilejit.layout.cute.layout import Layout

@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import LayoutError
-from codegen.lazy import lazy
-from codegen.locks import compiler_lock
+from codegen import LayoutError, compiler_lock, lazy
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codegen.errors import LayoutError, LayoutIndexError, shown
+from codegen import LayoutError, LayoutIndexError, shown
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.shape import UNBOUNDED, Shape, tile_steps_of
 from tilejit.layout.strides import axis_stride, row_major_strides
@@ -171,7 +171,7 @@ def reshape_is_bitcast(source: Shape, target: Shape) -> bool:
 
 
 def _walk(shape: Shape) -> list[tuple[int, int]]:
-    """The row-major walk through a buffer as (extent, stride), with neighbours that walk as one joined."""
+    """The row-major walk through a buffer as (extent, stride), with neighbors that walk as one joined."""
     strides = row_major_strides(tile_steps_of(shape)[1][0])[::-1]
     joined: list[tuple[int, int]] = []
     for dimension, size in enumerate(shape.dimensions):

@@ -15,9 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.access import AccessMap, Root
-from codegen.digit_trees import Leaf, Offsets, Opaque, Split, Tree
-from codegen.errors import LayoutIndexError
+from codegen import AccessMap, LayoutIndexError, Leaf, Offsets, Opaque, Root, Split, Tree
 from tilejit.layout.cute_index import cute_access_map, cute_index, cute_slot
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.shape import Shape, tile_steps_of

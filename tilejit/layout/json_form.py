@@ -6,7 +6,7 @@ import math
 from dataclasses import fields
 from typing import Any, cast
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.layout import MAX_DEPTH, Layout
 from tilejit.layout.padding import PaddingValue
 from tilejit.layout.shape import Shape

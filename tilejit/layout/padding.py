@@ -8,7 +8,7 @@ from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
 
-from codegen.errors import LayoutError, shown
+from codegen import LayoutError, shown
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
 
 PaddingValue = int | float | complex | bool

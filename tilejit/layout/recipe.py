@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.tiling import TileStep, tile_steps
 from tilejit.layout.xla_print import array_text
 

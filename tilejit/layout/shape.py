@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import LayoutError, shown
+from codegen import LayoutError, shown
 from tilejit.layout import tiling, xla_print
 from tilejit.layout.checks import check_order, int_tuple, set_fields, tile_tuples
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup, primitive_type

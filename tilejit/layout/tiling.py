@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 
 if TYPE_CHECKING:
     from tilejit.layout.shape import Shape

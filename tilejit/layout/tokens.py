@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from codegen.errors import LayoutError, shown
+from codegen import LayoutError, shown
 
 MAX_TEXT = 64 * 1024
 MAX_INT64 = 2**63 - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.tiling import MERGE
 
 if TYPE_CHECKING:

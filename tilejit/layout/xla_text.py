@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.checks import order_fault, order_mend, tile_fault
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, nearest_dtype
 from tilejit.layout.layout import MAX_DEPTH, Layout, SplitConfig

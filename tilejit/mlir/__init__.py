@@ -1,4 +1,4 @@
-"""Loops as MLIR's text: read, super-vectorised and printed again, run on arrays. The extra `mlir`, by xdsl.
+"""Loops as MLIR's text: read, super-vectorized and printed again, run on arrays. The extra `mlir`, by xdsl.
 
 `parse(text)`, `super_vectorize(text, virtual_vector_size=(32, 256)) -> text`, `run(text, name, *arrays)`, for
 affine.for, affine.load, affine.store, affine.apply, arith, math and memref. The spelling of years ago is read
@@ -12,6 +12,6 @@ if find_spec("xdsl") is None:
 
 from tilejit.mlir.module import Module, parse
 from tilejit.mlir.program import Program
-from tilejit.mlir.vectorise import run, super_vectorize
+from tilejit.mlir.vectorize import run, super_vectorize
 
 __all__ = ["Module", "Program", "parse", "run", "super_vectorize"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from codegen.loops.ir import Const, Op, Value
-from codegen.loops.typing import FLOAT_FUNCTIONS
+from codegen import FLOAT_FUNCTIONS, Const, Op, Value
 from tilejit.mlir.places import Unsupported
 
 DIRECT = {

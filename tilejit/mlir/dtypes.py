@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen.loops.index import Index
+from codegen import Index
 
 INDEX = "i64"
 """An `index` is a 64-bit integer here."""

@@ -10,13 +10,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap, AffineSymExpr
 
-from codegen.loops.index import Affine, Index, symbol, symbols
-from codegen.loops.ir import (
+from codegen import (
+    Affine,
     ArrayArg,
     Carried,
     Const,
     For,
     Function,
+    Index,
     IndexValue,
     Let,
     Load,
@@ -25,6 +26,8 @@ from codegen.loops.ir import (
     Statement,
     Store,
     Value,
+    index_symbol,
+    index_symbols,
 )
 from tilejit.mlir.arithmetic import arithmetic
 from tilejit.mlir.dtypes import MemRef
@@ -101,7 +104,8 @@ class _Reader:
             name, dtype = self.scope.fresh(value, "A"), dtype_of(value.type.element_type)
             sizes = static_sizes(value.type)
             known = (
-                symbol(f"{name}.shape[{k}]") if size is None else Affine(size) for k, size in enumerate(sizes)
+                index_symbol(f"{name}.shape[{k}]") if size is None else Affine(size)
+                for k, size in enumerate(sizes)
             )
             memref = MemRef(name, dtype, tuple(known))
             self.scope.values[value] = memref
@@ -110,7 +114,7 @@ class _Reader:
         dtype = dtype_of(value.type)
         name = self.scope.fresh(value, "n")
         is_index = isinstance(value.type, IndexType)
-        self.scope.values[value] = IndexValue(symbol(name)) if is_index else Local(name, dtype)
+        self.scope.values[value] = IndexValue(index_symbol(name)) if is_index else Local(name, dtype)
         return ScalarArg(name, dtype), None
 
     def body(self, block: Block) -> tuple[list[Statement], Operation | None]:
@@ -173,7 +177,7 @@ class _Reader:
         self.scope.loops.add(name)
         if any(self.scope.is_nonnegative(bound) for bound in lower):
             self.scope.nonnegative.add(name)
-        self.scope.values[index] = IndexValue(symbol(name))
+        self.scope.values[index] = IndexValue(index_symbol(name))
         locals_ = []
         for value, result in zip(carried, op.results, strict=True):
             local = Local(self.scope.fresh(value, "carried"), dtype_of(value.type))
@@ -227,7 +231,7 @@ class _Reader:
                 "write one size for each `?`",
             )
         sizes = [self.scope.index(next(given)) if size is None else Affine(size) for size in static]
-        inner = sorted(set().union(*map(symbols, sizes)) & self.scope.loops)
+        inner = sorted(set().union(*map(index_symbols, sizes)) & self.scope.loops)
         if inner:
             raise Unsupported(
                 f"the size of an allocation hangs on {inner[0]}, the index of a loop",

@@ -7,15 +7,14 @@ from collections.abc import Callable, Mapping
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
-from codegen.loops.index import Index, add, scale, symbol
-from codegen.loops.ir import IndexValue, Local
+from codegen import Index, IndexValue, Local, add_indices, index_symbol, scale_index
 from tilejit.mlir.maps import bounded, ceil_div, floor_div, product, remainder
 from tilejit.mlir.places import Unsupported
 from tilejit.mlir.scope import Scope
 
 INDEX_ARITHMETIC: Mapping[str, Callable[[Index, Index], Index]] = {
-    "arith.addi": add,
-    "arith.subi": lambda a, b: add(a, scale(b, -1)),
+    "arith.addi": add_indices,
+    "arith.subi": lambda a, b: add_indices(a, scale_index(b, -1)),
     "arith.muli": product,
     "arith.floordivsi": floor_div,
     "arith.ceildivsi": ceil_div,
@@ -36,7 +35,7 @@ def index_arithmetic(op: Operation, scope: Scope) -> Index | None:
     if op.name == "arith.index_cast" and isinstance(meanings[0], Local):
         block = op.operands[0].owner
         is_argument = isinstance(block, Block) and isinstance(block.parent_op(), FuncOp)
-        return symbol(meanings[0].name) if is_argument else None
+        return index_symbol(meanings[0].name) if is_argument else None
     if len(meanings) != 2 or not all(isinstance(m, IndexValue) for m in meanings):
         return None
     a, b = (m.index for m in meanings if isinstance(m, IndexValue))

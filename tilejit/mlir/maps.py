@@ -14,8 +14,7 @@ from xdsl.ir.affine import (
     AffineSymExpr,
 )
 
-from codegen.errors import shown
-from codegen.loops.index import Affine, FloorDiv, Index, Mod, Sum, add, scale
+from codegen import Affine, FloorDiv, Index, Mod, Sum, add_indices, scale_index, shown
 from tilejit.mlir.places import Unsupported
 
 INDEX_BITS = 64
@@ -79,7 +78,7 @@ def floor_div(of: Index, by: Index) -> Index:
 
 def ceil_div(of: Index, by: Index) -> Index:
     """Rounded up: what rounding the negative down gives, negated."""
-    return scale(floor_div(scale(of, -1), by), -1)
+    return scale_index(floor_div(scale_index(of, -1), by), -1)
 
 
 def remainder(of: Index, by: Index) -> Index:
@@ -94,7 +93,7 @@ def product(a: Index, b: Index) -> Index:
     """A product of which one factor is a number."""
     for factor, other in ((a, b), (b, a)):
         if isinstance(factor, Affine) and not factor.terms:
-            return scale(other, factor.constant)
+            return scale_index(other, factor.constant)
     raise Unsupported(
         f"({a}) * ({b}) is a product of two values, which is not affine",
         "write the factor as a number, or give the array a dimension for it",
@@ -128,7 +127,7 @@ def _index(e: AffineExpr, operands: Sequence[Index], dims: int) -> Index:
 def _binary(kind: AffineBinaryOpKind, a: Index, b: Index) -> Index:
     match kind:
         case AffineBinaryOpKind.Add:
-            return add(a, b)
+            return add_indices(a, b)
         case AffineBinaryOpKind.Mul:
             return product(a, b)
         case AffineBinaryOpKind.FloorDiv:

@@ -7,8 +7,7 @@ from functools import lru_cache
 
 from xdsl.dialects.func import FuncOp
 
-from codegen.errors import KernelError
-from codegen.loops.ir import Function
+from codegen import Function, KernelError
 from tilejit.mlir.functions import read_function
 from tilejit.mlir.places import mistake
 from tilejit.mlir.program import Program

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.errors import KernelError
+from codegen import KernelError
 
 
 class Unsupported(Exception):

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import re
 
-from codegen.loops.index import Affine
-from codegen.loops.ir import ArrayArg, IndexValue, ScalarArg, Value
-from codegen.loops.mlir_names import element, memref, type_of
-from codegen.loops.print_index import Names
-from codegen.loops.printer import FunctionPrinter
+from codegen import (
+    Affine,
+    ArrayArg,
+    FunctionPrinter,
+    IndexValue,
+    ScalarArg,
+    SsaNames,
+    Value,
+    mlir_element,
+    mlir_memref,
+    mlir_type,
+)
 from tilejit.mlir.dtypes import MemRef
 from tilejit.mlir.program import Program
 
@@ -43,7 +50,7 @@ class _ProgramPrinter(FunctionPrinter):
     def __init__(self, program: Program) -> None:
         super().__init__(program.function)
         self.program = program
-        self.names = Names({}, {}, {}, {})
+        self.names = SsaNames({}, {}, {}, {})
         self.typed: dict[str, tuple[str, str]] = {}
 
     def text(self) -> str:
@@ -66,14 +73,14 @@ class _ProgramPrinter(FunctionPrinter):
         ssa = self.fresh(argument.name)
         if isinstance(argument, ArrayArg) and sizes is not None:
             return f"{ssa}: {self.declare(argument, ssa, sizes, self.head)}"
-        kind = "index" if argument.name in self.program.indices else element(argument.dtype)
+        kind = "index" if argument.name in self.program.indices else mlir_element(argument.dtype)
         self.names.locals[argument.name] = ssa
         self.scalars[argument.name] = (ssa, kind)
         return f"{ssa}: {kind}"
 
     def declare(self, array: ArrayArg, ssa: str, sizes: MemRef, lines: list[str]) -> str:
         """The type of an array as the text has it; inside, every size is unknown."""
-        inside = memref(array)
+        inside = mlir_memref(array)
         kind = inside
         for size in sizes.sizes:
             stated = isinstance(size, Affine) and not size.terms
@@ -101,7 +108,7 @@ class _ProgramPrinter(FunctionPrinter):
             return self.typed[what]
         value: Value = self.function.results[what]
         if what not in self.program.index_results:
-            return self.value(value, self.names), type_of(value.dtype, value.shape)
+            return self.value(value, self.names), mlir_type(value.dtype, value.shape)
         if isinstance(value, IndexValue):
             return self.index(value.index, self.names), "index"
         number = self.value(value, self.names)

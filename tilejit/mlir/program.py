@@ -9,10 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from codegen.errors import KernelError
-from codegen.loops.index import Affine, evaluate
-from codegen.loops.ir import ArrayArg, Function, ScalarArg
-from codegen.loops.typing import numpy_dtype
+from codegen import Affine, ArrayArg, Function, KernelError, ScalarArg, evaluate_index, numpy_dtype
 from tilejit.mlir.dtypes import MemRef
 
 Execute: TypeAlias = Callable[[Function, Sequence[Any]], tuple[Any, ...]]
@@ -120,7 +117,7 @@ class Program:
 
     def _allocate(self, memref: MemRef, values: Mapping[str, int]) -> np.ndarray[Any, Any]:
         """Zeros, which no program may count on, so that a wrong program fails the same way each time."""
-        shape = tuple(int(evaluate(size, values)) for size in memref.sizes)
+        shape = tuple(int(evaluate_index(size, values)) for size in memref.sizes)
         try:
             return np.zeros(shape, numpy_dtype(memref.dtype))
         except (ValueError, MemoryError, OverflowError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.affine import ForOp
 from xdsl.ir import Operation, SSAValue
 
-from codegen.loops.ir import COMBINERS
+from codegen import COMBINERS
 from tilejit.mlir.arithmetic import DIRECT, ON_BITS
 from tilejit.mlir.types import dtype_of
 

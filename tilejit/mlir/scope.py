@@ -9,8 +9,7 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from codegen.loops.index import Affine, Index
-from codegen.loops.ir import Const, IndexValue, Op, Value
+from codegen import Affine, Const, Index, IndexValue, Op, Value
 from tilejit.mlir.dtypes import INDEX, MemRef
 from tilejit.mlir.places import Unsupported
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.locks import compiler_lock, hold_in_forks
+from codegen import compiler_lock, hold_in_forks
 from tilejit import numpy_originals
 from tilejit.copies import copyto
 from tilejit.routines.copying import ascontiguousarray, asfortranarray

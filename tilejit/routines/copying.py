@@ -10,7 +10,7 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike, DTypeLike
 
-from codegen.threads import check_threads
+from codegen import check_threads
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copy_plain
 from tilejit.memory import Array

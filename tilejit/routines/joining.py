@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from codegen.threads import check_threads
+from codegen import check_threads
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copyto
 from tilejit.memory import Array
@@ -144,7 +144,7 @@ def _is_axis(axis: Any, rank: int) -> bool:
 
 
 def _woven(parts: list[Array], threads: int | None) -> Array | None:
-    """Arrays of one dtype in C order as neighbours along a new last axis; None where they are something else.
+    """Arrays of one dtype in C order as neighbors along a new last axis; None where they are something else.
 
     A block of each goes to rows of a buffer in cache, and from there the rows become columns in one go:
     element by element into every n-th place is several times as slow.

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import ndarray
 
-from codegen.locks import compiler_lock
-from codegen.threads import threads_by_size
+from codegen import compiler_lock, threads_by_size
 from tilejit.memory import HUGE_BYTES, Array
 from tilejit.numpy_originals import numpy_ascontiguousarray, numpy_asfortranarray
 from tilejit.plan import cached_plan
@@ -24,7 +23,7 @@ from tilejit.sizes import (
 )
 
 if TYPE_CHECKING:
-    from codegen.direct_entries import Entry
+    from codegen import Entry
 
 
 def _entry_in_order(order: str, numpys: Callable[..., Any], a: Array) -> Entry | None:
@@ -56,10 +55,10 @@ def _entry_of_duplicate(x: Array, dtype: np.dtype[Any], *others: Any, owner: boo
     if threads_by_size(None, size + x.nbytes) > 1:
         return None
     with compiler_lock:  # most processes make no call often enough
-        from codegen.direct_entries import Fresh, SameArgument
+        from codegen import FreshArray, SameArgument
     strides = np.empty(x.shape, dtype).strides
     plan = cached_plan(x.shape, strides, dtype, x.shape, x.strides, x.dtype, 1)
-    new = Fresh(dtype, x.shape, owner=owner or size < SIZES.aligned_bytes)
+    new = FreshArray(dtype, x.shape, owner=owner or size < SIZES.aligned_bytes)
     return plan._direct_entry(dtype, x.dtype, new, *map(SameArgument, others)) if plan else None
 
 

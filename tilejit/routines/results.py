@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import TilejitError
+from codegen import TilejitError
 from tilejit.copies import copy_plain
 from tilejit.memory import Array, empty
 from tilejit.sizes import SIZES

@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from codegen.threads import check_threads
+from codegen import check_threads
 from tilejit.array_likes import as_numpy
 from tilejit.memory import Array
 from tilejit.numpy_originals import numpy_take

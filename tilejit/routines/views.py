@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codegen.threads import check_threads
+from codegen import check_threads
 from tilejit.array_likes import as_numpy
 from tilejit.copies import copyto
 from tilejit.memory import Array
@@ -174,7 +174,7 @@ def roll(
 
 
 def _turned(size: int, shift: int) -> list[tuple[slice, slice]]:
-    """Where the one or two stretches of an axis go, and where they are.
+    """Where the one or two segments of an axis go, and where they are.
 
     5, 2 -> [(2:, :3), (:2, 3:)]    5, 0 -> [(:, :)]
     """

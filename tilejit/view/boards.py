@@ -15,8 +15,8 @@ from tilejit.layout.indexing import linear_index, multi_index
 from tilejit.layout.tiling import tile_steps
 
 Grid = NDArray[np.int64]
-COLOURS = 8
-"""As many as `Tiling.colour` counts on."""
+ColorS = 8
+"""As many as `Tiling.color` counts on."""
 
 
 def drawn_dimensions(dims: Sequence[int]) -> tuple[int, ...]:
@@ -79,7 +79,7 @@ def held(shape: Spec) -> Iterator[tuple[int, ...] | None]:
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """The first tile of a shape: which tile holds what, and its colour.
+    """The first tile of a shape: which tile holds what, and its color.
 
     Attributes:
         alone: the shape with its first tile only; there the tiles lie one after the other.
@@ -129,14 +129,14 @@ class Tiling:
         """The tile of the element at an index."""
         return int(self.numbers(np.asarray(linear_index(self.alone, index), np.int64)))
 
-    def colour(self, number: int) -> int:
-        """A tile's colour: its coordinates times 1, 3, 5, ... so that no two neighbours are alike."""
-        colour, weight = 0, 1
+    def color(self, number: int) -> int:
+        """A tile's color: its coordinates times 1, 3, 5, ... so that no two neighbors are alike."""
+        color, weight = 0, 1
         for count in reversed(self.counts):
             number, digit = divmod(number, count)
-            colour += weight * digit
+            color += weight * digit
             weight += 2
-        return colour % COLOURS
+        return color % ColorS
 
 
 def _row_major(sizes: Sequence[int], unit: int) -> list[int]:

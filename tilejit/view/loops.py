@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from tilejit.view.svg import CHARACTER, svg_element
 
 if TYPE_CHECKING:
-    from codegen.loops.ir import Function, Statement
-    from codegen.loops.report import LoopReport
+    from codegen import Function, LoopReport, Statement
 
 ROW, INDENT, MAX_TEXT, MAX_LOOPS = 24, 20, 100, 64
 
@@ -27,7 +26,7 @@ def loops_svg(function: Function, reports: Sequence[LoopReport]) -> str:
         return ""
     texts = [str(report) for report in reports] + ["not reported"] * len(nested)
     shown = [text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…" for text in texts[: len(nested)]]
-    lanes = [report.vectorised for report in reports] + [False] * len(nested)
+    lanes = [report.vectorized for report in reports] + [False] * len(nested)
     right = 24 + max(int(len(t) * CHARACTER) + d * INDENT for t, (d, _) in zip(shown, nested, strict=True))
     deepest = max(depth for depth, _ in nested)
     width = right + 6 * deepest + 8
@@ -44,7 +43,7 @@ def loops_svg(function: Function, reports: Sequence[LoopReport]) -> str:
 
 def _nested(body: Iterable[Statement], depth: int) -> Iterator[tuple[int, int]]:
     """Of each loop how deep it stands, and how many are inside."""
-    from codegen.loops.ir import For
+    from codegen import For
 
     for statement in body:
         if isinstance(statement, For):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
 
-from codegen.errors import TilejitError
+from codegen import TilejitError
 from tilejit.layout.cute_shape import Spec
 from tilejit.view.loops import loops_svg
 from tilejit.view.page import CuteLayout
@@ -49,18 +49,18 @@ def texts_html(heading: str, texts: Iterable[tuple[str, str]]) -> str:
 def kernel_html(kernel: Kernel) -> str:
     """A kernel of loops: the loops as SVG, and under headings what was made of them.
 
-    Before the first call or `specialise` it is the function's name alone.
+    Before the first call or `specialize` it is the function's name alone.
     """
     name = repr(kernel)
     try:
         program = kernel.program
     except TilejitError:
-        return texts_html(name, [("not specialised yet", "call it, or .specialise(*arguments) first")])
-    picture = loops_svg(program.function, program.vectorised.loops)
+        return texts_html(name, [("not specialized yet", "call it, or .specialize(*arguments) first")])
+    picture = loops_svg(program.function, program.vectorized.loops)
     texts = [
         ("report", kernel.report()),
         ("loops", kernel.nest),
-        ("in super-vectors", kernel.vectorised),
+        ("in super-vectors", kernel.vectorized),
         ("source", kernel.source),
     ]
     return f'<div style="{STYLE}">{picture}{texts_html(name, texts)}</div>'

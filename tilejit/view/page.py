@@ -22,7 +22,7 @@ from tilejit.layout.tiling import MERGE
 
 CuteLayout: TypeAlias = Layout | ComposedLayout
 
-SCRIPTS = ("layout", "xla", "cute", "text", "colours", "board", "cells", "controls", "explorer")
+SCRIPTS = ("layout", "xla", "cute", "text", "colors", "board", "cells", "controls", "explorer")
 MAX_DOUBLE = 2**53 - 1
 """The largest integer that JavaScript's numbers, and readers of JSON, hold exactly with all below it."""
 MAX_XOR = 2**30

@@ -8,7 +8,7 @@ from html import escape
 from itertools import islice
 from math import prod
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import multi_index
 from tilejit.view.boards import (
@@ -30,7 +30,7 @@ MAX_TITLE = 96
 CELL, LINE, GAP, CHARACTER = 22, 18, 32, 7.25
 FONT = "ui-monospace,DejaVu Sans Mono,Menlo,Consolas,monospace"
 FILLS = ("#2f8fe6", "#f09a00", "#4db02a", "#e04fc4", "#16a3a3", "#bfa900", "#8a63e8", "#ee6347")
-"""Drawn at 30%, so that text in the page's own colour is read on light and on dark pages."""
+"""Drawn at 30%, so that text in the page's own color is read on light and on dark pages."""
 LOOKS = (
     "<style>svg{color:#16181d;background:#fff}"
     "@media (prefers-color-scheme:dark){svg{color:#f0f2f6;background:#14161b}}</style>"
@@ -74,7 +74,7 @@ def svg(layout: Spec | CuteLayout, *, standalone: bool = True) -> str:
 
     >>> Path("layout.svg").write_text(svg(as_layout("f32[3,5]{1,0:T(2,2)}")))
 
-    Cells of the array show slots, cells of memory the index they hold; tiles have colours and edges, padding
+    Cells of the array show slots, cells of memory the index they hold; tiles have colors and edges, padding
     is hatched. `standalone` pictures have a background of their own, others go with the page around them.
 
     Raises:
@@ -221,7 +221,7 @@ def _cell(cell: Cell, tiling: Tiling, x: int, y: int, width: int) -> str:
         )
         path = f'<path d="{lines}" stroke="currentColor" stroke-opacity="0.45"/>'
         return f'<g>{tip}{box} fill-opacity="0"/>{path}</g>'
-    fill = FILLS[tiling.colour(cell.tile)]
+    fill = FILLS[tiling.color(cell.tile)]
     text = f'<text x="{x + width / 2:g}" y="{y + 15}" text-anchor="middle">{escape(cell.text)}</text>'
     return f'<g>{tip}{box} fill="{fill}" fill-opacity="0.3"/>{text}</g>'
 

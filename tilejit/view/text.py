@@ -1,4 +1,4 @@
-"""The text picture of a layout: what lies where in memory, tiles told apart by colour or by lines."""
+"""The text picture of a layout: what lies where in memory, tiles told apart by color or by lines."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ PALETTE = (
     "green",
     "white",
 )
-"""Names that a terminal of sixteen colours has too; eight, as tiles count on."""
+"""Names that a terminal of sixteen colors has too; eight, as tiles count on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How to draw: the columns there are, and colours for tiles or, without, lines of plain ASCII."""
+    """How to draw: the columns there are, and colors for tiles or, without, lines of plain ASCII."""
 
     width: int = 80
-    colour: bool = False
+    color: bool = False
 
     @property
     def more(self) -> str:
         """What stands for all that is left out."""
-        return " …" if self.colour else " ..."
+        return " …" if self.color else " ..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def memory_picture(shape: Spec, style: Style) -> Text | None:
     if not 0 < size <= MAX_SLOTS:
         return None
     contents, tiling = list(held(shape)), Tiling.of(shape)
-    blank = "·" if style.colour else "."
+    blank = "·" if style.color else "."
     names = [blank if index is None else ",".join(map(str, index)) or "()" for index in contents]
     cell, label = max(map(len, names)), len(str(size - 1)) + 1
     line = _line_length((style.width - label) // (cell + 1), tiling.unit, size)
@@ -116,7 +116,7 @@ def memory_picture(shape: Spec, style: Style) -> Text | None:
             return text.append(f"\n{style.more}")
         text.append("\n" if start else "").append(f"{start:>{label - 1}}:", "dim")
         for slot in range(start, min(start + line, size)):
-            edge = not style.colour and slot > start and slot % tiling.unit == 0 and bool(tiling.counts)
+            edge = not style.color and slot > start and slot % tiling.unit == 0 and bool(tiling.counts)
             index = contents[slot]
             paint = "" if index is None else _paint(tiling, tiling.number(index), style)
             text.append(("|" if edge else " ") + names[slot].rjust(cell), paint)
@@ -141,8 +141,8 @@ def _board_width(slots: Grid, more: bool, style: Style) -> int:
 
 
 def _paint(tiling: Tiling, number: int, style: Style) -> str:
-    """A tile's style on a terminal of colours."""
-    return f"black on {PALETTE[tiling.colour(number)]}" if style.colour else ""
+    """A tile's style on a terminal of colors."""
+    return f"black on {PALETTE[tiling.color(number)]}" if style.color else ""
 
 
 def _draw(board: Board, tiling: Tiling, style: Style) -> Text:
@@ -152,10 +152,10 @@ def _draw(board: Board, tiling: Tiling, style: Style) -> Text:
     for slots, tiles in zip(board.slots.tolist(), board.tiles.tolist(), strict=True):
         if above is not None:
             text.append("\n")
-            if not style.colour and tiles != above:
+            if not style.color and tiles != above:
                 text.append(_rule(tiles, cell) + "\n")
         for c, slot in enumerate(slots):
-            edge = not style.colour and c > 0 and tiles[c] != tiles[c - 1]
+            edge = not style.color and c > 0 and tiles[c] != tiles[c - 1]
             text.append(("|" if edge else " ") + str(slot).rjust(cell), _paint(tiling, tiles[c], style))
         text.append(style.more if board.more_columns else "")
         above = tiles

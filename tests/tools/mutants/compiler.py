@@ -52,7 +52,7 @@ PASSES_AND_SCHEDULES = (
         "A transpose streams lines to rows that do not begin on a line.",
         "if r % side or any(w.dst % LINE_BYTES for w in box.walks if w not in rows):",
         "if r % side:",
-        ("codegen/test_goldens", "test_transposes"),
+        ("test_copy_goldens", "test_transposes"),
     ),
     Mutant(
         "fold-drops-run",
@@ -69,7 +69,7 @@ EMITTED_CODE = (
         "A kernel with streaming stores returns without a fence.",
         'body.line("stream_fence()")',
         "pass",
-        ("test_goldens",),
+        ("test_goldens", "test_copy_goldens"),
     ),
     Mutant(
         "short-run-overshoots",
@@ -114,7 +114,7 @@ LOOPS = (
         "A nest is tiled although a dependence goes back along an inner loop.",
         "if inner in band and system.feasible(zero, back):",
         "if inner not in band and system.feasible(zero, back):",
-        ("loops/test_tile", "test_random_nests"),
+        ("passes/test_tile", "test_random_nests"),
     ),
     Mutant(
         "bounds-off-by-one",
@@ -135,7 +135,7 @@ LOOPS = (
         "A shifted tail repeats iterations that have already changed what they read.",
         "return not loop.carried and not stored(loop.body) & read(loop.body)",
         "return not loop.carried",
-        ("test_kernels_of_rows", "test_rows_vectorised"),
+        ("test_kernels_of_rows", "passes/test_rows."),
     ),
 )
 
@@ -153,7 +153,7 @@ STORE_AND_THREADS = (
         "A damaged entry of the store is used.",
         "if line != _first_line(head, body):",
         "if not line:",
-        ("codegen/test_store.", "test_store_damage"),
+        ("backend/test_store.", "test_store_damage"),
         own_store=True,
     ),
     Mutant(

@@ -14,22 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tests.tools.strategies as random_of
-from codegen import (
-    calibrate,
-    calls,
-    choose_transpose,
-    lower_copy,
-    padding,
-    pipeline,
-    stretches,
-    transpose_box,
-)
-from codegen import gather as gathering
-from codegen.calls import StretchCalls
-from codegen.choose_stretches import StretchLimits
-from codegen.emit.expressions import can_convert
+from codegen.emit.copy_elements import can_convert
+from codegen.frontend import lower_copy
+from codegen.ir.copies import segments as segments
+from codegen.maps import padding
 from codegen.passes.split_run import split_run
-from codegen.schedule import Thresholds
+from codegen.pipeline import calibrate
+from codegen.pipeline import copies as pipeline
+from codegen.pipeline import gather as gathering
+from codegen.runtime import copy_calls as calls
+from codegen.runtime.copy_calls import SegmentCalls
+from codegen.schedule import choose_transpose, transpose_box
+from codegen.schedule.choose_segments import SegmentLimits
+from codegen.schedule.schedule import Thresholds
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import (
     packed_by_definition,
@@ -82,12 +79,12 @@ CAST_TYPES = (
 
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64)
-EAGER = StretchLimits(least_move=1, most_waste=1e9, least_of_page=0, short_run=1 << 20)
-STRETCH_LIMITS = (
+EAGER = SegmentLimits(least_move=1, most_waste=1e9, least_of_page=0, short_run=1 << 20)
+SEGMENT_LIMITS = (
     *(replace(EAGER, least_bytes=least) for least in (1, 64, 300, 2048)),
-    StretchLimits(least_bytes=64),
-    StretchLimits(least_move=1),
-    StretchLimits(most_waste=1e9, least_of_page=0),
+    SegmentLimits(least_bytes=64),
+    SegmentLimits(least_move=1),
+    SegmentLimits(most_waste=1e9, least_of_page=0),
 )
 THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (calibrate, "DEFAULT_THRESHOLDS", (Thresholds(0), Thresholds(1000))),
@@ -101,8 +98,8 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (choose_transpose, "LINE_ROWS_ACROSS", (1, 2)),
     (choose_transpose, "ALIAS_BYTES", (1,)),
     (choose_transpose, "SHARED_SETS", (dict.fromkeys(WIDTHS, (1, 1)), dict.fromkeys(WIDTHS, (1, 3)))),
-    (gathering, "STRETCH_LIMITS", STRETCH_LIMITS),
-    (stretches, "MOST_ENTRIES", (0, 3)),
+    (gathering, "SEGMENT_LIMITS", SEGMENT_LIMITS),
+    (segments, "MOST_ENTRIES", (0, 3)),
     (lower_copy, "MAX_BOXES", (1, 2)),
     (padding, "MAX_PAD_BOXES", (0, 1, 3)),
     (calls, "TABLE_CHUNK", (1, 7, 64)),
@@ -261,15 +258,15 @@ def _judge(case: Case, seen: list[Watched], sampled: bool) -> None:
         program = watched.program
         case.bench.kernels |= {kernel.name for kernel in program.kernels}
         case.bench.counts["boxes"] += len(program.steps)
-        case.bench.counts["gathers"] += any(isinstance(x.calls, StretchCalls) for x in program.launches)
+        case.bench.counts["gathers"] += any(isinstance(x.calls, SegmentCalls) for x in program.launches)
         case.bench.counts["tables"] += any(launch.tables for launch in program.launches)
         if not sampled:
             continue
-        for vectorised in (False, True):
-            out = interpreted(watched, vectorised=vectorised)
+        for vectorized in (False, True):
+            out = interpreted(watched, vectorized=vectorized)
             if out is not None:
-                case.bench.counts["interpreted"] += not vectorised
-                name = "vectorised" if vectorised else "scalar"
+                case.bench.counts["interpreted"] += not vectorized
+                name = "vectorized" if vectorized else "scalar"
                 case.check(bool((out == watched.after).all()), f"kernels and the {name} nests disagree")
 
 

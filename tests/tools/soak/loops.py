@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 import tests.tools.strategies as random_of
 import tilejit as tj
-from codegen.errors import KernelError
-from codegen.frontend.python_ast import read
-from codegen.loops.interpret import interpret
-from codegen.loops.super_vectorize import super_vectorize
-from codegen.loops.typing import argument
-from tests.loops.random_nests import ARRAYS, Nest, nest
+from codegen.frontend.python_ast import read_function
+from codegen.ir.dtypes import argument
+from codegen.ir.interpreter import interpret
+from codegen.passes.super_vectorize import super_vectorize
+from codegen.support.errors import KernelError
+from tests.codegen.passes.random_nests import ARRAYS, Nest, nest
 from tests.tools.guard import Guarded, span_bytes, strided_view
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _nest(case: Case, drawn: Nest) -> None:
         found: list[Any] = list(views)
     else:
         given = zip([*ARRAYS, "n"], drawn.copied(), strict=True)
-        function = read(drawn.python).typed([argument(name, value) for name, value in given])
+        function = read_function(drawn.python).typed([argument(name, value) for name, value in given])
         if case.chance(2):
             function = super_vectorize(function, sizes, tail=tail).function
         found = drawn.copied()

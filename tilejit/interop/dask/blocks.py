@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.convert import pack, unpack
 from tilejit.interop.dask.chunks import Dims, edge_layout
 from tilejit.layout.cute_shape import Spec

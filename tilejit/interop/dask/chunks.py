@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen.digit_trees import ceil_div
-from codegen.errors import LayoutError
+from codegen import LayoutError, ceil_div
 from tilejit.buffers import check_packable
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute.layout import Layout as CuteLayout

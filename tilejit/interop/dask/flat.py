@@ -12,8 +12,7 @@ import dask
 import dask.array as da
 import numpy as np
 
-from codegen.errors import LayoutError
-from codegen.threads import check_threads, thread_count
+from codegen import LayoutError, check_threads, thread_count
 from tilejit.convert import of_the_layout, pack
 from tilejit.interop.dask.chunks import Dims, chunk_sizes, holds, known_dims, read_layout
 from tilejit.interop.pieces import Cut, cut, piece_buffer
@@ -22,7 +21,7 @@ from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import shape_name
 from tilejit.memory import Array
 
-PIECE_BYTES = 32 << 20
+CHUNK_BYTES = 32 << 20
 """What a task makes of the buffer at one time."""
 
 
@@ -33,7 +32,7 @@ def to_flat(
     path: str | os.PathLike[str],
     *,
     padding: Any = None,
-    piece_bytes: int = PIECE_BYTES,
+    piece_bytes: int = CHUNK_BYTES,
     threads: int | None = None,
     **parameters: Any,
 ) -> None:

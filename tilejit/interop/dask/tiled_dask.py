@@ -10,8 +10,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from codegen.errors import LayoutError
-from codegen.threads import check_threads
+from codegen import LayoutError, check_threads
 from tilejit.convert import of_the_layout
 from tilejit.interop.dask import blocks, flat
 from tilejit.interop.dask.chunks import (
@@ -149,7 +148,7 @@ class TiledDask:
 
         return write(self, store, overwrite, compute)
 
-    def to_flat(self, path: str | os.PathLike[str], *, piece_bytes: int = flat.PIECE_BYTES) -> None:
+    def to_flat(self, path: str | os.PathLike[str], *, piece_bytes: int = flat.CHUNK_BYTES) -> None:
         """Write the buffer that `tilejit.pack` makes of the whole array, padding included, to a file.
 
         >>> t.to_flat("weights.bin")

@@ -10,7 +10,7 @@ import dask
 import dask.array as da
 import numpy as np
 
-from codegen.errors import LayoutError, TilejitError
+from codegen import LayoutError, TilejitError
 from tilejit.convert import pack
 from tilejit.interop.dask.blocks import buffer_dtype, buffer_slots, extents_at
 from tilejit.interop.dask.chunks import Dims, edge_layout, holds

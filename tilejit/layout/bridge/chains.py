@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from codegen.digit_trees import Leaf, Split, Tree, coalesce, evaluate, truncate
+from codegen import Leaf, Split, Tree, coalesce_tree, evaluate_tree, truncate_tree
 from tilejit.layout.cute.modes import joined
 from tilejit.layout.cute.tables import Chain
 from tilejit.layout.cute.witness import Witness
@@ -34,14 +34,14 @@ def tree_chain(tree: Tree, extent: int) -> Chain | Witness:
     shared. Trees of Leaf and Split nodes only.
     """
     digits: list[tuple[int, int]] = []
-    whole = rest = coalesce(truncate(tree, extent))
+    whole = rest = coalesce_tree(truncate_tree(tree, extent))
     weight = 1
     while isinstance(rest, Split):
         if not isinstance(rest.low, Leaf):
             found = _short_digit(rest)
             assert found is not None
             index = weight * found[0]
-            return Witness(index, evaluate(whole, index), found[1])
+            return Witness(index, evaluate_tree(whole, index), found[1])
         digits.append((rest.tile, rest.low.stride))
         weight *= rest.tile
         rest = rest.high
@@ -57,6 +57,6 @@ def _short_digit(tree: Tree) -> tuple[int, int] | None:
     if not isinstance(tree, Split):
         return None
     if isinstance(tree.low, Split):  # a whole digit would have been coalesced into the levels above
-        return _short_digit(tree.low) or (tree.tile, evaluate(tree.low, tree.tile))
+        return _short_digit(tree.low) or (tree.tile, evaluate_tree(tree.low, tree.tile))
     above = _short_digit(tree.high)
     return above and (above[0] * tree.tile, above[1])

@@ -1,4 +1,4 @@
-"""Offset tables to CuTe layouts: the recogniser."""
+"""Offset tables to CuTe layouts: the recognizer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from numpy.typing import ArrayLike
 
-from codegen.errors import shown
+from codegen import shown
 from tilejit.layout.cute.layout import Layout
 from tilejit.layout.cute.tables import Table, exact_table, layout_of, table_chains
 from tilejit.layout.cute.witness import NoLayoutError, Witness
@@ -33,11 +33,11 @@ def from_offsets(table: ArrayLike, *, boxed: bool = False) -> Layout:
     if 0 in values.shape:
         found = layout_of(((n, 0),) for n in values.shape)
         return found[0] if values.ndim == 1 else found
-    found = recognised(values, "the table", _mend(boxed), whole=not boxed)
+    found = recognized(values, "the table", _mend(boxed), whole=not boxed)
     return found[0] if values.ndim == 1 else found
 
 
-def recognised(values: Table, name: str, mend: str, *, whole: bool = True) -> Layout:
+def recognized(values: Table, name: str, mend: str, *, whole: bool = True) -> Layout:
     """The layout of a table that is not empty, one mode an axis; `name` and `mend` are for the message.
 
     Raises:

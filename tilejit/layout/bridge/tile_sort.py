@@ -2,7 +2,7 @@
 
 Each step is one pass of a radix sort. Axes are cut in halves until each holds one piece; then the pieces are
 sorted by the number of the ascending run they belong to, its lowest bit first. `*` merges axes of extent 1
-into their neighbours, so that the axes do not double with every step.
+into their neighbors, so that the axes do not double with every step.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NoReturn
 
-from codegen.errors import LayoutError, shown
+from codegen import LayoutError, shown
 from tilejit.layout.bridge.chains import cut_chain
-from tilejit.layout.bridge.from_offsets import recognised
+from tilejit.layout.bridge.from_offsets import recognized
 from tilejit.layout.bridge.from_xla import BoundedLayout
 from tilejit.layout.bridge.storage_order import Unplaced, storage_stages
 from tilejit.layout.bridge.tile_spelling import spelled
@@ -111,7 +111,7 @@ def _plain(composed: ComposedLayout) -> Layout:
     table = offsets(composed).reshape(tuple(map(product, modes(composed.shape))), order="F")
     if table.size == 0:
         return Layout(table.shape)
-    return recognised(table, named(composed), "XLA's tiles know no swizzles and no first offset")
+    return recognized(table, named(composed), "XLA's tiles know no swizzles and no first offset")
 
 
 def _bound(layout: Layout, sizes: tuple[int, ...], dims: Iterable[int] | None) -> tuple[int, ...]:

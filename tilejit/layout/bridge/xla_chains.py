@@ -8,9 +8,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.access import logical_roots
-from codegen.digit_trees import Opaque
-from codegen.errors import LayoutError
+from codegen import LayoutError, Opaque, logical_roots
 from tilejit.layout.bridge.chains import cut_chain, tree_chain
 from tilejit.layout.cute.tables import Chain, Table, table_chains
 from tilejit.layout.cute.witness import Witness

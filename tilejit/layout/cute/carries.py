@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.errors import LayoutError, shown
+from codegen import LayoutError, shown
 from tilejit.layout.cute.int_tuple import IntTuple, flatten, unflatten
 from tilejit.layout.cute.layout import Layout, trusted
 from tilejit.layout.cute.witness import NoLayoutError, Witness

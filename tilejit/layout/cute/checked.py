@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.cute import int_tuple
 from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple
 from tilejit.layout.tokens import named

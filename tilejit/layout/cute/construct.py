@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.cute.checked import integer
 from tilejit.layout.cute.int_tuple import (
     IntTuple,

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen.errors import LayoutError, LayoutIndexError, shown
+from codegen import LayoutError, LayoutIndexError, shown
 from tilejit.layout.cute.exact import exact_integers, narrowed, reach_of
 from tilejit.layout.cute.int_tuple import (
     IntTuple,

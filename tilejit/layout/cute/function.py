@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.errors import LayoutError
-from codegen.locks import compiler_lock
+from codegen import LayoutError, compiler_lock
 from tilejit.layout.cute.int_tuple import flatten, modes
 from tilejit.layout.cute.layout import Layout, extent
 from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.cute.layout import Layout
 from tilejit.layout.cute.swizzle import ComposedLayout
 from tilejit.layout.tokens import named

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterator
 from typing import Any
 
-from codegen.errors import LayoutError, shown
+from codegen import LayoutError, shown
 from tilejit.layout.tokens import MAX_INT64, named
 
 IntTuple = int | tuple["IntTuple", ...]

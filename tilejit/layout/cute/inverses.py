@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.cute.composition import compose_layouts
 from tilejit.layout.cute.layout import Layout, expect_layout, offsets
 from tilejit.layout.cute.longest_run import longest_run

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.errors import LayoutError, LayoutIndexError, shown
+from codegen import LayoutError, LayoutIndexError, shown
 from tilejit.layout.cute.coordinates import offset_at
 from tilejit.layout.cute.int_tuple import (
     MAX_DEPTH,

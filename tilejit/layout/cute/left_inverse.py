@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codegen.errors import LayoutError, shown
+from codegen import LayoutError, shown
 from tilejit.layout.cute.composition import compose_layouts
 from tilejit.layout.cute.exact import narrowed
 from tilejit.layout.cute.injective import meeting

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.cute.layout import Layout
 from tilejit.layout.cute.modes import flat_modes, from_modes, joined
 from tilejit.layout.cute.radices import TooManyError

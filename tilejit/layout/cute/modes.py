@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from codegen.errors import LayoutError, shown
+from codegen import LayoutError, shown
 from tilejit.layout.cute import int_tuple as tuples
 from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple, as_integer, limit_nesting, unflatten
 from tilejit.layout.cute.layout import Layout, expect_layout, is_composed, trusted
@@ -70,7 +70,7 @@ def from_modes(modes: Iterable[tuple[int, int]]) -> Layout:
 
 
 def joined(modes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Flat modes without those of size 1, neighbours that run on as one.
+    """Flat modes without those of size 1, neighbors that run on as one.
 
     (2, 1), (1, 9), (3, 2) -> (6, 1)
     """

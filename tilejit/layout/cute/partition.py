@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.errors import LayoutError, LayoutIndexError, shown
+from codegen import LayoutError, LayoutIndexError, shown
 from tilejit.layout.cute.construct import product_each
 from tilejit.layout.cute.coordinates import check_within, idx2crd, whole_number
 from tilejit.layout.cute.division import zipped_divide

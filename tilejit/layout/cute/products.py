@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.cute.complement import complement
 from tilejit.layout.cute.composition import compose_layouts
 from tilejit.layout.cute.construct import make_ordered_layout

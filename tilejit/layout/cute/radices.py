@@ -1,7 +1,7 @@
 """Layouts through given points, by a search over mixed radices; the strides solve equations in integers.
 
 A layout is L(x) = the sum of e[k] * (x // q[k]) over weights 1 = q[0] | q[1] | … and integers e: with the
-radices r[k] = q[k+1] / q[k] its strides are d[0] = e[0] and d[k+1] = e[k+1] + r[k] * d[k]. Of neighbouring
+radices r[k] = q[k+1] / q[k] its strides are d[0] = e[0] and d[k+1] = e[k+1] + r[k] * d[k]. Of neighboring
 points x < y that says
 
     L(y) - L(x) = the sum of e[k] * (how many multiples of q[k] are in (x, y])
@@ -27,7 +27,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.cute.equations import Solutions
 from tilejit.layout.cute.layout import Layout
 from tilejit.layout.cute.modes import EMPTY_MODE, from_modes, joined
@@ -64,7 +64,7 @@ class TooManyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Neighbouring points.
+    """Neighboring points.
 
     Attributes:
         low, high: their offsets.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import gcd
 
-from codegen.errors import LayoutError, shown
+from codegen import LayoutError, shown
 from tilejit.layout.cute.int_tuple import as_integer, flatten, unflatten
 from tilejit.layout.cute.inverses import right_inverse
 from tilejit.layout.cute.layout import Layout, expect_layout, trusted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.cute.coordinates import offset_at, whole_number
 from tilejit.layout.cute.int_tuple import IntTuple, limit_nesting
 from tilejit.layout.cute.layout import Layout, expect_layout, is_composed, trusted

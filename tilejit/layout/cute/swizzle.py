@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.errors import LayoutError, LayoutIndexError, shown
+from codegen import LayoutError, LayoutIndexError, shown
 from tilejit.layout.cute.exact import exact_integers, reach_of
 from tilejit.layout.cute.injective import is_injective
 from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple, as_integer, limit_nesting

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from codegen.access import Root
-from codegen.digit_trees import Leaf, Split, Switch, Tree, ceil_div
+from codegen import Leaf, Root, Split, Switch, Tree, ceil_div
 from tilejit.layout.cute.function import Function, Mode
 from tilejit.layout.cute.swizzle import Swizzle
 

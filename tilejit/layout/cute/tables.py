@@ -1,4 +1,4 @@
-"""The recogniser: is a table of offsets a layout? The coalesced answer, or the first index that shows not.
+"""The recognizer: is a table of offsets a layout? The coalesced answer, or the first index that shows not.
 
 A chain of digits (s0,s1,..):(d0,d1,..) sends i to (i mod s0)*d0 + (i // s0 mod s1)*d1 + ... Of all chains
 that give the same offsets on [0, n) one has the fewest digits; its first is their longest linear run, and
@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.cute.exact import exact_integers, reach_of
 from tilejit.layout.cute.int_tuple import IntTuple, as_int_tuple, flatten, unflatten
 from tilejit.layout.cute.layout import Layout
@@ -31,7 +31,7 @@ Table: TypeAlias = NDArray[Any]
 """Offsets as int64, or as Python's integers where int64 could overflow."""
 
 
-def recognise(table: ArrayLike, shape: object = None) -> Layout | Witness:
+def recognize(table: ArrayLike, shape: object = None) -> Layout | Witness:
     """The layout whose offsets a table holds, coalesced within each size of the shape, or a witness.
 
     [0, 1, 10, 11] -> (2,2):(1,10)    [0, 1, 10, 12] -> Witness(3, 12, 11)    None -> one mode of all offsets

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.cute.int_tuple import MAX_DEPTH, congruent, limit_nesting
 from tilejit.layout.cute.layout import Layout
 from tilejit.layout.cute.slicing import Underscore, _, has_underscore, is_underscore

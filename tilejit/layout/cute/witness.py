@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen.errors import LayoutError, shown
+from codegen import LayoutError, shown
 
 
 @dataclass(frozen=True, slots=True)

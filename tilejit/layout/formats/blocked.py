@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.formats.blocking import Blocking
 from tilejit.layout.formats.format import Dims, Format

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from codegen.errors import LayoutError, shown
+from codegen import LayoutError, shown
 from tilejit.layout.checks import int_tuple, set_fields
 from tilejit.layout.recipe import MAX_NUMPY_RANK
 from tilejit.layout.tokens import MAX_INT64

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from codegen.errors import LayoutError, shown
+from codegen import LayoutError, shown
 from tilejit.layout.checks import integer
 from tilejit.layout.formats.blocking import Blocking, Digit
 from tilejit.layout.helpers import dims_text

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
 from tilejit.layout.formats import blocked, tpu
 from tilejit.layout.formats.format import Dims, Format, keywords_of

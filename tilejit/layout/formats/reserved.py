@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 
 ELEMENT_SIZE = "element_size_in_bits"
 """What all layouts of blocks take; a format may have it as a parameter of its own, a pattern no such axis."""

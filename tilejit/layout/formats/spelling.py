@@ -13,7 +13,7 @@ import functools
 from collections.abc import Iterator, Mapping
 from itertools import permutations
 
-from codegen.errors import LayoutError, shown
+from codegen import LayoutError, shown
 from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.formats.blocking import Blocking, Digit
 from tilejit.layout.shape import Shape, make_shape

@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from math import prod
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.formats.blocking import Blocking, Digit
 from tilejit.layout.helpers import dims_text

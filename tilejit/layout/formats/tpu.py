@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from codegen.errors import LayoutError
+from codegen import LayoutError
 from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.formats.format import Format
 from tilejit.layout.shape import Shape, make_shape

@@ -3,13 +3,13 @@
 /* A picture of cells on a canvas, of which only the visible ones are asked for. */
 
 const ZOOMS = [1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 40];
-const LABELLED = 18;   /* cells so high, in CSS pixels, are wide enough for their text */
+const Labeled = 18;   /* cells so high, in CSS pixels, are wide enough for their text */
 const LEAST_DRAWN = 4; /* smaller cells are drawn several as one, by the first of them */
 const CHARACTER = 7.3;
 const ELEMENT = 0, PADDING = 1, NOTHING = 2;
 
 class Board {
-  /* cells: {rows, columns, begin(row, col, nrows, ncols, step), row(k, keys, colours, states), label(row, col)} */
+  /* cells: {rows, columns, begin(row, col, nrows, ncols, step), row(k, keys, colors, states), label(row, col)} */
   constructor(canvas, math, listener) {
     this.canvas = canvas;
     this.context = canvas.getContext("2d", { alpha: false });
@@ -45,7 +45,7 @@ class Board {
 
   get cellWidth() {
     const height = this.height;
-    return height < LABELLED ? height : Math.max(height, Math.ceil(this.characters * CHARACTER) + 8);
+    return height < Labeled ? height : Math.max(height, Math.ceil(this.characters * CHARACTER) + 8);
   }
 
   resize() {
@@ -160,29 +160,29 @@ class Board {
 
   draw() {
     this.pending = false;
-    const ratio = window.devicePixelRatio || 1, colours = this.colours ||= readColours();
+    const ratio = window.devicePixelRatio || 1, colors = this.colors ||= readColors();
     this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    this.context.fillStyle = colours.paper;
+    this.context.fillStyle = colors.paper;
     this.context.fillRect(0, 0, this.width, this.tall);
     if (!this.cells) return;
-    if (this.cells.rows === this.N(0) || this.cells.columns === this.N(0)) return this.drawEmpty(colours);
+    if (this.cells.rows === this.N(0) || this.cells.columns === this.N(0)) return this.drawEmpty(colors);
     const grid = this.grid();
     this.fillCells(grid);
     this.drawEdges(grid);
-    if (this.height >= LABELLED) this.drawLabels(grid);
+    if (this.height >= Labeled) this.drawLabels(grid);
     this.drawMark(this.hover, true);
     this.drawMark(this.cursor, false);
     this.drawThumbs();
   }
 
-  drawEmpty(colours) {
-    this.context.fillStyle = colours.ink;
+  drawEmpty(colors) {
+    this.context.fillStyle = colors.ink;
     this.context.font = "14px sans-serif";
     this.context.textAlign = "center";
     this.context.fillText("no elements", this.width / 2, this.tall / 2);
   }
 
-  /* The visible cells: keys of tiles, colours and states, row by row. */
+  /* The visible cells: keys of tiles, colors and states, row by row. */
   grid() {
     const step = Math.max(1, Math.ceil(LEAST_DRAWN / this.height)), N = this.N;
     const height = this.height * step, width = this.cellWidth * step;
@@ -195,28 +195,28 @@ class Board {
     const count = rows * columns;
     const grid = { first, rows, columns, x, y, width, height, step };
     grid.keys = new Float64Array(count);
-    grid.colours = new Uint8Array(count);
+    grid.colors = new Uint8Array(count);
     grid.states = new Uint8Array(count);
     this.cells.begin(first.row, first.column, rows, columns, step);
     for (let k = 0; k < rows; k++) {
-      const part = [grid.keys, grid.colours, grid.states].map((a) => a.subarray(k * columns, (k + 1) * columns));
+      const part = [grid.keys, grid.colors, grid.states].map((a) => a.subarray(k * columns, (k + 1) * columns));
       this.cells.row(first.row + N(k * step), ...part);
     }
     return grid;
   }
 
-  /* Runs of one colour at a time. */
-  fillCells({ rows, columns, x, y, width, height, colours, states }) {
-    const context = this.context, paints = this.colours;
+  /* Runs of one color at a time. */
+  fillCells({ rows, columns, x, y, width, height, colors, states }) {
+    const context = this.context, paints = this.colors;
     for (let r = 0; r < rows; r++) {
       for (let c = 0, start = 0; c < columns; c = start) {
-        const at = r * columns + c, colour = colours[at], state = states[at];
+        const at = r * columns + c, color = colors[at], state = states[at];
         for (start = c + 1; start < columns; start++) {
           const next = r * columns + start;
-          if (states[next] !== state || (state === ELEMENT && colours[next] !== colour)) break;
+          if (states[next] !== state || (state === ELEMENT && colors[next] !== color)) break;
         }
         if (state === NOTHING) continue;
-        context.fillStyle = state === PADDING ? paints.hatch : paints.tiles[colour];
+        context.fillStyle = state === PADDING ? paints.hatch : paints.tiles[color];
         context.fillRect(x + c * width, y + r * height, (start - c) * width, height);
       }
     }
@@ -228,7 +228,7 @@ class Board {
     const context = this.context;
     const wide = Math.min(columns * width, this.width - x), tall = Math.min(rows * height, this.tall - y);
     if (height >= 10 && grid.step === 1) {
-      context.fillStyle = this.colours.grid;
+      context.fillStyle = this.colors.grid;
       for (let c = 1; c < columns; c++) context.fillRect(x + c * width - 0.5, y, 1, tall);
       for (let r = 1; r < rows; r++) context.fillRect(x, y + r * height - 0.5, wide, 1);
     }
@@ -241,8 +241,8 @@ class Board {
         if (r && differ(at, at - columns)) down.push(c, r);
       }
     }
-    const thick = height >= LABELLED ? 2 : 1;
-    context.fillStyle = this.colours.edge;
+    const thick = height >= Labeled ? 2 : 1;
+    context.fillStyle = this.colors.edge;
     if (width >= 8 || across.length < 0.4 * rows * columns) {
       for (let k = 0; k < across.length; k += 2) {
         context.fillRect(x + across[k] * width - thick / 2, y + across[k + 1] * height, thick, height);
@@ -253,7 +253,7 @@ class Board {
         context.fillRect(x + down[k] * width, y + down[k + 1] * height - thick / 2, width, thick);
       }
     }
-    context.strokeStyle = this.colours.edge;
+    context.strokeStyle = this.colors.edge;
     context.lineWidth = thick;
     context.strokeRect(x, y, columns * width, rows * height);
   }
@@ -270,11 +270,11 @@ class Board {
         const text = this.cells.label(first.row + this.N(r), first.column + this.N(c), state);
         const middle = x + (c + 0.5) * width, line = y + (r + 0.5) * height + 0.5;
         if (state === PADDING && text) {
-          context.fillStyle = this.colours.paper;
+          context.fillStyle = this.colors.paper;
           const half = (text.length * CHARACTER) / 2 + 1;
           context.fillRect(middle - half, line - 7, 2 * half, 13);
         }
-        context.fillStyle = state === PADDING ? this.colours.quiet : this.colours.ink;
+        context.fillStyle = state === PADDING ? this.colors.quiet : this.colors.ink;
         context.fillText(text, middle, line);
       }
     }
@@ -286,11 +286,11 @@ class Board {
     const context = this.context, grow = Math.max(0, (7 - box.height) / 2);
     const x = box.x - grow, y = box.y - grow, width = box.width + 2 * grow, height = box.height + 2 * grow;
     context.lineWidth = light ? 3 : 5;
-    context.strokeStyle = this.colours.paper;
+    context.strokeStyle = this.colors.paper;
     context.strokeRect(x, y, width, height);
     context.lineWidth = light ? 1.5 : 3;
     context.setLineDash(light ? [4, 2] : []);
-    context.strokeStyle = this.colours.mark;
+    context.strokeStyle = this.colors.mark;
     context.strokeRect(x, y, width, height);
     context.setLineDash([]);
   }
@@ -305,7 +305,7 @@ class Board {
     };
     const right = shown(this.row, this.cells.rows, this.height, this.tall);
     const below = shown(this.column, this.cells.columns, this.cellWidth, this.width);
-    this.context.fillStyle = this.colours.mark;
+    this.context.fillStyle = this.colors.mark;
     this.context.globalAlpha = 0.7;
     if (right) this.context.fillRect(this.width - 5, Math.min(right[0], this.tall - right[1]), 4, right[1]);
     if (below) this.context.fillRect(Math.min(below[0], this.width - below[1]), this.tall - 5, below[1], 4);

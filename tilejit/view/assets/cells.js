@@ -29,7 +29,7 @@ class ArrayCells {
     return index;
   }
 
-  /* Where dimensions do not mix, a tile's key and colour are sums of a part for each. */
+  /* Where dimensions do not mix, a tile's key and color are sums of a part for each. */
   begin(row, column, rows, columns, step) {
     const { map } = this, depth = this.explorer.depth, { columnDim } = this.explorer;
     this.shown = { depth, columns: Array.from({ length: columns }, (_, c) => column + map.N(c * step)) };
@@ -39,17 +39,17 @@ class ArrayCells {
     const origin = map.tile(this.index(map.zero, map.zero), depth);
     this.parts = this.shown.columns.map((at) => {
       const tile = map.tile(this.index(map.zero, at), depth);
-      return { key: tile.key - origin.key, colour: tile.colour - origin.colour + 8 };
+      return { key: tile.key - origin.key, color: tile.color - origin.color + 8 };
     });
   }
 
-  row(row, keys, colours, states) {
+  row(row, keys, colors, states) {
     const { map, parts, inColumns } = this, { columns, depth } = this.shown, { rowDim } = this.explorer;
     const own = map.tile(this.index(row, map.zero), depth), inRows = rowDim === null || row < map.dims[rowDim];
     for (let c = 0; c < columns.length; c++) {
       const tile = parts ? parts[c] : map.tile(this.index(row, columns[c]), depth);
       keys[c] = parts ? own.key + tile.key : tile.key;
-      colours[c] = parts ? (own.colour + tile.colour) & 7 : tile.colour;
+      colors[c] = parts ? (own.color + tile.color) & 7 : tile.color;
       states[c] = inRows && inColumns[c] ? ELEMENT : PADDING;
     }
   }
@@ -104,18 +104,18 @@ class MemoryCells {
     this.shown = { first, count, step, depth, skipped: Number(column - first) / step };
   }
 
-  row(row, keys, colours, states) {
+  row(row, keys, colors, states) {
     let known = this.kept.get(row);
     if (!known) this.kept.set(row, (known = this.workedOut(row)));
     const { skipped } = this.shown, stop = skipped + keys.length;
     keys.set(known.keys.subarray(skipped, stop));
-    colours.set(known.colours.subarray(skipped, stop));
+    colors.set(known.colors.subarray(skipped, stop));
     states.set(known.states.subarray(skipped, stop));
   }
 
   workedOut(row) {
     const { map } = this, { first, count, step, depth } = this.shown;
-    const keys = new Float64Array(count), colours = new Uint8Array(count), states = new Uint8Array(count);
+    const keys = new Float64Array(count), colors = new Uint8Array(count), states = new Uint8Array(count);
     for (let c = 0; c < count; c++) {
       const slot = row * this.width + first + map.N(c * step);
       if (slot >= map.size) {
@@ -124,12 +124,12 @@ class MemoryCells {
         continue;
       }
       const found = map.place(slot);
-      const tile = found ? map.tileOfSlot(found, depth) : { key: 0, colour: 0 };
+      const tile = found ? map.tileOfSlot(found, depth) : { key: 0, color: 0 };
       keys[c] = tile.key;
-      colours[c] = tile.colour;
+      colors[c] = tile.color;
       states[c] = !found || found.valid ? ELEMENT : PADDING;
     }
-    return { keys, colours, states };
+    return { keys, colors, states };
   }
 
   slot(row, column) {

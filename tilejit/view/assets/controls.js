@@ -16,7 +16,7 @@ class Controls {
     this.fields.slot.addEventListener("change", () => this.goToSlot());
     this.fields.width.addEventListener("change", () => this.changeWidth());
     this.fields.width.value = String(explorer.cells.memory.width);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolour());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolor());
     addEventListener("hashchange", () => this.themeOfPlace());
     this.themeOfPlace();
     this.makeDimensions();
@@ -137,7 +137,7 @@ class Controls {
     this.changeTheme({ auto: "dark", dark: "light", light: "auto" }[now]);
   }
 
-  /* A page that frames this one says its own colours, as in layout.html#dark. */
+  /* A page that frames this one says its own colors, as in layout.html#dark. */
   themeOfPlace() {
     const theme = location.hash.slice(1);
     if (["auto", "dark", "light"].includes(theme)) this.changeTheme(theme);
@@ -147,13 +147,13 @@ class Controls {
     const button = document.getElementById("theme");
     document.documentElement.dataset.theme = theme;
     button.textContent = theme[0].toUpperCase() + theme.slice(1);
-    button.setAttribute("aria-label", `Colours: ${theme === "auto" ? "those of the system" : theme}`);
-    this.recolour();
+    button.setAttribute("aria-label", `Colors: ${theme === "auto" ? "those of the system" : theme}`);
+    this.recolor();
   }
 
-  recolour() {
+  recolor() {
     for (const board of Object.values(this.explorer.boards)) {
-      board.colours = null;
+      board.colors = null;
       board.redraw();
     }
   }

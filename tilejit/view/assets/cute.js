@@ -136,7 +136,7 @@ class CuteMap extends LayoutMap {
   }
 
   tileOfSlot(found, depth) {
-    return found.valid ? this.tile(found.index, depth) : { key: -1, colour: 0 };
+    return found.valid ? this.tile(found.index, depth) : { key: -1, color: 0 };
   }
 
   trace(index) {

@@ -33,14 +33,14 @@ function mixedRadix(digits, extents, zero) {
   return number;
 }
 
-/* A tile's colour: its coordinates times 1, 3, 5, ... so that no two neighbours are alike. */
-function colourOf(digits) {
-  let colour = 0;
+/* A tile's color: its coordinates times 1, 3, 5, ... so that no two neighbors are alike. */
+function colorOf(digits) {
+  let color = 0;
   for (let k = digits.length - 1, weight = 1; k >= 0; k--, weight += 2) {
     const digit = digits[k];
-    colour = (colour + weight * (typeof digit === "bigint" ? Number(digit % 8n) : digit % 8)) % 8;
+    color = (color + weight * (typeof digit === "bigint" ? Number(digit % 8n) : digit % 8)) % 8;
   }
-  return colour;
+  return color;
 }
 
 /* What both kinds of layout have. */
@@ -75,9 +75,9 @@ class LayoutMap {
     return found.valid ? found.index : null;
   }
 
-  /* What tells a tile from all others, at a depth: a number and a colour. */
+  /* What tells a tile from all others, at a depth: a number and a color. */
   tile(index, depth) {
-    if (!depth) return { key: 0, colour: 0 };
+    if (!depth) return { key: 0, color: 0 };
     const { digits, extents } = this.prefix(index, depth);
     return this.painted(digits, extents);
   }
@@ -85,7 +85,7 @@ class LayoutMap {
   painted(digits, extents) {
     const number = mixedRadix(digits, extents, this.zero);
     const key = this.data.wide ? Number(BigInt.asUintN(48, number)) : number;
-    return { key, colour: colourOf(digits) };
+    return { key, color: colorOf(digits) };
   }
 
   /* The last digits times their strides. */

@@ -103,7 +103,7 @@ class XlaMap extends LayoutMap {
 
   /* The tile of a slot, padding too; behind the last tile there is none. */
   tileOfSlot(found, depth) {
-    if (!depth || !found.inBuffer) return { key: found.inBuffer ? 0 : -1, colour: 0 };
+    if (!depth || !found.inBuffer) return { key: found.inBuffer ? 0 : -1, color: 0 };
     const { digits, extents } = this.cut(found.levels[depth], depth);
     return this.painted(digits, extents);
   }

@@ -1,0 +1,284 @@
+"""Whether every access of a kernel stays inside its arrays, worked out before it runs.
+
+Bounds of loops and subscripts are linear in the indices of loops once sizes are numbers; the least and the
+largest value of a subscript then follow by eliminating one index after another (Fourier and Motzkin). What a
+floor division leaves is a new index between two bounds. The answer errs on the safe side: all that may be
+outside is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from math import gcd
+from typing import TypeAlias
+
+from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, affine, index_symbol
+from codegen.ir.nodes import For, Function, Let, Load, Op, Reduce, Statement, Store, Value
+from codegen.support.errors import KernelError
+
+Access: TypeAlias = Load | Store
+
+MOST_CONSTRAINTS = 300
+"""More are dropped, which only widens the range: an answer in time matters more."""
+
+_GOAL = "="
+"""The symbol of what is sought, and how those of quotients begin; no index has such a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The iterations that reach a statement: affine expressions that are not negative there."""
+
+    constraints: tuple[Affine, ...] = ()
+
+
+def nested_accesses(function: Function) -> Iterator[tuple[tuple[For, ...], Access]]:
+    """Every load and store with the loops around it, outermost first."""
+    yield from _in_body(function.body, ())
+    for value in function.results:
+        yield from (((), load) for load in loads(value))
+
+
+def loads(value: Value) -> Iterator[Load]:
+    """Every load that a value is made of."""
+    match value:
+        case Load():
+            yield value
+        case Op(_, operands):
+            for operand in operands:
+                yield from loads(operand)
+        case Reduce(_, vector, start):
+            yield from loads(vector)
+            yield from loads(start)
+
+
+def _in_body(body: tuple[Statement, ...], loops: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], Access]]:
+    for statement in body:
+        match statement:
+            case For():
+                inside = (*loops, statement)
+                for carried in statement.carried:
+                    yield from ((loops, load) for load in loads(carried.start))
+                yield from _in_body(statement.body, inside)
+                for carried in statement.carried:
+                    yield from ((inside, load) for load in loads(carried.update))
+            case Let(_, value):
+                yield from ((loops, load) for load in loads(value))
+            case Store():
+                yield from ((loops, load) for value in statement.values for load in loads(value))
+                yield loops, statement
+
+
+def check_bounds(
+    function: Function, shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, int]
+) -> None:
+    """Refuse a call of a scalar kernel that might touch what is outside an array.
+
+    A subscript below 0 is outside: nothing wraps around. Both sides of `x if c else y` are read.
+
+    Raises:
+        KernelError: it names the access, the subscript and what it may reach.
+    """
+    values = known_sizes(shapes, scalars)
+    domains: dict[tuple[int, ...], Domain | None] = {}
+    for loops, access in nested_accesses(function):
+        key = tuple(map(id, loops))
+        if key not in domains:
+            domains[key] = _domain(loops, values)
+        domain = domains[key]
+        if domain is not None:
+            _check_access(access, loops, domain, shapes[access.array], values)
+
+
+def known_sizes(shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, int]) -> dict[str, int]:
+    """The numbers behind the symbols of a call: {"A": (3, 5)}, {"n": 2} -> A.shape[0] 3, A.shape[1] 5, n 2"""
+    sizes = {f"{name}.shape[{k}]": n for name, shape in shapes.items() for k, n in enumerate(shape)}
+    return {**sizes, **scalars}
+
+
+def _check_access(
+    access: Access,
+    loops: tuple[For, ...],
+    domain: Domain,
+    shape: tuple[int, ...],
+    values: Mapping[str, int],
+) -> None:
+    for dimension, (subscript, extent) in enumerate(zip(access.subscripts, shape, strict=True)):
+        low, high = _extremes(subscript, domain, values)
+        if low is not None and high is not None and (low > high or (low >= 0 and high < extent)):
+            continue
+        name = f"{access.array}[{', '.join(map(str, access.subscripts))}]"
+        reached = [str(n) if n is not None else "anything" for n in (low, high)]
+        line = f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
+        raise KernelError(
+            f"{name}{line} may leave the array: subscript {dimension} reaches {reached[0]} to {reached[1]}, "
+            f"the extent is {extent}\n  shorten the loop or give a larger array; subscripts below 0 do not "
+            "wrap around here, and what stands under conditions is read too"
+        )
+
+
+def extremes(
+    index: Index, loops: tuple[For, ...], values: Mapping[str, int]
+) -> tuple[int | None, int | None]:
+    """The least and the largest value of an expression in the iterations of loops; None where none is known.
+
+    (1, 0) where no iteration is.
+    """
+    domain = _domain(loops, values)
+    return (1, 0) if domain is None else _extremes(index, domain, values)
+
+
+def _extremes(index: Index, domain: Domain, values: Mapping[str, int]) -> tuple[int | None, int | None]:
+    constraints = list(domain.constraints)
+    expression = _linear(_known(index, values), constraints)
+    return _range(expression, constraints)
+
+
+def _range(expression: Affine, constraints: list[Affine]) -> tuple[int | None, int | None]:
+    if not expression.terms:
+        return expression.constant, expression.constant
+    high, low = _largest(expression, constraints), _largest(expression * -1, constraints)
+    if isinstance(high, Nowhere) or isinstance(low, Nowhere):
+        return 1, 0
+    return (None if low is None else -low), high
+
+
+def _domain(loops: tuple[For, ...], values: Mapping[str, int]) -> Domain | None:
+    """What holds inside the loops; None where nothing ever runs."""
+    constraints: list[Affine] = []
+    for loop in loops:
+        lower = [_known(bound, values) for bound in loop.lower]
+        upper = [_known(bound, values) for bound in loop.upper]
+        numbers = [
+            [b.constant for b in ends if isinstance(b, Affine) and not b.terms] for ends in (lower, upper)
+        ]
+        index = index_symbol(loop.index)
+        if [len(lower), len(upper)] == list(map(len, numbers)):
+            near, far = (max, min) if loop.step > 0 else (min, max)
+            trips = range(near(numbers[0]), far(numbers[1]), loop.step)
+            if not trips:
+                return None
+            constraints += [
+                index - Affine(min(trips[0], trips[-1])),
+                Affine(max(trips[0], trips[-1])) - index,
+            ]
+            continue
+        for k, bound in enumerate((*lower, *upper)):
+            end = _linear(bound, constraints)
+            behind = (index - end) * (1 if loop.step > 0 else -1)
+            constraints.append(behind if k < len(lower) else behind * -1 - Affine(1))
+        if _largest(Affine(), constraints) is NOWHERE:
+            return None
+    return Domain(tuple(constraints))
+
+
+def _known(index: Index, values: Mapping[str, int]) -> Index:
+    """An expression with numbers for the sizes."""
+    match index:
+        case Affine(constant, terms):
+            number = constant + sum(c * values[name] for name, c in terms if name in values)
+            return Affine(number, tuple((name, c) for name, c in terms if name not in values))
+        case FloorDiv(of, by):
+            inner = _known(of, values)
+            return (
+                Affine(inner.constant // by)
+                if isinstance(inner, Affine) and not inner.terms
+                else FloorDiv(inner, by)
+            )
+        case Mod(of, by):
+            inner = _known(of, values)
+            return (
+                Affine(inner.constant % by)
+                if isinstance(inner, Affine) and not inner.terms
+                else Mod(inner, by)
+            )
+        case Sum(parts, rest):
+            out = _known(rest, values)
+            assert isinstance(out, Affine)
+            left = []
+            for part, factor in parts:
+                known = _known(part, values)
+                if isinstance(known, FloorDiv | Mod):
+                    left.append((known, factor))
+                elif isinstance(known, Affine):
+                    out = out + known * factor
+            return Sum(tuple(left), out) if left else out
+
+
+def _linear(index: Index, constraints: list[Affine]) -> Affine:
+    """The expression with a new symbol for each quotient; what binds that joins the constraints."""
+    match index:
+        case Affine():
+            return index
+        case FloorDiv(of, by) | Mod(of, by):
+            inner = _linear(of, constraints)
+            quotient = index_symbol(f"{_GOAL}{of} // {by}")
+            rest = inner - quotient * by
+            # Where the quotient is whole, elimination over fractions does not see it.
+            low, high = _range(inner, constraints)
+            constraints += [] if low is None else [quotient - Affine(low // by)]
+            constraints += [] if high is None else [Affine(high // by) - quotient]
+            constraints += [rest, Affine(by - 1) - rest]
+            return quotient if isinstance(index, FloorDiv) else rest
+        case Sum(parts, total):
+            for part, factor in parts:
+                total = total + _linear(part, constraints) * factor
+            return total
+
+
+class Nowhere(Enum):
+    """The largest value over no iteration at all."""
+
+    NOWHERE = 0
+
+
+NOWHERE = Nowhere.NOWHERE
+
+
+def _largest(expression: Affine, constraints: list[Affine]) -> int | Nowhere | None:
+    """The largest value under the constraints, None without a bound, NOWHERE where they cannot hold."""
+    left = {*constraints, expression - index_symbol(_GOAL)}
+    while True:
+        names = {name for c in left for name, _ in c.terms if name != _GOAL}
+        if not names:
+            break
+        name = min(names, key=lambda n: (_pairs(left, n), n))
+        left = _eliminate(left, name)
+    best: int | None = None
+    for constraint in left:
+        if constraint.coefficient(_GOAL) < 0:
+            bound = constraint.constant // -constraint.coefficient(_GOAL)
+            best = bound if best is None else min(best, bound)
+        elif not constraint.terms and constraint.constant < 0:
+            return NOWHERE
+    return best
+
+
+def _pairs(constraints: set[Affine], name: str) -> int:
+    signs = [c.coefficient(name) for c in constraints]
+    return sum(s > 0 for s in signs) * sum(s < 0 for s in signs)
+
+
+def _eliminate(constraints: set[Affine], name: str) -> set[Affine]:
+    """What the constraints say of all symbols but one, divided by the common factor of each."""
+    out = {c for c in constraints if not c.coefficient(name)}
+    floors = [c for c in constraints if c.coefficient(name) > 0]
+    ceilings = [c for c in constraints if c.coefficient(name) < 0]
+    for floor in floors:
+        for ceiling in ceilings:
+            one, two = floor.coefficient(name), -ceiling.coefficient(name)
+            out.add(_reduced(floor * two + ceiling * one))
+    if len(out) <= MOST_CONSTRAINTS:
+        return out
+    kept = sorted(out, key=lambda c: (len(c.terms), not c.coefficient(_GOAL), str(c)))
+    return set(kept[:MOST_CONSTRAINTS])
+
+
+def _reduced(constraint: Affine) -> Affine:
+    """The same for whole numbers with the least coefficients."""
+    factor = gcd(*(c for _, c in constraint.terms)) if constraint.terms else 1
+    if factor == 1 or constraint.coefficient(_GOAL):
+        return constraint
+    return affine(constraint.constant // factor, [(name, c // factor) for name, c in constraint.terms])

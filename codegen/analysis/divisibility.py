@@ -1,0 +1,63 @@
+"""Whether loops over super-vectors come out even, worked out before a call: `tail="assume_divisible"`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from codegen.analysis.bounds import extremes, known_sizes
+from codegen.ir.index import Affine, Index, add_indices, index_symbol, scale_index
+from codegen.ir.nodes import For, Function, Statement
+from codegen.ir.visit import trips_between
+from codegen.support.errors import KernelError
+
+
+def check_divisible(
+    function: Function, shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, int]
+) -> None:
+    """Refuse loops over super-vectors that would leave a tail.
+
+    Raises:
+        KernelError: iterations are no multiple of the size, or cannot be counted before the call.
+    """
+    values = known_sizes(shapes, scalars)
+
+    def check(body: tuple[Statement, ...], around: tuple[For, ...]) -> None:
+        for statement in body:
+            if not isinstance(statement, For):
+                continue
+            if statement.size > 1:
+                _check_trips(statement, around, values)
+            check(statement.body, (*around, replace(statement, step=statement.step // statement.size)))
+
+    check(function.body, ())
+
+
+def _check_trips(loop: For, around: tuple[For, ...], values: Mapping[str, int]) -> None:
+    loop, step = _untiled(loop, around), loop.step // loop.size
+    length: Index = add_indices(loop.upper[0], scale_index(loop.lower[0], -1))
+    low, high = extremes(length, around, values)
+    if len(loop.lower) + len(loop.upper) > 2 or low is None or low != high:
+        raise KernelError(
+            f"tail='assume_divisible' cannot be checked for loop {loop.index}: how often it runs hangs on "
+            "outer loops\n  use tail='mask'"
+        )
+    trips = trips_between(0, low, step)
+    if trips % loop.size:
+        raise KernelError(
+            f"tail='assume_divisible', but loop {loop.index} runs {trips} times, no multiple of {loop.size}\n"
+            "  use tail='mask', or pad the arrays"
+        )
+
+
+def _untiled(loop: For, around: tuple[For, ...]) -> For:
+    """A loop of a tile as the loop over all tiles, where full tiles come out even: then the last one decides.
+
+    for i_tile in 0..n step 64: for i in i_tile..min(i_tile + 64, n) step 16     -> for i in 0..n step 16
+    """
+    for outer in around:
+        begins = loop.lower == (index_symbol(outer.index),)
+        end = add_indices(index_symbol(outer.index), Affine(outer.step))
+        if begins and end in loop.upper and len(loop.upper) > 1 and outer.step % loop.step == 0:
+            return replace(loop, lower=outer.lower, upper=tuple(b for b in loop.upper if b != end))
+    return loop

@@ -1,0 +1,113 @@
+"""Integers that NumPy would refuse, found before a kernel runs: negative powers, and what does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from codegen.analysis.bounds import extremes, known_sizes
+from codegen.ir.dtypes import numpy_dtype
+from codegen.ir.index import Index, evaluate_index, index_symbol, index_symbols
+from codegen.ir.nodes import For, Function, IndexValue, Let, Local, Op, ScalarArg, Statement, Store, Value
+from codegen.ir.visit import carried_values, parts
+from codegen.support.errors import IntegerError, PowerError, shown
+
+
+def check_powers(
+    function: Function, shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, int]
+) -> None:
+    """Refuse a call in which an integer may be raised to a negative loop index, size or argument.
+
+    Python would make a float of that, and NumPy raises ValueError. Exponents that are read from an array are
+    not known before the call; where such a one is negative the power is 0.
+
+    Raises:
+        PowerError: it names the exponent and the least that it may be.
+    """
+    values = known_sizes(shapes, scalars)
+    numbers = {a.name for a in function.arguments if isinstance(a, ScalarArg) and a.name in scalars}
+    results = (((), value) for value in function.results)
+    for loops, value in (*_values(function.body, ()), *results):
+        for part in parts(value):
+            exponent = _exponent(part, numbers)
+            if exponent is None:
+                continue
+            low, high = extremes(exponent, loops, values)
+            if low is not None and (low >= 0 or (high is not None and low > high)):
+                continue
+            line = f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
+            least = "anything" if low is None else str(low)
+            raise PowerError(
+                f"an integer to the power of {exponent}{line}, which may be {least}: negative powers are no "
+                "integers\n  make the base a float: float(x) ** n, or np.float64(x) ** n"
+            )
+
+
+def check_fits(function: Function, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, int]) -> None:
+    """Refuse a call in which an integer of Python is too large for the dtype that it meets.
+
+    u8 + n, n = 300 -> IntegerError    u8 + n, n = 200 -> nothing
+
+    numbers: the arguments that are integers of Python. Expressions of them and of sizes are looked at; loop
+    indices beyond a dtype wrap around.
+
+    Raises:
+        IntegerError: it names the expression, its value and the dtype.
+    """
+    values = known_sizes(shapes, numbers)
+    for loops, value in _values(function.body, ()):
+        for part in parts(value):
+            found = _narrowed(part, values)
+            if found is None:
+                continue
+            index, dtype = found
+            number, info = evaluate_index(index, values), np.iinfo(numpy_dtype(dtype))
+            if not info.min <= number <= info.max:
+                line = f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
+                raise IntegerError(
+                    f"{index}{line} is {shown(number)} and does not fit {dtype}, which holds {info.min} to "
+                    f"{info.max}\n  give a number of NumPy, such as np.int64(n), for a wider result"
+                )
+
+
+def _narrowed(value: Value, values: Mapping[str, int]) -> tuple[Index, str] | None:
+    """An expression of known numbers that is converted to a dtype of integers."""
+    match value:
+        case Op("cast", (IndexValue(index),), dtype):
+            pass
+        case Op("cast", (Local(name),), dtype):
+            index = index_symbol(name)
+        case _:
+            return None
+    return (
+        (index, dtype)
+        if dtype[0] in "iu" and dtype != "i1" and index_symbols(index) <= values.keys()
+        else None
+    )
+
+
+def _exponent(value: Value, numbers: set[str]) -> Index | None:
+    """The index expression or integer argument that an integer is raised to."""
+    match value:
+        case Op("pow", (_, exponent), dtype) if dtype[0] in "iu":
+            while isinstance(exponent, Op) and exponent.name == "cast":
+                (exponent,) = exponent.operands
+            if isinstance(exponent, IndexValue):
+                return exponent.index
+            if isinstance(exponent, Local) and exponent.name in numbers:
+                return index_symbol(exponent.name)
+    return None
+
+
+def _values(body: tuple[Statement, ...], loops: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], Value]]:
+    for node in body:
+        match node:
+            case Let(_, value):
+                yield loops, value
+            case Store():
+                yield from ((loops, value) for value in node.values)
+            case For():
+                inside = (*loops, node)
+                yield from ((inside, value) for value in carried_values(node.carried))
+                yield from _values(node.body, inside)

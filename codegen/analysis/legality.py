@@ -1,0 +1,192 @@
+"""Whether loops of a nest may become the dimensions of a super-vector, or what is in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from codegen.analysis.dependence import first_dependence
+from codegen.analysis.reductions import reduced_in, reduces, sums_in_memory
+from codegen.analysis.report import (
+    BOUND,
+    CARRIED,
+    DIAGONAL,
+    IRREGULAR,
+    NOT_1D,
+    NOT_ASKED,
+    NOT_CONTIGUOUS,
+    UNSUPPORTED,
+    VALUE,
+    Refusal,
+)
+from codegen.ir.index import index_symbols
+from codegen.ir.nodes import COMBINERS, Function, Op, Reduce
+from codegen.ir.visit import Access, Loop, carried_values, coefficient, parts, values_of
+
+ARITHMETIC = ("add", "sub", "mul", "div", "floordiv", "mod", "pow", "neg", "abs", "min", "max", "fma")
+BITS = ("and", "or", "xor", "not", "shl", "shr")
+CHOICES = ("eq", "ne", "lt", "le", "gt", "ge", "select", "cast")
+EXPONENTIALS = ("sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "hypot")
+CIRCULAR = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2")
+HYPERBOLIC = ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")
+ROUNDING = ("floor", "ceil", "trunc", "rint", "copysign")
+OPS = frozenset((*ARITHMETIC, *BITS, *CHOICES, *EXPONENTIALS, *CIRCULAR, *HYPERBOLIC, *ROUNDING))
+"""Operations that have a form in super-vectors."""
+
+Choice = Mapping[int, int]
+"""The vector dimension of each loop, by its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of the super-vectorizer, in the terms of its arguments."""
+
+    sizes: tuple[int, ...]
+    fastest_varying: tuple[int, ...] | None
+    reductions: bool
+    tail: str
+
+    def lanes(self, choice: Choice) -> dict[int, int]:
+        """How many iterations of each loop run together."""
+        return {number: self.sizes[dim] for number, dim in choice.items()}
+
+
+def refusal(
+    function: Function, root: Loop, choice: Choice, accesses: Sequence[Access], asked: Request
+) -> Refusal | None:
+    """Why these loops below `root` can't run as lanes, or None where they may.
+
+    accesses: those of the whole function; what lies outside of the root does not count.
+    """
+    chosen = [loop for loop in root.all() if loop.number in choice]
+    own = [a for a in accesses if any(loop.number == root.number for loop in a.loops)]
+    return (
+        _bounds(root, chosen)
+        or _carried(chosen, asked)
+        or _operations(root)
+        or _subscripts(own, choice)
+        or _memory(function, own, chosen, choice, asked)
+        or _dependences(_apart(own, chosen), choice, asked)
+        or _one_element(_apart(own, chosen), choice)
+    )
+
+
+def _bounds(root: Loop, chosen: Sequence[Loop]) -> Refusal | None:
+    lanes = {loop.node.index: loop.number for loop in chosen}
+    for loop in root.all():
+        for bound in (*loop.node.lower, *loop.node.upper):
+            used = sorted(index_symbols(bound) & (lanes.keys() - {loop.node.index}))
+            if used:
+                text = f"the bound {bound} of loop {loop.node.index} uses {used[0]}"
+                return Refusal(lanes[used[0]], BOUND, text)
+    return None
+
+
+def _carried(chosen: Sequence[Loop], asked: Request) -> Refusal | None:
+    for loop in chosen:
+        number, node = loop.number, loop.node
+        for local in node.carried:
+            if local.combiner not in COMBINERS:
+                return Refusal(number, VALUE, f"{local.name} goes from one iteration to the next")
+            if not reduces(local, node):
+                return Refusal(number, VALUE, f"{local.name} is used before the reduction is complete")
+        reduced = reduced_in(node)
+        if reduced and not (asked.reductions or node.reduction):
+            return Refusal(number, NOT_ASKED, reduced[0])
+        if reduced and len(asked.sizes) > 1:
+            return Refusal(number, NOT_1D, f"{reduced[0]}, sizes are {asked.sizes}")
+    return None
+
+
+def _operations(root: Loop) -> Refusal | None:
+    for value in (*carried_values(root.node.carried), *values_of(root.node.body)):
+        for part in parts(value):
+            if (isinstance(part, Op) and part.name not in OPS) or isinstance(part, Reduce) or part.shape:
+                name = part.name if isinstance(part, Op) else type(part).__name__
+                return Refusal(root.number, UNSUPPORTED, f"{name} has no form in super-vectors")
+    return None
+
+
+def _subscripts(accesses: Sequence[Access], choice: Choice) -> Refusal | None:
+    for access in accesses:
+        for loop in access.loops:
+            if loop.number not in choice:
+                continue
+            index = loop.node.index
+            moves = [coefficient(subscript, index) for subscript in access.subscripts]
+            if None in moves:
+                if not access.stores:
+                    continue  # Each lane has subscripts of its own.
+                return Refusal(loop.number, IRREGULAR, f"{access} divides {index}, and is stored")
+            if sum(1 for c in moves if c) > 1:
+                return Refusal(loop.number, DIAGONAL, f"{access} walks two subscripts with {index}")
+    return None
+
+
+def walked_dimension(function: Function, access: Access, index: str) -> int | None:
+    """The memory dimension that an index walks, the innermost 0; None where it walks none.
+
+    A[i, j]: i -> 1, j -> 0; where A is in Fortran's order i -> 0, j -> 1
+    """
+    moved = [k for k, subscript in enumerate(access.subscripts) if coefficient(subscript, index)]
+    if not moved:
+        return None
+    array = function.array(access.array)
+    return moved[0] if array.order == "F" else array.rank - 1 - moved[0]
+
+
+def _memory(
+    function: Function, accesses: Sequence[Access], chosen: Sequence[Loop], choice: Choice, asked: Request
+) -> Refusal | None:
+    """Stores walk the dimensions asked for; where nothing is stored along a loop, loads do."""
+    if asked.fastest_varying is None:
+        return None
+    for loop in chosen:
+        wanted = asked.fastest_varying[choice[loop.number]]
+        walks = [
+            (access, walked_dimension(function, access, loop.node.index))
+            for access in accesses
+            if any(around.number == loop.number for around in access.loops)
+        ]
+        moving = [(access, dim) for access, dim in walks if dim is not None]
+        asked_of = [pair for pair in moving if pair[0].stores] or moving
+        for access, dim in asked_of:
+            if dim != wanted:
+                text = f"{access} walks memory dimension {dim} with {loop.node.index}, not {wanted}"
+                return Refusal(loop.number, NOT_CONTIGUOUS, text)
+    return None
+
+
+def _apart(accesses: Sequence[Access], chosen: Sequence[Loop]) -> list[Access]:
+    """Without those of sums in memory, which become locals of the loop."""
+    sums = {(loop.number, store.array) for loop in chosen for store in sums_in_memory(loop.node)}
+    return [a for a in accesses if not any((loop.number, a.array) in sums for loop in a.loops)]
+
+
+def _dependences(accesses: Sequence[Access], choice: Choice, asked: Request) -> Refusal | None:
+    found = first_dependence(accesses, asked.lanes(choice))
+    return None if found is None else Refusal(found.loop, CARRIED, str(found))
+
+
+def _one_element(accesses: Sequence[Access], choice: Choice) -> Refusal | None:
+    """A store that does not move has no lanes, be it that its loop never runs twice or is called parallel."""
+    for access in accesses:
+        for loop in access.loops if access.stores else ():
+            if loop.number in choice and stride(access, loop)[0] is None:
+                text = f"{access} is one element for all iterations of {loop.node.index}"
+                return Refusal(loop.number, CARRIED, text)
+    return None
+
+
+def gathered(access: Access, loop: Loop) -> bool:
+    """Whether lanes of a loop are found one by one: a subscript divides its index."""
+    return any(coefficient(subscript, loop.node.index) is None for subscript in access.subscripts)
+
+
+def stride(access: Access, loop: Loop) -> tuple[int | None, int]:
+    """The subscript that a loop walks in an access, and by how many elements an iteration."""
+    for k, subscript in enumerate(access.subscripts):
+        c = coefficient(subscript, loop.node.index)
+        if c:
+            return k, c * loop.node.step
+    return None, 0

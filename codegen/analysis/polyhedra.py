@@ -1,0 +1,139 @@
+"""Whether a system of linear equations and inequalities may have integers that solve it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from math import gcd
+from typing import TypeAlias
+
+from codegen.ir.index import Affine
+
+Terms: TypeAlias = tuple[tuple[str, int], ...]
+
+MOST_ROWS = 400
+"""Elimination stops here and says "perhaps": what would be proven is worth less than the time."""
+
+
+def feasible(zero: Iterable[Affine], not_negative: Iterable[Affine]) -> bool:
+    """False only if no integers make each of `zero` 0 and none of `not_negative` negative.
+
+    2*i - 2*j + 1 == 0                  -> False    (greatest common divisor)
+    i - j == 0, i >= j + 1              -> False
+    0 <= i < 10, j == i + 10, j < 10    -> False
+
+    Equations are solved one by one, with the test of their greatest common divisor; then Fourier's and
+    Motzkin's elimination, each row tightened to integers. True may be wrong, False may not.
+    """
+    equations, rows = list(zero), list(not_negative)
+    nought = {e.terms[0][0] for e in equations if len(e.terms) == 1 and not e.constant}
+    if nought:
+        equations, rows = [_dropped(e, nought) for e in equations], [_dropped(row, nought) for row in rows]
+    while equations:
+        equation = equations.pop()
+        if not equation.terms:
+            if equation.constant:
+                return False
+            continue
+        divisor = gcd(*(c for _, c in equation.terms))
+        if equation.constant % divisor:
+            return False
+        equation = Affine(equation.constant // divisor, tuple((n, c // divisor) for n, c in equation.terms))
+        name, _ = min(equation.terms, key=lambda term: abs(term[1]))
+        c = equation.coefficient(name)
+        equations = [_solved(other, equation, name, c) for other in equations]
+        rows = [_solved(row, equation, name, c) for row in rows]
+    return _eliminate(rows)
+
+
+def projected(
+    zero: Iterable[Affine], not_negative: Iterable[Affine], names: Collection[str]
+) -> tuple[list[Affine], list[Affine]] | None:
+    """The system without most other symbols than `names`; None where it cannot hold.
+
+    d - i + j == 0, 0 <= i < 10, 0 <= j < 10, names {d} -> -9 <= d <= 9
+
+    For systems that are asked about again and again, each time with other rows over `names`. Equations are
+    solved for what has a coefficient of 1 there; inequalities are combined where that makes no more of them.
+    """
+    equations, rows = list(zero), list(not_negative)
+    while True:
+        found = next(
+            ((e, n, c) for e in equations for n, c in e.terms if abs(c) == 1 and n not in names), None
+        )
+        if found is None:
+            break
+        equation, name, c = found
+        equations.remove(equation)
+        equations = [_solved(other, equation, name, c) for other in equations]
+        rows = [_solved(row, equation, name, c) for row in rows]
+    table: dict[Terms, int] = {}
+    if not _enter(table, rows):
+        return None
+    kept = {*names, *(name for equation in equations for name, _ in equation.terms)}
+    while True:
+        counts = [(up * down - up - down, n) for n, (up, down) in _sides(table).items() if n not in kept]
+        least, name = min(counts, default=(1, ""))
+        if least > 0:
+            return equations, [Affine(constant, terms) for terms, constant in table.items()]
+        if not _enter(table, _without(table, name)):
+            return None
+
+
+def _dropped(row: Affine, names: Collection[str]) -> Affine:
+    """A row where these are 0."""
+    return Affine(row.constant, tuple(term for term in row.terms if term[0] not in names))
+
+
+def _solved(row: Affine, equation: Affine, name: str, c: int) -> Affine:
+    """A row without a name that an equation has c times; multiplied by positive numbers only."""
+    k = row.coefficient(name)
+    return row if not k else row * abs(c) + equation * (-k if c > 0 else k)
+
+
+def _eliminate(rows: Iterable[Affine]) -> bool:
+    table: dict[Terms, int] = {}
+    if not _enter(table, rows):
+        return False
+    while table:
+        name = min((up * down, n) for n, (up, down) in _sides(table).items())[1]
+        if not _enter(table, _without(table, name)):
+            return False
+        if len(table) > MOST_ROWS:
+            return True
+    return True
+
+
+def _sides(table: Mapping[Terms, int]) -> dict[str, tuple[int, int]]:
+    """How many rows have each name with a positive coefficient, and with a negative one."""
+    sides: dict[str, tuple[int, int]] = {}
+    for terms in table:
+        for name, c in terms:
+            up, down = sides.get(name, (0, 0))
+            sides[name] = (up + 1, down) if c > 0 else (up, down + 1)
+    return sides
+
+
+def _without(table: dict[Terms, int], name: str) -> list[Affine]:
+    """What the rows with a name say of the other names; they leave the table."""
+    up: list[tuple[Affine, int]] = []
+    down: list[tuple[Affine, int]] = []
+    for terms in [terms for terms in table if any(n == name for n, _ in terms)]:
+        row = Affine(table.pop(terms), terms)
+        c = row.coefficient(name)
+        (up if c > 0 else down).append((row, c))
+    return [a * -d + b * c for a, c in up for b, d in down]
+
+
+def _enter(table: dict[Terms, int], rows: Iterable[Affine]) -> bool:
+    """Add rows, the tightest of each direction; False where one can't hold."""
+    for row in rows:
+        if not row.terms:
+            if row.constant < 0:
+                return False
+            continue
+        terms, constant = row.terms, row.constant
+        divisor = gcd(*(c for _, c in terms))
+        if divisor > 1:
+            terms, constant = tuple((n, c // divisor) for n, c in terms), constant // divisor
+        table[terms] = min(constant, table.get(terms, constant))
+    return True

@@ -1,0 +1,1 @@
+"""Source to machine code, and the store that keeps machine code on disk."""

@@ -1,0 +1,258 @@
+"""Object code on disk: content-addressed, checked before use, never trusted, never in the way.
+
+An entry is one file: a line of JSON (its key, the digest of the kernel's source, the checksum of the code),
+then the object code. A note is one too: a line with its name and checksum, then JSON, what was measured once
+and is worth remembering. Anything odd is a miss. What was used longest ago goes where all grows too large,
+whichever version, compiler or CPU level it belongs to. A directory that cannot be trusted means no store, one
+that cannot be written to a store that is only read; `info` says why.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache, lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from codegen.backend.store_files import (
+    UNFINISHED,
+    Held,
+    digest_of,
+    distrust,
+    read_checked,
+    trim,
+    unwritable,
+    write_checked,
+)
+from codegen.support.cpu import CpuLevel
+from codegen.support.errors import StoreError
+from codegen.support.settings import settings
+from codegen.support.versions import library_stamp, package_version
+
+FORMAT = 1
+MAX_ENTRY_BYTES = 16 << 20
+MAX_NOTE_BYTES = 1 << 14
+MAX_STORE_BYTES = 512 << 20
+"""What a store holds at most, about; TILEJIT_CACHE_BYTES says otherwise."""
+
+LLVM_LIBRARIES = ("binding/libllvmlite.so", "binding/libllvmlite.dylib", "binding/llvmlite.dll")
+"""Where llvmlite has LLVM, by the system."""
+
+FILES_PER_WRITE = 250
+"""Files that a write looks through, on average: a hundredth of the time that compiling a kernel takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreKey:
+    """Every input of the compiler: two equal keys give the same machine code."""
+
+    source_digest: str
+    compiler_digest: str
+    numba: str
+    llvmlite: str
+    llvm: str
+    level: str
+    triple: str
+    cpu: str
+    features: str
+    format: int = FORMAT
+
+    @property
+    def digest(self) -> str:
+        """The entry's name."""
+        return sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+def store_key(source: str, level: CpuLevel, store: KernelStore | None = None) -> StoreKey:
+    """The key of a kernel's source compiled for a CPU level; a store knows what else takes loading LLVM."""
+    spelled = level.name, level.triple, level.llvm_cpu, level.llvm_features
+    versions = package_version("numba"), package_version("llvmlite"), llvm_version(store)
+    return StoreKey(digest_of(source.encode()), compiler_digest(), *versions, *spelled)
+
+
+@lru_cache(maxsize=8)
+def llvm_version(store: KernelStore | None) -> str:
+    """LLVM's version, "20.1.8", which its library alone knows: a store remembers it for that library.
+
+    A build of llvmlite for another LLVM may have the same version of its own.
+    """
+    stamp = library_stamp("llvmlite", LLVM_LIBRARIES) if store else ""
+    note = f"llvm-{digest_of(stamp.encode())[:32]}"
+    known = (store.get_note(note) or {}).get("version") if store and stamp else None
+    if isinstance(known, str):
+        return known
+    from llvmlite import binding
+
+    found = ".".join(map(str, binding.llvm_version_info))
+    if store and stamp:
+        store.put_note(note, {"version": found})
+    return found
+
+
+@cache
+def compiler_digest() -> str:
+    """Digest of the code that turns sources into machine code: the build and the routines kernels call."""
+    return digest_of(b"\0".join(f.read_bytes() for f in compiler_files()))
+
+
+def compiler_files() -> tuple[Path, ...]:
+    """The files whose text decides what machine code a source becomes.
+
+    Routines have constants of other modules in their code: how long an entry of a table is, say.
+    """
+    root = Path(__file__).parents[1]
+    names = (
+        "backend/build.py",
+        "ir/copies/segments.py",
+        "ir/copies/tiles.py",
+        "ir/element_types.py",
+        "schedule/schedule.py",
+    )
+    return (*(root / name for name in names), *sorted((root / "simd").rglob("*.py")))
+
+
+class KernelStore:
+    """A directory of compiled kernels; `reason` says why there is none, or why none are added to it."""
+
+    def __init__(
+        self,
+        directory: Path | None,
+        reason: str = "",
+        most_bytes: int = MAX_STORE_BYTES,
+        *,
+        only_read: bool = False,
+    ) -> None:
+        self.directory, self.reason, self.most_bytes = directory, reason, most_bytes
+        self.is_writable = directory is not None and not only_read
+        self.hits = self.misses = 0
+        self._writes_until_trim = 0
+
+    @classmethod
+    def open(cls) -> KernelStore:
+        """The user's store, or one that keeps nothing where that cannot be had."""
+        if settings().no_cache:
+            return cls(None, "TILEJIT_NO_CACHE is set")
+        wanted = settings().cache_bytes or str(MAX_STORE_BYTES)
+        if not (wanted.isascii() and wanted.isdecimal() and len(wanted) < 20):
+            return cls(None, f"TILEJIT_CACHE_BYTES={wanted} is no number of bytes")
+        try:
+            directory = _default_directory()
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            reason = distrust(directory)
+        except (OSError, RuntimeError) as error:
+            return cls(None, str(error))
+        if reason:
+            return cls(None, reason)
+        reason = unwritable(directory)
+        return cls(directory, reason, int(wanted), only_read=bool(reason))
+
+    def get(self, key: StoreKey) -> bytes | None:
+        """The object code under a key, or None: absent, damaged or foreign."""
+        code = self._read(key) if self.directory else None
+        if code is None:
+            self.misses += 1
+        else:
+            self.hits += 1
+        return code
+
+    def _read(self, key: StoreKey) -> bytes | None:
+        return read_checked(self._path(key.digest, "kernel"), asdict(key), MAX_ENTRY_BYTES)
+
+    def put(self, key: StoreKey, code: bytes) -> None:
+        """Keep object code; a full or read-only disk is no error."""
+        if self.is_writable:
+            self._write(self._path(key.digest, "kernel"), asdict(key), code)
+
+    def get_note(self, name: str) -> dict[str, Any] | None:
+        """The facts noted under a name, or None: absent, damaged or foreign. Whether they make sense is
+        the reader's to ask.
+        """
+        if self.directory is None:
+            return None
+        body = read_checked(self._path(name, "note"), _note_head(name), MAX_NOTE_BYTES)
+        try:
+            facts = json.loads(body or b"null")
+        except (ValueError, RecursionError):
+            return None
+        return facts if isinstance(facts, dict) else None
+
+    def put_note(self, name: str, facts: Mapping[str, Any]) -> None:
+        """Remember facts under a name of letters, digits and hyphens; a full disk is no error."""
+        if self.is_writable:
+            body = json.dumps(dict(facts), sort_keys=True).encode()
+            self._write(self._path(name, "note"), _note_head(name), body)
+
+    def _write(self, path: Path, head: dict[str, Any], body: bytes) -> None:
+        if len(body) > self.most_bytes:
+            self.reason = f"not all kernels could be kept: TILEJIT_CACHE_BYTES is {self.most_bytes}"
+            return
+        try:
+            write_checked(path, head, body)
+            self._writes_until_trim -= 1
+            if self._writes_until_trim < 0:
+                self._writes_until_trim = self.trim().files // FILES_PER_WRITE
+        except OSError as error:
+            self.reason = f"not all kernels could be kept: {error}"
+
+    def trim(self) -> Held:
+        """Remove unfinished files that are old and, beyond `most_bytes`, what was used longest ago.
+
+        Raises:
+            OSError: the directory cannot be read.
+        """
+        return trim(self.directory, self.most_bytes) if self.directory else Held(0, 0)
+
+    def entries(self) -> list[Path]:
+        """The files of the store that hold kernels."""
+        return self._files("*.kernel")
+
+    def notes(self) -> list[Path]:
+        """The files of the store that hold notes."""
+        return self._files("*.note")
+
+    def _files(self, pattern: str) -> list[Path]:
+        return sorted(f for f in self.directory.glob(pattern) if not f.is_dir()) if self.directory else []
+
+    def clear(self) -> int:
+        """Remove all entries and notes, and what unfinished writes left; how many entries there were.
+
+        Raises:
+            StoreError: an entry cannot be removed.
+        """
+        entries = self.entries()
+        leftovers = list(self.directory.glob(f"{UNFINISHED}*")) if self.directory else []
+        for entry in [*entries, *self.notes(), *leftovers]:
+            try:
+                entry.unlink(missing_ok=True)
+            except OSError as error:
+                raise StoreError(f"cannot remove {entry}: {error.strerror}") from error
+        return len(entries)
+
+    def _path(self, name: str, kind: str) -> Path:
+        if self.directory is None:
+            raise AssertionError("a store without a directory has no paths")
+        if not name.replace("-", "").isalnum():
+            raise AssertionError(f"{name!r} is no name for a file of the store")
+        return self.directory / f"{name}.{kind}"
+
+
+def _note_head(name: str) -> dict[str, Any]:
+    return {"note": name, "format": FORMAT}
+
+
+def _default_directory() -> Path:
+    wanted = settings().cache_directory
+    if wanted:
+        return Path(wanted)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "tilejit"
+
+
+@cache
+def default_store() -> KernelStore:
+    """The store of this process, opened once."""
+    return KernelStore.open()

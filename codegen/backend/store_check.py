@@ -1,0 +1,99 @@
+"""Every file of the store, looked at one by one: which are sound, and what is wrong with the others."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from codegen.backend.store import KernelStore, StoreKey
+from codegen.backend.store_files import open_safely
+
+HEAD_BYTES = 1 << 16
+"""Longest first line that is read: a key has a few hundred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """How many kernels and notes are sound, and the other files with what is wrong."""
+
+    kernels: int
+    notes: int
+    damaged: tuple[tuple[Path, str], ...]
+
+
+def verify_store(store: KernelStore) -> Verified:
+    """Read every entry and note as a process that needs it would; those of other versions and CPUs too.
+
+    A file that another process removes meanwhile counts as nothing.
+    """
+    kernels = [(path, kernel_fault(store, path)) for path in store.entries()]
+    notes = [(path, note_fault(store, path)) for path in store.notes()]
+    damaged = [(path, fault) for path, fault in (*kernels, *notes) if fault and os.path.lexists(path)]
+    sound = [sum(not fault for _, fault in found) for found in (kernels, notes)]
+    return Verified(sound[0], sound[1], tuple(damaged))
+
+
+def kernel_fault(store: KernelStore, path: Path) -> str:
+    """What is wrong with an entry, or "" where it is sound."""
+    key = _key_of(path)
+    if key is None:
+        return "its first line is no key"
+    if key.digest != path.stem:
+        return "it has the name of another key"
+    with _unused(path):
+        found = store.get(key)
+    return "" if found else "its checksum is wrong, or others could have written it"
+
+
+def note_fault(store: KernelStore, path: Path) -> str:
+    """What is wrong with a note, or "" where it is sound."""
+    if not path.stem.replace("-", "").isalnum():
+        return "it has the name of no note"
+    with _unused(path):
+        found = store.get_note(path.stem)
+    return "" if found is not None else "its checksum is wrong, or others could have written it"
+
+
+def remove_entries(verified: Verified) -> list[tuple[Path, str]]:
+    """Remove what is damaged; those that could not be removed, with the reason.
+
+    They are misses whether they are there or not: a process that needs the kernel compiles it anew.
+    """
+    left = []
+    for path, _ in verified.damaged:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            left.append((path, error.strerror or str(error)))
+    return left
+
+
+def _key_of(path: Path) -> StoreKey | None:
+    """The key that an entry names in its first line, None where that is none: a key has texts and numbers
+    alone, and what nests deeply could be read, but not written again.
+    """
+    try:
+        with os.fdopen(open_safely(path), "rb") as file:
+            head = json.loads(file.readline(HEAD_BYTES))
+        named = {field.name: head[field.name] for field in fields(StoreKey)}
+        return StoreKey(**named) if all(isinstance(x, str | int) for x in named.values()) else None
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+@contextmanager
+def _unused(path: Path) -> Iterator[None]:
+    """Keep the time at which a file was last used: to look at it is no use of it."""
+    try:
+        before = path.lstat()
+    except OSError:
+        yield
+        return
+    yield
+    if os.utime in os.supports_follow_symlinks:
+        with suppress(OSError):
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns), follow_symlinks=False)

@@ -1,8 +1,0 @@
-"""The element types that kernels convert between, by their names in `ir.Element`."""
-
-from __future__ import annotations
-
-INTEGERS = ("s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64")
-HALVES = ("f16", "bf16")
-FLOATS = (*HALVES, "f32", "f64")
-BYTE_FLOATS = ("f8e5m2", "f8e4m3", "f8e3m4", "f8e4m3fn", "f8e4m3fnuz", "f8e4m3b11fnuz", "f8e5m2fnuz")

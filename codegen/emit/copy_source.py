@@ -1,0 +1,342 @@
+"""A parametrized nest as Python source that Numba compiles and a person can read.
+
+A kernel is `kernel(src, dst, sizes, begin, end)`: two addresses, the address of a table of 64-bit
+arguments, and the part [begin, end) of its first loop. Addresses of a packed side count bits.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from re import findall
+
+from codegen.emit.copy_elements import CONVERSIONS, load_call, run_call, store_call
+from codegen.emit.writer import Writer
+from codegen.ir.copies.nodes import (
+    Convert,
+    CopyChunks,
+    CopyRun,
+    Elementwise,
+    Fill,
+    FillRun,
+    For,
+    ForEach,
+    Gather,
+    Interleave,
+    Load,
+    LoopNest,
+    PackBits,
+    Reverse,
+    Size,
+    Stmt,
+    Transfer,
+    Transpose,
+    UnpackBits,
+    refs,
+)
+from codegen.ir.copies.printer import format_transfer
+from codegen.ir.copies.segments import SEGMENT_TABLES
+from codegen.ir.copies.tiles import (
+    COLUMN,
+    COLUMNS,
+    DST,
+    FIELDS,
+    GROUP_ARGUMENTS,
+    LAYER_SRC,
+    LAYERS,
+    LINE_TABLE,
+    NEXT_ROW,
+    NEXT_SRC,
+    OPEN_ROWS,
+    PREFETCH_ARGUMENT,
+    PREFETCH_ELEMENTS,
+    ROW,
+    ROWS,
+    SRC,
+)
+
+
+def kernel_name(nest: LoopNest, arguments: tuple[str, ...]) -> str:
+    """A name that says what the kernel does and tells it from all others."""
+    digest = sha256(repr((nest, arguments)).encode()).hexdigest()[:12]
+    inner = nest.innermost
+    if isinstance(inner, Interleave):
+        return f"{_interleave_name(inner)}_{digest}"
+    kind = {
+        CopyRun: "copy_runs",
+        CopyChunks: "copy_chunks",
+        Reverse: "reverse_runs",
+        FillRun: "fill_runs",
+        Transpose: "transpose",
+        Gather: "gather",
+        Elementwise: "copy_elements",
+        PackBits: "pack_bits",
+        UnpackBits: "unpack_bits",
+    }[type(inner)]
+    return f"{kind}_{digest}"
+
+
+def emit(nest: LoopNest, arguments: tuple[str, ...]) -> str:
+    """The kernel's source; `arguments` are the names in the table of sizes, in order."""
+    out = Writer()
+    name = kernel_name(nest, arguments)
+    out.line(f'"""{name}')
+    out.line()
+    loops = " ".join(loop.axis for loop in nest.loops)
+    each = "for each table entry, " if nest.table_loop else ""
+    what = {Transpose: "tiles", Gather: "parts of segments"}.get(type(nest.innermost), f"loops {loops}")
+    out.line(f"{each}{what}, the first over [begin, end), around:")
+    out.line(format_transfer(nest.innermost))
+    out.line('"""')
+    out.line()
+    body = Writer()
+    _statement(nest.body, body, nest, ("src", "dst"), first=True)
+    if _streams(nest.innermost):
+        body.line("stream_fence()")
+    # The text says it best: what a call reads hangs on its routine, and `end` replaces the first extent.
+    used = set(findall(r"\w+", body.text()))
+    with out.block(f"def {name}(src, dst, sizes, begin, end):"):
+        for k, argument in enumerate(arguments):
+            if argument in used:
+                out.line(f"{argument} = int64_at(sizes, {k})")
+        out.lines(body)
+    return out.text()
+
+
+def _statement(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str], *, first: bool) -> None:
+    match stmt:
+        case For(axis, extent, body):
+            head = "begin, end" if first else _text(extent)
+            with out.block(f"for {axis} in range({head}):"):
+                _statement(body, out, nest, _advanced(axis, nest, out, at), first=False)
+        case ForEach(axis, _, body):
+            with out.block(f"for {axis} in range(begin, end):"):
+                out.line(f"src_{axis} = {at[0]} + int64_at(src_offsets, {axis})")
+                out.line(f"dst_{axis} = {at[1]} + int64_at(dst_offsets, {axis})")
+                _prefetch(axis, nest, out, at[0])
+                _statement(body, out, nest, (f"src_{axis}", f"dst_{axis}"), first=False)
+        case _:
+            _transfer(stmt, out, nest, at)
+
+
+def _prefetch(axis: str, nest: LoopNest, out: Writer, src: str) -> None:
+    """Lines that prefetch what a later entry of the table reads: no hardware prefetcher foresees entries.
+
+    Runs prefetch a line with each line that they write, from the entry that is a page's worth of bytes ahead;
+    deinterleaves with each of their calls: so many at once as an entry has would be waited for.
+    """
+    inner = nest.innermost
+    if not _streams(inner):
+        return
+    following = f"int64_at(src_offsets, min({axis} + prefetch_entries, end - 1))"
+    if isinstance(inner, CopyRun) or _reads_in_order(inner):
+        out.line(f"prefetch_distance = {following} - int64_at(src_offsets, {axis})")
+        return
+    start = f"{src} + {following} + prefetch_low"
+    start = f"({start}) >> 3" if nest.buffer("src").unit_bits == 1 else start
+    out.line(f"prefetch_span({start}, prefetch_bytes)")
+
+
+def _advanced(axis: str, nest: LoopNest, out: Writer, at: tuple[str, str]) -> tuple[str, str]:
+    """Lines that step both addresses along an axis; the names to go on with."""
+    src, dst = at
+    src_ref, dst_ref = refs(nest.innermost)
+    last = axis == nest.loops[-1].axis
+    step = "{} + {} * {}" if last else "opaque({} + {} * {})"
+    out.line(f"dst_{axis} = {step.format(dst, axis, _text(dst_ref.stride(axis)))}")
+    if src_ref is None:
+        return src, f"dst_{axis}"
+    out.line(f"src_{axis} = {step.format(src, axis, _text(src_ref.stride(axis)))}")
+    return f"src_{axis}", f"dst_{axis}"
+
+
+def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> None:
+    src, dst = at
+    match stmt:
+        case CopyRun(_, _, count, True) if nest.table_loop:
+            out.line(f"stream_run_prefetched({dst}, {src}, {_text(count)}, prefetch_distance)")
+        case CopyRun(_, _, count, stream):
+            out.line(f"{'stream' if stream else 'copy'}_run({dst}, {src}, {_text(count)})")
+        case CopyChunks(_, _, width, count, _, stream):
+            name = f"{'stream' if stream else 'copy'}_chunks_u{8 * width}"
+            out.line(f"{name}({dst}, {src}, {_text(count)}, {LINE_TABLE})")
+        case Reverse(_, _, width, length, 1, stream):
+            name = f"{'stream_' if stream else ''}reverse_run_u{8 * width}"
+            out.line(f"{name}({dst}, {src}, {_text(length)})")
+        case Reverse(_, _, width, length, count):
+            out.line(f"reverse_groups_{_text(length)}_u{8 * width}({dst}, {src}, {_text(count)})")
+        case FillRun(_, count):
+            out.line(f"fill_run({dst}, {_text(count)}, fill_low, fill_high)")
+        case Interleave():
+            if nest.table_loop and _reads_in_order(stmt):
+                row_bytes = int(_text(stmt.columns)) * stmt.width
+                out.line(f"prefetch_span({src} + prefetch_distance, {_text(stmt.rows)} * {row_bytes})")
+            out.line(_interleave_call(stmt, src, dst))
+        case Transpose():
+            _tiles(stmt, out, src, dst, first=nest.table_loop is None)
+        case Gather():
+            tables = ", ".join((*SEGMENT_TABLES[:2], "begin, end", *SEGMENT_TABLES[2:]))
+            out.line(f"stream_segments({dst}, {src}, {tables})")
+        case PackBits(_, _, _, _, step):
+            out.line(_bits_call("pack", stmt, step, src, dst))
+        case UnpackBits(_, _, _, _, step):
+            out.line(_bits_call("unpack", stmt, step, src, dst))
+        case Elementwise():
+            _elementwise(stmt, out, nest, src, dst)
+        case _:
+            raise AssertionError(f"emit: no rule for {type(stmt).__name__}")
+
+
+def _reads_in_order(stmt: Transfer) -> bool:
+    """Whether it takes apart rows that follow each other, past the cache."""
+    if not isinstance(stmt, Interleave) or stmt.lines or stmt.groups:
+        return False
+    return stmt.stream and stmt.side == "src"
+
+
+def _streams(stmt: Transfer) -> bool:
+    """Whether lines go past the cache, which other threads must be kept from seeing too late."""
+    kinds = CopyRun | CopyChunks | Reverse | Interleave | Transpose | Gather | PackBits | UnpackBits
+    return isinstance(stmt, kinds) and stmt.stream
+
+
+def _interleave_name(stmt: Interleave) -> str:
+    name = {"dst": "interleave", "src": "deinterleave", "": "transpose_small"}[stmt.side]
+    if stmt.groups:
+        return f"{name}_groups"
+    return f"{name}_lines" if stmt.lines else name
+
+
+def _interleave_call(stmt: Interleave, src: str, dst: str) -> str:
+    kind = f"u{8 * stmt.width}"
+    if not stmt.side:
+        shape = (
+            f"{_text(stmt.rows)}, {_text(stmt.columns)}, {_text(stmt.row_step)}, {_text(stmt.column_step)}"
+        )
+        return f"transpose_small_{kind}({dst}, {src}, {shape})"
+    name = f"{'stream_' if stmt.stream else ''}{_interleave_name(stmt)}"
+    count, long, step = stmt.rows, stmt.columns, stmt.row_step
+    if stmt.side == "src":
+        count, long, step = stmt.columns, stmt.rows, stmt.column_step
+    table = f", {LINE_TABLE}" if stmt.lines else ""
+    table += f", {', '.join(GROUP_ARGUMENTS)}" if stmt.groups else ""
+    return f"{name}_{_text(count)}_{kind}({dst}, {src}, {_text(long)}, {_text(step)}{table})"
+
+
+def _tiles(stmt: Transpose, out: Writer, src: str, dst: str, *, first: bool) -> None:
+    """The loop over tiles; the fields of an entry are those of `tiles.py`."""
+    element = stmt.convert or f"u{8 * stmt.width}"
+    kind = f"by_{stmt.block}s_{element}"
+    stream = "stream_" if stmt.stream else ""
+    dense = stmt.stage == "dense"
+    with out.block(f"for k in range({'begin, end' if first else 'tile_count'}):"):
+        out.line(f"tile = tiles + {8 * FIELDS} * k")
+        out.line(f"src_tile = {src} + int64_at(tile, {SRC})")
+        out.line(f"dst_tile = {dst} + int64_at(tile, {DST})")
+        out.line(f"rows = row_offsets + 8 * int64_at(tile, {ROW})")
+        out.line(f"columns = column_offsets + 8 * int64_at(tile, {COLUMN})")
+        shape = [
+            "dst_tile",
+            "src_tile",
+            "rows",
+            f"int64_at(tile, {ROWS})",
+            "columns",
+            f"int64_at(tile, {COLUMNS})",
+        ]
+        following = [f"{src} + int64_at(tile, {NEXT_SRC})", f"row_offsets + 8 * int64_at(tile, {NEXT_ROW})"]
+        if stmt.stage or stmt.block == "part":
+            shape.append(f"int64_at(tile, {OPEN_ROWS})")
+        if stmt.stage:
+            layers = [f"int64_at(tile, {LAYERS})", f"int64_at(tile, {LAYER_SRC})"]
+            panel = ["scratch", "places"]
+            panel += ["segments", "segment_columns", *layers] if dense else ["panel_lines"]
+            name, arguments = f"{stream}staged_{stmt.stage}_{kind}", [*shape, *panel, *following]
+        else:
+            name = f"{stream}transpose_{kind}"
+            arguments = [*shape, *following] if stmt.stream else shape
+        out.line(f"{name}({', '.join(arguments)})")
+
+
+def _bits_call(way: str, stmt: PackBits | UnpackBits, step: Size, src: str, dst: str) -> str:
+    stream = "stream_" if stmt.stream else ""
+    count, bits = _text(stmt.count), stmt.bits
+    if stmt.columns != 1:
+        return f"{stream}{way}_rows_{bits}_{count}({dst}, {src}, {_text(stmt.columns)}, {_text(step)})"
+    if step == 1:
+        return f"{stream}{way}_run_{bits}({dst}, {src}, {count})"
+    return f"{way}_bits_{bits}({dst}, {src}, {count}, {_text(step)})"
+
+
+def _elementwise(stmt: Elementwise, out: Writer, nest: LoopNest, src: str, dst: str) -> None:
+    in_bits = nest.buffer("dst").unit_bits == 1
+    if stmt.prefetch:
+        _elements_prefetched(stmt, out, src, dst)
+        return
+    routine = _run_routine(stmt)
+    if routine:
+        out.line(f"{routine}({dst}, {src}, {_text(stmt.count)})")
+        return
+    with out.block(f"for k in range({_text(stmt.count)}):"):
+        out.line(_bit_element(stmt, src, dst) if in_bits else _byte_element(stmt, src, dst))
+
+
+def _elements_prefetched(stmt: Elementwise, out: Writer, src: str, dst: str) -> None:
+    """Runs of one length, which become vectors; lines are asked for between them: inside they would not."""
+    count, read = _text(stmt.count), f"{PREFETCH_ELEMENTS} * {_text(stmt.src_step)}"
+    routine = _run_routine(stmt)
+    out.line(f"whole = {count} // {PREFETCH_ELEMENTS} * {PREFETCH_ELEMENTS}")
+    with out.block(f"for begun in range(0, whole, {PREFETCH_ELEMENTS}):"):
+        out.line(f"dst_begun = {dst} + begun * {_text(stmt.dst_step)}")
+        out.line(f"src_begun = {src} + begun * {_text(stmt.src_step)}")
+        if routine:
+            out.line(f"{routine}(dst_begun, src_begun, {PREFETCH_ELEMENTS})")
+        else:
+            with out.block(f"for k in range({PREFETCH_ELEMENTS}):"):
+                out.line(_byte_element(stmt, "src_begun", "dst_begun"))
+        out.line(f"prefetch_span(src_begun + {PREFETCH_ARGUMENT}, {read})")
+    with out.block(f"for k in range(whole, {count}):"):
+        out.line(_byte_element(stmt, src, dst))
+
+
+def _run_routine(stmt: Elementwise) -> str:
+    """What converts elements that lie side by side on both sides; "" where it takes a loop."""
+    if not isinstance(stmt.value, Convert):
+        return ""
+    if (stmt.dst_step, stmt.src_step) != (stmt.dst_element.bits // 8, stmt.src_element.bits // 8):
+        return ""
+    return run_call(stmt.value.source, stmt.value.target)
+
+
+def _byte_element(stmt: Elementwise, src: str, dst: str) -> str:
+    """One element between addresses that count bytes."""
+    source, target = stmt.src_element, stmt.dst_element
+    to, at = f"k * {_text(stmt.dst_step)}", f"k * {_text(stmt.src_step)}"
+    match stmt.value:
+        case Fill():
+            return f"fill_run({dst} + {to}, {target.bits // 8}, fill_low, fill_high)"
+        case Convert(_, kind, result):
+            value = CONVERSIONS[kind, result].format(load_call(source, src, at=at))
+            return store_call(target, dst, value, at=to)
+        case Load():
+            return f"move_u{source.bits}_at({dst}, {to}, {src}, {at})"
+
+
+def _bit_element(stmt: Elementwise, src: str, dst: str) -> str:
+    """One element between addresses that count bits, where one side is packed."""
+    source, target = stmt.src_element, stmt.dst_element
+    to = f"{dst} + k * {_text(stmt.dst_step)}"
+    at = f"{src} + k * {_text(stmt.src_step)}"
+    to = f"({to}) >> 3" if target.bits >= 8 else to
+    at = f"({at}) >> 3" if source.bits >= 8 else at
+    match stmt.value:
+        case Fill() if target.bits >= 8:
+            return f"fill_run({to}, {target.bits // 8}, fill_low, fill_high)"
+        case Fill():
+            return store_call(target, to, "fill_low")
+        case Convert():
+            raise AssertionError("emit: packed elements are not converted")
+        case Load():
+            return store_call(target, to, load_call(source, at))
+
+
+def _text(size: Size) -> str:
+    return str(size) if isinstance(size, int) else size.name

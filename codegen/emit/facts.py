@@ -1,0 +1,102 @@
+"""What the source of a kernel of loops must know of their bodies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.analysis.bounds import loads
+from codegen.ir.index import index_symbol, index_symbols
+from codegen.ir.nodes import Carried, For, IndexValue, Let, Load, Local, Op, Statement, Store, Value
+
+
+def unmasked(carried: Carried, loop: For) -> Carried:
+    """Without the select that leaves out lanes behind the loop's end: whole blocks have none of those.
+
+    select(i < n, s + A[i], s) -> s + A[i]
+    """
+    match carried.update:
+        case Op("select", (mask, update, Local(name))) if name == carried.name and is_lane_mask(mask, loop):
+            return replace(carried, update=update)
+    return carried
+
+
+def is_lane_mask(value: Value, loop: For) -> bool:
+    """Whether a value says which lanes are iterations of the loop."""
+    match value:
+        case Op("and", (a, b)):
+            return is_lane_mask(a, loop) and is_lane_mask(b, loop)
+        case Op("lt" | "gt", (IndexValue(index), IndexValue(bound))):
+            return index == index_symbol(loop.index) and bound in loop.upper
+    return False
+
+
+def may_shift(loop: For) -> bool:
+    """Whether iterations may run twice: they write what none of them reads, and carry nothing."""
+    return not loop.carried and not stored(loop.body) & read(loop.body)
+
+
+def stored(body: tuple[Statement, ...]) -> set[str]:
+    """The arrays that a body writes."""
+    return {s.array for s in flat(body) if isinstance(s, Store)}
+
+
+def read(body: tuple[Statement, ...]) -> set[str]:
+    """The arrays that a body reads."""
+    out = {s.array for s in flat(body) if isinstance(s, Store) and s.accumulate}
+    for value in values(body):
+        out |= {load.array for load in loads(value)}
+    return out
+
+
+def flat(body: tuple[Statement, ...]) -> list[Statement]:
+    """All statements, those inside loops too."""
+    return [x for s in body for x in ([s, *flat(s.body)] if isinstance(s, For) else [s])]
+
+
+def values(body: tuple[Statement, ...]) -> list[Value]:
+    """All values that are stored, named or carried."""
+    out: list[Value] = []
+    for statement in flat(body):
+        match statement:
+            case For():
+                out += [value for c in statement.carried for value in (c.start, c.update)]
+            case Let(_, value):
+                out.append(value)
+            case Store():
+                out += statement.values
+    return out
+
+
+def vector_dtypes(loop: For) -> set[str]:
+    """The types of all that differs from lane to lane, masks apart."""
+    out: set[str] = set()
+
+    def look(value: Value) -> None:
+        if varies(value, loop.index) and value.dtype != "i1":
+            out.add(value.dtype)
+        for part in value.operands if isinstance(value, Op) else ():
+            look(part)
+
+    for value in values((loop,)):
+        look(value)
+    return out
+
+
+def varies(value: Value, index: str) -> bool:
+    """Whether a value may differ from lane to lane of a loop."""
+    match value:
+        case Local(_, _, shape):
+            return bool(shape)
+        case IndexValue(expression):
+            return index in index_symbols(expression)
+        case Load(_, subscripts):
+            return any(index in index_symbols(subscript) for subscript in subscripts)
+        case Op(_, operands):
+            return any(varies(operand, index) for operand in operands)
+    return False
+
+
+def accumulated(store: Store, dtype: str) -> Value:
+    """The element combined with the value."""
+    old = Load(store.array, store.subscripts, dtype, store.value.shape, store.dims, store.steps)
+    return Op(store.accumulate, (old, store.value), dtype, store.value.shape)

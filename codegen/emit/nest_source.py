@@ -1,0 +1,344 @@
+"""A kernel of loops as Python source that Numba compiles and a person can read.
+
+A kernel is `kernel(results, scratch, sizes, begin, end)`: the address of a table of what it returns, one
+that is not used, the address of its table of 64-bit arguments (addresses, extents, strides in bytes,
+scalars), and the part [begin, end) of the indices of its first loop, where it is one that can be shared out.
+
+Of a nest of loops over super-vectors the innermost works in pieces that a register holds; the outer ones go
+row by row, an order between that of elements and that of super-vectors, and legal where both are.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+
+from codegen.analysis.bounds import loads
+from codegen.emit.blocks import block_of, emit_blocks, transposed_loads
+from codegen.emit.facts import flat, stored, unmasked, values, vector_dtypes
+from codegen.emit.names import Names, Table
+from codegen.emit.ranges import least_steps_text, range_text, whole_text
+from codegen.emit.scope import ELEMENT_BYTES, HALVES, Hoisted, Lanes, Partial, Scope, Text, held_dtype
+from codegen.emit.stores import emit_store
+from codegen.emit.streams import streamed_store
+from codegen.emit.tails import head_loop, single_lines, tail_loops
+from codegen.emit.values import spread, unwrapped, value_text
+from codegen.emit.writer import Writer
+from codegen.ir.nodes import Carried, For, Function, Let, Statement, Store
+from codegen.support.errors import KernelError
+
+TAILS = ("scalar", "mask", "shift", "assume_divisible")
+MAX_REGISTERS = 4
+"""Registers of a super-vector that are worked on side by side."""
+
+MOST_OF_A_NAME = 80
+"""Characters of a function's name that stand in its source."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopsSource:
+    """A kernel's source and the table of arguments that it reads.
+
+    entries   `A` for an address, `A.shape[0]`, `A.stride[0]` in bytes, or a scalar's name; in order
+    results   the dtypes of what it returns, 8 bytes each
+    streamed  the arrays whose whole lines it stores past the cache
+    shared    whether begin and end say which part of the first loop runs
+    """
+
+    name: str
+    source: str
+    entries: tuple[str, ...]
+    results: tuple[str, ...]
+    shared: bool
+    streamed: tuple[str, ...] = ()
+
+
+def emit_loops(
+    function: Function,
+    *,
+    vector_bytes: int = 64,
+    tail: str = "mask",
+    stream: bool = False,
+    fast: bool = False,
+) -> LoopsSource:
+    """The source of a function, scalar or super-vectorized, for registers of so many bytes.
+
+    With `stream`, what is written once and not read goes past the cache in whole lines, if tails are masked.
+    With `fast`, vectors of floats are computed as the routines named `fast_…` do.
+
+    Raises:
+        KernelError: no kernel can do what it says.
+    """
+    names = Names()
+    emitter = _Emitter(function, names, Table(names), vector_bytes, tail, stream and tail == "mask", fast)
+    body = Writer()
+    emitter.function_body(body)
+    entries = emitter.table.entries
+    used = set(re.findall(r"\w+", body.text()))
+    entries = tuple((entry, name) for entry, name in entries if name in used)
+    arguments = Writer()
+    for k, (entry, name) in enumerate(entries):
+        arguments.line(f"{name} = {_entry(function, entry, k)}")
+    digest = sha256((arguments.text() + body.text()).encode()).hexdigest()[:12]
+    plain = re.sub(r"[^0-9A-Za-z_]", "_", function.name[:MOST_OF_A_NAME]).strip("_") or "loops"
+    name = f"{plain}_{digest}"
+    out = Writer()
+    past = f", lines of {' and '.join(emitter.streamed)} past the cache" if emitter.streamed else ""
+    # The name of a function may hold anything, quotation marks and whole statements too.
+    said = re.sub(r"[^0-9A-Za-z_<>]", "_", function.name[:MOST_OF_A_NAME])
+    out.line(f'"""{said}, super-vectors in registers of {vector_bytes} bytes at most, tail {tail}{past}."""')
+    out.line()
+    with out.block(f"def {name}(results, scratch, sizes, begin, end):"):
+        out.lines(arguments)
+        out.lines(body)
+    dtypes = tuple(value.dtype for value in function.results)
+    return LoopsSource(
+        name,
+        out.text(),
+        tuple(e for e, _ in entries),
+        dtypes,
+        shared_loop(function) is not None,
+        tuple(emitter.streamed),
+    )
+
+
+def shared_loop(function: Function) -> For | None:
+    """The loop whose iterations may be shared out among calls: the only statement, without results."""
+    if len(function.body) != 1 or function.results:
+        return None
+    (loop,) = function.body
+    return loop if isinstance(loop, For) and not loop.carried else None
+
+
+def _entry(function: Function, entry: str, k: int) -> str:
+    for argument in function.arguments:
+        if (
+            argument.name == entry
+            and argument.dtype in ("f32", "f64", *HALVES)
+            and not hasattr(argument, "rank")
+        ):
+            return f"read_{held_dtype(argument.dtype)}_at(sizes, {8 * k})"
+        if argument.name == entry and argument.dtype == "i1" and not hasattr(argument, "rank"):
+            return f"int64_at(sizes, {k}) != 0"
+    return f"int64_at(sizes, {k})"
+
+
+def is_vector_loop(loop: For) -> bool:
+    """Whether a loop takes super-vectors and none inside it does: the one that is cut into registers."""
+    return loop.size > 1 and not _has_vector_loop(loop.body)
+
+
+def _has_vector_loop(body: tuple[Statement, ...]) -> bool:
+    return any(isinstance(s, For) and (s.size > 1 or _has_vector_loop(s.body)) for s in body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Emitter:
+    function: Function
+    names: Names
+    table: Table
+    vector_bytes: int
+    tail: str
+    stream: bool = False
+    fast: bool = False
+    streamed: list[str] = field(default_factory=list)
+
+    def function_body(self, out: Writer) -> None:
+        """All statements, then what is returned."""
+        scope = Scope(self.function, self.table)
+        shared = shared_loop(self.function)
+        if shared is not None:
+            self.loop(shared, scope, out, ("begin", "end"))
+        else:
+            scope = self.statements(self.function.body, scope, out)
+        for k, value in enumerate(self.function.results):
+            text = value_text(value, scope)
+            if not isinstance(text, str):
+                raise KernelError("a kernel returns numbers, no super-vectors")
+            out.line(f"write_{held_dtype(value.dtype)}_at(results, {8 * k}, {unwrapped(text)})")
+        if self.streamed:
+            out.line("stream_fence()")
+        if not self.function.body and not self.function.results:
+            out.line("pass")
+
+    def statements(self, body: tuple[Statement, ...], scope: Scope, out: Writer) -> Scope:
+        """A body; the scope behind it."""
+        scope = replace(scope, held=dict(scope.held))
+        for statement in body:
+            scope = transposed_loads(statement, scope, self.names, out)
+            match statement:
+                case For():
+                    self.loop(statement, scope, out)
+                case Let(name, value):
+                    scope.held[name] = self.named(name, value_text(value, scope), out)
+                case Store():
+                    emit_store(statement, scope, self.names, out)
+                case _:
+                    raise AssertionError(f"emit: no rule for {type(statement).__name__}")
+        return replace(scope, transposed={}) if scope.transposed else scope
+
+    def named(self, name: str, text: Text, out: Writer) -> Text:
+        """A fresh name for a value, one a register where lanes differ."""
+        if isinstance(text, str):
+            fresh = self.names.fresh(name)
+            out.line(f"{fresh} = {unwrapped(text)}")
+            return fresh
+        many = len(text) > 1
+        held = tuple(self.names.fresh(f"{name}_{k}" if many else name) for k in range(len(text)))
+        for fresh, register in zip(held, text, strict=True):
+            out.line(f"{fresh} = {unwrapped(register)}")
+        return held
+
+    def loop(self, loop: For, scope: Scope, out: Writer, ends: tuple[str, str] | None = None) -> None:
+        """A loop; what it carries is held in `scope` behind it."""
+        lower, upper = ends or self.ends(loop, scope)
+        if scope.lanes is None and is_vector_loop(loop):
+            self.vector_loop(loop, lower, upper, scope, out)
+            return
+        block = block_of(self.function, loop, self.vector_bytes) if scope.lanes is None else None
+        if block is not None:
+            emit_blocks(self, block, (lower, upper), scope, out)
+            return
+        loop = replace(loop, step=loop.step // loop.size, size=1)
+        inside, carried = self.carry(loop.carried, scope, out)
+        if inside.hoisted is not None:  # This loop may not run at all.
+            inside = replace(inside, hoisted=replace(inside.hoisted, readable=frozenset()))
+        self.plain_loop(loop, lower, upper, inside, carried, out)
+        scope.held.update(carried)
+
+    def ends(self, loop: For, scope: Scope) -> tuple[str, str]:
+        """Where a loop begins and ends."""
+        near, far = ("max", "min") if loop.step > 0 else ("min", "max")
+        return self.bound(loop.lower, near, scope), self.bound(loop.upper, far, scope)
+
+    def bound(self, bounds: tuple[object, ...], which: str, scope: Scope) -> str:
+        """The largest or the least of the bounds of a loop."""
+        texts = [scope.index(bound) for bound in bounds]  # type: ignore[arg-type]
+        return texts[0] if len(texts) == 1 else f"{which}({', '.join(texts)})"
+
+    def carry(
+        self, carried: tuple[Carried, ...], scope: Scope, out: Writer
+    ) -> tuple[Scope, dict[str, Text | Partial]]:
+        """The scope inside a loop, with what it carries under fresh names that have their first values."""
+        held: dict[str, Text | Partial] = {}
+        for each in carried:
+            text = value_text(each.start, scope)
+            if scope.lanes is not None and (each.start.shape or each.update.shape):
+                text = spread(text, each.update.dtype, scope.lanes)
+            held[each.name] = self.named(each.name, text, out)
+        return replace(scope, held={**scope.held, **held}), held
+
+    def plain_loop(
+        self,
+        loop: For,
+        lower: str,
+        upper: str,
+        scope: Scope,
+        carried: dict[str, Text | Partial],
+        out: Writer,
+        fill: str = "",
+    ) -> None:
+        """`for` around a body; `fill` names lanes that count in this iteration, where not all do."""
+        index = self.names.fresh(loop.index)
+        inside = replace(scope, indices={**scope.indices, loop.index: index})
+        with out.block(f"for {index} in {range_text(lower, upper, loop.step)}:"):
+            if fill and inside.lanes is not None:
+                steps = f"{upper} - {index}" if loop.step > 0 else f"{index} - {upper}"
+                out.line(f"{fill} = {least_steps_text(steps, abs(inside.lanes.step), inside.lanes.count)}")
+            inside = self.statements(loop.body, inside, out)
+            if not self.update(loop.carried, carried, inside, out) and not loop.body:
+                out.line("pass")
+
+    def update(
+        self,
+        carried: tuple[Carried, ...],
+        held: dict[str, Text | Partial],
+        scope: Scope,
+        out: Writer,
+    ) -> bool:
+        """The assignments at the end of an iteration: all at once, since one may read the other.
+
+        Whether there are any: what stays as it is needs none.
+        """
+        names: list[str] = []
+        values: list[str] = []
+        for each in carried:
+            old, text = held[each.name], value_text(each.update, scope)
+            if isinstance(old, str):
+                if not isinstance(text, str):
+                    raise KernelError(f"{each.name} is one number, and its update is one in each lane")
+                names.append(old)
+                values.append(unwrapped(text))
+                continue
+            if isinstance(old, Partial) or scope.lanes is None:
+                raise AssertionError(f"emit: {each.name} is carried by no loop of lanes")
+            lanes = scope.lanes
+            for register, new in zip(old, spread(text, each.update.dtype, lanes), strict=False):
+                kept = f"select(first_{lanes.count}({lanes.live}), {unwrapped(new)}, {register})"
+                names.append(register)
+                values.append(kept if lanes.live else unwrapped(new))
+        pairs = [(n, v) for n, v in zip(names, values, strict=True) if n != v]
+        if pairs:
+            out.line(f"{', '.join(n for n, _ in pairs)} = {', '.join(v for _, v in pairs)}")
+        return bool(pairs)
+
+    def vector_loop(self, loop: For, lower: str, upper: str, scope: Scope, out: Writer) -> None:
+        """Whole blocks of registers, then what is left by the rule for tails."""
+        loop = replace(loop, carried=tuple(unmasked(each, loop) for each in loop.carried))
+        held = scope.held
+        step = loop.step // loop.size
+        lanes = self.lanes_of(loop, step)
+        block = lanes.count * lanes.registers
+        first, last = self.bound_name(loop, lower, "lower", out), self.bound_name(loop, upper, "upper", out)
+        streamed = streamed_store(self.function, loop, scope, lanes) if self.stream else None
+        whole = self.names.fresh(f"{loop.index}_whole")
+        if streamed is None:
+            out.line(f"{whole} = {whole_text(first, last, step, block)}")
+        hoisted, loops = self.hoisted(loop), Writer()
+        inside, carried = self.carry(loop.carried, replace(scope, lanes=lanes), out)
+        inside, scope = replace(inside, hoisted=hoisted), replace(scope, hoisted=hoisted)
+        begin = first
+        if streamed is not None:
+            self.streamed.append(streamed.array)
+            begin = head_loop(self, loop, streamed, (first, last), inside, loops)
+            loops.line(f"{whole} = {whole_text(begin, last, step, block)}")
+            inside = replace(inside, streamed=streamed)
+        once = replace(loop, step=block * step, size=1)
+        self.plain_loop(once, begin, whole, inside, carried, loops)
+        if streamed is not None and lanes.registers > 1:
+            whole = single_lines(self, loop, (whole, last), inside, loops)
+        rest = tail_loops(self, loop, (first, whole, last), scope, lanes, carried, loops)
+        with out.block(f"if {first} {'<' if step > 0 else '>'} {last}:") if hoisted.loads else nullcontext():
+            out.lines(hoisted.out)
+            out.lines(loops)
+        for each in loop.carried:
+            registers = carried[each.name]
+            assert isinstance(registers, tuple)
+            held[each.name] = Partial(registers, rest.get(each.name, ""))
+
+    def hoisted(self, loop: For) -> Hoisted:
+        """What may stand before a loop: addresses of rows, and elements of arrays that it only reads.
+
+        Where it carries something, elements stay inside: what is carried must be there if nothing runs.
+        """
+        moving = {loop.index} | {s.index for s in flat(loop.body) if isinstance(s, For)}
+        arrays = {load.array for value in values(loop.body) for load in loads(value)}
+        readable = arrays - stored(loop.body) if not loop.carried else set()
+        return Hoisted(self.names, Writer(), frozenset(moving), frozenset(readable))
+
+    def bound_name(self, loop: For, bound: str, what: str, out: Writer) -> str:
+        """A bound as a name or a number, since it is used more than once."""
+        if bound.isidentifier() or bound.isdigit():
+            return bound
+        name = self.names.fresh(f"{loop.index}_{what}")
+        out.line(f"{name} = {bound}")
+        return name
+
+    def lanes_of(self, loop: For, step: int) -> Lanes:
+        """As many lanes as a register has of the widest numbers, no more than the super-vector."""
+        widest = max((ELEMENT_BYTES[held_dtype(d)] for d in vector_dtypes(loop)), default=8)
+        count = min(max(1, self.vector_bytes // widest), 1 << (loop.size.bit_length() - 1))
+        registers = min(MAX_REGISTERS, max(1, loop.size // count))
+        return Lanes(loop.index, count, registers, step, fast=self.fast)

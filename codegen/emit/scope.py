@@ -1,0 +1,209 @@
+"""Where an expression of a kernel of loops stands: its names and lanes, and where elements lie from there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from codegen.emit.names import Names, Table, affine_text, index_text, product_text
+from codegen.emit.writer import Writer
+from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, index_symbols
+from codegen.ir.nodes import ArrayArg, Function, Load, Store
+from codegen.support.errors import KernelError
+
+HALVES = ("bf16", "f16")
+ELEMENT_BYTES = {"i1": 1, "bf16": 2, "f16": 2} | {f"{k}{n}": n // 8 for k in "iu" for n in (8, 16, 32, 64)}
+ELEMENT_BYTES |= {"f32": 4, "f64": 8}
+
+Text: TypeAlias = str | tuple[str, ...]
+"""An expression, or one for each register."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The registers that a loop over super-vectors works on at a time.
+
+    index   the loop's
+    count   lanes of a register, a power of two
+    registers  how many stand side by side
+    step    from lane to lane, in the index
+    live    the name of how many lanes of the only register count, "" for all
+    fast    whether floats may be contracted and reassociated
+    rows    of a block the index of an outer loop that goes on from register to register, by row_step; else ""
+    """
+
+    index: str
+    count: int
+    registers: int
+    step: int
+    live: str = ""
+    fast: bool = False
+    rows: str = ""
+    row_step: int = 1
+
+    @property
+    def along(self) -> str:
+        """The index that goes on from register to register."""
+        return self.rows or self.index
+
+    def shift(self, register: int) -> int:
+        """How much further a register begins than the first, in that index."""
+        return register * (self.row_step if self.rows else self.count * self.step)
+
+    def transposed(self) -> Lanes:
+        """The same block with its rows as lanes."""
+        return replace(self, index=self.rows, step=self.row_step, rows=self.index, row_step=self.step)
+
+    def moves(self, index: Index) -> bool:
+        """Whether an expression differs within a register or from register to register."""
+        return bool({self.index, self.along} & index_symbols(index))
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """What a reduction leaves behind its loop: accumulators of registers, and one of a scalar tail or ""."""
+
+    registers: tuple[str, ...]
+    rest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hoisted:
+    """Lines before a loop over super-vectors: what is the same in all of its iterations.
+
+    moving     the indices of that loop and of those inside
+    readable   arrays whose elements may be read before: the loop does not write them, and runs at least once
+    """
+
+    names: Names
+    out: Writer
+    moving: frozenset[str]
+    readable: frozenset[str] = frozenset()
+    held: dict[str, str] = field(default_factory=dict)
+    loads: set[str] = field(default_factory=set)
+
+    def stays(self, index: Index) -> bool:
+        """Whether an expression is the same in all iterations."""
+        return not index_symbols(index) & self.moving
+
+    def named(self, wanted: str, text: str) -> str:
+        """The name that a text has before the loop."""
+        if text not in self.held:
+            self.held[text] = self.names.fresh(wanted)
+            self.out.line(f"{self.held[text]} = {text}")
+        return self.held[text]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What names mean where an expression stands.
+
+    streamed   the store that goes past the cache here
+    """
+
+    function: Function
+    table: Table
+    indices: dict[str, str] = field(default_factory=dict)
+    held: dict[str, Text | Partial] = field(default_factory=dict)
+    lanes: Lanes | None = None
+    hoisted: Hoisted | None = None
+    streamed: Store | None = None
+    transposed: dict[Load, tuple[str, ...]] = field(default_factory=dict)
+
+    def index(self, index: Index, register: int = 0) -> str:
+        """An index expression at the first lane of a register."""
+        if self.lanes is not None:
+            index = shifted(index, self.lanes.along, self.lanes.shift(register))
+        return index_text(index, self.indices, self.table)
+
+
+def shifted(index: Index, name: str, by: int) -> Index:
+    """The expression where a symbol is larger by a number."""
+    if name not in index_symbols(index):
+        return index
+    match index:
+        case Affine():
+            return index + Affine(by * index.coefficient(name))
+        case FloorDiv(of, divisor):
+            return FloorDiv(shifted(of, name, by), divisor)
+        case Mod(of, divisor):
+            return Mod(shifted(of, name, by), divisor)
+        case Sum(parts, rest):
+            moved = tuple((replace(part, of=shifted(part.of, name, by)), k) for part, k in parts)
+            return Sum(moved, rest + Affine(by * rest.coefficient(name)))
+
+
+def slope(index: Index, name: str) -> int:
+    """How much the expression grows with a symbol."""
+    if name not in index_symbols(index):
+        return 0
+    match index:
+        case Affine():
+            return index.coefficient(name)
+        case Sum(parts, rest) if all(name not in index_symbols(part) for part, _ in parts):
+            return rest.coefficient(name)
+    raise KernelError(f"{index} does not go on evenly from lane to lane of {name}")
+
+
+def held_dtype(dtype: str) -> str:
+    """The type of the registers that a dtype is computed in."""
+    return "f32" if dtype in HALVES else dtype
+
+
+def element_address(access: Load | Store, scope: Scope, register: int = 0) -> tuple[str, str]:
+    """An element's array by its name in the source, and its distance from the first element in bytes."""
+    array = scope.function.array(access.array)
+    base = scope.table.name(array.name)
+    terms: list[str] = []
+    rows: list[str] = []
+    for dimension, subscript in enumerate(access.subscripts):
+        stride = byte_stride(array, dimension)
+        if stride is None:
+            text = scope.index(subscript, register)
+            text = (
+                product_text(text, scope.table.name(f"{array.name}.stride[{dimension}]"))
+                if text != "0"
+                else ""
+            )
+        else:
+            text = _scaled(subscript, stride, scope, register)
+        if text and text != "0":
+            hoist = scope.hoisted is not None and scope.hoisted.stays(subscript)
+            (rows if hoist else terms).append(text)
+    if scope.hoisted is not None and rows:
+        base = scope.hoisted.named(f"{array.name}_row", " + ".join([base, *rows]))
+    return base, " + ".join(terms) or "0"
+
+
+def _scaled(index: Index, factor: int, scope: Scope, register: int) -> str:
+    """An expression times a number of bytes, multiplied out where it is a plain sum."""
+    if not isinstance(index, Affine):
+        return product_text(scope.index(index, register), str(factor))
+    lanes = scope.lanes
+    index = shifted(index, lanes.along, lanes.shift(register)) if lanes else index
+    assert isinstance(index, Affine)
+    names = [(scope.indices.get(n) or scope.table.name(n), c * factor) for n, c in index.terms]
+    return affine_text(index.constant * factor, names)
+
+
+def byte_stride(array: ArrayArg, dimension: int) -> int | None:
+    """Bytes from one element to the next along a dimension where that is known beforehand."""
+    near = {"C": array.rank - 1, "F": 0}.get(array.order)
+    return ELEMENT_BYTES[array.dtype] if dimension == near else None
+
+
+def lane_stride(access: Load | Store, scope: Scope) -> str | int:
+    """Bytes from lane to lane: a number where it is known, else an expression; 0 for the same element."""
+    lanes = scope.lanes
+    if lanes is None:
+        return 0
+    array, known, terms = scope.function.array(access.array), 0, []
+    for dimension, subscript in enumerate(access.subscripts):
+        step = slope(subscript, lanes.index) * lanes.step
+        stride = byte_stride(array, dimension)
+        if stride is not None:
+            known += step * stride
+        elif step:
+            name = scope.table.name(f"{array.name}.stride[{dimension}]")
+            terms.append(name if step == 1 else f"{step} * {name}")
+    return " + ".join([*terms, *([str(known)] if known else [])]) if terms else known

@@ -1,0 +1,105 @@
+"""What whole blocks of a loop over super-vectors leave: before whole lines begin, and at its end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.emit.emitter import Emitter
+from codegen.emit.facts import may_shift
+from codegen.emit.ranges import trips_text, whole_text
+from codegen.emit.scope import Lanes, Partial, Scope, Text
+from codegen.emit.streams import line_start
+from codegen.emit.writer import Writer
+from codegen.ir.nodes import For, Store
+
+
+def head_loop(
+    emitter: Emitter, loop: For, streamed: Store, ends: tuple[str, str], scope: Scope, out: Writer
+) -> str:
+    """What comes before the first whole line of what is stored past the cache; where that begins."""
+    first, last = ends
+    assert scope.lanes is not None
+    step, lanes = scope.lanes.step, scope.lanes
+    head, live = emitter.names.fresh(f"{loop.index}_head"), emitter.names.fresh(f"{loop.index}_live")
+    ahead = line_start(streamed, replace(scope, lanes=None), loop, first)
+    least = f"min({ahead}, {trips_text(first, last, step)})"
+    least = least if step == 1 else f"{least} * {step}"
+    out.line(f"{head} = {least if first == '0' else f'{first} + {least}'}")
+    masked = replace(scope, lanes=replace(lanes, registers=1, live=live))
+    emitter.plain_loop(
+        replace(loop, step=lanes.count * step, size=1), first, head, masked, {}, out, fill=live
+    )
+    return head
+
+
+def single_lines(emitter: Emitter, loop: For, ends: tuple[str, str], scope: Scope, out: Writer) -> str:
+    """Whole registers that blocks leave, past the cache too; where they end."""
+    whole, last = ends
+    assert scope.lanes is not None
+    lanes, done = replace(scope.lanes, registers=1), emitter.names.fresh(f"{loop.index}_done")
+    out.line(f"{done} = {whole_text(whole, last, lanes.step, lanes.count)}")
+    once = replace(loop, step=lanes.count * lanes.step, size=1)
+    emitter.plain_loop(once, whole, done, replace(scope, lanes=lanes), {}, out)
+    return done
+
+
+def tail_loops(
+    emitter: Emitter,
+    loop: For,
+    ends: tuple[str, str, str],
+    scope: Scope,
+    lanes: Lanes,
+    carried: dict[str, Text | Partial],
+    out: Writer,
+) -> dict[str, str]:
+    """What whole blocks leave; names of what a scalar tail has accumulated."""
+    first, whole, last = ends
+    if emitter.tail == "assume_divisible" and loop.size % (lanes.count * lanes.registers) == 0:
+        return {}
+    single, step = replace(lanes, registers=1), lanes.step
+    heads = {name: held[:1] for name, held in carried.items() if isinstance(held, tuple)}
+    inside = replace(scope, held={**scope.held, **heads})
+    once = replace(loop, step=lanes.count * step, size=1)
+    if emitter.tail == "mask" or (emitter.tail == "shift" and not may_shift(loop)):
+        live = emitter.names.fresh(f"{loop.index}_live")
+        masked = replace(inside, lanes=replace(single, live=live))
+        emitter.plain_loop(once, whole, last, masked, {**heads}, out, fill=live)
+        return {}
+    if lanes.registers > 1:
+        done = emitter.names.fresh(f"{loop.index}_done")
+        out.line(f"{done} = {whole_text(whole, last, step, lanes.count)}")
+        emitter.plain_loop(once, whole, done, replace(inside, lanes=single), {**heads}, out)
+        whole = done
+    if emitter.tail == "shift":
+        _shifted_tail(emitter, loop, (first, whole, last), replace(scope, lanes=single), out)
+        return {}
+    return _scalar_tail(emitter, loop, whole, last, scope, out)
+
+
+def _scalar_tail(
+    emitter: Emitter, loop: For, whole: str, last: str, scope: Scope, out: Writer
+) -> dict[str, str]:
+    """Element by element."""
+    single = replace(loop, step=loop.step // loop.size, size=1)
+    inside, carried = emitter.carry(loop.carried, scope, out)
+    emitter.plain_loop(single, whole, last, inside, carried, out)
+    return {name: held for name, held in carried.items() if isinstance(held, str)}
+
+
+def _shifted_tail(emitter: Emitter, loop: For, ends: tuple[str, str, str], scope: Scope, out: Writer) -> None:
+    """The last register begins early enough to be whole; below one register, element by element."""
+    first, whole, last = ends
+    assert scope.lanes is not None
+    step, count = scope.lanes.step, scope.lanes.count
+    start = emitter.names.fresh(f"{loop.index}_last")
+    trips = trips_text(first, last, step)
+    out.line(
+        f"{start} = {first} + ({trips} - {count}) * {step}" if step != 1 else f"{start} = {last} - {count}"
+    )
+    reached = f"{start} >= {first}" if step > 0 else f"{start} <= {first}"
+    unfinished = f"{whole} < {last}" if step > 0 else f"{whole} > {last}"
+    with out.block(f"if {unfinished} and {reached}:"):
+        inside = replace(scope, indices={**scope.indices, loop.index: start})
+        emitter.statements(loop.body, inside, out)
+    with out.block("else:"):
+        _scalar_tail(emitter, loop, whole, last, replace(scope, lanes=None), out)

@@ -1,0 +1,208 @@
+"""Two access maps to the boxes and nests of a copy, over the common digits of both sides.
+
+Roots that share a dimension are joined, refined into digits that both sides walk with one stride each, and
+crossed into guard-free boxes; a box becomes a loop nest around one store. Theory and proofs: the project's
+notes on lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise, permutations, product
+from math import prod
+
+import numpy as np
+
+from codegen.ir.copies.nodes import (
+    Buffer,
+    Convert,
+    Element,
+    Fill,
+    For,
+    ForEach,
+    Load,
+    LoopNest,
+    Ref,
+    Store,
+    wrap,
+)
+from codegen.maps.access import AccessMap, Root, logical_roots, map_offset
+from codegen.maps.digit_trees import Offsets, Split, Tree
+from codegen.maps.padding import PaddingBox, lower_padding
+from codegen.maps.refine import (
+    Box,
+    OffsetFunction,
+    PairTable,
+    PairTree,
+    coalesce_pair,
+    count_boxes,
+    refine,
+    tabulate,
+    tree_boxes,
+)
+
+MAX_BOXES = 64
+"""More boxes than this make roots into tables: the number of boxes is a product over roots."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredCopy:
+    """A copy as boxes. `pads` and the boxes hit every slot once, unless `fill_first`: then the padding
+    has no boxes of its own, and a caller who wants it written fills all slots before the copy."""
+
+    src: AccessMap
+    dst: AccessMap
+    trees: tuple[PairTree, ...]
+    boxes: tuple[Box, ...]
+    pads: tuple[PaddingBox, ...]
+    fill_first: bool
+
+
+def lower_copy(src: AccessMap, dst: AccessMap) -> LoweredCopy:
+    """The boxes that copy every element of `src` to its place in `dst`, and the padding of `dst`.
+
+    Both maps have the same dims and units. Strides and bases of the boxes are in those units.
+    """
+    if src.dims != dst.dims:
+        raise AssertionError(f"lower_copy: the sides disagree: {src.dims} and {dst.dims}")
+    pads, fill_first = lower_padding(dst)
+    if 0 in src.dims:
+        return LoweredCopy(src, dst, (), (), pads, fill_first)
+    trees = tuple(_bounded(pair_trees(src, dst)))
+    zero = (0,) * len(src.dims)
+    src_base, dst_base = int(map_offset(src, zero)), int(map_offset(dst, zero))
+    boxes = tuple(
+        Box(
+            src_base + sum(p.src_base for p in parts),
+            dst_base + sum(p.dst_base for p in parts),
+            tuple(d for p in parts for d in p.digits),
+            tuple(t for p in parts for t in p.tables),
+        )
+        for parts in product(*(tree_boxes(t) for t in trees))
+    )
+    return LoweredCopy(src, dst, trees, boxes, pads, fill_first)
+
+
+def pair_trees(src: AccessMap, dst: AccessMap) -> Iterator[PairTree]:
+    """One refined tree for each connected component of dimensions."""
+    sides = logical_roots(src), logical_roots(dst)
+    for dims in _components(len(src.dims), sides):
+        parts = tuple([r for r in side if set(r.dims) & set(dims)] for side in sides)
+        order = _common_order(dims, parts)
+        if order is None:
+            yield _component_table(dims, src, dst)
+        else:
+            joined = [_join(sorted(p, key=lambda r: order.index(r.dims[0]))) for p in parts]
+            yield coalesce_pair(refine(joined[0], joined[1]))
+
+
+def _bounded(trees: Iterable[PairTree]) -> list[PairTree]:
+    """Trees with at most MAX_BOXES boxes in all: the shortest roots become tables first."""
+    out = list(trees)
+    counts = [count_boxes(t) for t in out]
+    for k in sorted(range(len(out)), key=lambda k: (out[k].extent, k)):
+        if prod(counts) <= MAX_BOXES:
+            break
+        if counts[k] > 1:
+            out[k], counts[k] = tabulate(out[k]), 1
+    return out
+
+
+def _components(rank: int, sides: tuple[tuple[Root, ...], ...]) -> list[list[int]]:
+    """Dimensions that some root of either side joins."""
+    parent = list(range(rank))
+
+    def find(x: int) -> int:
+        while parent[x] != x:
+            x = parent[x]
+        return x
+
+    for side in sides:
+        for root in side:
+            for d in root.dims[1:]:
+                parent[find(d)] = find(root.dims[0])
+    groups: dict[int, list[int]] = {}
+    for d in range(rank):
+        groups.setdefault(find(d), []).append(d)
+    return list(groups.values())
+
+
+def _common_order(dims: list[int], parts: tuple[list[Root], ...]) -> tuple[int, ...] | None:
+    """An order of the dimensions in which those of every root stand side by side, in the root's order."""
+    merged = [r.dims for side in parts for r in side if len(r.dims) > 1]
+    if not merged:
+        return tuple(dims)
+    if len(dims) > 5:
+        longest = max(merged, key=len)
+        rest = [d for d in dims if d not in longest]
+        orders: Iterable[tuple[int, ...]] = [tuple(rest) + longest, longest + tuple(rest)]
+    else:
+        orders = permutations(dims)
+    for order in orders:
+        place = {d: i for i, d in enumerate(order)}
+        if all(place[b] == place[a] + 1 for r in merged for a, b in pairwise(r)):
+            return order
+    return None
+
+
+def _join(roots: list[Root]) -> Tree:
+    """One tree over the row-major index of all the roots' dims."""
+    joined = roots[0].tree
+    for root in roots[1:]:
+        extent = root.tree.extent
+        joined = Split(joined.extent * extent, extent, joined, root.tree) if extent else root.tree
+    return joined
+
+
+def _component_table(dims: list[int], src: AccessMap, dst: AccessMap) -> PairTable:
+    extents = [src.dims[d] for d in dims]
+
+    def offsets_of(access: AccessMap) -> OffsetFunction:
+        zero = (0,) * len(access.dims)
+        origin = int(map_offset(access, zero))
+
+        def offsets(m: Offsets) -> Offsets:
+            index: list[Offsets | int] = [0] * len(access.dims)
+            for d, extent in zip(reversed(dims), reversed(extents), strict=True):
+                index[d], m = m % extent, m // extent
+            return np.asarray(map_offset(access, tuple(index)) - origin, np.int64)
+
+        return offsets
+
+    return PairTable(prod(extents), offsets_of(src), offsets_of(dst))
+
+
+def box_nest(
+    copy: LoweredCopy, box: Box, source: Element, target: Element, *, swap: bool = False
+) -> LoopNest:
+    """The scalar nest of one box: a loop a digit around dst[…] = src[…], tables outermost.
+
+    `swap` reverses the bytes of every source element; a `target` that is not the source's type converts.
+    """
+    axes = [f"d{k}" for k in range(len(box.digits))]
+    tables = (("src_offsets", "entry"),) if box.tables else ()
+    src = Ref("src", box.src_base, tuple((a, d[1]) for a, d in zip(axes, box.digits, strict=True)), tables)
+    tables = (("dst_offsets", "entry"),) if box.tables else ()
+    dst = Ref("dst", box.dst_base, tuple((a, d[2]) for a, d in zip(axes, box.digits, strict=True)), tables)
+    load = Load(src)
+    converts = swap or source.name != target.name
+    value = Convert(load, ("swap " if swap else "") + source.name, target.name) if converts else load
+    loops = tuple(For(a, d[0], Store(dst, value)) for a, d in zip(axes, box.digits, strict=True))
+    table = ForEach("entry", prod(t.extent for t in box.tables), Store(dst, value)) if box.tables else None
+    buffers = (
+        Buffer("src", source, copy.src.unit_bits),
+        Buffer("dst", target, copy.dst.unit_bits),
+    )
+    return LoopNest(buffers, wrap(loops, table, Store(dst, value)), box.digits)
+
+
+def pad_nest(copy: LoweredCopy, box: Box, target: Element) -> LoopNest:
+    """The scalar nest that writes the padding value over one box of slots; its source side is zero."""
+    axes = [f"d{k}" for k in range(len(box.digits))]
+    tables = (("dst_offsets", "entry"),) if box.tables else ()
+    dst = Ref("dst", box.dst_base, tuple((a, d[2]) for a, d in zip(axes, box.digits, strict=True)), tables)
+    store = Store(dst, Fill())
+    loops = tuple(For(a, d[0], store) for a, d in zip(axes, box.digits, strict=True))
+    table = ForEach("entry", prod(t.extent for t in box.tables), store) if box.tables else None
+    return LoopNest((Buffer("dst", target, copy.dst.unit_bits),), wrap(loops, table, store), box.digits)

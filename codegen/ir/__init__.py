@@ -1,0 +1,1 @@
+"""The loop-nest IR: nodes, index expressions, dtypes, traversal, the printer and the interpreter."""

@@ -1,0 +1,212 @@
+"""What dtype a result has: NumPy 2's promotion, by the names that the IR has for dtypes.
+
+Numbers of Python (literals, loop indices, sizes, int and float arguments) are weak: they take the dtype of
+what they meet. "weak_bool", "weak_int" and "weak_float" say so while a function is read; the IR has "i1",
+"i64" and "f64" where nothing else came.
+
+Two things are not as NumPy has them: a float of Python leaves bf16 what it is, and loop indices beyond the
+dtype that they meet wrap around (NumPy raises OverflowError); other integers of Python are errors there, as
+in NumPy: those in the text when it is read, arguments and sizes at the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from codegen.ir.nodes import ArrayArg, ScalarArg
+from codegen.support.errors import KernelError, OperandError
+
+_NUMPY: dict[str, np.dtype[Any]] = {
+    "i1": np.dtype(np.bool_),
+    "f16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    **{f"i{8 * size}": np.dtype(f"i{size}") for size in (1, 2, 4, 8)},
+    **{f"u{8 * size}": np.dtype(f"u{size}") for size in (1, 2, 4, 8)},
+}
+NUMPY_DTYPES = frozenset(_NUMPY.values())
+"""What kernels compute in."""
+
+_NAMES = {dtype: name for name, dtype in _NUMPY.items()}
+
+FLOATS = ("bf16", "f16", "f32", "f64")
+WEAK = {"weak_bool": "i1", "weak_int": "i64", "weak_float": "f64"}
+"""The weak dtypes, weakest first, and what each is where nothing else says."""
+
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+FLOAT_FUNCTIONS: tuple[str, ...] = ("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt")
+FLOAT_FUNCTIONS += ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh")
+FLOAT_FUNCTIONS += ("atanh", "atan2", "hypot", "rint", "copysign", "fma")
+_ROUNDED = ("floor", "ceil", "trunc")
+_BITS = ("and", "or", "xor", "not")
+_SHIFTS = ("shl", "shr")
+_NO_BOOLS = ("floordiv", "mod", "pow", *_SHIFTS)
+_ANY = ("add", "sub", "mul", "div", "neg", "abs", "min", "max")
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """NumPy's dtype of an IR dtype.
+
+    "f32" -> float32    "i1" -> bool    "bf16" -> ml_dtypes' bfloat16
+
+    Raises:
+        KernelError: kernels know no dtype of this name.
+    """
+    if name not in _NUMPY:
+        raise KernelError(f"kernels know no dtype {name}\nthey know {', '.join(sorted(_NUMPY))}")
+    return _NUMPY[name]
+
+
+def dtype_name(dtype: np.dtype[Any], of: str = "") -> str:
+    """The IR's name of a NumPy dtype, in the byte order of the machine; `of`: what has it, for the message.
+
+    float32 -> "f32"    bool -> "i1"
+
+    Raises:
+        KernelError: kernels do not compute in this dtype.
+    """
+    if dtype not in _NAMES:
+        native = dtype.newbyteorder("=")
+        mend = (
+            f"convert it: {of or 'x'}.astype({native.name!r})"
+            if native in _NAMES
+            else f"they know {', '.join(sorted(_NUMPY))}"
+        )
+        if of:
+            raise KernelError(f"{of} is {dtype}, and kernels do not compute in that\n  {mend}")
+        raise KernelError(f"kernels do not compute in {dtype}\n{mend}")
+    return _NAMES[dtype]
+
+
+def argument(name: str, value: object) -> ArrayArg | ScalarArg:
+    """What a kernel takes as an argument, of what it was called with.
+
+    np.zeros((3, 4), "f4") -> ArrayArg(name, "f32", 2, "C")    2 -> ScalarArg(name, "weak_int")
+
+    Numbers of Python are weak; Source.typed wants to be told so.
+
+    Raises:
+        KernelError: an array of a dtype that kernels do not know.
+        TypeError: neither an array nor a number.
+    """
+    if isinstance(value, np.ndarray):
+        contiguous = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else ""
+        return ArrayArg(name, dtype_name(value.dtype, name), value.ndim, contiguous)  # type: ignore[arg-type]
+    if isinstance(value, np.generic):
+        return ScalarArg(name, dtype_name(value.dtype, name))
+    for kind, weak in ((bool, "weak_bool"), (int, "weak_int"), (float, "weak_float")):
+        if isinstance(value, kind):
+            return ScalarArg(name, weak)
+    raise TypeError(f"{name} is a {type(value).__name__}; kernels take arrays and numbers")
+
+
+def concrete(dtype: str) -> str:
+    """The dtype in the IR: weak ones as Python computes them."""
+    return WEAK.get(dtype, dtype)
+
+
+def is_float(dtype: str) -> bool:
+    """Whether a dtype, weak or not, has fractions."""
+    return dtype in FLOATS or dtype == "weak_float"
+
+
+def is_bool(dtype: str) -> bool:
+    """Whether a dtype, weak or not, holds only True and False."""
+    return dtype in ("i1", "weak_bool")
+
+
+def promote(dtypes: Sequence[str]) -> str:
+    """The least dtype that holds all; weak ones only say whether there are fractions.
+
+    f32, weak_float -> f32    i8, weak_float -> f64    i32, f32 -> f64    weak_int, weak_float -> weak_float
+    """
+    weakest = [list(WEAK).index(d) for d in dtypes if d in WEAK]
+    weak = list(WEAK)[max(weakest)] if weakest else ""
+    strong = {d for d in dtypes if d not in WEAK}
+    if not strong:
+        return weak
+    found = _common(strong)
+    if weak == "weak_float" and found not in FLOATS:
+        return "f64"
+    return "i64" if weak == "weak_int" and found == "i1" else found
+
+
+def _common(dtypes: set[str]) -> str:
+    """NumPy's promotion; bf16 goes with integers as f16 does, and both with each other make f32."""
+    if "bf16" in dtypes:
+        found = _common(dtypes - {"bf16"} | {"f16"})
+        return found if found != "f16" else "f32" if "f16" in dtypes else "bf16"
+    return dtype_name(reduce(np.promote_types, map(numpy_dtype, sorted(dtypes))))
+
+
+def operand_type(op: str, dtypes: Sequence[str]) -> str:
+    """What the operands of an operation are converted to; those of a select but its condition.
+
+    lt(i32, f32) -> f64    exp(i16) -> f32    add(u8, weak_int) -> u8
+
+    Raises:
+        KernelError: as result_type.
+    """
+    if op in COMPARISONS:
+        return promote(dtypes)
+    return result_type(op, dtypes)
+
+
+def result_type(op: str, dtypes: Sequence[str]) -> str:
+    """The dtype of an operation of the IR on operands of these dtypes, as NumPy's scalars have it.
+
+    add(f32, weak_float) -> f32    div(i8, i8) -> f64    exp(i8) -> f16    floordiv(i1, i1) -> i8
+
+    All operands weak: a weak result, as Python's operators have it.
+
+    Raises:
+        KernelError: there is no such operation, or not on these dtypes.
+    """
+    if op in COMPARISONS:
+        return "weak_bool" if all(d in WEAK for d in dtypes) else "i1"
+    if op == "select":
+        return promote(dtypes[1:])
+    if op in FLOAT_FUNCTIONS:
+        weak = [dtype for dtype in dtypes if dtype in WEAK]
+        strong = [dtype for dtype in dtypes if dtype not in WEAK]
+        return promote([_float_for(promote([dtype, *weak])) for dtype in strong or weak])
+    common = promote(dtypes)
+    if op in _BITS or op in _SHIFTS:
+        _only_integers(op, common, dtypes)
+    if op in _NO_BOOLS:
+        return {"i1": "i8", "weak_bool": "weak_int"}.get(common, common)
+    if op in _BITS:
+        return "weak_int" if op == "not" and common == "weak_bool" else common
+    if op in _ROUNDED or op == "broadcast":
+        return common
+    if op not in _ANY:
+        raise KernelError(f"kernels know no operation {op}")
+    return _arithmetic(op, common)
+
+
+def _arithmetic(op: str, common: str) -> str:
+    if op == "div" and not is_float(common):
+        return "weak_float" if common in WEAK else "f64"
+    if common == "i1" and op in ("sub", "neg"):
+        raise OperandError(f"{op} of booleans\nNumPy has none; use ^, or convert them")
+    return "weak_int" if common == "weak_bool" and op not in ("min", "max") else common
+
+
+def _float_for(dtype: str) -> str:
+    """Of integers the least float that NumPy has a loop for."""
+    if is_float(dtype):
+        return dtype
+    if dtype in WEAK:
+        return "weak_float"
+    return {1: "f16", 2: "f32"}.get(numpy_dtype(dtype).itemsize, "f64")
+
+
+def _only_integers(op: str, common: str, dtypes: Sequence[str]) -> None:
+    if is_float(common):
+        raise OperandError(f"{op} of {' and '.join(dtypes)}\nbits are those of integers of one sign")

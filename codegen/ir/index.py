@@ -1,0 +1,146 @@
+"""Index expressions: affine in loop indices and sizes, with floor divisions and remainders by numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """A constant and a sum of coefficients times symbols.
+
+    2*i + j - 3 -> Affine(-3, (("i", 2), ("j", 1)))
+
+    Symbols are loop indices by their names, `A.shape[0]`, and integer arguments; they stand in the order of
+    their names, none with the coefficient 0.
+    """
+
+    constant: int = 0
+    terms: tuple[tuple[str, int], ...] = ()
+
+    def coefficient(self, symbol: str) -> int:
+        """What a symbol is multiplied with, 0 where it is not there."""
+        for name, c in self.terms:  # they are few: a dict takes longer to make
+            if name == symbol:
+                return c
+        return 0
+
+    def __add__(self, other: Affine) -> Affine:
+        return affine(self.constant + other.constant, [*self.terms, *other.terms])
+
+    def __sub__(self, other: Affine) -> Affine:
+        return self + other * -1
+
+    def __mul__(self, factor: int) -> Affine:
+        if not factor:
+            return Affine()
+        return Affine(self.constant * factor, tuple((name, c * factor) for name, c in self.terms))
+
+    def __str__(self) -> str:
+        parts = [name if c == 1 else f"{c}*{name}" for name, c in self.terms]
+        text = " + ".join([*parts, *([str(self.constant)] if self.constant or not parts else [])])
+        return text.replace("+ -", "- ")
+
+
+@dataclass(frozen=True, slots=True)
+class FloorDiv:
+    """Rounded down, by a positive number."""
+
+    of: Index
+    by: int
+
+    def __str__(self) -> str:
+        return f"{_factor(self.of)} // {self.by}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mod:
+    """The remainder of a division rounded down, by a positive number."""
+
+    of: Index
+    by: int
+
+    def __str__(self) -> str:
+        return f"{_factor(self.of)} % {self.by}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """`scale` times each part, added to an affine rest: what an affine sum cannot say."""
+
+    parts: tuple[tuple[FloorDiv | Mod, int], ...]
+    rest: Affine = Affine()
+
+    def __str__(self) -> str:
+        parts = [str(p) if k == 1 else f"{k}*({p})" for p, k in self.parts]
+        return " + ".join([*parts, *([str(self.rest)] if self.rest != Affine() else [])])
+
+
+def _factor(index: Index) -> str:
+    """As an operand: i, or (i + 1)."""
+    text = str(index)
+    return text if text.isidentifier() else f"({text})"
+
+
+Index: TypeAlias = Affine | FloorDiv | Mod | Sum
+
+
+def affine(constant: int, terms: list[tuple[str, int]]) -> Affine:
+    """The sum with each symbol once."""
+    sums: dict[str, int] = {}
+    for name, c in terms:
+        sums[name] = sums.get(name, 0) + c
+    return Affine(constant, tuple(sorted((name, c) for name, c in sums.items() if c)))
+
+
+def index_symbol(name: str) -> Affine:
+    """A symbol by itself."""
+    return Affine(0, ((name, 1),))
+
+
+def add_indices(a: Index, b: Index) -> Index:
+    """The sum of two expressions."""
+    if isinstance(a, Affine) and isinstance(b, Affine):
+        return a + b
+    (first, one), (second, two) = _parts(a), _parts(b)
+    return Sum((*first, *second), one + two)
+
+
+def scale_index(a: Index, factor: int) -> Index:
+    """An expression times a number."""
+    if isinstance(a, Affine):
+        return a * factor
+    parts, rest = _parts(a)
+    return Sum(tuple((p, k * factor) for p, k in parts), rest * factor) if factor else Affine()
+
+
+def _parts(a: Index) -> tuple[tuple[tuple[FloorDiv | Mod, int], ...], Affine]:
+    if isinstance(a, Affine):
+        return (), a
+    return (a.parts, a.rest) if isinstance(a, Sum) else (((a, 1),), Affine())
+
+
+def index_symbols(index: Index) -> set[str]:
+    """Every symbol of an expression."""
+    match index:
+        case Affine(_, terms):
+            return {name for name, _ in terms}
+        case FloorDiv(of) | Mod(of):
+            return index_symbols(of)
+        case Sum(parts, rest):
+            return index_symbols(rest).union(*(index_symbols(part) for part, _ in parts))
+
+
+def evaluate_index(index: Index, values: Mapping[str, int]) -> int:
+    """The number that an expression is, for these values of its symbols; arrays of numbers do as well."""
+    match index:
+        case Affine(constant, terms):
+            return constant + sum(c * values[name] for name, c in terms)
+        case FloorDiv(of, by):
+            return evaluate_index(of, values) // by
+        case Mod(of, by):
+            return evaluate_index(of, values) % by
+        case Sum(parts, rest):
+            return evaluate_index(rest, values) + sum(k * evaluate_index(part, values) for part, k in parts)

@@ -1,0 +1,298 @@
+"""The slow, obvious executor of kernels, scalar and super-vectorized: the oracle of generated code.
+
+Arithmetic is NumPy's on scalars of each dtype. bf16 and f16 compute each operation in f32 and round it;
+functions (exp, sin, …) are NumPy's in the dtype of their operands, one lane after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.ir.dtypes import numpy_dtype
+from codegen.ir.index import Index, evaluate_index, index_symbols
+from codegen.ir.nodes import (
+    ArrayArg,
+    Const,
+    For,
+    Function,
+    IndexValue,
+    Let,
+    Load,
+    Local,
+    Op,
+    Reduce,
+    ScalarArg,
+    Statement,
+    Store,
+    Value,
+    VectorShape,
+)
+from codegen.ir.operations import compute
+from codegen.support.errors import KernelError
+
+Number: TypeAlias = Any
+"""A scalar of NumPy, or an array of a super-vector's lanes."""
+
+
+def interpret(
+    function: Function, arguments: Sequence[NDArray[Any] | int | float | bool]
+) -> tuple[Number, ...]:
+    """Run a kernel; arrays are written in place, and the numbers that it returns are NumPy's scalars.
+
+    Both sides of a select are computed. A lane that the loop's bound leaves out is neither read nor written,
+    and keeps what it carries; it reads as 0. Divisions of integers by 0 give 0, shifts by more than the width
+    0 or the sign, as NumPy has them.
+
+    Raises:
+        KernelError: a subscript is outside of its array (negative ones are), before that element is touched;
+            the arguments are not those of the function; or the IR is not well formed.
+    """
+    run = _Run({}, {}, {})
+    if len(arguments) != len(function.arguments):
+        raise KernelError(f"{function.name} takes {len(function.arguments)} arguments, not {len(arguments)}")
+    for argument, given in zip(function.arguments, arguments, strict=True):
+        run.bind(argument, given)
+    with np.errstate(all="ignore"):
+        run.block(function.body)
+        return tuple(run.value(result) for result in function.results)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lanes:
+    """A loop that takes several iterations at once. inside: which of them its bounds have."""
+
+    index: str
+    size: int
+    step: int
+    inside: NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class _Run:
+    """The state of a run: arrays, locals, the symbols of index expressions, the vectorized loops around."""
+
+    arrays: dict[str, NDArray[Any]]
+    locals: dict[str, Number]
+    symbols: dict[str, int]
+    lanes: list[_Lanes] = field(default_factory=list)
+
+    def bind(self, argument: ArrayArg | ScalarArg, given: Any) -> None:
+        """Give an argument its value."""
+        dtype = numpy_dtype(argument.dtype)
+        if isinstance(argument, ScalarArg):
+            value = self.locals[argument.name] = dtype.type(given)
+            if dtype.kind in "iu":
+                self.symbols[argument.name] = int(value)
+            return
+        if not isinstance(given, np.ndarray) or (given.dtype, given.ndim) != (dtype, argument.rank):
+            shown = (
+                f"{given.dtype}, rank {given.ndim}" if isinstance(given, np.ndarray) else type(given).__name__
+            )
+            raise KernelError(f"{argument.name} is an array of {dtype}, rank {argument.rank}, not {shown}")
+        self.arrays[argument.name] = given
+        self.symbols |= {f"{argument.name}.shape[{k}]": size for k, size in enumerate(given.shape)}
+
+    def block(self, body: Sequence[Statement]) -> None:
+        """Run statements in their order."""
+        for statement in body:
+            match statement:
+                case Let(name, value):
+                    self.locals[name] = self.value(value)
+                case Store():
+                    self.store(statement)
+                case For():
+                    self.loop(statement)
+
+    def loop(self, loop: For) -> None:
+        """Run a loop; what it carries is updated at the end of each iteration, all at once."""
+        starts, stops = ([evaluate_index(i, self.symbols) for i in ends] for ends in (loop.lower, loop.upper))
+        up = loop.step > 0
+        start, stop = (max(starts), min(stops)) if up else (min(starts), max(stops))
+        for carried in loop.carried:
+            self.locals[carried.name] = self.value(carried.start)
+        if loop.size < 1 or loop.step % loop.size:
+            raise KernelError(f"interpret: {loop.index} goes by {loop.step}, {loop.size} iterations at once")
+        step = loop.step // loop.size
+        for index in range(start, stop, loop.step):
+            self.symbols[loop.index] = index
+            lanes = index + step * np.arange(loop.size)
+            if loop.size > 1:
+                self.lanes.append(_Lanes(loop.index, loop.size, step, lanes < stop if up else lanes > stop))
+            self.block(loop.body)
+            updated = {c.name: self._kept(c.name, self.value(c.update)) for c in loop.carried}
+            self.locals |= updated
+            if loop.size > 1:
+                self.lanes.pop()
+        self.symbols.pop(loop.index, None)
+
+    def _kept(self, name: str, new: Number) -> Number:
+        """The update where lanes count, elsewhere what was there."""
+        old = self.locals[name]
+        if np.shape(old) != np.shape(new) or old.dtype != new.dtype:
+            raise KernelError(f"interpret: {name} goes from {_kind(old)} to {_kind(new)}")
+        kept: Number = np.where(self.mask(np.shape(new)), new, old) if np.shape(new) else new
+        return kept
+
+    def value(self, value: Value) -> Number:
+        """What a value is: a NumPy scalar, or an array of its shape."""
+        found = self._value(value)
+        if np.shape(found) != value.shape or found.dtype != numpy_dtype(value.dtype):
+            raise KernelError(f"interpret: {value} is {_kind(found)}")
+        return found
+
+    def _value(self, value: Value) -> Number:
+        match value:
+            case Const(number, dtype, shape):
+                one = np.array(number).astype(numpy_dtype(dtype))
+                return np.full(shape, one) if shape else one[()]
+            case Local(name):
+                if name not in self.locals:
+                    raise KernelError(f"interpret: {name} has no value")
+                return self.locals[name]
+            case IndexValue():
+                return self.index_value(value)
+            case Load():
+                return self.load(value)
+            case Op(name, operands, dtype, shape):
+                found = [self.value(operand) for operand in operands]
+                if name == "broadcast":
+                    # A super-vector of outer loops has their dimensions, the first ones.
+                    inner = (1,) * (len(shape) - np.ndim(found[0]))
+                    return np.full(shape, np.reshape(found[0], np.shape(found[0]) + inner))
+                return compute(name, found, dtype)
+            case Reduce(combiner, vector, start, dtype):
+                total = self.value(start)
+                for lane in np.ravel(self.value(vector)):
+                    total = compute(combiner, [total, lane], dtype)
+                return total
+
+    def index_value(self, value: IndexValue) -> Number:
+        """An index expression, with the indices of lanes where it goes along loops."""
+        values = self.in_lanes(value.shape, value.along)
+        found: Any = np.asarray(evaluate_index(value.index, values)).astype(numpy_dtype(value.dtype))
+        return np.broadcast_to(found, value.shape).copy() if value.shape else found[()]
+
+    def in_lanes(self, shape: VectorShape, along: tuple[str, ...]) -> dict[str, Any]:
+        """The symbols, those that vector dimensions go along as arrays of lanes."""
+        values: dict[str, Any] = dict(self.symbols)
+        for dimension, name in enumerate(along):
+            if name:
+                step = next(lanes.step for lanes in self.lanes if lanes.index == name)
+                values[name] = values[name] + step * _ramp(shape, dimension)
+        return values
+
+    def mask(
+        self,
+        shape: VectorShape,
+        subscripts: tuple[Index, ...] = (),
+        dims: tuple[int | None, ...] = (),
+        along: tuple[str, ...] = (),
+    ) -> NDArray[np.bool_]:
+        """The lanes that are inside of their loops.
+
+        A vector dimension belongs to the loop that its subscript walks with, or that it goes along; without
+        one to the vectorized loops around in their order, where the sizes agree.
+        """
+        mask = np.ones(shape, np.bool_)
+        ahead = list(self.lanes)
+        for dimension, size in enumerate(shape):
+            walked = dims[dimension] if dims else None
+            names = (
+                index_symbols(subscripts[walked]) if walked is not None else {lanes.index for lanes in ahead}
+            )
+            names = {along[dimension]} if along and along[dimension] else names
+            loop = next((lanes for lanes in ahead if lanes.index in names and lanes.size == size), None)
+            if loop is not None:
+                ahead.remove(loop)
+                mask &= loop.inside.reshape([size if d == dimension else 1 for d in range(len(shape))])
+        return mask
+
+    def load(self, load: Load) -> Number:
+        """An element, or lane by lane."""
+        array = self.arrays[load.array]
+        if not load.shape:
+            return array[self.place(load.array, load.subscripts, ())]
+        found = np.zeros(load.shape, array.dtype)
+        mask = self.mask(load.shape, load.subscripts, load.dims, load.along)
+        values = self.in_lanes(load.shape, load.along)
+        first = [np.broadcast_to(evaluate_index(s, values), load.shape) for s in load.subscripts]
+        for lane in product(*map(range, load.shape)):
+            if mask[lane]:
+                numbers = [int(each[lane]) for each in first]
+                offsets = _offsets(lane, load.dims, load.steps)
+                found[lane] = array[self.inside(load.array, load.subscripts, numbers, offsets)]
+        return found
+
+    def store(self, store: Store) -> None:
+        """Write an element, or lane by lane."""
+        array = self.arrays[store.array]
+        value = self.value(store.value)
+        mask = self.mask(np.shape(value), store.subscripts, store.dims)
+        if store.where is not None:
+            mask = mask & self.value(store.where)
+        if value.dtype != array.dtype:
+            raise KernelError(f"interpret: {store.array} of {array.dtype} is given {value.dtype}")
+        for lane in product(*map(range, np.shape(value))):
+            if mask[lane]:
+                place = self.place(store.array, store.subscripts, _offsets(lane, store.dims, store.steps))
+                new = value[lane] if lane else value
+                if store.accumulate:
+                    new = compute(store.accumulate, [array[place], new], store.value.dtype)
+                array[place] = new
+
+    def place(
+        self, name: str, subscripts: tuple[Index, ...], offsets: Sequence[tuple[int, int]]
+    ) -> tuple[int, ...]:
+        """The subscripts of an element as numbers, inside of the array."""
+        numbers = [evaluate_index(subscript, self.symbols) for subscript in subscripts]
+        return self.inside(name, subscripts, numbers, offsets)
+
+    def inside(
+        self,
+        name: str,
+        subscripts: tuple[Index, ...],
+        numbers: list[int],
+        offsets: Sequence[tuple[int, int]],
+    ) -> tuple[int, ...]:
+        """These subscripts and offsets as one place, inside of the array."""
+        for walked, offset in offsets:
+            numbers[walked] += offset
+        shape = self.arrays[name].shape
+        for dimension, (number, size) in enumerate(zip(numbers, shape, strict=True)):
+            if not 0 <= number < size:
+                raise KernelError(
+                    f"{name}[{', '.join(map(str, subscripts))}] is {name}{numbers} here, "
+                    f"but dimension {dimension} has {size} elements"
+                    f"{_at(self.symbols, subscripts)}\n"
+                    "kernels do not count from the end, and both sides of `x if c else y` are read"
+                )
+        return tuple(numbers)
+
+
+def _offsets(
+    lane: tuple[int, ...], dims: tuple[int | None, ...], steps: tuple[int, ...]
+) -> list[tuple[int, int]]:
+    """How far a lane is along each subscript."""
+    dims, steps = dims or (None,) * len(lane), steps or (1,) * len(lane)
+    return [
+        (walked, k * step) for k, walked, step in zip(lane, dims, steps, strict=True) if walked is not None
+    ]
+
+
+def _at(values: Mapping[str, int], subscripts: Sequence[Index]) -> str:
+    names = sorted({name for subscript in subscripts for name in index_symbols(subscript)})
+    return f" ({', '.join(f'{name} = {values[name]}' for name in names)})" if names else ""
+
+
+def _ramp(shape: VectorShape, dimension: int) -> NDArray[np.int64]:
+    return np.arange(shape[dimension]).reshape([-1 if d == dimension else 1 for d in range(len(shape))])
+
+
+def _kind(value: Number) -> str:
+    return f"{value.dtype}{list(np.shape(value))}"

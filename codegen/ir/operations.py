@@ -1,0 +1,158 @@
+"""What each operation of the IR computes, on NumPy's scalars and on lanes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from codegen.ir.dtypes import COMPARISONS, numpy_dtype
+from codegen.support.errors import KernelError
+
+_EXACT: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.true_divide,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
+    "neg": np.negative,
+    "abs": np.absolute,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "not": np.invert,
+    "shl": np.left_shift,
+    "shr": np.right_shift,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "sqrt": np.sqrt,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "rint": np.rint,
+    "copysign": np.copysign,
+}
+"""The same on lanes as on scalars, bit for bit."""
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "cbrt": np.cbrt,
+    "hypot": np.hypot,
+    "pow": operator.pow,
+}
+"""NumPy may compute these otherwise on arrays than on scalars: lane by lane, as `**` on a scalar."""
+
+
+def compute(name: str, operands: Sequence[Any], dtype: str) -> Any:
+    """An operation on NumPy scalars, or on arrays of lanes, giving `dtype`.
+
+    add(f32, f32) -> f32    add(bf16, bf16) -> computed in f32, then rounded to bf16    lt(i32, i32) -> i1
+
+    Raises:
+        KernelError: no such operation, or operands of other dtypes than it takes.
+    """
+    result = numpy_dtype(dtype)
+    if name == "cast":
+        return operands[0].astype(result)
+    if name == "select":
+        condition, then, otherwise = operands
+        _checked(name, [condition], np.dtype(np.bool_))
+        _checked(name, [then, otherwise], result)
+        return np.where(condition, then, otherwise)[()]
+    _checked(name, operands, operands[0].dtype if name in COMPARISONS else result)
+    # float16 has its own way with zeros of two signs
+    if operands[0].dtype.itemsize == 2 and operands[0].dtype.kind in "fV" and name not in ("min", "max"):
+        wide = [operand.astype(np.float32) for operand in operands]
+        return _run(name, wide).astype(result)
+    return _run(name, operands).astype(result)
+
+
+def _checked(name: str, operands: Sequence[Any], dtype: np.dtype[Any]) -> None:
+    kinds = [str(operand.dtype) for operand in operands]
+    if any(operand.dtype != dtype for operand in operands):
+        raise KernelError(f"interpret: {name} of {', '.join(kinds)} in {dtype}")
+
+
+def _run(name: str, operands: Sequence[Any]) -> Any:
+    if name in _EXACT:
+        return np.asarray(_EXACT[name](*operands))[()]
+    if name == "fma":
+        return _fused(*operands)
+    if name not in _FUNCTIONS:
+        raise KernelError(f"interpret: kernels know no operation {name}")
+    shape = np.broadcast_shapes(*(np.shape(operand) for operand in operands))
+    if not shape:
+        return _one(name, operands)
+    lanes = np.broadcast_arrays(*operands)
+    found = np.empty(shape, operands[0].dtype)
+    for lane in np.ndindex(shape):
+        found[lane] = _one(name, [each[lane] for each in lanes])
+    return found
+
+
+def _one(name: str, operands: Sequence[Any]) -> Any:
+    try:
+        return _FUNCTIONS[name](*operands)
+    except ValueError as error:
+        raise KernelError(f"{name} of {', '.join(map(str, operands))}: {error}") from None
+
+
+def _fused(a: Any, b: Any, c: Any) -> Any:
+    """a*b + c, rounded once, by fractions."""
+
+    def one(x: Any, y: Any, z: Any) -> Any:
+        if not np.isfinite([x, y, z]).all():
+            return x * y + z
+        exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+        return _rounded(exact, x.dtype) if exact else x * y + z
+
+    shape = np.broadcast_shapes(np.shape(a), np.shape(b), np.shape(c))
+    lanes = np.broadcast_arrays(a, b, c)
+    found = np.empty(shape, np.asarray(a).dtype)
+    for lane in np.ndindex(shape):
+        found[lane] = one(*(each[lane] for each in lanes))
+    return found[()]
+
+
+def _rounded(exact: Fraction, dtype: np.dtype[Any]) -> Any:
+    """The nearest number of a dtype, even on ties; the neighbors count too, as f64 was rounded already."""
+    try:
+        near = dtype.type(float(exact))
+    except OverflowError:
+        return dtype.type(np.inf if exact > 0 else -np.inf)
+    if not np.isfinite(near):
+        return near
+    sides = [near, np.nextafter(near, dtype.type(-np.inf)), np.nextafter(near, dtype.type(np.inf))]
+    known = [side for side in sides if np.isfinite(side)]
+    return min(
+        known, key=lambda side: (abs(Fraction(float(side)) - exact), side.view(f"u{dtype.itemsize}") & 1)
+    )

@@ -1,0 +1,236 @@
+"""SSA names, constants, index expressions and masks of lanes, in MLIR's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from codegen.ir.index import (
+    Affine,
+    FloorDiv,
+    Index,
+    Mod,
+    Sum,
+    add_indices,
+    index_symbol,
+    index_symbols,
+    scale_index,
+)
+from codegen.ir.nodes import For, Function, IndexValue, Op, VectorShape
+from codegen.ir.print_names import expression, is_float, mlir_memref, mlir_type
+from codegen.ir.visit import constant_trips
+
+SHAPE = re.compile(r"(.+)\.shape\[(\d+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class SsaNames:
+    """What names mean in a region: locals, indices, loops that run as lanes, and pure lines to use again."""
+
+    locals: dict[str, str]
+    indices: dict[str, str]
+    lanes: dict[str, For]
+    known: dict[str, str]
+
+    def inside(self) -> SsaNames:
+        """The names of a region within."""
+        return SsaNames(dict(self.locals), dict(self.indices), dict(self.lanes), dict(self.known))
+
+
+class IndexPrinter:
+    """Writes lines of index expressions; `head` gets what belongs at the start of the function."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.lines: list[str] = []
+        self.head: list[str] = []
+        self.depth = 0
+        self.used: set[str] = set()
+        self.counted = 0
+        self.memrefs: dict[str, str] = {}
+        self.scalars: dict[str, tuple[str, str]] = {}
+        self.at_head: dict[str, str] = {}
+
+    def line(self, text: str) -> None:
+        """A line where the printer stands."""
+        self.lines.append("  " * self.depth + text)
+
+    def fresh(self, name: str = "") -> str:
+        """An SSA name that is not taken: %i, %i_0, or a number."""
+        if not name:
+            self.counted += 1
+            return f"%{self.counted - 1}"
+        plain = re.sub(r"[^A-Za-z0-9_.$-]", lambda found: f"u{ord(found[0]):x}", name)
+        plain = plain if not plain[0].isdigit() else f"_{plain}"
+        found, k = plain, 0
+        while found in self.used:
+            found, k = f"{plain}_{k}", k + 1
+        self.used.add(found)
+        return f"%{found}"
+
+    def emit(self, text: str) -> str:
+        """A line with a result."""
+        ssa = self.fresh()
+        self.line(f"{ssa} = {text}")
+        return ssa
+
+    def pure(self, text: str, names: SsaNames) -> str:
+        """A line with a result that is the same wherever it stands; written once in a region."""
+        if text not in names.known:
+            names.known[text] = self.emit(text)
+        return names.known[text]
+
+    def constant(self, text: str, kind: str) -> str:
+        """A constant at the head of the function, once."""
+        plain = kind == "i1"
+        line = f"arith.constant {text}" if plain else f"arith.constant {text} : {kind}"
+        if line not in self.at_head:
+            name = f"c{text}".replace("-", "minus") if kind == "index" else "cst"
+            self.at_head[line] = self.fresh(name)
+            self.head.append(f"{self.at_head[line]} = {line}")
+        return self.at_head[line]
+
+    def index_name(self, name: str, names: SsaNames) -> str:
+        """The SSA name of a symbol of index expressions."""
+        if name in names.indices:
+            return names.indices[name]
+        if name not in self.at_head:
+            found = SHAPE.fullmatch(name)
+            if found:
+                array, dim = found[1], found[2]
+                extent = self.constant(dim, "index")
+                text = (
+                    f"memref.dim {self.memrefs[array]}, {extent} : {mlir_memref(self.function.array(array))}"
+                )
+                self.at_head[name] = self.fresh(f"{array}_dim{dim}")
+            else:
+                ssa, kind = self.scalars[name]
+                if kind == "index":
+                    return ssa
+                text = f"arith.index_cast {ssa} : {kind} to index"
+                self.at_head[name] = self.fresh(f"{name}_index")
+            self.head.append(f"{self.at_head[name]} = {text}")
+        return self.at_head[name]
+
+    def inline(self, index: Index, names: SsaNames) -> str:
+        """An index expression as a subscript of affine.load."""
+        return expression(index, lambda name: self.index_name(name, names))
+
+    def applied(self, indices: Sequence[Index], names: SsaNames) -> str:
+        """affine_map<(d0, d1) -> (d0 + d1)>(%i, %n)"""
+        used = sorted(set().union(*(index_symbols(index) for index in indices)))
+        dims = {name: f"d{k}" for k, name in enumerate(used)}
+        results = ", ".join(expression(index, dims.__getitem__) for index in indices)
+        operands = ", ".join(self.index_name(name, names) for name in used)
+        return f"affine_map<({', '.join(dims.values())}) -> ({results})>({operands})"
+
+    def index(self, index: Index, names: SsaNames) -> str:
+        """An index expression as a value of type index."""
+        if isinstance(index, Affine):
+            if not index.terms:
+                return self.constant(str(index.constant), "index")
+            if index.constant == 0 and len(index.terms) == 1 and index.terms[0][1] == 1:
+                return self.index_name(index.terms[0][0], names)
+        return self.pure(f"affine.apply {self.applied([index], names)}", names)
+
+    def index_value(self, value: IndexValue, names: SsaNames) -> str:
+        """An index expression as a number, in each lane."""
+        if not value.shape:
+            plain = self.index(value.index, names)
+        else:
+            plain = self.index_lanes(value.index, value, names)
+        integer = "i64" if is_float(value.dtype) else value.dtype
+        source, kind = mlir_type("index", value.shape), mlir_type(integer, value.shape)
+        cast = self.pure(f"arith.index_cast {plain} : {source} to {kind}", names)
+        if not is_float(value.dtype):
+            return cast
+        return self.emit(f"arith.sitofp {cast} : {kind} to {mlir_type(value.dtype, value.shape)}")
+
+    def index_lanes(self, index: Index, value: IndexValue, names: SsaNames) -> str:
+        """An index expression in each lane."""
+        shape, kind = value.shape, mlir_type("index", value.shape)
+        match index:
+            case Affine():
+                total = self.pure(f"vector.broadcast {self.index(index, names)} : index to {kind}", names)
+                for dim, name in enumerate(value.along):
+                    step = index.coefficient(name) * self.lane_step(name, names) if name else 0
+                    if step:
+                        lanes = self.lane_numbers(dim, step, shape, names)
+                        total = self.pure(f"arith.addi {total}, {lanes} : {kind}", names)
+                return total
+            case FloorDiv(of, by) | Mod(of, by):
+                inner, divides = self.index_lanes(of, value, names), isinstance(index, FloorDiv)
+                if by.bit_count() == 1:
+                    number, how = (by.bit_length() - 1, "shrsi") if divides else (by - 1, "andi")
+                    bits = self.constant(f"dense<{number}>", kind)
+                    return self.pure(f"arith.{how} {inner}, {bits} : {kind}", names)
+                divisor = self.constant(f"dense<{by}>", kind)
+                quotient = self.pure(f"arith.floordivsi {inner}, {divisor} : {kind}", names)
+                if divides:
+                    return quotient
+                whole = self.pure(f"arith.muli {quotient}, {divisor} : {kind}", names)
+                return self.pure(f"arith.subi {inner}, {whole} : {kind}", names)
+            case Sum(pieces, rest):
+                total = self.index_lanes(rest, value, names)
+                for piece, k in pieces:
+                    part, factor = self.index_lanes(piece, value, names), self.constant(f"dense<{k}>", kind)
+                    part = self.pure(f"arith.muli {part}, {factor} : {kind}", names)
+                    total = self.pure(f"arith.addi {total}, {part} : {kind}", names)
+                return total
+
+    def lane_step(self, name: str, names: SsaNames) -> int:
+        """How far an index goes from lane to lane."""
+        loop = names.lanes[name]
+        return loop.step // loop.size
+
+    def lane_numbers(self, dim: int, step: int, shape: VectorShape, names: SsaNames) -> str:
+        """0, step, 2 * step … along one vector dimension."""
+        size = shape[dim]
+        inner = len(shape) - dim - 1
+        left, right = "[" * inner, "]" * inner
+        text = ", ".join(f"{left}{k * step}{right}" for k in range(size))
+        have = (1,) * dim + (size,) + (1,) * inner
+        text = "[" * dim + f"[{text}]" + "]" * dim
+        constant = self.constant(f"dense<{text}>", mlir_type("index", have))
+        if have == shape:
+            return constant
+        return self.pure(
+            f"vector.broadcast {constant} : {mlir_type('index', have)} to {mlir_type('index', shape)}", names
+        )
+
+    def left_over(self, name: str, names: SsaNames, upper: Sequence[Index] | None = None) -> str:
+        """How many iterations of a vectorized loop are left, as an index."""
+        loop = names.lanes[name]
+        step = self.lane_step(name, names)
+        here = index_symbol(name)
+        results = []
+        for bound in upper or loop.upper:
+            left = _minus(bound, here) if step > 0 else _minus(here, bound)
+            results.append(left if abs(step) == 1 else _ceildiv(left, abs(step)))
+        if len(results) == 1:
+            return self.pure(f"affine.apply {self.applied(results, names)}", names)
+        return self.pure(f"affine.min {self.applied(results, names)}", names)
+
+    def whole(self, name: str, names: SsaNames) -> bool:
+        """Whether no lane is ever left over."""
+        loop = names.lanes[name]
+        trips = constant_trips(replace(loop, step=self.lane_step(name, names), size=1))
+        return trips is not None and trips % loop.size == 0
+
+    def lane_mask(self, op: Op, names: SsaNames) -> str | None:
+        """vector.create_mask for a comparison of a loop's index with its bound."""
+        match op:
+            case Op("lt" | "gt", (IndexValue(index, _, (_,), (name,)), IndexValue(bound, _, _, ("",)))):
+                if name in names.lanes and index == index_symbol(name):
+                    count = self.left_over(name, names, [bound])
+                    return self.pure(f"vector.create_mask {count} : {mlir_type('i1', op.shape)}", names)
+        return None
+
+
+def _minus(a: Index, b: Index) -> Index:
+    return add_indices(a, scale_index(b, -1))
+
+
+def _ceildiv(of: Index, by: int) -> Index:
+    return FloorDiv(add_indices(of, Affine(by - 1)), by)

@@ -1,0 +1,153 @@
+"""How MLIR spells dtypes, types, numbers, index expressions and operations."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+
+from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum
+from codegen.ir.nodes import ArrayArg, VectorShape
+
+FLOAT_BINARY = {
+    "add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf", "min": "arith.minf",
+    "max": "arith.maxf", "pow": "math.powf", "atan2": "math.atan2", "copysign": "math.copysign",
+}  # fmt: skip
+INT_BINARY = {
+    "add": "arith.addi", "sub": "arith.subi", "mul": "arith.muli", "and": "arith.andi", "or": "arith.ori",
+    "xor": "arith.xori", "shl": "arith.shli", "pow": "math.ipowi",
+}  # fmt: skip
+SIGNED = {
+    "div": "arith.divsi", "floordiv": "arith.floordivsi", "min": "arith.minsi", "max": "arith.maxsi",
+    "shr": "arith.shrsi",
+}  # fmt: skip
+UNSIGNED = {
+    "div": "arith.divui", "floordiv": "arith.divui", "mod": "arith.remui", "min": "arith.minui",
+    "max": "arith.maxui", "shr": "arith.shrui",
+}  # fmt: skip
+UNARY = {
+    "neg": "arith.negf", "abs": "math.absf", "sqrt": "math.sqrt", "exp": "math.exp", "exp2": "math.exp2",
+    "expm1": "math.expm1", "log": "math.log", "log2": "math.log2", "log10": "math.log10",
+    "log1p": "math.log1p", "sin": "math.sin", "cos": "math.cos", "tan": "math.tan", "atan": "math.atan",
+    "tanh": "math.tanh", "cbrt": "math.cbrt", "floor": "math.floor", "ceil": "math.ceil",
+    "trunc": "math.trunc", "rint": "math.roundeven",
+}  # fmt: skip
+COMPARE_FLOAT = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
+NON_FINITE = {"f16": ("0x7C00", "0xFC00", "0x7E00"), "bf16": ("0x7F80", "0xFF80", "0x7FC0"),
+              "f32": ("0x7F800000", "0xFF800000", "0x7FC00000")}  # fmt: skip
+
+
+def is_float(dtype: str) -> bool:
+    """Whether a dtype is one of floats, bf16 too."""
+    return dtype[0] in "fb"
+
+
+def mlir_element(dtype: str) -> str:
+    """MLIR's integers have no sign: u8 -> i8."""
+    return f"i{dtype[1:]}" if dtype[0] == "u" else dtype
+
+
+def mlir_type(dtype: str, shape: VectorShape = ()) -> str:
+    """f32, () -> f32    f32, (32, 256) -> vector<32x256xf32>"""
+    return f"vector<{'x'.join(map(str, (*shape, mlir_element(dtype))))}>" if shape else mlir_element(dtype)
+
+
+def mlir_memref(array: ArrayArg) -> str:
+    """The type of an array: every extent is known at the call only; so are strides but 1."""
+    extents = "".join("?x" for _ in range(array.rank))
+    layout = ""
+    if array.order == "F" and array.rank > 1:
+        layout = f", strided<[{', '.join(['1', *['?'] * (array.rank - 1)])}]>"
+    if array.order == "" and array.rank:
+        layout = f", {strided(array.rank)}"
+    return f"memref<{extents}{mlir_element(array.dtype)}{layout}>"
+
+
+def strided(rank: int) -> str:
+    """The layout of an array of which no stride is known."""
+    return f"strided<[{', '.join(['?'] * rank)}], offset: ?>"
+
+
+def number(value: int | float | bool, dtype: str) -> str:
+    """1 of f32 -> 1.0    inf of f32 -> 0x7F800000    1 of i1 -> true"""
+    if dtype == "i1":
+        return "true" if value else "false"
+    if not is_float(dtype):
+        return str(int(value))
+    real = float(value)
+    if real != real or real in (float("inf"), float("-inf")):
+        if dtype == "f64":
+            return f"0x{struct.pack('>d', real).hex().upper()}"
+        return NON_FINITE[dtype][2 if real != real else int(real < 0)]
+    mantissa, e, exponent = repr(real).partition("e")
+    return f"{mantissa}{'' if '.' in mantissa else '.0'}{e}{exponent}"
+
+
+def expression(index: Index, name: Callable[[str], str]) -> str:
+    """An index expression in the affine dialect's words; `name` spells the symbols.
+
+    2*i - j + 3 -> i * 2 - j + 3
+    """
+    match index:
+        case Affine(constant, terms):
+            text = _sum([(name(symbol), c) for symbol, c in terms])
+            if not text:
+                return str(constant)
+            return f"{text} {'-' if constant < 0 else '+'} {abs(constant)}" if constant else text
+        case FloorDiv(of, by):
+            return f"({expression(of, name)}) floordiv {by}"
+        case Mod(of, by):
+            return f"({expression(of, name)}) mod {by}"
+        case Sum(pieces, rest):
+            text = _sum([(f"({expression(piece, name)})", k) for piece, k in pieces])
+            return text if rest == Affine() else f"{text} + {expression(rest, name)}"
+
+
+def _sum(terms: Sequence[tuple[str, int]]) -> str:
+    text = ""
+    for name, c in terms:
+        sign = ("-" if c < 0 else "") if not text else (" - " if c < 0 else " + ")
+        text += f"{sign}{name}" + (f" * {abs(c)}" if abs(c) != 1 else "")
+    return text
+
+
+def binary(op: str, dtype: str) -> str | None:
+    """The operation of two operands that MLIR has under one name, or None."""
+    if is_float(dtype):
+        return FLOAT_BINARY.get(op)
+    return INT_BINARY.get(op) or (UNSIGNED if dtype[0] == "u" or dtype == "i1" else SIGNED).get(op)
+
+
+def compare(op: str, dtype: str) -> str:
+    """A comparison with its predicate."""
+    if is_float(dtype):
+        return f"arith.cmpf {COMPARE_FLOAT[op]},"
+    sign = "" if op in ("eq", "ne") else ("u" if dtype[0] == "u" or dtype == "i1" else "s")
+    return f"arith.cmpi {sign}{op},"
+
+
+def conversion(source: str, target: str) -> str | None:
+    """The operation from one dtype to another; None where both are spelled alike."""
+    if mlir_element(source) == mlir_element(target):
+        return None
+    unsigned = source[0] == "u" or source == "i1"
+    if is_float(source) and is_float(target):
+        return "arith.extf" if width(source) < width(target) else "arith.truncf"
+    if is_float(source):
+        return "arith.fptoui" if target[0] == "u" else "arith.fptosi"
+    if is_float(target):
+        return "arith.uitofp" if unsigned else "arith.sitofp"
+    if width(source) > width(target):
+        return "arith.trunci"
+    return "arith.extui" if unsigned else "arith.extsi"
+
+
+def width(dtype: str) -> int:
+    """Bits of an element."""
+    return int(dtype.lstrip("fbiu"))
+
+
+def reduction(combiner: str, dtype: str) -> str:
+    """The kind of vector.reduction."""
+    if combiner not in ("min", "max"):
+        return combiner
+    return combiner + ("f" if is_float(dtype) else "ui" if dtype[0] == "u" or dtype == "i1" else "si")

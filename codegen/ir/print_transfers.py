@@ -1,0 +1,184 @@
+"""Loads and stores of super-vectors: transfers of the vector dialect, masked by the loops' bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codegen.ir.index import index_symbols
+from codegen.ir.nodes import ArrayArg, IndexValue, Load, Store, VectorShape
+from codegen.ir.print_index import IndexPrinter, SsaNames
+from codegen.ir.print_names import mlir_memref, mlir_type, number, strided
+
+
+class TransferPrinter(IndexPrinter):
+    """Writes transfers."""
+
+    def transfer_read(self, load: Load, names: SsaNames) -> str:
+        """A load of a super-vector."""
+        array = self.function.array(load.array)
+        kind = mlir_type(load.dtype, load.shape)
+        if load.along:
+            return self.gather(load, array, names)
+        padding = self.constant(number(0, load.dtype), mlir_type(load.dtype))
+        if _walks_twice(load.dims) and array.rank > 1:
+            where = ", ".join(self.index(s, names) for s in load.subscripts)
+            return self.foreign("read", load, [self.memrefs[load.array]], where, mlir_memref(array), kind)
+        source, where, source_kind = self.view(load, array, names)
+        how = _attributes(_viewed(load.dims), max(array.rank, _walks(load.dims)))
+        return self.emit(f"vector.transfer_read {source}[{where}], {padding}{how} : {source_kind}, {kind}")
+
+    def gather(self, load: Load, array: ArrayArg, names: SsaNames) -> str:
+        """A load whose lanes have subscripts of their own: vector.gather, where only the last one divides."""
+        shape, kind = load.shape, mlir_type(load.dtype, load.shape)
+        lanes, wide = list(names.lanes)[: len(shape)], mlir_type("i64", shape)
+        if all(self.whole(name, names) for name in lanes):
+            mask = self.constant("dense<true>", mlir_type("i1", shape))
+        else:
+            counts = ", ".join(self.left_over(name, names) for name in lanes)
+            mask = self.pure(f"vector.create_mask {counts} : {mlir_type('i1', shape)}", names)
+        moved = [bool(index_symbols(subscript) & set(load.along)) for subscript in load.subscripts]
+        own = [
+            self.index_value(IndexValue(s, "i64", shape, load.along), names)
+            for s, moves in zip(load.subscripts, moved, strict=True)
+            if moves
+        ]
+        where = ", ".join(
+            self.constant("0", "index") if moves else self.index(s, names)
+            for s, moves in zip(load.subscripts, moved, strict=True)
+        )
+        source = self.memrefs[load.array]
+        if moved == [False] * (array.rank - 1) + [True]:
+            passed = self.constant(f"dense<{number(0, load.dtype)}>", kind)
+            kinds = f"{mlir_memref(array)}, {wide}, {mlir_type('i1', shape)}, {kind} into {kind}"
+            return self.emit(f"vector.gather {source}[{where}] [{own[0]}], {mask}, {passed} : {kinds}")
+        dims = [k for k, moves in enumerate(moved) if moves]
+        kinds = ", ".join(
+            [mlir_memref(array), *["index"] * array.rank, *[wide] * len(own), mlir_type("i1", shape)]
+        )
+        operands = ", ".join([source, where, *own, mask])
+        return self.emit(f'"tilejit.gather"({operands}) {{dims = {dims}}} : ({kinds}) -> {kind}')
+
+    def transfer_write(
+        self, node: Store, value: str, tested: str, dtype: str, shape: VectorShape, names: SsaNames
+    ) -> None:
+        """A store of a super-vector; `tested`: a mask of its shape, or ""."""
+        array = self.function.array(node.array)
+        kind = mlir_type(dtype, shape)
+        if _walks_twice(node.dims) and array.rank > 1:
+            where = ", ".join(self.index(s, names) for s in node.subscripts)
+            operands = [value, self.memrefs[node.array], *([tested] if tested else [])]
+            self.foreign("write", node, operands, where, mlir_memref(array), kind)
+            return
+        target, where, target_kind = self.view(node, array, names)
+        whole = target != self.memrefs[node.array]
+        mask = "" if whole else self.store_mask(node, shape, names)
+        mask = self.both(mask, tested, node, shape) if tested else mask
+        how = _attributes(_viewed(node.dims), max(array.rank, _walks(node.dims)))
+        self.line(f"vector.transfer_write {value}, {target}[{where}]{mask}{how} : {kind}, {target_kind}")
+
+    def store_mask(self, node: Store, shape: VectorShape, names: SsaNames) -> str:
+        """A mask in the order of memory's dimensions; none where every lane always counts."""
+        loops = list(names.lanes)
+        if all(self.whole(name, names) for name in loops):
+            return ""
+        order = sorted((dim, k) for k, dim in enumerate(node.dims) if dim is not None)
+        counts = [
+            self.constant(str(shape[k]), "index")
+            if self.whole(loops[k], names)
+            else self.left_over(loops[k], names)
+            for _, k in order
+        ]
+        kind = mlir_type("i1", tuple(shape[k] for _, k in order))
+        return ", " + self.pure(f"vector.create_mask {', '.join(counts)} : {kind}", names)
+
+    def both(self, mask: str, tested: str, node: Store, shape: VectorShape) -> str:
+        """A mask of lanes, in the order of memory's dimensions, and one of a condition, in the vector's."""
+        order = [k for _, k in sorted((dim, k) for k, dim in enumerate(node.dims) if dim is not None)]
+        kind = mlir_type("i1", tuple(shape[k] for k in order))
+        if order != sorted(order):
+            tested = self.emit(f"vector.transpose {tested}, {order} : {mlir_type('i1', shape)} to {kind}")
+        if mask:
+            tested = self.emit(f"arith.andi {mask.removeprefix(', ')}, {tested} : {kind}")
+        return f", {tested}"
+
+    def view(self, access: Load | Store, array: ArrayArg, names: SsaNames) -> tuple[str, str, str]:
+        """What a transfer works on: the array, or a view of each so-manieth element, no lane too many."""
+        where = [self.index(s, names) for s in access.subscripts]
+        if _walks_twice(access.dims):
+            return self.view_of_row(access, array, where[0], names)
+        if all(step == 1 for step in access.steps):
+            return self.memrefs[access.array], ", ".join(where), mlir_memref(array)
+        counts = [self.constant("1", "index")] * array.rank
+        steps = list(counts)
+        for name, dim, step in zip(names.lanes, access.dims, access.steps, strict=True):
+            if dim is not None:
+                counts[dim] = self.left_over(name, names)
+                steps[dim] = self.constant(str(step), "index")
+        extents = "".join("?x" for _ in range(array.rank))
+        kind = f"memref<{extents}{mlir_type(array.dtype)}, {strided(array.rank)}>"
+        base = self.memrefs[access.array]
+        lists = "".join(f"[{', '.join(part)}]" for part in (where, counts, steps))
+        view = self.pure(f"memref.subview {base}{lists} : {mlir_memref(array)} to {kind}", names)
+        zero = self.constant("0", "index")
+        return view, ", ".join([zero] * array.rank), kind
+
+    def view_of_row(
+        self, access: Load | Store, array: ArrayArg, where: str, names: SsaNames
+    ) -> tuple[str, str, str]:
+        """An array of one dimension with a dimension for each loop that walks it: A[32*i + j]."""
+        walks = [(name, step) for name, dim, step in zip(names.lanes, access.dims, access.steps, strict=True)
+                 if dim is not None]  # fmt: skip
+        counts = ", ".join(self.left_over(name, names) for name, _ in walks)
+        steps = ", ".join(str(step) for _, step in walks)
+        kind = f"memref<{'?x' * len(walks)}{mlir_type(array.dtype)}, strided<[{steps}], offset: ?>>"
+        cast = f"to offset: [{where}], sizes: [{counts}], strides: [{steps}]"
+        base = self.memrefs[access.array]
+        view = self.pure(f"memref.reinterpret_cast {base} {cast} : {mlir_memref(array)} to {kind}", names)
+        return view, ", ".join([self.constant("0", "index")] * len(walks)), kind
+
+    def foreign(
+        self, what: str, access: Load | Store, operands: Sequence[str], where: str, source: str, kind: str
+    ) -> str:
+        """A transfer that MLIR's permutation maps can't say: two vector dimensions walk one subscript."""
+        dims = [-1 if dim is None else dim for dim in access.dims]
+        walks = f"dims = {dims}, steps = {list(access.steps)}"
+        arguments = ", ".join([*operands, where])
+        indices = ", ".join(["index"] * len(access.subscripts))
+        call = f'"tilejit.transfer_{what}"({arguments}) {{{walks}}}'
+        if isinstance(access, Load):
+            return self.emit(f"{call} : ({source}, {indices}) -> {kind}")
+        kinds = [kind, source, mlir_type("i1", access.value.shape)][: len(operands)]
+        self.line(f"{call} : ({', '.join([*kinds, indices])}) -> ()")
+        return ""
+
+
+def _walks_twice(dims: Sequence[int | None]) -> bool:
+    walked = [dim for dim in dims if dim is not None]
+    return len(walked) != len(set(walked))
+
+
+def _walks(dims: Sequence[int | None]) -> int:
+    """How many vector dimensions walk the array."""
+    return sum(dim is not None for dim in dims)
+
+
+def _viewed(dims: Sequence[int | None]) -> tuple[int | None, ...]:
+    """The dimensions of the view that vector dimensions walk: one each, where two walk one of the array."""
+    if not _walks_twice(dims):
+        return tuple(dims)
+    numbers = iter(range(len(dims)))
+    return tuple(None if dim is None else next(numbers) for dim in dims)
+
+
+def _attributes(dims: Sequence[int | None], rank: int) -> str:
+    """The permutation map, unless the vector's dimensions are the last of the array's, in order."""
+    if tuple(dims) == tuple(range(rank - len(dims), rank)):
+        return ""
+    all_dims = ", ".join(f"d{k}" for k in range(rank))
+    results = ", ".join("0" if dim is None else f"d{dim}" for dim in dims)
+    inside = (
+        f"in_bounds = [{', '.join('true' if dim is None else 'false' for dim in dims)}], "
+        if None in dims
+        else ""
+    )
+    return f" {{{inside}permutation_map = affine_map<({all_dims}) -> ({results})>}}"

@@ -1,0 +1,123 @@
+"""Values and transfers in MLIR's words, each on a line of its own."""
+
+from __future__ import annotations
+
+from codegen.ir.nodes import Const, IndexValue, Load, Local, Op, Reduce, Value, VectorShape
+from codegen.ir.print_index import SsaNames
+from codegen.ir.print_names import (
+    UNARY,
+    binary,
+    compare,
+    conversion,
+    is_float,
+    mlir_memref,
+    mlir_type,
+    number,
+    reduction,
+)
+from codegen.ir.print_transfers import TransferPrinter
+
+
+class ValuePrinter(TransferPrinter):
+    """Writes values, what they are made of first."""
+
+    def value(self, value: Value, names: SsaNames) -> str:
+        """The SSA name of a value, what it is made of on the lines before."""
+        kind = mlir_type(value.dtype, value.shape)
+        match value:
+            case Const(plain, dtype, shape):
+                text = number(plain, dtype)
+                return self.constant(f"dense<{text}>" if shape else text, kind)
+            case Local(name):
+                return names.locals[name]
+            case IndexValue():
+                return self.index_value(value, names)
+            case Load(_, subscripts, _, shape):
+                if shape:
+                    return self.transfer_read(value, names)
+                where = ", ".join(self.inline(s, names) for s in subscripts)
+                array = self.function.array(value.array)
+                return self.emit(f"affine.load {self.memrefs[value.array]}[{where}] : {mlir_memref(array)}")
+            case Op():
+                return self.operation(value, names)
+            case Reduce(combiner, vector, start, dtype):
+                wide, first = self.value(vector, names), self.value(start, names)
+                source = mlir_type(vector.dtype, vector.shape)
+                how = f"vector.reduction <{reduction(combiner, dtype)}>"
+                return self.emit(f"{how}, {wide}, {first} : {source} into {kind}")
+
+    def operation(self, op: Op, names: SsaNames) -> str:
+        """Arithmetic, comparisons, conversions, functions."""
+        mask = self.lane_mask(op, names)
+        if mask:
+            return mask
+        kind = mlir_type(op.dtype, op.shape)
+        operands = [self.value(operand, names) for operand in op.operands]
+        source = op.operands[0].dtype
+        match op.name:
+            case "select":
+                condition = mlir_type("i1", op.shape)
+                kinds = f"{condition}, {kind}" if op.shape else kind
+                return self.emit(f"arith.select {', '.join(operands)} : {kinds}")
+            case "cast":
+                how = conversion(source, op.dtype)
+                return (
+                    self.emit(f"{how} {operands[0]} : {mlir_type(source, op.shape)} to {kind}")
+                    if how
+                    else operands[0]
+                )
+            case "broadcast":
+                return self.broadcast(operands[0], op.operands[0].shape, op.dtype, op.shape)
+            case "eq" | "ne" | "lt" | "le" | "gt" | "ge":
+                return self.emit(
+                    f"{compare(op.name, source)} {', '.join(operands)} : {mlir_type(source, op.shape)}"
+                )
+            case "fma":
+                return self.emit(f"math.fma {', '.join(operands)} : {kind}")
+        if len(operands) == 2:
+            return self.combined(op.name, operands[0], operands[1], op.dtype, op.shape)
+        return self.unary(op.name, operands[0], op.dtype, op.shape)
+
+    def unary(self, name: str, operand: str, dtype: str, shape: VectorShape) -> str:
+        """An operation of one operand."""
+        kind = mlir_type(dtype, shape)
+        if is_float(dtype):
+            how = UNARY.get(name)
+            return self.emit(
+                f"{how} {operand} : {kind}" if how else f'"tilejit.{name}"({operand}) : ({kind}) -> {kind}'
+            )
+        if name == "abs":
+            return operand if dtype[0] == "u" else self.emit(f"math.absi {operand} : {kind}")
+        if name == "neg":
+            return self.emit(f"arith.subi {self.splat(0, dtype, shape)}, {operand} : {kind}")
+        if name == "not":
+            return self.emit(
+                f"arith.xori {operand}, {self.splat(1 if dtype == 'i1' else -1, dtype, shape)} : {kind}"
+            )
+        return self.emit(f'"tilejit.{name}"({operand}) : ({kind}) -> {kind}')
+
+    def combined(self, name: str, a: str, b: str, dtype: str, shape: VectorShape) -> str:
+        """An operation of two operands; remainders have Python's sign."""
+        kind = mlir_type(dtype, shape)
+        how = binary(name, dtype)
+        if how:
+            return self.emit(f"{how} {a}, {b} : {kind}")
+        if name == "floordiv":
+            return self.unary("floor", self.combined("div", a, b, dtype, shape), dtype, shape)
+        if name == "mod" and not is_float(dtype):
+            times = self.combined("mul", self.combined("floordiv", a, b, dtype, shape), b, dtype, shape)
+            return self.combined("sub", a, times, dtype, shape)
+        return self.emit(f'"tilejit.{name}"({a}, {b}) : ({kind}, {kind}) -> {kind}')
+
+    def splat(self, value: int | float, dtype: str, shape: VectorShape) -> str:
+        """A number in each lane."""
+        text = number(value, dtype)
+        return self.constant(f"dense<{text}>" if shape else text, mlir_type(dtype, shape))
+
+    def broadcast(self, operand: str, have: VectorShape, dtype: str, shape: VectorShape) -> str:
+        """Lanes of outer loops are repeated along the inner dimensions, of which each has one lane first."""
+        source = mlir_type(dtype, have)
+        if have:
+            unit = mlir_type(dtype, have + (1,) * (len(shape) - len(have)))
+            operand, source = self.emit(f"vector.shape_cast {operand} : {source} to {unit}"), unit
+        return self.emit(f"vector.broadcast {operand} : {source} to {mlir_type(dtype, shape)}")

@@ -1,1 +1,0 @@
-"""Kernels of loops: their IR, its printer and interpreter, what may be vectorised, the super-vectoriser."""

@@ -1,0 +1,146 @@
+"""Access maps: where each element of a logical array lives, as a sum over digit trees.
+
+An `AccessMap` is a base plus one offset for every root; a root is one logical dimension (or several, merged
+row-major into one index m), and its tree says how m becomes an offset: see `digit_trees`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from codegen.maps.digit_trees import (
+    Leaf,
+    Opaque,
+    Tree,
+    coalesce_tree,
+    evaluate_tree,
+    offset_range,
+    scaled,
+    split_tree,
+    truncate_tree,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A tree over the row-major index of `dims`; no dims at all for an axis of one put in front."""
+
+    dims: tuple[int, ...]
+    tree: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class AccessMap:
+    """Where each element of an array of extents `dims` lives, in units of `unit_bits` bits.
+
+    `roots` hold the storage trees whole, padding included; `slots` counts the elements of the storage,
+    or is None where the storage is somebody's strided array and padding has no meaning. `element_bits`
+    is the width of one element in this storage. `tail` counts the slots behind the last tile. `bounds`
+    are the offsets that may be touched, [low, stop) in units, known apart from the roots: kernels are
+    proven against them. `compact` says that the storage trees, which begin at the first slot, hit every
+    slot before the tail once, so that the padding is what lies outside their bounds.
+    """
+
+    dims: tuple[int, ...]
+    roots: tuple[Root, ...]
+    base: int
+    unit_bits: int
+    element_bits: int
+    bounds: tuple[int, int]
+    slots: int | None = None
+    tail: int = 0
+    compact: bool = True
+
+    @property
+    def width(self) -> int:
+        """Units that one element takes."""
+        return self.element_bits // self.unit_bits
+
+    @property
+    def byte_bounds(self) -> tuple[int, int]:
+        """The bytes that may be touched, [low, stop)."""
+        low, stop = self.bounds
+        return low * self.unit_bits // 8, -(-stop * self.unit_bits // 8)
+
+    @property
+    def elements(self) -> int:
+        """Elements of the logical array."""
+        return prod(self.dims)
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether some offsets are only known point by point."""
+        return any(isinstance(root.tree, Opaque) for root in self.roots)
+
+    def in_units(self, unit_bits: int) -> AccessMap:
+        """The same map counted in other units; the strides must come out whole."""
+        if unit_bits == self.unit_bits:
+            return self
+        roots = tuple(replace(r, tree=scaled(r.tree, self.unit_bits, unit_bits)) for r in self.roots)
+        scale = self.unit_bits
+        bounds = self.bounds[0] * scale // unit_bits, self.bounds[1] * scale // unit_bits
+        base = self.base * scale // unit_bits
+        return replace(self, roots=roots, base=base, unit_bits=unit_bits, bounds=bounds)
+
+
+def strided_map(
+    dims: tuple[int, ...], strides: tuple[int, ...], bounds: tuple[int, int], *, element_bits: int
+) -> AccessMap:
+    """The map of a strided array such as NumPy's: one leaf a dimension, strides and bounds in bytes.
+
+    strided_map((3, 5), (20, 4), (0, 60), element_bits=32) is a C-ordered f32[3,5].
+    """
+    roots = tuple(
+        Root((d,), Leaf(n, s if n > 1 else 0)) for d, (n, s) in enumerate(zip(dims, strides, strict=True))
+    )
+    return AccessMap(dims, roots, 0, 8, element_bits, bounds)
+
+
+def map_offset(access: AccessMap, index: tuple[Any, ...]) -> Any:
+    """The offset of a multi-index (ints, or broadcast int64 arrays), in the map's units."""
+    offset: Any = access.base
+    for root in access.roots:
+        if not root.dims:
+            continue
+        merged: Any = 0
+        for d in root.dims:
+            merged = merged * access.dims[d] + index[d]
+        offset = offset + evaluate_tree(root.tree, merged)
+    return offset
+
+
+def map_range(access: AccessMap) -> tuple[int, int]:
+    """The lowest and the highest offset of any element; the map must have elements."""
+    ranges = [offset_range(root.tree) for root in access.roots]
+    return access.base + sum(r[0] for r in ranges), access.base + sum(r[1] for r in ranges)
+
+
+def logical_roots(access: AccessMap) -> tuple[Root, ...]:
+    """The roots cut to their logical bounds, coalesced, merged dimensions taken apart where they can be."""
+    out: list[Root] = []
+    for root in access.roots:
+        if root.dims:
+            out += _unmerge(root.dims, coalesce_tree(truncate_tree(root.tree, root.tree.extent)), access.dims)
+    return tuple(out)
+
+
+def _unmerge(dims: tuple[int, ...], tree: Tree, extents: tuple[int, ...]) -> list[Root]:
+    for k in range(len(dims) - 1, 0, -1):
+        inner = 1
+        for d in dims[k:]:
+            inner *= extents[d]
+        pair: tuple[Tree, Tree] | None
+        if inner == 1:
+            pair = tree, Leaf(1, 0)
+        elif inner == tree.extent:
+            pair = Leaf(1, 0), tree
+        else:
+            pair = split_tree(tree, inner)
+        if pair:
+            high, low = pair
+            return _unmerge(dims[:k], coalesce_tree(high), extents) + _unmerge(
+                dims[k:], coalesce_tree(low), extents
+            )
+    return [Root(dims, tree)]

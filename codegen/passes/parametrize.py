@@ -1,0 +1,176 @@
+"""Lift sizes out of the code: what comes from a shape becomes an argument of the kernel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from codegen.ir.copies.nodes import (
+    Convert,
+    CopyChunks,
+    CopyRun,
+    Element,
+    Elementwise,
+    Expr,
+    Fill,
+    FillRun,
+    For,
+    Gather,
+    Interleave,
+    Load,
+    LoopNest,
+    PackBits,
+    Param,
+    Ref,
+    Reverse,
+    Size,
+    Transfer,
+    Transpose,
+    UnpackBits,
+    wrap,
+)
+from codegen.ir.copies.tiles import PackedLines, RowGroups
+
+NAMES = "abcdefgh"
+
+
+def parametrize_sizes(nest: LoopNest) -> tuple[LoopNest, tuple[tuple[str, int], ...]]:
+    """The nest with parameters for its sizes, and their values in the order of the arguments.
+
+    before:  for i in 9:          copy_run dst[512*i] <- src[1200*i], 512 bytes
+    after:   for a in a_extent:   copy_run dst[a_dst*a] <- src[a_src*a], count bytes
+    """
+    lift = _Parametrize({loop.axis: NAMES[k] for k, loop in enumerate(nest.loops)})
+    inner = lift.transfer(nest.innermost)
+    loops = tuple(
+        For(lift.axes[loop.axis], lift.size(f"{lift.axes[loop.axis]}_extent", loop.extent), inner)
+        for loop in nest.loops
+    )
+    table = nest.table_loop
+    if table:
+        table = replace(table, count=lift.size("entries", table.count))
+    buffers = tuple(replace(b, element=_moved(b.element, inner)) for b in nest.buffers)
+    parametrized = LoopNest(buffers, wrap(loops, table, inner))
+    return parametrized, tuple(lift.values.items())
+
+
+def _moved(element: Element, inner: Transfer) -> Element:
+    """Runs of bytes do not care what the elements were; a kernel for all of them is one kernel."""
+    match inner:
+        case CopyRun() | FillRun() | Gather():
+            return Element("u8", 8)
+        case CopyChunks() | Reverse() | Interleave() | Transpose() | PackBits() | UnpackBits():
+            return Element(f"u{element.bits}", element.bits)
+        case Elementwise(_, value) if not isinstance(value, Convert):
+            return Element(f"u{element.bits}", element.bits)
+        case _:
+            return element
+
+
+class _Parametrize:
+    """Collects the arguments while the nest is walked once."""
+
+    def __init__(self, axes: dict[str, str]) -> None:
+        self.axes = axes
+        self.values: dict[str, int] = {}
+
+    def size(self, name: str, value: Size) -> Param:
+        if not isinstance(value, int):
+            raise AssertionError(f"{name} is parametrized already")
+        self.values[name] = value
+        return Param(name)
+
+    def ref(self, ref: Ref) -> Ref:
+        """Every loop gets a stride on every side, so that holes do not make new kernels."""
+        terms = tuple(
+            (new, self.size(f"{new}_{ref.buffer}", ref.stride(old))) for old, new in self.axes.items()
+        )
+        return Ref(ref.buffer, 0, terms, ref.tables)
+
+    def value(self, value: Expr) -> Expr:
+        match value:
+            case Load(ref):
+                return Load(self.ref(ref))
+            case Convert(Load(ref), source, target):
+                return Convert(Load(self.ref(ref)), source, target)
+            case Fill():
+                return value
+
+    def transfer(self, stmt: Transfer) -> Transfer:
+        match stmt:
+            case CopyRun(dst, src, count, stream):
+                return CopyRun(self.ref(dst), self.ref(src), self.size("count", count), stream)
+            case CopyChunks():
+                parametrized = self.changed(stmt, stmt.dst, stmt.src, count=stmt.count)
+                return replace(parametrized, places=PackedLines())  # type: ignore[no-any-return]
+            case Reverse(count=1):
+                return self.changed(stmt, stmt.dst, stmt.src, length=stmt.length)  # type: ignore[no-any-return]
+            case Reverse():
+                return self.changed(stmt, stmt.dst, stmt.src, count=stmt.count)  # type: ignore[no-any-return]
+            case FillRun(dst, count):
+                return FillRun(self.ref(dst), self.size("count", count))
+            case Interleave():
+                return self.interleave(stmt)
+            case Transpose():
+                return replace(stmt, dst=self.ref(stmt.dst), src=self.ref(stmt.src), grid=None)
+            case Gather():
+                return replace(stmt, dst=self.ref(stmt.dst), src=self.ref(stmt.src), segments=None)
+            case Elementwise():
+                return self.elementwise(stmt)
+            case PackBits(_, _, _, _, step):
+                return self.bits(stmt, "src_step", step)
+            case UnpackBits(_, _, _, _, step):
+                return self.bits(stmt, "dst_step", step)
+            case _:
+                raise AssertionError(f"parametrize: no rule for {type(stmt).__name__}")
+
+    def interleave(self, stmt: Interleave) -> Interleave:
+        rows, columns = stmt.rows, stmt.columns
+        stmt = replace(
+            stmt,
+            lines=PackedLines() if stmt.lines else None,
+            groups=RowGroups() if stmt.groups else None,
+        )
+        parametrized: Interleave = self.changed(
+            stmt, stmt.dst, stmt.src, row_step=stmt.row_step, column_step=stmt.column_step
+        )
+        if stmt.side == "dst":
+            return replace(parametrized, rows=rows, columns=self.size("columns", columns))
+        if stmt.side == "src":
+            return replace(parametrized, rows=self.size("rows", rows), columns=columns)
+        return replace(parametrized, rows=self.size("rows", rows), columns=self.size("columns", columns))
+
+    def bits(self, stmt: PackBits | UnpackBits, step_name: str, step: Size) -> Transfer:
+        """A column's bytes stay a constant of the code, and so does a step of one."""
+        parametrized: Transfer
+        if stmt.columns != 1:
+            parametrized = self.changed(stmt, stmt.dst, stmt.src, columns=stmt.columns, **{step_name: step})
+        elif step == 1:
+            parametrized = self.changed(stmt, stmt.dst, stmt.src, count=stmt.count)
+        else:
+            parametrized = self.changed(stmt, stmt.dst, stmt.src, count=stmt.count, **{step_name: step})
+        return parametrized
+
+    def elementwise(self, stmt: Elementwise) -> Elementwise:
+        value = self.value(stmt.value)
+        plain = not isinstance(value, Convert)
+        dst, src = stmt.dst_element, stmt.src_element
+        unit = stmt.dst_step == dst.bits // 8 and stmt.src_step == src.bits // 8 and not plain
+        return replace(
+            stmt,
+            dst=self.ref(stmt.dst),
+            value=value,
+            count=self.size("count", stmt.count),
+            dst_step=stmt.dst_step if unit else self.size("dst_step", stmt.dst_step),
+            src_step=stmt.src_step if unit else self.size("src_step", stmt.src_step),
+            dst_element=Element(f"u{dst.bits}", dst.bits)
+            if plain and dst.bits >= 8 and src.bits >= 8
+            else dst,
+            src_element=Element(f"u{src.bits}", src.bits)
+            if plain and dst.bits >= 8 and src.bits >= 8
+            else src,
+        )
+
+    def changed(self, stmt: Any, dst: Ref, src: Ref, **sizes: Size) -> Any:
+        parametrized = {name: self.size(name, value) for name, value in sizes.items()}
+        return replace(stmt, dst=self.ref(dst), src=self.ref(src), **parametrized)

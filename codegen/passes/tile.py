@@ -1,0 +1,91 @@
+"""Nests cut into tiles before their loops become super-vectors: `vectorize_at="after_tile"`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from codegen.analysis.dependence import goes_back
+from codegen.ir.index import Affine, index_symbol, index_symbols
+from codegen.ir.nodes import For, Function, Statement
+from codegen.ir.visit import Loop, accesses_of, loops_of
+
+TILE = 32
+"""Iterations of a tile of a loop that does not run as lanes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TiledLoops:
+    """A function whose nests run tile by tile. tiles: iterations of each loop of each nest that was cut."""
+
+    function: Function
+    tiles: tuple[tuple[int, ...], ...]
+
+
+def tile_loops(function: Function, lanes: Mapping[int, int]) -> TiledLoops:
+    """Cut loops that stand one right inside the other into tiles, each of which is run as a nest of its own.
+
+    before:  for i in 0..n: for j in 0..m:  C[i, j] = A[j, i]
+    after:   for i_tile in 0..n step 32: for j_tile in 0..m step 256:
+               for i in i_tile..min(i_tile + 32, n): for j in j_tile..min(j_tile + 256, m):  C[i, j] = A[j, i]
+
+    lanes: how many iterations of a loop, by its number, will run as lanes; tiles are multiples of them, so
+    that full tiles hold whole super-vectors. A loop by itself has no tiles, nor have loops that carry a
+    local, whose bounds use each other's indices, or along which a dependence goes back.
+    """
+    roots = loops_of(function.body)
+    accesses = accesses_of(function.body, roots)
+    taken = {argument.name for argument in function.arguments}
+    taken |= {loop.node.index for root in roots for loop in root.all()}
+    tiles: list[tuple[int, ...]] = []
+
+    def cut(body: tuple[Statement, ...], loops: Sequence[Loop]) -> tuple[Statement, ...]:
+        following = iter(loops)
+        return tuple(nest(next(following)) if isinstance(node, For) else node for node in body)
+
+    def nest(loop: Loop) -> For:
+        band = _band(loop)
+        if len(band) < 2 or goes_back(accesses, band):
+            return replace(loop.node, body=cut(loop.node.body, loop.inside))
+        sizes = tuple(-(-TILE // lanes.get(n, 1)) * lanes.get(n, 1) for n in (each.number for each in band))
+        tiles.append(sizes)
+        names = [_fresh(f"{each.node.index}_tile", taken) for each in band]
+        return _in_tiles(band, sizes, names)
+
+    return TiledLoops(replace(function, body=cut(function.body, roots)), tuple(tiles))
+
+
+def _band(loop: Loop) -> list[Loop]:
+    """The loop and those right inside of it whose bounds are the same in all of its iterations."""
+    band: list[Loop] = []
+    while not loop.node.carried:
+        used = set[str]().union(*map(index_symbols, (*loop.node.lower, *loop.node.upper)))
+        if used & {outer.node.index for outer in band}:
+            break
+        band.append(loop)
+        if len(loop.node.body) != 1 or not loop.inside:
+            break
+        (loop,) = loop.inside
+    return band
+
+
+def _fresh(wanted: str, taken: set[str]) -> str:
+    name, k = wanted, 2
+    while name in taken:
+        name, k = f"{wanted}{k}", k + 1
+    taken.add(name)
+    return name
+
+
+def _in_tiles(band: Sequence[Loop], sizes: Sequence[int], names: Sequence[str]) -> For:
+    """The loops over tiles around the loops of one tile."""
+    body = band[-1].node.body
+    for loop, size, name in reversed(list(zip(band, sizes, names, strict=True))):
+        node = loop.node
+        end = index_symbol(name) + Affine(size * node.step)
+        body = (replace(node, lower=(index_symbol(name),), upper=(end, *node.upper), body=body),)
+    for loop, size, name in reversed(list(zip(band, sizes, names, strict=True))):
+        body = (replace(loop.node, index=name, step=size * loop.node.step, body=body),)
+    (whole,) = body
+    assert isinstance(whole, For), "a band has a loop"
+    return whole

@@ -1,0 +1,221 @@
+"""Loops that may run as lanes are rewritten: each value in them becomes a super-vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from codegen.analysis.reductions import neutral, sums_in_locals
+from codegen.ir.index import Index, index_symbol, index_symbols
+from codegen.ir.nodes import (
+    Carried,
+    Const,
+    For,
+    IndexValue,
+    Let,
+    Load,
+    Local,
+    Op,
+    Reduce,
+    Statement,
+    Store,
+    Value,
+    VectorShape,
+)
+from codegen.ir.visit import Loop, coefficient, constant_trips
+
+
+class Lane(NamedTuple):
+    """A vector dimension: the index it walks, its lanes, and how far the index goes from lane to lane."""
+
+    name: str
+    size: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What stands around a statement: the vector dimensions, outermost first, and what locals are now."""
+
+    lanes: tuple[Lane, ...]
+    names: dict[str, Local]
+
+    @property
+    def shape(self) -> VectorShape:
+        """That of super-vectors here."""
+        return tuple(lane.size for lane in self.lanes)
+
+
+def widen(
+    body: tuple[Statement, ...], loops: tuple[Loop, ...], sizes: Mapping[int, int]
+) -> tuple[Statement, ...]:
+    """The body with the loops of these numbers run as lanes, sizes[number] at once.
+
+    before:  for i in 0..n step 1:    C[i] = A[i] + s
+    after:   for i in 0..n step 256:  C[i] = A[i] + broadcast(s)        vector<256xf32>
+
+    Where a vectorized loop reduces, lanes begin with the neutral element, take no part behind the loop's end,
+    and are combined behind it. It must have been shown that the loops may run as lanes.
+    """
+    return _body(body, iter(loops), sizes, Scope((), {}))
+
+
+def _body(
+    body: tuple[Statement, ...], loops: Iterator[Loop], sizes: Mapping[int, int], scope: Scope
+) -> tuple[Statement, ...]:
+    out: list[Statement] = []
+    for node in body:
+        match node:
+            case Let(name, value):
+                wide = _value(value, scope)
+                out.append(Let(name, wide))
+                scope.names[name] = Local(name, wide.dtype, wide.shape)
+            case Store():
+                out.append(_store(node, scope))
+            case For():
+                out += _for(node, next(loops), sizes, scope)
+    return tuple(out)
+
+
+def _for(node: For, loop: Loop, sizes: Mapping[int, int], scope: Scope) -> list[Statement]:
+    size = sizes.get(loop.number, 1)
+    if size > 1 and not scope.lanes:
+        node, behind = sums_in_locals(node)
+        if node.carried:
+            return [*_reduction(node, loop, sizes, scope), *behind]
+    if size > 1:
+        inner = Scope((*scope.lanes, Lane(node.index, size, node.step)), dict(scope.names))
+        body = _body(node.body, iter(loop.inside), sizes, inner)
+        return [replace(node, step=node.step * size, size=size, body=body)]
+    own = [
+        Local(_unused(c.name, loop, scope), c.start.dtype, scope.shape) if scope.lanes else _kept(c)
+        for c in node.carried
+    ]
+    starts = [_value(c.start, scope) for c in node.carried]
+    held = {c.name: local for c, local in zip(node.carried, own, strict=True)}
+    inner = Scope(scope.lanes, {**scope.names, **held})
+    body = _body(node.body, iter(loop.inside), sizes, inner)
+    carried = tuple(
+        Carried(local.name, start, _value(c.update, inner), c.combiner)
+        for c, local, start in zip(node.carried, own, starts, strict=True)
+    )
+    scope.names.update(held)
+    return [replace(node, body=body, carried=carried)]
+
+
+def _kept(carried: Carried) -> Local:
+    return Local(carried.name, carried.start.dtype)
+
+
+def _unused(name: str, loop: Loop, scope: Scope) -> str:
+    """A carried local keeps its name unless the one outside is still wanted by it."""
+    return f"{name}.{loop.number}" if name in scope.names else name
+
+
+def _reduction(node: For, loop: Loop, sizes: Mapping[int, int], scope: Scope) -> list[Statement]:
+    """The loop with an accumulator for each lane, and what combines them behind it.
+
+    before:  for i in 0..500 step 1 carrying s = start:     s = s + A[i]
+    after:   for i in 0..500 step 128 carrying s.lanes = 0: s.lanes = select(i < 500, s.lanes + A[i], s.lanes)
+             s = reduce_add(s.lanes) combined with start
+    """
+    lane = Lane(node.index, sizes[loop.number], node.step)
+    shape: VectorShape = (lane.size,)
+    held = {c.name: Local(f"{c.name}.lanes", c.start.dtype, shape) for c in node.carried}
+    inner = Scope((lane,), {**scope.names, **held})
+    body = _body(node.body, iter(loop.inside), sizes, inner)
+    mask = lane_mask(node, lane)
+    carried, before, behind = [], [], []
+    for c in node.carried:
+        lanes, dtype, start = held[c.name], c.start.dtype, c.start
+        if not isinstance(start, Const | Local):
+            before.append(Let(f"{c.name}.start", start))
+            start = Local(f"{c.name}.start", dtype)
+        update = _value(c.update, inner)
+        if mask is not None:
+            update = Op("select", (mask, update, lanes), dtype, shape)
+        carried.append(
+            Carried(lanes.name, Const(neutral(c.combiner, dtype), dtype, shape), update, c.combiner)
+        )
+        behind.append(Let(c.name, Reduce(c.combiner, lanes, start, dtype)))
+    scope.names.update({c.name: _kept(c) for c in node.carried})
+    wide = replace(node, step=node.step * lane.size, size=lane.size, body=body, carried=tuple(carried))
+    return [*before, wide, *behind]
+
+
+def lane_mask(node: For, lane: Lane) -> Value | None:
+    """Which lanes are iterations of the scalar loop; None where all of them always are.
+
+    The index of each lane is compared with each upper bound: select(mask, …) on it is what
+    vector.create_mask(bound - index) is in MLIR.
+    """
+    trips = constant_trips(node)
+    if trips is not None and trips % lane.size == 0:
+        return None
+    shape: VectorShape = (lane.size,)
+    index = IndexValue(index_symbol(node.index), "i64", shape, (node.index,))
+    masks: list[Value] = [
+        Op("lt" if node.step > 0 else "gt", (index, IndexValue(bound, "i64", shape, ("",))), "i1", shape)
+        for bound in node.upper
+    ]
+    mask = masks[0]
+    for other in masks[1:]:
+        mask = Op("and", (mask, other), "i1", shape)
+    return mask
+
+
+def _store(node: Store, scope: Scope) -> Store:
+    value = _value(node.value, scope)
+    where = None if node.where is None else _value(node.where, scope)
+    dims, steps = _walk(node.subscripts, scope)
+    return replace(node, value=value, where=where, dims=dims, steps=steps)
+
+
+def _walk(subscripts: tuple[Index, ...], scope: Scope) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
+    """Which subscript each vector dimension walks, and how far from lane to lane."""
+    dims: list[int | None] = []
+    steps: list[int] = []
+    for lane in scope.lanes:
+        along = [(k, coefficient(subscript, lane.name) or 0) for k, subscript in enumerate(subscripts)]
+        moved = [(k, c) for k, c in along if c]
+        dims.append(moved[0][0] if moved else None)
+        steps.append(moved[0][1] * lane.step if moved else 1)
+    return tuple(dims), tuple(steps)
+
+
+def _along(scope: Scope, *indices: Index) -> tuple[str, ...]:
+    """For each vector dimension its index where one of these moves with it, else ""."""
+    moves = set[str]().union(*map(index_symbols, indices))
+    return tuple(lane.name if lane.name in moves else "" for lane in scope.lanes)
+
+
+def _value(value: Value, scope: Scope) -> Value:
+    """A value in the shape of the super-vectors around; scalars outside of them stay as they are."""
+    shape = scope.shape
+    match value:
+        case Const():
+            return replace(value, shape=shape)
+        case Local(name):
+            return _spread(scope.names.get(name, value), shape)
+        case IndexValue(index):
+            if not shape:
+                return value
+            return replace(value, shape=shape, along=_along(scope, index))
+        case Load():
+            if not shape:
+                return value
+            if any(coefficient(s, lane.name) is None for s in value.subscripts for lane in scope.lanes):
+                return replace(value, shape=shape, along=_along(scope, *value.subscripts))
+            dims, steps = _walk(value.subscripts, scope)
+            return replace(value, shape=shape, dims=dims, steps=steps)
+        case Op():
+            operands = tuple(_value(operand, scope) for operand in value.operands)
+            return replace(value, operands=operands, shape=shape)
+        case Reduce():
+            return value
+
+
+def _spread(value: Value, shape: VectorShape) -> Value:
+    """The value in each lane; what outer loops' lanes hold is repeated along the inner dimensions."""
+    return value if value.shape == shape else Op("broadcast", (value,), value.dtype, shape)

@@ -1,0 +1,153 @@
+"""Thresholds of this machine: measured once, with a real copy, and remembered in the store.
+
+Nothing is measured before a copy of 4 MiB is planned, nor where the store cannot keep the answer. Two
+processes that measure at one time both write a good note; the later one stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from math import log
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.backend.store import KernelStore, compiler_digest, default_store
+from codegen.ir.copies.nodes import Element
+from codegen.maps.access import AccessMap, strided_map
+from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.schedule.schedule import DEFAULT_THRESHOLDS, Thresholds
+from codegen.support.cpu import cpu_level, cpu_name
+from codegen.support.errors import KernelError
+from codegen.support.locks import compiler_lock
+
+CALIBRATED_FROM_BYTES = 2 << 20
+"""Footprint of the smallest copy that any threshold here can matter to."""
+
+MEASURED_FROM_BYTES = 4 << 20
+"""Footprint of the smallest copy that has the machine measured, which takes half a second and a kernel of its
+own: more than smaller copies, of which a process may make but one, could soon gain by it.
+"""
+
+FOOTPRINTS = tuple(n << 20 for n in (32, 16, 8, 4, 2))
+"""Bytes read and written by the copies that are measured, largest first."""
+
+BEYOND_BYTES = 2 * FOOTPRINTS[0]
+"""The threshold where streaming stores gain nothing as far as we look."""
+
+REPEATS = 3
+WORTH = 0.95
+"""Streaming must take less than this part of the time: what it writes is in no cache afterwards."""
+
+NOTED_BYTES = range(1 << 20, 1 << 30)
+"""Thresholds that a note may hold."""
+
+Measure = Callable[[bool, int], float]
+"""Seconds of one copy, by whether it streams and by its footprint in bytes."""
+
+_known: Thresholds | None = None
+
+
+def machine_thresholds(footprint: int) -> Thresholds:
+    """The thresholds for a copy that reads and writes `footprint` bytes; the first large one may measure."""
+    global _known
+    if footprint < CALIBRATED_FROM_BYTES:
+        return DEFAULT_THRESHOLDS
+    if _known is None:
+        with compiler_lock:  # the one lock that a fork waits for
+            if _known is None and footprint < MEASURED_FROM_BYTES:
+                _known = remembered_thresholds(default_store())
+            elif _known is None:
+                _known = calibrated(default_store(), _trial)
+    return _known or DEFAULT_THRESHOLDS
+
+
+def calibrated(store: KernelStore, trial: Callable[[], Measure]) -> Thresholds:
+    """The thresholds that the store remembers, or new ones, which it then does; `trial` gets the memory."""
+    known = remembered_thresholds(store)
+    if known is not None:
+        return known
+    if not store.is_writable:
+        return DEFAULT_THRESHOLDS
+    try:
+        found = Thresholds(stream_bytes=stream_threshold(trial()))
+    except (ImportError, KernelError, MemoryError):
+        return DEFAULT_THRESHOLDS
+    remember(store, found, cpu_level().name)
+    return found
+
+
+def remembered_thresholds(store: KernelStore) -> Thresholds | None:
+    """The thresholds of this machine as the store remembers them."""
+    facts = store.get_note(_note_name(cpu_level().name)) or {}
+    size = facts.get("stream_bytes")
+    return Thresholds(stream_bytes=size) if type(size) is int and size in NOTED_BYTES else None
+
+
+def remember(store: KernelStore, thresholds: Thresholds, level: str) -> None:
+    """Note the thresholds of this machine at a CPU level."""
+    store.put_note(_note_name(level), {"stream_bytes": thresholds.stream_bytes})
+
+
+def _note_name(level: str) -> str:
+    """The name of this machine's note: another CPU, level or compiler has another one."""
+    facts = cpu_name(), level, compiler_digest(), FOOTPRINTS
+    return f"thresholds-{sha256(repr(facts).encode()).hexdigest()[:32]}"
+
+
+def stream_threshold(measure: Measure) -> int:
+    """The footprint in bytes from which on streaming stores are used, so that all copies measured lose least.
+
+    streaming wins from 8 MiB on -> 8 MiB    it wins nowhere -> 64 MiB    it wins but at 16 MiB -> 2 MiB
+
+    Plain and streaming copies alternate, and the best of several counts: a busy machine does little harm.
+    """
+    gains: dict[int, float] = {}
+    for footprint in FOOTPRINTS:
+        pairs = [(measure(False, footprint), measure(True, footprint)) for _ in range(REPEATS)]
+        plain, streaming = (max(min(times), 1e-9) for times in zip(*pairs, strict=True))
+        gains[footprint] = log(WORTH * plain / streaming)
+    return max((BEYOND_BYTES, *FOOTPRINTS), key=lambda least: sum(g for f, g in gains.items() if f >= least))
+
+
+RUN_BYTES, ROWS = 512, 8
+
+
+def _trial() -> Measure:
+    """A measure on memory of its own: runs of 512 bytes from eight rows to tiles, as in f32 T(8,128)."""
+    most = FOOTPRINTS[0] // 2
+    src, dst = (np.ones(most + 2 * RUN_BYTES, np.uint8) for _ in range(2))
+    programs: dict[tuple[bool, int], CopyProgram] = {}
+
+    def measure(stream: bool, footprint: int) -> float:
+        key = stream, footprint
+        if key not in programs:
+            programs[key] = _tiling(footprint // 2, stream=stream)
+        # Once without the clock: what the other way of storing left in the cache must not count.
+        programs[key].run(_line(src), _line(dst))
+        start = perf_counter()
+        programs[key].run(_line(src), _line(dst))
+        return perf_counter() - start
+
+    return measure
+
+
+def _tiling(size: int, *, stream: bool) -> CopyProgram:
+    """The copy of `size` bytes with or without streaming stores."""
+    blocks, element = size // (ROWS * RUN_BYTES), Element("u8", 8)
+    dims, pitch = (blocks, ROWS, RUN_BYTES), blocks * RUN_BYTES + 64  # rows a line out of step do not alias
+
+    def side(strides: tuple[int, int, int], stop: int) -> AccessMap:
+        return strided_map(dims, strides, (0, stop), element_bits=8)
+
+    src = side((RUN_BYTES, pitch, 1), (ROWS - 1) * pitch + blocks * RUN_BYTES)
+    dst = side((ROWS * RUN_BYTES, RUN_BYTES, 1), size)
+    always, never = Thresholds(stream_bytes=0), Thresholds(stream_bytes=1 << 62)
+    return compile_copy(src, dst, element, element, thresholds=always if stream else never)
+
+
+def _line(array: NDArray[np.uint8]) -> int:
+    """The address of the array's first whole line."""
+    return int(-(-array.ctypes.data // 64) * 64)

@@ -1,0 +1,356 @@
+"""From a lowered copy to kernels, and from kernels to bytes moved.
+
+The passes stand in NORMALIZE (nest in, nest out); `split_run` and `strip_mine` may cut a nest in two; then
+come SCHEDULED of `steps.py` (nest and schedule in, nest out), `parametrize`, which parts code from numbers,
+and `specialize`, which puts those back that belong in the code. An observer sees the nest after each. A
+`CopyProgram` is a copy ready to run on two addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from codegen.analysis.ranges import check_disjoint, check_range
+from codegen.frontend.lower_copy import LoweredCopy, box_nest, lower_copy, pad_nest
+from codegen.ir.copies.nodes import Element, Elementwise, LoopNest, Transpose, refs
+from codegen.ir.copies.rewriting import cut_axis, int_size
+from codegen.maps.access import AccessMap
+from codegen.maps.padding import PaddingBox
+from codegen.maps.refine import Box, PairTable
+from codegen.passes.normalize import NORMALIZE
+from codegen.passes.split_run import split_long, split_run
+from codegen.passes.strip_mine import strip_mine
+from codegen.passes.widen_elements import widen
+from codegen.pipeline.gather import gathered, placed
+from codegen.pipeline.steps import (
+    STRUCTURE,
+    Observer,
+    launch_of,
+    nobody,
+    reach_of,
+    run_part,
+    step_of,
+    with_alternative,
+)
+from codegen.pipeline.verify import check_tiles, verify_copy, verify_nest
+from codegen.runtime.kernel import Kernel, Step
+from codegen.runtime.launch import Launch
+from codegen.runtime.threads import run_parts
+from codegen.schedule.choose import candidates, choose, read_windows
+from codegen.schedule.choose_transpose import VectorSize
+from codegen.schedule.schedule import DEFAULT_THRESHOLDS, OUTER_RANKS, Schedule, Thresholds
+from codegen.support.settings import settings
+
+LEAST_TUNED_BYTES = 1 << 16
+"""Smaller copies are over before a better schedule could matter."""
+
+MOST_CUT = 2
+"""Loops that cutting long digits adds."""
+
+Pick = Callable[[LoopNest, tuple[Schedule, ...]], Schedule]
+"""Takes one of several schedules of a nest."""
+
+
+@dataclass(frozen=True)
+class CopyProgram:
+    """A copy ready to run; `launches` write disjoint slots, `first` what must be there before them."""
+
+    lowered: LoweredCopy
+    first: tuple[Launch, ...]
+    launches: tuple[Launch, ...]
+
+    def run(self, src: int, dst: int, threads: int = 1, *, alive: object = None) -> None:
+        """Copy between two addresses; `alive` is held until the last thread is done with them.
+
+        Raises:
+            KernelError: the storages overlap, or a table leaves them. Nothing has been written then, except
+                by the boxes before the one whose table is wrong.
+        """
+        _disjoint(self.lowered, src, dst)
+        self.prepare(dst)
+        for launches in (self.first, self.launches):
+            if launches:
+                run_parts(partial(run_part, launches, src, dst, alive), threads)
+
+    def prepare(self, dst: int) -> None:
+        """Have the tables and the kernels of a copy to that address, before a byte of it is written.
+
+        Raises:
+            KernelError: a kernel could not be built.
+        """
+        for launch in (*self.first, *self.launches):
+            launch.prepare()
+            _ = launch.serving(dst).step.kernel.call
+
+    def run_share(self, src: int, dst: int, part: int, parts: int) -> None:
+        """One thread's share of the copy, of addresses that are known to be right."""
+        run_part(self.launches, src, dst, None, part, parts)
+
+    def pads_only(self) -> CopyProgram:
+        """The same without the elements, of a program compiled `apart`; `src` of its `run` is not touched."""
+        pads = tuple(x for x in self.launches if x.fill is not None)
+        return replace(self, lowered=replace(self.lowered, boxes=()), launches=pads)
+
+    @property
+    def bounds(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The bytes of source and destination that every launch is proven to stay within."""
+        return self.lowered.src.byte_bounds, self.lowered.dst.byte_bounds
+
+    @property
+    def fills_bytes(self) -> bool:
+        """Whether elements fill every byte that they are written to, as far as boxes tell.
+
+        Copies of packed elements that do not may meet in a byte with the next one: each reads it and writes
+        it back, so that they must not run on threads of their own.
+        """
+        dst = self.lowered.dst
+        return dst.unit_bits == 8 or all(_fills_bytes(box, dst.width) for box in self.lowered.boxes)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The boxes, padding included, with all their stages."""
+        return tuple(launch.step for launch in (*self.first, *self.launches))
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that the copy calls, each once."""
+        return tuple(dict.fromkeys(step.kernel for step in self.steps))
+
+
+def compile_copy(
+    src: AccessMap,
+    dst: AccessMap,
+    source: Element,
+    target: Element,
+    *,
+    swap: bool = False,
+    padding: bytes | None = None,
+    threads: int = 1,
+    observe: Observer | None = None,
+    virtual_vector_size: VectorSize | None = None,
+    specialize: str = STRUCTURE,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    pick: Pick | None = None,
+    apart: bool = False,
+) -> CopyProgram:
+    """Lower a copy and find its kernels; nothing is compiled before the program runs.
+
+    `source` and `target` are what the two storages hold; `swap` reverses the bytes of source elements.
+    `padding` is one element of the padding value in the destination's bytes (a packed one: its bits in one
+    byte), or None to leave padding as it is. `virtual_vector_size`: elements that move at one time, one
+    number or rows and columns, or None. `specialize`: "structure" makes kernels that many shapes share,
+    "sizes" writes every extent and stride into them as a number. `pick` takes one of several schedules, by
+    measuring them; without it the choice is a guess. `apart` keeps boxes and padding apart, each a launch of
+    its own.
+    """
+    unit = 1 if min(src.element_bits, dst.element_bits) < 8 else 8
+    src, dst = src.in_units(unit), dst.in_units(unit)
+    lowered = lower_copy(src, dst)
+    if settings().verify:
+        verify_copy(lowered)
+    observe = observe or nobody
+    wishes = virtual_vector_size, specialize, thresholds, pick
+    make = _Maker(lowered, source, target, swap, padding, threads, observe, *wishes)
+    joined = None if apart else make.joined()
+    if joined:
+        return CopyProgram(lowered, (), (joined,))
+    first: list[Launch] = []
+    launches: list[Launch] = []
+    if padding is not None:
+        if lowered.fill_first and dst.slots:
+            every = PaddingBox(dst.bounds[0], ((dst.slots - dst.tail, dst.width),))
+            first += make.pad(every)
+        for pad in lowered.pads:
+            launches += make.pad(pad)
+    for box in lowered.boxes:
+        launches = make.box(box) + launches
+    return CopyProgram(lowered, tuple(first), tuple(launches))
+
+
+def footprint_bytes(src: AccessMap, dst: AccessMap) -> int:
+    """Bytes that a copy between two maps reads and writes, padding included."""
+    written = (dst.slots or src.elements) * dst.element_bits
+    return (src.elements * src.element_bits + written) // 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Turns boxes into launches; holds what all boxes of a copy share."""
+
+    lowered: LoweredCopy
+    source: Element
+    target: Element
+    swap: bool
+    padding: bytes | None
+    threads: int
+    observe: Observer
+    virtual_vector_size: VectorSize | None
+    specialize: str
+    thresholds: Thresholds
+    pick: Pick | None
+
+    @property
+    def footprint(self) -> int:
+        """Bytes that the whole copy reads and writes."""
+        return footprint_bytes(self.lowered.src, self.lowered.dst)
+
+    def joined(self) -> Launch | None:
+        """All boxes as one launch: past the cache, where lines would be written by several runs; in cache or
+        past it, where a table of a few pieces says what all boxes put side by side.
+        """
+        converts = self.swap or self.source.name != self.target.name or self.lowered.dst.unit_bits != 8
+        wishes = self.virtual_vector_size is not None or self.specialize != STRUCTURE
+        if converts or wishes:
+            return None
+        pattern = None if self.padding is None else repeated(self.padding)
+        stream = self.footprint >= self.thresholds.stream_bytes
+        found = gathered(self.lowered, self.target, pattern, self.observe) if stream else None
+        return found or placed(self.lowered, self.target, pattern, self.observe, stream=stream)
+
+    def box(self, box: Box) -> list[Launch]:
+        if box.volume == 0:
+            return []
+        nest = self._normal(box_nest(self.lowered, box, self.source, self.target, swap=self.swap))
+        folded = self._fold(nest, box)
+        if folded is not box:
+            nest = self._normal(box_nest(self.lowered, folded, self.source, self.target, swap=self.swap))
+        return [x for part in self._parts(nest) for x in self._launches(part, folded.tables)]
+
+    def pad(self, pad: PaddingBox) -> list[Launch]:
+        if pad.volume == 0:
+            return []
+        box = Box(0, pad.dst_base, tuple((n, 0, stride) for n, stride in pad.digits))
+        nest = self._normal(pad_nest(self.lowered, box, self.target))
+        folded = self._fold(nest, box)
+        if folded is not box:
+            nest = self._normal(pad_nest(self.lowered, folded, self.target))
+        return [x for part in self._parts(nest) for x in self._launches(part, folded.tables)]
+
+    def _normal(self, nest: LoopNest) -> LoopNest:
+        self.observe("box", nest)
+        for run in NORMALIZE:
+            nest = run(nest)
+            self.observe(run.__name__, nest)
+        if settings().verify:
+            verify_nest(nest)
+        nest = widen(nest)
+        self.observe("widen", nest)
+        return nest
+
+    def _fold(self, nest: LoopNest, box: Box) -> Box:
+        """Outer loops beyond what any kernel has become a table."""
+        most = OUTER_RANKS[-1]
+        if len(nest.loops) <= most:
+            return box
+        src, dst = refs(nest.innermost)
+        width = nest.buffer("dst").element.bits // nest.buffer("dst").unit_bits
+        digits = [
+            (int_size(x.extent), int_size(src.stride(x.axis)) if src else 0, int_size(dst.stride(x.axis)))
+            for x in nest.loops
+        ]
+        tables = tuple(_strided_table(*d) for d in digits[:-most])
+        kept = digits[-most:]
+        run = width // self.lowered.dst.width
+        if run > 1:
+            kept.append((run, self.lowered.src.width, self.lowered.dst.width))
+        return Box(int_size(src.const) if src else 0, int_size(dst.const), tuple(kept), box.tables + tables)
+
+    def _parts(self, nest: LoopNest) -> tuple[LoopNest, ...]:
+        window = read_windows(nest, footprint=self.footprint, thresholds=self.thresholds)
+        if window:
+            return cut_axis(nest, *window)
+        return split_run(nest) if self.threads > 1 else (nest,)
+
+    def _launches(self, nest: LoopNest, tables: tuple[PairTable, ...]) -> list[Launch]:
+        """The launches of a nest: one, or one for whole strips and one for the rest."""
+        schedule = self._schedule(nest)
+        if schedule.transpose and len(nest.loops) + MOST_CUT <= OUTER_RANKS[-1]:
+            parts = split_long(nest)
+            if parts != (nest,):
+                return [launch for part in parts for launch in self._launches(part, tables)]
+        return [self._launch(part, schedule, tables) for part in strip_mine(nest, schedule)]
+
+    def _schedule(self, nest: LoopNest) -> Schedule:
+        pick = self.pick if self.footprint >= LEAST_TUNED_BYTES else None
+        ways = candidates if pick else choose
+        found = ways(
+            nest,
+            threads=self.threads,
+            footprint=self.footprint,
+            thresholds=self.thresholds,
+            virtual_vector_size=self._vector_size(nest),
+        )
+        if isinstance(found, Schedule):
+            return found
+        return pick(nest, found) if pick and len(found) > 1 else found[0]
+
+    def _vector_size(self, nest: LoopNest) -> VectorSize | None:
+        """The size asked for, in elements of a nest whose elements may be several of the copy's."""
+        grown = max(1, nest.buffer("dst").element.bits // self.target.bits)
+        match self.virtual_vector_size:
+            case (rows, columns):
+                return rows, -(-columns // grown)
+            case int(size):
+                return -(-size // grown)
+        return None
+
+    def _launch(self, nest: LoopNest, schedule: Schedule, tables: tuple[PairTable, ...]) -> Launch:
+        step = step_of(nest, schedule, specialize=self.specialize, tables=bool(tables), observe=self.observe)
+        inner = step.vectorized.innermost
+        fill = None if refs(inner)[0] else self._pattern(inner)
+        bounds = self.lowered.src.bounds, self.lowered.dst.bounds
+        reach = reach_of(nest)
+        if not tables:
+            for side, (low, stop), allowed in zip(
+                ("source", "destination"), (reach[:2], reach[2:]), bounds, strict=True
+            ):
+                if side == "destination" or fill is None:
+                    check_range(side, low, stop, allowed)
+        launch = launch_of(step, tables, fill, bounds, reach)
+        if settings().verify and isinstance(inner, Transpose) and inner.grid:
+            check_tiles(inner.grid, (launch.src_offset, launch.dst_offset), reach)
+        return with_alternative(
+            launch, self._vector_size(nest), lambda other: self._launch(nest, other, tables)
+        )
+
+    def _pattern(self, inner: object) -> tuple[int, int]:
+        """The padding as 16 bytes in two numbers; a packed value as it is, unless whole bytes are filled."""
+        if self.padding is None:
+            raise AssertionError("padding is written only where there is a value for it")
+        element = self.padding
+        bits = self.target.bits
+        if bits < 8:
+            value = element[0] & ((1 << bits) - 1)
+            if isinstance(inner, Elementwise):
+                return value, 0
+            element = bytes([sum(value << k for k in range(0, 8, bits))])
+        return repeated(element)
+
+
+def repeated(element: bytes) -> tuple[int, int]:
+    """The bytes of an element, again and again, as two numbers of eight."""
+    whole = (element * (16 // len(element)))[:16]
+    return int.from_bytes(whole[:8], "little"), int.from_bytes(whole[8:], "little")
+
+
+def _fills_bytes(box: Box, width: int) -> bool:
+    """Whether a box's elements, `width` bits each, lie in runs of whole bytes."""
+    run, steps = width, [box.dst_base]
+    for extent, _, step in sorted(box.digits, key=lambda d: abs(d[2])):
+        if step == run:
+            run *= extent
+        elif extent > 1:
+            steps.append(step)
+    return not box.tables and not run % 8 and not any(step % 8 for step in steps)
+
+
+def _strided_table(extent: int, src: int, dst: int) -> PairTable:
+    return PairTable(extent, lambda m: m * src, lambda m: m * dst)
+
+
+def _disjoint(lowered: LoweredCopy, src: int, dst: int) -> None:
+    (src_low, src_stop), (dst_low, dst_stop) = lowered.src.byte_bounds, lowered.dst.byte_bounds
+    if lowered.boxes:
+        check_disjoint((src + src_low, src + src_stop), (dst + dst_low, dst + dst_stop))

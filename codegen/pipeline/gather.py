@@ -1,0 +1,132 @@
+"""All boxes of a copy in one launch: where runs share lines, a line is put together once and written once."""
+
+from __future__ import annotations
+
+from math import prod
+
+from codegen.analysis.ranges import affine_range, check_range
+from codegen.frontend.lower_copy import LoweredCopy, box_nest, pad_nest
+from codegen.ir.copies.nodes import Buffer, CopyChunks, Element, For, Gather, LoopNest, Ref, wrap
+from codegen.ir.copies.rewriting import int_size
+from codegen.ir.copies.segments import SEGMENT_TABLES, Segments
+from codegen.ir.copies.tiles import LINE_TABLE, PackedLines
+from codegen.maps.refine import Box
+from codegen.passes.pad_rank import pad_rank
+from codegen.passes.parametrize import parametrize_sizes
+from codegen.pipeline.steps import Observer
+from codegen.runtime.copy_calls import Pattern, PlainCall, SegmentCalls
+from codegen.runtime.kernel import Step, kernel_for
+from codegen.runtime.launch import Launch
+from codegen.schedule.choose import padded_rank
+from codegen.schedule.choose_segments import SEGMENT_LIMITS, segments_of
+from codegen.schedule.choose_swizzle import Places, places_of
+from codegen.schedule.schedule import Schedule
+
+
+def gathered(
+    copy: LoweredCopy, element: Element, pattern: Pattern | None, observe: Observer
+) -> Launch | None:
+    """The launch of a whole copy without conversions; None where its boxes are better moved one by one.
+
+    `pattern` is the padding as two numbers of eight bytes, or None to leave padding as it is.
+    """
+    segments = segments_of(copy, padded=pattern is not None, limits=SEGMENT_LIMITS)
+    if segments is None:
+        return None
+    _check(copy)
+    _check_segments(copy, segments)
+    largest, *others = sorted(copy.boxes, key=lambda b: -b.volume)
+    nests = [box_nest(copy, box, element, element) for box in (largest, *(b for b in others if b.volume))]
+    for pad in copy.pads if pattern is not None else ():
+        digits = tuple((n, 0, step) for n, step in pad.digits)
+        if prod(n for n, _, _ in digits):
+            nests.append(pad_nest(copy, Box(0, pad.dst_base, digits), element))
+    for nest in nests:
+        observe("box", nest)
+    transfer = Gather(Ref("dst", copy.dst.bounds[0], ()), Ref("src", 0, ()), segments)
+    vectorized = LoopNest(nests[0].buffers, transfer)
+    observe("gathered", vectorized)
+    parametrized, _ = parametrize_sizes(vectorized)
+    observe("parametrize_sizes", parametrized)
+    kernel = kernel_for(parametrized, SEGMENT_TABLES)
+    step = Step(nests[0], Schedule("gather", (), (), stream=True), vectorized, kernel, (), tuple(nests[1:]))
+    calls, bounds = SegmentCalls(segments, pattern), (copy.src.byte_bounds, copy.dst.byte_bounds)
+    return Launch(step, calls, 0, copy.dst.bounds[0], segments.count, pattern, bounds=bounds)
+
+
+def placed(
+    copy: LoweredCopy, element: Element, pattern: Pattern | None, observe: Observer, *, stream: bool
+) -> Launch | None:
+    """The launch of a copy whose boxes write the same pieces side by side, place after place, by one table of
+    them; None where they do not, where padding is written besides, or where another way reads better.
+    """
+    found = places_of(copy)
+    pads = pattern is not None and (copy.fill_first or any(p.volume for p in copy.pads))
+    if found is None or pads or (stream and not found.is_near):
+        return None
+    _check(copy)
+    _check_places(copy, found)
+    nests = [box_nest(copy, box, element, element) for box in copy.boxes if box.volume]
+    for nest in nests:
+        observe("box", nest)
+    axes = [f"d{k}" for k in range(len(found.outer))]
+    src, dst = (
+        Ref(name, at, tuple((a, d[k]) for a, d in zip(axes, found.outer, strict=True)))
+        for k, name, at in ((1, "src", found.src), (2, "dst", found.dst))
+    )
+    piece = Element(f"u{8 * found.width}", 8 * found.width)
+    lines = PackedLines(listed=found.offsets)
+    transfer = CopyChunks(dst, src, found.width, len(found.offsets), lines, stream)
+    loops = tuple(For(a, d[0], transfer) for a, d in zip(axes, found.outer, strict=True))
+    schedule = Schedule("pieces", tuple(axes), (), rank=padded_rank(len(axes)), stream=stream)
+    buffers = tuple(Buffer(name, piece, 8) for name in ("src", "dst"))
+    vectorized = pad_rank(LoopNest(buffers, wrap(loops, None, transfer)), schedule)
+    observe("placed", vectorized)
+    parametrized, sizes = parametrize_sizes(vectorized)
+    observe("parametrize_sizes", parametrized)
+    kernel = kernel_for(parametrized, (LINE_TABLE, *(name for name, _ in sizes)))
+    step = Step(nests[0], schedule, vectorized, kernel, sizes, tuple(nests[1:]))
+    bounds = copy.src.byte_bounds, copy.dst.byte_bounds
+    trips = int_size(vectorized.loops[0].extent)
+    return Launch(step, PlainCall(), found.src, found.dst, trips, bounds=bounds)
+
+
+def _check_segments(copy: LoweredCopy, segments: Segments) -> None:
+    """Prove of the tables themselves that what they gather stays in the source, the buffer, the destination.
+
+    A part's runs are read from `src` on, put at `place` of the buffer, and go out with the segment at `dst`.
+    """
+    for part in segments.parts:
+        digits = (*part.inner, *part.outer)
+        low, high = affine_range(part.src, [(n, step) for n, step, _ in digits])
+        if not part.fills:
+            check_range("source", low, high + part.run, copy.src.bounds)
+        low, high = affine_range(part.place, [(n, step) for n, _, step in part.inner])
+        check_range("buffer of a segment", low, high + part.run, (0, segments.length))
+        at, last = affine_range(part.dst, [(n, step) for n, _, step in part.outer])
+        check_range("destination", at + low, last + high + part.run, (0, segments.stop))
+        along = sum((n - 1) * step for n, _, step in part.outer if step % segments.row)
+        at = part.dst % segments.row
+        check_range("row of segments", at + low, at + along + high + part.run, (0, segments.filled))
+    low, stop = copy.dst.bounds
+    check_range("destination", low, low + segments.stop, (low, stop))
+
+
+def _check_places(copy: LoweredCopy, places: Places) -> None:
+    """The same of the pieces that are read at every place, and written there side by side."""
+    low, high = affine_range(places.src, [(n, step) for n, step, _ in places.outer])
+    nearest, farthest = min(places.offsets), max(places.offsets) + places.width
+    check_range("source", low + nearest, high + farthest, copy.src.bounds)
+    low, high = affine_range(places.dst, [(n, step) for n, _, step in places.outer])
+    check_range("destination", low, high + places.bytes_each, copy.dst.bounds)
+
+
+def _check(copy: LoweredCopy) -> None:
+    """Prove that no box leaves the storages."""
+    for box in copy.boxes:
+        for side, base, k, access in (
+            ("source", box.src_base, 1, copy.src),
+            ("destination", box.dst_base, 2, copy.dst),
+        ):
+            low, high = affine_range(base, [(d[0], d[k]) for d in box.digits])
+            check_range(side, low, high + access.width, access.bounds)

@@ -1,0 +1,145 @@
+"""From a scalar nest and its schedule to a kernel, and from there to a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import prod
+
+from codegen.analysis.ranges import affine_range
+from codegen.ir.copies.nodes import Elementwise, LoopNest, Transpose, group_table, line_table, refs
+from codegen.ir.copies.rewriting import int_size
+from codegen.ir.copies.tiles import GROUP_ARGUMENTS, LINE_TABLE, PREFETCH_ARGUMENT
+from codegen.maps.refine import PairTable
+from codegen.passes.pad_rank import pad_rank
+from codegen.passes.parametrize import parametrize_sizes
+from codegen.passes.select_transfer import super_vectorize
+from codegen.passes.specialize import specialize_sizes
+from codegen.runtime.copy_calls import (
+    FILL_ARGUMENTS,
+    GRID_ARGUMENTS,
+    OFFSET_ARGUMENTS,
+    Pattern,
+    PrefetchCall,
+    calls_for,
+)
+from codegen.runtime.kernel import Step, kernel_for
+from codegen.runtime.launch import Launch
+from codegen.schedule.choose_transpose import VectorSize, misaligned
+from codegen.schedule.schedule import Schedule
+
+SCHEDULED = (super_vectorize, pad_rank)
+"""The passes that obey a schedule, in this order."""
+
+STRUCTURE, SIZES = "structure", "sizes"
+"""What a kernel is specialized by."""
+
+Observer = Callable[[str, LoopNest], None]
+
+
+def step_of(
+    nest: LoopNest,
+    schedule: Schedule,
+    *,
+    specialize: str = STRUCTURE,
+    tables: bool = False,
+    observe: Observer | None = None,
+) -> Step:
+    """A scalar nest, strip-mined already, on its way to the kernel of its schedule."""
+    observe = observe or nobody
+    vectorized = nest
+    for run in SCHEDULED:
+        vectorized = run(vectorized, schedule)
+        observe(run.__name__, vectorized)
+    parametrized, sizes = parametrize_sizes(vectorized)
+    observe("parametrize_sizes", parametrized)
+    fixed = _numbers(nest, schedule, dict(sizes), specialize)
+    parametrized = specialize_sizes(parametrized, fixed)
+    observe("specialize_sizes", parametrized)
+    sizes = tuple((name, value) for name, value in sizes if name not in fixed)
+    inner = vectorized.innermost
+    front = OFFSET_ARGUMENTS if tables else ()
+    grid = GRID_ARGUMENTS if isinstance(inner, Transpose) else ()
+    lines = (LINE_TABLE,) if line_table(inner) else ()
+    groups = GROUP_ARGUMENTS if group_table(inner) else ()
+    fills = FILL_ARGUMENTS if refs(inner)[0] is None else ()
+    distance = (PREFETCH_ARGUMENT,) if isinstance(inner, Elementwise) and inner.prefetch else ()
+    names = (*front, *grid, *lines, *groups, *fills, *distance, *(name for name, _ in sizes))
+    kernel = kernel_for(parametrized, names)
+    return Step(nest, schedule, vectorized, kernel, sizes)
+
+
+def _numbers(nest: LoopNest, schedule: Schedule, sizes: dict[str, int], specialize: str) -> dict[str, int]:
+    """The sizes that stand in the code: all of them, or the length of whole strips, or none."""
+    if specialize == SIZES:
+        return sizes
+    whole = any(x.axis in schedule.inner and x.extent == schedule.strip for x in nest.loops)
+    return {"count": sizes["count"]} if schedule.strip and whole and "count" in sizes else {}
+
+
+def nobody(name: str, nest: LoopNest) -> None:
+    """Watch nothing."""
+
+
+def launch_of(
+    step: Step,
+    tables: tuple[PairTable, ...] = (),
+    fill: Pattern | None = None,
+    bounds: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0)),
+    reach: tuple[int, int, int, int] = (0, 0, 0, 0),
+) -> Launch:
+    """The launch of a box whose nest has become a kernel; `bounds` are those of source and destination."""
+    src, dst = refs(step.scalar.innermost)
+    src_at, dst_at = int_size(src.const) if src else 0, int_size(dst.const)
+    unit_bits = step.vectorized.buffer("dst").unit_bits
+    if step.scalar.buffer("dst").unit_bits == 1 and unit_bits == 8:
+        src_at, dst_at = src_at // 8, dst_at // 8
+    calls = calls_for(step, src_at, tables, bounds, reach)
+    trips = _trips(step.vectorized, tables)
+    scale = 8 // step.scalar.buffer("dst").unit_bits
+    src_bytes, dst_bytes = ((low // scale, -(-stop // scale)) for low, stop in bounds)
+    return Launch(
+        step, calls, src_at, dst_at, trips, fill, serial=unit_bits == 1, bounds=(src_bytes, dst_bytes)
+    )
+
+
+def _trips(nest: LoopNest, tables: tuple[PairTable, ...]) -> int:
+    """What is shared among threads: entries of tables, tiles, or the first loop."""
+    if tables:
+        return prod(t.extent for t in tables)
+    inner = nest.innermost
+    if isinstance(inner, Transpose) and inner.grid:
+        return inner.grid.count
+    return int_size(nest.loops[0].extent)
+
+
+def with_alternative(launch: Launch, size: VectorSize | None, make: Callable[[Schedule], Launch]) -> Launch:
+    """The launch together with what runs in its place where the destination does not begin on a line."""
+    otherwise = misaligned(launch.step.schedule, launch.step.scalar, size)
+    return replace(launch, misaligned=make(otherwise)) if otherwise else launch
+
+
+def with_prefetch(launch: Launch, distance: int) -> Launch:
+    """The same conversion of rows, which also prefetches what lies `distance` bytes behind its reads."""
+    step = step_of(launch.step.scalar, replace(launch.step.schedule, prefetch=True))
+    return replace(launch, step=step, calls=PrefetchCall(distance))
+
+
+def reach_of(nest: LoopNest) -> tuple[int, int, int, int]:
+    """What a scalar nest's loops touch on either side, [low, stop) in units; zeros without a source."""
+    out: list[int] = []
+    for ref in refs(nest.innermost):
+        if ref is None:
+            out += [0, 0]
+            continue
+        digits = [(int_size(x.extent), int_size(ref.stride(x.axis))) for x in nest.loops]
+        low, high = affine_range(int_size(ref.const), digits)
+        buffer = nest.buffer(ref.buffer)
+        out += [low, high + buffer.element.bits // buffer.unit_bits]
+    return out[0], out[1], out[2], out[3]
+
+
+def run_part(launches: tuple[Launch, ...], src: int, dst: int, alive: object, part: int, parts: int) -> None:
+    """One thread's share of every box; `alive` is not looked at, only held."""
+    for launch in launches:
+        launch.run(src, dst, part, parts)

@@ -1,0 +1,282 @@
+"""What a lowered copy and its nests must be; `TILEJIT_VERIFY=1` and the tests ask, one invariant a function.
+
+Every check raises KernelError and says which invariant broke, with a witness. Kernels run on raw addresses:
+`check_bounds` is never skipped, and no copy runs before what `check_disjoint` asks has been asked.
+`CopyProgram.run` calls it; plans look at their two arrays themselves, at what they span and then exactly, and
+`relayout` at the memory behind `out`.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from codegen.analysis.ranges import affine_range, check_range
+from codegen.frontend.lower_copy import LoweredCopy
+from codegen.ir.copies.nodes import For, LoopNest, Store, refs
+from codegen.ir.copies.tiles import (
+    COLUMN,
+    COLUMNS,
+    DST,
+    LAYER_DST,
+    LAYER_SRC,
+    LAYERS,
+    OPEN_ROWS,
+    ROW,
+    ROWS,
+    SRC,
+    Table,
+    TileGrid,
+)
+from codegen.maps.access import map_offset
+from codegen.maps.digit_trees import Leaf, Offsets, Opaque, Split, Switch, Tree, Window, ceil_div
+from codegen.maps.refine import Box, PairLeaf, PairSplit, PairSwitch, PairTable, PairTree
+from codegen.support.errors import KernelError
+
+PROBES = 64
+"""Random indices that `check_probes` compares, besides the corners."""
+
+MOST_TILES = 1 << 12
+"""Tiles that are looked at at one time."""
+
+
+def verify_copy(copy: LoweredCopy) -> None:
+    """All the invariants of a lowered copy.
+
+    Raises:
+        KernelError: one of them does not hold.
+    """
+    for access in (copy.src, copy.dst):
+        for root in access.roots:
+            check_tree(root.tree)
+    for tree in copy.trees:
+        check_pair_tree(tree)
+    check_volumes(copy)
+    for box in copy.boxes:
+        check_box_bounds(box, copy)
+        check_injective(box, copy.dst.width)
+    check_probes(copy)
+
+
+def check_tree(tree: Tree) -> None:
+    """Invariant 1: every tile is at least 1, high covers the tiles, low one tile."""
+    match tree:
+        case Leaf(extent, _) | Opaque(extent, _, _, _):
+            if extent < 0:
+                raise KernelError(f"verify: a digit of extent {extent}")
+        case Window(extent, inner, start, step):
+            last = start + step * (extent - 1)
+            if extent > 0 and not (0 <= start < inner.extent and 0 <= last < inner.extent):
+                raise KernelError(f"verify: a window {start}..{last} outside [0, {inner.extent})")
+            check_tree(inner)
+        case Split(extent, tile, high, low):
+            if tile < 1 or high.extent < ceil_div(extent, tile) or low.extent != tile:
+                raise KernelError(
+                    f"verify: a split of {extent} by {tile} has digits {high.extent} and {low.extent}"
+                )
+            check_tree(high)
+            check_tree(low)
+        case Switch(extent, tile, starts, cases):
+            if len(starts) != len(cases) or len(cases) * tile < extent or starts[0]:
+                raise KernelError(f"verify: a switch of {extent} by {tile} has {len(cases)} cases")
+            for case in cases:
+                if case.extent != tile:
+                    raise KernelError(f"verify: a case of {case.extent} in a switch by {tile}")
+                check_tree(case)
+
+
+def check_pair_tree(tree: PairTree) -> None:
+    """Invariant 1 on the common digits of the two sides."""
+    match tree:
+        case PairLeaf(extent, _, _) | PairTable(extent, _, _):
+            if extent < 1:
+                raise KernelError(f"verify: a common digit of extent {extent}")
+        case PairSplit(extent, tile, high, low):
+            if tile < 1 or high.extent != ceil_div(extent, tile) or low.extent != tile:
+                raise KernelError(
+                    f"verify: common digits {high.extent} and {low.extent} for {extent} cut by {tile}"
+                )
+            check_pair_tree(high)
+            check_pair_tree(low)
+        case PairSwitch(extent, tile, starts, cases):
+            if len(starts) != len(cases) or len(cases) * tile < extent:
+                raise KernelError(f"verify: a common switch of {extent} by {tile} has {len(cases)} cases")
+            for case in cases:
+                check_pair_tree(case)
+
+
+def check_volumes(copy: LoweredCopy) -> None:
+    """Invariant 2: the boxes hold every element once; with the padding, every slot."""
+    elements = sum(b.volume for b in copy.boxes)
+    if elements != copy.src.elements:
+        raise KernelError(f"verify: the boxes hold {elements} elements of {copy.src.elements}")
+    if copy.dst.slots is not None and not copy.fill_first:
+        padding = sum(p.volume for p in copy.pads)
+        if elements + padding != copy.dst.slots:
+            raise KernelError(
+                f"verify: {elements} elements and {padding} slots of padding, but {copy.dst.slots} slots"
+            )
+
+
+def check_box_bounds(box: Box, copy: LoweredCopy) -> None:
+    """Invariant 3: what a box reads and writes lies within the storage of its side."""
+    for side, (access, base) in enumerate(((copy.src, box.src_base), (copy.dst, box.dst_base))):
+        low, high = affine_range(base, [(d[0], d[1 + side]) for d in box.digits])
+        if not box.tables:
+            check_range("source" if side == 0 else "destination", low, high + access.width, access.bounds)
+
+
+def check_tiles(grid: TileGrid, starts: tuple[int, int], reach: tuple[int, int, int, int]) -> None:
+    """Invariant 3 of the tables of a transpose: no tile touches what its nest does not reach.
+
+    starts: where the tables count from, in bytes of either side. reach: of the nest, as `reach_of` says it.
+    """
+    for begin in range(0, grid.count, MOST_TILES):
+        tiles = grid.entries(begin, min(begin + MOST_TILES, grid.count))
+        beyond = tiles[:, LAYERS, None] - 1
+        src, dst = (tiles[:, at] + start for at, start in zip((SRC, DST), starts, strict=True))
+        row_low, row_high = _extremes(grid.row_offsets, tiles[:, ROW], tiles[:, ROWS])
+        column_low, column_high = _extremes(grid.column_offsets, tiles[:, COLUMN], tiles[:, COLUMNS])
+        layers = beyond * tiles[:, (LAYER_SRC, LAYER_DST)]
+        lows, highs = np.minimum(layers, 0), np.maximum(layers, 0)
+        low, stop = src + row_low + lows[:, 0], src + row_high + tiles[:, COLUMNS] * grid.source_width
+        check_range("source", int(low.min()), int((stop + highs[:, 0]).max()), reach[:2])
+        low, stop = dst + column_low + lows[:, 1], dst + column_high + tiles[:, ROWS] * grid.width
+        check_range("destination", int(low.min()), int((stop + highs[:, 1]).max()), reach[2:])
+        whole = tiles[:, OPEN_ROWS] > 0
+        if grid.lane_bytes and whole.any():
+            _, last = _extremes(grid.row_offsets, tiles[whole, ROW], tiles[whole, OPEN_ROWS])
+            stop = src[whole] + last + highs[whole, 0] + grid.lane_bytes
+            check_range("source", reach[0], int(stop.max()), reach[:2])
+
+
+def _extremes(offsets: Table, first: Table, count: Table) -> tuple[Table, Table]:
+    """The least and the largest of the offsets in each range."""
+    ranges, which = np.unique(np.stack([first, count], axis=1), axis=0, return_inverse=True)
+    found = [(offsets[a : a + n].min(), offsets[a : a + n].max()) for a, n in ranges.tolist()]
+    low, high = np.array(found, np.int64)[which.reshape(-1)].T
+    return low, high
+
+
+def check_injective(box: Box, width: int = 1) -> None:
+    """Invariant 4: no unit of the destination is written twice; `width` is an element's, in units.
+
+    Each |stride| must pass the reach of all smaller ones together; tables are compared value by value as
+    far as they have at most a million entries.
+    """
+    if box.tables:
+        offsets = _table_values(box)
+        values, counts = np.unique(offsets, return_counts=True)
+        if len(values) != len(offsets):
+            raise KernelError(f"verify: destination offset {int(values[counts > 1][0])} is written twice")
+    reach = width - 1
+    for extent, stride in sorted(((d[0], abs(d[2])) for d in box.digits if d[0] > 1), key=lambda d: d[1]):
+        if stride <= reach:
+            raise KernelError(f"verify: a destination stride of {stride} falls back into a reach of {reach}")
+        reach += (extent - 1) * stride
+
+
+def _table_values(box: Box, side: int = 1) -> Offsets:
+    """The offsets that the tables of a box give together on one side; those of the first ones, if many."""
+    offsets = np.zeros(1, np.int64)
+    for table in box.tables:
+        if table.extent * len(offsets) > 1 << 20:
+            break
+        own = (table.dst if side else table.src)(np.arange(table.extent))
+        offsets = (offsets[:, None] + own[None, :]).ravel()
+    return offsets
+
+
+def check_regrouping(nest: LoopNest) -> None:
+    """Invariant 5: what coalescing made of a box's digits is a product of those same digits.
+
+    A loop may stand for several digits only if each digit's strides, on both sides, are those of the next
+    inner one times its extent; a digit that a bound cuts cannot pass, since the box holds it cut. Digits that
+    walk the destination backwards stand for what they are when turned round.
+    """
+    digits = [d if d[2] >= 0 else (d[0], -d[1], -d[2]) for d in nest.digits if d[0] != 1]
+    loops = [(_int(loop.extent), *_strides(nest, loop)) for loop in nest.loops if loop.extent != 1]
+    if prod(n for n, _, _ in loops) != prod(n for n, _, _ in digits):
+        raise KernelError(
+            f"verify: loops of {[n for n, _, _ in loops]} for digits of {[n for n, _, _ in digits]}"
+        )
+    rest = list(digits)
+    for extent, src, dst in loops:
+        while extent > 1:
+            match_ = next((d for d in rest if d[1] == src and d[2] == dst and extent % d[0] == 0), None)
+            if match_ is None:
+                raise KernelError(
+                    f"verify: a loop of {extent} with strides {src} and {dst} stands for no digits of the box"
+                )
+            rest.remove(match_)
+            extent, src, dst = extent // match_[0], src * match_[0], dst * match_[0]
+
+
+def _strides(nest: LoopNest, loop: For) -> tuple[int, int]:
+    src, dst = refs(nest.innermost)
+    return (_int(src.stride(loop.axis)) if src else 0), _int(dst.stride(loop.axis))
+
+
+def _int(size: object) -> int:
+    if not isinstance(size, int):
+        raise AssertionError("sizes are still numbers before they are parametrized")
+    return size
+
+
+def check_probes(copy: LoweredCopy) -> None:
+    """Invariant 7: boxes and access maps agree at box corners and at random indices."""
+    rng = np.random.default_rng(0)
+    dims = copy.src.dims
+    if 0 in dims:
+        return
+    wanted = set()
+    for corner in range(PROBES):
+        index = tuple(int(rng.integers(n)) if corner > 3 else (0, n - 1, n // 2, n - 1)[corner] for n in dims)
+        wanted.add((int(map_offset(copy.src, index)), int(map_offset(copy.dst, index))))
+    for src, dst in wanted:
+        if not any(_holds(box, src, dst) for box in copy.boxes):
+            raise KernelError(f"verify: no box moves source offset {src} to destination offset {dst}")
+
+
+def _holds(box: Box, src: int, dst: int) -> bool:
+    """Whether the box moves that pair; tables of more than a thousand entries are taken at their word."""
+    digits = sorted((d for d in box.digits if d[0] > 1), key=lambda d: -abs(d[2]))
+    entries = prod(t.extent for t in box.tables)
+    if entries > 1 << 10:
+        return True
+    offsets = zip(_table_values(box, 0), _table_values(box, 1), strict=True)
+    return any(_reaches(digits, src - box.src_base - int(s), dst - box.dst_base - int(d)) for s, d in offsets)
+
+
+def _reaches(digits: list[tuple[int, int, int]], src: int, dst: int) -> bool:
+    """Whether some choice of digits gives both offsets; the destination leaves few to try."""
+    if not digits:
+        return src == 0 and dst == 0
+    (extent, src_stride, dst_stride), rest = digits[0], digits[1:]
+    low, high = affine_range(0, [(n, d) for n, _, d in rest])
+    near = dst // dst_stride if dst_stride else 0
+    return any(
+        _reaches(rest, src - k * src_stride, dst - k * dst_stride)
+        for k in (near - 1, near, near + 1)
+        if 0 <= k < extent and low <= dst - k * dst_stride <= high
+    )
+
+
+def verify_nest(nest: LoopNest) -> None:
+    """The invariants of a scalar nest: names are known, digits are the box's.
+
+    Raises:
+        KernelError: one of them does not hold.
+    """
+    axes = [loop.axis for loop in nest.loops] + ([nest.table_loop.axis] if nest.table_loop else [])
+    if len(set(axes)) != len(axes):
+        raise KernelError(f"verify: an axis is looped over twice: {axes}")
+    for ref in refs(nest.innermost):
+        if ref is None:
+            continue
+        unknown = {a for a, _ in ref.terms} - set(axes)
+        if unknown:
+            raise KernelError(f"verify: {ref.buffer} is walked along {sorted(unknown)}, which no loop counts")
+    if isinstance(nest.innermost, Store) and nest.digits:
+        check_regrouping(nest)

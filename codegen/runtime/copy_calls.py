@@ -1,0 +1,334 @@
+"""How a kernel is called for one box: once, or chunk by chunk over tables that are made while the copy runs.
+
+A kernel reads its arguments from a table of numbers. Each kind of calls says by name what stands there in
+every call, and which tables one call gets; the order is that of `Kernel.arguments`, and nobody else's.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.analysis.ranges import check_range
+from codegen.ir.copies.nodes import Transpose
+from codegen.ir.copies.rewriting import int_size
+from codegen.ir.copies.segments import SEGMENT_TABLES, Segments
+from codegen.ir.copies.tiles import LINE_BYTES, PAGE_PREFETCH_BYTES, PREFETCH_ARGUMENT, Panel, Table, TileGrid
+from codegen.maps.refine import PairTable
+from codegen.runtime.kernel import Step
+from codegen.support.caching import lazy
+
+TABLE_CHUNK = 1 << 12
+"""Entries of a table that exist at one time: the memory of a copy stays flat."""
+
+SMALL_TABLE = 1 << 12
+"""Tables up to this extent are worked out once, not chunk by chunk."""
+
+MAX_PREFETCHED_ENTRIES = 1 << 14
+"""Entries that read more than this, or less than half of what they span, are not prefetched."""
+
+OFFSET_ARGUMENTS = ("src_offsets", "dst_offsets", "prefetch_entries", "prefetch_low", "prefetch_bytes")
+"""What a kernel gets in front of all else where it loops over the entries of offset tables. The last three
+say how many entries ahead it prefetches source lines, from which offset in an entry, and how many bytes."""
+
+SCRATCH = "scratch"
+"""The address of a buffer of the thread's own, for each call."""
+
+GRID_ARGUMENTS = (
+    "tiles",
+    "tile_count",
+    "row_offsets",
+    "column_offsets",
+    "places",
+    "segments",
+    "segment_columns",
+    "panel_lines",
+    SCRATCH,
+)
+"""What a transpose gets behind those."""
+
+FILL_ARGUMENTS = ("fill_low", "fill_high")
+"""The padding pattern, as two numbers of eight bytes."""
+
+Pattern: TypeAlias = tuple[int, int]
+Chunk: TypeAlias = tuple[dict[str, Table], int, int]
+"""The tables of one call by the names of their arguments, and its [begin, end)."""
+
+
+class Calls(ABC):
+    """The calls of one kernel for one box."""
+
+    @property
+    @abstractmethod
+    def given(self) -> dict[str, int]:
+        """Arguments that are the same in every call; 0 where each call has an address of its own."""
+
+    @property
+    def scratch_bytes(self) -> int:
+        """The buffer that SCRATCH points to; 0 where there is none."""
+        return 0
+
+    @property
+    @abstractmethod
+    def is_one(self) -> bool:
+        """Whether a part of the box is one call, with nothing but what is given."""
+
+    @property
+    def keeps_lines(self) -> bool:
+        """Whether every call begins where the destination does within a line."""
+        return True
+
+    def prepare(self) -> None:
+        """Make what all threads share, besides what is given."""
+        return
+
+    @abstractmethod
+    def chunks(self, begin: int, end: int) -> Iterator[Chunk]:
+        """The calls for a part of the box."""
+
+
+@dataclass(frozen=True)
+class PlainCall(Calls):
+    """One call over the first loop of the nest."""
+
+    @property
+    def given(self) -> dict[str, int]:
+        """Nothing."""
+        return {}
+
+    @property
+    def is_one(self) -> bool:
+        """Always."""
+        return True
+
+    def chunks(self, begin: int, end: int) -> Iterator[Chunk]:
+        """The one."""
+        yield {}, begin, end
+
+
+@dataclass(frozen=True)
+class PrefetchCall(PlainCall):
+    """One call that prefetches lines at a distance in bytes: those that a later call will read."""
+
+    distance: int = 0
+
+    @property
+    def given(self) -> dict[str, int]:
+        """How far that is."""
+        return {PREFETCH_ARGUMENT: self.distance}
+
+
+@dataclass(frozen=True)
+class TileCalls(Calls):
+    """Calls over the tiles of a transpose: one where the table of tiles is small, else one for each chunk.
+
+    in_tables  whether a loop over offset tables goes round the tiles, all of which each entry then needs
+    """
+
+    transpose: Transpose
+    grid: TileGrid
+    in_tables: bool
+
+    @lazy
+    def panel(self) -> Panel | None:
+        """The buffer that tiles are staged in."""
+        match self.transpose.stage:
+            case "rows":
+                return self.grid.panel
+            case "dense":
+                return self.grid.dense_panel
+            case "":
+                return None
+
+    @lazy
+    def tiles(self) -> Table | None:
+        """The whole table of tiles; None where each call gets a chunk of it."""
+        if self.grid.count > TABLE_CHUNK and not self.in_tables:
+            return None
+        return self.grid.entries(0, self.grid.count)
+
+    @property
+    def given(self) -> dict[str, int]:
+        """The tables of the grid, and of its panel where there is one."""
+        tiles, panel, grid = self.tiles, self.panel, self.grid
+        return {
+            "tiles": 0 if tiles is None else tiles.ctypes.data,
+            "tile_count": grid.count,
+            "row_offsets": grid.row_offsets.ctypes.data,
+            "column_offsets": grid.column_offsets.ctypes.data,
+            "places": panel.places.ctypes.data if panel else 0,
+            "segments": panel.segments.ctypes.data if panel else 0,
+            "segment_columns": panel.segment_columns if panel else 0,
+            "panel_lines": grid.lines,
+            SCRATCH: 0,
+        }
+
+    @property
+    def scratch_bytes(self) -> int:
+        """The panel's."""
+        return self.panel.size_bytes if self.panel else 0
+
+    @property
+    def is_one(self) -> bool:
+        """Where one table has all tiles, and they need no buffer."""
+        return self.tiles is not None and self.panel is None
+
+    def chunks(self, begin: int, end: int) -> Iterator[Chunk]:
+        """Tiles [begin, end) of the whole table, or tables of them."""
+        if self.tiles is not None:
+            yield {}, begin, end
+            return
+        for start in range(begin, end, TABLE_CHUNK):
+            tiles = self.grid.entries(start, min(start + TABLE_CHUNK, end))
+            yield {"tiles": tiles}, 0, len(tiles)
+
+
+@dataclass(frozen=True)
+class TableCalls(Calls):
+    """Calls over the entries of offset tables, the last table the most minor, a chunk of entries each.
+
+    inner   what the kernel gets besides, for what it does at each entry
+    prefetch  the last three of OFFSET_ARGUMENTS
+    bounds  what may be touched of source and destination, in units
+    reach   what one entry touches: [low, stop) of the source, then of the destination
+    """
+
+    tables: tuple[PairTable, ...]
+    inner: Calls
+    prefetch: tuple[int, int, int]
+    bounds: tuple[tuple[int, int], tuple[int, int]]
+    reach: tuple[int, int, int, int]
+
+    @property
+    def given(self) -> dict[str, int]:
+        """How far ahead source lines are prefetched, and what `inner` gives."""
+        return {**dict(zip(OFFSET_ARGUMENTS, (0, 0, *self.prefetch), strict=True)), **self.inner.given}
+
+    @property
+    def scratch_bytes(self) -> int:
+        """That of `inner`."""
+        return self.inner.scratch_bytes
+
+    @property
+    def is_one(self) -> bool:
+        """Never: tables are made for each call."""
+        return False
+
+    @lazy
+    def keeps_lines(self) -> bool:
+        """Whether every entry does."""
+        return not any(
+            (table.dst(np.arange(start, min(start + TABLE_CHUNK, table.extent))) % LINE_BYTES).any()
+            for table in self.tables
+            for start in range(0, table.extent, TABLE_CHUNK)
+        )
+
+    def chunks(self, begin: int, end: int) -> Iterator[Chunk]:
+        """The entries as tables, each checked before it is read.
+
+        Raises:
+            KernelError: an entry leaves the storages.
+        """
+        for src, dst in self.offsets(begin, end):
+            low, high, dst_low, dst_high = self.reach
+            check_range("source", int(src.min()) + low, int(src.max()) + high, self.bounds[0])
+            check_range("destination", int(dst.min()) + dst_low, int(dst.max()) + dst_high, self.bounds[1])
+            yield {"src_offsets": src, "dst_offsets": dst}, 0, len(src)
+
+    def offsets(self, begin: int, end: int) -> Iterator[tuple[Table, Table]]:
+        """(source, destination) of the entries [begin, end), chunk by chunk."""
+        starts = range(begin, end, TABLE_CHUNK)
+        if len(self.tables) == 1:
+            yield from (_entries(self.tables[0], np.arange(k, min(k + TABLE_CHUNK, end))) for k in starts)
+            return
+        small = {id(t): _entries(t, np.arange(t.extent)) for t in self.tables if t.extent <= SMALL_TABLE}
+        for start in starts:
+            entry = np.arange(start, min(start + TABLE_CHUNK, end))
+            src, dst = np.zeros_like(entry), np.zeros_like(entry)
+            for table in reversed(self.tables):
+                index, entry = entry % table.extent, entry // table.extent
+                if id(table) in small:
+                    src += small[id(table)][0][index]
+                    dst += small[id(table)][1][index]
+                else:
+                    src += table.src(index)
+                    dst += table.dst(index)
+            yield src, dst
+
+
+@dataclass(frozen=True)
+class SegmentCalls(Calls):
+    """Calls over the segments of a gather, a chunk of them each; `fill` is the padding they have."""
+
+    segments: Segments
+    fill: Pattern | None
+
+    @lazy
+    def pattern(self) -> NDArray[np.uint8]:
+        """A line of the padding pattern."""
+        whole = b"".join(x.to_bytes(8, "little") for x in self.fill or (0, 0))
+        return np.frombuffer(whole * (LINE_BYTES // len(whole)), np.uint8)
+
+    @property
+    def given(self) -> dict[str, int]:
+        """The moves of all parts, and the padding."""
+        addresses = 0, self.segments.pieces.ctypes.data, 0, self.pattern.ctypes.data
+        return dict(zip(SEGMENT_TABLES, addresses, strict=True))
+
+    @property
+    def scratch_bytes(self) -> int:
+        """A segment, wherever in a line it begins, between two lines."""
+        return self.segments.length + 3 * LINE_BYTES
+
+    @property
+    def is_one(self) -> bool:
+        """Never: entries are made for each call."""
+        return False
+
+    def prepare(self) -> None:
+        """All entries, where they are few."""
+        _ = self.segments.every_entry
+
+    def chunks(self, begin: int, end: int) -> Iterator[Chunk]:
+        """The segments' entries as tables."""
+        for start in range(begin, end, TABLE_CHUNK):
+            entries = self.segments.entries(start, min(start + TABLE_CHUNK, end))
+            yield {"segments": entries}, 0, len(entries)
+
+
+def calls_for(
+    step: Step,
+    src_offset: int,
+    tables: tuple[PairTable, ...],
+    bounds: tuple[tuple[int, int], tuple[int, int]],
+    reach: tuple[int, int, int, int],
+) -> Calls:
+    """The calls of the kernel of one box, whose source begins at an offset; around `tables`, if any."""
+    inner = step.vectorized.innermost
+    calls: Calls = PlainCall()
+    if isinstance(inner, Transpose) and inner.grid:
+        calls = TileCalls(inner, inner.grid, in_tables=bool(tables))
+    return TableCalls(tables, calls, _prefetch(step, src_offset, reach), bounds, reach) if tables else calls
+
+
+def _prefetch(step: Step, src_offset: int, reach: tuple[int, int, int, int]) -> tuple[int, int, int]:
+    """How many entries ahead; the first unit, and the bytes from there on, that an entry reads."""
+    low, stop, _, _ = reach
+    loops = prod(int_size(loop.extent) for loop in step.scalar.loops)
+    units = next((8 // b.unit_bits for b in step.vectorized.buffers if b.name == "src"), 1)
+    span = (stop - low) // units
+    read = loops * step.scalar.buffer("dst").element.bits // 8
+    entries = -(-PAGE_PREFETCH_BYTES // max(read, 1))
+    return entries, low - src_offset, span if read <= MAX_PREFETCHED_ENTRIES and span <= 2 * read else 0
+
+
+def _entries(table: PairTable, index: Table) -> tuple[Table, Table]:
+    """Offsets of both sides, side by side in memory as kernels read them."""
+    src, dst = (np.ascontiguousarray(offsets(index), np.int64) for offsets in (table.src, table.dst))
+    return src, dst

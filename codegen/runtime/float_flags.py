@@ -1,0 +1,33 @@
+"""The processor's flags of floating point, as the C library of this platform has them."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from typing import Any
+
+FLAG_BITS: dict[str, int] = {
+    "x86_64": {"over": 8, "under": 16, "invalid": 1},
+    "amd64": {"over": 8, "under": 16, "invalid": 1},
+    "aarch64": {"over": 4, "under": 8, "invalid": 1},
+    "arm64": {"over": 4, "under": 8, "invalid": 1},
+}.get(platform.machine().lower(), {})
+"""The bits of fenv.h, in the order in which NumPy speaks of them."""
+
+ALL_FLAGS = sum(FLAG_BITS.values())
+"""The bits of all three."""
+
+
+def _functions() -> tuple[Any, Any] | None:
+    try:
+        library = ctypes.PyDLL(None)
+        return library.feclearexcept, library.fetestexcept
+    except (OSError, AttributeError, TypeError):
+        return None
+
+
+CLEAR_FLAGS, TEST_FLAGS = _functions() or (None, None)
+"""feclearexcept and fetestexcept, each of some of the bits; None where there are none."""
+
+FLAGS_SUPPORTED = bool(FLAG_BITS) and CLEAR_FLAGS is not None
+"""Whether the flags can be read here; where not, casts that set them are NumPy's to make."""

@@ -1,0 +1,213 @@
+"""A kernel: generated source, the machine code behind it, and what led to it."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from codegen.backend.object_loader import load_object
+from codegen.backend.object_symbols import can_be_loaded
+from codegen.backend.store import default_store, store_key
+from codegen.emit.copy_source import emit, kernel_name
+from codegen.ir.copies.nodes import LoopNest
+from codegen.ir.copies.printer import format_nest
+from codegen.schedule.schedule import Schedule
+from codegen.support.caching import lazy
+from codegen.support.cpu import cpu_level
+from codegen.support.errors import KernelError
+from codegen.support.locks import compiler_lock
+from codegen.support.settings import settings
+
+_PROTOTYPE = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)
+KERNEL_PROTOTYPES = {
+    hold: make(None, *[ctypes.c_void_p] * 5)
+    for hold, make in ((True, ctypes.PYFUNCTYPE), (False, ctypes.CFUNCTYPE))
+}
+"""Prototypes of a kernel's code, by whether its calls keep Python's lock; ctypes converts an int to c_void_p
+faster than to c_int64."""
+
+_natives: dict[str, Callable[[int, int, int, int, int], None]] = {}
+_kernels: dict[tuple[LoopNest, tuple[str, ...]], Kernel] = {}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One structure's code; copies of many shapes share it.
+
+    `nest` is the vectorized nest with sizes as parameters, `arguments` their names in the order of the
+    table that the code receives.
+    """
+
+    nest: LoopNest
+    arguments: tuple[str, ...]
+
+    @lazy
+    def name(self) -> str:
+        """The function's name in the source."""
+        return kernel_name(self.nest, self.arguments)
+
+    @lazy
+    def source(self) -> str:
+        """The Python source that Numba compiles."""
+        return emit(self.nest, self.arguments)
+
+    @property
+    def call(self) -> Callable[[int, int, int, int, int], None]:
+        """The native function: (source, destination, sizes, begin, end), addresses as integers.
+
+        Not `lazy`: a kernel is built once, under the compiler's lock.
+
+        Raises:
+            KernelError: it could not be built.
+        """
+        known = _natives.get(self.name)
+        return known or native(self.name, self.source)
+
+    @property
+    def address(self) -> int:
+        """Where the machine code begins.
+
+        Raises:
+            KernelError: it could not be built.
+        """
+        _ = self.call
+        return _loaded[self.name]
+
+    @property
+    def llvm_ir(self) -> str:
+        """The optimized LLVM IR; compiled anew, since the store keeps machine code only."""
+        return str(_built(self.name, self.source).llvm_ir)
+
+    @property
+    def assembly(self) -> str:
+        """The machine code as text."""
+        from codegen.backend.build import assembly
+
+        return assembly(self.llvm_ir, cpu_level())
+
+    def _repr_html_(self) -> str:
+        """The nest and the source, as notebooks show them."""
+        texts = ("nest", format_nest(self.nest)), ("source", self.source)
+        parts = (f"<details><summary>{n}</summary><pre>{escape(t)}</pre></details>" for n, t in texts)
+        return f"<div><code>{escape(self.name)}</code>{''.join(parts)}</div>"
+
+    @property
+    def digest(self) -> str:
+        """What tells this kernel from all others."""
+        return sha256(self.source.encode()).hexdigest()
+
+
+def native(name: str, source: str) -> Callable[[int, int, int, int, int], None]:
+    """The native function that a source defines, compiled if no store has it.
+
+    Raises:
+        KernelError: it could not be built.
+    """
+    with compiler_lock:
+        if name not in _natives:
+            _natives[name] = _PROTOTYPE(native_address(name, source))
+        return _natives[name]
+
+
+def native_address(name: str, source: str) -> int:
+    """Where the machine code of a source begins, compiled if no store has it; of any signature.
+
+    Raises:
+        KernelError: it could not be built.
+    """
+    with compiler_lock:
+        if name not in _loaded:
+            _dump(name, source)
+            _load(name, _object_code(name, source))
+        return _loaded[name]
+
+
+def _object_code(name: str, source: str) -> bytes:
+    level, store = cpu_level(), default_store()
+    key = store_key(source, level, store)
+    code = store.get(key)
+    if code is None or not can_be_loaded(code):
+        code = bytes(_built(name, source).object_code)
+        store.put(key, code)
+    return code
+
+
+def _built(name: str, source: str) -> Any:
+    from codegen.backend.build import build
+
+    return build(name, source, cpu_level())
+
+
+def _dump(name: str, source: str) -> None:
+    """Write the source where TILEJIT_DUMP says, whether it is compiled now or was before."""
+    directory = settings().dump_directory
+    if not directory:
+        return
+    try:
+        path = Path(directory)
+        path.mkdir(parents=True, exist_ok=True)
+        (path / f"{name}.py").write_text(source)
+    except OSError as error:
+        print(f"TILEJIT_DUMP={directory}: {error}", file=sys.stderr)
+
+
+def kernel_for(nest: LoopNest, arguments: tuple[str, ...]) -> Kernel:
+    """The kernel of a structure, the same object each time."""
+    with compiler_lock:
+        key = nest, arguments
+        if key not in _kernels:
+            _kernels[key] = Kernel(nest, arguments)
+        return _kernels[key]
+
+
+def kernels_in_use() -> tuple[Kernel, ...]:
+    """All kernels that this process has asked for."""
+    with compiler_lock:
+        return tuple(_kernels.values())
+
+
+_loaded: dict[str, int] = {}
+
+
+def _load(name: str, object_code: bytes) -> int:
+    """The address of a kernel in object code that calls no function but those that kernels may."""
+    if name in _loaded:
+        return _loaded[name]
+    if not can_be_loaded(object_code):
+        raise KernelError(f"{name} calls functions that no kernel may, or that are not there")
+    address = _loaded[name] = load_object(name, object_code)
+    return address
+
+
+@dataclass(frozen=True)
+class Step:
+    """One box of a copy on its way to a kernel: every stage kept, for whoever asks to see it.
+
+    `joined` are the other boxes, padding among them, where one transfer takes in several.
+    """
+
+    scalar: LoopNest
+    schedule: Schedule
+    vectorized: LoopNest
+    kernel: Kernel
+    sizes: tuple[tuple[str, int], ...]
+    joined: tuple[LoopNest, ...] = ()
+
+    @property
+    def scalars(self) -> tuple[LoopNest, ...]:
+        """The scalar nests of all boxes that the kernel moves."""
+        return (self.scalar, *self.joined)
+
+    def report(self) -> str:
+        """Schedule and nests, before and after."""
+        scalars = "\n".join(map(format_nest, self.scalars))
+        return (
+            f"schedule  {self.schedule}\n"
+            f"kernel    {self.kernel.name}\n\n{scalars}\n{format_nest(self.vectorized)}"
+        )

@@ -1,0 +1,205 @@
+"""One box of a copy ready to run: a kernel, the table of its arguments, and how it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from math import gcd
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.ir.copies.nodes import group_table, line_table, refs
+from codegen.ir.copies.rewriting import int_size
+from codegen.ir.copies.tiles import GROUP_ARGUMENTS, LINE_BYTES, LINE_TABLE
+from codegen.maps.refine import PairTable
+from codegen.runtime.copy_calls import FILL_ARGUMENTS, SCRATCH, Calls, Pattern, PlainCall, TableCalls
+from codegen.runtime.kernel import Step
+from codegen.runtime.threads import scratch
+from codegen.support.caching import lazy
+
+PAGE_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCall:
+    """One call of a kernel, but for the addresses of the two sides.
+
+    held        what the table of arguments points to
+    scratch_at  which argument is the address of a buffer of `scratch_bytes`, 0 for none
+    """
+
+    sizes: NDArray[np.int64]
+    begin: int
+    end: int
+    held: tuple[NDArray[np.int64], ...]
+    scratch_at: int
+    scratch_bytes: int
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a call holds addresses of this process\n  pickle or copy the launch it is of")
+
+    def with_scratch(self) -> NDArray[np.uint8] | None:
+        """This thread's buffer, named in the arguments; hold it during the call."""
+        if not self.scratch_bytes:
+            return None
+        buffer = scratch(self.scratch_bytes)
+        self.sizes[self.scratch_at] = buffer.ctypes.data
+        return buffer
+
+
+UNEVEN = 8
+"""A share may be larger than its even one by this part of it, for the sake of its first line."""
+
+
+def on_boundary(near: int, start: int, step: int, *, most_off: int) -> int:
+    """The number k closest to `near` for which start + k*step begins a page, else a line, else `near`.
+
+    500, 0, 1204, most_off=62 -> 496: byte 597184 is that of a line
+    """
+    for boundary in (PAGE_BYTES, LINE_BYTES):
+        common = gcd(step, boundary)
+        period = boundary // common
+        if start % common or period > 2 * most_off + 1:
+            continue
+        first = -start // common * pow(step // common, -1, period) % period
+        below = near - (near - first) % period
+        found = below if near - below <= period // 2 else below + period
+        if abs(found - near) <= most_off:
+            return found
+    return near
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One box ready to run.
+
+    trips      what is shared among threads: entries of tables, tiles, segments, or the first loop
+    fill       the padding pattern, where there is padding in the box
+    serial     whether parts of the box may share bytes of the destination
+    misaligned what runs instead where the destination, or an entry of the tables, does not begin on a line
+    bounds     the bytes that it is proven to stay within, [low, stop) from the addresses of both sides
+    """
+
+    step: Step
+    calls: Calls
+    src_offset: int
+    dst_offset: int
+    trips: int
+    fill: Pattern | None = None
+    serial: bool = False
+    misaligned: Launch | None = None
+    bounds: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+
+    @property
+    def tables(self) -> tuple[PairTable, ...]:
+        """The offset tables that the kernel loops over, or none."""
+        return self.calls.tables if isinstance(self.calls, TableCalls) else ()
+
+    @lazy
+    def sizes(self) -> NDArray[np.int64]:
+        """The table of arguments; addresses that each call has of its own are still 0."""
+        inner = self.step.vectorized.innermost
+        lines, groups = line_table(inner), group_table(inner)
+        given = {**self.calls.given, **dict(self.step.sizes)}
+        if self.fill:
+            given.update(zip(FILL_ARGUMENTS, self.fill, strict=True))
+        if lines:
+            given[LINE_TABLE] = lines.offsets.ctypes.data
+        if groups:
+            numbers = groups.offsets.ctypes.data, len(groups.offsets), groups.piece
+            given.update(zip(GROUP_ARGUMENTS, numbers, strict=True))
+        values = [given[name] for name in self.step.kernel.arguments]
+        return np.array([v - (1 << 64) if v >= 1 << 63 else v for v in values], np.int64)
+
+    @property
+    def is_one_call(self) -> bool:
+        """Whether the kernel is called once, with the same arguments each time."""
+        return self.calls.is_one and self.misaligned is None
+
+    def prepare(self) -> None:
+        """Make the tables that all threads share, before there are several."""
+        _ = self.sizes
+        self.calls.prepare()
+        if self.misaligned:
+            _ = self.misaligned.sizes
+
+    @lazy
+    def _step_bytes(self) -> int:
+        """How far apart in the destination the trips of the first loop are; 0 where trips are something else.
+
+        Entries of tables and tiles lie where their tables say, and segments are whole lines already.
+        """
+        nest = self.step.vectorized
+        if not isinstance(self.calls, PlainCall) or self.serial:
+            return 0
+        return int_size(refs(nest.innermost)[1].stride(nest.loops[0].axis))
+
+    def _cut(self, dst: int, part: int, parts: int) -> int:
+        """The trip with which a part begins: near its even share, on a page of the destination or a line.
+
+        Two threads that write one line take it from each other. Where the loop's step never meets a line, or
+        too seldom for shares to stay about even, it is the even share.
+        """
+        even = self.trips * part // parts
+        if part in (0, parts) or not self._step_bytes:
+            return even
+        return on_boundary(even, dst, self._step_bytes, most_off=self.trips // (UNEVEN * parts))
+
+    def __getstate__(self) -> dict[str, object]:
+        """The fields alone: what was worked out from them has addresses of this process's own."""
+        return {x.name: getattr(self, x.name) for x in fields(self)}
+
+    @lazy
+    def units(self) -> tuple[int, int]:
+        """Units an address counts on either side: 1 for bytes, 8 for bits."""
+        by_name = {b.name: 8 // b.unit_bits for b in self.step.vectorized.buffers}
+        return by_name.get("src", 1), by_name["dst"]
+
+    def serving(self, dst: int) -> Launch:
+        """The launch that runs for a destination at that address: this one, or what runs in its place."""
+        if self.misaligned and ((dst + self.dst_offset) % LINE_BYTES or not self.calls.keeps_lines):
+            return self.misaligned
+        return self
+
+    def run(self, src: int, dst: int, part: int, parts: int) -> None:
+        """Do one part of `parts` of the box."""
+        if self.serial and parts > 1:
+            if part:
+                return
+            part, parts = 0, 1
+        serving = self.serving(dst)
+        if serving is not self:
+            serving.run(src, dst, part, parts)
+            return
+        begin, end = (self._cut(dst + self.dst_offset, k, parts) for k in (part, part + 1))
+        if begin == end:
+            return
+        src, dst = src * self.units[0] + self.src_offset, dst * self.units[1] + self.dst_offset
+        if self.is_one_call:
+            self.step.kernel.call(src, dst, self.sizes.ctypes.data, begin, end)
+            return
+        native = self.step.kernel.call
+        for call in self._calls(begin, end):
+            buffer = call.with_scratch()
+            native(src, dst, call.sizes.ctypes.data, call.begin, call.end)
+            del buffer
+
+    def every_call(self, *, aligned: bool) -> tuple[tuple[Launch, KernelCall], ...]:
+        """Every call of the whole box, and whose it is: `aligned` says whether the destination's address is
+        that of a line. What `run` does, for whoever calls the kernel again and again.
+        """
+        on_line = aligned and self.dst_offset % LINE_BYTES == 0 and self.calls.keeps_lines
+        if self.misaligned and not on_line:
+            return self.misaligned.every_call(aligned=aligned)
+        return tuple((self, call) for call in self._calls(0, self.trips)) if self.trips else ()
+
+    def _calls(self, begin: int, end: int) -> Iterator[KernelCall]:
+        """The calls for a part of the box, one for each chunk of a table."""
+        place, size = self.step.kernel.arguments.index, self.calls.scratch_bytes
+        for tables, first, last in self.calls.chunks(begin, end):
+            sizes = self.sizes.copy()
+            for name, table in tables.items():
+                sizes[place(name)] = table.ctypes.data
+            yield KernelCall(sizes, first, last, tuple(tables.values()), place(SCRATCH) if size else 0, size)

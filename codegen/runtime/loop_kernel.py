@@ -1,0 +1,214 @@
+"""Kernels of loops ready to be called: the table of arguments, parts for threads, what is returned."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.emit.nest_source import LoopsSource, emit_loops, shared_loop
+from codegen.ir.index import evaluate_index
+from codegen.ir.nodes import Function
+from codegen.runtime.direct_entries import NO_SIDE, RESULT, DirectCall
+from codegen.runtime.kernel import KERNEL_PROTOTYPES, native, native_address
+from codegen.runtime.threads import run_parts
+from codegen.support.caching import lazy
+from codegen.support.cpu import cpu_level
+
+VECTOR_BYTES = {"avx512": 64, "avx2": 32, "sse2": 16, "neon": 16}
+"""Bytes of a register at each CPU level."""
+
+HOLD_GIL_BYTES = 1 << 14
+"""Calls on arrays of so many bytes keep Python's lock: giving it away costs more than they do."""
+
+_RESULTS = {"f32": np.float32, "f64": np.float64, "i1": np.bool_}
+_RESULTS |= {f"i{n}": getattr(np, f"int{n}") for n in (8, 16, 32, 64)}
+_RESULTS |= {f"u{n}": getattr(np, f"uint{n}") for n in (8, 16, 32, 64)}
+
+
+@cache
+def vector_bytes() -> int:
+    """Bytes of a register of the CPU level that kernels are compiled for."""
+    return VECTOR_BYTES.get(cpu_level().name, 16)
+
+
+@dataclass(frozen=True)
+class LoopKernel:
+    """A function of loops, scalar or super-vectorized, as machine code; compiled when it is first called.
+
+    stream   what is written and not read goes past the cache, as far as that pays
+    fast     vectors of floats may be contracted and reassociated
+    """
+
+    function: Function
+    tail: str = "mask"
+    stream: bool = False
+    fast: bool = False
+
+    @lazy
+    def emitted(self) -> LoopsSource:
+        """The source and the table of arguments that it reads."""
+        return emit_loops(
+            self.function, vector_bytes=vector_bytes(), tail=self.tail, stream=self.stream, fast=self.fast
+        )
+
+    @lazy
+    def calls(self) -> dict[bool, Any]:
+        """The native function, holding Python's lock and giving it away."""
+        code = ctypes.cast(native(self.emitted.name, self.emitted.source), ctypes.c_void_p).value  # type: ignore[arg-type]
+        assert code is not None
+        return {hold: make(code) for hold, make in KERNEL_PROTOTYPES.items()}
+
+    @property
+    def address(self) -> int:
+        """Where the machine code begins."""
+        return native_address(self.emitted.name, self.emitted.source)
+
+    def bind(
+        self,
+        shapes: Mapping[str, Sequence[int]],
+        strides: Mapping[str, Sequence[int]],
+        integers: Mapping[str, int],
+    ) -> BoundKernel:
+        """The kernel for arrays of these shapes and strides (in bytes) and these integers."""
+        parts = {"shape": shapes, "stride": strides}
+        missing = [a.name for a in self.function.arguments if a.name not in integers]
+        table: list[int] = []
+        slots: list[tuple[int, int]] = []
+        for slot, entry in enumerate(self.emitted.entries):
+            array, _, number = entry.partition(".")
+            if number:
+                what, _, dimension = number.rstrip("]").partition("[")
+                table.append(int(parts[what][array][int(dimension)]))
+            elif entry in integers:
+                table.append(integers[entry])
+            else:
+                table.append(0)
+                slots.append((slot, missing.index(entry)))
+        sizes = {f"{name}.shape[{k}]": int(n) for name, shape in shapes.items() for k, n in enumerate(shape)}
+        return BoundKernel(self, table, slots, _trips(self.function, {**sizes, **integers}))
+
+
+def _trips(function: Function, values: Mapping[str, int]) -> range | None:
+    """The indices of the first loop, where that is one that can be shared out."""
+    loop = shared_loop(function)
+    if loop is None:
+        return None
+    near, far = (max, min) if loop.step > 0 else (min, max)
+    return range(
+        near(evaluate_index(bound, values) for bound in loop.lower),
+        far(evaluate_index(bound, values) for bound in loop.upper),
+        loop.step // loop.size,
+    )
+
+
+class BoundKernel:
+    """A kernel for arrays known by their shapes; only addresses and some numbers are missing.
+
+    table   the entries of its table of arguments, 0 where they are missing
+    slots   (place in the table, which of the missing arguments stands there)
+    trips   the indices of the loop that can be shared out among threads, None where there is none
+    """
+
+    def __init__(
+        self, kernel: LoopKernel, table: list[int], slots: list[tuple[int, int]], trips: range | None
+    ) -> None:
+        self.trips = trips
+        self._table, self._slots, self._pack = table, slots, struct.Struct(f"={len(table)}q").pack
+        self._kernel, self._calls, self._results = kernel, kernel.calls, kernel.emitted.results
+        loop = shared_loop(kernel.function)
+        self._grain = loop.size if loop is not None else 1
+
+    def run(
+        self, given: Sequence[int], threads: int = 1, *, hold_gil: bool = False, alive: object = None
+    ) -> tuple[Any, ...]:
+        """Call it; `given` are the arguments that are missing: addresses, and numbers by their bits.
+
+        `alive` is what the addresses point into: threads hold it until they are done. It returns what the
+        function returns.
+        """
+        values = self._table.copy()
+        for slot, which in self._slots:
+            values[slot] = given[which]
+        table, call, trips = self._pack(*values), self._calls[hold_gil], self.trips
+        if trips is None:
+            results = (ctypes.c_int64 * len(self._results))()
+            call(results, 0, table, 0, 0)
+            return tuple([_number(results, k, dtype) for k, dtype in enumerate(self._results)])
+        if threads > 1:
+            run_parts(partial(self._part, call, table, alive), threads)
+        elif trips:
+            call(0, 0, table, trips.start, trips.stop)
+        return ()
+
+    def direct_call(self, places: Sequence[int], known: Mapping[int, int]) -> DirectCall | None:
+        """`run` on one thread as a direct call, where there is anything to run.
+
+        places[k] is that of the k-th of the arguments that are missing; those `known` have these words.
+        """
+        if self.trips is not None and not self.trips:
+            return None
+        ends = (self.trips.start, self.trips.stop) if self.trips else (0, 0)
+        src = NO_SIDE if self.trips else RESULT
+        slots = tuple((slot, places[which]) for slot, which in self._slots if which not in known)
+        table = np.array(self._table, np.int64)
+        for slot, which in self._slots:
+            table[slot] = known.get(which, table[slot])
+        return DirectCall(self._kernel.address, src, NO_SIDE, table, *ends, slots)
+
+    @property
+    def result_dtypes(self) -> tuple[np.dtype[Any] | None, ...]:
+        """Those of the numbers that come back; None for those that are converted first."""
+        kinds = [_RESULTS.get(dtype) for dtype in self._results]
+        return tuple(np.dtype(kind) if kind else None for kind in kinds)
+
+    @property
+    def address(self) -> int:
+        """Where the machine code begins: it takes 0, 0, the address of a table, begin, end."""
+        return self._kernel.address
+
+    def tables(self, given: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Tables of arguments for many calls, a row each; a row of `given` is what `run` is given."""
+        rows = np.tile(np.array(self._table, np.int64), (len(given), 1))
+        for slot, which in self._slots:
+            rows[:, slot] = given[:, which]
+        return rows
+
+    def _part(self, call: Callable[..., None], table: Any, _: object, k: int, parts: int) -> None:
+        assert self.trips is not None
+        part = shares(self.trips, self._grain, parts)[k]
+        if part:
+            call(0, 0, table, part.start, part.stop)
+
+
+def shares(trips: range, grain: int, parts: int) -> list[range]:
+    """The iterations of a loop in so many runs, cut between super-vectors; some may be empty.
+
+    range(0, 10), 4, 2 -> [range(0, 8), range(8, 10)]
+    """
+    blocks = -(-len(trips) // grain)
+    cuts = [min(len(trips), blocks * k // parts * grain) for k in range(parts + 1)]
+    return [trips[a:b] for a, b in pairwise(cuts)]
+
+
+def _number(results: Any, k: int, dtype: str) -> Any:
+    if dtype in ("bf16", "f16"):
+        wide = np.frombuffer(results, np.float32)[2 * k]
+        return wide.astype(_half(dtype))
+    kind = _RESULTS[dtype]
+    return np.frombuffer(results, kind)[k * 8 // np.dtype(kind).itemsize]
+
+
+def _half(dtype: str) -> Any:
+    if dtype == "f16":
+        return np.float16
+    from ml_dtypes import bfloat16
+
+    return bfloat16

@@ -1,0 +1,256 @@
+"""A pool of threads of our own over kernels that release the GIL; no barrier inside a copy."""
+
+from __future__ import annotations
+
+import operator
+import os
+import sys
+import threading
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.support.errors import KernelError
+from codegen.support.locks import compiler_lock
+from codegen.support.settings import settings
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+PARALLEL_BYTES = 8 << 20
+"""Below this a copy stays on the thread that asked for it.
+
+Two threads of one core (Zen 5, 2026-11), u32 transposes, us on one thread and on two: 2 MiB read and written
+54 and 120, 4 MiB 59 and 121, 5.5 MiB 86 and 158, 8 MiB 261 and 218, 16 MiB 512 and 357. While both sides are
+in a core's own cache its threads share what one of them has; and to wake another takes 15 to 60 us.
+"""
+
+MOST_THREADS = 64
+"""Of one copy."""
+
+_lock = threading.Lock()
+_shared_pool: ThreadPoolExecutor | None = None
+
+
+class _Shared:
+    """Work in parts; whoever takes a part first does it, and nobody else.
+
+    `owners` names the thread of each part that is taken. Setting a default in a dict is one step: two threads
+    never both find themselves there, and one that a signal interrupts can look up whether it had got it.
+    """
+
+    __slots__ = ("done", "errors", "owners", "work")
+
+    def __init__(self, work: Callable[[int, int], None], parts: int) -> None:
+        self.work: Callable[[int, int], None] | None = work
+        self.owners: dict[int, int] = {}
+        self.done = [threading.Event() for _ in range(parts)]
+        self.errors: list[BaseException] = []
+
+    def take(self, part: int) -> None:
+        """Do a part, unless another thread does or has done it."""
+        me, work = threading.get_ident(), self.work
+        if self.owners.setdefault(part, me) != me or work is None:
+            return
+        try:
+            work(part, len(self.done))
+        except BaseException as error:
+            self.errors.append(error)
+        finally:
+            self.done[part].set()
+
+
+def run_parts(work: Callable[[int, int], None], parts: int) -> None:
+    """work(k, parts) for every k, part 0 on the calling thread; the first error is raised at the end.
+
+    Nothing returns before every part is done, and nothing begins later: kernels write to memory that the
+    caller may free. A part that no thread has begun when the caller is through with its own runs here. A
+    signal handler that raises meanwhile is heard at the end; one that raises between two steps of this
+    function may still get out early, so `work` must hold on to the memory itself.
+    """
+    if parts <= 1:
+        work(0, 1)
+        return
+    shared = _Shared(work, parts)
+    try:
+        _run_shared(shared)
+    finally:
+        shared.work = None  # whatever the pool still has in its queue does nothing, and holds nothing
+    if shared.errors:
+        raise shared.errors[0]
+
+
+def _run_shared(shared: _Shared) -> None:
+    me, parts = threading.get_ident(), range(len(shared.done))
+    try:
+        _submit(shared)
+    except BaseException as error:  # a signal's: parts may be on their way
+        shared.errors.append(error)
+    for k in parts:
+        try:
+            shared.take(k)
+        except BaseException as error:
+            shared.errors.append(error)
+    for k in parts:
+        while shared.owners.setdefault(k, me) != me and not shared.done[k].is_set():
+            try:
+                shared.done[k].wait()
+            except BaseException as error:
+                shared.errors.append(error)
+
+
+def _submit(shared: _Shared) -> None:
+    """Offer all parts but the first to the pool; none of them need be taken there.
+
+    An executor queues what it is given before it starts a thread for it, and leaves it there when there is
+    no thread to be had. That pool goes, and its queue with it: parts of other copies run on their callers.
+    """
+    pool = _pool()
+    try:
+        for k in range(1, len(shared.done)):
+            pool.submit(shared.take, k)
+    except RuntimeError:  # no more threads, or the interpreter is on its way out
+        _drop(pool)
+
+
+def check_threads(threads: int | None) -> None:
+    """Nothing, or what is wrong with `threads`: for calls that may come to make no copy on threads.
+
+    Raises:
+        TypeError, KernelError: as thread_count.
+    """
+    if threads is not None:
+        thread_count(threads, 0)
+
+
+def thread_count(threads: int | None, size_bytes: int) -> int:
+    """How many threads a copy of that size gets on this thread: one in a task of dask's, unless asked for.
+
+    Raises:
+        TypeError: `threads` is no integer.
+        KernelError: `threads` is less than one, or TILEJIT_THREADS is when it is asked for.
+    """
+    count = threads_by_size(threads, size_bytes)
+    return 1 if threads is None and count > 1 and in_dask_worker() else count
+
+
+def threads_by_size(threads: int | None, size_bytes: int) -> int:
+    """The same wherever it runs: for those who remember it, and ask `in_dask_worker` at each call.
+
+    Raises:
+        TypeError, KernelError: as thread_count.
+    """
+    if threads is None:
+        most = default_threads()  # asked for first: a wrong setting is an error of small copies too
+        return 1 if size_bytes < PARALLEL_BYTES else most
+    if type(threads) is int and 0 < threads <= MOST_THREADS:
+        return threads
+    if isinstance(threads, bool) or not hasattr(threads, "__index__"):
+        raise TypeError(f"threads is a number of threads or None, not {type(threads).__name__}")
+    try:
+        count = operator.index(threads)
+    except TypeError:  # arrays have __index__ too
+        raise TypeError(f"threads is a number of threads or None, not {type(threads).__name__}") from None
+    if count < 1:
+        raise KernelError(f"threads={count}: a copy needs at least one thread")
+    return min(count, MOST_THREADS)
+
+
+@cache
+def default_threads() -> int:
+    """TILEJIT_THREADS, else the CPUs this process may use and its quota pays for.
+
+    Raises:
+        KernelError: TILEJIT_THREADS is no number of threads.
+    """
+    wanted = settings().threads
+    if wanted:
+        if not (wanted.isascii() and wanted.isdecimal()) or len(wanted) > 9 or int(wanted) < 1:
+            raise KernelError(f"TILEJIT_THREADS={wanted} is no number of threads; set it to 1 or more")
+        return min(int(wanted), MOST_THREADS)
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cpus, _quota() or cpus, MOST_THREADS))
+
+
+def _quota() -> int | None:
+    """CPUs that the control group pays for, rounded up; None without a limit."""
+    try:
+        limit, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return None if limit == "max" else -(-int(limit) // int(period))
+    except (OSError, ValueError):
+        return None
+
+
+def in_dask_worker() -> bool:
+    """Whether this thread runs a task of dask's, which has its own parallelism.
+
+    Names of threads do not tell: dask's pools have the names that all executors have, or those of the task.
+    """
+    state = getattr(sys.modules.get("distributed.worker"), "thread_state", None)
+    return hasattr(state, "key") or hasattr(state, "executor") or _called_by_dask()
+
+
+def _called_by_dask() -> bool:
+    """Whether a thread or process that dask.local gave a task to is at it, whatever pool it belongs to.
+
+    The synchronous scheduler runs tasks on the thread that asked, so the outermost function there is another.
+    """
+    if "dask.local" not in sys.modules:
+        return False
+    frame, outermost = sys._getframe().f_back, ""
+    while frame:
+        if frame.f_globals.get("__name__") == "dask.local":
+            outermost = frame.f_code.co_name
+        frame = frame.f_back
+    return outermost in ("batch_execute_tasks", "execute_task")
+
+
+def _pool() -> ThreadPoolExecutor:
+    global _shared_pool
+    if _shared_pool is None:
+        with compiler_lock:
+            from concurrent.futures import ThreadPoolExecutor
+    with _lock:
+        if _shared_pool is None:
+            _shared_pool = ThreadPoolExecutor(max_workers=MOST_THREADS, thread_name_prefix="tilejit")
+        return _shared_pool
+
+
+def _drop(pool: ThreadPoolExecutor) -> None:
+    """Let a pool go that has no thread to give; what its threads have begun they finish."""
+    global _shared_pool
+    with _lock:
+        if _shared_pool is pool:
+            _shared_pool = None
+    pool.shutdown(wait=False, cancel_futures=True)
+
+
+_local = threading.local()
+
+
+def scratch(size_bytes: int) -> NDArray[np.uint8]:
+    """A buffer of this thread's own, aligned to lines; the next call may give the same memory.
+
+    Hold it while its address is in use: a copy that a signal handler or a finalizer makes meanwhile may
+    want a larger one, which takes its place here.
+    """
+    held = getattr(_local, "buffer", None)
+    if held is None or len(held) < size_bytes + 64:
+        held = _local.buffer = np.empty(size_bytes + 64, np.uint8)
+    skipped = -held.ctypes.data % 64
+    out: NDArray[np.uint8] = held[skipped : skipped + size_bytes]
+    return out
+
+
+def _after_fork() -> None:
+    """A child has none of its parent's threads, and perhaps a lock that nobody will release."""
+    global _lock, _shared_pool
+    _lock, _shared_pool = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,1 @@
+"""Decisions about nests: every heuristic is here, and no transformation."""

@@ -1,0 +1,123 @@
+"""Pick the order of the loops around a transfer: by pages that each side touches within a window of bytes."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from codegen.ir.copies.nodes import For, LoopNest, Ref, refs
+from codegen.ir.copies.rewriting import cut_axis, int_size, long_axis
+from codegen.ir.copies.tiles import LINE_BYTES
+
+WINDOW_BYTES = 1 << 16
+PAGE_BYTES = 1 << 12
+LONG_RUN_BYTES = 256
+
+READ_BYTES = 1 << 12
+"""A window of the source that is read at a time where pieces of it go to places far apart."""
+
+FAR_BYTES = 1 << 16
+"""Pieces that lie this far apart, or a multiple of it, and on pages, share sets of the second cache."""
+
+LEAST_CUT_BYTES = 4 << 20
+"""Smaller boxes touch few pages in any order."""
+
+WORTH_WINDOWS = 0.5
+"""Windows are worth it where they touch less than this share of the pages that either side's order does."""
+
+
+def best_order(
+    nest: LoopNest, outer: list[For], inner: tuple[str, ...], *, reads_first: bool = False
+) -> list[For]:
+    """The order of the source or of the destination, whichever touches fewer pages within a window.
+
+    Reading in order is worth a fifth where runs are long: the hardware prefetches it. Short runs of whole
+    lines are always read in order: what they ask for ahead is then read next, and their stores wait for none.
+    Loops that were cut for windows of the source go by windows; with `reads_first` all do that touch no more
+    pages so.
+    """
+    src, dst = refs(nest.innermost)
+    if src is None:
+        return outer
+    width = nest.buffer("dst").element.bits // 8
+    taken = [loop for loop in nest.loops if loop.axis in inner]
+    run = prod(int_size(loop.extent) for loop in taken) * width
+    in_source = by_source(src, outer)
+    if nest.buffer("dst").unit_bits == 1:
+        # The side with a byte an element has nearly all the bytes.
+        return in_source if width == 0 else outer
+
+    if run < LONG_RUN_BYTES and not reads_first and not _is_cut(outer) and _whole_lines(dst, outer, run):
+        return in_source
+
+    def pages(order: list[For]) -> int:
+        return _pages_touched(order, src, run) + _pages_touched(order, dst, run)
+
+    weight = 0.5 if run >= LONG_RUN_BYTES else 1.0
+    by_one = in_source if pages(in_source) * weight < pages(outer) else outer
+    windows = _by_windows(src, outer)
+    worth = WORTH_WINDOWS * min(pages(outer), pages(in_source))
+    if reads_first and pages(windows) <= pages(by_one):
+        return windows
+    return windows if _is_cut(outer) and pages(windows) < worth else by_one
+
+
+def _whole_lines(dst: Ref, outer: list[For], run: int) -> bool:
+    """Whether runs of the destination are whole lines that begin on one, if the first one does."""
+    return all(step % LINE_BYTES == 0 for step in (run, *(int_size(dst.stride(x.axis)) for x in outer)))
+
+
+def by_source(src: Ref, outer: list[For]) -> list[For]:
+    """The order in which the source is read without a step back."""
+    return sorted(outer, key=lambda loop: -abs(int_size(src.stride(loop.axis))))
+
+
+def window_cut(nest: LoopNest, inner: tuple[str, ...]) -> tuple[str, int] | None:
+    """Which loop to cut, and in blocks of how many, so that a window of the source is read at a time.
+
+    Pieces that lie far apart on one side in the order of the other touch a page each. A few KiB of the
+    source in its own order, over all places of the destination that are near, touch few on both. That pays
+    where those pages share sets of the caches; where they do not, the other order is as fast as a copy.
+    """
+    src, _ = refs(nest.innermost)
+    size = prod(int_size(loop.extent) for loop in nest.loops) * nest.buffer("dst").element.bits // 8
+    if src is None or nest.table_loop or size < LEAST_CUT_BYTES:
+        return None
+    far = [abs(int_size(src.stride(loop.axis))) for loop in nest.loops if loop.axis not in inner]
+    if not any(step >= FAR_BYTES and step % PAGE_BYTES == 0 for step in far):
+        return None
+    for loop in nest.loops:
+        step, extent = int_size(src.stride(loop.axis)), int_size(loop.extent)
+        if loop.axis in inner or not 0 < step <= READ_BYTES // 2 or step * extent < 4 * READ_BYTES:
+            continue
+        block = READ_BYTES // step
+        cut = cut_axis(nest, loop.axis, block)[0]
+        outer = [x for x in cut.loops if x.axis not in inner]
+        read = refs(cut.innermost)[0]
+        found = best_order(cut, outer, inner)
+        if read and found == _by_windows(read, outer) and found not in (outer, by_source(read, outer)):
+            return loop.axis, block
+    return None
+
+
+def _by_windows(src: Ref, outer: list[For]) -> list[For]:
+    """What a window of the source holds in its order; windows in the order of the destination."""
+    near = [x for x in outer if abs(int_size(src.stride(x.axis))) * int_size(x.extent) <= READ_BYTES]
+    return [x for x in outer if x not in near] + by_source(src, near)
+
+
+def _is_cut(outer: list[For]) -> bool:
+    axes = {loop.axis for loop in outer}
+    return any(long_axis(axis) in axes for axis in axes)
+
+
+def _pages_touched(order: list[For], ref: Ref, run: int) -> int:
+    """Pages that one side touches while the innermost loops move a window of bytes."""
+    offsets = np.zeros(1, np.int64)
+    for loop in reversed(order):
+        missing = max(1, -(-WINDOW_BYTES // (run * len(offsets))))
+        steps = np.arange(min(int_size(loop.extent), missing)) * int_size(ref.stride(loop.axis))
+        offsets = (steps[:, None] + offsets[None, :]).ravel()
+    pages = np.sort(offsets // PAGE_BYTES)  # np.unique would import numpy.ma
+    return 1 + int(np.count_nonzero(pages[1:] != pages[:-1]))

@@ -1,0 +1,302 @@
+"""Pick the schedule of a copy whose sides are contiguous along different digits.
+
+There are three ways: past the cache in place, tiles being whole lines of the destination; past the cache
+staged in a buffer, by long result rows or by dense short ones; and stored through the cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeAlias
+
+from codegen.ir.copies.nodes import LoopNest
+from codegen.ir.copies.tiles import LINE_BYTES, Block, block_shape, joined_run
+from codegen.schedule.schedule import Schedule, TransposeSchedule
+from codegen.schedule.transpose_box import TransposeBox, Walk, axes_of, prefixes, size_of
+from codegen.support.cpu import first_cache_ways
+
+VectorSize: TypeAlias = int | tuple[int, int]
+
+TILE_LINES = 6
+"""Lines each way of a tile that is stored at its places."""
+
+SHARED_SETS = {1: (6, 6), 2: (2, 12), 4: (6, 12), 8: (8, 8), 16: (6, 6), 32: (8, 6), 64: (8, 6)}
+"""The same where source rows share sets of the cache, by the bytes of an element: rows, columns. Measured on
+transposes of 64-128 MB with rows of a power of two, Zen 5, 2026-11."""
+
+NARROWED_SETS = (1, 12)
+"""The same where elements become narrower: each row of a block is two lines or more."""
+
+ALIAS_BYTES = 2048
+"""Rows whose distance is a multiple of this share sets of the first cache, which has few ways for them."""
+
+LINE_ROWS_ACROSS = 16
+"""Lines across where result rows are one line: tiles of few rows need long ones to be worth their start."""
+
+MANY_WAYS = 12
+"""A first cache of so many ways keeps the source rows of a panel whose result rows have a line each."""
+
+PANEL_COLUMNS = {1: 256, 2: 256, 4: 512, 8: 256, 16: 256, 32: 256, 64: 128}
+"""Columns of a panel that is staged by long result rows, by the bytes of an element."""
+
+PANEL_LINES = {1: 2, 2: 1, 4: 1, 8: 2, 16: 2, 32: 2, 64: 2}
+"""Lines of each result row that such a panel holds at one time, with as many ways (Zen 5, 2026-11)."""
+
+NARROW_PANEL = 256, 4
+"""The same, columns and lines, where rows are too many for the ways, so that their lines are out of the cache
+before the next chunk: longer runs of the destination gain (8 ways, Zen 4, 2026-11: u16 12 -> 15 GB/s)."""
+
+SET_BYTES = 4096
+"""Rows about so far apart, or a multiple of it, share sets of a first cache."""
+
+PANEL_LINES_TRIED = 1, 2, 4
+"""Lines that tune=True measures."""
+
+BANDED = (1, 2)
+"""Bytes of elements of which such a panel is filled in bands: a block of lines is 64 or 32 source rows, and
+rows of many pitches share sets of the first cache, which has 8 or 12 ways."""
+
+DENSE_BYTES = 1 << 17
+"""A panel that is staged by short result rows."""
+
+PADDED_COLUMNS = 1 << 13
+"""Columns of such a panel where each has lines of its own in it: a MiB."""
+
+PART_LINES = 6
+"""Lines of each result row of a tile of source rows shorter than a lane."""
+
+LAYERED_BYTES = 2048
+"""Runs of the destination up to which tiles go through one buffer together."""
+
+LONG_ROW_BYTES = 2048
+"""Result rows from this length on are staged one by one: what they lose at both ends is a line in 32."""
+
+
+SHORT_SOURCE_BYTES = 512
+"""Source runs below this make too little of a panel of two lines a result row."""
+
+
+def transpose_schedule(
+    nest: LoopNest, *, stream: bool, threads: int = 1, size: VectorSize | None = None
+) -> Schedule | None:
+    """The schedule where registers can be filled, or None where both contiguous digits are too short.
+
+    `size` is what the caller wants of a tile, rows and columns, or both alike.
+    """
+    box = TransposeBox.of(nest)
+    found = _in_place(box) if stream else _cached(box)
+    if stream and (found is None or (box.width == 1 and _crowded(box))):
+        staged = _staged(box)
+        # Blocks of bytes in place are 64 source rows, bands of a panel 16: 12 -> 15 GB/s (Zen 4, 2026-11).
+        if found is None or (staged and staged.stage == "rows"):
+            found = staged
+    return None if found is None else _scheduled(box, found, threads, size)
+
+
+def transpose_candidates(
+    nest: LoopNest, first: Schedule, *, threads: int, size: VectorSize | None
+) -> tuple[Schedule, ...]:
+    """Schedules that are worth a measurement, all different, `first` in front: other stores, other tiles."""
+    box = TransposeBox.of(nest)
+    ways = [way for way in (_in_place(box), _staged(box), _cached(box)) if way is not None]
+    cuts = [first.transpose, *ways] if first.transpose else ways
+    if first.transpose and size is None:
+        cut = first.transpose
+        rows, columns = cut.tile
+        shapes = [(rows, columns // 2), (rows, 2 * columns)]
+        if not cut.stage:
+            shapes += [(rows // 2, columns), (2 * rows, columns)]
+        if cut.layers:
+            cuts += [replace(cut, together=n) for n in (cut.together // 2, 2 * cut.together) if n]
+        if cut.stage == "rows":
+            cuts += [replace(cut, lines=n) for n in PANEL_LINES_TRIED if n != cut.lines]
+        if not cut.layers and (len(cut.columns) == 1 or not cut.stage):
+            cuts += [replace(cut, tile=tile) for tile in shapes if min(tile) > 0]
+    others = [_scheduled(box, cut, threads, size) for cut in cuts[1:]]
+    return tuple(dict.fromkeys([first, *others]))
+
+
+def misaligned(schedule: Schedule, nest: LoopNest, size: VectorSize | None) -> Schedule | None:
+    """What to do instead where the destination does not begin on a line; None where it does not matter.
+
+    `size` is what the caller wants of a tile, as in `transpose_schedule`.
+    """
+    cut = schedule.transpose
+    if cut is None or cut.stage or not cut.stream:
+        return None
+    box = TransposeBox.of(nest)
+    return _scheduled(box, _staged(box) or replace(cut, stream=False), 1, size)
+
+
+def _in_place(box: TransposeBox) -> TransposeSchedule | None:
+    """Lines stored past the cache at their places: result rows must be whole lines that begin on one."""
+    side, wide, best = box.side, TILE_LINES * box.side, None
+    for rows in prefixes(box.chain(box.row, "dst", (box.column,))):
+        r = size_of(rows)
+        if r % side or any(w.dst % LINE_BYTES for w in box.walks if w not in rows):
+            continue
+        columns = tuple(box.chain(box.column, "src", rows))
+        enough = next((p for p in prefixes(list(columns)) if size_of(p) >= wide), columns)
+        c = size_of(enough)
+        part = box.is_part(c)
+        if (c < side and not part) or (len(rows) > 1 and c < 2 * side and not part):
+            continue
+        # Two lines each way at least, better three, and few lines half full: what 57 permutations liked.
+        score = min(r, 2 * side) / 2 / side * (0.8 + 0.2 * min(r, 3 * side) / 3 / side)
+        key = score * min(c, wide) / wide * _filled(c, side), -len(rows)
+        if best is None or key > best[0]:
+            best = key, rows, enough
+    if best is None:
+        return None
+    _, rows, columns = best
+    if box.is_part(size_of(columns)):
+        tile = PART_LINES * side, size_of(columns)
+        return TransposeSchedule(axes_of(rows), axes_of(columns), tile, "", True, "part")
+    down, across = TILE_LINES, LINE_ROWS_ACROSS if size_of(rows) == side else TILE_LINES
+    block: Block = "lane"
+    if box.row.src % ALIAS_BYTES == 0:
+        (down, across), block = SHARED_SETS[box.width], "line"
+        if box.source_width > box.width:
+            down, across = NARROWED_SETS
+    tile = down * side, across * side
+    return TransposeSchedule(axes_of(rows), axes_of(columns), tile, "", True, block)
+
+
+def _staged(box: TransposeBox) -> TransposeSchedule | None:
+    """Past the cache by way of a buffer, wherever result rows begin."""
+    rows = tuple(box.chain(box.row, "dst", (box.column,)))
+    columns = tuple(box.chain(box.column, "src", rows))
+    r, c = size_of(rows), size_of(columns)
+    block = box.block(r, c)
+    if block is None:
+        return None
+    long = r * box.width >= LONG_ROW_BYTES and c * box.source_width >= SHORT_SOURCE_BYTES
+    fitting = [p for p in prefixes(list(rows)) if size_of(p) * box.width * box.side <= DENSE_BYTES]
+    if not long and fitting and len(fitting) < len(rows) and size_of(fitting[-1]) >= box.side:
+        # Lines of few columns are too little for a panel: rather a part of each result row, in whole.
+        rows = fitting[-1]
+        return _dense(box, rows, tuple(box.chain(box.column, "src", rows)), stream=True)
+    if long or r * box.width * box.side > DENSE_BYTES:
+        if block == "line" and box.width in BANDED and box.is_special:
+            block = "band"
+        wide, lines = _panel(box)
+        return TransposeSchedule(axes_of(rows), axes_of(columns), (r, wide), "rows", True, block, lines=lines)
+    return _dense(box, rows, columns, stream=True)
+
+
+def _panel(box: TransposeBox) -> tuple[int, int]:
+    """Columns of a panel of long result rows, and lines of each in it."""
+    wide, lines = PANEL_COLUMNS[box.width], PANEL_LINES[box.width]
+    few = first_cache_ways() < MANY_WAYS and (box.width in BANDED or _crowded(box))
+    return (min(wide, NARROW_PANEL[0]), NARROW_PANEL[1]) if few else (wide, lines)
+
+
+def _crowded(box: TransposeBox) -> bool:
+    """Whether source rows share sets of a first cache that has few ways."""
+    pitch = abs(box.row.src)
+    apart = min(pitch % SET_BYTES, -pitch % SET_BYTES)
+    return pitch > LINE_BYTES > apart and first_cache_ways() < MANY_WAYS
+
+
+def _dense(
+    box: TransposeBox, rows: tuple[Walk, ...], columns: tuple[Walk, ...], *, stream: bool
+) -> TransposeSchedule | None:
+    """Panels of whole column digits, as many as fit, or pieces of the first; None where that is short."""
+    run = size_of(rows) * box.width
+    most = max(DENSE_BYTES // run, box.side)
+    if columns[0].dst != run:
+        most = min(most, PADDED_COLUMNS)
+    kept = 1
+    while kept < len(columns) and size_of(columns[: kept + 1]) <= most:
+        kept += 1
+    columns = columns[:kept]
+    wide = size_of(columns) if kept > 1 else max(most // box.side * box.side, box.side)
+    block = box.block(size_of(rows), size_of(columns))
+    if block is None:
+        return None
+    cut = TransposeSchedule(axes_of(rows), axes_of(columns), (size_of(rows), wide), "dense", stream, block)
+    return _layered(box, cut, rows, columns) if wide >= size_of(columns) else cut
+
+
+def _layered(
+    box: TransposeBox, cut: TransposeSchedule, rows: tuple[Walk, ...], columns: tuple[Walk, ...]
+) -> TransposeSchedule:
+    """Several tiles in one buffer where the result rows of one follow those of another: longer runs."""
+    in_order = size_of(rows) < block_shape(box.width, cut.block)[0]
+    whole = size_of(rows) * box.width
+    run, _ = joined_run(whole, [(w.extent, w.dst) for w in columns], in_order=in_order)
+    layers = next((w for w in box.walks if w.dst == run and w not in (*rows, *columns)), None)
+    most = min(DENSE_BYTES // (whole * size_of(columns)), LAYERED_BYTES // run)
+    if layers is None or most < 2:
+        return cut
+    return replace(cut, layers=layers.axis, together=min(most, layers.extent))
+
+
+def _cached(box: TransposeBox) -> TransposeSchedule | None:
+    """Blocks stored at their places; rows shorter than a line are staged."""
+    side, best = box.side, None
+    for rows in prefixes(box.chain(box.row, "dst", (box.column,))):
+        columns = tuple(box.chain(box.column, "src", rows))
+        r, c = size_of(rows), size_of(columns)
+        key = _filled(r, side) * _filled(c, side if c >= side else max(side // 4, 1)), -len(rows)
+        if best is None or key > best[0]:
+            best = key, rows, columns
+    if best is None:
+        return None
+    _, rows, columns = best
+    block = box.block(size_of(rows), size_of(columns))
+    if block is None:
+        return None
+    if size_of(rows) < side:
+        return _dense(box, rows, columns, stream=False)
+    tile = TILE_LINES * side, TILE_LINES * side
+    return TransposeSchedule(axes_of(rows), axes_of(columns), tile, "", False, block)
+
+
+def _scheduled(box: TransposeBox, cut: TransposeSchedule, threads: int, size: VectorSize | None) -> Schedule:
+    taken = (*cut.rows, *cut.columns, cut.layers)
+    others = sorted((w for w in box.walks if w.axis not in taken), key=lambda w: -abs(w.src))
+    if size is not None:
+        cut = _resized(box, cut, size if isinstance(size, tuple) else (size, size))
+    elif threads > 1:
+        cut = _shared(box, cut, size_of(others), threads)
+    return Schedule("transpose", tuple(w.axis for w in others), (), transpose=_in_blocks(box, cut))
+
+
+def _in_blocks(box: TransposeBox, cut: TransposeSchedule) -> TransposeSchedule:
+    """Tiles of whole blocks, unless one takes all: nothing narrower moves, and buffers hold a tile."""
+    (rows, columns), (all_rows, all_columns) = cut.tile, box.counts(cut)
+    rows = min(-(-rows // box.side) * box.side, all_rows)
+    columns = min(-(-columns // box.side) * box.side, all_columns)
+    return replace(cut, tile=(rows, columns))
+
+
+def _resized(box: TransposeBox, cut: TransposeSchedule, size: tuple[int, int]) -> TransposeSchedule:
+    """Tiles of the caller's size, as far as a buffer for them stays in cache."""
+    rows, columns = size
+    if cut.stage == "rows":
+        return replace(cut, tile=(rows, min(columns, _panel(box)[0])))
+    if cut.stage == "dense":
+        most = max(DENSE_BYTES // (cut.tile[0] * box.width) // box.side * box.side, box.side)
+        whole = len(cut.columns) > 1 or cut.layers
+        return cut if whole else replace(cut, tile=(cut.tile[0], min(columns, most)))
+    return replace(cut, tile=(rows, columns))
+
+
+def _shared(box: TransposeBox, cut: TransposeSchedule, others: int, threads: int) -> TransposeSchedule:
+    """Narrower tiles where there would be too few for all threads."""
+    rows, columns = box.counts(cut)
+    across = -(-columns // cut.tile[1])
+    if cut.layers:
+        extent = next(w.extent for w in box.walks if w.axis == cut.layers)
+        return replace(cut, together=max(1, min(cut.together, others * extent // (4 * threads))))
+    tiles = others * -(-rows // cut.tile[0]) * across
+    if tiles >= 4 * threads or (cut.stage == "dense" and len(cut.columns) > 1):
+        return cut
+    wanted = -(-columns * tiles // (4 * threads * across))
+    return replace(cut, tile=(cut.tile[0], max(-(-wanted // box.side) * box.side, box.side)))
+
+
+def _filled(count: int, block: int) -> float:
+    """The share of whole blocks that elements fill."""
+    return count / (-(-count // block) * block)

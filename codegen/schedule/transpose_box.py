@@ -1,0 +1,125 @@
+"""A transposed copy by its digits: those along which its sides are contiguous, and the blocks they fill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from codegen.ir.copies.nodes import Convert, LoopNest, Side, refs
+from codegen.ir.copies.rewriting import int_size, scalar
+from codegen.ir.copies.tiles import LANE_BYTES, LINE_BYTES, Block
+from codegen.schedule.schedule import TransposeSchedule
+
+MOST_JOINED = 1 << 14
+"""Rows or columns that one table lists: 128 KiB."""
+
+SPECIAL_BYTES = 1 << 17
+"""Boxes below this, of edges mostly, are not worth kernels of their own for parts and bands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A loop of the nest, strides in bytes."""
+
+    axis: str
+    extent: int
+    src: int
+    dst: int
+
+
+@dataclass(frozen=True, slots=True)
+class TransposeBox:
+    """A nest as digits, and the two along which its sides are contiguous; widths in bytes."""
+
+    walks: tuple[Walk, ...]
+    row: Walk
+    column: Walk
+    width: int
+    source_width: int
+    converts: bool
+
+    @classmethod
+    def of(cls, nest: LoopNest) -> TransposeBox:
+        """The digits of a scalar nest both of whose sides are contiguous somewhere."""
+        walks, (width, source_width) = _walks(nest), _widths(nest)
+        row = next(w for w in walks if w.dst == width)
+        column = next(w for w in walks if w.src == source_width)
+        converts = isinstance(scalar(nest).value, Convert)
+        return cls(tuple(walks), row, column, width, source_width, converts)
+
+    @property
+    def side(self) -> int:
+        """Elements of a line."""
+        return LINE_BYTES // self.width
+
+    def counts(self, cut: TransposeSchedule) -> tuple[int, int]:
+        """All rows and all columns, joined."""
+        extents = {w.axis: w.extent for w in self.walks}
+        return prod(extents[a] for a in cut.rows), prod(extents[a] for a in cut.columns)
+
+    def chain(self, first: Walk, on: Side, without: tuple[Walk, ...]) -> list[Walk]:
+        """The digits that follow each other without a hole on one side, most minor first."""
+        width = self.width if on == "dst" else self.source_width
+        chain, total = [first], first.extent
+        while total <= MOST_JOINED:
+            following = [
+                w
+                for w in self.walks
+                if getattr(w, on) == total * width and w not in without and w not in chain
+            ]
+            if not following or total * following[0].extent > MOST_JOINED:
+                break
+            chain.append(following[0])
+            total *= following[0].extent
+        return chain
+
+    @property
+    def is_special(self) -> bool:
+        """Whether the box may go by parts or bands, neither of which converts."""
+        return not self.converts and earns_special(size_of(self.walks) * self.width)
+
+    def is_part(self, columns: int) -> bool:
+        """Whether so many columns are a part of a lane that registers are worth filling with."""
+        return 1 < columns < LANE_BYTES // self.width and self.is_special
+
+    def block(self, rows: int, columns: int) -> Block | None:
+        """The block for so many rows and columns; None where registers cannot be filled."""
+        if self.is_part(columns):
+            return "part" if rows >= self.side else None
+        if columns >= self.side:
+            return "band" if rows * self.width <= LANE_BYTES and self.is_special else "line"
+        return "lane" if columns * self.width >= LANE_BYTES else None
+
+
+def earns_special(size_bytes: int) -> bool:
+    """Whether a box of so many bytes is worth a kernel that few others share."""
+    return size_bytes >= SPECIAL_BYTES
+
+
+def _walks(nest: LoopNest) -> list[Walk]:
+    src, dst = refs(nest.innermost)
+    if src is None:
+        raise AssertionError("a transpose has a source")
+    return [
+        Walk(x.axis, int_size(x.extent), int_size(src.stride(x.axis)), int_size(dst.stride(x.axis)))
+        for x in nest.loops
+    ]
+
+
+def _widths(nest: LoopNest) -> tuple[int, int]:
+    return nest.buffer("dst").element.bits // 8, nest.buffer("src").element.bits // 8
+
+
+def prefixes(chain: list[Walk]) -> list[tuple[Walk, ...]]:
+    """The first digit, the first two, …"""
+    return [tuple(chain[: k + 1]) for k in range(len(chain))]
+
+
+def size_of(walks: tuple[Walk, ...] | list[Walk]) -> int:
+    """Elements of all digits together."""
+    return prod(w.extent for w in walks)
+
+
+def axes_of(walks: tuple[Walk, ...]) -> tuple[str, ...]:
+    """The names of the digits' loops."""
+    return tuple(w.axis for w in walks)

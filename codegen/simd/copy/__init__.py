@@ -1,0 +1,1 @@
+"""Routines that move runs, rows, tiles and segments."""

@@ -1,0 +1,133 @@
+"""Runs whose source is walked backwards: whole vectors turned round in registers.
+
+reverse_run_u16(dst, src, count)       dst[k] = src[-k]; src is the place of the first element read
+reverse_groups_3_u8(dst, src, count)   the same for each of `count` groups of three, side by side
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from codegen.ir.copies.tiles import LANE_BYTES, LINE_BYTES
+from codegen.schedule.schedule import REVERSED, REVERSED_GROUPS
+from codegen.simd.register.decorator import for_kernels
+from codegen.simd.register.memory import (
+    load,
+    move_1,
+    move_2,
+    move_4,
+    move_8,
+    move_16,
+    statement,
+    store,
+    store_streaming,
+    vector,
+)
+from codegen.simd.register.shuffles import shuffle
+
+MOVES = dict(zip(REVERSED, (move_1, move_2, move_4, move_8, move_16), strict=True))
+
+
+def _turned(width: int, size: int, group: int, *, stream: bool = False) -> Any:
+    """A move of `size` bytes, each `group` of elements turned round; what fills no group stays."""
+    item = min(width, 8)
+    order = [
+        start + (group - 1 - k) * width + byte
+        for start in range(0, size - group * width + 1, group * width)
+        for k in range(group)
+        for byte in range(0, width, item)
+    ]
+    order += list(range(len(order) * item, size, item))
+    mask = [byte // item for byte in order]
+
+    def emit(builder: Any, dst: Any, src: Any) -> None:
+        whole = load(builder, src, vector(8 * item, size // item))
+        (store_streaming if stream else store)(builder, shuffle(builder, whole, whole, mask), dst)
+
+    name = f"{'stream' if stream else 'turn'}_{size}_by_{group}_u{8 * width}"
+    return statement(emit, 2, name)
+
+
+@cache
+def reverse_run(width: int) -> Any:
+    """Lines, lanes where there is less than one, elements; the last of each overlaps what went before."""
+    line = _turned(width, LINE_BYTES, LINE_BYTES // width)
+    lane = _turned(width, LANE_BYTES, LANE_BYTES // width)
+    one = MOVES[width]
+
+    @for_kernels
+    def run(dst, src, count):
+        size = count * width
+        end = src + width
+        if size >= 64:
+            last = size - 64
+            for k in range(0, last, 64):
+                line(dst + k, end - k - 64)
+            line(dst + last, end - last - 64)
+        elif size >= 16:
+            last = size - 16
+            for k in range(0, last, 16):
+                lane(dst + k, end - k - 16)
+            lane(dst + last, end - last - 16)
+        else:
+            for k in range(0, size, width):
+                one(dst + k, src - k)
+
+    return run
+
+
+@cache
+def stream_reverse_run(width: int) -> Any:
+    """The same, whole lines of the destination past the cache."""
+    line, plain = _turned(width, LINE_BYTES, LINE_BYTES // width, stream=True), reverse_run(width)
+
+    @for_kernels
+    def run(dst, src, count):
+        size = count * width
+        head = -dst & 63
+        if size < 256 or head % width:
+            plain(dst, src, count)
+            return
+        if head:
+            plain(dst, src, head // width)
+        stop = head + ((size - head) & ~63)
+        for k in range(head, stop, 64):
+            line(dst + k, src + width - k - 64)
+        if stop < size:
+            plain(dst + stop, src - stop, (size - stop) // width)
+
+    return run
+
+
+@cache
+def reverse_groups(group: int, width: int) -> Any:
+    """As many groups at one time as fill a lane; it is written whole, the next move goes over its rest."""
+    each = group * width
+    taken = LANE_BYTES // each * each
+    lane, one = _turned(width, LANE_BYTES, group), MOVES[width]
+
+    @for_kernels
+    def groups(dst, src, count):
+        start = src - (each - width)
+        size = count * each
+        k = 0
+        while k + 16 <= size:
+            lane(dst + k, start + k)
+            k += taken
+        while k < size:
+            for i in range(0, each, width):
+                one(dst + k + i, start + k + each - width - i)
+            k += each
+
+    return groups
+
+
+REVERSALS = {f"reverse_run_u{8 * w}": reverse_run(w) for w in MOVES}
+REVERSALS |= {f"stream_reverse_run_u{8 * w}": stream_reverse_run(w) for w in MOVES}
+REVERSALS |= {
+    f"reverse_groups_{g}_u{8 * w}": reverse_groups(g, w)
+    for g in REVERSED_GROUPS
+    for w in MOVES
+    if g * w <= LANE_BYTES
+}

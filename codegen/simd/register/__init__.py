@@ -1,0 +1,1 @@
+"""Loads, stores, shuffles and register transposes in LLVM IR."""

@@ -1,0 +1,282 @@
+"""Loads, stores and moves at raw addresses, in LLVM IR.
+
+Source and destination carry alias scopes: a copy's sides never overlap, and LLVM may vectorize on that.
+Every access is of alignment 1, so that misaligned arrays need no second kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+I8, I16, I32, I64 = (ir.IntType(n) for n in (8, 16, 32, 64))
+F32, F64 = ir.FloatType(), ir.DoubleType()
+
+
+def pointer(builder: Any, address: Any, kind: Any) -> Any:
+    """The address as a pointer to `kind`."""
+    return builder.inttoptr(address, kind.as_pointer())
+
+
+def tag(builder: Any, instruction: Any, side: str) -> None:
+    """Say which side an access belongs to: it never aliases the other."""
+    module = builder.module
+    domain = module.add_metadata(["tilejit"])
+    scopes = {
+        name: module.add_metadata([module.add_metadata([f"tilejit {name}", domain])])
+        for name in ("src", "dst")
+    }
+    other = "dst" if side == "src" else "src"
+    instruction.set_metadata("alias.scope", scopes[side])
+    instruction.set_metadata("noalias", scopes[other])
+
+
+def load(builder: Any, address: Any, kind: Any) -> Any:
+    """Load from the source, at any alignment."""
+    value = builder.load(pointer(builder, address, kind))
+    value.align = 1
+    tag(builder, value, "src")
+    return value
+
+
+def store(builder: Any, value: Any, address: Any) -> None:
+    """Store to the destination, at any alignment."""
+    done = builder.store(value, pointer(builder, address, value.type))
+    done.align = 1
+    tag(builder, done, "dst")
+
+
+def store_streaming(builder: Any, value: Any, address: Any) -> None:
+    """Store a whole line past the cache; the address must be a multiple of the value's size."""
+    done = builder.store(value, pointer(builder, address, value.type))
+    done.align = value.type.count * value.type.element.width // 8
+    tag(builder, done, "dst")
+    done.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(I32, 1)]))
+
+
+def element_pointer(builder: Any, base: Any, offset: Any, kind: Any) -> Any:
+    """The place `offset` bytes behind a base, in a form that tells LLVM which places follow each other.
+
+    A sum made into a pointer hides that: contiguous loops then become gathers and scatters.
+    """
+    place = builder.gep(pointer(builder, base, I8), [offset], source_etype=I8)
+    return builder.bitcast(place, kind.as_pointer())
+
+
+def vector(bits: int, lanes: int) -> Any:
+    """The LLVM type of `lanes` integers of `bits` bits."""
+    return ir.VectorType(ir.IntType(bits), lanes)
+
+
+def statement(emit: Callable[..., None], arguments: int, name: str) -> Any:
+    """An intrinsic on `arguments` 64-bit integers that gives nothing back."""
+    names = [f"a{k}" for k in range(arguments)]
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        emit(builder, *args)
+        return context.get_dummy_value()
+
+    namespace = {"signature": types.void(*[types.int64] * arguments), "generate": generate}
+    exec(f"def {name}({', '.join(['typing', *names])}):\n    return signature, generate\n", namespace)
+    return intrinsic(namespace[name])
+
+
+def _mover(width: int) -> Any:
+    kind = vector(8, width) if width > 8 else ir.IntType(8 * width)
+    return statement(lambda b, dst, src: store(b, load(b, src, kind), dst), 2, f"move_{width}")
+
+
+move_1, move_2, move_4, move_8, move_16, move_32, move_64 = (_mover(w) for w in (1, 2, 4, 8, 16, 32, 64))
+stream_64 = statement(
+    lambda b, dst, src: store_streaming(b, load(b, src, vector(8, 64)), dst), 2, "stream_64"
+)
+move_u8, move_u16, move_u32, move_u64, move_u128 = move_1, move_2, move_4, move_8, move_16
+
+
+def _drainer(width: int, *, stream: bool = False) -> Any:
+    """A move out of a buffer that this kernel has filled: its load belongs to neither side of the copy."""
+
+    def emit(builder: Any, dst: Any, buffer: Any) -> None:
+        value = builder.load(pointer(builder, buffer, vector(8, width)))
+        value.align = 1
+        (store_streaming if stream else store)(builder, value, dst)
+
+    return statement(emit, 2, f"{'stream' if stream else 'drain'}_{width}")
+
+
+drain_1, drain_2, drain_4, drain_8, drain_16, drain_32, drain_64 = (
+    _drainer(w) for w in (1, 2, 4, 8, 16, 32, 64)
+)
+drain_line = _drainer(64, stream=True)
+
+
+def _load_byte(typing: Any, address: Any) -> Any:
+    """A byte of the source."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.zext(load(builder, args[0], I8), I64)
+
+    return types.int64(types.int64), generate
+
+
+load_u8: Any = intrinsic(_load_byte)
+
+
+def _storer(bits: int) -> Any:
+    kind = ir.IntType(bits)
+
+    def emit(builder: Any, address: Any, value: Any) -> None:
+        store(builder, builder.trunc(value, kind) if bits < 64 else value, address)
+
+    return statement(emit, 2, f"store_u{bits}")
+
+
+store_u8, store_u16, store_u32, store_u64 = (_storer(n) for n in (8, 16, 32, 64))
+
+
+@intrinsic
+def int64_at(typing: Any, address: Any, index: Any) -> Any:
+    """The index-th 64-bit integer of a table of sizes or offsets."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = builder.add(args[0], builder.shl(args[1], ir.Constant(I64, 3)))
+        return builder.load(pointer(builder, place, I64))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def read_byte(typing: Any, address: Any) -> Any:
+    """A byte of the destination, for a read-modify-write of part of it."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = builder.load(pointer(builder, args[0], I8))
+        tag(builder, value, "dst")
+        return builder.zext(value, I64)
+
+    return types.int64(types.int64), generate
+
+
+def _block_move(builder: Any, dst: Any, src: Any, count: Any) -> None:
+    pointers = I8.as_pointer()
+    memcpy = builder.module.declare_intrinsic("llvm.memcpy", [pointers, pointers, I64])
+    zero = ir.Constant(ir.IntType(1), 0)
+    builder.call(memcpy, [pointer(builder, dst, I8), pointer(builder, src, I8), count, zero])
+
+
+memcpy = statement(_block_move, 3, "memcpy")
+
+
+@intrinsic
+def opaque(typing: Any, address: Any) -> Any:
+    """The same address, of which LLVM knows nothing: it then steps each loop on its own.
+
+    Without it, strength reduction carries a register for every loop and every access through the whole
+    nest, and spills them in the innermost one.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return hidden(builder, args[0])
+
+    return types.int64(types.int64), generate
+
+
+def hidden(builder: Any, address: Any) -> Any:
+    """The same address, of which LLVM knows nothing."""
+    return builder.asm(ir.FunctionType(I64, [I64]), "", "=r,0", [address], False)
+
+
+def prefetch(builder: Any, address: Any, level: int = 2) -> None:
+    """Ask for the line at an address, into the cache of that level; any address will do."""
+    pointers = I8.as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [pointers, I32, I32, I32])
+    function = builder.module.declare_intrinsic("llvm.prefetch", [pointers], kind)
+    read, locality, data = (ir.Constant(I32, k) for k in (0, 4 - level, 1))
+    builder.call(function, [pointer(builder, address, I8), read, locality, data])
+
+
+prefetch_line = statement(prefetch, 1, "prefetch_line")
+
+
+def _fence(builder: Any) -> None:
+    builder.fence("seq_cst")
+
+
+stream_fence = statement(_fence, 0, "stream_fence")
+
+
+def _element_loader(name: str, kind: Any, result: Any, extend: str) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = builder.load(element_pointer(builder, args[0], args[1], kind))
+        value.align = 1
+        tag(builder, value, "src")
+        return getattr(builder, extend)(value, I64) if extend else value
+
+    namespace = {"signature": result(types.int64, types.int64), "generate": generate}
+    exec(f"def load_{name}_at(typing, base, offset):\n    return signature, generate\n", namespace)
+    return intrinsic(namespace[f"load_{name}_at"])
+
+
+def _element_storer(name: str, kind: Any, argument: Any, narrow: bool) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = builder.trunc(args[2], kind) if narrow else args[2]
+        done = builder.store(value, element_pointer(builder, args[0], args[1], value.type))
+        done.align = 1
+        tag(builder, done, "dst")
+        return context.get_dummy_value()
+
+    namespace = {"signature": types.void(types.int64, types.int64, argument), "generate": generate}
+    exec(f"def store_{name}_at(typing, base, offset, value):\n    return signature, generate\n", namespace)
+    return intrinsic(namespace[f"store_{name}_at"])
+
+
+def _element_mover(width: int) -> Any:
+    kind = vector(8, width) if width > 8 else ir.IntType(8 * width)
+
+    def emit(builder: Any, dst: Any, dst_offset: Any, src: Any, src_offset: Any) -> None:
+        value = builder.load(element_pointer(builder, src, src_offset, kind))
+        value.align = 1
+        tag(builder, value, "src")
+        done = builder.store(value, element_pointer(builder, dst, dst_offset, kind))
+        done.align = 1
+        tag(builder, done, "dst")
+
+    return statement(emit, 4, f"move_u{8 * width}_at")
+
+
+def _element_family() -> dict[str, Any]:
+    """Loads, stores and moves of the elements of a loop, by the names they have in kernels."""
+    out: dict[str, Any] = {f"move_u{8 * w}_at": _element_mover(w) for w in (1, 2, 4, 8, 16, 32, 64)}
+    for bits in (8, 16, 32, 64):
+        kind, narrow = ir.IntType(bits), bits < 64
+        for sign, extend in (("u", "zext"), ("s", "sext")):
+            name = f"{sign}{bits}"
+            out[f"load_{name}_at"] = _element_loader(name, kind, types.int64, extend if narrow else "")
+        out[f"store_u{bits}_at"] = _element_storer(f"u{bits}", kind, types.int64, narrow)
+    for name, kind, numba_type in (("f32", F32, types.float32), ("f64", F64, types.float64)):
+        out[f"load_{name}_at"] = _element_loader(name, kind, numba_type, "")
+        out[f"store_{name}_at"] = _element_storer(name, kind, numba_type, False)
+    return out
+
+
+ELEMENTS = _element_family()
+
+
+def _swap(bits: int) -> Any:
+    kind = ir.IntType(bits)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = args[0] if bits == 64 else builder.trunc(args[0], kind)
+        swapped = builder.call(builder.module.declare_intrinsic("llvm.bswap", [kind]), [value])
+        return swapped if bits == 64 else builder.zext(swapped, I64)
+
+    namespace = {"signature": types.int64(types.int64), "generate": generate}
+    exec(f"def swap_{bits}(typing, value):\n    return signature, generate\n", namespace)
+    return intrinsic(namespace[f"swap_{bits}"])
+
+
+swap_16, swap_32, swap_64 = _swap(16), _swap(32), _swap(64)

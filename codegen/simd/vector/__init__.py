@@ -1,0 +1,1 @@
+"""Arithmetic, conversions and math on super-vectors and scalars."""

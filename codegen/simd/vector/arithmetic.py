@@ -1,0 +1,248 @@
+"""Operators and functions on vectors that need no library, each lane as NumPy computes it.
+
+Nothing is contracted, reassociated or assumed, but in the routines named `fast_…`: those may be reassociated,
+contracted to fused multiply-adds and use reciprocals, and still know NaN and infinity.
+Integers wrap. What has no result (x // 0, a shift by too much) has NumPy's, and nothing traps.
+"""
+
+from __future__ import annotations
+
+import operator
+from functools import partial
+from typing import Any
+
+from llvmlite import ir
+from numba.core.errors import TypingError
+
+from codegen.simd.vector.division import floor_divided, modulo
+from codegen.simd.vector.values import (
+    EVERY,
+    FLOATS,
+    IN_PLACE,
+    INTEGERS,
+    MASK,
+    NUMBA,
+    NUMBERS,
+    Emit,
+    bits_of,
+    by_lanes,
+    define_operator,
+    is_signed,
+    lane,
+    lanes_of,
+    like,
+    llvm_function,
+    number,
+    routine_of,
+    same_shape,
+    shape,
+)
+
+FAST = ("reassoc", "contract", "arcp", "nsz")
+BITWISE = (MASK, *INTEGERS)
+
+
+def _arithmetic(name: str, flags: tuple[str, ...] = ()) -> Emit:
+    """add, sub or mul; of truth values "or" and "and", as in NumPy, which does not subtract them."""
+
+    def emit(builder: Any, dtype: str, a: Any, b: Any) -> Any:
+        if dtype == MASK:
+            return builder.or_(a, b) if name == "add" else builder.and_(a, b)
+        if dtype in FLOATS:
+            return getattr(builder, f"f{name}")(a, b, flags=flags)
+        return getattr(builder, name)(a, b)
+
+    return emit
+
+
+def _divided(builder: Any, dtype: str, a: Any, b: Any, flags: tuple[str, ...] = ()) -> Any:
+    return builder.fdiv(a, b, flags=flags)
+
+
+def _bitwise(name: str) -> Emit:
+    return lambda builder, dtype, a, b: getattr(builder, name)(a, b)
+
+
+def _negated(builder: Any, dtype: str, a: Any) -> Any:
+    return builder.fneg(a) if dtype in FLOATS else builder.sub(number(a.type, 0), a)
+
+
+def _inverted(builder: Any, dtype: str, a: Any) -> Any:
+    return builder.xor(a, number(a.type, -1 if dtype != MASK else 1))
+
+
+def _compared(sign: str) -> Emit:
+    """Of NaN only `!=` is true."""
+
+    def emit(builder: Any, dtype: str, a: Any, b: Any) -> Any:
+        if dtype in FLOATS:
+            return (builder.fcmp_unordered if sign == "!=" else builder.fcmp_ordered)(sign, a, b)
+        return (builder.icmp_signed if is_signed(dtype) else builder.icmp_unsigned)(sign, a, b)
+
+    return emit
+
+
+def _shifted_left(builder: Any, dtype: str, a: Any, b: Any) -> Any:
+    """By all bits or more, or by less than none, nothing is left."""
+    fits = builder.icmp_unsigned("<", b, number(b.type, bits_of(dtype)))
+    shifted = builder.shl(a, builder.select(fits, b, number(b.type, 0)))
+    return builder.select(fits, shifted, number(a.type, 0))
+
+
+def _shifted_right(builder: Any, dtype: str, a: Any, b: Any) -> Any:
+    """By all bits or more, or by less than none, the sign is left."""
+    bits = bits_of(dtype)
+    fits = builder.icmp_unsigned("<", b, number(b.type, bits))
+    if is_signed(dtype):
+        return builder.ashr(a, builder.select(fits, b, number(b.type, bits - 1)))
+    shifted = builder.lshr(a, builder.select(fits, b, number(b.type, 0)))
+    return builder.select(fits, shifted, number(a.type, 0))
+
+
+def _absolute(builder: Any, dtype: str, a: Any) -> Any:
+    if dtype in FLOATS:
+        return llvm_function(builder, "llvm.fabs", a)
+    if not is_signed(dtype):
+        return a
+    return builder.select(builder.icmp_signed("<", a, number(a.type, 0)), _negated(builder, dtype, a), a)
+
+
+def extreme(sign: str, *, first: bool = False) -> Emit:
+    """The lesser or the greater; NaN where either is, that of a where both are.
+
+    Of -0.0 and 0.0 b, as NumPy's loops and minps have it, or the first: NumPy's loops of float16 do.
+    On AArch64 NumPy has instructions that put -0.0 below 0.0; kernels are the same everywhere.
+    """
+    sign += "=" * first
+
+    def emit(builder: Any, dtype: str, a: Any, b: Any) -> Any:
+        found = builder.select(_compared(sign)(builder, dtype, a, b), a, b)
+        return builder.select(builder.fcmp_unordered("uno", a, a), a, found) if dtype in FLOATS else found
+
+    return emit
+
+
+def _plain(name: str) -> Emit:
+    """One of LLVM's functions on floats that every level has, or the C library has exactly."""
+    return lambda builder, dtype, *operands: llvm_function(builder, name, *operands)
+
+
+def _remainder(builder: Any, dtype: str, a: Any, b: Any) -> Any:
+    return builder.frem(a, b)
+
+
+def _multiplied_and_added(builder: Any, dtype: str, a: Any, b: Any, c: Any) -> Any:
+    return builder.fadd(builder.fmul(a, b, flags=FAST), c, flags=FAST)
+
+
+COMBINE: dict[str, tuple[Emit, tuple[str, ...]]] = {
+    "add": (_arithmetic("add"), NUMBERS),
+    "mul": (_arithmetic("mul"), NUMBERS),
+    "min": (extreme("<"), EVERY),
+    "max": (extreme(">"), EVERY),
+    "and": (_bitwise("and_"), BITWISE),
+    "or": (_bitwise("or_"), BITWISE),
+    "xor": (_bitwise("xor"), BITWISE),
+}
+
+
+def halved(builder: Any, value: Any, combine: Any) -> Any:
+    """One number of all lanes: lane k with the lane half of them further on, again and again."""
+    while lanes_of(value) > 1:
+        half = lanes_of(value) // 2
+        low, high = (_lanes(builder, value, start, half) for start in (0, half))
+        value = combine(low, high)
+    return value
+
+
+def _lanes(builder: Any, value: Any, start: int, count: int) -> Any:
+    if count == 1:
+        return lane(builder, value, start)
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), count), list(range(start, start + count)))
+    return builder.shuffle_vector(value, value, mask)
+
+
+def _reduction(combiner: str) -> Any:
+    """`reduce_add(v)`: a number of Numba's, of the vector's dtype."""
+    name, (emit, accepts) = f"reduce_{combiner}", COMBINE[combiner]
+
+    def rule(kind: Any) -> Any:
+        dtype, _ = same_shape(name, [kind], accepts)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return halved(builder, args[0], partial(emit, builder, dtype))
+
+        return NUMBA[dtype](kind), generate
+
+    return routine_of(name, 1, rule)
+
+
+def _select() -> Any:
+    """`select(mask, a, b)`: a where the mask is set."""
+
+    def rule(mask: Any, a: Any, b: Any) -> Any:
+        dtype, lanes = same_shape("select", (a, b), EVERY)
+        if shape(mask) != (MASK, lanes):
+            raise TypingError(f"select by {mask} between vectors of {lanes} lanes")
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.select(*args)
+
+        return like(a, dtype, lanes)(mask, a, b), generate
+
+    return routine_of("select", 3, rule)
+
+
+OPERATORS: tuple[tuple[Any, int, Emit, tuple[str, ...], bool], ...] = (
+    (operator.add, 2, _arithmetic("add"), EVERY, False),
+    (operator.sub, 2, _arithmetic("sub"), NUMBERS, False),
+    (operator.mul, 2, _arithmetic("mul"), EVERY, False),
+    (operator.truediv, 2, _divided, FLOATS, False),
+    (operator.and_, 2, _bitwise("and_"), BITWISE, False),
+    (operator.or_, 2, _bitwise("or_"), BITWISE, False),
+    (operator.xor, 2, _bitwise("xor"), BITWISE, False),
+    (operator.lshift, 2, _shifted_left, INTEGERS, False),
+    (operator.rshift, 2, _shifted_right, INTEGERS, False),
+    (operator.neg, 1, _negated, NUMBERS, False),
+    (operator.invert, 1, _inverted, BITWISE, False),
+    *(
+        (getattr(operator, name), 2, _compared(sign), EVERY, True)
+        for name, sign in zip(
+            ("eq", "ne", "lt", "le", "gt", "ge"), ("==", "!=", "<", "<=", ">", ">="), strict=True
+        )
+    ),
+)
+
+for _symbol, _arity, _emit, _accepts, _mask in OPERATORS:
+    for _each in (_symbol, *([IN_PLACE[_symbol]] if _symbol in IN_PLACE else [])):
+        define_operator(_each, _arity, _emit, _accepts, mask=_mask)
+
+FUNCTIONS: dict[str, tuple[int, Emit, tuple[str, ...]]] = {
+    "minimum": (2, extreme("<"), EVERY),
+    "maximum": (2, extreme(">"), EVERY),
+    "minimum_f16": (2, extreme("<", first=True), ("f32",)),
+    "maximum_f16": (2, extreme(">", first=True), ("f32",)),
+    "floordiv": (2, floor_divided, NUMBERS),
+    "modulo": (2, modulo, NUMBERS),
+    "fmod": (2, _remainder, FLOATS),
+    "abs": (1, _absolute, EVERY),
+    "sqrt": (1, _plain("llvm.sqrt"), FLOATS),
+    "floor": (1, _plain("llvm.floor"), FLOATS),
+    "ceil": (1, _plain("llvm.ceil"), FLOATS),
+    "trunc": (1, _plain("llvm.trunc"), FLOATS),
+    "rint": (1, _plain("llvm.rint"), FLOATS),
+    "copysign": (2, _plain("llvm.copysign"), FLOATS),
+    "fma": (3, _plain("llvm.fma"), FLOATS),
+    "fast_add": (2, _arithmetic("add", FAST), NUMBERS),
+    "fast_sub": (2, _arithmetic("sub", FAST), NUMBERS),
+    "fast_mul": (2, _arithmetic("mul", FAST), NUMBERS),
+    "fast_div": (2, partial(_divided, flags=FAST), FLOATS),
+    "fast_fma": (3, _multiplied_and_added, FLOATS),
+}
+
+NAMED = {
+    **{name: by_lanes(name, arity, emit, accepts) for name, (arity, emit, accepts) in FUNCTIONS.items()},
+    **{f"reduce_{combiner}": _reduction(combiner) for combiner in COMBINE},
+    "select": _select(),
+}
+"""The routines of this module by the names they have in kernels."""

@@ -1,0 +1,177 @@
+"""Vectors of one dtype as another, as NumPy converts; splats and counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core.errors import TypingError
+
+from codegen.simd.vector.minifloats import from_half, to_odd, to_quiet_half
+from codegen.simd.vector.values import (
+    FLOATS,
+    MASK,
+    NUMBA,
+    SIGNED,
+    Emit,
+    Vector,
+    bits_of,
+    by_lanes,
+    element_kind,
+    lane,
+    lanes_like,
+    like,
+    llvm_kind,
+    number,
+    repeated,
+    routine_of,
+    same_shape,
+    shape,
+)
+
+
+def splat(name: str, dtype: str, lanes: int) -> Any:
+    """`splat_f32x16(x)`: a number, converted as `cast` does, in each lane."""
+
+    def rule(kind: Any) -> Any:
+        source, count = shape(kind)
+        if count != 1:
+            raise TypingError(f"{name} of {kind}, which is no single number")
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return repeated(builder, converted(builder, args[0], source, dtype), lanes)
+
+        return Vector(dtype, lanes)(kind), generate
+
+    return routine_of(name, 1, rule)
+
+
+def iota(name: str, dtype: str, lanes: int) -> Any:
+    """`iota_i32x8()`: 0 to 7; an i8 counts round and round, i1 is the lowest bit."""
+    kind = llvm_kind(dtype, lanes)
+    numbers = [float(k) if dtype in FLOATS else k % (1 << bits_of(dtype)) for k in range(lanes)]
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ir.Constant(kind, numbers if lanes > 1 else numbers[0])
+
+    return routine_of(name, 0, lambda: (Vector(dtype, lanes)(), generate))
+
+
+def cast(name: str, dtype: str, lanes: int) -> Any:
+    """`cast_f64x8(v)`: eight numbers of any dtype as another.
+
+    Integers keep their low bits. A float that does not fit, NaN too, becomes what x86 and NumPy make of it:
+    the least integer of 32 bits (64 for i64, u32, u64) cut to the dtype's, and 0 if it is too large for u64.
+    """
+
+    def rule(kind: Any) -> Any:
+        source, count = shape(kind)
+        if count != lanes:
+            raise TypingError(f"{name} of {kind}, which has {count} lanes")
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return converted(builder, args[0], source, dtype)
+
+        return Vector(dtype, lanes)(kind), generate
+
+    return routine_of(name, 1, rule)
+
+
+def lane_routine(name: str) -> Any:
+    """`first_lane(v)`: a number of Numba's."""
+
+    def rule(kind: Any) -> Any:
+        dtype, _ = shape(kind)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return lane(builder, args[0], 0)
+
+        return NUMBA[dtype](kind), generate
+
+    return routine_of(name, 1, rule)
+
+
+def converted(builder: Any, value: Any, source: str, target: str) -> Any:
+    """LLVM value to LLVM value."""
+    if source == target:
+        return value
+    kind = lanes_like(value, element_kind(target))
+    if target == MASK:
+        zero = number(value.type, 0)
+        return (
+            builder.fcmp_unordered("!=", value, zero)
+            if source in FLOATS
+            else builder.icmp_unsigned("!=", value, zero)
+        )
+    if source in FLOATS:
+        return _from_float(builder, value, source, target, kind)
+    if target in FLOATS:
+        return (builder.sitofp if source in SIGNED else builder.uitofp)(value, kind)
+    if bits_of(source) == bits_of(target):
+        return value
+    if bits_of(source) > bits_of(target):
+        return builder.trunc(value, kind)
+    return (builder.sext if source in SIGNED else builder.zext)(value, kind)
+
+
+def _from_float(builder: Any, value: Any, source: str, target: str, kind: Any) -> Any:
+    if target in FLOATS:
+        return (builder.fpext if target == "f64" else builder.fptrunc)(value, kind)
+    if target == "u64":
+        return _to_u64(builder, value, source)
+    bits = 32 if bits_of(target) < 32 or target == "i32" else 64
+    whole = _to_signed(builder, value, source, bits)
+    return builder.trunc(whole, kind) if bits_of(target) < bits else whole
+
+
+def _to_signed(builder: Any, value: Any, source: str, bits: int) -> Any:
+    """Towards zero; what does not fit becomes the least integer, which LLVM alone would leave open.
+
+    Apart from copies, which take what the instruction gives for the sake of its flag: nobody reads flags
+    around loops, and a comparison gives the same on every CPU.
+    """
+    limit = 2.0 ** (bits - 1)
+    below = -limit - 1 if source == "f64" and bits < 64 else -limit
+    kind, least = value.type, lanes_like(value, ir.IntType(bits))
+    above = builder.fcmp_ordered(">" if below != -limit else ">=", value, number(kind, below))
+    fits = builder.and_(above, builder.fcmp_ordered("<", value, number(kind, limit)))
+    whole = builder.fptosi(builder.select(fits, value, number(kind, 0.0)), least)
+    return builder.select(fits, whole, number(least, -(1 << (bits - 1))))
+
+
+def _to_u64(builder: Any, value: Any, source: str) -> Any:
+    half = number(value.type, 2.0**63)
+    high = builder.fcmp_ordered(">=", value, half)
+    whole = _to_signed(builder, builder.select(high, builder.fsub(value, half), value), source, 64)
+    top = number(whole.type, -(1 << 63))
+    return builder.select(high, builder.xor(whole, top), whole)
+
+
+def _rounded(half: str) -> Emit:
+    def emit(builder: Any, dtype: str, value: Any) -> Any:
+        return from_half(builder, to_quiet_half(builder, value, half), half)
+
+    return emit
+
+
+def _odd_routine(name: str) -> Any:
+    """`round_to_odd_f32(v)`: f64 as f32 that may be rounded once more, to f16, as if for the first time."""
+
+    def rule(kind: Any) -> Any:
+        _, lanes = same_shape(name, [kind], ("f64",))
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return to_odd(builder, args[0])
+
+        return like(kind, "f32", lanes)(kind), generate
+
+    return routine_of(name, 1, rule)
+
+
+NAMED = {
+    "round_to_bf16": by_lanes("round_to_bf16", 1, _rounded("bf16"), ("f32",)),
+    "round_to_f16": by_lanes("round_to_f16", 1, _rounded("f16"), ("f32",)),
+    "round_to_odd_f32": _odd_routine("round_to_odd_f32"),
+    "first_lane": lane_routine("first_lane"),
+}
+"""Floats rounded to what the shorter types can hold or for that; and one lane as a number."""

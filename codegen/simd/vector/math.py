@@ -1,0 +1,155 @@
+"""Functions of the C library on vectors: exp, sin, pow and the like.
+
+In Numba's IR each is a weak function that calls the scalar one lane by lane. What `library` makes for a level
+takes its place: calls of glibc's libmvec where the machine has it, whose results are within 4 ulp.
+The scalar functions are within 1 or 2, so the last bits hang on the level and on the number of lanes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from llvmlite import ir
+
+from codegen.simd.vector.math_library import ARGUMENTS, best_vector_symbol, scalar_symbol
+from codegen.simd.vector.values import (
+    FLOATS,
+    INTEGERS,
+    UNSIGNED,
+    Emit,
+    by_lanes,
+    joined,
+    lane,
+    lanes_of,
+    llvm_kind,
+    number,
+)
+
+MAX_ULP = 4
+"""Units in the last place that a result may be off, as glibc states for libmvec."""
+
+_PLACEHOLDER = re.compile(r"tilejit\.(?P<name>\w+)\.(?P<dtype>f32|f64)x(?P<lanes>\d+)")
+
+
+def _function(name: str) -> Emit:
+    def emit(builder: Any, dtype: str, *operands: Any) -> Any:
+        lanes = lanes_of(operands[0])
+        if lanes == 1:
+            return builder.call(_scalar(builder.module, name, dtype), operands)
+        return builder.call(_placeholder(builder.module, name, dtype, lanes), operands)
+
+    return emit
+
+
+def _scalar(module: Any, name: str, dtype: str) -> Any:
+    """The C library's function. LLVM must not know it: it would make others of some that nobody allowed."""
+    function = _declared(module, scalar_symbol(name, dtype), llvm_kind(dtype, 1), ARGUMENTS[name])
+    for attribute in ("nobuiltin", "nounwind", "readnone"):
+        function.attributes.add(attribute)
+    return function
+
+
+def _declared(module: Any, symbol: str, kind: Any, arguments: int) -> Any:
+    known = module.globals.get(symbol)
+    return known or ir.Function(module, ir.FunctionType(kind, [kind] * arguments), symbol)
+
+
+def _placeholder(module: Any, name: str, dtype: str, lanes: int) -> Any:
+    """A function that may be replaced at the link, and which LLVM therefore does not look into."""
+    symbol = f"tilejit.{name}.{dtype}x{lanes}"
+    known = module.globals.get(symbol)
+    if known:
+        return known
+    function = _declared(module, symbol, llvm_kind(dtype, lanes), ARGUMENTS[name])
+    function.linkage = "weak"
+    for attribute in ("nounwind", "readnone"):
+        function.attributes.add(attribute)
+    builder = ir.IRBuilder(function.append_basic_block())
+    scalar = _scalar(module, name, dtype)
+    each = [builder.call(scalar, [lane(builder, a, k) for a in function.args]) for k in range(lanes)]
+    builder.ret(joined(builder, each))
+    return function
+
+
+def library(names: Iterable[str], level: str) -> str:
+    """LLVM IR that defines those of the functions named for which the level has vector versions, or ""."""
+    module = ir.Module()
+    for symbol in names:
+        found = _PLACEHOLDER.fullmatch(symbol)
+        if not found:
+            continue
+        name, dtype, lanes = found["name"], found["dtype"], int(found["lanes"])
+        version = best_vector_symbol(level, name, dtype, lanes)
+        if version:
+            _define(module, symbol, name, dtype, lanes, version)
+    return str(module) if module.functions else ""
+
+
+def _define(module: Any, symbol: str, name: str, dtype: str, lanes: int, version: tuple[str, int]) -> None:
+    """The operands in as many parts as it takes; fewer lanes than one part repeat the first."""
+    vector_symbol, width = version
+    arguments = ARGUMENTS[name]
+    function = _declared(module, symbol, llvm_kind(dtype, lanes), arguments)
+    vectorized = _declared(module, vector_symbol, llvm_kind(dtype, width), arguments)
+    for attribute in ("nounwind", "readnone"):
+        vectorized.attributes.add(attribute)
+    function.attributes.add("alwaysinline")
+    builder = ir.IRBuilder(function.append_basic_block())
+    parts = []
+    for start in range(0, lanes, width):
+        chosen = [k if k < lanes else 0 for k in range(start, start + width)]
+        operands = [_chosen(builder, a, chosen) for a in function.args]
+        parts.append(builder.call(vectorized, operands))
+    while len(parts) > 1:
+        both = list(range(2 * lanes_of(parts[0])))
+        parts = [_chosen(builder, a, both, b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    builder.ret(parts[0] if lanes >= width else _chosen(builder, parts[0], list(range(lanes))))
+
+
+def _chosen(builder: Any, a: Any, lanes: list[int], b: Any = None) -> Any:
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes)
+    return builder.shuffle_vector(a, a if b is None else b, mask)
+
+
+def _power(builder: Any, dtype: str, base: Any, exponent: Any) -> Any:
+    """Of integers by squaring, which wraps; a negative exponent, which NumPy refuses, gives 0."""
+    if dtype in FLOATS:
+        return _function("pow")(builder, dtype, base, exponent)
+    zero = number(base.type, 0)
+    if dtype in UNSIGNED:
+        return _squared(builder, base, exponent)
+    below = builder.icmp_signed("<", exponent, zero)
+    raised = _squared(builder, base, builder.select(below, zero, exponent))
+    return builder.select(below, zero, raised)
+
+
+def _squared(builder: Any, base: Any, exponent: Any) -> Any:
+    """A bit of the exponents a round, for as long as any lane has some left."""
+    kind, zero, one = base.type, number(base.type, 0), number(base.type, 1)
+    before, loop, done = builder.block, builder.append_basic_block(), builder.append_basic_block()
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    result, square, left = (builder.phi(kind) for _ in range(3))
+    odd = builder.icmp_unsigned("!=", builder.and_(left, one), zero)
+    new_result = builder.select(odd, builder.mul(result, square), result)
+    new_square, new_left = builder.mul(square, square), builder.lshr(left, one)
+    steps = (result, one, new_result), (square, base, new_square), (left, exponent, new_left)
+    for phi, first, following in steps:
+        phi.add_incoming(first, before)
+        phi.add_incoming(following, loop)
+    some = builder.icmp_unsigned("!=", new_left, zero)
+    if lanes_of(base) > 1:
+        flags = builder.bitcast(some, ir.IntType(lanes_of(base)))
+        some = builder.icmp_unsigned("!=", flags, number(flags.type, 0))
+    builder.cbranch(some, loop, done)
+    builder.position_at_end(done)
+    return new_result
+
+
+NAMED = {
+    **{name: by_lanes(name, count, _function(name), FLOATS) for name, count in ARGUMENTS.items()},
+    "pow": by_lanes("pow", 2, _power, (*INTEGERS, *FLOATS)),
+}
+"""The routines of this module by the names they have in kernels."""

@@ -1,0 +1,232 @@
+"""Loads and stores of vectors at raw addresses: whole, their first lanes only, or a step apart.
+
+Nothing is said about what aliases what: a kernel may write the array that it reads. What `_first` forms leave
+out is never touched, be it on a page that is not there. Arrays of "i1" have a byte an element, as NumPy's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.errors import TypingError
+
+from codegen.ir.copies.tiles import LANE_BYTES, LINE_BYTES
+from codegen.simd.register.memory import I8, I16, I32, I64, pointer
+from codegen.simd.vector.minifloats import from_half, to_quiet_half
+from codegen.simd.vector.strided import load_untagged, spaced
+from codegen.simd.vector.values import (
+    MASK,
+    Vector,
+    bits_of,
+    element_kind,
+    intrinsic_of,
+    lane,
+    lanes_like,
+    lanes_of,
+    number,
+    repeated,
+    routine_of,
+    shape,
+    wide,
+)
+
+REGISTER_BITS = 512
+MANY_LANES = 256
+"""So many do not fit a byte as a count."""
+
+
+def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) -> Any:
+    """`load_f32x16(address)`, `gather_…(address, step_bytes)`, `pick_…(address, offsets)` with a vector of
+    them, in bytes, `store_…(address, v)`, and `scatter_…(address, step_bytes, v)`, which writes lane by lane
+    where they share a place.
+
+    `which`: "_first" forms take a count behind all that, of lanes from the first; the others read as 0.
+    "_where" forms of what stores take a mask there.
+    """
+    reads, has_step = what in ("load", "gather", "pick"), what in ("gather", "pick", "scatter")
+    element = I16 if half else I8 if dtype == MASK else element_kind(dtype)
+    bits = 16 if half else max(bits_of(dtype), 8)
+    value = Vector(dtype, lanes)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        address, *rest = args
+        step = rest.pop(0) if has_step else None
+        given = None if reads else to_memory(builder, rest.pop(0), dtype, half)
+        mask = rest.pop(0) if which else None
+        if which == "_first":
+            mask = first_mask(builder, mask, lanes, bits)
+        if what == "pick":
+            read = _picked(builder, address, step, wide(element, lanes), mask)
+            return from_memory(builder, read, dtype, half)
+        if reads:
+            read = _read(builder, address, step, wide(element, lanes), mask)
+            return from_memory(builder, read, dtype, half)
+        _write(builder, given, address, step, mask)
+        return context.get_dummy_value()
+
+    def rule(*kinds: Any) -> Any:
+        numbers = [types.int64] * len(kinds)
+        if what == "pick":
+            if shape(kinds[1]) != ("i64", lanes):
+                raise TypingError(f"{name} takes {lanes} offsets of 64 bits, not {kinds[1]}")
+            numbers[1] = kinds[1]
+        if reads:
+            return value(*numbers), generate
+        written = kinds[1 + has_step]
+        if shape(written) != (dtype, lanes):
+            raise TypingError(f"{name} of {written}: cast it first")
+        numbers[1 + has_step] = written
+        if which == "_where":
+            if shape(kinds[-1]) != (MASK, lanes):
+                raise TypingError(f"{name} takes a mask of {lanes} lanes, not {kinds[-1]}")
+            numbers[-1] = kinds[-1]
+        return types.void(*numbers), generate
+
+    return routine_of(name, 1 + has_step + (not reads) + bool(which), rule)
+
+
+def streamed(name: str, dtype: str, lanes: int, half: str) -> Any:
+    """`stream_f32x16(address, v)`: a store past the cache, to a multiple of as many bytes or of a line.
+
+    A fence (`stream_fence`) must follow before others read it. None for fewer than 16 bytes.
+    """
+    element_bytes = 2 if half else max(bits_of(dtype), 8) // 8
+    align = min(element_bytes * lanes, LINE_BYTES)
+    if align < LANE_BYTES:
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = to_memory(builder, args[1], dtype, half)
+        done = builder.store(value, pointer(builder, args[0], value.type))
+        done.align = align
+        done.set_metadata("nontemporal", builder.module.add_metadata([number(I32, 1)]))
+        return context.get_dummy_value()
+
+    def rule(address: Any, written: Any) -> Any:
+        if shape(written) != (dtype, lanes):
+            raise TypingError(f"{name} of {written}: cast it first")
+        return types.void(types.int64, written), generate
+
+    return routine_of(name, 2, rule)
+
+
+def first_lanes(name: str, lanes: int) -> Any:
+    """`first_16(count)`: a mask of the lanes below a count, which may be negative or above 16."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return first_mask(builder, args[0], lanes, 32)
+
+    return routine_of(name, 1, lambda count: (Vector(MASK, lanes)(types.int64), generate))
+
+
+def first_mask(builder: Any, count: Any, lanes: int, bits: int) -> Any:
+    """Lanes below a 64-bit count, compared in integers of `bits` bits, or fewer where registers are short."""
+    if lanes == 1:
+        return builder.icmp_signed(">", count, number(I64, 0))
+    none, every = number(I64, 0), number(I64, lanes)
+    count = builder.select(builder.icmp_signed("<", count, none), none, count)
+    count = builder.select(builder.icmp_signed(">", count, every), every, count)
+    bits = max(min(bits, REGISTER_BITS // lanes), 8 if lanes < MANY_LANES else 16)
+    kind = ir.VectorType(ir.IntType(bits), lanes)
+    least = count if bits == I64.width else builder.trunc(count, kind.element)
+    return builder.icmp_unsigned("<", ir.Constant(kind, list(range(lanes))), repeated(builder, least, lanes))
+
+
+def from_memory(builder: Any, value: Any, dtype: str, half: str) -> Any:
+    """What lies in memory as a vector of the dtype."""
+    if half:
+        return from_half(builder, value, half)
+    return builder.icmp_unsigned("!=", value, number(value.type, 0)) if dtype == MASK else value
+
+
+def to_memory(builder: Any, value: Any, dtype: str, half: str) -> Any:
+    """A vector of the dtype as it lies in memory."""
+    if half:
+        return to_quiet_half(builder, value, half)
+    return builder.zext(value, lanes_like(value, I8)) if dtype == MASK else value
+
+
+def _read(builder: Any, address: Any, step: Any, kind: Any, mask: Any) -> Any:
+    if mask is not None:
+        return _read_masked(builder, address, step, kind, mask)
+    if step is None:
+        return load_untagged(builder, address, kind)
+    return spaced(builder, address, step, kind)
+
+
+def _write(builder: Any, value: Any, address: Any, step: Any, mask: Any) -> None:
+    if mask is not None:
+        _write_masked(builder, value, address, step, mask)
+    elif step is None:
+        _store(builder, value, address)
+    else:
+        for k in range(lanes_of(value)):
+            _store(builder, lane(builder, value, k), _place(builder, address, step, k))
+
+
+def _store(builder: Any, value: Any, address: Any) -> None:
+    builder.store(value, pointer(builder, address, value.type)).align = 1
+
+
+def _place(builder: Any, address: Any, step: Any, k: int) -> Any:
+    return builder.add(address, builder.mul(step, number(I64, k)))
+
+
+def _read_masked(builder: Any, address: Any, step: Any, kind: Any, mask: Any) -> Any:
+    """By LLVM's masked intrinsics, which know vectors only: a single lane becomes one of length 1."""
+    if step is not None:
+        return _gathered(builder, _places(builder, address, step, _count(kind)), kind, mask)
+    mask, vector = _at_least_vector(builder, mask), ir.VectorType(kind, 1) if _count(kind) == 1 else kind
+    load = intrinsic_of(builder, "llvm.masked.load", vector, [I8.as_pointer(), I32, mask.type, vector], "p0")
+    zero, align = number(vector, 0), number(I32, 1)
+    out = builder.call(load, [pointer(builder, address, I8), align, mask, zero])
+    return builder.extract_element(out, number(I32, 0)) if vector is not kind else out
+
+
+def _picked(builder: Any, address: Any, offsets: Any, kind: Any, mask: Any) -> Any:
+    """Lanes at places of their own."""
+    first, apart = (_at_least_vector(builder, x) for x in (repeated(builder, address, _count(kind)), offsets))
+    places = builder.inttoptr(builder.add(first, apart), ir.VectorType(I8.as_pointer(), _count(kind)))
+    every = number(ir.VectorType(ir.IntType(1), _count(kind)), 1)
+    return _gathered(builder, places, kind, every if mask is None else mask)
+
+
+def _gathered(builder: Any, places: Any, kind: Any, mask: Any) -> Any:
+    mask, vector = _at_least_vector(builder, mask), ir.VectorType(kind, 1) if _count(kind) == 1 else kind
+    operands = [places.type, I32, mask.type, vector]
+    gather = intrinsic_of(builder, "llvm.masked.gather", vector, operands, f"v{vector.count}p0")
+    out = builder.call(gather, [places, number(I32, 1), mask, number(vector, 0)])
+    return builder.extract_element(out, number(I32, 0)) if vector is not kind else out
+
+
+def _count(kind: Any) -> int:
+    """Lanes of an LLVM type."""
+    return int(kind.count) if isinstance(kind, ir.VectorType) else 1
+
+
+def _write_masked(builder: Any, value: Any, address: Any, step: Any, mask: Any) -> None:
+    value, mask, align = _at_least_vector(builder, value), _at_least_vector(builder, mask), number(I32, 1)
+    if step is None:
+        name, suffix, places = "llvm.masked.store", "p0", pointer(builder, address, I8)
+    else:
+        name, suffix = "llvm.masked.scatter", f"v{value.type.count}p0"
+        places = _places(builder, address, step, value.type.count)
+    operands = [value.type, places.type, I32, mask.type]
+    store = intrinsic_of(builder, name, ir.VoidType(), operands, suffix, of=value.type)
+    builder.call(store, [value, places, align, mask])
+
+
+def _places(builder: Any, address: Any, step: Any, lanes: int) -> Any:
+    """Pointers a step apart, in a vector."""
+    first, apart = (_at_least_vector(builder, repeated(builder, x, lanes)) for x in (address, step))
+    offsets = builder.mul(apart, ir.Constant(apart.type, list(range(lanes))))
+    return builder.inttoptr(builder.add(first, offsets), ir.VectorType(I8.as_pointer(), lanes))
+
+
+def _at_least_vector(builder: Any, value: Any) -> Any:
+    if isinstance(value.type, ir.VectorType):
+        return value
+    undefined = ir.Constant(ir.VectorType(value.type, 1), ir.Undefined)
+    return builder.insert_element(undefined, value, number(I32, 0))

@@ -1,0 +1,181 @@
+"""Numbers of exact types in kernels of loops: reads and writes at addresses, conversions, shifts.
+
+Sides of these kernels may overlap, so nothing here carries the alias scopes of copies. bf16 and f16 are held
+as the float32 of their value: `as_bf16` rounds one to what a bf16 can be.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from numba import types
+from numba.extending import intrinsic
+
+from codegen.ir.element_types import HALF_TYPES
+from codegen.simd.register.decorator import for_kernels
+from codegen.simd.register.memory import element_pointer
+from codegen.simd.vector.casts import converted
+from codegen.simd.vector.minifloats import from_half, to_odd, to_quiet_half
+from codegen.simd.vector.values import element_kind, shape
+
+NUMBERS = {
+    **{f"i{n}": getattr(types, f"int{n}") for n in (8, 16, 32, 64)},
+    **{f"u{n}": getattr(types, f"uint{n}") for n in (8, 16, 32, 64)},
+    "f32": types.float32,
+    "f64": types.float64,
+}
+"""Numba's type of each dtype that has one; "i1" is its boolean."""
+
+_NAME = re.compile(r"(read|write|as|shl|shr)_(i1|[iu](?:8|16|32|64)|f32|f64|bf16|f16)(_at)?")
+
+
+def scalar_routine(word: str) -> Any:
+    """The routine of that name, or None: `read_f32_at`, `write_i1_at`, `as_u8`, `shl_i32`."""
+    found = _NAME.fullmatch(word)
+    if not found:
+        return {"inf": float("inf"), "nan": float("nan")}.get(word)
+    name, dtype, at = found.groups()
+    if bool(at) != (name in ("read", "write")):
+        return None
+    return (_access if at else _routine)(name, dtype)
+
+
+@cache
+def _access(name: str, dtype: str) -> Any:
+    if dtype in HALF_TYPES:
+        return (_read_half if name == "read" else _write_half)(dtype)
+    if dtype == "i1":
+        return _read_bool() if name == "read" else _write_bool()
+    return (_reader if name == "read" else _writer)(dtype, NUMBERS[dtype])
+
+
+@cache
+def _routine(name: str, dtype: str) -> Any:
+    if name == "as":
+        return _cast(dtype)
+    return _shift(dtype, left=name == "shl") if dtype[0] in "iu" and dtype != "i1" else None
+
+
+def _reader(dtype: str, number: Any) -> Any:
+    kind = element_kind(dtype)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = builder.load(element_pointer(builder, args[0], args[1], kind))
+        value.align = 1
+        return value
+
+    def read(typing, base, offset):
+        return number(types.int64, types.int64), generate
+
+    return intrinsic(read)
+
+
+def _writer(dtype: str, number: Any) -> Any:
+    kind = element_kind(dtype)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        done = builder.store(args[2], element_pointer(builder, args[0], args[1], kind))
+        done.align = 1
+        return context.get_dummy_value()
+
+    def write(typing, base, offset, value):
+        return types.void(types.int64, types.int64, number), generate
+
+    return intrinsic(write)
+
+
+def _read_bool() -> Any:
+    read = _reader("u8", types.uint8)
+
+    @for_kernels
+    def read_bool(base, offset):
+        return read(base, offset) != 0
+
+    return read_bool
+
+
+def _write_bool() -> Any:
+    write = _writer("u8", types.uint8)
+
+    @for_kernels
+    def write_bool(base, offset, value):
+        write(base, offset, types.uint8(value))
+
+    return write_bool
+
+
+def _read_half(dtype: str) -> Any:
+    read = _reader("u16", types.uint16)
+    widen = _unary(types.float32, types.uint16, lambda builder, bits: from_half(builder, bits, dtype))
+
+    @for_kernels
+    def read_half(base, offset):
+        return widen(read(base, offset))
+
+    return read_half
+
+
+def _write_half(dtype: str) -> Any:
+    write = _writer("u16", types.uint16)
+    narrow = _unary(types.uint16, types.float32, lambda builder, value: to_quiet_half(builder, value, dtype))
+
+    @for_kernels
+    def write_half(base, offset, value):
+        write(base, offset, narrow(value))
+
+    return write_half
+
+
+def _unary(result: Any, argument: Any, emit: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return emit(builder, args[0])
+
+    def one(typing, a):
+        return result(argument), generate
+
+    return intrinsic(one)
+
+
+def _cast(dtype: str) -> Any:
+    """A number of any type as this one; what does not fit is as in casts of vectors."""
+    target = "f32" if dtype in HALF_TYPES else dtype
+    number = types.boolean if target == "i1" else NUMBERS[target]
+
+    def as_number(typing, value):
+        value = types.unliteral(value)  # type: ignore[no-untyped-call]
+        source, _ = shape(value)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            rounds = (source, dtype) == ("f64", "f16")
+            out = to_odd(builder, args[0]) if rounds else converted(builder, args[0], source, target)
+            return (
+                from_half(builder, to_quiet_half(builder, out, dtype), dtype) if dtype in HALF_TYPES else out
+            )
+
+        return number(value), generate
+
+    return intrinsic(as_number)
+
+
+def _shift(dtype: str, *, left: bool) -> Any:
+    """By as many bits as the number has or more: 0, or -1 for what was negative."""
+    number, bits = NUMBERS[dtype], int(dtype[1:])
+    name = "shl" if left else "ashr" if dtype[0] == "i" else "lshr"
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return getattr(builder, name)(*args)
+
+    def plain(typing, a, b):
+        return number(number, number), generate
+
+    shifted, most = intrinsic(plain), number(bits - 1)
+
+    @for_kernels
+    def shift(a, b):
+        if 0 <= b < bits:
+            return shifted(a, b)
+        return number(0) if left else shifted(shifted(a, most), number(1))
+
+    return shift

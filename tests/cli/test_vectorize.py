@@ -1,0 +1,160 @@
+"""`tilejit vectorize`: files of MLIR and of Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codegen.ir.nodes import ArrayArg, ScalarArg
+from tests.cli.running import child, fails, run
+from tests.cli.test_streams import piped
+from tests.mlir.texts import VECRED, VECTOR_ADD_2D
+from tilejit.cli.python_functions import arguments_of, load
+
+LOOPS = '''
+"""Two functions; importing this file prints nothing."""
+import math
+
+
+def scale(A, C, s, n):
+    for i in range(n):
+        C[i] = A[i] * s
+
+
+def rows(A: "f64[:, :]", C: "f64[:]"):
+    for i in range(A.shape[0]):
+        acc = 0.0
+        for j in range(A.shape[1]):
+            acc += math.cos(A[i, j])
+        C[i] = acc
+'''
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "add.mlir").write_text(VECTOR_ADD_2D)
+    (tmp_path / "red.mlir").write_text(VECRED)
+    (tmp_path / "loops.py").write_text(LOOPS)
+    (tmp_path / "bad.mlir").write_text(VECRED.replace("arith.addf", "arith.frobnicate"))
+    (tmp_path / "bad.py").write_text("import nothing_of_this_name\n")
+    (tmp_path / "call.py").write_text("def f(A):\n    for i in range(9):\n        A[i] = open(i)\n")
+    (tmp_path / "empty.py").write_text("x = 1\n")
+    (tmp_path / "annotated.py").write_text("def f(A: 'float[:]'):\n    pass\n")
+    (tmp_path / "loops.txt").write_text(LOOPS)
+    return tmp_path
+
+
+def test_mlir(files: Path) -> None:
+    pytest.importorskip("xdsl", reason="the extra mlir is not installed")
+    arguments = ("--virtual-vector-size", "32,256", "--fastest-varying", "1,0")
+    result = run("vectorize", files / "add.mlir", *arguments)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("vector.transfer_write") == 3
+    assert "vector<32x256xf32>" in result.stdout
+    assert "// line 7, loop i0: vectorized by 32x256" not in result.stdout.split("func.func")[1]
+    assert result.stdout.startswith("// line 7, loop i0: vectorized")
+
+
+def test_reductions_are_asked_for(files: Path) -> None:
+    pytest.importorskip("xdsl", reason="the extra mlir is not installed")
+    plain = run("vectorize", files / "red.mlir", "--virtual-vector-size", "128").stdout
+    assert "reduction-not-asked" in plain
+    assert "vector<" not in plain
+    asked = run("vectorize", files / "red.mlir", "--virtual-vector-size", "128", "--reductions").stdout
+    assert "vector.reduction <add>" in asked
+    assert "vector.create_mask" in asked
+
+
+def test_python(files: Path) -> None:
+    result = run("vectorize", files / "loops.py", "--virtual-vector-size", "64")
+    assert result.exit_code == 0, result.output
+    scale, rows = result.stdout.split("func.func")[1:]
+    assert "vector<64xf32>" in scale
+    assert "memref<?x?xf64>" in rows
+    assert "%C: memref<?xf64" in rows
+
+
+def test_python_with_another_dtype(files: Path) -> None:
+    result = run("vectorize", files / "loops.py", "--dtype", "bf16")
+    assert "vector<256xbf16>" in result.stdout
+
+
+@pytest.mark.rotated
+def test_from_standard_input(files: Path) -> None:
+    """The same as from a file, line numbers included."""
+    of_file = child("vectorize", files / "loops.py").stdout
+    code, out, error = piped("vectorize", "-", "--python", data=LOOPS.encode())
+    assert (code, out.decode(), error) == (0, of_file, "")
+    for text, said in {
+        b"x = 1": "tilejit: standard input defines no function",
+        b"def f(:": "tilejit: standard input cannot be run: SyntaxError",
+        b"\0": "tilejit: standard input cannot be run: ",
+        b"raise SystemExit(0)": "tilejit: standard input cannot be run: SystemExit: 0",
+        b"def f(A):\n    for i in range(9):\n        A[i] = open(i)": "line 3",
+    }.items():
+        code, out, error = piped("vectorize", "-", "--python", data=text)
+        assert (code, out, error.count("\n")) == (2, b"", 1)
+        assert said in error
+    assert "--python is for standard input" in fails("vectorize", files / "add.mlir", "--python")
+
+
+def test_in_a_process_of_its_own(files: Path) -> None:
+    done = child("vectorize", files / "loops.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("// line ")
+
+
+ERRORS = {
+    ("bad.mlir",): "arith.frobnicate is not supported | line 6: %add",
+    ("bad.py",): "cannot be run: ModuleNotFoundError",
+    ("call.py",): "call.py",
+    ("empty.py",): "defines no function",
+    ("annotated.py",): "the annotation 'float[:]' of A says no dtype",
+    ("loops.txt",): "is neither .mlir nor .py",
+    ("nothing.mlir",): "No such file",
+    ("nothing.py",): "No such file",
+    ("red.mlir", "--virtual-vector-size", "0"): "positive",
+    ("red.mlir", "--virtual-vector-size", "many"): "is no list of numbers",
+    ("loops.py", "--virtual-vector-size", "0"): "positive",
+    ("loops.py", "--dtype", "f31"): "f31",
+}
+
+
+@pytest.mark.parametrize("arguments", ERRORS, ids=" ".join)
+def test_errors_are_one_line(arguments: tuple[str, ...], files: Path) -> None:
+    if arguments[0].endswith(".mlir"):
+        pytest.importorskip("xdsl", reason="the extra mlir is not installed")
+    assert ERRORS[arguments] in fails("vectorize", files / arguments[0], *arguments[1:])
+
+
+TYPED = """
+def f(A, B: "bf16[:, :]", s, n, k: int, x: "i32", c=2):
+    for i in range(n):
+        A[i] = B[i, k] * s + x * c
+"""
+
+
+def test_parameters_by_annotation_and_by_use(tmp_path: Path) -> None:
+    (tmp_path / "typed.py").write_text(TYPED)
+    assert arguments_of(load(tmp_path / "typed.py").f, "f16") == [
+        ArrayArg("A", "f16", 1, "C"),
+        ArrayArg("B", "bf16", 2, "C"),
+        ScalarArg("s", "weak_float"),
+        ScalarArg("n", "weak_int"),
+        ScalarArg("k", "weak_int"),
+        ScalarArg("x", "i32"),
+    ]
+
+
+def test_kernels_of_a_file_come_before_other_functions(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(
+        "from tilejit.kernels import kernel\n"
+        "def helper():\n    return open('x')\n"
+        "@kernel(virtual_vector_size=8)\n"
+        "def copy(A, C):\n    for i in range(C.shape[0]):\n        C[i] = A[i]\n"
+    )
+    result = run("vectorize", tmp_path / "kernels.py", "--virtual-vector-size", "32")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("func.func") == 1
+    assert "vector<32xf32>" in result.stdout

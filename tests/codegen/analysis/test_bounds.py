@@ -1,0 +1,104 @@
+"""What subscripts reach, against all iterations one by one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codegen.analysis.bounds import check_bounds, extremes
+from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, affine, evaluate_index, index_symbol
+from codegen.ir.nodes import ArrayArg, Const, For, Function, Load, Op, Store
+from codegen.support.errors import KernelError
+
+ROW, COLUMN, N, ONE = index_symbol("i"), index_symbol("j"), index_symbol("n"), Affine(1)
+
+
+def loop(index: str, lower: Index, upper: Index, step: int = 1) -> For:
+    return For(index, (lower,), (upper,), step, ())
+
+
+def walked(index: Index, loops: tuple[For, ...], values: dict[str, int]) -> list[int]:
+    """Its values in all iterations."""
+    if not loops:
+        return [evaluate_index(index, values)]
+    first, *rest = loops
+    near, far = (max, min) if first.step > 0 else (min, max)
+    lower = near(evaluate_index(bound, values) for bound in first.lower)
+    upper = far(evaluate_index(bound, values) for bound in first.upper)
+    trips = range(lower, upper, first.step)
+    return [n for k in trips for n in walked(index, tuple(rest), {**values, first.index: k})]
+
+
+CASES = [
+    (ROW - COLUMN - ONE, (loop("i", Affine(), N), loop("j", Affine(), ROW))),
+    (ROW + ONE, (loop("i", Affine(), N), loop("j", ROW + ONE, N))),
+    (COLUMN, (loop("i", N - ONE, Affine(-1), -2), loop("j", ROW, Affine(-1), -1))),
+    (Mod(ROW, 16), (loop("i", Affine(), N),)),
+    (FloorDiv(ROW + N * 3, 4), (loop("i", Affine(), N, 3),)),
+    (Sum(((FloorDiv(ROW, 4), 4), (Mod(ROW, 4), 1))), (loop("i", Affine(), N),)),
+    (ROW * -2 + N * 2, (loop("i", Affine(1), N, 5),)),
+    (
+        COLUMN * 3 - ROW,
+        (For("i", (Affine(), N - Affine(9)), (N, Affine(17)), 1, ()), loop("j", ROW, ROW + Affine(4))),
+    ),
+    (
+        COLUMN + Affine(3),
+        (
+            loop("i", Affine(2), Affine(12), 3),
+            For("j", (ROW + Affine(3), N - ONE), (Affine(-1), ROW * -1), -1, ()),
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 7, 16, 40])
+@pytest.mark.parametrize(("index", "loops"), CASES, ids=str)
+def test_extremes_are_reached(index: Index, loops: tuple[For, ...], size: int) -> None:
+    every = walked(index, loops, {"n": size})
+    expected = (min(every), max(every)) if every else (1, 0)
+    assert extremes(index, loops, {"n": size}) == expected
+
+
+@st.composite
+def indices(draw: st.DrawFn, names: tuple[str, ...]) -> Index:
+    small = st.integers(-3, 3)
+    plain = affine(draw(st.integers(-9, 9)), [(name, draw(small)) for name in names])
+    by = draw(st.sampled_from((2, 3, 8)))
+    kinds = (plain, FloorDiv(plain, by), Mod(plain, by), Sum(((Mod(plain, by), draw(small)),), plain))
+    return draw(st.sampled_from(kinds))
+
+
+@given(st.data())
+def test_nothing_is_outside_of_the_extremes(data: st.DataObject) -> None:
+    loops: tuple[For, ...] = ()
+    for k in range(data.draw(st.integers(1, 3))):
+        names = tuple(inner.index for inner in loops)
+        ends = [data.draw(st.lists(indices(names), min_size=1, max_size=2)) for _ in "lu"]
+        loops += (
+            For(f"i{k}", tuple(ends[0]), tuple(ends[1]), data.draw(st.sampled_from((1, 2, 5, -1, -3))), ()),
+        )
+    index = data.draw(indices(tuple(loop.index for loop in loops)))
+    every = walked(index, loops, {})
+    low, high = extremes(index, loops, {})
+    if every:
+        assert low is None or low <= min(every)
+        assert high is None or high >= max(every)
+
+
+def function(read: Index) -> Function:
+    a, c = ArrayArg("A", "f32", 1, "C"), ArrayArg("C", "f32", 1, "C")
+    value = Op("select", (Const(True, "i1"), Load("A", (read,), "f32"), Const(0.0, "f32")), "f32")
+    body = (Store("C", (ROW,), value),)
+    return Function("f", (a, c), (For("i", (Affine(),), (index_symbol("C.shape[0]"),), 1, body, line=7),))
+
+
+def test_the_access_is_named() -> None:
+    check_bounds(function(ROW), {"A": (5,), "C": (5,)}, {})
+    for read, shape in ((ROW + ONE, (5,)), (ROW - ONE, (9,)), (ROW, (4,)), (ROW, (0,))):
+        with pytest.raises(KernelError, match=r"A\[.*line 7.*extent is"):
+            check_bounds(function(read), {"A": shape, "C": (5,)}, {})
+
+
+def test_loops_that_never_run_touch_nothing() -> None:
+    check_bounds(function(ROW + Affine(100)), {"A": (0,), "C": (0,)}, {})

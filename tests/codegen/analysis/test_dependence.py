@@ -1,0 +1,128 @@
+"""Feasibility against enumeration; what the vectorizer allows against the interpreter, on random nests."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from codegen.analysis.polyhedra import feasible
+from codegen.ir.index import Affine, affine, evaluate_index, index_symbol
+from codegen.ir.nodes import Function, Statement
+from codegen.passes.super_vectorize import super_vectorize
+from tests.codegen.ir.nests import add, function, i, j, load, loop, n, number, plus, store
+from tests.codegen.passes.meaning import same_meaning
+from tests.tools.stress import share
+
+NAMES = ("x", "y", "z")
+rows = st.builds(
+    lambda constant, factors: affine(constant, list(zip(NAMES, factors, strict=True))),
+    st.integers(-6, 6),
+    st.tuples(*[st.integers(-3, 3)] * 3),
+)
+
+
+@settings(derandomize=True, max_examples=share(300, 3), deadline=None)
+@given(st.lists(rows, max_size=2), st.lists(rows, max_size=4))
+def test_infeasible_is_a_proof(zero: list[Affine], not_negative: list[Affine]) -> None:
+    box = [index_symbol(name) + Affine(4) for name in NAMES] + [
+        Affine(4) - index_symbol(name) for name in NAMES
+    ]
+    points = (dict(zip(NAMES, point, strict=True)) for point in product(range(-4, 5), repeat=3))
+    found = any(
+        all(evaluate_index(e, p) == 0 for e in zero) and all(evaluate_index(r, p) >= 0 for r in not_negative)
+        for p in points
+    )
+    if not feasible(zero, [*not_negative, *box]):
+        assert not found
+
+
+@pytest.mark.parametrize(
+    ("zero", "not_negative"),
+    [
+        ([i * 2 - j * 2 + Affine(1)], []),
+        ([i - j], [i - j - Affine(1)]),
+        ([i + Affine(10) - j], [i, Affine(9) - j]),
+        ([], [i * 2 - Affine(1), Affine(1) - i * 2]),
+        ([i - n, j - n - Affine(1)], [i - j]),
+        ([Affine(1)], []),
+        ([], [Affine(-1)]),
+    ],
+)
+def test_known_to_be_infeasible(zero: list[Affine], not_negative: list[Affine]) -> None:
+    assert not feasible(zero, not_negative)
+
+
+SIZES = ((4,), (2,), (2, 4), (3, 2))
+BASE = 60
+"""Added to each subscript, so that none is negative."""
+
+
+@st.composite
+def nests(draw: st.DrawFn) -> Function:
+    """Two loops, up to three statements on two arrays, bounds that may use the outer index."""
+    small = st.integers(-2, 2)
+
+    def subscript(names: tuple[str, ...]) -> Affine:
+        terms = [(name, draw(st.sampled_from([0, 1, 1, 1, 2, -1, 4]))) for name in names]
+        return affine(BASE + draw(small), terms)
+
+    def statement(names: tuple[str, ...]) -> Statement:
+        value = add(load(draw(st.sampled_from("AB")), subscript(names)), load("A", subscript(names)))
+        combine = draw(st.sampled_from(["", "", "add"]))
+        return store(draw(st.sampled_from("ABC")), (subscript(names),), value, combine)
+
+    def bounds(names: tuple[str, ...]) -> tuple[Affine, Affine, int]:
+        step = draw(st.sampled_from([1, 1, 1, 2, -1]))
+        low, high = draw(st.integers(0, 3)), draw(st.integers(4, 11))
+        outer = draw(st.sampled_from([None, None, *names]))
+        last = index_symbol(outer) if outer else Affine(high)
+        return (last, Affine(low - 1), step) if step < 0 else (Affine(low), last, step)
+
+    before = [statement(("i",)) for _ in range(draw(st.integers(0, 1)))]
+    inside = [statement(("i", "j")) for _ in range(draw(st.integers(1, 2)))]
+    after = [statement(("i",)) for _ in range(draw(st.integers(0, 1)))]
+    low, high, step = bounds(("i",))
+    inner = loop("j", low, high, *inside, step=step)
+    low, high, step = bounds(())
+    return function(loop("i", low, high, *before, inner, *after, step=step))
+
+
+@settings(max_examples=share(250, 3), suppress_health_check=list(HealthCheck))
+@given(nests(), st.sampled_from(SIZES), st.booleans())
+def test_random_nests_keep_their_meaning(kernel: Function, sizes: tuple[int, ...], reductions: bool) -> None:
+    """Lanes that are stored in any order, loaded before: what is allowed leaves the same bits."""
+    made = super_vectorize(kernel, sizes, reductions=reductions)
+    same_meaning(kernel, made.function, {})
+
+
+@settings(derandomize=True, max_examples=share(150, 3), deadline=None)
+@given(
+    st.integers(-12, 12),
+    st.sampled_from([1, 2, 3, -1]),
+    st.sampled_from([1, 2, 3]),
+    st.sampled_from([2, 4, 8]),
+)
+def test_one_loop_is_refused_only_where_lanes_would_differ(
+    shift: int, step: int, factor: int, size: int
+) -> None:
+    """A[factor * i + shift] = A[factor * i] + 1 over 0..30: exact, by running lanes on numbers."""
+    low, high = (0, 30) if step > 0 else (30, 0)
+    target, source = plus(i * factor, shift + 20), plus(i * factor, 20)
+    kernel = function(
+        loop("i", low, high, store("A", (target,), add(load("A", source), number(1))), step=step)
+    )
+    (report,) = super_vectorize(kernel, (size,)).loops
+    steps = list(range(low, high, step))
+    scalar, lanes = np.arange(200) * 1000, np.arange(200) * 1000
+    for at in steps:
+        scalar[evaluate_index(target, {"i": at})] = scalar[evaluate_index(source, {"i": at})] + 1
+    for begin in range(0, len(steps), size):
+        together = steps[begin : begin + size]
+        loaded = [lanes[evaluate_index(source, {"i": at})] for at in together]
+        for at, value in zip(together, loaded, strict=True):
+            lanes[evaluate_index(target, {"i": at})] = value + 1
+    assert report.vectorized == np.array_equal(scalar, lanes), str(report)

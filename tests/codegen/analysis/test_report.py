@@ -1,0 +1,36 @@
+"""What kernels report of their loops, in super-vectors of fixed sizes: the same on every machine."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import tilejit as tj
+from codegen.analysis.report import LoopReport
+from tests.codegen.passes.rows import ROWS, Row
+
+WALKS = r"\] (contiguous|reversed|repeated|gathered|strided by -?\d+|along dimension \d(?: by -?\d+)?)"
+REDUCED = r"is (reduced by \w+)"
+
+
+def in_short(report: LoopReport) -> str:
+    """A report as rows have it: without names of arrays."""
+    if not report.vectorized:
+        return report.code
+    found = [walk or reduced for walk, reduced in re.findall(f"{WALKS}|{REDUCED}", report.text)]
+    labels = [*dict.fromkeys(found), *(["masked"] if report.tail == "mask" else [])]
+    return f"{'x'.join(map(str, report.shape))} {', '.join(labels)}".replace("along dimension", "along")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_shape_or_reason_of_each_loop(row: Row) -> None:
+    few = "; ".join(["too-few-loops"] * (row.gives.count(";") + 1))
+    for expected, size, reductions in (
+        (row.gives, 16, False),
+        (row.tiles or few, (2, 8), False),
+        (row.asked or row.gives, 16, True),
+    ):
+        made = tj.kernel(virtual_vector_size=size, vectorize_reductions=reductions, tail="shift")
+        loops = made(row.function).specialize(*row.arguments).program.vectorized.loops
+        assert "; ".join(map(in_short, loops)) == expected, "\n".join(map(str, loops))

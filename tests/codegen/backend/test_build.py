@@ -1,0 +1,162 @@
+"""Builds beside Numba's own: what other code of the process compiles is compiled as ever."""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Iterator
+from contextlib import nullcontext
+from subprocess import run
+from sys import executable, platform
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from numba.core.compiler import Compiler, DefaultPassBuilder, Flags
+
+from codegen.backend import build
+from codegen.backend.build import machine_code, numba_ir
+from codegen.simd.register.numba_passes import IDLE
+from codegen.support.cpu import cpu_level
+from codegen.support.errors import KernelError
+from tests.tools.oracle import environment
+
+KERNEL = """
+from codegen.backend.build import build, numba_ir
+from codegen.support.cpu import cpu_level
+
+COPY = "def {0}(src, dst, sizes, begin, end):\\n    copy_run(dst, src, min(end - begin, 99))\\n"
+"""
+
+AFTER = (
+    KERNEL
+    + """
+build("first", COPY.format("first"), cpu_level())
+import numba
+import numpy as np
+
+@numba.njit
+def fibonacci(n):
+    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+@numba.njit
+def smallest(values):
+    return min(values[0], values.copy()[-1] // 3)
+
+@numba.cfunc("int64(int64)")
+def third(n):
+    return min(n // 3, 7)
+
+assert (fibonacci(11), smallest(np.arange(4, 9)), third.ctypes(11)) == (89, 2, 3)
+build("second", COPY.format("second"), cpu_level())
+assert (fibonacci(np.float32(5)), smallest(np.ones(3))) == (5, 0)
+"""
+)
+
+BESIDE = (
+    KERNEL
+    + """
+import numba
+from threading import Thread
+
+right = []
+
+def compile_and_call(k):
+    for n in range(2):
+        right.append(numba.njit(lambda x: min(x, 9) * k + n)(11) == 9 * k + n)
+
+threads = [Thread(target=compile_and_call, args=(k,)) for k in range(3)]
+for thread in threads:
+    thread.start()
+for k in range(4):
+    numba_ir(f"kernel_{k}", COPY.format(f"kernel_{k}"))
+for thread in threads:
+    thread.join()
+assert right == [True] * 6, right
+"""
+)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("code", [AFTER, BESIDE], ids=["after a kernel", "beside kernels"])
+def test_functions_of_others_run(code: str) -> None:
+    """Numba makes no machine code of kernels; of all else it does, whatever kernels shared with it."""
+    done = run([executable, "-c", code], env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(params=[True, False], ids=["collected", "not collected"])
+def collected(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """Whether garbage is searched for when the build begins."""
+    before = gc.isenabled()
+    (gc.enable if request.param else gc.disable)()
+    yield request.param
+    (gc.enable if before else gc.disable)()
+
+
+def test_the_search_for_garbage_is_left_as_it_was(collected: bool) -> None:
+    name = f"empty_{collected}"
+    numba_ir(name, f"def {name}(src, dst, sizes, begin, end):\n    pass\n")
+    assert gc.isenabled() == collected
+    with pytest.raises(KernelError, match="numba refuses the kernel wrong"):
+        numba_ir("wrong", "def wrong(src, dst, sizes, begin, end):\n    return src.nothing\n")
+    assert gc.isenabled() == collected
+
+
+LOOPS = """
+def loops(src, dst, sizes, begin, end):
+    step, rows = int64_at(sizes, 0), int64_at(sizes, 1)
+    for i in range(begin, end):
+        for j in range(rows):
+            a, b = src + i * step, dst + (j * 8 if j > 3 else i)
+            move_u32(b, a)
+"""
+
+
+def test_idle_passes_are_numbas() -> None:
+    """Each of them is one that Numba has, under that name."""
+    numbas: Any = DefaultPassBuilder.define_nopython_pipeline(SimpleNamespace(func_ir=None, flags=Flags()))
+    assert {run.__name__ for run, _ in numbas.passes} >= IDLE
+
+
+def test_what_is_left_out_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the idle passes nor answers asked for again: what becomes of a kernel is the same."""
+
+    def optimized(source: str) -> str:
+        """But for the numbers that Numba gives the functions of a process."""
+        text = machine_code(numba_ir("loops", source), cpu_level()).llvm_ir
+        return re.sub(r"(?<=loops)B\d+v\d+", "", text)
+
+    ours = optimized(LOOPS)
+    monkeypatch.setattr(build, "KernelPasses", Compiler)
+    monkeypatch.setattr(build, "_asking_once", nullcontext)
+    assert optimized(f"{LOOPS}# again\n") == ours
+
+
+MANY = """
+import ctypes, gc
+from pathlib import Path
+from codegen.backend.build import build
+from codegen.support.cpu import cpu_level
+from tests.codegen.backend.test_build import LOOPS
+
+def resident():
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    return 4096 * int(Path("/proc/self/statm").read_text().split()[1])
+
+for k in range(40):
+    if k == 10:
+        before = resident()
+    build("loops", f"{LOOPS}# {k}", cpu_level())
+print((resident() - before) // 30)
+"""
+
+
+@pytest.mark.rotated
+@pytest.mark.skipif(platform != "linux", reason="memory is told by /proc")
+def test_builds_leave_little_in_memory() -> None:
+    """LLVM's pass managers are given back: some KiB stay of each kernel, not a quarter of a MiB."""
+    done = run([executable, "-c", MANY], env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 64 << 10

@@ -1,0 +1,81 @@
+"""What machine code calls: allowed functions only, asked when it is stored and again when it is loaded."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import pytest
+
+from codegen.backend.build import NumbaIr, machine_code, parse, target_machine
+from codegen.backend.object_symbols import can_be_loaded, undefined_symbols
+from codegen.backend.store import KernelStore, store_key
+from codegen.runtime import kernel
+from codegen.support.cpu import cpu_level, level_named
+from codegen.support.errors import KernelError
+
+CALLS = """
+declare i32 @{called}(ptr)
+define void @{name}(i64 %src, i64 %dst, i64 %sizes, i64 %begin, i64 %end) {{
+  %pointer = inttoptr i64 %src to ptr
+  %result = call i32 @{called}(ptr %pointer)
+  ret void
+}}
+"""
+
+COPY = "def {0}(src, dst, sizes, begin, end):\n    copy_run(dst, src, min(end - begin, 99))\n"
+FOREIGN = ("system", "execve", "puts", "numba_unpickle", "PyErr_Clear", "NRT_incref", "__stack_chk_fail")
+
+
+def object_calling(name: str, called: str) -> bytes:
+    """Machine code that passes its first argument on to a function."""
+    machine = target_machine(cpu_level())
+    return bytes(machine.emit_object(parse(CALLS.format(name=name, called=called), machine)))
+
+
+@pytest.mark.parametrize("called", FOREIGN)
+def test_foreign_functions_are_refused_at_loading(called: str) -> None:
+    code = object_calling("foreign", called)
+    assert undefined_symbols(code) == {called}
+    assert not can_be_loaded(code)
+    with pytest.raises(KernelError, match="no kernel may"):
+        kernel._load(f"foreign_{called}", code)
+    assert f"foreign_{called}" not in kernel._loaded
+
+
+@pytest.mark.parametrize("level", ["avx2", "neon"])
+@pytest.mark.parametrize("called", FOREIGN)
+def test_foreign_functions_are_refused_before_storing(called: str, level: str) -> None:
+    with pytest.raises(KernelError, match=called):
+        machine_code(
+            NumbaIr("foreign", "foreign", CALLS.format(name="foreign", called=called)), level_named(level)
+        )
+
+
+def test_allowed_functions_are_not() -> None:
+    assert can_be_loaded(object_calling("allowed", "memcpy"))
+    assert can_be_loaded(object_calling("allowed", "exp"))
+
+
+def test_an_object_that_is_cut_or_none_cannot_be_loaded() -> None:
+    code = object_calling("cut", "memcpy")
+    assert can_be_loaded(code)
+    assert not any(can_be_loaded(code[:length]) for length in range(len(code)))
+    assert not can_be_loaded(b"not an object")
+
+
+def test_a_stored_object_that_would_do_more_is_built_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its checksum right and under the right key: whoever could write it there is not followed."""
+    name = "copy_beside_a_foreign_object"
+    source = COPY.format(name)
+    store, key = KernelStore(tmp_path), store_key(source, cpu_level())
+    planted = object_calling(name, "system")
+    store.put(key, planted)
+    monkeypatch.setattr(kernel, "default_store", lambda: store)
+    call = kernel.native(name, source)
+    src, dst = ctypes.create_string_buffer(b"abcdef"), ctypes.create_string_buffer(b"123456")
+    call(ctypes.addressof(src), ctypes.addressof(dst), 0, 0, 4)
+    assert dst.value == b"abcd56"
+    assert store.get(key) not in (None, planted)

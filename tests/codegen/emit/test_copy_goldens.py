@@ -1,0 +1,97 @@
+"""Whole nests and kernels on file: the compiler's changes show as diffs. `--rewrite-goldens` writes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import tilejit as tj
+from codegen.ir.copies.printer import format_nest
+from codegen.pipeline.copies import CopyProgram
+from codegen.schedule import choose_transpose
+from codegen.schedule.choose_transpose import MANY_WAYS
+from tests.tools.goldens import GOLDEN, check_golden
+from tilejit.convert import pack_program
+from tilejit.explanations import c_strides
+from tilejit.pack_programs import unpack_program
+
+CASES = {
+    "pack_f32_8x128": "f32[20,300]{1,0:T(8,128)}",
+    "pack_f32_transposed_8x128": "f32[300,20]{0,1:T(8,128)}",
+    "pack_bf16_8x128_2x1": "bf16[33,300]{1,0:T(8,128)(2,1)}",
+    "pack_s4_in_nibbles": "s4[64,256]{1,0:T(64,128)(8,1)E(4)}",
+    "pack_bf16_32x16_2x1": "bf16[64,1050]{1,0:T(32,16)(2,1)}",
+    "pack_with_a_table": "f32[10,24,6]{2,0,1:T(*,7,2)}",
+    "unpack_bf16_8x128_2x1": "bf16[33,300]{1,0:T(8,128)(2,1)}",
+    "unpack_s8_64x16_4x1": "s8[64,160]{1,0:T(64,16)(4,1)}",
+    "unpack_pred_in_bits": "pred[32,128]{1,0:T(32,128)(32,1)E(1)}",
+    "pack_f32_8x128_streamed": "f32[16384,16384]{1,0:T(8,128)}",
+    "unpack_f32_16x1_staged": "f32[16383,16387]{1,0:T(16,1)}",
+    "pack_u8_8x8x32_gathered": "u8[64,253,253,250]{3,2,1,0:T(8,8,32)}",
+}
+"""The largest ones are past any cache, on any machine; nothing is copied."""
+
+COPIES = {
+    "copy_u32_transposed": ("u4", "u4", (300, 200)),
+    "copy_u16_transposed_streamed": ("u2", "u2", (16384, 16384)),
+    "copy_u8_transposed_staged": ("u1", "u1", (32771, 32769)),
+    "copy_f32_to_bf16_transposed": ("f4", ml_dtypes.bfloat16, (300, 200)),
+    "copy_u64_swapped_transposed": ("<u8", ">u8", (300, 200)),
+}
+"""Dtypes and shape of the source, which is transposed."""
+
+
+@pytest.fixture(autouse=True)
+def many_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Panels are chosen by the ways of this machine's first cache."""
+    monkeypatch.setattr(choose_transpose, "first_cache_ways", lambda: MANY_WAYS)
+
+
+def program_of(name: str) -> CopyProgram:
+    if name in COPIES:
+        source, target, dims = COPIES[name]
+        return tj.explain(virtual(dims, np.dtype(source)).T, virtual(dims[::-1], np.dtype(target))).program
+    shape = tj.Shape.parse(CASES[name])
+    array = virtual(shape.dimensions, shape.dtype)
+    if name.startswith("unpack"):
+        return unpack_program(shape, array.strides)
+    return pack_program(array, shape)
+
+
+def virtual(dims: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """An array in C order of any size, without its memory."""
+    return np.lib.stride_tricks.as_strided(np.empty(1, dtype), dims, c_strides(dims, dtype.itemsize))
+
+
+def text_of(name: str) -> str:
+    """Every box of the copy: schedule, nests before and after, and each kernel's source once."""
+    program = program_of(name)
+    parts = [f"{name}: {CASES.get(name) or COPIES[name]}\n"]
+    for k, step in enumerate(program.steps):
+        parts.append(f"--- box {k}: {step.schedule}, kernel {step.kernel.name}\n{format_nest(step.scalar)}")
+        parts.append(format_nest(step.vectorized))
+    parts += [f"--- kernel\n{kernel.source}" for kernel in program.kernels]
+    return "\n".join(parts)
+
+
+@pytest.mark.parametrize("name", [*CASES, *COPIES])
+def test_golden(name: str, request: pytest.FixtureRequest) -> None:
+    check_golden(GOLDEN / f"{name}.txt", text_of(name), request)
+
+
+def test_no_golden_without_a_case() -> None:
+    assert {path.stem for path in GOLDEN.glob("*.txt")} == {*CASES, *COPIES}
+
+
+@pytest.mark.parametrize("name", [*CASES, *COPIES])
+def test_sources_are_python(name: str) -> None:
+    """Each source compiles and defines the function that carries its name."""
+    for kernel in program_of(name).kernels:
+        namespace: dict[str, object] = {}
+        exec(compile(kernel.source, kernel.name, "exec"), namespace)
+        assert callable(namespace[kernel.name])
+        assert kernel.name in (namespace["__doc__"] or "")  # type: ignore[operator]

@@ -1,0 +1,94 @@
+"""Whole kernels of loops on file: what became of each loop, the super-vector form, and the source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from codegen.emit.nest_source import emit_loops
+from codegen.frontend.python_ast import read_function
+from codegen.ir.dtypes import argument
+from codegen.ir.printer import format_function
+from codegen.passes.super_vectorize import super_vectorize
+from codegen.passes.tile import tile_loops
+from tests.tools.goldens import GOLDEN, check_golden
+
+KERNELS = GOLDEN / "loops"
+
+
+def blend(a, b, c):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            c[i, j] = a[i, j] * 0.25 + b[j] if a[i, j] > 0.5 else 0.0
+
+
+def total(a):
+    s = np.float32(0)
+    for i in range(3, a.shape[0]):
+        s += a[i]
+    return s
+
+
+def transposed(a, c):
+    for i in range(c.shape[0]):
+        for j in range(c.shape[1]):
+            c[i, j] = a[j, i]
+
+
+def stretched(a, c):
+    for j in range(c.shape[0]):
+        c[j] = a[j // 2]
+
+
+def running(a):
+    for i in range(1, a.shape[0]):
+        a[i] += a[i - 1]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function on float32, and what is asked of it."""
+
+    function: Callable[..., Any]
+    ranks: tuple[int, ...]
+    sizes: tuple[int, ...]
+    tail: str = "mask"
+    reductions: bool = False
+    tiles: bool = False
+
+
+CASES = {
+    "blend": Case(blend, (2, 1, 2), (32,)),
+    "blend_in_tiles": Case(blend, (2, 1, 2), (64,), "scalar", tiles=True),
+    "blend_in_two_dimensions": Case(blend, (2, 1, 2), (4, 16), "assume_divisible"),
+    "sum": Case(total, (1,), (32,), reductions=True),
+    "transposed": Case(transposed, (2, 2), (16, 16)),
+    "gathered_shifted": Case(stretched, (1, 1), (16,), "shift"),
+    "running_sum": Case(running, (1,), (16,)),
+}
+
+
+def text_of(case: Case) -> str:
+    """Reports, super-vectors and source for registers of 64 bytes."""
+    names = case.function.__code__.co_varnames
+    arrays = [argument(n, np.zeros((1,) * r, np.float32)) for n, r in zip(names, case.ranks, strict=False)]
+    function = read_function(case.function).typed(arrays)
+    if case.tiles:
+        function = tile_loops(function, {1: case.sizes[-1]}).function
+    made = super_vectorize(function, case.sizes, None, case.reductions, case.tail)
+    loops = [f"{report.index}: {str(report).partition(f'loop {report.index}: ')[2]}" for report in made.loops]
+    source = emit_loops(made.function, vector_bytes=64, tail=case.tail).source
+    return "\n".join([*loops, "", format_function(made.function), source])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden(name: str, request: pytest.FixtureRequest) -> None:
+    check_golden(KERNELS / f"{name}.txt", text_of(CASES[name]), request)
+
+
+def test_no_golden_without_a_case() -> None:
+    assert {path.stem for path in KERNELS.glob("*.txt")} == {*CASES}

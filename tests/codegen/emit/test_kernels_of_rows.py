@@ -1,0 +1,121 @@
+"""The rows that the interpreter and the super-vectorizer are tested on, as machine code."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from codegen.ir.interpreter import interpret
+from tests.codegen.frontend import kernels
+from tests.codegen.passes import table
+from tests.codegen.passes.meaning import arguments
+from tests.codegen.passes.rows import ROWS, Row
+from tilejit.loop_program import LoopOptions, LoopProgram
+
+pytestmark = pytest.mark.share(15)
+
+INEXACT = {kernels.transcendental: 8}
+"""Functions whose math is libm's on one side and NumPy's on the other, and by how many last places."""
+
+REORDERED = 256
+"""Last places, of 1 and of the result, that the order may change in sums of these rows."""
+
+
+def close(a: Any, b: Any, places: int, eps: float) -> bool:
+    """Equal bit for bit, any NaN equal to any other; or within so many of the last places."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind != "f":
+        return bool((a == b).all())
+    known = ~np.isnan(a)
+    if not (np.isnan(b) == ~known).all():
+        return False
+    if not places:
+        return a[known].tobytes() == b[known].astype(a.dtype).tobytes()
+    absolute = places * eps if places == REORDERED else 0
+    found, right = a[known].astype(np.float64), b[known].astype(np.float64)
+    return np.allclose(found, right, rtol=places * eps, atol=absolute)
+
+
+FIRST = {row.function: row for row in reversed(ROWS)}
+"""The first row of each function."""
+
+IN_TURN = {id(row): n % 2 == 0 for n, row in enumerate(row for row in ROWS if FIRST[row.function] is not row)}
+"""Other rows of a function differ by dtypes: every second of them."""
+
+RUNS = [
+    *((row, (4,), True) for row in ROWS if "reduced by" in row.asked),
+    *((row, (4,), False) for row in ROWS if "reduced by" not in row.asked and IN_TURN.get(id(row), True)),
+    *((row, (64,), False) for row in ROWS if not IN_TURN.get(id(row), False)),
+    *((row, (2, 8), False) for row in ROWS if row.tiles or FIRST[row.function] is row),
+]
+"""Rows, sizes, and whether reductions run in lanes.
+
+The first row of a function takes each size, others 4 and 64 in turn, and what reduces in lanes always does;
+those without tiles take the last size once a function.
+"""
+
+
+@pytest.mark.parametrize(("row", "size", "reductions"), RUNS, ids=str)
+def test_kernels_do_what_python_does(row: Row, size: tuple[int, ...], reductions: bool) -> None:
+    ours, theirs = (
+        tuple(a.copy("K") if isinstance(a, np.ndarray) else a for a in row.arguments) for _ in range(2)
+    )
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = row.function(*theirs)
+    found = tj.kernel(virtual_vector_size=size, vectorize_reductions=reductions)(row.function)(*ours)
+    floats = [a.dtype for a in row.arguments if isinstance(a, np.ndarray) and a.dtype.kind == "f"]
+    eps = max((float(np.finfo(dtype).eps) for dtype in floats), default=2.0**-23)
+    places = REORDERED if reductions else INEXACT.get(row.function, 0)
+    for mine, right in zip(ours, theirs, strict=True):
+        assert close(mine, right, places, eps)
+    assert (found is None) == (expected is None)
+    if expected is not None:
+        for mine, right in zip(np.atleast_1d(found), np.atleast_1d(expected), strict=True):
+            assert close(mine, right, places, eps)
+
+
+MEANT = [row for row in table.ROWS if not ("unknown operation" in row.name or "annotated" in row.name)]
+"""Rows of the super-vectorizer's table whose meaning lanes keep."""
+
+TAILS = [
+    *((row, "mask") for row in MEANT),
+    *((row, ("scalar", "shift")[n % 2]) for n, row in enumerate(filter(table.in_lanes, MEANT))),
+]
+"""Rows, each with masks; where anything runs in lanes, one of the other tails in turn."""
+
+
+@pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}], ids=str)
+@pytest.mark.parametrize(("row", "tail"), TAILS, ids=lambda given: getattr(given, "name", given))
+def test_kernels_do_what_the_interpreter_does(row: table.Row, numbers: dict[str, int], tail: str) -> None:
+    """The super-vectorizer's table, all that MLIR gets wrong or refuses among it."""
+    check_with_the_interpreter(row, numbers, tail)
+
+
+@pytest.mark.share(1)
+@pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 19, "m": 9}], ids=str)
+def test_a_shifted_tail_adds_no_iteration_twice(numbers: dict[str, int]) -> None:
+    """A super-vector that begins earlier repeats iterations, which sums in memory don't allow."""
+    (row,) = (row for row in MEANT if row.name == "sums of rows in memory, not asked")
+    check_with_the_interpreter(row, numbers, "shift")
+
+
+def check_with_the_interpreter(row: table.Row, numbers: dict[str, int], tail: str) -> None:
+    """The row's kernel writes and returns what the interpreter does."""
+    options = LoopOptions(
+        row.sizes,
+        row.options.get("fastest_varying"),  # type: ignore[arg-type]
+        bool(row.options.get("reductions", False)),
+        tail,
+    )
+    ours, theirs = (arguments(row.kernel, 5, numbers) for _ in range(2))
+    expected = interpret(row.kernel, theirs)
+    found = LoopProgram(row.kernel, options)(*ours)
+    found = () if found is None else found if isinstance(found, tuple) else (found,)
+    np.testing.assert_array_equal(found, expected)
+    for mine, right in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(mine, right)

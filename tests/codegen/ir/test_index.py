@@ -1,0 +1,79 @@
+"""Index expressions that are read from Python against Python itself."""
+
+from __future__ import annotations
+
+import ast
+from types import FunctionType
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codegen.frontend.expressions import expression
+from codegen.frontend.operands import Operand, indexed
+from codegen.frontend.scope import Scope
+from codegen.frontend.source_text import SourceText
+from codegen.ir.index import evaluate_index, index_symbol, index_symbols
+from codegen.ir.interpreter import interpret
+from codegen.ir.nodes import Function, ScalarArg
+from tests.tools.stress import share
+
+NAMES = ("i", "j", "n")
+
+
+def expressions() -> st.SearchStrategy[str]:
+    """Texts of expressions of integers: all affine or rounded divisions by positive numbers."""
+    leaves = st.sampled_from(NAMES) | st.integers(-9, 9).map(lambda n: f"({n})")
+
+    def grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        sums = st.tuples(inner, st.sampled_from("+-"), inner).map(lambda p: f"({p[0]} {p[1]} {p[2]})")
+        products = st.tuples(inner, st.integers(-5, 5)).map(lambda p: f"({p[0]} * ({p[1]}))")
+        rounded = st.tuples(inner, st.sampled_from(["//", "%"]), st.integers(1, 9))
+        others = rounded.map(lambda p: f"({p[0]} {p[1]} {p[2]})") | inner.map(lambda p: f"-{p}")
+        return sums | products | others
+
+    return st.recursive(leaves, grown, max_leaves=12)
+
+
+def nothing() -> None:
+    """The function that the texts stand in."""
+
+
+def read(text: str) -> Operand:
+    assert isinstance(nothing, FunctionType)
+    names: dict[str, Any] = {name: indexed(index_symbol(name)) for name in NAMES}
+    node = ast.parse(text, mode="eval").body
+    return expression(node, Scope(SourceText("text", 1, (text,)), nothing, names, {}))
+
+
+@given(expressions(), st.tuples(*[st.integers(-50, 50)] * 3))
+@settings(max_examples=share(300, 3), deadline=None, derandomize=True)
+def test_evaluate_is_python(text: str, numbers: tuple[int, int, int]) -> None:
+    """evaluate(read(text)) == eval(text), and it uses no symbol that the text does not."""
+    values = dict(zip(NAMES, numbers, strict=True))
+    index = read(text).index
+    assert index is not None
+    assert evaluate_index(index, values) == eval(text, {}, values)
+    assert index_symbols(index) <= {name for name in NAMES if name in text}
+
+
+@given(
+    expressions(),
+    expressions(),
+    st.sampled_from(["min", "max", "*", "//"]),
+    st.tuples(*[st.integers(-9, 9)] * 3),
+)
+@settings(max_examples=share(200, 3), deadline=None, derandomize=True)
+def test_values_that_are_no_indices(one: str, two: str, how: str, numbers: tuple[int, int, int]) -> None:
+    """Least, largest, products and quotients of them are values, the same as Python's."""
+    text = f"{how}({one}, {two})" if how in ("min", "max") else f"({one}) {how} ({two})"
+    values = dict(zip(NAMES, numbers, strict=True))
+    try:
+        expected = eval(text, {}, values)
+        operand = read(text)
+    except ZeroDivisionError:
+        return
+    function = Function("f", tuple(ScalarArg(name, "i64") for name in NAMES), (), (operand.value,))
+    assert interpret(function, numbers) == (expected,)
+    for ends, best in ((operand.least, min), (operand.largest, max)):
+        assert not ends or best(evaluate_index(end, values) for end in ends) == expected

@@ -1,0 +1,229 @@
+"""The printed form: goldens, accepted by mlir-opt, and of the structure that MLIR's own pass gives."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from shutil import which
+from subprocess import run
+
+import pytest
+
+from codegen.ir.nodes import Carried, Const, Function
+from codegen.ir.printer import format_function
+from codegen.passes.super_vectorize import super_vectorize
+from tests.codegen.ir.nests import (
+    add,
+    function,
+    i,
+    j,
+    load,
+    local,
+    loop,
+    number,
+    op,
+    over_m,
+    over_n,
+    plus,
+    store,
+)
+from tests.codegen.passes.table import ROWS, Row
+
+MLIR = which("mlir-opt-16")
+needs_mlir = pytest.mark.skipif(MLIR is None, reason="mlir-opt-16 (Debian's mlir-16-tools) is not installed")
+
+ADD_2D = """\
+func.func @kernel(%A: memref<?x?xf32>, %B: memref<?x?xf32>, %C: memref<?x?xf32>, %m: index, %n: index) {
+  %cst = arith.constant 0.0 : f32
+  %cst_0 = arith.constant dense<1.0> : vector<32x256xf32>
+  affine.for %i = 0 to %n step 32 {
+    affine.for %j = 0 to %m step 256 {
+      %0 = vector.transfer_read %A[%i, %j], %cst : memref<?x?xf32>, vector<32x256xf32>
+      %1 = vector.transfer_read %B[%j, %i], %cst {permutation_map = affine_map<(d0, d1) -> (d1, d0)>} : \
+memref<?x?xf32>, vector<32x256xf32>
+      %2 = arith.addf %0, %1 : vector<32x256xf32>
+      %3 = arith.addf %2, %cst_0 : vector<32x256xf32>
+      %4 = affine.apply affine_map<(d0, d1) -> (-d0 + d1)>(%i, %n)
+      %5 = affine.apply affine_map<(d0, d1) -> (-d0 + d1)>(%j, %m)
+      %6 = vector.create_mask %4, %5 : vector<32x256xi1>
+      vector.transfer_write %3, %C[%i, %j], %6 : vector<32x256xf32>, memref<?x?xf32>
+    }
+  }
+  return
+}
+"""
+
+VECRED = """\
+func.func @kernel(%A: memref<?xf32>) -> f32 {
+  %cst = arith.constant dense<-0.0> : vector<128xf32>
+  %cst_0 = arith.constant 0.0 : f32
+  %s.lanes_0 = affine.for %i = 0 to 500 step 128 iter_args(%s.lanes = %cst) -> (vector<128xf32>) {
+    %0 = affine.apply affine_map<(d0) -> (-d0 + 500)>(%i)
+    %1 = vector.create_mask %0 : vector<128xi1>
+    %2 = vector.transfer_read %A[%i], %cst_0 : memref<?xf32>, vector<128xf32>
+    %3 = math.cos %2 : vector<128xf32>
+    %4 = arith.addf %s.lanes, %3 : vector<128xf32>
+    %5 = arith.select %1, %4, %s.lanes : vector<128xi1>, vector<128xf32>
+    affine.yield %5 : vector<128xf32>
+  }
+  %6 = vector.reduction <add>, %s.lanes_0, %cst_0 : vector<128xf32> into f32
+  return %6 : f32
+}
+"""
+
+SCALAR = """\
+func.func @kernel(%A: memref<?xi32>, %C: memref<?xf32>) {
+  affine.for %minus_i = -9 to 1 step 2 {
+    %i = affine.apply affine_map<(d0) -> (-d0)>(%minus_i)
+    %0 = affine.load %A[%i * 2 - 3] : memref<?xi32>
+    %1 = arith.sitofp %0 : i32 to f32
+    affine.store %1, %C[%i] : memref<?xf32>
+  }
+  return
+}
+"""
+
+
+def test_seeds_sum_with_one_side_transposed() -> None:
+    value = add(add(load("A", i, j), load("B", j, i)), number(1))
+    kernel = function(over_n("i", over_m("j", store("C", (i, j), value))))
+    assert format_function(super_vectorize(kernel, (32, 256)).function) == ADD_2D
+
+
+def test_seeds_reduction() -> None:
+    carried = Carried("s", number(0), add(local("s"), op("cos", load("A", i))), "add")
+    kernel = function(loop("i", 0, 500, carried=[carried]), results=[local("s")])
+    assert format_function(super_vectorize(kernel, (128,), reductions=True).function) == VECRED
+
+
+def test_scalar_loop_downwards() -> None:
+    value = op("cast", load("A", plus(i * 2, -3), dtype="i32"), dtype="f32")
+    kernel = function(loop("i", 9, -1, store("C", (i,), value), step=-2))
+    assert format_function(kernel) == SCALAR
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "text"),
+    [
+        (1, "f32", "1.0 : f32"),
+        (1e-05, "f64", "1.0e-05 : f64"),
+        (float("inf"), "f32", "0x7F800000 : f32"),
+        (float("-inf"), "bf16", "0xFF80 : bf16"),
+        (float("nan"), "f16", "0x7E00 : f16"),
+        (float("inf"), "f64", "0x7FF0000000000000 : f64"),
+        (255, "u8", "255 : i8"),
+        (True, "i1", "true"),
+    ],
+)
+def test_numbers(value: float, dtype: str, text: str) -> None:
+    kernel = Function("kernel", (), (), (Const(value, dtype),))
+    assert f"arith.constant {text}\n" in format_function(kernel)
+
+
+def forms(row: Row) -> tuple[Function, Function]:
+    return row.kernel, super_vectorize(row.kernel, row.sizes, **row.options).function  # type: ignore[arg-type]
+
+
+def module(kernels: list[Function]) -> str:
+    """Kernels by the names f0, f1, …"""
+    texts = (format_function(kernel) for kernel in kernels)
+    return "".join(text.replace("@kernel", f"@f{number}", 1) for number, text in enumerate(texts))
+
+
+def mlir_opt(text: str, *options: str) -> str:
+    assert MLIR is not None
+    command = [MLIR, "-allow-unregistered-dialect", "-mlir-print-local-scope", *options]
+    done = run(command, input=text, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr[:2000]
+    return done.stdout
+
+
+@needs_mlir
+@pytest.mark.parametrize("form", [0, 1], ids=["scalar", "super-vectors"])
+def test_mlir_accepts_what_is_printed(form: int) -> None:
+    mlir_opt(module([forms(row)[form] for row in ROWS]))
+
+
+STRUCTURE = re.compile(
+    r"affine\.for (?P<bounds>.*) \{$|vector\.transfer_(?P<transfer>read|write)(?P<rest>.*)"
+    r"|vector\.reduction <(?P<reduction>\w+)>|arith\.select .* : (?P<select>vector<\d+xi1>)",
+    re.MULTILINE,
+)
+
+
+def structure(text: str) -> list[list[tuple[str, ...]]]:
+    """For each function the steps of loops, transfers with their maps and shapes, masks and reductions."""
+    functions = []
+    for function_text in text.split("func.func")[1:]:
+        functions.append([_part(part) for part in STRUCTURE.finditer(function_text)])
+    return functions
+
+
+def _part(part: re.Match[str]) -> tuple[str, ...]:
+    if part["bounds"] is not None:
+        step = re.search(r" step (\d+)", part["bounds"])
+        return ("for", step[1] if step else "1")
+    if part["transfer"]:
+        walk = re.search(r"permutation_map = (affine_map<.*?>)[,}]", part["rest"])
+        return (
+            part["transfer"],
+            walk[1] if walk else "",
+            *re.findall(r"vector<[0-9x]+x[fi]\d+>", part["rest"]),
+        )
+    return ("reduce", part["reduction"]) if part["reduction"] else ("select", part["select"])
+
+
+CRASHES = {
+    "triangle in 2-D",
+    "A[32*i + j] in 2-D",
+    "two sizes",
+    "sums of rows in memory, 2-D",
+    "one iteration, one element",
+}
+"""Here MLIR ends with an assertion, with IR that does not verify, or refuses its options."""
+DIFFERENT = {
+    "a size of one lane goes": "a dimension of one lane is none here",
+    "one lane": "a dimension of one lane is none here",
+    "A[i // 2]": "wrong there",
+    "A[i % 16]": "wrong there",
+    "C[i // 2]": "wrong there",
+    "C[i % 7] +=": "wrong there",
+    "A[j // 2] along j": "wrong there",
+    "A[i // 3]": "wrong there",
+    "A[(i + 6) // 2] downwards": "wrong there",
+    "A[i // 2, j % 4], 2-D": "wrong there",
+    "A[j // 2, i] in blocks": "wrong there",
+    "sum of A[i % 16]": "wrong there",
+    "walks columns only": "a loop of one iteration is not worth eight lanes",
+    "one iteration": "a loop of one iteration is not worth lanes",
+    "no iteration": "no mask is wanted where there are no iterations",
+    "all of two dimensions, along the outer": "the outer loop is the contiguous one",
+}
+
+
+def options(row: Row) -> str:
+    fastest = row.options.get("fastest_varying")
+    given = [f"virtual-vector-size={','.join(map(str, row.sizes))}"]
+    if isinstance(fastest, tuple):
+        given.append(f"test-fastest-varying={','.join(map(str, fastest))}")
+    if row.options.get("reductions"):
+        given.append("vectorize-reductions=true")
+    return f"-affine-super-vectorize={' '.join(given)}"
+
+
+@needs_mlir
+def test_structure_is_that_of_mlirs_own_pass() -> None:
+    """Wherever MLIR vectorizes and is right, loops, transfers, maps and masks are the same."""
+    compared = 0
+    rows = sorted((row for row in ROWS if row.name not in CRASHES), key=options)
+    for asked, group in groupby(rows, key=options):
+        members = list(group)
+        theirs = structure(mlir_opt(module([forms(row)[0] for row in members]), asked))
+        ours = structure(mlir_opt(module([forms(row)[1] for row in members])))
+        assert len(theirs) == len(ours) == len(members)
+        for row, there, here in zip(members, theirs, ours, strict=True):
+            vectorized_there = any(part[0] in ("read", "write", "reduce") for part in there)
+            if vectorized_there and row.name not in DIFFERENT:
+                compared += 1
+                assert here == there, row.name
+    assert compared >= 50

@@ -1,0 +1,35 @@
+"""Runs a kernel and its super-vectorized form through the interpreter on the same arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codegen.ir.interpreter import interpret
+from codegen.ir.nodes import ArrayArg, Function
+
+DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "u8": np.uint8}
+EXTENTS = {1: (1300,), 2: (48, 50), 3: (40, 24, 20)}
+"""Arrays are longer than loops: what stands behind must stay."""
+
+
+def arguments(function: Function, seed: int, numbers: dict[str, int]) -> list[np.ndarray | int]:
+    """Small whole numbers, so that sums and products are exact in any order."""
+    random = np.random.default_rng(seed)
+    found: list[np.ndarray | int] = []
+    for argument in function.arguments:
+        if isinstance(argument, ArrayArg):
+            values = random.choice([1, 1, 1, 2, 4], EXTENTS[argument.rank])
+            signs = random.choice([1, -1], values.shape) if argument.dtype[0] != "u" else 1
+            found.append(np.asarray(values * signs, DTYPES[argument.dtype], order=argument.order or "C"))
+        else:
+            found.append(numbers.get(argument.name, 3))
+    return found
+
+
+def same_meaning(before: Function, after: Function, numbers: dict[str, int], seed: int = 5) -> None:
+    """Both forms leave the same bits in each array and give the same results."""
+    one, two = (arguments(before, seed, numbers) for _ in range(2))
+    first, second = interpret(before, one), interpret(after, two)
+    assert np.array_equal(np.array(first), np.array(second)), (first, second)
+    for argument, a, b in zip(before.arguments, one, two, strict=True):
+        assert np.array_equal(a, b), f"{argument.name} differs at {np.argwhere(np.asarray(a != b))[:5]}"

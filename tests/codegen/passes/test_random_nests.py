@@ -1,0 +1,73 @@
+"""Random functions of loops: Python, the interpreter of both forms, and machine code, the same bits."""
+
+from __future__ import annotations
+
+import warnings
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+import tilejit as tj
+from codegen.frontend.python_ast import read_function
+from codegen.ir.dtypes import argument
+from codegen.ir.interpreter import interpret
+from codegen.ir.nodes import Function
+from codegen.passes.super_vectorize import super_vectorize
+from codegen.passes.tile import tile_loops
+from tests.codegen.passes.random_nests import ARRAYS, Nest, nest
+from tests.tools.stress import share
+
+pytestmark = pytest.mark.share(3)
+
+SIZES = ((4,), (8,), (3,), (2, 4), (4, 4), (2, 2, 4))
+
+
+@st.composite
+def nests(draw: st.DrawFn) -> Nest:
+    return nest(lambda count: draw(st.integers(0, count - 1)))
+
+
+def by_python(given: Nest) -> list[np.ndarray]:
+    """What the function itself leaves in the arrays; not what NumPy refuses to store."""
+    expected = given.copied()
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            given.python(*expected)
+        except OverflowError:
+            assume(False)
+    return expected[:-1]
+
+
+def typed(given: Nest) -> Function:
+    arguments = zip([*ARRAYS, "n"], given.copied(), strict=True)
+    return read_function(given.python).typed([argument(name, value) for name, value in arguments])
+
+
+def agree(found: list[np.ndarray], expected: list[np.ndarray], given: Nest) -> None:
+    for name, mine, right in zip(ARRAYS, found, expected, strict=False):
+        same = np.array_equal(mine, right, equal_nan=right.dtype.kind == "f")
+        assert same, f"{name} of {right.dtype} differs, n={given.n}\n{given.text}"
+
+
+@settings(max_examples=share(150, 3), suppress_health_check=list(HealthCheck))
+@given(nests(), st.sampled_from(SIZES))
+def test_the_interpreter_does_what_python_does(drawn: Nest, sizes: tuple[int, ...]) -> None:
+    """Before and after loops run as lanes."""
+    expected, function = by_python(drawn), typed(drawn)
+    cut = tile_loops(function, {}).function
+    for form in (function, *(super_vectorize(each, sizes).function for each in (function, cut))):
+        found = drawn.copied()
+        interpret(form, found)
+        agree(found, expected, drawn)
+
+
+@pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
+@settings(derandomize=True, max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(drawn=nests(), sizes=st.sampled_from(SIZES))
+def test_kernels_do_what_python_does(tail: str, drawn: Nest, sizes: tuple[int, ...]) -> None:
+    expected, found = by_python(drawn), drawn.copied()
+    tj.kernel(virtual_vector_size=sizes, tail=tail)(drawn.python)(*found)
+    agree(found, expected, drawn)

@@ -1,0 +1,132 @@
+"""The super-vectorizer on a table of loops: vector shapes, reasons, and the same meaning."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codegen.analysis.reductions import neutral
+from codegen.analysis.report import CARRIED, UNPROFITABLE
+from codegen.ir.dtypes import numpy_dtype
+from codegen.ir.nodes import COMBINERS
+from codegen.ir.operations import compute
+from codegen.passes.super_vectorize import Vectorized, super_vectorize
+from codegen.support.errors import KernelError
+from tests.codegen.ir.nests import add, function, half, i, j, load, number, op, over_m, over_n, plus, store
+from tests.codegen.passes.meaning import same_meaning
+from tests.codegen.passes.table import REASONS, ROWS, Row
+
+pytestmark = pytest.mark.share(3)
+
+each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+
+
+def vectorized(row: Row) -> Vectorized:
+    return super_vectorize(row.kernel, row.sizes, **row.options)  # type: ignore[arg-type]
+
+
+@each_row
+def test_shape_or_reason(row: Row) -> None:
+    made = vectorized(row)
+    outcomes = tuple(report.shape if report.vectorized else report.code for report in made.loops)
+    assert outcomes == row.expected, "\n".join(map(str, made.loops))
+    assert all(report.code in REASONS and report.text for report in made.loops)
+    if not any(report.vectorized for report in made.loops):
+        assert made.function == row.kernel
+
+
+@each_row
+@pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}], ids=str)
+def test_same_meaning(row: Row, numbers: dict[str, int]) -> None:
+    if "unknown operation" in row.name or "annotated" in row.name:
+        pytest.skip("has no meaning that lanes keep")
+    same_meaning(row.kernel, vectorized(row).function, numbers)
+
+
+REDUCED = [(how, dtype) for how in COMBINERS for dtype in ("i1", "i8", "i32", "i64", "u8", "u32", "u64")]
+REDUCED += [(how, dtype) for how in ("add", "mul", "min", "max") for dtype in ("f32", "f64")]
+
+
+@pytest.mark.share(1)
+@pytest.mark.parametrize(("combiner", "dtype"), REDUCED)
+def test_neutral_elements_change_nothing(combiner: str, dtype: str) -> None:
+    """Lanes begin with them: not even the least, the largest and zeros of either sign may change."""
+    numpy = numpy_dtype(dtype)
+    if numpy.kind == "f":
+        numbers = [-np.inf, -2.5, -0.0, 0.0, 2.5, np.inf]
+    elif numpy.kind == "b":
+        numbers = [False, True]
+    else:
+        info = np.iinfo(numpy)
+        numbers = [info.min, max(info.min, -3), 0, 3, info.max]
+    start = np.array(neutral(combiner, dtype), numpy)[()]
+    for x in np.array(numbers, numpy):
+        assert compute(combiner, (start, x), dtype).tobytes() == x.tobytes(), x
+
+
+def test_what_never_moves_has_no_lanes() -> None:
+    """Be it that iterations were promised to be apart: the kernel stays scalar, and says so."""
+    kernel = function(over_n("i", store("C", (3,), load("A", i)), parallel=True))
+    (report,) = super_vectorize(kernel, (8,)).loops
+    assert (report.code, report.text) == (CARRIED, "C[3] is one element for all iterations of i")
+
+
+def test_reasons_name_both_accesses() -> None:
+    kernel = function(over_n("i", store("A", (plus(i, 1),), load("A", i))))
+    (report,) = super_vectorize(kernel, (8,)).loops
+    assert report.code == CARRIED
+    assert report.text == "A[i + 1] is written and A[i] read in a later iteration of i of the super-vector"
+
+
+def test_pairs_to_check_at_run_time() -> None:
+    kernel = function(
+        over_n("i", store("C", (i,), add(load("A", i), load("B", i)))),
+        over_n("i", store("D", (i,), load("D", plus(i, -1)))),
+        over_n("i", over_m("j", store("E", (i, j), load("A", i)))),
+    )
+    assert super_vectorize(kernel, (8,)).checks == (("A", "C"), ("A", "E"), ("B", "C"))
+
+
+def test_what_profit_hangs_on() -> None:
+    """A division of each lane's index costs more than scalar loads, less than a scalar function of math."""
+    plain = function(over_n("i", store("C", (i,), load("A", half(i, 3)))))
+    (report,) = super_vectorize(plain, (8,)).loops
+    assert report.code == UNPROFITABLE
+    assert "the scalar loop" in report.text
+    assert "A[i // 3] gathered" in report.text
+    costly = function(over_n("i", store("C", (i,), op("exp", load("A", half(i, 3))))))
+    (report,) = super_vectorize(costly, (8,)).loops
+    assert report.vectorized
+    assert report.text == "A[i // 3] gathered, C[i] contiguous"
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted", "stored", "loaded"),
+    [("shift", "shift", "C", "A"), ("shift", "mask", "A", "A"), ("scalar", "scalar", "A", "A")],
+)
+def test_shifts_only_where_iterations_may_run_twice(
+    asked: str, wanted: str, stored: str, loaded: str
+) -> None:
+    kernel = function(over_n("i", store(stored, (i,), add(load(loaded, i), number(1)))))
+    (report,) = super_vectorize(kernel, (8,), tail=asked).loops
+    assert (report.vectorized, report.tail) == (True, wanted)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "fastest", "tail", "text"),
+    [
+        ((), None, "mask", "one to three sizes"),
+        ((2, 2, 2, 2), None, "mask", "one to three sizes"),
+        ((0,), None, "mask", "positive"),
+        ((-8,), None, "mask", "positive"),
+        ((8,), (1, 0), "mask", "another length"),
+        ((8,), (-1,), "mask", "from 0"),
+        ((8,), None, "round", "tail is one of"),
+    ],
+)
+def test_wrong_arguments(
+    sizes: tuple[int, ...], fastest: tuple[int, ...] | None, tail: str, text: str
+) -> None:
+    kernel = function(over_n("i", store("C", (i,), load("A", i))))
+    with pytest.raises(KernelError, match=text):
+        super_vectorize(kernel, sizes, fastest, tail=tail)

@@ -1,0 +1,68 @@
+"""Sizes are arguments of kernels, not part of them: many shapes, few kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import tilejit as tj
+from codegen.runtime.kernel import Kernel
+from tests.tools.stress import share
+from tilejit.convert import pack_program
+from tilejit.pack_programs import unpack_program
+
+SHAPES = 300
+MOST_KERNELS = 84
+LAYOUTS = (
+    "f32 {1,0}",
+    "f32 {0,1}",
+    "f32 {1,0:T(8,128)}",
+    "f32 {1,0:T(2,128)}",
+    "f32 {1,0:T(4,128)}",
+    "f32 {0,1:T(8,128)}",
+    "f32 {1,0:T(*,1024)}",
+    "bf16 {1,0:T(8,128)(2,1)}",
+    "bf16 {0,1:T(8,128)(2,1)}",
+    "bf16 {1,0:T(16,128)(2,1)}",
+    "s8 {1,0:T(8,128)(4,1)}",
+    "s8 {1,0:T(32,128)(4,1)}",
+    "s8 {0,1:T(32,128)(4,1)}",
+    "u8 {1,0}",
+    "pred {1,0:T(32,128)(4,1)}",
+    "f64 {1,0:T(8,8)}",
+    "f16 {1,0:T(16,16)}",
+    "u8 {1,0:T(4,16)}",
+    "s32 {1,0:T(4,4)}",
+    "c64 {0,1:T(8,128)}",
+)
+
+
+def kernels_of(dims: tuple[int, int], layout: str) -> set[Kernel]:
+    name, text = layout.split(" ", 1)
+    shape = tj.Shape.parse(f"{name}[{dims[0]},{dims[1]}]{text}")
+    array = np.lib.stride_tricks.as_strided(
+        np.empty(1, shape.dtype), dims, (dims[1] * shape.dtype.itemsize, shape.dtype.itemsize)
+    )
+    return {*pack_program(array, shape).kernels, *unpack_program(shape, array.strides).kernels}
+
+
+def test_300_shapes_in_20_layouts(seed: int) -> None:
+    """Packed and unpacked, each shape in every third layout; nothing is compiled to count them."""
+    rng = np.random.default_rng(seed)
+    kernels: set[Kernel] = set()
+    for k in range(share(SHAPES, 4)):
+        dims = tuple(int(n) for n in np.exp(rng.uniform(0, np.log(3000), 2)).astype(int))
+        for layout in LAYOUTS[k % 3 :: 3]:
+            kernels |= kernels_of(dims, layout)
+    assert len(LAYOUTS) == 20
+    assert len(kernels) <= MOST_KERNELS, sorted(kernel.name for kernel in kernels)
+
+
+def test_a_sample_really_runs(seed: int) -> None:
+    rng = np.random.default_rng(seed + 1)
+    for layout in LAYOUTS:
+        name, text = layout.split(" ", 1)
+        for _ in range(3):
+            dims = [int(n) for n in rng.integers(1, 200, 2)]
+            shape = tj.Shape.parse(f"{name}[{dims[0]},{dims[1]}]{text}")
+            x = rng.integers(0, 2, dims).astype(shape.dtype)
+            assert (tj.unpack(tj.pack(x, shape)) == x).all()

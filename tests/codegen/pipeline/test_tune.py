@@ -1,0 +1,300 @@
+"""Tuning: measured once on memory of its own, remembered, and never a different answer."""
+
+from __future__ import annotations
+
+from itertools import count, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from codegen.backend.store import KernelStore
+from codegen.ir.copies.nodes import Element, Fill, LoopNest, Ref, Transpose, refs
+from codegen.ir.copies.rewriting import int_size
+from codegen.ir.copies.tiles import COLUMNS, LINE_BYTES
+from codegen.maps.access import strided_map
+from codegen.passes.select_transfer import super_vectorize
+from codegen.pipeline import tune
+from codegen.pipeline.copies import compile_copy
+from codegen.pipeline.steps import reach_of
+from codegen.pipeline.tune import shortened, timed, tuned
+from codegen.schedule.choose import candidates, choose
+from codegen.schedule.schedule import Schedule, Thresholds
+from codegen.support.errors import KernelError
+from tests.codegen.passes.test_passes_of_copies import nest_of, normal
+from tilejit.plan import plan_copy
+
+Array = np.ndarray[Any, Any]
+
+TRANSPOSED = normal(nest_of([(3000, 4, 12000), (3000, 12000, 4)], 4))
+BLOCKS = normal(nest_of([(40, 512, 30_000), (50, 30_720, 600), (128, 4, 4)], 4))
+
+
+class Clock:
+    """A measurement that prefers the schedule at one place, and counts how often it is asked."""
+
+    def __init__(self, best: int) -> None:
+        self.best, self.asked = best, 0
+
+    def __call__(self, nest: LoopNest, schedules: tuple[Schedule, ...]) -> tuple[float, ...]:
+        self.asked += 1
+        return tuple(float(k != self.best) for k in range(len(schedules)))
+
+
+@pytest.fixture
+def _another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tune, "_winners", {})
+
+
+def ways(nest: LoopNest = BLOCKS) -> tuple[Schedule, ...]:
+    return candidates(nest, threads=1, footprint=1 << 20)
+
+
+def test_candidates_begin_with_the_choice_and_differ() -> None:
+    for nest in (BLOCKS, TRANSPOSED):
+        for size in (None, 7, (16, 4)):
+            found = candidates(nest, footprint=1 << 25, threads=2, virtual_vector_size=size)
+            assert found[0] == choose(nest, footprint=1 << 25, threads=2, virtual_vector_size=size)
+            assert len({str(schedule) for schedule in found}) == len(found) > 1
+            assert {(x.transpose or x).stream for x in found} == {False, True}
+            assert len({(x.mode, x.inner, x.strip, x.rank) for x in found}) == 1
+    assert len({schedule.outer for schedule in ways(BLOCKS)}) == 2
+
+
+def test_a_transpose_has_candidates_by_stage_stores_and_tile() -> None:
+    cuts = [cut for x in ways(TRANSPOSED) if (cut := x.transpose)]
+    assert len(cuts) == len(ways(TRANSPOSED)) == len(set(cuts))
+    assert {(cut.stage, cut.stream) for cut in cuts} == {("", False), ("rows", True)}
+    plain = cuts[0].tile
+    halves_and_doubles = {(plain[0] * a // 2, plain[1] * b // 2) for a, b in ((2, 1), (2, 4), (1, 2), (4, 2))}
+    assert {cut.tile for cut in cuts if not cut.stage} == halves_and_doubles | {plain}
+    assert {schedule.transpose for schedule in ways(BLOCKS)} == {None}
+
+
+@pytest.mark.parametrize(("size", "tile"), [((48, 96), (48, 96)), ((8, 8), (16, 16)), (17, (32, 32))])
+def test_candidates_keep_the_size_asked_for(size: Any, tile: tuple[int, int]) -> None:
+    """In whole blocks of 16 by 16; rows that are staged one by one too."""
+    for stream_bytes in (0, 1 << 40):
+        asked = candidates(
+            TRANSPOSED, virtual_vector_size=size, thresholds=Thresholds(stream_bytes=stream_bytes)
+        )
+        assert {cut.tile for x in asked if (cut := x.transpose)} == {tile}
+
+
+SHORT_ROWS = [(12, 1000, 2), (500, 2, 24), (7, 12000, 12000)]
+"""Result rows of a dozen elements: panels of many columns are staged."""
+
+
+@pytest.mark.parametrize(
+    "digits", [[(210, 180, 2), (90, 2, 420)], SHORT_ROWS, [(3000, 4, 12000), (3000, 12000, 4)]]
+)
+@pytest.mark.parametrize("size", [None, 1, 5, 40, (3, 1000)], ids=str)
+def test_tiles_fit_the_buffer_they_are_staged_in(digits: list[tuple[int, int, int]], size: Any) -> None:
+    nest = normal(nest_of(digits, 2 if digits[0][1] != 4 else 4))
+    staged = 0
+    for threads, footprint in product((1, 4, 64), (1 << 20, 1 << 30)):
+        for way in candidates(nest, threads=threads, footprint=footprint, virtual_vector_size=size):
+            inner = super_vectorize(nest, way).innermost
+            assert isinstance(inner, Transpose)
+            grid = inner.grid
+            assert grid is not None
+            tiles = grid.entries(0, grid.count)
+            if not inner.stage:
+                continue
+            staged += 1
+            panel = grid.panel if inner.stage == "rows" else grid.dense_panel
+            assert tiles[:, COLUMNS].max() <= len(panel.places), way
+            assert panel.places.max() + LINE_BYTES <= panel.size_bytes, way
+    assert staged
+
+
+def test_fills_have_one_candidate() -> None:
+    assert len(candidates(normal(nest_of([(9, 0, 4)], 4, value=Fill())))) == 1
+
+
+@pytest.mark.usefixtures("_another_process")
+@pytest.mark.parametrize("best", range(len(ways())))
+def test_the_winner_is_measured_once(tmp_path: Path, best: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(best)
+    first = tuned(measure=clock, store=KernelStore(tmp_path))
+    assert first(BLOCKS, ways()) == ways()[best]
+    assert first(BLOCKS, ways()) == ways()[best]
+    monkeypatch.setattr(tune, "_winners", {})
+    assert tuned(measure=clock, store=KernelStore(tmp_path))(BLOCKS, ways()) == ways()[best]
+    assert clock.asked == 1
+
+
+@pytest.mark.usefixtures("_another_process")
+def test_without_memory_there_is_no_measuring(tmp_path: Path) -> None:
+    def measure(nest: LoopNest, schedules: tuple[Schedule, ...]) -> tuple[float, ...]:
+        raise MemoryError
+
+    assert tuned(measure=measure, store=KernelStore(tmp_path))(BLOCKS, ways()) == ways()[0]
+    assert KernelStore(tmp_path).notes() == []
+
+
+@pytest.mark.usefixtures("_another_process")
+def test_without_a_store_the_process_remembers() -> None:
+    clock = Clock(1)
+    for _ in range(2):
+        assert tuned(measure=clock, store=KernelStore(None, "no place"))(BLOCKS, ways()) == ways()[1]
+    assert clock.asked == 1
+
+
+@pytest.mark.usefixtures("_another_process")
+def test_what_else_is_measured_anew(tmp_path: Path) -> None:
+    """Other threads, another nest, other candidates."""
+    clock, store = Clock(1), KernelStore(tmp_path)
+    tuned(measure=clock, store=store)(BLOCKS, ways())
+    tuned(2, measure=clock, store=store)(BLOCKS, ways())
+    tuned(measure=clock, store=store, specialize="sizes")(BLOCKS, ways())
+    tuned(measure=clock, store=store)(TRANSPOSED, ways(TRANSPOSED))
+    tuned(measure=clock, store=store)(BLOCKS, ways()[:2])
+    assert clock.asked == len(store.notes()) == 5
+
+
+@pytest.mark.usefixtures("_another_process")
+@pytest.mark.parametrize("note", ["elements | outer d0", 3, None, "", ["run"]], ids=repr)
+def test_a_note_names_a_candidate_or_nothing(
+    tmp_path: Path, note: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, clock = KernelStore(tmp_path), Clock(2)
+    tuned(measure=clock, store=store)(BLOCKS, ways())
+    (path,) = store.notes()
+    store.put_note(path.stem, {"winner": note})
+    monkeypatch.setattr(tune, "_winners", {})
+    assert tuned(measure=clock, store=store)(BLOCKS, ways()) == ways()[2]
+    assert clock.asked == 2
+
+
+def touched(nest: LoopNest, ref: Ref | None) -> int:
+    """Bytes of the huge pages that a side touches, one by one; of small memory only what it spans."""
+    assert ref is not None
+    offsets = np.zeros(1, np.int64)
+    for loop in nest.loops:
+        steps = np.unique(np.arange(int_size(loop.extent)) * int_size(ref.stride(loop.axis)))
+        offsets = np.unique((offsets[:, None] + steps[None, :]) >> 12 << 12)
+    pages = len(np.unique(offsets >> 21)) * (2 << 20)
+    return min(pages, int(offsets.max() - offsets.min()) + 4096)
+
+
+@pytest.mark.parametrize(
+    "digits",
+    [
+        [(8192, 4, 32768), (8192, 32768, 4)],
+        [(30, 1 << 24, 1 << 22), (1 << 20, 4, 4)],
+        [(100, 4, 1 << 22), (1000, 400, 4), (10, 400_000, 4000)],
+        [(65, 65 << 20, 65 << 20), (65 << 20, 1, 1)],
+        [(70, -(4 << 20), 4), (1 << 20, 4, 280)],
+        [(3, 4, 36 << 20), (9 << 20, 12, 4)],
+    ],
+    ids=str,
+)
+def test_a_nest_is_shortened_to_fit(digits: list[tuple[int, int, int]]) -> None:
+    nest = nest_of(digits, 1)
+    schedules = ways(nest)
+    small = shortened(nest, schedules)
+    assert small is not None
+    low, stop, dst_low, dst_stop = reach_of(small)
+    assert stop - low + dst_stop - dst_low <= tune.MOST_SPAN_BYTES
+    assert sum(touched(small, ref) for ref in refs(small.innermost)) <= tune.MOST_BYTES
+    cut = schedules[0].transpose
+    taken = (*cut.rows, *cut.columns) if cut else schedules[0].inner
+    for loop, whole in zip(small.loops, nest.loops, strict=True):
+        extent, all_of_it = int_size(loop.extent), int_size(whole.extent)
+        assert 1 <= extent <= all_of_it
+        if loop.axis in taken and extent < all_of_it:
+            assert extent % tune.KEPT_EXTENT == 0
+    assert small.innermost == nest.innermost
+
+
+def test_a_nest_that_fits_stays_and_one_that_cannot_is_refused() -> None:
+    assert shortened(BLOCKS, ways()) is not None
+    assert [x.extent for x in shortened(BLOCKS, ways()).loops] == [x.extent for x in BLOCKS.loops]  # type: ignore[union-attr]
+    far = nest_of([(3, 4, 1 << 30), (50, 12, 4)], 4)
+    assert shortened(nest_of([(30, 4, 1 << 23), (50, 120, 4)], 4), ways(far)) is None
+    assert shortened(far, ways(far)) is None
+    refused = tuned(measure=Clock(1), store=KernelStore(None, "no place"))(far, ways(far))
+    assert refused == ways(far)[0]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("nest", [BLOCKS, TRANSPOSED], ids=["blocks", "transposed"])
+def test_times_are_those_of_the_clock(nest: LoopNest, threads: int) -> None:
+    """Every schedule runs; a clock that only counts sees one tick a copy."""
+    ticks = count()
+    times = timed(nest, ways(nest), threads=threads, clock=lambda: float(next(ticks)))
+    assert len(set(times)) == 1
+    assert 0 < times[0] <= 1
+
+
+@pytest.mark.usefixtures("_another_process")
+@pytest.mark.parametrize("size", [None, 5, (8, 8)], ids=str)
+def test_every_candidate_gives_the_same_bytes(size: Any) -> None:
+    src = np.random.default_rng(3).integers(0, 1 << 16, (3, 70, 90)).astype(np.uint16)
+    maps = []
+    out = np.zeros((90, 3, 70), np.uint16)
+    for array in (src.transpose(2, 0, 1), out):
+        strides = array.strides
+        reach = sum((n - 1) * s for n, s in zip(array.shape, strides, strict=True)) + 2
+        maps.append(strided_map(array.shape, strides, (0, reach), element_bits=16))
+    seen: set[Schedule] = set()
+    for place in range(8):
+
+        def pick(nest: LoopNest, schedules: tuple[Schedule, ...], place: int = place) -> Schedule:
+            chosen = schedules[place % len(schedules)]
+            seen.add(chosen)
+            return chosen
+
+        element = Element("u16", 16)
+        program = compile_copy(*maps, element, element, virtual_vector_size=size, pick=pick)
+        out[:] = 0
+        program.run(src.ctypes.data, out.ctypes.data)
+        assert (out == src.transpose(2, 0, 1)).all()
+    assert len(seen) > 1
+
+
+@pytest.mark.usefixtures("_another_process")
+def test_tune_measures_with_the_clock_and_never_on_the_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan that is tuned writes nothing, and its copies are those of any plan."""
+    asked: list[int] = []
+
+    def watched(nest: LoopNest, schedules: tuple[Schedule, ...], **how: Any) -> tuple[float, ...]:
+        asked.append(len(schedules))
+        return timed(nest, schedules, **how)
+
+    monkeypatch.setattr(tune, "timed", watched)
+    src = np.arange(300 * 200, dtype=np.float32).reshape(300, 200)
+    out = np.full((200, 300), -1, np.float32)
+    plan = plan_copy(out, src.T, tune=True)
+    assert asked
+    assert (out == -1).all()
+    plan(out, src.T)
+    assert (out == src.T).all()
+
+
+@pytest.mark.usefixtures("_another_process")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f32[300,200]{1,0:T(8,128)}",
+        "bf16[33,300]{1,0:T(8,128)(2,1)}",
+        "s4[70,3,260]{1,0,2:T(64,128)(8,1)E(4)}",
+        "pred[5,33,300]{2,0,1:T(32,128)(32,1)E(1)}",
+        "f32[10,24,6]{2,0,1:T(*,7,2)}",
+    ],
+)
+def test_tuned_packs_are_the_same_packs(text: str) -> None:
+    shape = tj.Shape.parse(text)
+    x = np.arange(np.prod(shape.dimensions)).reshape(shape.dimensions).astype(shape.dtype)
+    packed = tj.pack(x, shape, tune=True)
+    assert packed.buffer.tobytes() == tj.pack(x, shape).buffer.tobytes()
+    assert (tj.unpack(packed, tune=True) == x).all()
+
+
+def test_candidates_of_too_deep_nests_are_refused_as_ever() -> None:
+    digits = [(2, 4 * 3**k, 4 * 5**k) for k in range(9)]
+    with pytest.raises(KernelError, match="outer loops"):
+        candidates(nest_of(digits, 4))

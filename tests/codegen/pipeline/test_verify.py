@@ -1,0 +1,243 @@
+"""Each of the verifier's seven invariants, broken by hand, is refused; what the compiler makes passes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from codegen.analysis.ranges import check_disjoint, check_range
+from codegen.frontend.lower_copy import LoweredCopy, box_nest, lower_copy
+from codegen.ir.copies.nodes import Element, For, LoopNest, Transpose
+from codegen.maps.access import AccessMap, Root, strided_map
+from codegen.maps.digit_trees import Leaf, Opaque, Split, Tree, Window
+from codegen.maps.refine import Box, PairLeaf, PairSplit, PairTable, PairTree
+from codegen.passes.normalize import NORMALIZE
+from codegen.pipeline.copies import compile_copy
+from codegen.pipeline.steps import reach_of
+from codegen.pipeline.verify import (
+    check_box_bounds,
+    check_injective,
+    check_pair_tree,
+    check_probes,
+    check_regrouping,
+    check_tiles,
+    check_tree,
+    check_volumes,
+    verify_copy,
+    verify_nest,
+)
+from codegen.schedule.schedule import Thresholds
+from codegen.support.errors import KernelError
+from tests.tools.strategies import shapes_and_strides
+from tilejit.layout.indexing import access_map
+from tilejit.layout.shape import Shape
+
+U32 = Element("u32", 32)
+
+
+def copy_of(text: str) -> LoweredCopy:
+    """A C-ordered array into a tiled buffer."""
+    shape = Shape.parse(text)
+    assert isinstance(shape, Shape)
+    array = np.empty(shape.dimensions, shape.dtype)
+    src = strided_map(array.shape, array.strides, (0, array.nbytes), element_bits=8 * array.itemsize)
+    return lower_copy(src, access_map(shape).in_units(8))
+
+
+@pytest.fixture
+def tiled() -> LoweredCopy:
+    return copy_of("f32[20,30]{1,0:T(8,4)}")
+
+
+def broken(copy: LoweredCopy, change: object) -> LoweredCopy:
+    """The copy with its first box changed."""
+    assert callable(change)
+    return replace(copy, boxes=(change(copy.boxes[0]), *copy.boxes[1:]))
+
+
+@given(shapes_and_strides())
+def test_what_the_compiler_makes_holds(case: tuple[Shape, tuple[int, ...]]) -> None:
+    shape, strides = case
+    dst = access_map(shape)
+    size = shape.dtype.itemsize
+    low = sum(min(0, (n - 1) * s) for n, s in zip(shape.dimensions, strides, strict=True) if n)
+    high = sum(max(0, (n - 1) * s) for n, s in zip(shape.dimensions, strides, strict=True) if n)
+    src = strided_map(shape.dimensions, strides, (low, high + size), element_bits=8 * size)
+    unit = 8 if shape.bits >= 8 else 1
+    copy = lower_copy(src.in_units(unit), dst.in_units(unit))
+    verify_copy(copy)
+    for box in copy.boxes:
+        nest = box_nest(
+            copy, box, Element(shape.primitive_type, 8 * size), Element(shape.primitive_type, shape.bits)
+        )
+        for run in NORMALIZE:
+            nest = run(nest)
+        verify_nest(nest)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        Split(12, 0, Leaf(12, 1), Leaf(0, 1)),
+        Split(12, 5, Leaf(2, 5), Leaf(5, 1)),
+        Split(12, 5, Leaf(3, 5), Leaf(4, 1)),
+        Split(12, 5, Leaf(3, 5), Leaf(6, 1)),
+        Split(12, 4, Split(3, 2, Leaf(1, 8), Leaf(2, 4)), Leaf(4, 1)),
+        Leaf(-1, 4),
+        Window(4, Leaf(8, 1), 6, 1),
+        Window(4, Leaf(8, 1), 2, -1),
+        Opaque(-2, lambda m: m, 0, 0),
+    ],
+    ids=lambda tree: str(tree).split("<")[0][:60],
+)
+def test_1_trees(tree: Tree) -> None:
+    with pytest.raises(KernelError, match="verify"):
+        check_tree(tree)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        PairSplit(12, 0, PairLeaf(12, 1, 1), PairLeaf(1, 1, 1)),
+        PairSplit(12, 5, PairLeaf(2, 5, 5), PairLeaf(5, 1, 1)),
+        PairSplit(12, 5, PairLeaf(4, 5, 5), PairLeaf(5, 1, 1)),
+        PairSplit(12, 4, PairLeaf(3, 4, 4), PairSplit(4, 3, PairLeaf(1, 3, 3), PairLeaf(3, 1, 1))),
+        PairLeaf(0, 1, 1),
+        PairTable(0, lambda m: m, lambda m: m),
+    ],
+    ids=lambda tree: str(tree).split("<")[0][:60],
+)
+def test_1_pair_trees(tree: PairTree) -> None:
+    with pytest.raises(KernelError, match="verify"):
+        check_pair_tree(tree)
+
+
+def test_2_volumes(tiled: LoweredCopy) -> None:
+    check_volumes(tiled)
+    with pytest.raises(KernelError, match=r"hold \d+ elements of 600"):
+        check_volumes(replace(tiled, boxes=tiled.boxes[1:]))
+    with pytest.raises(KernelError, match="slots of padding"):
+        check_volumes(replace(tiled, pads=tiled.pads[1:]))
+    with pytest.raises(KernelError, match="elements of 600"):
+        check_volumes(replace(tiled, boxes=(*tiled.boxes, tiled.boxes[0])))
+
+
+@pytest.mark.parametrize("side", ["source", "destination"])
+def test_3_bounds(tiled: LoweredCopy, side: str) -> None:
+    far = {"source": 20 * 30 * 4, "destination": 24 * 32 * 4}[side]
+    for base in (-4, far):
+        moved = {"src_base": base} if side == "source" else {"dst_base": base}
+        with pytest.raises(KernelError, match=f"the {side} is touched"):
+            check_box_bounds(replace(tiled.boxes[0], **moved), tiled)  # type: ignore[arg-type]
+    with pytest.raises(KernelError, match="touched at 0 to 8"):
+        check_range(side, 0, 9, (0, 8))
+    check_range(side, 0, 8, (0, 8))
+
+
+TRANSPOSES = (
+    ((70, 90), 4),
+    ((300, 200), 2),
+    ((1027, 515), 1),
+    ((20, 515), 1),
+    ((200, 24), 1),
+)
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize(("dims", "width"), TRANSPOSES)
+def test_3_tiles(dims: tuple[int, int], width: int, place: int) -> None:
+    """The tables of a transpose reach what its nest does: one byte less on any side, and they do not fit."""
+    rows, columns = dims
+    pitch = (columns + 1) * width
+    read, written = (0, (rows - 1) * pitch + columns * width), (0, rows * columns * width)
+    src = strided_map((columns, rows), (width, pitch), read, element_bits=8 * width)
+    dst = strided_map((columns, rows), (rows * width, width), written, element_bits=8 * width)
+    element = Element(f"u{8 * width}", 8 * width)
+    launches = compile_copy(src, dst, element, element, thresholds=Thresholds(stream_bytes=0)).launches
+    for launch in launches:
+        inner = launch.step.vectorized.innermost
+        if not isinstance(inner, Transpose) or not inner.grid:
+            continue
+        starts, reach = (launch.src_offset, launch.dst_offset), list(reach_of(launch.step.scalar))
+        check_tiles(inner.grid, starts, (reach[0], reach[1], reach[2], reach[3]))
+        reach[place] += -1 if place % 2 else 1
+        with pytest.raises(KernelError, match="is touched at"):
+            check_tiles(inner.grid, starts, (reach[0], reach[1], reach[2], reach[3]))
+        return
+    raise AssertionError("a transpose has tables of tiles")
+
+
+def test_4_destination_written_twice() -> None:
+    check_injective(Box(0, 0, ((4, 4, 4), (5, 80, 16))))
+    for digits in (((4, 4, 4), (5, 80, 12)), ((4, 4, 0),), ((4, 4, 4), (5, 80, -12))):
+        with pytest.raises(KernelError, match="destination stride"):
+            check_injective(Box(0, 0, digits))
+    twice = PairTable(4, lambda m: m, lambda m: m // 2)
+    with pytest.raises(KernelError, match="destination offset 0 is written twice"):
+        check_injective(Box(0, 0, (), (twice,)))
+
+
+def test_5_regrouping() -> None:
+    """A loop of 12 over digits 3 and 4 whose strides leave a hole between them."""
+    copy = copy_of("u32[3,4]{1,0}")
+    whole = Box(0, 0, ((3, 16, 16), (4, 4, 4)))
+    nest = box_nest(copy, whole, U32, U32)
+    for run in NORMALIZE:
+        nest = run(nest)
+    check_regrouping(nest)
+    assert [loop.extent for loop in nest.loops] == [12]
+    with pytest.raises(KernelError, match="stands for no digits"):
+        check_regrouping(replace(nest, digits=((3, 20, 16), (4, 4, 4))))
+    with pytest.raises(KernelError, match="loops of"):
+        check_regrouping(replace(nest, digits=((3, 16, 16), (5, 4, 4))))
+
+
+@pytest.mark.parametrize(("dst", "src"), [(-4, -8), (-4, 8), (4, -8)])
+def test_5_backwards(dst: int, src: int) -> None:
+    """Digits that walk a side backwards are turned round, both sides together."""
+    copy = copy_of("u32[3,4]{1,0}")
+    nest = box_nest(copy, Box(0, 0, ((3, 80, 64), (4, src, dst))), U32, U32)
+    for run in NORMALIZE:
+        nest = run(nest)
+    check_regrouping(nest)
+    with pytest.raises(KernelError, match="stands for no digits"):
+        check_regrouping(replace(nest, digits=((3, 80, 64), (4, -src, dst))))
+
+
+def test_6_overlap() -> None:
+    check_disjoint((0, 100), (100, 200))
+    for dst in ((99, 200), (-50, 1), (10, 20), (-10, 300)):
+        with pytest.raises(KernelError, match="overlap"):
+            check_disjoint((0, 100), dst)
+
+
+@pytest.mark.parametrize("change", ["src_base", "dst_base", "strides"])
+def test_7_probes(tiled: LoweredCopy, change: str) -> None:
+    check_probes(tiled)
+
+    def wrong(box: Box) -> Box:
+        if change == "strides":
+            return replace(box, digits=tuple((n, src, -dst) for n, src, dst in box.digits))
+        return replace(box, **{change: getattr(box, change) + 4})
+
+    with pytest.raises(KernelError, match="no box moves"):
+        check_probes(broken(tiled, wrong))
+
+
+def test_names_of_axes(tiled: LoweredCopy) -> None:
+    nest = box_nest(tiled, tiled.boxes[0], U32, U32)
+    outer = nest.loops[0]
+    with pytest.raises(KernelError, match="looped over twice"):
+        verify_nest(replace(nest, body=For(outer.axis, 2, nest.body)))
+    with pytest.raises(KernelError, match="no loop counts"):
+        verify_nest(LoopNest(nest.buffers, outer.body))
+
+
+def test_a_map_that_lies_about_its_bounds_is_refused() -> None:
+    src = strided_map((8,), (4,), (0, 32), element_bits=32)
+    dst = AccessMap((8,), (Root((0,), Leaf(8, 4)),), 0, 8, 32, (0, 28), 8)
+    with pytest.raises(KernelError, match="the destination is touched at 0 to 31"):
+        verify_copy(lower_copy(src, dst))

@@ -1,0 +1,88 @@
+"""Launches: where parts begin, and that no address of this process leaves it."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tilejit as tj
+from codegen.pipeline.copies import CopyProgram
+from codegen.runtime.kernel import Kernel
+from codegen.runtime.launch import LINE_BYTES, PAGE_BYTES, UNEVEN, Launch, on_boundary
+from tests.tools.strategies import Pick
+
+
+@given(st.data())
+def test_parts_begin_on_boundaries(data: st.DataObject) -> None:
+    """On a page or a line if any number near enough gives one, and then no nearer one does."""
+    pick: Pick = lambda low, high: data.draw(st.integers(low, high))  # noqa: E731
+    near, start, most_off = pick(0, 5000), pick(0, 10000), pick(0, 700)
+    step = pick(-300, 300) * data.draw(st.sampled_from([1, 4, 16, 64, 512])) or 4
+    found = on_boundary(near, start, step, most_off=most_off)
+    assert abs(found - near) <= most_off
+    numbers = range(near - most_off, near + most_off + 1)
+    for boundary in (PAGE_BYTES, LINE_BYTES):
+        good = [k for k in numbers if (start + k * step) % boundary == 0]
+        if good:
+            assert found in good or boundary == PAGE_BYTES, "a page may be there by luck"
+        if found in good:
+            assert abs(found - near) == min(abs(k - near) for k in good)
+            return
+    assert found == near
+
+
+def launches_of(dst: np.ndarray, src: np.ndarray) -> tuple[Launch, ...]:  # type: ignore[type-arg]
+    program = tj.plan_copy(dst, src, threads=2)._program
+    assert program
+    return program.launches
+
+
+def test_threads_do_not_share_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    src, room = np.zeros((1001, 400), np.float32)[:, :301], np.zeros(1001 * 301 + 64, np.float32)
+    (launch,) = launches_of(room[: 1001 * 301].reshape(1001, 301), src)
+    calls: list[tuple[int, int]] = []
+    monkeypatch.setattr(
+        Kernel, "call", property(lambda kernel: lambda src, dst, sizes, *part: calls.append(part))
+    )
+    skipped = -room.ctypes.data % LINE_BYTES
+    for parts in (1, 2, 3, 7):
+        for within in (0, 4, 20):
+            calls.clear()
+            at = room.ctypes.data + skipped + within
+            for k in range(parts):
+                launch.run(src.ctypes.data, at, k, parts)
+            assert [begin for begin, _ in calls] + [1001] == [0] + [end for _, end in calls]
+            for begin, end in calls:
+                assert begin == 0 or (at + begin * 301 * 4) % LINE_BYTES == 0
+                assert abs(end - begin - Fraction(1001, parts)) <= Fraction(2 * 1001, UNEVEN * parts) + 1
+
+
+def test_launches_take_no_address_along() -> None:
+    """A copy of a launch has tables of its own, and arguments that name those."""
+    src = np.random.default_rng(0).integers(0, 9, (70, 90)).astype(np.float32).T
+    program = tj.plan_copy(src.copy(), src, threads=2)._program
+    assert isinstance(program, CopyProgram)
+    (launch,) = program.launches
+    assert launch.calls.given["tiles"] in launch.sizes
+    for again in (copy.deepcopy(program), pickle.loads(pickle.dumps(program))):
+        (other,) = again.launches
+        assert other.calls.given["tiles"] in other.sizes
+        assert launch.calls.given["tiles"] not in other.sizes
+        out = np.zeros((90, 70), np.float32)
+        again.run(src.ctypes.data, out.ctypes.data)
+        assert (out == src).all()
+
+
+def test_calls_stay_here() -> None:
+    src = np.zeros((70, 90), np.float32).T
+    (launch,) = launches_of(src.copy(), src)
+    calls = launch.every_call(aligned=True)
+    for take in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="a call holds addresses of this process\n  pickle or copy"):
+            take(calls[0][1])

@@ -1,0 +1,158 @@
+"""A small copy with the bytes that it must give, and what it calls: to run here, or elsewhere."""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.ir.copies.nodes import group_table, line_table
+from codegen.ir.copies.segments import SEGMENT_FIELDS, SEGMENT_TABLES
+from codegen.ir.copies.tiles import FIELDS, GROUP_TABLE, LINE_BYTES, LINE_TABLE
+from codegen.pipeline.copies import CopyProgram
+from codegen.runtime.copy_calls import (
+    GRID_ARGUMENTS,
+    OFFSET_ARGUMENTS,
+    SCRATCH,
+    SegmentCalls,
+    TableCalls,
+    TileCalls,
+)
+from codegen.runtime.kernel import Kernel
+from codegen.runtime.launch import Launch
+from tests.tools.guard import Guarded
+
+Bytes = NDArray[np.uint8]
+PARTS = 2
+"""Parts that each launch is cut in, as among threads."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A copy, and the bytes of its storages: the source, the destination before and after."""
+
+    name: str
+    program: CopyProgram
+    src: Bytes
+    before: Bytes
+    after: Bytes
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def lows(self) -> tuple[int, int]:
+        """The lowest byte of the source and of the destination, counted from their base addresses."""
+        src, dst = self.program.lowered.src, self.program.lowered.dst
+        return src.bounds[0] * src.unit_bits // 8, dst.bounds[0] * dst.unit_bits // 8
+
+    def run(self, src: Guarded, dst: Guarded) -> None:
+        """Run it here, in every placement between the guards of two segments of memory."""
+        for at_end, gap in ((False, 0), (True, 0), (False, 16), (True, 3)):
+            source = src.place(len(self.src), at_end=at_end, gap=gap)
+            target = dst.place(len(self.before), at_end=at_end, gap=gap)
+            source[:], target[:] = self.src, self.before
+            low, dst_low = self.lows
+            self.program.run(source.ctypes.data - low, target.ctypes.data - dst_low)
+            assert np.array_equal(target, self.after), f"{self}: wrong bytes, at end {at_end}, gap {gap}"
+            assert np.array_equal(source, self.src), f"{self}: the source changed"
+            assert src.untouched(), f"{self}: bytes beside the source changed"
+            assert dst.untouched(), f"{self}: bytes beside the destination changed"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a kernel; `src` and `dst` are places in units from the base addresses of the storages.
+
+    tables     what the arguments of those numbers point to
+    scratch    the number of the argument that points to a buffer, and the buffer's bytes
+    """
+
+    kernel: Kernel
+    src: int
+    dst: int
+    sizes: tuple[int, ...]
+    begin: int
+    end: int
+    tables: dict[int, tuple[int, ...]]
+    scratch: tuple[int, int] | None
+
+
+def calls_of(program: CopyProgram, dst_base: int) -> list[Call]:
+    """What a program calls for a destination with that base address, in order, without running any of it."""
+    calls: list[Call] = []
+    running: list[Launch] = []
+
+    def record(kernel: Kernel, src: int, dst: int, sizes: int, begin: int, end: int) -> None:
+        numbers = _int64s(sizes, len(kernel.arguments))
+        dst -= dst_base * 8 // kernel.nest.buffer("dst").unit_bits
+        tables, scratch = {}, None
+        for k, (name, number) in enumerate(zip(kernel.arguments, numbers, strict=True)):
+            count = _table_length(running[-1], kernel, name, numbers, end)
+            if name == SCRATCH and number:
+                scratch = k, count
+            elif count and number:
+                tables[k] = _int64s(number, count)
+        calls.append(Call(kernel, src, dst, numbers, begin, end, tables, scratch))
+
+    def run(launch: Launch, *given: int) -> None:
+        running.append(launch)
+        launch_run(launch, *given)
+        running.pop()
+
+    native, launch_run = Kernel.call, Launch.run
+    Kernel.call = property(lambda kernel: lambda *given: record(kernel, *given))  # type: ignore[assignment]
+    Launch.run = run  # type: ignore[method-assign, assignment]
+    try:
+        for launches in (program.first, program.launches):
+            for part in range(PARTS):
+                for launch in launches:
+                    launch.run(0, dst_base, part, PARTS)
+    finally:
+        Kernel.call, Launch.run = native, launch_run  # type: ignore[method-assign]
+    return calls
+
+
+def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int, ...], end: int) -> int:
+    """The numbers behind an argument that is an address, or the bytes of the buffer; 0 for any other."""
+    if name in OFFSET_ARGUMENTS[:2]:
+        return end
+    inner = launch.step.vectorized.innermost
+    lines, groups = line_table(inner), group_table(inner)
+    if name == LINE_TABLE and lines:
+        return int(lines.offsets.size)
+    if name == GROUP_TABLE and groups:
+        return int(groups.offsets.size)
+    calls = launch.calls.inner if isinstance(launch.calls, TableCalls) else launch.calls
+    if name in SEGMENT_TABLES and isinstance(calls, SegmentCalls):
+        return {
+            "segments": end * SEGMENT_FIELDS,
+            "pieces": calls.segments.pieces.size,
+            SCRATCH: calls.scratch_bytes,
+            "pattern": LINE_BYTES // 8,
+        }[name]
+    if name not in GRID_ARGUMENTS or not isinstance(calls, TileCalls):
+        return 0
+    grid, panel = calls.grid, calls.panel
+    tiles = numbers[kernel.arguments.index("tile_count")] if kernel.nest.table_loop else end
+    return {
+        "tiles": tiles * FIELDS,
+        "row_offsets": grid.row_offsets.size,
+        "column_offsets": grid.column_offsets.size,
+        "places": panel.places.size if panel else 0,
+        "segments": panel.segments.size if panel else 0,
+        SCRATCH: calls.scratch_bytes,
+    }.get(name, 0)
+
+
+def _int64s(address: int, count: int) -> tuple[int, ...]:
+    return tuple(np.frombuffer(ctypes.string_at(address, 8 * count), np.int64).tolist())
+
+
+def called_names(source: str) -> set[str]:
+    """The names that a kernel's source calls."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return {call.func.id for call in calls if isinstance(call.func, ast.Name)} - {"min", "range"}

@@ -1,0 +1,244 @@
+"""Copies with a schedule made by hand, run between guard pages and judged by NumPy's own assignment."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from codegen.ir.copies.nodes import Element, LoopNest, refs
+from codegen.ir.copies.tiles import Block, Digit, Stage, Table
+from codegen.maps.access import strided_map
+from codegen.pipeline import copies as pipeline
+from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.runtime import launch
+from codegen.runtime.copy_calls import TableCalls, TileCalls
+from codegen.runtime.launch import Launch
+from codegen.schedule.choose import padded_rank
+from codegen.schedule.schedule import Schedule, Thresholds, TransposeSchedule
+from tests.tools.guard import Guarded, span_bytes, strided_view
+from tilejit.strided import span
+
+ARENA_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A transposed copy by its digits (extent, source stride, destination stride), most minor first."""
+
+    width: int
+    rows: tuple[Digit, ...]
+    columns: tuple[Digit, ...]
+    others: tuple[Digit, ...] = ()
+
+    @property
+    def digits(self) -> tuple[Digit, ...]:
+        """All digits as the dimensions of an array, the most major first."""
+        return tuple(reversed((*self.rows, *self.columns, *self.others)))
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Rows and columns, joined."""
+        return prod(d[0] for d in self.rows), prod(d[0] for d in self.columns)
+
+
+def problem(
+    width: int,
+    rows: tuple[int, ...],
+    columns: tuple[int, ...],
+    others: tuple[int, ...] = (),
+    *,
+    gaps: tuple[int, int] = (0, 0),
+    columns_swapped: bool = False,
+    change: str = "",
+) -> Problem:
+    """Digits for those extents.
+
+    Row digits lie in the source the other way round than in the destination, so that they stay apart;
+    column digits do in the destination where `columns_swapped`, else a gap keeps them apart. `gaps` are
+    bytes behind each source row and result row. `change` makes the source go "backwards" along the rows,
+    or repeats it ("broadcast rows", "broadcast others").
+    """
+    src, dst = [width], [width]
+    for n in rows:
+        dst.append(dst[-1] * n)
+    for n in columns:
+        src.append(src[-1] * n)
+    row_steps, src_end = _steps(rows, src[-1] + gaps[0], swapped=True)
+    column_steps, dst_end = _steps(columns, dst[-1] + gaps[1], swapped=columns_swapped)
+    if change == "backwards":
+        row_steps = [-s for s in row_steps]
+    elif change == "broadcast rows":
+        row_steps[-1] = 0
+    other_src, _ = _steps(others, 0 if change == "broadcast others" else src_end, swapped=True)
+    other_dst, _ = _steps(others, dst_end, swapped=False)
+    return Problem(
+        width,
+        tuple(zip(rows, row_steps, dst[:-1], strict=True)),
+        tuple(zip(columns, src[:-1], column_steps, strict=True)),
+        tuple(zip(others, other_src, other_dst, strict=True)),
+    )
+
+
+def _steps(extents: tuple[int, ...], first: int, *, swapped: bool) -> tuple[list[int], int]:
+    """Strides of digits, the first or (swapped) the last the most minor, and where they end."""
+    steps, at = [0] * len(extents), first
+    for k in reversed(range(len(extents))) if swapped else range(len(extents)):
+        steps[k] = at
+        at = at * extents[k] + (0 if swapped else 64)
+    return steps, at
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What a schedule says besides the axes."""
+
+    stage: Stage
+    stream: bool
+    block: Block
+    tile: tuple[int, int]
+    together: int = 0
+    """Layers in one buffer, along the first of the other digits; 0 where there are none."""
+    lines: int = 1
+    """Of each long result row in the buffer."""
+
+
+def compiled(
+    problem: Problem, how: Cut | str, patch: pytest.MonkeyPatch, *, stream: bool = False, threads: int = 1
+) -> CopyProgram:
+    """The copy by a schedule that obeys `how`: a cut, or the side of an interleave ("" is a small one)."""
+
+    def forced(nest: LoopNest, **_: Any) -> Schedule:
+        src, dst = refs(nest.innermost)
+        assert src is not None
+        axes = {(x.extent, src.stride(x.axis), dst.stride(x.axis)): x.axis for x in nest.loops}
+        rows, columns = ([axes[d] for d in digits] for digits in (problem.rows, problem.columns))
+        layers = "" if isinstance(how, str) or not how.together else axes[problem.others[0]]
+        outer = [x.axis for x in nest.loops if x.axis not in (*rows, *columns, layers)]
+        if isinstance(how, str):
+            pair = columns[0], rows[0]
+            return Schedule("interleave", tuple(outer), pair, how, padded_rank(len(outer)), stream)
+        cut = TransposeSchedule(
+            tuple(rows),
+            tuple(columns),
+            how.tile,
+            how.stage,
+            how.stream,
+            how.block,
+            layers,
+            max(how.together, 1),
+            how.lines,
+        )
+        return Schedule("transpose", tuple(outer), (), transpose=cut)
+
+    patch.setattr(pipeline, "choose", forced)
+    patch.setattr(launch, "scratch", guarded_scratch)
+    program = lowered(problem.digits, problem.width, threads)
+    for step in program.launches:
+        guard_tables(step)
+        if step.misaligned:
+            guard_tables(step.misaligned)
+    return program
+
+
+def lowered(digits: tuple[Digit, ...], width: int, threads: int = 1, *, stream: bool = False) -> CopyProgram:
+    """The copy of an array of those digits by whatever schedule is chosen."""
+    dims = tuple(n for n, _, _ in digits)
+    sides = [tuple(d[k] for d in digits) for k in (1, 2)]
+    maps = [strided_map(dims, s, span(dims, s, width), element_bits=8 * width) for s in sides]
+    element = Element(f"u{8 * width}", 8 * width)
+    thresholds = Thresholds(0 if stream else 1 << 40)
+    return compile_copy(
+        maps[0], maps[1], element, element, threads=threads, thresholds=thresholds, apart=True
+    )
+
+
+@cache
+def arenas() -> tuple[Guarded, Guarded]:
+    """Memory for sources and for destinations."""
+    return Guarded(ARENA_BYTES), Guarded(ARENA_BYTES)
+
+
+_buffers = threading.local()
+
+
+def guarded_scratch(size: int) -> NDArray[np.uint8]:
+    """A buffer for staging with a guard page right behind it, the next time right in front of it."""
+    if not hasattr(_buffers, "arena"):
+        _buffers.arena, _buffers.at_end = Guarded(4 * ARENA_BYTES), False
+    _buffers.at_end = not _buffers.at_end
+    buffer: NDArray[np.uint8] = _buffers.arena.place(size, at_end=_buffers.at_end)
+    return buffer
+
+
+def tile_calls(step: Launch) -> TileCalls | None:
+    """The calls over tiles, those inside tables too; None where the launch makes no transpose."""
+    calls = step.calls.inner if isinstance(step.calls, TableCalls) else step.calls
+    return calls if isinstance(calls, TileCalls) else None
+
+
+def guard_tables(step: Launch) -> None:
+    """Put the tables that a transpose reads where nothing may be read behind them."""
+    calls = tile_calls(step)
+    if calls is None:
+        return
+    grid, panel = calls.grid, calls.panel
+    changed: dict[str, Any] = {n: _guarded(getattr(grid, n)) for n in ("row_offsets", "column_offsets")}
+    if panel:
+        name = "dense_panel" if panel is grid.dense_panel else "panel"
+        changed[name] = replace(panel, places=_guarded(panel.places), segments=_guarded(panel.segments))
+        vars(calls)["panel"] = changed[name]
+    vars(grid).update(changed)
+    if calls.tiles is not None:
+        vars(calls)["tiles"] = _guarded(calls.tiles)
+
+
+def _guarded(table: Table) -> Table:
+    out = Guarded(table.nbytes).place(table.nbytes, at_end=True).view(np.int64).reshape(table.shape)
+    out[...] = table
+    return out
+
+
+PLACES = tuple((src, dst, 0) for src, dst in product((False, True), repeat=2))
+"""Source and destination each begin behind a guard page, or end at one."""
+
+
+def check(
+    program: CopyProgram,
+    digits: tuple[Digit, ...],
+    width: int,
+    places: tuple[tuple[bool, bool, int], ...] = PLACES,
+    *,
+    threads: int = 1,
+) -> None:
+    """Run at every place (source at its end, destination at its end, gap behind or in front of that)."""
+    dims, dtype = tuple(n for n, _, _ in digits), np.dtype(f"V{width}")
+    src_strides, dst_strides = (tuple(d[k] for d in digits) for k in (1, 2))
+    source, target = arenas()
+    rng = np.random.default_rng(len(digits) * dims[0])
+    content = rng.integers(0, 256, span_bytes(width, dims, src_strides), np.uint8)
+    noise = rng.integers(0, 256, span_bytes(width, dims, dst_strides), np.uint8)
+    wanted = noise.copy()
+    strided_view(wanted, dtype, dims, dst_strides)[...] = strided_view(content, dtype, dims, src_strides)
+    for src_at_end, dst_at_end, gap in places:
+        data = source.place(len(content), at_end=src_at_end)
+        room = target.place(len(noise), at_end=dst_at_end, gap=gap)
+        data[:], room[:] = content, noise
+        first = [
+            strided_view(*a).ctypes.data
+            for a in ((data, dtype, dims, src_strides), (room, dtype, dims, dst_strides))
+        ]
+        program.run(first[0], first[1], threads)
+        where = f"source at end {src_at_end}, destination at end {dst_at_end}, gap {gap}"
+        wrong = np.flatnonzero(room != wanted)
+        assert not len(wrong), f"{len(wrong)} wrong bytes from {wrong[0]} on: {where}"
+        assert target.untouched(), f"bytes beside the destination changed: {where}"
+        assert source.untouched(), f"bytes beside the source changed: {where}"
+        assert (data == content).all(), f"the source changed: {where}"

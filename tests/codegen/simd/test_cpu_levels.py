@@ -1,0 +1,218 @@
+"""The CPU levels: what their code may contain, who has them, and that the cases leave no routine out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from subprocess import run
+from sys import executable
+from typing import Any
+
+import pytest
+from llvmlite import binding
+
+from codegen.ir.copies.nodes import Transpose
+from codegen.runtime.kernel import Kernel
+from codegen.simd.routines import every_routine, routines
+from codegen.support import cpu
+from codegen.support.cpu import LEVELS, CpuLevel, cpu_level, host_levels, level_named
+from codegen.support.errors import KernelError
+from tests.codegen.simd.case import Case, called_names
+from tests.codegen.simd.cases import (
+    CONVERTED,
+    GROUPS,
+    IN_EVERY_WAY,
+    WIDTHS,
+    cases,
+    in_turns,
+    kernels,
+    kernels_of,
+    levels_of,
+    routine_of,
+)
+from tests.codegen.simd.objects import machine_texts, object_code
+from tests.tools.oracle import environment
+from tests.tools.stress import in_turn, is_stress, lower_levels
+
+X86 = ("avx512", "avx2", "sse2")
+FORBIDDEN = {"avx512": (), "avx2": (r"%zmm", r"%k\d"), "sse2": (r"%zmm", r"%ymm", r"%k\d", r"\tv[a-z]")}
+"""What no kernel's code contains; at sse2 no instruction of AVX's encoding either."""
+
+
+@pytest.mark.rotated
+def test_every_routine_has_a_case() -> None:
+    """A routine is called by some case's kernel, or by a routine that is."""
+    known = every_routine() | _converting()
+    for kernel in kernels():
+        assert called_names(kernel.source) <= set(routines(kernel.source))
+        known |= routines(kernel.source)
+    called = set().union(*(called_names(kernel.source) for kernel in kernels()))
+    reached: list[Any] = []
+    todo = [known[name] for name in called]
+    while todo:
+        routine = todo.pop()
+        if not any(routine is other for other in reached):
+            reached.append(routine)
+            todo += _uses(routine)
+    left_out = [name for name, routine in known.items() if not any(routine is other for other in reached)]
+    assert not left_out, f"no case calls {left_out}"
+
+
+def _converting() -> dict[str, Any]:
+    """Transposes that convert, of some conversions every one."""
+
+    def element(source: str, target: str) -> str:
+        return source.replace(" ", "_") if "swap" in source else f"{source}_to_{target}"
+
+    plain = [name for name in every_routine() if name.endswith(("lines_u8", "lanes_u8"))]
+    names = {name.removesuffix("u8") + element(*pair) for name in plain for pair in IN_EVERY_WAY}
+    names |= {"transpose_by_lines_" + element(*pair) for pair in CONVERTED}
+    made = routines(" ".join(names))
+    assert set(made) == names
+    return made
+
+
+def _uses(routine: Any) -> Iterator[Any]:
+    """What a compiled routine's Python function refers to by a global name or in its closure."""
+    function = getattr(routine, "py_func", None)
+    if function is not None:
+        yield from (function.__globals__.get(name) for name in function.__code__.co_names)
+        yield from (cell.cell_contents for cell in function.__closure__ or ())
+
+
+def test_cases_have_names_of_their_own() -> None:
+    assert len({case.name for case in cases()}) == len(cases())
+
+
+@pytest.mark.rotated
+def test_every_kind_streams_at_every_level() -> None:
+    """Each width does, and each family that has enough of them; a case at the first level and one more."""
+    met: dict[str, set[str]] = {}
+    widths: dict[str, set[str]] = {}
+    for case in cases("stream"):
+        family, elements = routine_of(case)
+        widths.setdefault(family, set()).add(elements)
+        assert len(levels_of(case)) == 2
+        for part in (family, elements):
+            met.setdefault(part, set()).update(levels_of(case))
+    for family, found in widths.items():
+        assert len(met[family]) >= min(len(found) + 1, len(LEVELS)), family
+    assert all(met[f"u{8 * width}"] == set(LEVELS) for width in WIDTHS)
+    assert all(levels_of(case) == set(LEVELS) for case in cases("plain"))
+
+
+@pytest.mark.timeout(1200)  # hundreds of kernels, compiled: minutes on a slow machine
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("level", X86 if is_stress() else lower_levels())
+def test_levels_of_x86(level: str, group: str, tmp_path: Path) -> None:
+    """No vector is wider than the level's, and every case is right where this CPU has the level.
+
+    Plain ones are tried at every level, those that stream at two: `levels_of` says which. One kernel
+    in 21 by default.
+    """
+    chosen = in_turns(group, level)
+    built = {kernel: object_code(kernel, level_named(level)) for kernel in kernels_of(chosen)}
+    assert_registers(level_named(level), built, tmp_path)
+    if level in host_levels():
+        assert_right(level, group, chosen)
+
+
+@pytest.mark.rotated
+def test_kernels_of_this_cpu_move_whole_lines(tmp_path: Path) -> None:
+    chosen = in_turn([kernel for kernel in kernels("plain") if moves_lines(kernel)], 4)
+    assert chosen
+    assert_registers(cpu_level(), {kernel: object_code(kernel, cpu_level()) for kernel in chosen}, tmp_path)
+
+
+def assert_registers(level: CpuLevel, built: Mapping[Kernel, bytes], directory: Path) -> None:
+    """No register beyond the level's; one of a whole line where a kernel moves such."""
+    whole_lines = {kernel for kernel in built if level.name == "avx512" and moves_lines(kernel)}
+    wanted = {k: code for k, code in built.items() if FORBIDDEN.get(level.name, ()) or k in whole_lines}
+    for kernel, text in machine_texts(level, wanted, directory).items():
+        named = f"{kernel.name} at {level.name}"
+        for pattern in FORBIDDEN.get(level.name, ()):
+            assert not re.search(pattern, text), f"{named} has {pattern}\n{kernel.source}"
+        if kernel in whole_lines:
+            assert "%zmm" in text, f"{named} has no register of a whole line\n{kernel.source}"
+
+
+def moves_lines(kernel: Kernel) -> bool:
+    inner = kernel.nest.innermost
+    return isinstance(inner, Transpose) and inner.block == "line"
+
+
+RUN_ALL = """
+import sys
+from codegen.backend.store import default_store
+from tests.codegen.simd.cases import cases
+from tests.tools.guard import Guarded
+every = cases(sys.argv[1])
+chosen = [every[int(k)] for k in sys.argv[2].split(",")]
+size = max(max(len(case.src), len(case.after)) for case in chosen) + 64
+source, target = Guarded(size), Guarded(size)
+for case in chosen:
+    print(case, flush=True)
+    case.run(source, target)
+print("all right,", default_store().misses, "kernels missing")
+"""
+
+
+def assert_right(level: str, group: str, chosen: Sequence[Case]) -> None:
+    """Every case between guard pages, in a process of that level that finds its kernels in the store.
+
+    Of cases that stream, which are tried at two levels, a launch may want the kernel of one that is not.
+    """
+    names = {case.name for case in chosen}
+    places = ",".join(str(k) for k, case in enumerate(cases(group)) if case.name in names)
+    done = run(
+        [executable, "-c", RUN_ALL, group, places],
+        env=environment(TILEJIT_CPU=level),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = "".join(done.stdout.splitlines()[-1:])
+    wanted = "all right, " if group == "stream" else "all right, 0 kernels missing"
+    assert last.startswith(wanted), f"{level}: {done.returncode} in {last}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("level", [*LEVELS, "AVX2", "Sse2", "avx", "generic", "NEON"])
+def test_the_setting(level: str) -> None:
+    """A level that this CPU has is taken; any other is an error that says what there is."""
+    code = "from codegen.support.cpu import cpu_level; print(cpu_level().name)"
+    done = run(
+        [executable, "-c", code],
+        env=environment(TILEJIT_CPU=level),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if level.lower() in host_levels():
+        assert done.stdout.strip() == level.lower(), done.stderr
+    else:
+        wanted = "but this CPU has only" if level.lower() in LEVELS else "names no CPU level"
+        assert f"KernelError: TILEJIT_CPU={level}" in done.stderr
+        assert wanted in done.stderr
+
+
+def test_levels() -> None:
+    assert {level_named(name).triple.split("-")[0] for name in X86} == {"x86_64"}
+    assert level_named("neon").triple.split("-")[0] in ("aarch64", "arm64")
+    assert cpu_level() == level_named(host_levels()[0])
+    with pytest.raises(KernelError, match="avx512, avx2, sse2, neon"):
+        level_named("avx9")
+
+
+def test_glibc_says_what_llvm_says() -> None:
+    flags = cpu._flags_of_glibc()
+    if flags is None:
+        pytest.skip("glibc before 2.33, or none")
+    assert flags == {name for name in cpu._BITS if binding.get_host_cpu_features().get(name)}
+    assert cpu._BITS.keys() == {name for needed in cpu._NEEDED.values() for name in needed}
+
+
+def test_levels_without_glibc(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = host_levels()
+    monkeypatch.setattr(cpu, "_flags_of_glibc", lambda: None)
+    assert host_levels() == found

@@ -1,0 +1,201 @@
+"""Interleaves of joined rows: every routine between guard pages, at every alignment, at every CPU level."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+import pytest
+
+from codegen.ir.copies.nodes import Interleave, LoopNest
+from codegen.ir.copies.tiles import Digit
+from codegen.pipeline.copies import CopyProgram
+from codegen.schedule.choose import choose
+from codegen.schedule.choose_interleave import CHUNK_BYTES, MOST_LINES
+from codegen.schedule.schedule import STRIP
+from codegen.simd.copy.joined_rows import LINE_INTERLEAVES
+from codegen.simd.copy.row_buffers import LEAST_BYTES
+from codegen.simd.copy.row_groups import ROW_GROUPS
+from tests.codegen.passes.test_passes_of_copies import nest_of
+from tests.codegen.simd.forced import PLACES, _guarded, check, lowered
+from tests.codegen.simd.levels import AtLevels
+
+pytestmark = pytest.mark.share(5)
+
+LINE = 64
+GROUPS = 3
+"""Rows packed together so many times, side by side: what keeps joined digits apart in the packed lines."""
+ALIGNMENTS = tuple((True, False, gap) for gap in range(LINE))
+
+
+def digits_of(
+    width: int, count: int, first: int, second: int, *, pack: bool, gap: int, hole: int
+) -> tuple[Digit, ...]:
+    """Rows of `first` times `second` elements, `gap` bytes apart; `hole` bytes between packed lines."""
+    row = first * second * width + gap
+    together = first * count * width
+    digits = (
+        (GROUPS, count * row, together),
+        (second, first * width, GROUPS * together + hole),
+        (first, width, count * width),
+        (count, row, width),
+    )
+    return digits if pack else tuple((n, packed, apart) for n, apart, packed in digits)
+
+
+def shapes_of(width: int, count: int) -> list[tuple[int, int]]:
+    """First digits that fill lines and are no more than one, with digits around whole lines and chunks."""
+    firsts = [n for n in (2, 4, 8, 16, 32, 64) if n * width <= LINE and n * count * width % LINE == 0]
+    out = []
+    for first in (n for n in firsts if n != count):
+        least = max(LINE // (first * width), 2)
+        many = CHUNK_BYTES // (first * width)
+        out += [(first, second) for second in (least, least + 1, 2 * least + 1, 2 * many + 1)]
+    return list(dict.fromkeys(out))
+
+
+def guard_lines(program: CopyProgram) -> None:
+    """Put the tables of lines where nothing may be read behind them."""
+    for launch in program.launches:
+        inner = launch.step.vectorized.innermost
+        if isinstance(inner, Interleave) and inner.lines:
+            vars(inner.lines)["offsets"] = _guarded(inner.lines.offsets)
+        if isinstance(inner, Interleave) and inner.groups:
+            vars(inner.groups)["offsets"] = _guarded(inner.groups.offsets)
+
+
+@pytest.mark.parametrize("name", sorted(LINE_INTERLEAVES))
+def test_every_routine(name: str) -> None:
+    found = re.fullmatch(r"(stream_)?(de)?interleave_lines_(\d)_u(\d+)", name)
+    assert found, name
+    width, count, pack = int(found[4]) // 8, int(found[3]), not found[2]
+    for (first, second), gap, hole in product(shapes_of(width, count), (0, LINE, width), (0, LINE)):
+        if found[1] and not pack and (first * second * width + gap) % LINE:
+            continue  # Those go by a buffer.
+        digits = digits_of(width, count, first, second, pack=pack, gap=gap, hole=hole)
+        program = lowered(digits, width, stream=bool(found[1]))
+        assert f" {name}(" in program.kernels[0].source, digits
+        guard_lines(program)
+        check(program, digits, width, (*PLACES, (False, True, width), (True, False, 16)))
+
+
+@pytest.mark.parametrize("name", sorted(ROW_GROUPS))
+def test_every_routine_of_groups(name: str) -> None:
+    """Rows below and above what is worth a buffer, rests of chunks, at places that differ by a byte."""
+    found = re.fullmatch(r"stream_deinterleave_groups_(\d)_u(\d+)", name)
+    assert found, name
+    count, width = int(found[1]), int(found[2]) // 8
+    for first, second in group_shapes_of(width, count):
+        for gap, hole in ((width, 0), (LINE - width, LINE)):
+            digits = digits_of(width, count, first, second, pack=False, gap=gap, hole=hole)
+            if (first * second * width + gap) % LINE == 0:
+                continue
+            program = lowered(digits, width, stream=True)
+            assert f" {name}(" in program.kernels[0].source, digits
+            guard_lines(program)
+            check(program, digits, width, (*PLACES, (False, True, width), (True, False, 16)))
+
+
+def group_shapes_of(width: int, count: int) -> list[tuple[int, int]]:
+    """Digits shorter than a line and longer than a chunk, rows of some of them up to more than a chunk."""
+    out = []
+    for first in (n for n in (4, 16, 64, 128, 640) if n * count * width % LINE == 0 and n != count):
+        row = first * width
+        seconds = {max(-(-n // row), 2) for n in (LINE, 300, LEAST_BYTES, 1000, 1070)}
+        out += [(first, second) for second in sorted(seconds)]
+    return out
+
+
+@pytest.mark.parametrize(("width", "count"), [(1, 4), (2, 2), (2, 8), (4, 3), (8, 8)])
+def test_groups_at_every_alignment(width: int, count: int) -> None:
+    first, second = group_shapes_of(width, count)[-1]
+    digits = digits_of(width, count, first, second, pack=False, gap=width, hole=0)
+    program = lowered(digits, width, stream=True)
+    assert "stream_deinterleave_groups" in program.kernels[0].source
+    guard_lines(program)
+    check(program, digits, width, ALIGNMENTS)
+
+
+def test_groups_of_many_rows() -> None:
+    """As many at one time as there is a buffer for, and the rest."""
+    first, second, count, groups = 128, 9, 4, 11
+    row, together = first * second + 5, first * count
+    digits = (
+        (groups, together, count * row),
+        (second, groups * together, first),
+        (first, count, 1),
+        (count, 1, row),
+    )
+    program = lowered(digits, 1, stream=True)
+    assert len(program.steps) == 2
+    assert [x.extent for x in program.steps[0].scalar.loops if x.axis == STRIP] == [1]
+    guard_lines(program)
+    check(program, digits, 1, ALIGNMENTS)
+    program = lowered(digits, 1, 3, stream=True)
+    assert len(program.steps) == 1, "threads share the groups"
+    check(program, digits, 1, threads=3)
+
+
+@pytest.mark.parametrize(("width", "count"), [(1, 4), (2, 2), (4, 3), (8, 8)])
+@pytest.mark.parametrize("pack", [True, False])
+def test_every_alignment(width: int, count: int, pack: bool) -> None:
+    """Streaming stores must not meet a line that begins anywhere else."""
+    first, second = shapes_of(width, count)[-1]
+    digits = digits_of(width, count, first, second, pack=pack, gap=LINE, hole=0)
+    program = lowered(digits, width, stream=True)
+    guard_lines(program)
+    check(program, digits, width, ALIGNMENTS)
+
+
+def test_threads_share_the_strips() -> None:
+    digits = digits_of(2, 2, 16, 100, pack=True, gap=0, hole=0)
+    program = lowered(digits, 2, 3, stream=True)
+    assert program.steps[0].schedule.outer[0] == STRIP
+    check(program, digits, 2, threads=3)
+
+
+def nest(
+    width: int, count: int, first: int, second: int, *, pack: bool = True, hole: int = 0, gap: int = 0
+) -> LoopNest:
+    digits = digits_of(width, count, first, second, pack=pack, gap=gap, hole=hole)
+    return nest_of(list(digits), width)
+
+
+def test_what_is_joined() -> None:
+    """Short rows that fill lines, as long as lines begin on lines and the table stays small."""
+    assert len(choose(nest(2, 2, 16, 9)).inner) == 3
+    assert len(choose(nest(2, 2, 16, 9, pack=False)).inner) == 3
+    assert len(choose(nest(2, 2, 64, 9)).inner) == 2, "rows of two lines"
+    assert len(choose(nest(1, 4, 128, 9, hole=4096)).inner) == 2, "two lines that begin on one"
+    assert len(choose(nest(1, 4, 128, 9, hole=4096, gap=5)).inner) == 2, "in cache"
+    assert len(choose(nest(1, 4, 128, 9, hole=4096, gap=5), footprint=1 << 30).inner) == 3
+    assert len(choose(nest(1, 4, 128, 9, gap=5), footprint=1 << 30).inner) == 2, "side by side in a page"
+    assert len(choose(nest(2, 2, 8, 9)).inner) == 2, "half a line packed"
+    assert len(choose(nest(1, 4, 16, 3)).inner) == 2, "rows of less than a line, all in all"
+    assert len(choose(nest(2, 2, 16, 9, hole=32)).inner) == 2, "lines that begin inside lines"
+    assert len(choose(nest(2, 2, 16, MOST_LINES)).inner) == 3
+    assert len(choose(nest(2, 2, 16, MOST_LINES + 1)).inner) == 2
+
+
+def test_chunks() -> None:
+    """So many lines of each row at one time, and never a rest of less than a line."""
+    assert choose(nest(2, 2, 16, 31)).strip is None
+    assert choose(nest(2, 2, 16, 32)).strip == 16
+    assert choose(nest(2, 2, 16, 33)).strip == 17
+    assert choose(nest(2, 2, 16, 33, pack=False)).strip is None
+
+
+AT_LEVELS = (
+    *("interleave_lines_4_u8", "stream_interleave_lines_2_u16", "stream_interleave_lines_3_u32"),
+    *("deinterleave_lines_3_u8", "stream_deinterleave_lines_8_u16", "stream_deinterleave_lines_4_u8"),
+    *(
+        "stream_deinterleave_lines_2_u64",
+        "stream_deinterleave_groups_4_u8",
+        "stream_deinterleave_groups_2_u16",
+    ),
+)
+
+
+def at_lower_levels() -> AtLevels:
+    tests = [f"test_every_routine{'_of_groups' * (n in ROW_GROUPS)}[{n}]" for n in AT_LEVELS]
+    return AtLevels(__file__, tests, len(tests))

@@ -1,0 +1,39 @@
+"""Tests of other files run again at lower CPU levels, in one process for each level."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from subprocess import run
+from sys import executable
+
+import pytest
+
+from tests.codegen.simd.levels import AtLevels
+from tests.tools.oracle import environment
+from tests.tools.stress import in_turn, lower_levels
+
+FILES = (
+    *("test_segments", "test_joined_rows", "test_minifloats", "test_tables", "test_transposes"),
+    *("test_vector_transposes", "test_vector_math", "test_strided", "test_vectors"),
+)
+MODULES = (
+    *(f"tests.codegen.simd.{name}" for name in FILES),
+    *("tests.codegen.schedule.test_choose_swizzle", "tests.codegen.emit.test_streams", "tests.test_kernels"),
+)
+
+
+@pytest.mark.timeout(1200)  # a tenth of all tests: minutes on a slow machine
+@pytest.mark.parametrize("level", lower_levels())
+def test_lower_levels(level: str) -> None:
+    """All of them pass, and none is left out."""
+    chosen: list[AtLevels] = [import_module(name).at_lower_levels() for name in in_turn(MODULES, 5)]
+    options = ["-q", "-x", "-p", "no:cacheprovider", "-n", "0"]
+    done = run(
+        [executable, "-m", "pytest", *options, *(f"{x.file}::{test}" for x in chosen for test in x.tests)],
+        env=environment(TILEJIT_CPU=level, PYTEST_ADDOPTS=""),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"\n{sum(x.cases for x in chosen)} passed in" in done.stdout

@@ -1,0 +1,48 @@
+"""Lanes that lie a step apart: the same elements whichever way they are read, and nothing beyond them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from codegen.runtime.kernel import native
+from tests.codegen.simd.levels import AtLevels
+from tests.tools.guard import Guarded, span_bytes, strided_view
+
+STEPS = (0, 1, 2, 3, 4, 5, 7, -1, -2, -3)
+DTYPES = {"u8": np.uint8, "i16": np.int16, "f32": np.float32, "f64": np.float64}
+
+
+def gathered(dtype: str, lanes: int) -> Callable[..., None]:
+    """A kernel that gathers `lanes` elements and stores them."""
+    name = f"gathered_{dtype}x{lanes}"
+    source = f"""
+def {name}(results, scratch, sizes, begin, end):
+    store_{dtype}x{lanes}(results, gather_{dtype}x{lanes}(scratch, begin))
+"""
+    code = ctypes.cast(native(name, source), ctypes.c_void_p).value  # type: ignore[arg-type]
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)(code)
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4, 16, 64])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_steps_read_their_elements_alone(dtype: str, lanes: int) -> None:
+    """Both ends of what is read lie at pages that nobody may touch."""
+    kind, kernel, memory = np.dtype(DTYPES[dtype]), gathered(dtype, lanes), Guarded(1 << 14)
+    for step in STEPS:
+        dims, strides = (lanes,), (step * kind.itemsize,)
+        size = span_bytes(kind.itemsize, dims, strides)
+        for at_end in (False, True):
+            x = strided_view(memory.place(size, at_end=at_end), kind, dims, strides)
+            for k in range(lanes) if step else (0,):
+                x[k] = k + 1
+            out = np.zeros(lanes, kind)
+            kernel(out.ctypes.data, x.ctypes.data, 0, strides[0], 0)
+            np.testing.assert_array_equal(out, x, err_msg=f"step {step}")
+
+
+def at_lower_levels() -> AtLevels:
+    return AtLevels(__file__, ["test_steps_read_their_elements_alone"], len(DTYPES) * 5)

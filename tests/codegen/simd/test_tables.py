@@ -1,0 +1,83 @@
+"""Copies through tables ask for what later entries read, and are right at every alignment and level."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codegen.ir.copies.tiles import PAGE_PREFETCH_BYTES
+from codegen.runtime.copy_calls import MAX_PREFETCHED_ENTRIES
+from tests.codegen.simd.case import Case, called_names
+from tests.codegen.simd.cases import STREAM, by_table, through_tables
+from tests.codegen.simd.levels import AtLevels
+from tests.conftest import SEED
+from tests.tools.guard import Guarded
+
+pytestmark = pytest.mark.share(2)
+
+LINE = 64
+CASES = {case.name.removeprefix(STREAM): case for case in through_tables(np.random.default_rng(SEED), STREAM)}
+ARENA = 1 << 17
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_alignment(name: str) -> None:
+    """Streaming stores go to whole lines; what is asked for never shows in what is written."""
+    case = CASES[name]
+    source, target = Guarded(ARENA), Guarded(ARENA)
+    for gap in range(LINE):
+        for at_end in (False, True):
+            check(case, source, target, at_end, gap)
+
+
+def check(case: Case, source: Guarded, target: Guarded, at_end: bool, gap: int) -> None:
+    """The destination `gap` bytes from its guard page, the source flush against its own."""
+    src, dst = (
+        source.place(len(case.src), at_end=at_end),
+        target.place(len(case.before), at_end=at_end, gap=gap),
+    )
+    src[:], dst[:] = case.src, case.before
+    low, dst_low = case.lows
+    case.program.run(src.ctypes.data - low, dst.ctypes.data - dst_low)
+    assert np.array_equal(dst, case.after), f"{case}: wrong bytes, at end {at_end}, gap {gap}"
+    assert np.array_equal(src, case.src), f"{case}: the source changed"
+    assert source.untouched(), f"{case}: bytes beside the source changed"
+    assert target.untouched(), f"{case}: bytes beside the destination changed"
+
+
+def calls(case: Case) -> set[str]:
+    return set().union(*(called_names(kernel.source) for kernel in case.program.kernels))
+
+
+def test_who_asks_ahead() -> None:
+    """Kernels that stream through tables, and no others."""
+    for name, case in CASES.items():
+        asks = {"stream_run_prefetched"} if "runs" in name else {"prefetch_span"}
+        assert asks <= calls(case), name
+    for case in through_tables(np.random.default_rng(SEED)):
+        assert not calls(case) & {"stream_run_prefetched", "prefetch_span"}, case
+
+
+def ahead(dims: tuple[int, ...], src: tuple[int, ...]) -> tuple[int, int, int]:
+    """Entries ahead, the first byte and the bytes that are asked for of an entry of u32."""
+    rows = np.arange(3) * (1 << 18)
+    dst = (dims[1] * 4, 4)
+    case = by_table(np.random.default_rng(0), STREAM, 4, dims, (rows, dst), (rows, src))
+    (launch,) = case.program.launches
+    entries, low, count = launch.sizes[2:5].tolist()
+    return entries, low, count
+
+
+def test_how_far_ahead() -> None:
+    """A page's worth of entries; all that one spans, unless it is long or mostly holes."""
+    assert ahead((16, 16), (4, 64)) == (PAGE_PREFETCH_BYTES // 1024, 0, 1024)
+    assert ahead((16, 16), (4, 100)) == (PAGE_PREFETCH_BYTES // 1024, 0, 15 * 100 + 64)
+    assert ahead((16, 16), (4, 1000)) == (PAGE_PREFETCH_BYTES // 1024, 0, 0), "mostly holes"
+    assert ahead((16, 16), (-4, 64)) == (PAGE_PREFETCH_BYTES // 1024, -60, 1024), "backwards"
+    side = MAX_PREFETCHED_ENTRIES // 64
+    assert ahead((16, side), (4, 64)) == (1, 0, MAX_PREFETCHED_ENTRIES)
+    assert ahead((16, side + 1), (4, 64)) == (1, 0, 0), "long"
+
+
+def at_lower_levels() -> AtLevels:
+    return AtLevels(__file__, ["test_every_alignment"], len(CASES))

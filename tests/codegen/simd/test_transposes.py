@@ -1,0 +1,409 @@
+"""Every routine of transposes, staging, interleaves and runs, reached through nests, between guard pages."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from codegen.pipeline import copies as pipeline
+from codegen.pipeline.copies import CopyProgram
+from codegen.runtime import copy_calls as calls
+from codegen.schedule import choose_transpose, transpose_box
+from codegen.schedule.choose_transpose import PANEL_LINES_TRIED
+from codegen.simd.copy.interleaves import INTERLEAVES
+from codegen.simd.copy.transposes import BLOCKS, SMALL_TRANSPOSES, block_columns
+from codegen.simd.routines import every_routine
+from tests.codegen.simd.forced import PLACES, Cut, Problem, check, compiled, lowered, problem, tile_calls
+from tests.codegen.simd.levels import AtLevels
+from tests.tools.replay import run_nest
+
+pytestmark = pytest.mark.share(7)
+
+BLOCKED = sorted(n for n in every_routine() if "_by_" in n)
+SMALL = sorted(SMALL_TRANSPOSES)
+ALIGNMENTS = tuple((src, dst, gap) for gap in range(64) for src, dst in ((False, True), (True, False)))
+"""The destination begins `gap` bytes behind a guard page, or ends that many before one."""
+THREE = (*PLACES[1:], (True, False, 3))
+INTERPRETED_ELEMENTS = 64 * 64
+
+
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """A transpose by its name's parts."""
+
+    name: str
+    stream: bool
+    stage: str
+    block: str
+    width: int
+
+    @property
+    def side(self) -> int:
+        """Rows of a block."""
+        return 64 // self.width
+
+    @property
+    def least_columns(self) -> int:
+        """Columns of a block; of a part of a lane, the most it may have."""
+        return block_columns(self.width, self.block) - (self.block == "part")
+
+    def cut(self, tile: tuple[int, int]) -> Cut:
+        lines = PANEL_LINES_TRIED[sum(tile) % len(PANEL_LINES_TRIED)] if self.stage == "rows" else 1
+        return Cut(self.stage, self.stream, self.block, tile, lines=lines)
+
+
+def routine(name: str) -> Routine:
+    blocks = "|".join(BLOCKS)
+    found = re.fullmatch(rf"(stream_)?(?:transpose|staged_(rows|dense))_by_({blocks})s_u(\d+)", name)
+    assert found, name
+    return Routine(name, bool(found[1]), found[2] or "", found[3], int(found[4]) // 8)
+
+
+def row_counts(r: Routine) -> list[int]:
+    """Rows around multiples of a block, as far as the routine is ever given so many; one is no loop."""
+    return [max(n, 2) for n in _row_counts(r)]
+
+
+def _row_counts(r: Routine) -> list[int]:
+    if r.stage == "dense":
+        return [2, 3, max(r.side - 1, 2), r.side, r.side + 1, 2 * r.side + 3]
+    if r.stage == "rows":
+        return [
+            2,
+            max(r.side - 1, 2),
+            r.side,
+            r.side + 1,
+            2 * r.side,
+            2 * r.side + 1,
+            4 * r.side + 3,
+            8 * r.side + 1,
+        ]
+    return (
+        [r.side, 2 * r.side, 3 * r.side] if r.stream else [r.side, r.side + 1, 2 * r.side - 1, 2 * r.side + 3]
+    )
+
+
+def column_counts(r: Routine) -> list[int]:
+    b = max(r.least_columns, 2)
+    if r.block == "part":
+        return list(dict.fromkeys([2, (b + 2) // 2, b]))
+    return list(dict.fromkeys([b, b + 1, 2 * b - 1, 2 * b, 2 * b + 3, 3 * r.side + 1]))
+
+
+def line_gap(r: Routine, rows: int) -> int:
+    """Bytes behind a result row: lines are streamed to their places only where all rows begin on lines."""
+    return 64 - rows * r.width % 64 if r.stream and not r.stage else 5
+
+
+def problems(r: Routine) -> list[Problem]:
+    """Shapes of every kind, each with a tile."""
+    w, out = r.width, []
+    for rows, columns in zip(row_counts(r), column_counts(r) * 4, strict=False):
+        out.append(problem(w, (rows,), (columns,)))
+        out.append(problem(w, (rows,), (columns,), gaps=(3, line_gap(r, rows)), change="backwards"))
+    rows, columns = row_counts(r)[-1], column_counts(r)[-2]
+    if r.block == "part":
+        return [*out, *_parts(r, rows, columns)]
+    aligned = 64 if r.stream and not r.stage else 7
+    joined_rows = (r.side // 2, 6) if r.side > 2 else (2, 6)
+    out += [
+        problem(w, (rows,), (columns,), (2, 2), gaps=(0, aligned * 2)),
+        problem(w, (rows,), (columns,), (3,), change="broadcast others"),
+        problem(w, joined_rows, (columns,), (2,), gaps=(1, 0)),
+        problem(w, joined_rows, (max(r.least_columns, 2), 3), columns_swapped=True),
+        problem(w, joined_rows, (max(r.least_columns, 2) + 1, 2), gaps=(9, 0), change="broadcast rows"),
+        problem(w, (rows,), (2, max(r.side, 2), 2), columns_swapped=True),
+        problem(
+            w,
+            (rows,),
+            (3, max(r.side, 2)),
+            (2,),
+            columns_swapped=True,
+            gaps=(0, aligned if aligned == 64 else 0),
+        ),
+    ]
+    return out
+
+
+def _parts(r: Routine, rows: int, columns: int) -> list[Problem]:
+    """Few columns, joined of two digits where there are enough; the last source row is none of the last."""
+    w, aligned = r.width, 64 if r.stream and not r.stage else 7
+    joined = (r.side // 2, 6)
+    out = [
+        problem(w, (rows,), (columns,), (2, 2), gaps=(0, aligned * 2)),
+        problem(w, (rows,), (columns,), (3,), change="broadcast others"),
+        problem(w, joined, (columns,), (2,), gaps=(1, 0)),
+        problem(w, joined, (columns,), gaps=(9, 0), change="broadcast rows"),
+    ]
+    return out if w > 2 else [*out, problem(w, joined, (2, 3), (2,), columns_swapped=True)]
+
+
+def tiles(r: Routine, shape: Problem) -> list[tuple[int, int]]:
+    """Tiles that hold everything, and ones that leave pieces of rows and columns."""
+    rows, columns = shape.counts
+    if r.stage == "rows":
+        return [(rows, r.side), (rows, 16 * r.side)]
+    if r.stage == "dense":
+        return [(rows, r.side if len(shape.columns) == 1 else columns)]
+    return [(r.side, r.side), (2 * r.side, 16 * r.side)]
+
+
+@pytest.mark.parametrize("name", BLOCKED)
+def test_every_shape(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    r = routine(name)
+    interpreted = False
+    for shape in problems(r):
+        for k, tile in enumerate(tiles(r, shape)):
+            program = compiled(shape, r.cut(tile), monkeypatch)
+            assert f" {name}(" in program.kernels[0].source, shape
+            aligned = r.stream and not r.stage
+            places = ((False, False, 0), (True, False, 0)) if aligned else PLACES if k else THREE
+            check(program, shape.digits, r.width, places)
+            if not interpreted and np.prod(shape.counts) <= INTERPRETED_ELEMENTS:
+                judge(program, shape)
+                interpreted = True
+    assert interpreted
+
+
+LAYERED = [n for n in BLOCKED if routine(n).stage == "dense" and routine(n).width < 64]
+
+
+@pytest.mark.parametrize("name", LAYERED)
+def test_layers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several tiles in one buffer, the last with fewer of them; runs whole, in pieces, and in two ways."""
+    r = routine(name)
+    few, some = max(r.least_columns, 2), r.side // 2 + 3
+    for rows, together in product((2, some, r.side + 1), (1, 2, 4, 5)):
+        for columns in ((few,), (2, few, 2)) if r.block != "part" else ((few,),):
+            shape = _layered(r, rows, columns)
+            cut = replace(r.cut(shape.counts), together=together)
+            program = compiled(shape, cut, monkeypatch)
+            assert f" {name}(" in program.kernels[0].source, shape
+            tiles = tile_calls(program.launches[0])
+            assert tiles is not None
+            assert tiles.grid.count == 3 * -(-5 // together)
+            check(program, shape.digits, r.width, THREE)
+            if rows == 2 and np.prod(shape.counts) <= INTERPRETED_ELEMENTS:
+                judge(program, shape)
+
+
+def _layered(r: Routine, rows: int, columns: tuple[int, ...]) -> Problem:
+    """Five layers, three times. The first column digit and the last follow a result row, not the second."""
+    w = r.width
+    run, src, digits = rows * w, w, []
+    apart = 5 * 4 * run + 7
+    for k, n in enumerate(columns):
+        digits.append((n, src, apart if k == 1 else run))
+        src *= n
+        run *= 1 if k == 1 else n
+    whole = apart * columns[1] if len(columns) > 1 else 5 * run
+    layers = (5, rows * (src + 3), run)
+    return Problem(w, ((rows, src + 3, w),), tuple(digits), (layers, (3, 5 * layers[1], whole + 1)))
+
+
+def judge(program: CopyProgram, shape: Problem) -> None:
+    """The vectorized nest, interpreted with its tables, is the copy that the scalar nest is."""
+    step = program.launches[0]
+    src, dst = program.lowered.src.bounds, program.lowered.dst.bounds
+    content = np.random.default_rng(1).integers(0, 256, src[1] - src[0], np.uint8)
+    outcomes = []
+    for nest in (step.step.scalar, step.step.vectorized):
+        out = np.zeros(dst[1] - dst[0], np.uint8)
+        run_nest(nest, step, program, {"src": content, "dst": out})
+        outcomes.append(out.tobytes())
+    assert outcomes[0] == outcomes[1], shape
+
+
+@pytest.mark.parametrize("name", [n for n in BLOCKED if routine(n).stream or routine(n).stage])
+def test_every_alignment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heads and tails of staged copies; what takes the place of a streamed one that begins within a line."""
+    r = routine(name)
+    rows, columns = (2 * r.side + 3 if r.stage else 2 * r.side), 2 * r.side + 5
+    columns = columns if r.block != "part" else r.least_columns
+    for shape in (
+        problem(r.width, (rows,), (columns,), gaps=(1, line_gap(r, rows))),
+        problem(r.width, (3 if r.stage else rows,), (columns,)),
+    ):
+        tile = (shape.counts[0], r.side)
+        program = compiled(shape, r.cut(tile), monkeypatch)
+        assert (program.launches[0].misaligned is None) == bool(r.stage), shape
+        check(program, shape.digits, r.width, ALIGNMENTS)
+
+
+@pytest.mark.parametrize("chunk", [1, 3])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("name", [n for n in BLOCKED if n.endswith("lines_u32")])
+def test_chunks_of_the_table_and_threads(
+    name: str, threads: int, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tiles ask for what the next one reads, in another chunk or another thread's part too."""
+    monkeypatch.setattr(calls, "TABLE_CHUNK", chunk)
+    r = routine(name)
+    rows = 4 * r.side if r.stream and not r.stage else 4 * r.side + 3
+    for others in ((), (5,)):
+        shape = problem(r.width, (rows,), (3 * r.side + 2,), others, gaps=(4, line_gap(r, rows)))
+        tile = (rows if r.stage else r.side, r.side)
+        program = compiled(shape, r.cut(tile), monkeypatch, threads=threads)
+        tiles = tile_calls(program.launches[0])
+        assert tiles is not None
+        assert tiles.grid.count > chunk
+        check(program, shape.digits, r.width, ((False, False, 0), (True, True, 0)), threads=threads)
+
+
+@pytest.mark.parametrize("name", [n for n in BLOCKED if n.endswith("lanes_u16")])
+def test_tables_around_tiles(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More loops than a kernel has: the outermost become tables, whose entries begin anywhere in a line."""
+    r = routine(name)
+    monkeypatch.setattr(pipeline, "OUTER_RANKS", (2, 4))
+    monkeypatch.setattr(calls, "TABLE_CHUNK", 4)
+    for gap in (0, 3):
+        shape = problem(r.width, (2 * r.side,), (2 * r.side,), (2, 2, 3, 3))
+        others = tuple((n, s + gap * k, d + gap * k) for k, (n, s, d) in enumerate(shape.others))
+        shape = Problem(r.width, shape.rows, shape.columns, others)
+        program = compiled(shape, r.cut((2 * r.side, r.side)), monkeypatch)
+        assert len(program.launches[0].tables) == 2
+        for threads in (1, 2):
+            check(program, shape.digits, r.width, (*THREE, (False, False, 0)), threads=threads)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_transposes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    width = int(name.rsplit("u", 1)[1]) // 8
+    for rows, columns, change in product(
+        (2, 3, 63, 65, 130), (2, 5, 17), ("", "backwards", "broadcast rows")
+    ):
+        shape = problem(width, (rows,), (columns,), (3,), gaps=(1, 2), change=change)
+        program = compiled(shape, "", monkeypatch)
+        assert f" {name}(" in program.kernels[0].source
+        check(program, shape.digits, width)
+
+
+@pytest.mark.parametrize("name", sorted(INTERLEAVES))
+def test_interleaves(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = re.fullmatch(r"(stream_)?(de)?interleave_(\d)_u(\d+)", name)
+    assert found, name
+    width, count, taken_apart = int(found[4]) // 8, int(found[3]), bool(found[2])
+    side = 64 // width
+    parts = (side // 4, side // 2, 3 * side // 4, side)
+    for many in (2, *parts, side - 1, side + 1, 2 * side, 3 * side + side // 2 + 1):
+        rows, columns = ((many,), (count,)) if taken_apart else ((count,), (many,))
+        if many < 2 or many == count:
+            continue
+        for gap in (0, 3, 64 - many * width % 64):
+            gaps = (0, gap) if taken_apart else (gap, 0)
+            change = "backwards" if gap == 3 and not taken_apart else ""
+            shape = problem(width, rows, columns, (3,), gaps=gaps, change=change)
+            how = "src" if taken_apart else "dst"
+            program = compiled(shape, how, monkeypatch, stream=bool(found[1]))
+            assert f" {name}(" in program.kernels[0].source
+            check(program, shape.digits, width, (*PLACES, *((True, False, gap) for gap in (1, 16, 32))))
+
+
+CHOSEN = {
+    "a first column digit too short for registers": (1, ((3, 1, 375), (25, 3, 15), (15, 75, 1))),
+    "column digits the other way round, rows of half a line": (1, ((16, 1, 66), (2, 16, 33), (33, 32, 1))),
+    "the same, rows of a line and a little": (2, ((33, 2, 102), (3, 66, 34), (17, 198, 2))),
+}
+
+
+@pytest.mark.parametrize(("panel_bytes", "joined"), [(100, 100), (100, 1 << 14), (1 << 17, 1 << 14)])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("case", CHOSEN)
+def test_chosen_schedules(
+    case: str, stream: bool, panel_bytes: int, joined: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copies whose digits leave panels little choice."""
+    monkeypatch.setattr(choose_transpose, "DENSE_BYTES", panel_bytes)
+    monkeypatch.setattr(transpose_box, "MOST_JOINED", joined)
+    width, digits = CHOSEN[case]
+    check(lowered(digits, width, stream=stream), digits, width)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("width", [1, 2, 4, 16])
+def test_panels_stay_in_cache(width: int, stream: bool) -> None:
+    """Whatever lies between result rows; nothing is run."""
+    panels = 0
+    for rows, gap in product((3, 5, 7, 13, 20, 60, 130, 3000), (0, 1, 64)):
+        for columns in ((1 << 17,), (1 << 13, 3), (3000, 5)):
+            shape = problem(width, (rows,), columns, gaps=(0, gap), columns_swapped=True)
+            for step in lowered(shape.digits, width, stream=stream).launches:
+                assert step.calls.scratch_bytes <= 5 << 18, step.step.schedule
+                panels += step.calls.scratch_bytes > 0
+    assert panels
+
+
+@pytest.mark.parametrize(
+    ("width", "shape", "ways", "panel"),
+    [
+        (1, (8192, 8192), 12, None),
+        (1, (8192, 8192), 8, (256, 4)),
+        (1, (8000, 8064), 8, None),
+        (2, (8191, 8193), 12, (256, 1)),
+        (2, (8191, 8193), 8, (256, 4)),
+        (4, (8191, 4097), 12, (512, 1)),
+        (4, (8191, 4097), 8, (256, 4)),
+        (4, (5003, 6001), 8, (512, 1)),
+    ],
+)
+def test_panels_by_the_ways_of_the_first_cache(
+    width: int,
+    shape: tuple[int, int],
+    ways: int,
+    panel: tuple[int, int] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Columns and lines of each result row; None where blocks are stored in place."""
+    monkeypatch.setattr(choose_transpose, "first_cache_ways", lambda: ways)
+    rows, columns = shape
+    digits = ((rows, columns * width, width), (columns, width, rows * width))
+    program = lowered(digits, width, stream=True)
+    cuts = [x.step.schedule.transpose for x in program.launches]
+    cut = max((c for c in cuts if c), key=lambda c: c.tile[0])
+    assert ((cut.tile[1], cut.lines) if cut.stage else None) == panel
+
+
+def test_rows_of_a_few_bytes_share_no_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights of OIhw4i16o4i, whose rows are 9 bytes apart, took twice as long in panels (Zen 4, 2026-11)."""
+    digits = ((128, 516096, 516096), (16, 32256, 4), (224, 144, 2304), (4, 36, 64), (4, 9, 1), (9, 1, 256))
+    schedules = set()
+    for ways in (8, 12):
+        monkeypatch.setattr(choose_transpose, "first_cache_ways", lambda ways=ways: ways)
+        schedules.add(tuple(x.step.schedule for x in lowered(digits, 1, stream=True).launches))
+    assert len(schedules) == 1
+
+
+RUNS = (3, 5, 9, 17, 31, 33, 63, 64, 65, 127, 128, 192, 255, 256, 257, 320, 447, 2047, 2048, 2113)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_runs_at_every_alignment(stream: bool) -> None:
+    for count in RUNS:
+        for gap in (64 - count % 64, 7):
+            digits = ((3, count + 1, count + gap), (count, 1, 1))
+            program = lowered(digits, 1, stream=stream)
+            assert f"{'stream' if stream else 'copy'}_run(" in program.kernels[0].source
+            check(program, digits, 1, ALIGNMENTS)
+
+
+AT_LEVELS = (
+    *("transpose_by_lines_u8", "transpose_by_lanes_u16", "transpose_by_lines_u32", "transpose_by_lines_u128"),
+    *("stream_transpose_by_lanes_u8", "stream_transpose_by_lines_u16", "stream_transpose_by_lanes_u64"),
+    *("staged_dense_by_lines_u8", "stream_staged_dense_by_lanes_u32", "stream_staged_rows_by_lines_u16"),
+    *("stream_staged_rows_by_lanes_u64", "staged_dense_by_lanes_u128"),
+    *("stream_transpose_by_parts_u8", "stream_staged_dense_by_bands_u8"),
+)
+INTERLEAVES_AT_LEVELS = ("interleave_4_u8", "stream_deinterleave_2_u16", "stream_interleave_8_u32")
+
+
+def at_lower_levels() -> AtLevels:
+    """Every network, every way out of a buffer: the tests above, with kernels of a lower CPU level."""
+    tests = [f"test_every_shape[{n}]" for n in AT_LEVELS]
+    tests += [f"test_every_alignment[{n}]" for n in AT_LEVELS if routine(n).stream and routine(n).stage]
+    tests += [f"test_interleaves[{n}]" for n in INTERLEAVES_AT_LEVELS]
+    tests += ["test_small_transposes[transpose_small_u16]", "test_runs_at_every_alignment[True]"]
+    return AtLevels(__file__, tests, len(tests))

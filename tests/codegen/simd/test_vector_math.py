@@ -1,0 +1,200 @@
+"""The C library's functions on vectors: how far off they are, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from subprocess import run
+from sys import executable
+
+import numpy as np
+import pytest
+
+from codegen.backend import object_symbols
+from codegen.backend.build import build
+from codegen.backend.object_symbols import undefined_symbols
+from codegen.runtime import kernel as kernel_module
+from codegen.simd.vector import math_library
+from codegen.simd.vector.math import MAX_ULP
+from codegen.simd.vector.math_library import (
+    ARGUMENTS,
+    SUFFIX,
+    SYMBOLS,
+    VECTOR_SYMBOLS,
+    best_vector_symbol,
+    is_there,
+)
+from codegen.support.cpu import level_named
+from codegen.support.errors import KernelError
+from tests.codegen.simd.levels import AtLevels
+from tests.codegen.simd.vector_cases import (
+    Array,
+    Operation,
+    computed,
+    computed_each,
+    numpy_type,
+    specials,
+)
+from tests.tools.oracle import environment
+
+NUMPY = {f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")}
+NUMPY |= {"pow": "power"}
+NAMES = tuple(name for name in ARGUMENTS if hasattr(np, NUMPY.get(name, name)))
+DOMAINS = {
+    **dict.fromkeys(("exp", "exp2", "expm1", "sinh", "cosh"), (-160, 160)),
+    **dict.fromkeys(("asin", "acos", "atanh"), (-1, 1)),
+    **dict.fromkeys(("log", "log2", "log10"), (1e-30, 1e30)),
+    "log1p": (-1, 1e6),
+    "acosh": (1, 1e6),
+    "pow": (0, 30),
+}
+EVERYWHERE = (-1000, 1000)
+COUNT = 4096
+SEED = 7
+
+
+def test_all_but_erf_are_compared() -> None:
+    assert set(ARGUMENTS) - set(NAMES) == {"erf", "erfc"}
+
+
+def inputs(name: str, dtype: str) -> tuple[Array, Array]:
+    """Even and logarithmic over the domain."""
+    rng = np.random.default_rng(SEED)
+    low, high = DOMAINS.get(name, EVERYWHERE)
+    kind, half = numpy_type(dtype), COUNT // 2
+    x = rng.uniform(low, high, COUNT)
+    x[:half] = np.where(x[:half] < 0, low, high) * 10.0 ** rng.uniform(-30 if name != "acosh" else 0, 0, half)
+    y = rng.uniform(-8, 8, COUNT)
+    return x.astype(kind), y.astype(kind)
+
+
+def assert_all_close(dtype: str, lanes: int, pairs: Sequence[tuple[Array, Array]]) -> None:
+    """Every function on its pair of arrays; they are loops of one kernel."""
+    operations = [Operation(_text(name), partial(_exactly, name), ()) for name in NAMES]
+    found = computed_each(operations, dtype, lanes, pairs)
+    for name, got, (x, y) in zip(NAMES, found, pairs, strict=True):
+        assert_close(name, dtype, lanes, x, y, got)
+
+
+def _text(name: str) -> str:
+    return f"{name}(x, y)" if ARGUMENTS[name] == 2 else f"{name}(x)"
+
+
+def _exactly(name: str, x: Array, y: Array) -> Array:
+    """What NumPy says, in the precision of the arrays."""
+    function = getattr(np, NUMPY.get(name, name))
+    result: Array = function(x, y) if ARGUMENTS[name] == 2 else function(x)
+    return result
+
+
+def assert_close(name: str, dtype: str, lanes: int, x: Array, y: Array, got: Array) -> None:
+    """Within the stated units in the last place of the 80-bit result; infinite, NaN or -0.0 as NumPy."""
+    with np.errstate(all="ignore"):
+        exact = _exactly(name, x.astype(np.longdouble), y.astype(np.longdouble))
+        numpys = _exactly(name, x, y)
+        rounded = exact.astype(got.dtype)
+        off = np.abs(got - exact) / np.spacing(np.abs(rounded)).astype(np.longdouble)
+    same = (got == numpys) | (np.isnan(got) & np.isnan(numpys))
+    # 80-bit pow has no result for -inf to the power of large even numbers.
+    fine = np.where(np.isfinite(rounded) & np.isfinite(got), off <= MAX_ULP, same)
+    fine &= (got != 0) | (numpys != 0) | (np.signbit(got) == np.signbit(numpys))
+    wrong = np.flatnonzero(~fine)[:4]
+    assert not len(wrong), (
+        f"{_text(name)} of {dtype}x{lanes} at {x[wrong]}, {y[wrong]}: {got[wrong]}, {off[wrong]} ulp"
+    )
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("lanes", [1, 2, 16, 32])
+@pytest.mark.parametrize("dtype", SUFFIX)
+def test_accuracy(dtype: str, lanes: int) -> None:
+    assert_all_close(dtype, lanes, [inputs(name, dtype) for name in NAMES])
+
+
+@pytest.mark.parametrize("lanes", [1, 16])
+@pytest.mark.parametrize("dtype", SUFFIX)
+def test_special_values(dtype: str, lanes: int) -> None:
+    """Every pair of them; lanes left over are zeros."""
+    some = specials(dtype)
+    x, y = (np.pad(v.ravel(), (0, -v.size % lanes)) for v in np.meshgrid(some, some))
+    assert_all_close(dtype, lanes, [(x, y)] * len(NAMES))
+
+
+LIBMVEC = is_there("_ZGVbN4v_expf")
+EXP = "def kernel(src, dst, sizes, begin, end):\n    store_f32x32(dst, exp(load_f32x32(src)))\n"
+
+
+@pytest.mark.skipif(not LIBMVEC, reason="no libmvec here")
+@pytest.mark.parametrize(
+    ("level", "symbol"),
+    [("avx512", "_ZGVeN16v_expf"), ("avx2", "_ZGVdN8v_expf"), ("sse2", "_ZGVbN4v_expf")],
+)
+def test_widest_version(level: str, symbol: str) -> None:
+    """The object leaves that one symbol to the process, which is on the list of those that may be."""
+    built = build("kernel", EXP, level_named(level))
+    assert undefined_symbols(built.object_code) == {symbol}
+    assert symbol in SYMBOLS
+
+
+@pytest.mark.skipif(not LIBMVEC, reason="no libmvec here")
+def test_narrow_vectors_take_narrow_versions() -> None:
+    assert best_vector_symbol("avx512", "sin", "f64", 64) == ("_ZGVeN8v_sin", 8)
+    assert best_vector_symbol("avx512", "sin", "f64", 4) == ("_ZGVdN4v_sin", 4)
+    assert best_vector_symbol("avx512", "pow", "f32", 2) == ("_ZGVbN4vv_powf", 4)
+    assert best_vector_symbol("neon", "sin", "f64", 4) is None
+
+
+@pytest.mark.parametrize("level", ["avx512", "sse2", "neon"])
+def test_without_libmvec(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lane by lane through the C library's scalar function."""
+    monkeypatch.setattr(math_library, "is_there", lambda symbol: symbol not in VECTOR_SYMBOLS)
+    built = build("kernel", EXP, level_named(level))
+    assert undefined_symbols(built.object_code) == {"expf"}
+
+
+def test_without_libmvec_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(math_library, "is_there", lambda symbol: symbol not in VECTOR_SYMBOLS)
+    x = np.linspace(-5, 5, 64)
+    (got,) = computed([Operation("sinh(x) + exp(-y)", np.add, ())], "f64", 32, x, x + 1)
+    assert np.allclose(got, np.sinh(x) + np.exp(-x - 1), rtol=1e-15, atol=1e-15)
+
+
+def test_a_stored_kernel_without_its_library_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what is not there even after it is built anew is an error, not a crash."""
+    monkeypatch.setattr(object_symbols, "are_there", lambda symbols: not symbols)
+    with pytest.raises(KernelError, match="not there"):
+        kernel_module.native("missing", EXP.replace("kernel", "missing"))
+
+
+WITHOUT_NUMBA = """
+import sys
+import numpy as np
+from codegen.runtime.kernel import native
+from codegen.backend.store import default_store
+source = sys.stdin.read()
+x = np.linspace(-3, 3, 32, dtype=np.float32)
+out = np.zeros(32, np.float32)
+native("kernel", source)(x.ctypes.data, out.ctypes.data, 0, 0, 0)
+assert np.allclose(out, np.exp(x), rtol=1e-6)
+print(default_store().misses, "numba" in sys.modules)
+"""
+
+
+@pytest.mark.rotated
+def test_stored_kernels_need_no_numba(tmp_path: Path) -> None:
+    """The library is loaded by who loads the kernel."""
+    for printed in ("1 True", "0 False"):
+        child = run(
+            [executable, "-c", WITHOUT_NUMBA],
+            input=EXP,
+            env=environment(TILEJIT_CACHE_DIR=str(tmp_path)),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert child.stdout.strip() == printed, child.stderr
+
+
+def at_lower_levels() -> AtLevels:
+    return AtLevels(__file__, ["test_accuracy", "test_special_values"], 8 + 4)

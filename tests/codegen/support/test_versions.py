@@ -1,0 +1,47 @@
+"""Versions of packages, without importing them."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from codegen.support import versions
+
+
+@pytest.mark.parametrize("package", ["numba", "llvmlite"])
+def test_the_file_of_a_release_says_what_the_metadata_says(package: str) -> None:
+    assert versions._in_version_file(package) in ("", version(package))
+    assert versions.package_version(package) == version(package)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("version_json = '''\n{\n \"dirty\": false,\n \"version\": \"0.68.1\"\n}\n'''", "0.68.1"),
+        ("version_version = '0.50.0'\nversion_full = 'de6d'", "0.50.0"),
+        ("version = '1'\nversion = '2'", ""),
+        ("def get_versions():\n    return {}\n", ""),
+        ("", ""),
+    ],
+)
+def test_what_is_read(text: str, wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anything but one version is left to the metadata."""
+    package = tmp_path / "some_package_of_ours"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    assert versions._in_version_file("some_package_of_ours") == ""
+    (package / "_version.py").write_text(text)
+    assert versions._in_version_file("some_package_of_ours") == wanted
+
+
+def test_a_package_that_is_not_there() -> None:
+    assert versions.package_version("no_such_package_of_ours") == "none"
+
+
+def test_whether_python_runs_without_its_lock() -> None:
+    assert versions.is_free_threaded() == bool(sysconfig.get_config_var("Py_GIL_DISABLED"))

@@ -1,0 +1,99 @@
+"""`tilejit vectorize`: the loops of a file in super-vectors, printed as MLIR prints them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from codegen import KernelError
+from tilejit.cli.streams import input_text
+
+
+def vectorize(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="MLIR (.mlir), Python functions (.py), or - for stdin: MLIR, or --python."
+        ),
+    ],
+    sizes: Annotated[
+        str,
+        typer.Option("--virtual-vector-size", metavar="N[,N…]", help="One to three sizes, outermost first."),
+    ] = "256",
+    fastest: Annotated[
+        str | None,
+        typer.Option(
+            "--fastest-varying",
+            metavar="D[,D…]",
+            help="For each size the memory dimension that it walks, counted from the innermost.",
+        ),
+    ] = None,
+    reductions: Annotated[
+        bool, typer.Option("--reductions", help="Reductions too; changes rounding.")
+    ] = False,
+    dtype: Annotated[
+        str,
+        typer.Option(
+            "--dtype", metavar="T", help="Of arrays and numbers of a .py file that no annotation types."
+        ),
+    ] = "f32",
+    python: Annotated[
+        bool, typer.Option("--python", help="Standard input holds functions of Python, which are run.")
+    ] = False,
+) -> None:
+    """Print the loops of a file in super-vectors, and what became of each loop."""
+    shape = numbers("--virtual-vector-size", sizes)
+    dims = None if fastest is None else numbers("--fastest-varying", fastest)
+    if python and str(file) != "-":
+        raise typer.BadParameter("--python is for standard input; name a file .py")
+    if python:
+        from tilejit.cli.python_functions import from_text, vectorized_functions
+
+        module = from_text(input_text())
+        typer.echo("\n".join(vectorized_functions(module, shape, dims, reductions, dtype)))
+    elif str(file) == "-":
+        typer.echo(_of_mlir("standard input", input_text(), shape, dims, reductions))
+    elif file.suffix == ".mlir":
+        typer.echo(_of_mlir(str(file), file.read_text(errors="replace"), shape, dims, reductions))
+    elif file.suffix == ".py":
+        from tilejit.cli.python_functions import load, vectorized_functions
+
+        typer.echo("\n".join(vectorized_functions(load(file), shape, dims, reductions, dtype)))
+    else:
+        raise KernelError(f"{file} is neither .mlir nor .py; name it for what it holds")
+
+
+def numbers(option: str, text: str) -> tuple[int, ...]:
+    """The numbers of an option.
+
+    "32,256" -> (32, 256)
+
+    Raises:
+        BadParameter: it is no list of numbers.
+    """
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"{option} {text[:40]!r} is no list of numbers, such as 32,256") from None
+
+
+def _of_mlir(
+    name: str, text: str, shape: tuple[int, ...], dims: tuple[int, ...] | None, reductions: bool
+) -> str:
+    try:
+        from tilejit import mlir
+    except ImportError as error:
+        raise KernelError(str(error)) from None
+    try:
+        made = mlir.super_vectorize(
+            text,
+            virtual_vector_size=shape,
+            fastest_varying=dims,
+            vectorize_reductions=reductions,
+            report=True,
+        )
+    except KernelError as error:
+        raise KernelError(f"{name}: {error}") from None
+    return made.rstrip("\n")

@@ -1,0 +1,140 @@
+"""Texts of MLIR super-vectorized, and run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from numbers import Integral
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from codegen import Function, KernelError, Vectorized, interpret, shown
+from codegen import super_vectorize as vectorize_function
+from tilejit.loop_options import read_truth, refuse_giants
+from tilejit.loop_program import LoopOptions, LoopProgram
+from tilejit.mlir.module import parse
+from tilejit.mlir.printing import format_program
+from tilejit.mlir.program import Program
+
+Sizes: TypeAlias = int | Sequence[int]
+Options: TypeAlias = tuple[tuple[int, ...], tuple[int, ...] | None]
+Results: TypeAlias = tuple[Any, ...]
+
+TAIL = "mask"
+"""What is left of a loop at its end is masked in the printed form, as in MLIR's."""
+
+
+def super_vectorize(
+    text: str,
+    *,
+    virtual_vector_size: Sizes,
+    fastest_varying: Sizes | None = None,
+    vectorize_reductions: bool = False,
+    report: bool = False,
+) -> str:
+    """The text with its loops super-vectorized, as `mlir-opt -affine-super-vectorize` prints them.
+
+    virtual_vector_size   one to three sizes, the outermost first: 256, (32, 256)
+    fastest_varying       for each the memory dimension, counted from the innermost, that it walks: 0, (1, 0)
+    vectorize_reductions  reductions too, one size only; floats are then added in another order
+    report                what became of each loop, in comments before its function
+
+    Raises:
+        KernelError: the text cannot be read, or a size or a dimension makes no sense.
+        TypeError: an option is of a wrong type.
+    """
+    module = parse(text)
+    options = _options(virtual_vector_size, fastest_varying)
+    reductions = read_truth("vectorize_reductions", vectorize_reductions)
+    made: list[str] = []
+    for program in module.programs:
+        wide = vectorized(program, *options, reductions)
+        comments = "".join(f"// {loop}\n" for loop in wide.loops) if report else ""
+        made.append(comments + format_program(replace(program, function=wide.function)))
+    return "\n".join(made)
+
+
+def run(
+    text: str,
+    name: str,
+    /,
+    *arguments: Any,
+    virtual_vector_size: Sizes | None = None,
+    fastest_varying: Sizes | None = None,
+    vectorize_reductions: bool = False,
+    interpreted: bool = False,
+) -> Any:
+    """Run a function of a text on arrays and numbers; arrays are written in place.
+
+    run(vector_add_2d, "vector_add_2d", 64, 512) -> float32(9.0)
+
+    Compiled, in super-vectors of virtual_vector_size where it is given; or interpreted, which is slow and
+    obvious. Arrays that overlap run as the scalar loops do.
+
+    Raises:
+        KernelError: the text cannot be read, has no such function, or an argument or a subscript misfits.
+        TypeError: an argument is neither an array nor a number, or an option is of a wrong type.
+    """
+    program = parse(text)[name]
+    options = None if virtual_vector_size is None else _options(virtual_vector_size, fastest_varying)
+    execute = _interpret if interpreted else _compiled
+    reductions = read_truth("vectorize_reductions", vectorize_reductions)
+    return program(*arguments, execute=partial(execute, options, reductions))
+
+
+def _interpret(
+    options: Options | None, reductions: bool, function: Function, given: Sequence[Any]
+) -> Results:
+    """By the interpreter, either form."""
+    if options is not None:
+        wide = vectorize_function(function, *options, reductions, TAIL)
+        by_name = {a.name: value for a, value in zip(function.arguments, given, strict=True)}
+        if not any(np.may_share_memory(by_name[a], by_name[b]) for a, b in wide.checks):
+            function = wide.function
+    return tuple(interpret(function, given))
+
+
+def _compiled(options: Options | None, reductions: bool, function: Function, given: Sequence[Any]) -> Results:
+    """By a kernel; one lane is the scalar loops."""
+    sizes, fastest = options or ((1,), None)
+    results = _kernel(function, LoopOptions(sizes, fastest, reductions))(*given)
+    return results if isinstance(results, tuple) else () if results is None else (results,)
+
+
+@lru_cache(maxsize=64)
+def _kernel(function: Function, options: LoopOptions) -> LoopProgram:
+    return LoopProgram(function, options)
+
+
+def vectorized(
+    program: Program, sizes: tuple[int, ...], fastest: tuple[int, ...] | None, reductions: bool
+) -> Vectorized:
+    """The super-vector form of a program's kernel, and what became of its loops."""
+    return vectorize_function(program.function, sizes, fastest, reductions, TAIL)
+
+
+def _options(sizes: Sizes, fastest: Sizes | None) -> Options:
+    """Sizes and dimensions as tuples, checked."""
+    shape = _numbers("virtual_vector_size", sizes, 1)
+    refuse_giants(shape)
+    dims = None if fastest is None else _numbers("fastest_varying", fastest, 0)
+    if dims is not None and (len(dims) != len(shape) or len(set(dims)) != len(dims)):
+        raise KernelError(
+            f"fastest_varying is {dims} where virtual_vector_size is {shape}\n"
+            "  write one dimension for each size, none twice"
+        )
+    return shape, dims
+
+
+def _numbers(what: str, given: Sizes, least: int) -> tuple[int, ...]:
+    many = tuple(given) if isinstance(given, tuple | list) else (given,)
+    wrong = [type(n).__name__ for n in many if isinstance(n, bool) or not isinstance(n, Integral)]
+    if wrong:
+        raise TypeError(f"{what} is a number or a tuple of numbers, not of {wrong[0]}")
+    numbers = tuple(map(int, many))
+    if not 1 <= len(numbers) <= 3 or min(numbers) < least:
+        kind = "positive numbers" if least else "numbers from 0 up"
+        raise KernelError(f"{what} is {', '.join(map(shown, numbers)) or '()'}\n  write one to three {kind}")
+    return numbers
