@@ -148,7 +148,6 @@ if _TYPE_CHECKING:
     from codegen.runtime.loop_kernel import HOLD_GIL_BYTES as HOLD_GIL_BYTES
     from codegen.runtime.loop_kernel import BoundKernel as BoundKernel
     from codegen.runtime.loop_kernel import LoopKernel as LoopKernel
-    from codegen.runtime.loop_kernel import vector_bytes as vector_bytes
     from codegen.runtime.threads import check_threads as check_threads
     from codegen.runtime.threads import in_dask_worker as in_dask_worker
     from codegen.runtime.threads import run_parts as run_parts
@@ -156,13 +155,13 @@ if _TYPE_CHECKING:
     from codegen.runtime.threads import threads_by_size as threads_by_size
     from codegen.schedule.choose_transpose import ALIAS_BYTES as ALIAS_BYTES
     from codegen.schedule.choose_transpose import VectorSize as VectorSize
+    from codegen.schedule.machine import machine as machine
     from codegen.schedule.schedule import Thresholds as Thresholds
     from codegen.support.caching import MOST_BOUND as MOST_BOUND
     from codegen.support.caching import lazy as lazy
     from codegen.support.caching import remember as remember
     from codegen.support.cpu import cpu_level as cpu_level
     from codegen.support.cpu import cpu_name as cpu_name
-    from codegen.support.cpu import second_cache_bytes as second_cache_bytes
     from codegen.support.errors import KernelError as KernelError
     from codegen.support.errors import LayoutError as LayoutError
     from codegen.support.errors import LayoutIndexError as LayoutIndexError
@@ -235,12 +234,13 @@ _HOMES = {
     "runtime.float_flags": "ALL_FLAGS CLEAR_FLAGS FLAGS_SUPPORTED FLAG_BITS TEST_FLAGS",
     "runtime.kernel": "KERNEL_PROTOTYPES Kernel Step kernels_in_use",
     "runtime.launch": "KernelCall Launch",
-    "runtime.loop_kernel": "BoundKernel HOLD_GIL_BYTES LoopKernel vector_bytes",
+    "runtime.loop_kernel": "BoundKernel HOLD_GIL_BYTES LoopKernel",
     "runtime.threads": "check_threads in_dask_worker run_parts thread_count threads_by_size",
     "schedule.choose_transpose": "ALIAS_BYTES VectorSize",
+    "schedule.machine": "machine",
     "schedule.schedule": "Thresholds",
     "support.caching": "MOST_BOUND lazy remember",
-    "support.cpu": "cpu_level cpu_name second_cache_bytes",
+    "support.cpu": "cpu_level cpu_name",
     "support.errors": "KernelError LayoutError LayoutIndexError PowerError StoreError TilejitError shown",
     "support.locks": "compiler_lock hold_in_forks",
     "support.versions": "is_free_threaded",

@@ -15,11 +15,9 @@ from codegen.support.caching import MOST_BOUND, remember
 ROOT = Path(__file__).parents[1]
 
 ONE = (
-    *("_ir_generator", "cpu_level", "supported", "_head", "vector_bytes", "settings", "_listed", "by_name"),
+    *("_ir_generator", "cpu_level", "supported", "_head", "machine", "settings", "_listed", "by_name"),
     *(
         "_versions",
-        "first_cache_ways",
-        "second_cache_bytes",
         "compiler_digest",
         "default_store",
         "default_threads",

@@ -15,14 +15,14 @@ from codegen import (
     ceil_div,
     coalesce_tree,
     logical_roots,
+    machine,
     map_offset,
-    second_cache_bytes,
     split_tree,
     tree_cuts,
 )
 from tilejit.memory import LINE_BYTES
 
-BLOCK_BYTES = min(384 << 10, second_cache_bytes() * 3 // 8)
+BLOCK_BYTES = min(384 << 10, machine().second_cache_bytes * 3 // 8)
 """What a block takes as an array: with what is read and written beside it, no more than a second cache.
 Of one of 512 KiB, blocks of 192 KiB are 1.15 times as fast as those of 384 (Zen 3, 2026-11)."""
 

@@ -32,6 +32,7 @@ from codegen import (
     flatten_values,
     in_dask_worker,
     lazy,
+    machine,
     machine_thresholds,
     nested_accesses,
     remember,
@@ -40,7 +41,6 @@ from codegen import (
     super_vectorize,
     threads_by_size,
     tile_loops,
-    vector_bytes,
 )
 from tilejit.memory import Array, address
 from tilejit.strided import order_of, overlaps_itself, share_memory, span
@@ -81,7 +81,7 @@ class LoopOptions:
         text = self.virtual_vector_size
         pieces = CHUNKS if text == "auto" else int(text.removesuffix("*hw"))
         widths = [ELEMENT_BYTES[a.dtype] for a in function.arguments if isinstance(a, ArrayArg)]
-        return (pieces * (vector_bytes() // max(widths, default=8)),)
+        return (pieces * (machine().register_bytes // max(widths, default=8)),)
 
 
 class LoopProgram:
@@ -170,7 +170,7 @@ class LoopProgram:
         if self.kernel is self.scalar_kernel:
             return "schedule  element by element"
         shape = "x".join(map(str, self.options.sizes(self.function)))
-        registers = f"registers of {vector_bytes()} bytes"
+        registers = f"registers of {machine().register_bytes} bytes"
         parts = [
             f"super-vectors {shape}",
             registers,

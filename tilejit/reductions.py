@@ -16,9 +16,9 @@ from codegen import (
     PowerError,
     ScalarArg,
     dtypes,
+    machine,
     run_parts,
     thread_count,
-    vector_bytes,
 )
 from tilejit.elementwise_loops import fused, memory_order
 from tilejit.loop_program import CHUNKS, BoundCall, LoopOptions, LoopProgram
@@ -161,7 +161,7 @@ class Plan:
     def _lanes(self, near: str) -> int:
         """Accumulators that a block of a row is added up in."""
         sizes = self._options.virtual_vector_size
-        most = CHUNKS * (vector_bytes() // ELEMENT_BYTES[near])
+        most = CHUNKS * (machine().register_bytes // ELEMENT_BYTES[near])
         if isinstance(sizes, tuple):
             return min(sizes[-1], most)
         return most if sizes == "auto" else min(most, int(sizes.removesuffix("*hw")) * most // CHUNKS)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
-from codegen import AccessMap, CopyProgram, Element, Leaf, Root, ceil_div, second_cache_bytes
+from codegen import AccessMap, CopyProgram, Element, Leaf, Root, ceil_div, machine
 from tilejit.block_grid import BlockGrid, Dims, Ends
 from tilejit.blocks import LEAST_BYTES, BlockProgram
 from tilejit.layout.cute.function import Function, Mode
@@ -21,7 +21,7 @@ from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.memory import LINE_BYTES, bytes_map
 from tilejit.programs import compiled_part, outgrows_caches
 
-BLOCK_BYTES = min(256 << 10, second_cache_bytes() // 4)
+BLOCK_BYTES = min(256 << 10, machine().second_cache_bytes // 4)
 """What a block takes in cache: with what is read and written beside it, less than a second cache."""
 
 MOST_COLUMNS = 1 << 12

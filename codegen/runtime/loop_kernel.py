@@ -6,7 +6,7 @@ import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -19,11 +19,8 @@ from codegen.ir.nodes import Function
 from codegen.runtime.direct_entries import NO_SIDE, RESULT, DirectCall
 from codegen.runtime.kernel import KERNEL_PROTOTYPES, native, native_address
 from codegen.runtime.threads import run_parts
+from codegen.schedule.machine import machine
 from codegen.support.caching import lazy
-from codegen.support.cpu import cpu_level
-
-VECTOR_BYTES = {"avx512": 64, "avx2": 32, "sse2": 16, "neon": 16}
-"""Bytes of a register at each CPU level."""
 
 HOLD_GIL_BYTES = 1 << 14
 """Calls on arrays of so many bytes keep Python's lock: giving it away costs more than they do."""
@@ -31,12 +28,6 @@ HOLD_GIL_BYTES = 1 << 14
 _RESULTS = {"f32": np.float32, "f64": np.float64, "i1": np.bool_}
 _RESULTS |= {f"i{n}": getattr(np, f"int{n}") for n in (8, 16, 32, 64)}
 _RESULTS |= {f"u{n}": getattr(np, f"uint{n}") for n in (8, 16, 32, 64)}
-
-
-@cache
-def vector_bytes() -> int:
-    """Bytes of a register of the CPU level that kernels are compiled for."""
-    return VECTOR_BYTES.get(cpu_level().name, 16)
 
 
 @dataclass(frozen=True)
@@ -56,7 +47,11 @@ class LoopKernel:
     def emitted(self) -> LoopsSource:
         """The source and the table of arguments that it reads."""
         return emit_loops(
-            self.function, vector_bytes=vector_bytes(), tail=self.tail, stream=self.stream, fast=self.fast
+            self.function,
+            vector_bytes=machine().register_bytes,
+            tail=self.tail,
+            stream=self.stream,
+            fast=self.fast,
         )
 
     @lazy

@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 from codegen.ir.copies.nodes import LoopNest
 from codegen.ir.copies.tiles import LINE_BYTES, Block, block_shape, joined_run
+from codegen.schedule.machine import machine
 from codegen.schedule.schedule import Schedule, TransposeSchedule
 from codegen.schedule.transpose_box import TransposeBox, Walk, axes_of, prefixes, size_of
-from codegen.support.cpu import first_cache_ways
 
 VectorSize: TypeAlias = int | tuple[int, int]
 
@@ -187,7 +187,7 @@ def _staged(box: TransposeBox) -> TransposeSchedule | None:
 def _panel(box: TransposeBox) -> tuple[int, int]:
     """Columns of a panel of long result rows, and lines of each in it."""
     wide, lines = PANEL_COLUMNS[box.width], PANEL_LINES[box.width]
-    few = first_cache_ways() < MANY_WAYS and (box.width in BANDED or _crowded(box))
+    few = machine().first_cache_ways < MANY_WAYS and (box.width in BANDED or _crowded(box))
     return (min(wide, NARROW_PANEL[0]), NARROW_PANEL[1]) if few else (wide, lines)
 
 
@@ -195,7 +195,7 @@ def _crowded(box: TransposeBox) -> bool:
     """Whether source rows share sets of a first cache that has few ways."""
     pitch = abs(box.row.src)
     apart = min(pitch % SET_BYTES, -pitch % SET_BYTES)
-    return pitch > LINE_BYTES > apart and first_cache_ways() < MANY_WAYS
+    return pitch > LINE_BYTES > apart and machine().first_cache_ways < MANY_WAYS
 
 
 def _dense(

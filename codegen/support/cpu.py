@@ -8,7 +8,6 @@ import platform
 import sys
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from codegen.support.errors import KernelError
 from codegen.support.settings import settings
@@ -109,26 +108,6 @@ def cpu_name() -> str:
 
         name = binding.get_host_cpu_name()
     return f"{name} x {os.cpu_count()}"
-
-
-@cache
-def first_cache_ways() -> int:
-    """Lines 4 KiB apart that the first data cache holds at one time; 8 where the system tells nothing."""
-    try:
-        text = Path("/sys/devices/system/cpu/cpu0/cache/index0/ways_of_associativity").read_text()
-        return int(text)
-    except (OSError, ValueError):
-        return 8
-
-
-@cache
-def second_cache_bytes() -> int:
-    """Size of the second cache of a core; 1 MiB where the system tells nothing."""
-    try:
-        text = Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip()
-        return int(text.removesuffix("K")) << 10
-    except (OSError, ValueError):
-        return 1 << 20
 
 
 @cache

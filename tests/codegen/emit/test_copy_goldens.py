@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -14,6 +15,7 @@ from codegen.ir.copies.printer import format_nest
 from codegen.pipeline.copies import CopyProgram
 from codegen.schedule import choose_transpose
 from codegen.schedule.choose_transpose import MANY_WAYS
+from codegen.schedule.machine import machine
 from tests.tools.goldens import GOLDEN, check_golden
 from tilejit.convert import pack_program
 from tilejit.explanations import c_strides
@@ -48,7 +50,8 @@ COPIES = {
 @pytest.fixture(autouse=True)
 def many_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     """Panels are chosen by the ways of this machine's first cache."""
-    monkeypatch.setattr(choose_transpose, "first_cache_ways", lambda: MANY_WAYS)
+    many = replace(machine(), first_cache_ways=MANY_WAYS)
+    monkeypatch.setattr(choose_transpose, "machine", lambda: many)
 
 
 def program_of(name: str) -> CopyProgram:

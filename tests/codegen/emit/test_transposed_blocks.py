@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.runtime.loop_kernel import vector_bytes
+from codegen.schedule.machine import machine
 from tests.codegen.passes.rows import numbers
 from tests.tools.guard import Guarded
 
@@ -91,7 +91,7 @@ def test_two_dimensions(function: Callable[..., Any], dtype: str) -> None:
     kernel = tj.kernel(virtual_vector_size=(16, 32))(function)
     for rows, columns in ((0, 9), (32, 16), (3, 70), (40, 5), (37, 41)):
         check(function, kernel, numbers((rows, columns), dtype), numbers((columns, rows), dtype))
-    if vector_bytes() // np.dtype(dtype).itemsize >= 4:
+    if machine().register_bytes // np.dtype(dtype).itemsize >= 4:
         assert "transposed_" in kernel.source
 
 

@@ -14,6 +14,7 @@ from codegen.pipeline.copies import CopyProgram
 from codegen.runtime import copy_calls as calls
 from codegen.schedule import choose_transpose, transpose_box
 from codegen.schedule.choose_transpose import PANEL_LINES_TRIED
+from codegen.schedule.machine import machine
 from codegen.simd.copy.interleaves import INTERLEAVES
 from codegen.simd.copy.transposes import BLOCKS, SMALL_TRANSPOSES, block_columns
 from codegen.simd.routines import every_routine
@@ -358,7 +359,8 @@ def test_panels_by_the_ways_of_the_first_cache(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Columns and lines of each result row; None where blocks are stored in place."""
-    monkeypatch.setattr(choose_transpose, "first_cache_ways", lambda: ways)
+    with_ways = replace(machine(), first_cache_ways=ways)
+    monkeypatch.setattr(choose_transpose, "machine", lambda: with_ways)
     rows, columns = shape
     digits = ((rows, columns * width, width), (columns, width, rows * width))
     program = lowered(digits, width, stream=True)
@@ -372,7 +374,8 @@ def test_rows_of_a_few_bytes_share_no_sets(monkeypatch: pytest.MonkeyPatch) -> N
     digits = ((128, 516096, 516096), (16, 32256, 4), (224, 144, 2304), (4, 36, 64), (4, 9, 1), (9, 1, 256))
     schedules = set()
     for ways in (8, 12):
-        monkeypatch.setattr(choose_transpose, "first_cache_ways", lambda ways=ways: ways)
+        with_ways = replace(machine(), first_cache_ways=ways)
+        monkeypatch.setattr(choose_transpose, "machine", lambda with_ways=with_ways: with_ways)
         schedules.add(tuple(x.step.schedule for x in lowered(digits, 1, stream=True).launches))
     assert len(schedules) == 1
 
