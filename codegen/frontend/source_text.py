@@ -79,6 +79,8 @@ def source_of(function: Callable[..., object]) -> tuple[SourceText, ast.Function
         raise TypeError(f"a kernel is made of a function of Python, not of a {type(function).__name__}")
     name = function.__name__
     try:
+        if function.__code__.co_filename == "<string>":
+            raise OSError("from Python 3.13 on, this is the text of python -c, not that of exec")
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError, SyntaxError, IndexError):
         raise KernelError(

@@ -9,6 +9,7 @@ import linecache
 import re
 import sys
 from pathlib import Path
+from subprocess import run
 from textwrap import dedent
 from typing import Any
 
@@ -19,6 +20,7 @@ from codegen.frontend.python_ast import read_function
 from codegen.ir.dtypes import argument
 from codegen.support.errors import KernelError
 from tests.codegen.frontend.kernels import parallel, reduction
+from tests.tools.oracle import environment
 
 TABLE = np.arange(4)
 A1 = np.zeros(4, "f4")
@@ -580,6 +582,16 @@ def test_made_by_exec() -> None:
     exec("def f(A):\n    A[0] = 1\n", names)
     with pytest.raises(KernelError, match="f has no source to read"):
         read_function(names["f"])
+
+
+def test_exec_within_a_command() -> None:
+    """Python 3.13 has the text of `python -c`; it isn't the text of a function made by exec there."""
+    code = (
+        "def f(A):\n    A[0] = 1\nnames = {}\nexec('def f(A):\\n    A[0] = 2\\n', names)\n"
+        "from codegen.frontend.python_ast import read_function\nread_function(names['f'])\n"
+    )
+    child = run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=False)
+    assert "f has no source to read" in child.stderr
 
 
 @pytest.mark.parametrize("thing", [1, "f", len, np.sin, None], ids=str)
