@@ -15,7 +15,16 @@ from codegen.support.caching import MOST_BOUND, remember
 ROOT = Path(__file__).parents[1]
 
 ONE = (
-    *("_ir_generator", "cpu_level", "supported", "_head", "machine", "settings", "_listed", "by_name"),
+    *(
+        "_ir_generator",
+        "cpu_level",
+        "supported",
+        "_head",
+        "machine",
+        "settings",
+        "listed_routines",
+        "by_name",
+    ),
     *(
         "_versions",
         "compiler_digest",

@@ -1,7 +1,7 @@
-"""Source to object code: Numba to LLVM IR, llvmlite to machine code. Imports numba: import lazily.
+"""Source to object code: Numba emits LLVM IR, llvmlite compiles it. Imports numba, so import it lazily.
 
-Numba types the source and makes IR of it, hardly optimized; what llvmlite makes of that is for a CPU level,
-which may be another architecture's.
+Numba types the source and emits barely optimized IR. llvmlite compiles that IR for a CPU level, which may
+belong to another architecture.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from numba.core.registry import cpu_target
 
 from codegen.backend.object_symbols import ALLOWED_SYMBOLS, undefined_symbols
 from codegen.simd.register.numba_passes import KernelPasses
-from codegen.simd.routines import routines
+from codegen.simd.routines import bound_routines
 from codegen.simd.vector import math
 from codegen.support.cpu import CpuLevel
 from codegen.support.errors import KernelError
 from codegen.support.locks import compiler_lock, hold_in_forks
 
-# Another thread may be compiling with Numba directly: its lock would stay taken in a child for ever.
+# Another thread may be compiling with Numba directly; a forked child could then never take its lock.
 hold_in_forks(global_compiler_lock)
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltKernel:
-    """Machine code that defines the kernel's name, and the IR it came from."""
+    """Machine code that defines the kernel's name, and the IR that it was compiled from."""
 
     object_code: bytes
     llvm_ir: str
@@ -45,7 +45,7 @@ class BuiltKernel:
 
 @dataclass(frozen=True, slots=True)
 class NumbaIr:
-    """A kernel as Numba leaves it, with the symbol that it has there; the same for every level."""
+    """A kernel's IR and symbol as Numba emits them; the same for every level."""
 
     name: str
     symbol: str
@@ -56,7 +56,7 @@ def build(name: str, source: str, level: CpuLevel) -> BuiltKernel:
     """Compile the kernel that `source` defines.
 
     Raises:
-        KernelError: Numba or LLVM refuses, or the code would call something that is not there at run time.
+        KernelError: Numba or LLVM rejects it, or the code calls a function that is missing at run time.
     """
     with compiler_lock:
         return machine_code(numba_ir(name, source), level)
@@ -66,9 +66,9 @@ def numba_ir(name: str, source: str) -> NumbaIr:
     """Numba's half of `build`.
 
     Raises:
-        KernelError: Numba refuses.
+        KernelError: Numba rejects the source.
     """
-    with compiler_lock, _nothing_to_run(), _asking_once(), _no_collection():
+    with compiler_lock, _nothing_to_run(), _asking_once(), _no_garbage_collection():
         function = _function(name, source)
         try:
             compile_function = numba.cfunc(
@@ -81,13 +81,13 @@ def numba_ir(name: str, source: str) -> NumbaIr:
 
 
 class _IrLibrary(JITCodeLibrary):
-    """What Numba compiles, to be linked into callers and printed; no machine code is made of it.
+    """A library that Numba links into callers and prints, but does not compile to machine code.
 
-    Nor is it optimized beyond its functions' own passes: `optimize` does that once, for the level.
+    Only its functions' own passes run here: `optimize` optimizes once, for the level.
     """
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        """Numba's passes for one function; it makes them anew for each, and for every declaration."""
+        """Run Numba's function passes from one manager; Numba makes one for each function and declaration."""
         ll_module.data_layout = self._codegen._data_layout
         passes, builder = self._codegen._function_pass_manager()  # type: ignore[no-untyped-call]
         for function in ll_module.functions:
@@ -107,7 +107,7 @@ class _IrLibrary(JITCodeLibrary):
 
 
 class _IrGenerator(JITCPUCodegen):
-    """Numba's generator for this machine, but that nothing is loaded, so that no constant has an address."""
+    """Numba's generator for this machine, but nothing is loaded, so that constants have no addresses."""
 
     _library_class = _IrLibrary
 
@@ -125,15 +125,15 @@ def _ir_generator() -> _IrGenerator:
 
 @contextmanager
 def _nothing_to_run() -> Iterator[None]:
-    """Numba compiles to IR alone meanwhile; other threads' functions wait, and are compiled as ever.
+    """Make Numba stop at IR; other threads' functions wait and then compile as usual.
 
-    It would optimize every kernel and every routine for this machine and make machine code of them, which is
-    half of its time, and keep that for as long as the process lives. Numba's lock is taken under ours, never
-    the other way round: `locks` says why that is safe.
+    Otherwise Numba would optimize every kernel and routine for this machine and compile it to machine code,
+    which takes half of its time, and keep that code for the life of the process. Numba's lock is taken inside
+    TileJIT's, never the other way around. `locks` explains why that is safe.
     """
     with global_compiler_lock:
         context = cpu_target.target_context
-        context.refresh()  # makes Numba's own runtime, which does run, if it is not there
+        context.refresh()  # creates Numba's own runtime, which must run, if it is missing
         own = context._internal_codegen
         context._internal_codegen = _ir_generator()
         try:
@@ -144,17 +144,17 @@ def _nothing_to_run() -> Iterator[None]:
 
 @contextmanager
 def _asking_once() -> Iterator[None]:
-    """What a function gives for arguments of some types is asked once meanwhile, not for every call of it.
+    """Resolve each function's signature once per argument types, not once per call.
 
-    For each `+` of two integers Numba tries all rules that there are for `+`, those of arrays first.
+    For each `+` of two integers Numba tries all its rules for `+`, array rules first.
     """
     context = cpu_target.typing_context
-    ask = context.resolve_function_type
+    resolve_uncached = context.resolve_function_type
 
     def resolve(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         if isinstance(function, types.Function) and not keywords:
             return _signature_of_call(function, arguments)
-        return ask(function, arguments, keywords)
+        return resolve_uncached(function, arguments, keywords)
 
     context.resolve_function_type = resolve
     try:
@@ -165,14 +165,14 @@ def _asking_once() -> Iterator[None]:
 
 @lru_cache(maxsize=4096)
 def _signature_of_call(function: Any, arguments: tuple[Any, ...]) -> Any:
-    """Numba's answer; the function itself keeps what belongs to it."""
+    """Numba's signature of a call; the function itself keeps its overloads."""
     context = cpu_target.typing_context
     return type(context).resolve_function_type(context, function, arguments, {})
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
-    """No search for garbage meanwhile: it finds little, and visits all nodes of Numba's again and again."""
+def _no_garbage_collection() -> Iterator[None]:
+    """Pause garbage collection: it finds little, and visits all of Numba's nodes again and again."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -183,10 +183,10 @@ def _no_collection() -> Iterator[None]:
 
 
 def machine_code(kernel: NumbaIr, level: CpuLevel) -> BuiltKernel:
-    """LLVM's half of `build`, for any level, this machine's or not.
+    """LLVM's half of `build`, for any level, whether this machine supports it or not.
 
     Raises:
-        KernelError: the code would call something that is not there at run time.
+        KernelError: the code calls a function that is missing at run time.
     """
     with compiler_lock:
         machine = target_machine(level)
@@ -201,7 +201,7 @@ def machine_code(kernel: NumbaIr, level: CpuLevel) -> BuiltKernel:
     foreign = undefined_symbols(object_code) - ALLOWED_SYMBOLS
     if foreign:
         raise KernelError(
-            f"the kernel {kernel.name} would call {sorted(foreign)}, which no process without numba has"
+            f"the kernel {kernel.name} calls {sorted(foreign)}, which are missing without numba"
         )
     return BuiltKernel(object_code, ir)
 
@@ -213,7 +213,7 @@ def assembly(llvm_ir: str, level: CpuLevel) -> str:
 
 
 def target_machine(level: CpuLevel) -> Any:
-    """LLVM's target machine for a level; code whose addresses are absolute, as the loader needs."""
+    """LLVM's target machine for a level; its code has absolute addresses, as the loader requires."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     target = llvm.Target.from_triple(level.triple)
@@ -223,9 +223,9 @@ def target_machine(level: CpuLevel) -> Any:
 
 
 def parse(llvm_ir: str, machine: Any) -> Any:
-    """The IR as a verified module for that machine, whichever it was made for.
+    """The IR as a verified module for that machine, whatever machine it was emitted for.
 
-    Nothing in it hangs on the layout of another one: kernels compute addresses from integers.
+    Kernels compute addresses from integers, so nothing depends on another machine's data layout.
     """
     module = llvm.parse_assembly(llvm_ir)
     module.triple = machine.triple
@@ -235,9 +235,9 @@ def parse(llvm_ir: str, machine: Any) -> Any:
 
 
 def optimize(module: Any, symbol: str, machine: Any) -> None:
-    """Keep the kernel alone, inline what it calls, and optimize for the level rather than for Numba's CPU.
+    """Keep only the kernel, inline its callees, and optimize for the level rather than for Numba's CPU.
 
-    Numba links whole libraries: wrappers for Python and error paths that nothing here can reach.
+    Numba links entire libraries, with Python wrappers and error paths that are unreachable here.
     """
     for function in module.functions:
         if not function.is_declaration and function.name != symbol:
@@ -253,7 +253,7 @@ def optimize(module: Any, symbol: str, machine: Any) -> None:
     passes = builder.getModulePassManager()
     passes.run(module, builder)
     _dispose(passes)
-    # A large kernel is not inlined into its wrapper; that it cannot fail comes out only now.
+    # A large kernel is not inlined into its wrapper, so only these passes show that it cannot fail.
     last = llvm.create_new_module_pass_manager()
     last.add_ipsccp_pass()
     last.add_simplify_cfg_pass()
@@ -263,9 +263,9 @@ def optimize(module: Any, symbol: str, machine: Any) -> None:
 
 
 def _dispose(passes: Any) -> None:
-    """Give the memory of a pass manager back, 0.1 MiB for each kernel.
+    """Free the memory of a pass manager, 0.1 MiB for each kernel.
 
-    llvmlite 0.50 means to: its managers inherit `_dispose` from ObjectRef first, which does nothing.
+    llvmlite 0.50 fails to: its managers inherit `_dispose` from ObjectRef first, which does nothing.
     """
     if type(passes)._dispose is ObjectRef._dispose:
         NewPassManager._dispose(passes)
@@ -275,15 +275,17 @@ def _dispose(passes: Any) -> None:
 
 
 def _signature(function: Any) -> Any:
-    """Words; one comes back where the source says so: `-> int`."""
+    """64-bit integer arguments; a 64-bit integer result if the source declares `-> int`, else none."""
     result = numba.int64 if "return" in function.__annotations__ else numba.void
     return result(*[numba.int64] * function.__code__.co_argcount)
 
 
 def _function(name: str, source: str) -> Any:
-    """Define the kernel; its source stays readable in tracebacks."""
+    """Define the kernel, and make its source available to tracebacks."""
     file = f"<tilejit {name}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    namespace: dict[str, Any] = routines(source)
+    namespace: dict[str, Any] = {}
     exec(compile(source, file, "exec"), namespace)
-    return namespace[name]
+    function = namespace[name]
+    namespace.update(bound_routines(function.__code__.co_names))
+    return function

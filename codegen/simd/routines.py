@@ -1,12 +1,12 @@
-"""The routines that generated kernels call, by their names. Imports numba: import lazily."""
+"""Look up the routines that generated kernels call by name. Imports Numba, so import it lazily."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from codegen.ir.copies.tiles import LANE_BYTES
 from codegen.simd import direct
 from codegen.simd.copy import (
     bit_rows,
@@ -24,7 +24,8 @@ from codegen.simd.copy.casts import conversion_routine
 from codegen.simd.copy.staging import staged_dense, staged_rows
 from codegen.simd.copy.transposes import moved, part_transpose, plain_transpose, stream_transpose
 from codegen.simd.register import alignment, bits, calls, memory
-from codegen.simd.vector import names, scalars
+from codegen.simd.vector.names import routine as vector_routine
+from codegen.simd.vector.scalars import scalar_routine
 
 _TRANSPOSE = re.compile(r"(stream_)?(transpose|staged_rows|staged_dense)_by_(line|lane|part|band)s_(\w+)")
 
@@ -33,74 +34,51 @@ _OTHERS = {
     "elements_to_line": alignment.elements_to_line,
     "answered": direct.answered,
 }
-"""Routines that move no elements themselves."""
+"""Routines that do not move elements themselves."""
 
 
-def routines(source: str) -> dict[str, Any]:
-    """The routines that a generated kernel's source calls, by their names."""
-    found_routines: dict[str, Any] = {}
-    for word in set(re.findall(r"[a-z]\w+", source)):
-        found = _TRANSPOSE.fullmatch(word)
-        if found:
-            found_routines[word] = transpose_routine(*found.groups())
-        elif (scalar := scalars.scalar_routine(word)) is not None:
-            found_routines[word] = scalar
-        elif (conversion := conversion_routine(word)) is not None:
-            found_routines[word] = conversion
-        elif word in _OTHERS:
-            found_routines[word] = _OTHERS[word]
-        elif word in _listed():
-            found_routines[word] = _listed()[word]
-        elif (routine := names.routine(word)) is not None:
-            found_routines[word] = routine
-    return found_routines
+def bound_routines(names: Iterable[str]) -> dict[str, Any]:
+    """The routines among the names that a generated kernel looks up."""
+    return {name: routine for name in names if (routine := _routine(name)) is not None}
+
+
+def _routine(name: str) -> Any:
+    """The routine of that name, built on first use; None for a name of Python or NumPy."""
+    for known in (
+        _OTHERS.get,
+        listed_routines().get,
+        _transpose,
+        scalar_routine,
+        conversion_routine,
+        vector_routine,
+    ):
+        if (routine := known(name)) is not None:
+            return routine
+    return None
+
+
+def _transpose(name: str) -> Any:
+    found = _TRANSPOSE.fullmatch(name)
+    return transpose_routine(*found.groups()) if found else None
 
 
 def transpose_routine(stream: str | None, how: str, kind: str, element: str) -> Any:
-    """One of the many transposes, made when it is first wanted."""
-    what = moved(element)
+    """One of the many transposes, built on first use."""
+    moves = moved(element)
     match how:
         case "staged_rows":
-            return staged_rows(what, kind)
+            return staged_rows(moves, kind)
         case "staged_dense":
-            return staged_dense(what, kind, stream=bool(stream))
+            return staged_dense(moves, kind, stream=bool(stream))
         case _ if kind == "part":
-            return part_transpose(what, stream=bool(stream))
+            return part_transpose(moves, stream=bool(stream))
         case _:
-            return (stream_transpose if stream else plain_transpose)(what, kind)
-
-
-def every_routine() -> dict[str, Any]:
-    """All that move elements, but for conversions fused with transposes: as many as pairs of types.
-
-    What computes is in `vector_names`.
-    """
-    transposed = {
-        f"{stream}{how}_by_{kind}s_u{8 * width}": (stream, how, kind, f"u{8 * width}")
-        for width in (1, 2, 4, 8, 16, 32, 64)
-        for kind in transposes.BLOCKS
-        for stream in ("", "stream_")
-        for how in ("transpose", "staged_rows", "staged_dense")
-        if _is_used(stream, how, kind, width)
-    }
-    return _listed() | {name: transpose_routine(*parts) for name, parts in transposed.items()}
-
-
-def _is_used(stream: str, how: str, kind: str, width: int) -> bool:
-    """Rows are staged for streaming only; two elements wider than a lane fill a line, half as wide a lane."""
-    if how == "staged_rows" and not stream:
-        return False
-    if kind == "part":
-        return width * 2 < LANE_BYTES and (bool(stream) or how == "transpose")
-    if kind == "band":
-        return width < LANE_BYTES and how == "staged_dense"
-    if width <= LANE_BYTES or (stream and how == "transpose"):
-        return True
-    return kind == "line" and (bool(stream) or how == "transpose")
+            return (stream_transpose if stream else plain_transpose)(moves, kind)
 
 
 @cache
-def _listed() -> dict[str, Any]:
+def listed_routines() -> dict[str, Any]:
+    """The routines that exist from the start; others are built for the types in their names."""
     names: dict[str, Any] = {}
     for module in (memory, runs, segments):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}

@@ -13,7 +13,7 @@ import tilejit as tj
 from codegen.emit.nest_source import emit_loops
 from codegen.frontend.python_ast import read_function
 from codegen.ir.nodes import ArrayArg, Function
-from codegen.simd.routines import routines
+from codegen.simd.routines import bound_routines
 from tilejit.convert import pack_program
 from tilejit.layout.formats import registry
 
@@ -47,8 +47,8 @@ def check_source(source: str) -> set[str]:
     assert isinstance(words.value, ast.Constant)
     assert isinstance(function, ast.FunctionDef)
     assert not function.decorator_list
-    known = routines(source)
     names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+    known = bound_routines({node.id for node in names})
     own = {a.arg for a in function.args.args} | {n.id for n in names if isinstance(n.ctx, ast.Store)}
     called = {
         n.func.id for n in ast.walk(function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)

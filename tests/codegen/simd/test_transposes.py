@@ -17,7 +17,7 @@ from codegen.schedule.choose_transpose import PANEL_LINES_TRIED
 from codegen.schedule.machine import machine
 from codegen.simd.copy.interleaves import INTERLEAVES
 from codegen.simd.copy.transposes import BLOCKS, SMALL_TRANSPOSES, block_columns
-from codegen.simd.routines import every_routine
+from tests.codegen.simd.every import every_routine
 from tests.codegen.simd.forced import PLACES, Cut, Problem, check, compiled, lowered, problem, tile_calls
 from tests.codegen.simd.levels import AtLevels
 from tests.tools.replay import run_nest
