@@ -1,1 +1,1 @@
-"""What passes need to know: dependences, bounds, legality of vectorization, reductions, costs."""
+"""Analyses that passes use: dependences, bounds, legality of vectorization, reductions, costs."""

@@ -1,9 +1,9 @@
-"""Whether every access of a kernel stays inside its arrays, worked out before it runs.
+"""Prove, before a kernel runs, that every access stays inside its arrays.
 
-Bounds of loops and subscripts are linear in the indices of loops once sizes are numbers; the least and the
-largest value of a subscript then follow by eliminating one index after another (Fourier and Motzkin). What a
-floor division leaves is a new index between two bounds. The answer errs on the safe side: all that may be
-outside is refused.
+Once sizes are numbers, the bounds of loops and the subscripts are linear in the loop indices. Fourier-Motzkin
+elimination of one index after another then gives the least and the largest value of a subscript. A floor
+division becomes a new index between two bounds. The check is conservative: it refuses every access that may
+be outside.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from codegen.support.errors import KernelError
 Access: TypeAlias = Load | Store
 
 MOST_CONSTRAINTS = 300
-"""More are dropped, which only widens the range: an answer in time matters more."""
+"""Further constraints are dropped to save time, which only widens the range."""
 
 _GOAL = "="
-"""The symbol of what is sought, and how those of quotients begin; no index has such a name."""
+"""The symbol of the value sought, and the prefix of quotient symbols; no index has such a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The iterations that reach a statement: affine expressions that are not negative there."""
+    """The iterations that reach a statement: affine expressions that are nonnegative there."""
 
     constraints: tuple[Affine, ...] = ()
 
 
 def nested_accesses(function: Function) -> Iterator[tuple[tuple[For, ...], Access]]:
-    """Every load and store with the loops around it, outermost first."""
+    """Every load and store with its enclosing loops, outermost first."""
     yield from _in_body(function.body, ())
     for value in function.results:
         yield from (((), load) for load in loads(value))
 
 
 def loads(value: Value) -> Iterator[Load]:
-    """Every load that a value is made of."""
+    """Every load inside a value."""
     match value:
         case Load():
             yield value
@@ -74,12 +74,12 @@ def _in_body(body: tuple[Statement, ...], loops: tuple[For, ...]) -> Iterator[tu
 def check_bounds(
     function: Function, shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, int]
 ) -> None:
-    """Refuse a call of a scalar kernel that might touch what is outside an array.
+    """Refuse a call of a scalar kernel that might access elements outside an array.
 
-    A subscript below 0 is outside: nothing wraps around. Both sides of `x if c else y` are read.
+    A subscript below 0 is outside: subscripts do not wrap around. Both sides of `x if c else y` are read.
 
     Raises:
-        KernelError: it names the access, the subscript and what it may reach.
+        KernelError: it names the access, the subscript and the range it may reach.
     """
     values = known_sizes(shapes, scalars)
     domains: dict[tuple[int, ...], Domain | None] = {}
@@ -93,7 +93,7 @@ def check_bounds(
 
 
 def known_sizes(shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, int]) -> dict[str, int]:
-    """The numbers behind the symbols of a call: {"A": (3, 5)}, {"n": 2} -> A.shape[0] 3, A.shape[1] 5, n 2"""
+    """The values of the symbols of a call: {"A": (3, 5)}, {"n": 2} -> A.shape[0] 3, A.shape[1] 5, n 2"""
     sizes = {f"{name}.shape[{k}]": n for name, shape in shapes.items() for k, n in enumerate(shape)}
     return {**sizes, **scalars}
 
@@ -115,16 +115,16 @@ def _check_access(
         raise KernelError(
             f"{name}{line} may leave the array: subscript {dimension} reaches {reached[0]} to {reached[1]}, "
             f"the extent is {extent}\n  shorten the loop or give a larger array; subscripts below 0 do not "
-            "wrap around here, and what stands under conditions is read too"
+            "wrap around here, and accesses under conditions are made too"
         )
 
 
 def extremes(
     index: Index, loops: tuple[For, ...], values: Mapping[str, int]
 ) -> tuple[int | None, int | None]:
-    """The least and the largest value of an expression in the iterations of loops; None where none is known.
+    """The least and the largest value of an expression over the iterations of loops; None if unknown.
 
-    (1, 0) where no iteration is.
+    (1, 0) if there are no iterations.
     """
     domain = _domain(loops, values)
     return (1, 0) if domain is None else _extremes(index, domain, values)
@@ -146,7 +146,7 @@ def _range(expression: Affine, constraints: list[Affine]) -> tuple[int | None, i
 
 
 def _domain(loops: tuple[For, ...], values: Mapping[str, int]) -> Domain | None:
-    """What holds inside the loops; None where nothing ever runs."""
+    """The constraints inside the loops; None if they have no iterations."""
     constraints: list[Affine] = []
     for loop in loops:
         lower = [_known(bound, values) for bound in loop.lower]
@@ -167,15 +167,15 @@ def _domain(loops: tuple[For, ...], values: Mapping[str, int]) -> Domain | None:
             continue
         for k, bound in enumerate((*lower, *upper)):
             end = _linear(bound, constraints)
-            behind = (index - end) * (1 if loop.step > 0 else -1)
-            constraints.append(behind if k < len(lower) else behind * -1 - Affine(1))
+            beyond = (index - end) * (1 if loop.step > 0 else -1)
+            constraints.append(beyond if k < len(lower) else beyond * -1 - Affine(1))
         if _largest(Affine(), constraints) is NOWHERE:
             return None
     return Domain(tuple(constraints))
 
 
 def _known(index: Index, values: Mapping[str, int]) -> Index:
-    """An expression with numbers for the sizes."""
+    """An expression with known symbols replaced by their values."""
     match index:
         case Affine(constant, terms):
             number = constant + sum(c * values[name] for name, c in terms if name in values)
@@ -208,7 +208,7 @@ def _known(index: Index, values: Mapping[str, int]) -> Index:
 
 
 def _linear(index: Index, constraints: list[Affine]) -> Affine:
-    """The expression with a new symbol for each quotient; what binds that joins the constraints."""
+    """The expression with a new symbol for each quotient, whose bounds are added to `constraints`."""
     match index:
         case Affine():
             return index
@@ -216,7 +216,7 @@ def _linear(index: Index, constraints: list[Affine]) -> Affine:
             inner = _linear(of, constraints)
             quotient = index_symbol(f"{_GOAL}{of} // {by}")
             rest = inner - quotient * by
-            # Where the quotient is whole, elimination over fractions does not see it.
+            # Elimination over rationals does not know that the quotient is an integer.
             low, high = _range(inner, constraints)
             constraints += [] if low is None else [quotient - Affine(low // by)]
             constraints += [] if high is None else [Affine(high // by) - quotient]
@@ -229,7 +229,7 @@ def _linear(index: Index, constraints: list[Affine]) -> Affine:
 
 
 class Nowhere(Enum):
-    """The largest value over no iteration at all."""
+    """The largest value over an empty set of iterations."""
 
     NOWHERE = 0
 
@@ -238,7 +238,7 @@ NOWHERE = Nowhere.NOWHERE
 
 
 def _largest(expression: Affine, constraints: list[Affine]) -> int | Nowhere | None:
-    """The largest value under the constraints, None without a bound, NOWHERE where they cannot hold."""
+    """The largest value under the constraints; None if unbounded, NOWHERE if they cannot hold."""
     left = {*constraints, expression - index_symbol(_GOAL)}
     while True:
         names = {name for c in left for name, _ in c.terms if name != _GOAL}
@@ -262,7 +262,7 @@ def _pairs(constraints: set[Affine], name: str) -> int:
 
 
 def _eliminate(constraints: set[Affine], name: str) -> set[Affine]:
-    """What the constraints say of all symbols but one, divided by the common factor of each."""
+    """Eliminate one symbol from the constraints; each new one is divided by its common factor."""
     out = {c for c in constraints if not c.coefficient(name)}
     floors = [c for c in constraints if c.coefficient(name) > 0]
     ceilings = [c for c in constraints if c.coefficient(name) < 0]
@@ -277,7 +277,7 @@ def _eliminate(constraints: set[Affine], name: str) -> set[Affine]:
 
 
 def _reduced(constraint: Affine) -> Affine:
-    """The same for whole numbers with the least coefficients."""
+    """The equivalent constraint on integers with the smallest coefficients."""
     factor = gcd(*(c for _, c in constraint.terms)) if constraint.terms else 1
     if factor == 1 or constraint.coefficient(_GOAL):
         return constraint

@@ -1,4 +1,4 @@
-"""What a nest costs with some of its loops run as lanes: enough to tell the better choice from the worse."""
+"""The cost of a nest with some of its loops run as lanes: just accurate enough to rank choices."""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ from codegen.ir.nodes import For, Function, Let, Op, Store
 from codegen.ir.visit import Access, Loop, around, carried_values, most_trips, parts, values_of
 
 SCALAR, WHOLE, REPEATED, TRANSPOSED, STRIDED = 8.0, 1.0, 0.5, 2.0, 5.0
-"""What an access costs an element: scalar; in runs; once for many; in runs across lanes; one by one."""
+"""Cost per element of an access: scalar, contiguous, repeated, transposed, strided."""
 GATHERED, DIVIDED = 3.0, 60.0
-"""One by one where each lane works out its place: by shifts and masks; by a division, which processors have
-none of for vectors of 64-bit integers. Elements of less than four bytes, which they gather none of, cost as
-much."""
+"""Cost per element if each lane computes its own address: by shifts and masks, or by a division.
+
+Processors have no vector division of 64-bit integers. They have no gathers of elements of less than four
+bytes either, which cost as much as the division.
+"""
 FUNCTION = 80
-"""Statements that a function of math costs as much as."""
+"""Cost of a math function, in statements."""
 DEEPER = 16.0
-"""How much more often an inner loop's body runs than what surrounds it, where no number says so."""
+"""How much more often an inner loop's body runs than its surroundings, if its bounds are not numbers."""
 
 FUNCTIONS = frozenset((*EXPONENTIALS, *CIRCULAR, *HYPERBOLIC, "pow")) - {"sqrt"}
 
 MOST_TRIPS = 1 << 64
-"""Iterations that any loop is taken to have at most: texts of MLIR may have numbers that no float holds."""
+"""The most iterations that any loop is assumed to have: numbers in MLIR text may exceed a float."""
 
 REGISTER = 16
-"""Lanes that are filled at the end at most: longer super-vectors are cut into registers."""
+"""The most lanes that a last register fills up: longer super-vectors are split into registers."""
 
 
 def cost(function: Function, accesses: Sequence[Access], root: Loop, lanes: Mapping[int, int]) -> float:
-    """What a nest costs when some of its loops run as lanes: the lower the better.
+    """The cost of a nest when some of its loops run as lanes; lower is better.
 
-    Each access counts by how its lanes lie in memory, 16 times as much for each loop that surrounds it, or as
-    often as that runs where bounds are numbers. lanes: the size for the number of each loop to vectorize.
+    Each access counts by how its lanes lie in memory: 16 times for each surrounding loop, or as often as that
+    loop runs if its bounds are numbers. lanes: the size by the number of each loop to vectorize.
     """
     own = [a for a in accesses if any(loop.number == root.number for loop in a.loops)]
     runs = {loop.number: _elements(loop, lanes.get(loop.number, 1)) for loop in root.all()}
@@ -52,7 +54,7 @@ def cost(function: Function, accesses: Sequence[Access], root: Loop, lanes: Mapp
 
 
 def _functions(loop: Loop) -> int:
-    """Calls of functions of math right in a loop."""
+    """Calls of math functions directly in a loop."""
     own = [node for node in loop.node.body if not isinstance(node, For)]
     values = (*carried_values(loop.node.carried), *values_of(tuple(own)))
     return sum(isinstance(p, Op) and p.name in FUNCTIONS for value in values for p in parts(value))
@@ -66,37 +68,37 @@ def _product(factors: Sequence[float]) -> float:
 
 
 def _elements(loop: Loop, size: int) -> float:
-    """Iterations of a loop, at most, those that fill its last register as well."""
+    """Upper bound on the iterations of a loop, including those that fill its last register."""
     trips = most_trips(loop.node)
     lanes = min(size, REGISTER)
     return DEEPER if trips is None else float(min(max(1, -(-trips // lanes) * lanes), MOST_TRIPS))
 
 
 def unit(function: Function, access: Access, lanes: Mapping[int, int]) -> float:
-    """What one access costs an element."""
+    """The cost per element of one access."""
     along = [loop for loop in access.loops if loop.number in lanes]
     if not along:
         return SCALAR
-    walks = [stride(access, loop) for loop in along]
+    strides = [stride(access, loop) for loop in along]
     if any(gathered(access, loop) for loop in along):
         wide = numpy_dtype(function.array(access.array).dtype).itemsize >= 4
         return GATHERED if wide and all(_by_shifts(subscript) for subscript in access.subscripts) else DIVIDED
-    if all(subscript is None for subscript, _ in walks):
+    if all(subscript is None for subscript, _ in strides):
         return REPEATED
     fast = 0 if function.array(access.array).order == "F" else len(access.subscripts) - 1
-    if walks[-1] == (fast, 1):
+    if strides[-1] == (fast, 1):
         return WHOLE
-    if any(walk == (fast, 1) for walk in walks):
+    if any(one == (fast, 1) for one in strides):
         return TRANSPOSED
-    return STRIDED if any(subscript == fast for subscript, _ in walks) else STRIDED - 0.5
+    return STRIDED if any(subscript == fast for subscript, _ in strides) else STRIDED - 0.5
 
 
 def _by_shifts(index: Index) -> bool:
-    """Whether all that divides is a power of two."""
+    """Whether every divisor is a power of two."""
     match index:
         case Affine():
             return True
         case FloorDiv(of, by) | Mod(of, by):
             return by.bit_count() == 1 and _by_shifts(of)
-        case Sum(pieces, _):
-            return all(_by_shifts(piece) for piece, _ in pieces)
+        case Sum(terms, _):
+            return all(_by_shifts(term) for term, _ in terms)

@@ -1,8 +1,8 @@
-"""Which iterations may run as lanes together: dependences between accesses, decided by linear inequalities.
+"""Dependences between accesses, tested by linear inequalities: they decide which iterations may run as lanes.
 
-In a super-vector each statement runs for all its lanes before the next one does, and what it loads is loaded
-before anything is stored. Iterations i and i + d of the scalar loop, d less than the size, may then meet in
-one super-vector, and whatever the scalar loop does later must still come later.
+In a super-vector, each statement runs for all lanes before the next one, and its loads come before its
+stores. Iterations i and i + d of the scalar loop, d less than the size, may then share a super-vector. An
+access that comes later in the scalar loop must still come later.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from codegen.support.caching import remember
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """What stands in the way of lanes: `later` must follow `earlier`, but in lanes it would not.
+    """A dependence that prevents lanes: `later` must follow `earlier`, but in lanes it would not.
 
     loop    the number of the vectorized loop that carries it
     """
@@ -30,20 +30,20 @@ class Dependence:
     later: Access
 
     def __str__(self) -> str:
-        words = {
+        phrase = {
             (True, False): "is written and {} read",
             (False, True): "is read and {} written",
             (True, True): "is written and {} written",
         }[self.earlier.stores, self.later.stores]
         index = next(loop.node.index for loop in self.earlier.loops if loop.number == self.loop)
         return (
-            f"{self.earlier} {words.format(self.later)} in a later iteration of {index} of the super-vector"
+            f"{self.earlier} {phrase.format(self.later)} in a later iteration of {index} of the super-vector"
         )
 
 
 @dataclass(slots=True)
 class _System:
-    """Equations and inequalities that are being written down, and what was asked of them."""
+    """Equations and inequalities under construction, and the answers to previous queries."""
 
     zero: list[Affine]
     not_negative: list[Affine]
@@ -51,7 +51,7 @@ class _System:
     answers: dict[Any, bool] = field(default_factory=dict)
 
     def feasible(self, zero: Sequence[Affine], not_negative: Sequence[Affine]) -> bool:
-        """Whether these may hold besides."""
+        """Whether the system may hold with these added."""
         key = *zero, None, *not_negative
         known = self.answers.get(key)
         if known is not None:
@@ -65,15 +65,15 @@ class _System:
 
 
 def first_dependence(accesses: Sequence[Access], sizes: Mapping[int, int]) -> Dependence | None:
-    """The first dependence that forbids to run loops as lanes, or None where nothing does.
+    """The first dependence that forbids running loops as lanes, or None.
 
-    sizes: for the number of each loop to vectorize, how many iterations run together.
+    sizes: how many iterations run together, by the number of each loop to vectorize.
 
         for i: A[i + 1] = A[i]      sizes {0: 4} -> A[i + 1] is written and A[i] read …
         for i: A[i] = A[i + 1]      None: all lanes load before any stores
-        for i: A[i + 4] = A[i]      None: four iterations later it is another super-vector
+        for i: A[i + 4] = A[i]      None: four iterations later is another super-vector
 
-    Different arrays are taken to be different memory. Loops that are marked as parallel carry nothing.
+    Different arrays are assumed not to overlap. Loops that are marked as parallel carry no dependence.
     """
     for earlier in accesses:
         for later in accesses:
@@ -85,12 +85,14 @@ def first_dependence(accesses: Sequence[Access], sizes: Mapping[int, int]) -> De
 
 
 def goes_back(accesses: Sequence[Access], band: Sequence[Loop]) -> bool:
-    """Whether a dependence goes on along one of these loops and back along one inside: no tiles then.
+    """Whether a dependence goes forward along one of these loops and back along an inner one.
 
-        for i: for j: A[i, j] = A[i - 1, j + 1]     True: the tile that is read comes after
+    Such loops cannot be tiled.
+
+        for i: for j: A[i, j] = A[i - 1, j + 1]     True: it reads from a later tile
         for i: for j: A[i, j] = A[i - 1, j - 1]     False
 
-    Loops that are marked as parallel carry nothing.
+    Loops that are marked as parallel carry no dependence.
     """
     for earlier in accesses:
         for later in accesses:
@@ -114,7 +116,7 @@ def goes_back(accesses: Sequence[Access], band: Sequence[Loop]) -> bool:
 
 
 def _carried_by(earlier: Access, later: Access, sizes: Mapping[int, int]) -> int | None:
-    """The loop whose lanes would put `later` before, or at once with, an `earlier` that it must follow."""
+    """The loop whose lanes would run `later` before, or together with, an `earlier` that it must follow."""
     common = [a for a, b in zip(earlier.loops, later.loops, strict=False) if a.number == b.number]
     if not any(loop.number in sizes and not loop.node.parallel for loop in common):
         return None
@@ -138,7 +140,7 @@ def _carried_by(earlier: Access, later: Access, sizes: Mapping[int, int]) -> int
 def _not_after(
     loops: Sequence[Loop], sizes: Mapping[int, int], follows: bool
 ) -> Iterator[tuple[list[Affine], list[Affine]]]:
-    """How iterations of these loops may differ such that lanes run the later access no later."""
+    """The iteration distances of these loops for which lanes do not run the later access later."""
     if not loops:
         if not follows:
             yield [], []
@@ -154,12 +156,12 @@ def _not_after(
 
 
 def _distance(loop: Loop | _Range) -> Affine:
-    """Iterations of a loop from the earlier access to the later."""
+    """The iterations of a loop from the earlier access to the later one."""
     return index_symbol(f"distance {loop.number}")
 
 
 class _Range(NamedTuple):
-    """What a loop's index goes through."""
+    """The range of a loop's index."""
 
     number: int
     name: str
@@ -169,12 +171,13 @@ class _Range(NamedTuple):
 
 
 _Side: TypeAlias = tuple[tuple[Index, ...], tuple[_Range, ...]]
-"""Subscripts, and the loops around them."""
+"""Subscripts, and the loops that enclose them."""
 
 
 def _system_of(earlier: Access, later: Access) -> _System | None:
-    """What holds where both accesses touch one element, said by the distances of the loops that they share as
-    far as that is short; None where they never do.
+    """The constraints under which both accesses touch one element; None if they never do.
+
+    They are in terms of the distances of the loops that enclose both, as far as that keeps them short.
     """
     sides = (
         (
@@ -190,7 +193,7 @@ def _system_of(earlier: Access, later: Access) -> _System | None:
 
 @lru_cache(maxsize=64)
 def _same_element(earlier: _Side, later: _Side) -> _System | None:
-    """The same for what of two accesses matters: one is asked about for each loop around it in turn."""
+    """Like _system_of, for the parts of two accesses that matter; each loop around them repeats the query."""
     system = _System([], [])
     sides = []
     for (subscripts, loops), mark in ((earlier, "<"), (later, ">")):
@@ -216,7 +219,7 @@ def _same_element(earlier: _Side, later: _Side) -> _System | None:
 
 
 def _inside(loop: _Range, names: Mapping[str, str], system: _System) -> None:
-    """The index of a loop is one that it takes."""
+    """Constrain a loop's index to the values that it takes."""
     index = index_symbol(names[loop.name])
     sign = 1 if loop.step > 0 else -1
     starts = [_linear(bound, names, system) for bound in loop.lower]
@@ -228,7 +231,7 @@ def _inside(loop: _Range, names: Mapping[str, str], system: _System) -> None:
 
 
 def _linear(index: Index, names: Mapping[str, str], system: _System) -> Affine:
-    """An index expression with its symbols renamed; divisions become numbers between inequalities."""
+    """An index expression with its symbols renamed; divisions become new symbols between inequalities."""
     match index:
         case Affine(constant, terms):
             return affine(constant, [(names.get(name, name), c) for name, c in terms])
@@ -237,8 +240,8 @@ def _linear(index: Index, names: Mapping[str, str], system: _System) -> Affine:
             rest = inner - quotient * by
             system.not_negative += [rest, Affine(by - 1) - rest]
             return quotient if isinstance(index, FloorDiv) else rest
-        case Sum(pieces, rest):
+        case Sum(parts, rest):
             total = _linear(rest, names, system)
-            for piece, k in pieces:
-                total = total + _linear(piece, names, system) * k
+            for part, k in parts:
+                total = total + _linear(part, names, system) * k
             return total

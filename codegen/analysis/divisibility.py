@@ -1,4 +1,4 @@
-"""Whether loops over super-vectors come out even, worked out before a call: `tail="assume_divisible"`."""
+"""Check, before a call, that loops over super-vectors leave no tail: `tail="assume_divisible"`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check_divisible(
     """Refuse loops over super-vectors that would leave a tail.
 
     Raises:
-        KernelError: iterations are no multiple of the size, or cannot be counted before the call.
+        KernelError: the trip count is not a multiple of the size, or is unknown before the call.
     """
     values = known_sizes(shapes, scalars)
 
@@ -39,7 +39,7 @@ def _check_trips(loop: For, around: tuple[For, ...], values: Mapping[str, int]) 
     low, high = extremes(length, around, values)
     if len(loop.lower) + len(loop.upper) > 2 or low is None or low != high:
         raise KernelError(
-            f"tail='assume_divisible' cannot be checked for loop {loop.index}: how often it runs hangs on "
+            f"tail='assume_divisible' cannot be checked for loop {loop.index}: its trip count depends on "
             "outer loops\n  use tail='mask'"
         )
     trips = trips_between(0, low, step)
@@ -51,7 +51,7 @@ def _check_trips(loop: For, around: tuple[For, ...], values: Mapping[str, int]) 
 
 
 def _untiled(loop: For, around: tuple[For, ...]) -> For:
-    """A loop of a tile as the loop over all tiles, where full tiles come out even: then the last one decides.
+    """A loop of a tile as the loop over all tiles, if its step divides full tiles: the last one decides.
 
     for i_tile in 0..n step 64: for i in i_tile..min(i_tile + 64, n) step 16     -> for i in 0..n step 16
     """

@@ -1,4 +1,4 @@
-"""Integers that NumPy would refuse, found before a kernel runs: negative powers, and what does not fit."""
+"""Refuse, before a kernel runs, integers that NumPy refuses: negative powers, and values out of range."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def check_powers(
 ) -> None:
     """Refuse a call in which an integer may be raised to a negative loop index, size or argument.
 
-    Python would make a float of that, and NumPy raises ValueError. Exponents that are read from an array are
-    not known before the call; where such a one is negative the power is 0.
+    Python would return a float, and NumPy raises ValueError. Exponents that are read from an array are not
+    known before the call; if one is negative, the power is 0.
 
     Raises:
-        PowerError: it names the exponent and the least that it may be.
+        PowerError: it names the exponent and its least possible value.
     """
     values = known_sizes(shapes, scalars)
     numbers = {a.name for a in function.arguments if isinstance(a, ScalarArg) and a.name in scalars}
@@ -39,17 +39,17 @@ def check_powers(
             line = f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
             least = "anything" if low is None else str(low)
             raise PowerError(
-                f"an integer to the power of {exponent}{line}, which may be {least}: negative powers are no "
+                f"an integer to the power of {exponent}{line}, which may be {least}: negative powers are not "
                 "integers\n  make the base a float: float(x) ** n, or np.float64(x) ** n"
             )
 
 
 def check_fits(function: Function, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, int]) -> None:
-    """Refuse a call in which an integer of Python is too large for the dtype that it meets.
+    """Refuse a call in which a Python integer does not fit the dtype it is combined with.
 
     u8 + n, n = 300 -> IntegerError    u8 + n, n = 200 -> nothing
 
-    numbers: the arguments that are integers of Python. Expressions of them and of sizes are looked at; loop
+    numbers: the arguments that are Python integers. The check covers expressions of them and of sizes. Loop
     indices beyond a dtype wrap around.
 
     Raises:
@@ -67,12 +67,12 @@ def check_fits(function: Function, shapes: Mapping[str, tuple[int, ...]], number
                 line = f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
                 raise IntegerError(
                     f"{index}{line} is {shown(number)} and does not fit {dtype}, which holds {info.min} to "
-                    f"{info.max}\n  give a number of NumPy, such as np.int64(n), for a wider result"
+                    f"{info.max}\n  give a NumPy number, such as np.int64(n), for a wider result"
                 )
 
 
 def _narrowed(value: Value, values: Mapping[str, int]) -> tuple[Index, str] | None:
-    """An expression of known numbers that is converted to a dtype of integers."""
+    """An expression of known numbers that is converted to an integer dtype."""
     match value:
         case Op("cast", (IndexValue(index),), dtype):
             pass

@@ -1,4 +1,4 @@
-"""Whether loops of a nest may become the dimensions of a super-vector, or what is in the way."""
+"""Whether loops of a nest may become the dimensions of a super-vector, and if not, why."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CIRCULAR = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2")
 HYPERBOLIC = ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")
 ROUNDING = ("floor", "ceil", "trunc", "rint", "copysign")
 OPS = frozenset((*ARITHMETIC, *BITS, *CHOICES, *EXPONENTIALS, *CIRCULAR, *HYPERBOLIC, *ROUNDING))
-"""Operations that have a form in super-vectors."""
+"""Operations that super-vectors support."""
 
 Choice = Mapping[int, int]
 """The vector dimension of each loop, by its number."""
@@ -39,7 +39,7 @@ Choice = Mapping[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of the super-vectorizer, in the terms of its arguments."""
+    """The options of the super-vectorizer, as in its arguments."""
 
     sizes: tuple[int, ...]
     fastest_varying: tuple[int, ...] | None
@@ -52,21 +52,21 @@ class Request:
 
 
 def refusal(
-    function: Function, root: Loop, choice: Choice, accesses: Sequence[Access], asked: Request
+    function: Function, root: Loop, choice: Choice, accesses: Sequence[Access], request: Request
 ) -> Refusal | None:
-    """Why these loops below `root` can't run as lanes, or None where they may.
+    """Why these loops below `root` cannot run as lanes, or None if they can.
 
-    accesses: those of the whole function; what lies outside of the root does not count.
+    accesses: those of the complete function; accesses outside `root` do not count.
     """
     chosen = [loop for loop in root.all() if loop.number in choice]
     own = [a for a in accesses if any(loop.number == root.number for loop in a.loops)]
     return (
         _bounds(root, chosen)
-        or _carried(chosen, asked)
+        or _carried(chosen, request)
         or _operations(root)
         or _subscripts(own, choice)
-        or _memory(function, own, chosen, choice, asked)
-        or _dependences(_apart(own, chosen), choice, asked)
+        or _memory(function, own, chosen, choice, request)
+        or _dependences(_apart(own, chosen), choice, request)
         or _one_element(_apart(own, chosen), choice)
     )
 
@@ -82,7 +82,7 @@ def _bounds(root: Loop, chosen: Sequence[Loop]) -> Refusal | None:
     return None
 
 
-def _carried(chosen: Sequence[Loop], asked: Request) -> Refusal | None:
+def _carried(chosen: Sequence[Loop], request: Request) -> Refusal | None:
     for loop in chosen:
         number, node = loop.number, loop.node
         for local in node.carried:
@@ -91,10 +91,10 @@ def _carried(chosen: Sequence[Loop], asked: Request) -> Refusal | None:
             if not reduces(local, node):
                 return Refusal(number, VALUE, f"{local.name} is used before the reduction is complete")
         reduced = reduced_in(node)
-        if reduced and not (asked.reductions or node.reduction):
+        if reduced and not (request.reductions or node.reduction):
             return Refusal(number, NOT_ASKED, reduced[0])
-        if reduced and len(asked.sizes) > 1:
-            return Refusal(number, NOT_1D, f"{reduced[0]}, sizes are {asked.sizes}")
+        if reduced and len(request.sizes) > 1:
+            return Refusal(number, NOT_1D, f"{reduced[0]}, sizes are {request.sizes}")
     return None
 
 
@@ -103,7 +103,7 @@ def _operations(root: Loop) -> Refusal | None:
         for part in parts(value):
             if (isinstance(part, Op) and part.name not in OPS) or isinstance(part, Reduce) or part.shape:
                 name = part.name if isinstance(part, Op) else type(part).__name__
-                return Refusal(root.number, UNSUPPORTED, f"{name} has no form in super-vectors")
+                return Refusal(root.number, UNSUPPORTED, f"{name} is not supported in super-vectors")
     return None
 
 
@@ -117,16 +117,16 @@ def _subscripts(accesses: Sequence[Access], choice: Choice) -> Refusal | None:
             if None in moves:
                 if not access.stores:
                     continue  # Each lane has subscripts of its own.
-                return Refusal(loop.number, IRREGULAR, f"{access} divides {index}, and is stored")
+                return Refusal(loop.number, IRREGULAR, f"{access} divides {index} in a store")
             if sum(1 for c in moves if c) > 1:
-                return Refusal(loop.number, DIAGONAL, f"{access} walks two subscripts with {index}")
+                return Refusal(loop.number, DIAGONAL, f"{access} moves two subscripts with {index}")
     return None
 
 
 def walked_dimension(function: Function, access: Access, index: str) -> int | None:
-    """The memory dimension that an index walks, the innermost 0; None where it walks none.
+    """The memory dimension that an index traverses, the innermost 0; None if it traverses none.
 
-    A[i, j]: i -> 1, j -> 0; where A is in Fortran's order i -> 0, j -> 1
+    A[i, j]: i -> 1, j -> 0; if A is in Fortran order, i -> 0, j -> 1
     """
     moved = [k for k, subscript in enumerate(access.subscripts) if coefficient(subscript, index)]
     if not moved:
@@ -136,40 +136,40 @@ def walked_dimension(function: Function, access: Access, index: str) -> int | No
 
 
 def _memory(
-    function: Function, accesses: Sequence[Access], chosen: Sequence[Loop], choice: Choice, asked: Request
+    function: Function, accesses: Sequence[Access], chosen: Sequence[Loop], choice: Choice, request: Request
 ) -> Refusal | None:
-    """Stores walk the dimensions asked for; where nothing is stored along a loop, loads do."""
-    if asked.fastest_varying is None:
+    """Stores must traverse the requested dimensions; loads must, along loops without a store."""
+    if request.fastest_varying is None:
         return None
     for loop in chosen:
-        wanted = asked.fastest_varying[choice[loop.number]]
-        walks = [
+        wanted = request.fastest_varying[choice[loop.number]]
+        traversed = [
             (access, walked_dimension(function, access, loop.node.index))
             for access in accesses
             if any(around.number == loop.number for around in access.loops)
         ]
-        moving = [(access, dim) for access, dim in walks if dim is not None]
-        asked_of = [pair for pair in moving if pair[0].stores] or moving
-        for access, dim in asked_of:
+        moving = [(access, dim) for access, dim in traversed if dim is not None]
+        checked = [pair for pair in moving if pair[0].stores] or moving
+        for access, dim in checked:
             if dim != wanted:
-                text = f"{access} walks memory dimension {dim} with {loop.node.index}, not {wanted}"
+                text = f"{access} traverses memory dimension {dim} with {loop.node.index}, not {wanted}"
                 return Refusal(loop.number, NOT_CONTIGUOUS, text)
     return None
 
 
 def _apart(accesses: Sequence[Access], chosen: Sequence[Loop]) -> list[Access]:
-    """Without those of sums in memory, which become locals of the loop."""
+    """The accesses without those of sums in memory, which become locals of the loop."""
     sums = {(loop.number, store.array) for loop in chosen for store in sums_in_memory(loop.node)}
     return [a for a in accesses if not any((loop.number, a.array) in sums for loop in a.loops)]
 
 
-def _dependences(accesses: Sequence[Access], choice: Choice, asked: Request) -> Refusal | None:
-    found = first_dependence(accesses, asked.lanes(choice))
+def _dependences(accesses: Sequence[Access], choice: Choice, request: Request) -> Refusal | None:
+    found = first_dependence(accesses, request.lanes(choice))
     return None if found is None else Refusal(found.loop, CARRIED, str(found))
 
 
 def _one_element(accesses: Sequence[Access], choice: Choice) -> Refusal | None:
-    """A store that does not move has no lanes, be it that its loop never runs twice or is called parallel."""
+    """Refuse a store that does not move: it has no lanes, even if its loop runs once or is parallel."""
     for access in accesses:
         for loop in access.loops if access.stores else ():
             if loop.number in choice and stride(access, loop)[0] is None:
@@ -179,12 +179,12 @@ def _one_element(accesses: Sequence[Access], choice: Choice) -> Refusal | None:
 
 
 def gathered(access: Access, loop: Loop) -> bool:
-    """Whether lanes of a loop are found one by one: a subscript divides its index."""
+    """Whether a loop's lanes are gathered one by one: a subscript divides its index."""
     return any(coefficient(subscript, loop.node.index) is None for subscript in access.subscripts)
 
 
 def stride(access: Access, loop: Loop) -> tuple[int | None, int]:
-    """The subscript that a loop walks in an access, and by how many elements an iteration."""
+    """The subscript that a loop moves in an access, and by how many elements per iteration."""
     for k, subscript in enumerate(access.subscripts):
         c = coefficient(subscript, loop.node.index)
         if c:

@@ -1,4 +1,4 @@
-"""Whether a system of linear equations and inequalities may have integers that solve it."""
+"""Whether a system of linear equations and inequalities may have integer solutions."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from codegen.ir.index import Affine
 Terms: TypeAlias = tuple[tuple[str, int], ...]
 
 MOST_ROWS = 400
-"""Elimination stops here and says "perhaps": what would be proven is worth less than the time."""
+"""Elimination stops here and answers "perhaps": a proof would not be worth the time."""
 
 
 def feasible(zero: Iterable[Affine], not_negative: Iterable[Affine]) -> bool:
-    """False only if no integers make each of `zero` 0 and none of `not_negative` negative.
+    """False only if no integers make all of `zero` 0 and all of `not_negative` nonnegative.
 
     2*i - 2*j + 1 == 0                  -> False    (greatest common divisor)
     i - j == 0, i >= j + 1              -> False
     0 <= i < 10, j == i + 10, j < 10    -> False
 
-    Equations are solved one by one, with the test of their greatest common divisor; then Fourier's and
-    Motzkin's elimination, each row tightened to integers. True may be wrong, False may not.
+    Equations are solved one by one, with the GCD test. Fourier-Motzkin elimination follows, each row
+    tightened to integers. True may be wrong, False is certain.
     """
     equations, rows = list(zero), list(not_negative)
-    nought = {e.terms[0][0] for e in equations if len(e.terms) == 1 and not e.constant}
-    if nought:
-        equations, rows = [_dropped(e, nought) for e in equations], [_dropped(row, nought) for row in rows]
+    zeros = {e.terms[0][0] for e in equations if len(e.terms) == 1 and not e.constant}
+    if zeros:
+        equations, rows = [_dropped(e, zeros) for e in equations], [_dropped(row, zeros) for row in rows]
     while equations:
         equation = equations.pop()
         if not equation.terms:
@@ -48,12 +48,12 @@ def feasible(zero: Iterable[Affine], not_negative: Iterable[Affine]) -> bool:
 def projected(
     zero: Iterable[Affine], not_negative: Iterable[Affine], names: Collection[str]
 ) -> tuple[list[Affine], list[Affine]] | None:
-    """The system without most other symbols than `names`; None where it cannot hold.
+    """The system without most symbols other than `names`; None if it cannot hold.
 
     d - i + j == 0, 0 <= i < 10, 0 <= j < 10, names {d} -> -9 <= d <= 9
 
-    For systems that are asked about again and again, each time with other rows over `names`. Equations are
-    solved for what has a coefficient of 1 there; inequalities are combined where that makes no more of them.
+    For systems that are queried repeatedly, each time with other rows over `names`. Equations are solved for
+    symbols with a coefficient of 1 or -1. Inequalities are combined where that does not make them more.
     """
     equations, rows = list(zero), list(not_negative)
     while True:
@@ -80,12 +80,12 @@ def projected(
 
 
 def _dropped(row: Affine, names: Collection[str]) -> Affine:
-    """A row where these are 0."""
+    """A row with these symbols set to 0."""
     return Affine(row.constant, tuple(term for term in row.terms if term[0] not in names))
 
 
 def _solved(row: Affine, equation: Affine, name: str, c: int) -> Affine:
-    """A row without a name that an equation has c times; multiplied by positive numbers only."""
+    """Eliminate a symbol, with coefficient c in an equation, from a row; the row is only scaled by |c|."""
     k = row.coefficient(name)
     return row if not k else row * abs(c) + equation * (-k if c > 0 else k)
 
@@ -104,7 +104,7 @@ def _eliminate(rows: Iterable[Affine]) -> bool:
 
 
 def _sides(table: Mapping[Terms, int]) -> dict[str, tuple[int, int]]:
-    """How many rows have each name with a positive coefficient, and with a negative one."""
+    """How many rows have each symbol with a positive coefficient, and with a negative one."""
     sides: dict[str, tuple[int, int]] = {}
     for terms in table:
         for name, c in terms:
@@ -114,7 +114,7 @@ def _sides(table: Mapping[Terms, int]) -> dict[str, tuple[int, int]]:
 
 
 def _without(table: dict[Terms, int], name: str) -> list[Affine]:
-    """What the rows with a name say of the other names; they leave the table."""
+    """Combine the rows with a symbol so that it cancels; those rows leave the table."""
     up: list[tuple[Affine, int]] = []
     down: list[tuple[Affine, int]] = []
     for terms in [terms for terms in table if any(n == name for n, _ in terms)]:
@@ -125,7 +125,7 @@ def _without(table: dict[Terms, int], name: str) -> list[Affine]:
 
 
 def _enter(table: dict[Terms, int], rows: Iterable[Affine]) -> bool:
-    """Add rows, the tightest of each direction; False where one can't hold."""
+    """Add rows, keeping the tightest of each direction; False if one cannot hold."""
     for row in rows:
         if not row.terms:
             if row.constant < 0:

@@ -1,4 +1,4 @@
-"""Ranges of offsets: what a copy touches on each side, proven inside the buffers before it runs."""
+"""The offset ranges of a copy on each side, proven inside the buffers before it runs."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def check_range(side: str, low: int, stop: int, bounds: tuple[int, int]) -> None
 
 
 def check_disjoint(src: tuple[int, int], dst: tuple[int, int]) -> None:
-    """Invariant 6: the address ranges of source and destination do not meet."""
+    """Invariant 6: the address ranges of source and destination do not overlap."""
     if src[0] < dst[1] and dst[0] < src[1]:
         raise KernelError(f"verify: source {src[0]:#x}..{src[1]:#x} and destination {dst[0]:#x} overlap")

@@ -1,4 +1,4 @@
-"""Whether what a loop carries is a reduction that each lane can do for itself."""
+"""Whether a carried local is a reduction that each lane can compute on its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codegen.ir.visit import loads, parts, values_of
 
 
 def reduces(carried: Carried, node: For) -> bool:
-    """Whether a local of a loop is combined with something once or more, and not looked at otherwise.
+    """Whether a carried local is only combined with values, at least once, and not used otherwise.
 
     s = s + A[i]                  True
     s = s + x if x > 0 else s     True
@@ -29,7 +29,7 @@ def reduces(carried: Carried, node: For) -> bool:
 
 
 def _through(body: tuple[Statement, ...], names: set[str], combiner: str) -> bool:
-    """Whether a body passes the local on by the combiner alone; adds the names that hold it."""
+    """Whether a body passes the local on through the combiner only; adds the names that hold it."""
     for node in body:
         match node:
             case Let(name, value):
@@ -68,13 +68,13 @@ def _mentions(value: Value, names: set[str]) -> bool:
 
 
 def picked(test: str, *, first: bool) -> str:
-    """The combiner that `a if a > b else b` is; `first`: whether it gives a. "?" where it is none."""
+    """The combiner equivalent to `a if a > b else b`, "?" if there is none; `first`: whether it returns a."""
     larger = {"gt": first, "ge": first, "lt": not first, "le": not first}.get(test)
     return "?" if larger is None else "max" if larger else "min"
 
 
 def _chain(value: Value, names: set[str], combiner: str) -> bool:
-    """Whether a value is the local, combined with what does not depend on it."""
+    """Whether a value is the local, combined with values that do not depend on it."""
     match value:
         case Local(name):
             return name in names
@@ -83,8 +83,8 @@ def _chain(value: Value, names: set[str], combiner: str) -> bool:
             otherwise,
         } and picked(test, first=left == then) == combiner:
             best, new = (otherwise, then) if _chain(otherwise, names, combiner) else (then, otherwise)
-            # A comparison with NaN fails. Python's max(s, x) never takes one in x, in lanes as in order;
-            # max(x, s) does, and begins anew behind it.
+            # A comparison with NaN is false. So Python's max(s, x) never takes a NaN in x, in any order.
+            # max(x, s) does, and starts over after it.
             any_order = dtype[0] in "iu" or best is otherwise
             return any_order and _chain(best, names, combiner) and not _mentions(new, names)
         case Op("select", (condition, then, otherwise)):
@@ -100,7 +100,7 @@ def _chain(value: Value, names: set[str], combiner: str) -> bool:
 
 
 def reduced_in(node: For) -> tuple[str, ...]:
-    """What a loop reduces, and how.
+    """The values that a loop reduces, and the combiner of each.
 
     for j: acc += A[j]; C[i] += A[j]    "acc is reduced by add", "C[i] is reduced by add"
     """
@@ -110,7 +110,7 @@ def reduced_in(node: For) -> tuple[str, ...]:
 
 
 def sums_in_memory(node: For) -> tuple[Store, ...]:
-    """The stores of a loop that combine one element with a value in each iteration, and nothing else sees it.
+    """The stores that combine one element with a value in each iteration, if nothing else accesses the array.
 
     for j: C[i] += A[i, j]                 that store
     for j: C[i] += A[i, j]; B[j] = C[i]    none
@@ -129,7 +129,7 @@ def sums_in_memory(node: For) -> tuple[Store, ...]:
 
 
 def _accesses(body: tuple[Statement, ...], array: str) -> int:
-    """Loads of an array and stores to it."""
+    """The number of loads from an array and stores to it."""
     count = sum(load.array == array for value in values_of(body) for load in loads(value))
     for node in body:
         if isinstance(node, Store):
@@ -142,16 +142,16 @@ def _accesses(body: tuple[Statement, ...], array: str) -> int:
 
 
 def sums_in_locals(node: For) -> tuple[For, tuple[Statement, ...]]:
-    """The loop with sums in memory carried as locals, and what adds them to memory behind it.
+    """The loop with sums in memory carried as locals, and the loops after it that add them to memory.
 
     before:  for j in a..b:  C[i] += A[i, j]
     after:   for j in a..b carrying s = 0:  s = s + A[i, j]
-             for once in a..min(b, a + 1):  C[i] += s          nothing is touched where there is no iteration
+             for once in a..min(b, a + 1):  C[i] += s          no access if the loop has no iterations
     """
     sums = sums_in_memory(node)
     body: list[Statement] = []
     carried: list[Carried] = []
-    behind: list[Statement] = []
+    after: list[Statement] = []
     for statement in node.body:
         if not isinstance(statement, Store) or not any(statement is each for each in sums):
             body.append(statement)
@@ -166,12 +166,12 @@ def sums_in_locals(node: For) -> tuple[For, tuple[Statement, ...]]:
         carried.append(Carried(name, Const(neutral(how, dtype), dtype), update, how))
         upper = (*node.upper, *(add_indices(bound, Affine(1)) for bound in node.lower))
         once = replace(statement, value=Local(name, dtype), where=None)
-        behind.append(For(f"{node.index}_once", node.lower, upper, 1, (once,), line=node.line))
-    return replace(node, body=tuple(body), carried=(*node.carried, *carried)), tuple(behind)
+        after.append(For(f"{node.index}_once", node.lower, upper, 1, (once,), line=node.line))
+    return replace(node, body=tuple(body), carried=(*node.carried, *carried)), tuple(after)
 
 
 def neutral(combiner: str, dtype: str) -> int | float | bool:
-    """What changes nothing when combined. Of floats -0.0, as adding 0.0 would make -0.0 positive.
+    """The identity of a combiner. For sums of floats it is -0.0, because -0.0 + 0.0 is 0.0.
 
     add f32 -> -0.0    min i8 -> 127    and u8 -> 255    max f64 -> -inf
     """

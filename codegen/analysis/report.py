@@ -1,4 +1,4 @@
-"""What became of each loop: vectorized how, or why not, and which access or bound it was."""
+"""The outcome for each loop: how it was vectorized, or why not, and the access or bound responsible."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ VECTORIZED = "vectorized"
 """Iterations of this loop run as lanes of super-vectors."""
 
 CARRIED = "carried-dependence"
-"""An iteration needs what another one of the same super-vector does."""
+"""An iteration depends on another one of the same super-vector."""
 
 VALUE = "carried-value"
-"""A local goes from iteration to iteration, but not as a reduction."""
+"""A local is carried from iteration to iteration, but not as a reduction."""
 
 NOT_ASKED = "reduction-not-asked"
-"""The loop reduces, in lanes in another order; vectorize_reductions or tj.reduction allows it."""
+"""The loop reduces, and lanes would change the order; vectorize_reductions or tj.reduction allows that."""
 
 NOT_1D = "reduction-not-1-d"
-"""Reductions run in lanes of one dimension only; give one size."""
+"""Reductions vectorize in one dimension only; pass one size."""
 
 NOT_CONTIGUOUS = "not-contiguous"
-"""What is stored does not walk the memory dimension that fastest_varying asks for."""
+"""A store does not traverse the memory dimension that fastest_varying requests."""
 
 BOUND = "bound-uses-index"
 """A bound uses the index of a vectorized loop, so lanes would end at different iterations."""
 
 IRREGULAR = "irregular-access"
-"""A subscript of a store divides the index: lanes may fall on one element."""
+"""A subscript of a store divides the index, so lanes may write the same element."""
 
 DIAGONAL = "diagonal-access"
-"""The index walks two subscripts of one array at once."""
+"""The index moves two subscripts of one array at once."""
 
 UNSUPPORTED = "unsupported-op"
-"""The loop holds something that has no form in super-vectors."""
+"""The loop contains an operation that super-vectors do not support."""
 
 TOO_FEW = "too-few-loops"
 """The nest has fewer loops than the super-vector has dimensions."""
 
 OTHER = "other-loop-chosen"
-"""Another loop of the nest is the better one to run as lanes."""
+"""Another loop of the nest is a better one to vectorize."""
 
 UNPROFITABLE = "not-profitable"
 """Lanes are expected to cost more than the scalar loop."""
@@ -51,7 +51,7 @@ ONE_LANE = "one-lane"
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why some loops can't run as lanes. loop: the number of the one that is to blame."""
+    """Why some loops cannot run as lanes. loop: the number of the loop responsible."""
 
     loop: int
     code: str
@@ -60,12 +60,12 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class LoopReport:
-    """What became of a loop.
+    """The outcome for one loop.
 
-    shape   of the super-vectors in it; () where it stays scalar
+    shape   of its super-vectors; () if it stays scalar
     code    VECTORIZED, or one of the reasons above
-    text    the access, bound or local in question; for vectorized loops how each array is walked
-    tail    what serves the last iterations: "mask", "shift", "scalar", "assume_divisible"; "" where scalar
+    text    the access, bound or local in question; for vectorized loops, how each array is accessed
+    tail    how the last iterations run: "mask", "shift", "scalar", "assume_divisible"; "" if scalar
     """
 
     index: str
@@ -78,5 +78,5 @@ class LoopReport:
 
     def __str__(self) -> str:
         shape = "x".join(map(str, self.shape))
-        what = f"vectorized by {shape}" if self.vectorized else f"scalar, {self.code}"
-        return f"line {self.line}, loop {self.index}: {what}: {self.text}"
+        outcome = f"vectorized by {shape}" if self.vectorized else f"scalar, {self.code}"
+        return f"line {self.line}, loop {self.index}: {outcome}: {self.text}"

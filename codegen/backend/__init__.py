@@ -1,1 +1,1 @@
-"""Source to machine code, and the store that keeps machine code on disk."""
+"""Compile source to machine code, load it, and store it on disk."""

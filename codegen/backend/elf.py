@@ -1,4 +1,4 @@
-"""The tables of an ELF object, 64-bit and little-endian: its sections, symbols and relocations."""
+"""The tables of a 64-bit little-endian ELF object: sections, symbols and relocations."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import struct
 from typing import NamedTuple
 
 BITS, SYMTAB, RELA, NO_BITS = 1, 2, 4, 8
-"""Kinds of sections: code and constants, symbols, relocations, and zeros that the object does not hold."""
+"""Section types: code and constants, symbols, relocations, and zeros that the object does not contain."""
 
 WRITTEN, IN_MEMORY = 1, 2
-"""Flags of sections: those that a process writes to, and those that it has in memory."""
+"""Section flags: writable, and present in memory."""
 
 ADDRESS_64, ADDRESS_BYTES = 1, 8
-"""The kind of relocation of x86-64 that is an address, and its size."""
+"""The x86-64 relocation type of a 64-bit address, and its size."""
 
 
 class Section(NamedTuple):
-    """A line of the table of sections; sizes and places in bytes."""
+    """An entry of the section table; sizes and offsets in bytes."""
 
     name: int
     kind: int
@@ -31,7 +31,7 @@ class Section(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A name, the number of the section that has it, 0 for none, and where in that."""
+    """A name, the number of its section (0 if undefined), and its offset in that section."""
 
     name: str
     section: int
@@ -39,7 +39,7 @@ class Symbol(NamedTuple):
 
 
 class Relocation(NamedTuple):
-    """A place in a section that wants the address of a symbol, the number of one, plus an addend."""
+    """An offset in a section that receives the address of a symbol, given by number, plus an addend."""
 
     offset: int
     kind: int
@@ -48,7 +48,7 @@ class Relocation(NamedTuple):
 
 
 def is_elf(object_code: bytes) -> bool:
-    """Whether it begins like such an object."""
+    """Whether the object begins like 64-bit little-endian ELF."""
     return object_code[:6] == b"\x7fELF\x02\x01"
 
 
@@ -56,19 +56,19 @@ def sections(object_code: bytes) -> list[Section]:
     """The table of sections.
 
     Raises:
-        struct.error: it leads out of the object.
+        struct.error: the table extends beyond the object.
     """
     (table,) = struct.unpack_from("<Q", object_code, 0x28)
     size, count = struct.unpack_from("<HH", object_code, 0x3A)
-    lines = (struct.unpack_from("<IIQQQQIIQQ", object_code, table + k * size) for k in range(count))
-    return [Section(*line) for line in lines]
+    entries = (struct.unpack_from("<IIQQQQIIQQ", object_code, table + k * size) for k in range(count))
+    return [Section(*entry) for entry in entries]
 
 
 def symbols(object_code: bytes, table: Section, names: Section) -> list[Symbol]:
-    """The symbols of a section that is a table of them, the empty one at the beginning included.
+    """The symbols of a symbol table section, including the empty first one.
 
     Raises:
-        struct.error, ValueError: it leads out of the object.
+        struct.error, ValueError: the table extends beyond the object.
     """
     found = []
     for at in range(table.offset, table.offset + table.size, table.entry_size):
@@ -79,10 +79,10 @@ def symbols(object_code: bytes, table: Section, names: Section) -> list[Symbol]:
 
 
 def relocations(object_code: bytes, table: Section) -> list[Relocation]:
-    """The relocations of a section that is a table of them.
+    """The relocations of a relocation section.
 
     Raises:
-        struct.error, ValueError: it leads out of the object.
+        struct.error, ValueError: the table extends beyond the object.
     """
     found = []
     for at in range(table.offset, table.offset + table.size, table.entry_size):

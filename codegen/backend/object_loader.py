@@ -1,8 +1,8 @@
-"""Object code made to run: its sections copied to fresh memory and the addresses filled in, without LLVM,
-whose library takes longer to load than a stored kernel takes otherwise.
+"""Load object code without LLVM: copy its sections to fresh memory and fill in addresses.
 
-LLVM's code for x86-64 has one kind of relocation in what a kernel runs, an address of 64 bits. Whatever has
-another one, or data that are written to, and other systems' objects, are left to LLVM's own loader.
+Loading LLVM's library takes longer than all other work for a stored kernel. On x86-64 the code of a kernel
+has one type of relocation, a 64-bit address. LLVM's own loader handles objects with other relocations or
+writable data, and those of other systems.
 """
 
 from __future__ import annotations
@@ -21,15 +21,13 @@ from codegen.simd.vector.math_library import address_of
 from codegen.support.errors import KernelError
 
 RUNS_HERE = sys.platform == "linux" and platform.machine() == "x86_64"
-"""Whether this process runs what is loaded here."""
+"""Whether this process can run what this module loads."""
 
 _FAILED = ctypes.c_void_p(-1).value
 
 
 class Wanted(NamedTuple):
-    """An address that is missing at `offset`: that of a function, or of the image if there is none, and
-    `addend` bytes more.
-    """
+    """An address to fill in at `offset`: that of `function`, or of the image if "", plus `addend` bytes."""
 
     offset: int
     function: str
@@ -37,7 +35,7 @@ class Wanted(NamedTuple):
 
 
 class Image(NamedTuple):
-    """Code and constants as they will lie in memory, the addresses that they miss, and where to enter."""
+    """Code and constants as they will lie in memory, the addresses to fill in, and the entry's offset."""
 
     content: bytes
     wanted: tuple[Wanted, ...]
@@ -45,17 +43,17 @@ class Image(NamedTuple):
 
 
 def load_object(name: str, object_code: bytes) -> int:
-    """Where the kernel `name` begins; it stays for as long as the process lives.
+    """The address of the kernel `name`, which stays loaded for the life of the process.
 
     Raises:
-        KernelError: the object does not define it, or there is no memory for it.
+        KernelError: the object does not define it, a function that it calls is missing, or memory runs out.
     """
     found = image(name, object_code) if RUNS_HERE else None
     return _load(found) if found else _load_by_llvm(name, object_code)
 
 
 def image(name: str, object_code: bytes) -> Image | None:
-    """What is to be loaded for a kernel, None where that is not as simple as kernels are."""
+    """The image to load for a kernel, or None if the object needs LLVM's loader."""
     try:
         return _image(name, object_code) if elf.is_elf(object_code) else None
     except (struct.error, ValueError, LookupError):
@@ -83,21 +81,21 @@ def _image(name: str, object_code: bytes) -> Image | None:
         for offset, kind, number, addend in elf.relocations(object_code, section):
             if kind != elf.ADDRESS_64 or not 0 <= offset <= table[section.info].size - elf.ADDRESS_BYTES:
                 return None
-            of = symbols[number]
-            within = begins[of.section] + of.value if of.section else 0
-            function = "" if of.section else of.name
-            if not 0 <= within + addend <= (0 if function else len(content)):
+            symbol = symbols[number]
+            target = begins[symbol.section] + symbol.value if symbol.section else 0
+            function = "" if symbol.section else symbol.name
+            if not 0 <= target + addend <= (0 if function else len(content)):
                 return None
-            wanted.append(Wanted(begins[section.info] + offset, function, within + addend))
+            wanted.append(Wanted(begins[section.info] + offset, function, target + addend))
     (entry,) = [begins[s.section] + s.value for s in symbols if s.name == name and s.section]
     return Image(bytes(content), tuple(wanted), entry) if entry < len(content) else None
 
 
 def _load(found: Image) -> int:
-    """Memory is never freed: a thread may be in it until the process ends."""
+    """Copy an image to executable memory, which is never freed: a thread may run in it until the end."""
     functions = {x.function: address_of(x.function) for x in found.wanted if x.function}
     if not all(functions.values()):
-        raise KernelError(f"a kernel calls {sorted(functions)}, which are not all there")
+        raise KernelError(f"a kernel calls {sorted(functions)}, but this process lacks some of them")
     system, content = _system(), bytearray(found.content)
     kind, writable = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE
     begin = system.mmap(None, len(content), writable, kind, -1, 0)
@@ -115,7 +113,7 @@ def _load(found: Image) -> int:
 
 @cache
 def _system() -> Any:
-    """The C library, with what is called here declared."""
+    """The C library, with the functions called here declared."""
     library = ctypes.CDLL(None, use_errno=True)
     address, size, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
     library.mmap.restype = address
@@ -139,7 +137,7 @@ def _load_by_llvm(name: str, object_code: bytes) -> int:
 
 @cache
 def _llvm_engine() -> Any:
-    """LLVM's loader; what it has loaded stays."""
+    """LLVM's loader; loaded code stays loaded."""
     from llvmlite import binding
 
     binding.initialize_native_target()

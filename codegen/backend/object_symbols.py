@@ -1,4 +1,4 @@
-"""The symbols that an ELF object leaves undefined, and which of them a kernel may."""
+"""The undefined symbols of an ELF object, and those that a kernel may use."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from codegen.backend import elf
 from codegen.simd.vector.math_library import SYMBOLS, are_there
 
 ALLOWED_SYMBOLS = SYMBOLS | {"memcpy", "memmove", "memset"}
-"""What an object may leave to the process that loads it; anything else would need numba there, or do harm."""
+"""Symbols that an object may leave undefined; others would need numba at run time, or do harm."""
 
 
 def can_be_loaded(object_code: bytes) -> bool:
-    """Whether all that the object calls is allowed, and is there in this process.
+    """Whether every function that the object calls is allowed and available in this process.
 
-    What is no ELF object cannot be asked, and is none of ours on Linux.
+    Objects in other formats cannot be checked. On Linux they are rejected, because TileJIT's are all ELF.
     """
     try:
         called = undefined_symbols(object_code)
@@ -27,13 +27,13 @@ def can_be_loaded(object_code: bytes) -> bool:
 
 
 def undefined_symbols(object_code: bytes) -> frozenset[str]:
-    """Names that the object uses and does not define; nothing for formats other than 64-bit ELF.
+    """Names that the object uses but does not define; empty for formats other than 64-bit ELF.
 
     Raises:
-        struct.error, IndexError, ValueError: its tables lead out of it.
+        struct.error, IndexError, ValueError: its tables extend beyond it.
     """
     if not elf.is_elf(object_code):
         return frozenset()
     table = elf.sections(object_code)
-    found = [elf.symbols(object_code, part, table[part.link]) for part in table if part.kind == elf.SYMTAB]
+    found = [elf.symbols(object_code, x, table[x.link]) for x in table if x.kind == elf.SYMTAB]
     return frozenset(x.name for symbols in found for x in symbols if not x.section and x.name)

@@ -1,10 +1,10 @@
 """Object code on disk: content-addressed, checked before use, never trusted, never in the way.
 
 An entry is one file: a line of JSON (its key, the digest of the kernel's source, the checksum of the code),
-then the object code. A note is one too: a line with its name and checksum, then JSON, what was measured once
-and is worth remembering. Anything odd is a miss. What was used longest ago goes where all grows too large,
-whichever version, compiler or CPU level it belongs to. A directory that cannot be trusted means no store, one
-that cannot be written to a store that is only read; `info` says why.
+then the object code. A note is also one file: a line with its name and checksum, then JSON with results worth
+remembering, such as measurements. Anything unexpected is a miss. A store that grows too large drops its least
+recently used files, whatever version, compiler or CPU level they belong to. An untrusted directory means no
+store, and an unwritable one a read-only store; `KernelStore.reason` says why.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ FORMAT = 1
 MAX_ENTRY_BYTES = 16 << 20
 MAX_NOTE_BYTES = 1 << 14
 MAX_STORE_BYTES = 512 << 20
-"""What a store holds at most, about; TILEJIT_CACHE_BYTES says otherwise."""
+"""Approximate size limit of a store; TILEJIT_CACHE_BYTES overrides it."""
 
 LLVM_LIBRARIES = ("binding/libllvmlite.so", "binding/libllvmlite.dylib", "binding/llvmlite.dll")
-"""Where llvmlite has LLVM, by the system."""
+"""Paths of LLVM's library within llvmlite, one per system."""
 
 FILES_PER_WRITE = 250
-"""Files that a write looks through, on average: a hundredth of the time that compiling a kernel takes."""
+"""Files scanned per write, on average; that takes a hundredth of the time of compiling a kernel."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreKey:
-    """Every input of the compiler: two equal keys give the same machine code."""
+    """Every input of the compiler: equal keys give the same machine code."""
 
     source_digest: str
     compiler_digest: str
@@ -68,7 +68,7 @@ class StoreKey:
 
 
 def store_key(source: str, level: CpuLevel, store: KernelStore | None = None) -> StoreKey:
-    """The key of a kernel's source compiled for a CPU level; a store knows what else takes loading LLVM."""
+    """The key of a kernel's source compiled for a CPU level; a store avoids loading LLVM for its version."""
     spelled = level.name, level.triple, level.llvm_cpu, level.llvm_features
     versions = package_version("numba"), package_version("llvmlite"), llvm_version(store)
     return StoreKey(digest_of(source.encode()), compiler_digest(), *versions, *spelled)
@@ -76,9 +76,9 @@ def store_key(source: str, level: CpuLevel, store: KernelStore | None = None) ->
 
 @lru_cache(maxsize=8)
 def llvm_version(store: KernelStore | None) -> str:
-    """LLVM's version, "20.1.8", which its library alone knows: a store remembers it for that library.
+    """LLVM's version, such as "20.1.8". Only its library knows it, so a store remembers it per library.
 
-    A build of llvmlite for another LLVM may have the same version of its own.
+    The same version of llvmlite may be built with different versions of LLVM.
     """
     stamp = library_stamp("llvmlite", LLVM_LIBRARIES) if store else ""
     note = f"llvm-{digest_of(stamp.encode())[:32]}"
@@ -95,14 +95,14 @@ def llvm_version(store: KernelStore | None) -> str:
 
 @cache
 def compiler_digest() -> str:
-    """Digest of the code that turns sources into machine code: the build and the routines kernels call."""
+    """Digest of the code that turns sources into machine code: the build and the kernels' routines."""
     return digest_of(b"\0".join(f.read_bytes() for f in compiler_files()))
 
 
 def compiler_files() -> tuple[Path, ...]:
-    """The files whose text decides what machine code a source becomes.
+    """The files whose text determines the machine code of a source.
 
-    Routines have constants of other modules in their code: how long an entry of a table is, say.
+    Routines use constants of other modules, such as the length of a table entry.
     """
     root = Path(__file__).parents[1]
     names = (
@@ -116,7 +116,7 @@ def compiler_files() -> tuple[Path, ...]:
 
 
 class KernelStore:
-    """A directory of compiled kernels; `reason` says why there is none, or why none are added to it."""
+    """A directory of compiled kernels; `reason` says why it is missing, read-only or incomplete."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class KernelStore:
 
     @classmethod
     def open(cls) -> KernelStore:
-        """The user's store, or one that keeps nothing where that cannot be had."""
+        """The user's store, or one that keeps nothing where that is unavailable."""
         if settings().no_cache:
             return cls(None, "TILEJIT_NO_CACHE is set")
         wanted = settings().cache_bytes or str(MAX_STORE_BYTES)
@@ -151,7 +151,7 @@ class KernelStore:
         return cls(directory, reason, int(wanted), only_read=bool(reason))
 
     def get(self, key: StoreKey) -> bytes | None:
-        """The object code under a key, or None: absent, damaged or foreign."""
+        """The object code of a key, or None if it is absent, damaged or untrusted."""
         code = self._read(key) if self.directory else None
         if code is None:
             self.misses += 1
@@ -163,13 +163,14 @@ class KernelStore:
         return read_checked(self._path(key.digest, "kernel"), asdict(key), MAX_ENTRY_BYTES)
 
     def put(self, key: StoreKey, code: bytes) -> None:
-        """Keep object code; a full or read-only disk is no error."""
+        """Store object code; a full or read-only disk is not an error."""
         if self.is_writable:
             self._write(self._path(key.digest, "kernel"), asdict(key), code)
 
     def get_note(self, name: str) -> dict[str, Any] | None:
-        """The facts noted under a name, or None: absent, damaged or foreign. Whether they make sense is
-        the reader's to ask.
+        """The facts noted under a name, or None if they are absent, damaged or untrusted.
+
+        The caller must check that they make sense.
         """
         if self.directory is None:
             return None
@@ -181,7 +182,7 @@ class KernelStore:
         return facts if isinstance(facts, dict) else None
 
     def put_note(self, name: str, facts: Mapping[str, Any]) -> None:
-        """Remember facts under a name of letters, digits and hyphens; a full disk is no error."""
+        """Store facts under a name of letters, digits and hyphens; a full disk is not an error."""
         if self.is_writable:
             body = json.dumps(dict(facts), sort_keys=True).encode()
             self._write(self._path(name, "note"), _note_head(name), body)
@@ -199,7 +200,7 @@ class KernelStore:
             self.reason = f"not all kernels could be kept: {error}"
 
     def trim(self) -> Held:
-        """Remove unfinished files that are old and, beyond `most_bytes`, what was used longest ago.
+        """Remove old unfinished files and, beyond `most_bytes`, the least recently used files.
 
         Raises:
             OSError: the directory cannot be read.
@@ -207,18 +208,18 @@ class KernelStore:
         return trim(self.directory, self.most_bytes) if self.directory else Held(0, 0)
 
     def entries(self) -> list[Path]:
-        """The files of the store that hold kernels."""
+        """The kernel files of the store."""
         return self._files("*.kernel")
 
     def notes(self) -> list[Path]:
-        """The files of the store that hold notes."""
+        """The note files of the store."""
         return self._files("*.note")
 
     def _files(self, pattern: str) -> list[Path]:
         return sorted(f for f in self.directory.glob(pattern) if not f.is_dir()) if self.directory else []
 
     def clear(self) -> int:
-        """Remove all entries and notes, and what unfinished writes left; how many entries there were.
+        """Remove all entries, notes and unfinished files; return how many entries there were.
 
         Raises:
             StoreError: an entry cannot be removed.

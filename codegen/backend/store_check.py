@@ -1,4 +1,4 @@
-"""Every file of the store, looked at one by one: which are sound, and what is wrong with the others."""
+"""Check every file of the store: which are sound, and what is wrong with the others."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from codegen.backend.store import KernelStore, StoreKey
 from codegen.backend.store_files import open_safely
 
 HEAD_BYTES = 1 << 16
-"""Longest first line that is read: a key has a few hundred."""
+"""Longest first line to read; a key has a few hundred bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """How many kernels and notes are sound, and the other files with what is wrong."""
+    """How many kernels and notes are sound, and the damaged files with their faults."""
 
     kernels: int
     notes: int
@@ -26,9 +26,9 @@ class Verified:
 
 
 def verify_store(store: KernelStore) -> Verified:
-    """Read every entry and note as a process that needs it would; those of other versions and CPUs too.
+    """Read every entry and note as a process that needs it would, including those of other versions and CPUs.
 
-    A file that another process removes meanwhile counts as nothing.
+    A file that another process removes meanwhile is not counted.
     """
     kernels = [(path, kernel_fault(store, path)) for path in store.entries()]
     notes = [(path, note_fault(store, path)) for path in store.notes()]
@@ -44,7 +44,7 @@ def kernel_fault(store: KernelStore, path: Path) -> str:
         return "its first line is no key"
     if key.digest != path.stem:
         return "it has the name of another key"
-    with _unused(path):
+    with _keeping_times(path):
         found = store.get(key)
     return "" if found else "its checksum is wrong, or others could have written it"
 
@@ -53,15 +53,15 @@ def note_fault(store: KernelStore, path: Path) -> str:
     """What is wrong with a note, or "" where it is sound."""
     if not path.stem.replace("-", "").isalnum():
         return "it has the name of no note"
-    with _unused(path):
+    with _keeping_times(path):
         found = store.get_note(path.stem)
     return "" if found is not None else "its checksum is wrong, or others could have written it"
 
 
 def remove_entries(verified: Verified) -> list[tuple[Path, str]]:
-    """Remove what is damaged; those that could not be removed, with the reason.
+    """Remove damaged files; return those that could not be removed, with the reason.
 
-    They are misses whether they are there or not: a process that needs the kernel compiles it anew.
+    They are misses whether they exist or not: a process that needs the kernel recompiles it.
     """
     left = []
     for path, _ in verified.damaged:
@@ -73,8 +73,9 @@ def remove_entries(verified: Verified) -> list[tuple[Path, str]]:
 
 
 def _key_of(path: Path) -> StoreKey | None:
-    """The key that an entry names in its first line, None where that is none: a key has texts and numbers
-    alone, and what nests deeply could be read, but not written again.
+    """The key in an entry's first line, or None if that is not a key.
+
+    A key has only strings and integers. Deeply nested values could be read, but not written again.
     """
     try:
         with os.fdopen(open_safely(path), "rb") as file:
@@ -86,8 +87,8 @@ def _key_of(path: Path) -> StoreKey | None:
 
 
 @contextmanager
-def _unused(path: Path) -> Iterator[None]:
-    """Keep the time at which a file was last used: to look at it is no use of it."""
+def _keeping_times(path: Path) -> Iterator[None]:
+    """Keep the time of a file's last use: checking it is not a use."""
     try:
         before = path.lstat()
     except OSError:

@@ -1,7 +1,7 @@
-"""The files of the store: written whole or not at all, read with doubt, removed when long unused.
+"""The files of the store: written atomically, checked when read, removed when long unused.
 
-A file is a line of JSON, its head with the checksum of the rest, and the rest. A reader knows the head that
-it asks for, so that it compares bytes and interprets none: what is read is what was written, or nothing.
+A file is a line of JSON, its head with the checksum of the body, and then the body. A reader knows the head
+that it expects, so it compares bytes and parses nothing. It returns exactly what was written, or nothing.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from pathlib import Path
 from typing import Any
 
 UNFINISHED = ".new-"
-"""How names of files begin that are being written."""
+"""Prefix of the names of files that are being written."""
 
 UNFINISHED_SECONDS = 3600
-"""An unfinished file as old as that is nobody's any more: writing one takes milliseconds."""
+"""Age at which an unfinished file counts as abandoned: writing one takes milliseconds."""
 
 TOUCHED_SECONDS = 24 * 3600
-"""How exactly it is known when a file was last used."""
+"""Resolution of the time when a file was last used."""
 
 ROOM_SHARE = 8
-"""A store that is too large gives back this part of its size, so that not every write has to look again."""
+"""A store that is too large shrinks to 1/8 below its limit, so that not every write has to scan it."""
 
 _KEPT = r"[0-9a-f]{64}\.kernel|[a-z]+-[0-9a-f]{32}\.note"
 _LEFT = r"\.new-[0-9a-z_]{8,16}"
-"""Names of ours alone: a store may be in a directory that holds other files too."""
+"""Names that only TileJIT uses: the directory of a store may contain other files too."""
 
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
@@ -42,9 +42,9 @@ def digest_of(data: bytes) -> str:
 
 
 def read_checked(path: Path, head: dict[str, Any], most_bytes: int) -> bytes | None:
-    """What stands behind the first line of a file of ours, or None if that is not the head and checksum.
+    """The body of a file, or None if its first line is not the head with the body's checksum.
 
-    A file that is found is marked as used.
+    Marks the file as used.
     """
     try:
         handle = open_safely(path)
@@ -66,7 +66,7 @@ def read_checked(path: Path, head: dict[str, Any], most_bytes: int) -> bytes | N
 
 
 def open_safely(path: Path) -> int:
-    """A handle for reading: no link is followed, no pipe waited for.
+    """A handle for reading; it follows no links and does not wait for pipes.
 
     Raises:
         OSError: there is no such file, or it is a link.
@@ -75,10 +75,10 @@ def open_safely(path: Path) -> int:
 
 
 def write_checked(path: Path, head: dict[str, Any], body: bytes) -> int:
-    """Write a file under a name of its own and rename it; its size in bytes.
+    """Write a file under a temporary name and rename it; return its size in bytes.
 
     Raises:
-        OSError: it could not be kept; no other file has changed.
+        OSError: the file could not be written; no other file has changed.
     """
     data = memoryview(_first_line(head, body) + body)
     unfinished = path.with_name(UNFINISHED + os.urandom(8).hex())
@@ -103,7 +103,7 @@ def _first_line(head: dict[str, Any], body: bytes) -> bytes:
 
 
 def _mark_used(path: Path, seconds: float) -> None:
-    """Set the file's time to now, once a day: reading an entry should not write to the disk each time."""
+    """Set the file's time to now, at most once a day, so that reading does not write to disk each time."""
     if abs(time.time() - seconds) > TOUCHED_SECONDS:
         with suppress(OSError):
             os.utime(path)
@@ -111,16 +111,16 @@ def _mark_used(path: Path, seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How many files a store holds, and how large they are together."""
+    """How many files a store holds, and their total size."""
 
     files: int
     size_bytes: int
 
 
 def trim(directory: Path, most_bytes: int) -> Held:
-    """Remove what killed writers left and, beyond a size, the files that were used longest ago.
+    """Remove what killed writers left and, beyond `most_bytes`, the least recently used files.
 
-    Others may read, write and trim meanwhile: whoever misses a file makes it anew.
+    Other processes may read, write and trim at the same time; one that misses a file recreates it.
 
     Raises:
         OSError: the directory cannot be read.
@@ -134,7 +134,7 @@ def trim(directory: Path, most_bytes: int) -> Held:
                 if not stat.S_ISREG(status.st_mode):
                     continue
                 if is_kept(entry.name):
-                    # A time still to come is a wrong clock's; as an age it cannot keep a file for ever.
+                    # A future time comes from a wrong clock; taken as an age, it cannot keep a file forever.
                     kept.append((abs(now - status.st_mtime), entry.name, status.st_size))
                 elif is_left(entry.name) and abs(now - status.st_mtime) > UNFINISHED_SECONDS:
                     os.unlink(entry.path)
@@ -148,17 +148,17 @@ def _without_the_oldest(directory: Path, kept: list[tuple[float, str, int]], mos
     for _, name, size in sorted(kept, reverse=True):
         if size_bytes <= most_bytes - most_bytes // ROOM_SHARE:
             break
-        with suppress(OSError):  # one that cannot be removed must not cost younger ones
+        with suppress(OSError):  # a file that cannot be removed must not cost newer ones
             os.unlink(directory / name)
         files, size_bytes = files - 1, size_bytes - size
     return Held(files, size_bytes)
 
 
 def distrust(directory: Path) -> str:
-    """Why a directory must not be used, or "": another's, a link, or open to others."""
+    """Why a directory must not be used, or "": it is another user's, a link, or writable by others."""
     status = directory.lstat()
     if stat.S_ISLNK(status.st_mode) or not stat.S_ISDIR(status.st_mode):
-        return f"{directory} is no directory of its own"
+        return f"{directory} is a link, or not a directory"
     if not _own(status):
         return f"{directory} belongs to another user"
     if status.st_mode & 0o022:
@@ -167,18 +167,18 @@ def distrust(directory: Path) -> str:
 
 
 def unwritable(directory: Path) -> str:
-    """Why nothing can be written to a directory, or ""."""
+    """Why a directory is not writable, or ""."""
     effective = os.access in os.supports_effective_ids
     writable = os.access(directory, os.W_OK | os.X_OK, effective_ids=effective)
     return "" if writable else f"{directory} cannot be written to"
 
 
 def _trusted(status: os.stat_result) -> bool:
-    """Whether a file can only be what this user wrote under this name."""
+    """Whether only this user can have written a file, and under this name alone."""
     alone = status.st_nlink <= 1 and not status.st_mode & 0o022
     return stat.S_ISREG(status.st_mode) and alone and _own(status)
 
 
 def _own(status: os.stat_result) -> bool:
-    """The effective user is who writes here: a program may run for another than who started it."""
+    """Whether the effective user owns it: a program may run as another user than the one who started it."""
     return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()

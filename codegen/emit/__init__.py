@@ -1,1 +1,1 @@
-"""Nests as Python source."""
+"""Nests to Python source."""

@@ -1,7 +1,7 @@
-"""Blocks of super-vectors of two loops, of which memory is walked along the one here and the other there.
+"""Blocks of super-vectors of two loops, each of which has arrays that are contiguous along it.
 
-A block has as many rows, iterations of the outer loop, as a register has lanes of the inner one. An array
-that is contiguous along the outer loop is loaded, or stored, in columns, and transposed in registers.
+A block has as many rows (iterations of the outer loop) as a register has lanes of the inner loop. An array
+that is contiguous along the outer loop is loaded or stored by columns and transposed in registers.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from codegen.ir.nodes import For, Function, Let, Load, Statement, Store, Value
 from codegen.ir.visit import loads
 
 MOST_ROWS, LEAST_ROWS = 16, 4
-"""Rows of a block: more do not fit the registers, fewer are not worth the shuffles."""
+"""Maximum and minimum rows per block: more do not fit in the registers, fewer are not worth the shuffles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Two loops, the inner one somewhere inside of the outer one and alone there; rows: those of a block."""
+    """Two loops, with the inner one perfectly nested inside the outer one. rows: rows per block."""
 
     outer: For
     inner: For
@@ -32,7 +32,7 @@ class Block:
 
 
 def block_of(function: Function, outer: For, vector_bytes: int) -> Block | None:
-    """The block of a loop over super-vectors and the innermost one inside; None where no array is transposed.
+    """The block of a loop over super-vectors and the innermost one inside it; None if no array is transposed.
 
     for i: for j: C[j, i] = A[i, j]     C is contiguous along i, A along j: a block
     """
@@ -82,7 +82,7 @@ def _columns(function: Function, block: Block, access: Load | Store) -> bool:
 def _transposed(
     function: Function, access: Load | Store, rows: str, row_step: int, index: str, step: int
 ) -> bool:
-    """Whether elements follow each other from row to row, and do not from lane to lane."""
+    """Whether elements are contiguous from row to row, and not from lane to lane."""
     if isinstance(access, Load) and access.along:
         return False
     array, apart = function.array(access.array), False
@@ -98,7 +98,7 @@ def _transposed(
 
 
 def is_transposed(access: Load | Store, scope: Scope) -> bool:
-    """Whether an access in a block goes by columns."""
+    """Whether an access in a block is by columns."""
     lanes = scope.lanes
     if lanes is None or not lanes.rows:
         return False
@@ -108,7 +108,7 @@ def is_transposed(access: Load | Store, scope: Scope) -> bool:
 def transposed(
     texts: tuple[str, ...], dtype: str, scope: Scope, names: Names, out: Writer
 ) -> tuple[str, ...]:
-    """Registers whose rows and lanes have changed places."""
+    """Transpose a block: swap its rows and lanes; return the new registers."""
     lanes = scope.lanes
     assert lanes is not None
     given = [text if text.isidentifier() else names.fresh("row") for text in texts]
@@ -121,7 +121,7 @@ def transposed(
 
 
 def transposed_loads(statement: Statement, scope: Scope, names: Names, out: Writer) -> Scope:
-    """The scope of a statement, with what it loads by columns in `transposed`; loops begin without any."""
+    """The scope of a statement, with its loads by columns in `transposed`; a loop starts with none."""
     if scope.lanes is None or not scope.lanes.rows:
         return scope
     if isinstance(statement, For):
@@ -139,7 +139,7 @@ def transposed_loads(statement: Statement, scope: Scope, names: Names, out: Writ
 
 
 def emit_blocks(emitter: Emitter, block: Block, ends: tuple[str, str], scope: Scope, out: Writer) -> None:
-    """Whole blocks, row by row what they leave of the inner loop, then the rows that fill no block."""
+    """Write full blocks, the inner loop's tail row by row, then the rows that do not fill a block."""
     outer = block.outer
     step = outer.step // outer.size
     first, last = (
@@ -156,7 +156,7 @@ def emit_blocks(emitter: Emitter, block: Block, ends: tuple[str, str], scope: Sc
 
 
 def _between(emitter: Emitter, block: Block, loop: Statement, row: str, scope: Scope, out: Writer) -> None:
-    """Loops between the two, then the inner one."""
+    """Write the loops between the two, then the inner one."""
     assert isinstance(loop, For), "a block's loops stand alone in each other"
     lower, upper = emitter.ends(loop, scope)
     step = loop.step // loop.size

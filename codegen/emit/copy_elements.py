@@ -1,19 +1,22 @@
-"""How one element is read, converted and written in a kernel's source."""
+"""The source text for reading, converting and writing one element in a kernel."""
 
 from __future__ import annotations
 
 from codegen.ir.copies.nodes import Element
 from codegen.ir.element_types import BYTE_FLOAT_TYPES, FLOAT_TYPES, INTEGER_TYPES
 
-_UNSETTLED = (("f32", "u32"), ("f64", "u32"), ("bf16", "u32"), ("bf16", "pred"))
-"""Left to NumPy: what a float that fits no u32 becomes hangs there on its place in the array, in vectors or
-behind them; and of bf16 as a truth the flag of NaNs that signal is lost."""
+_LEFT_TO_NUMPY = (("f32", "u32"), ("f64", "u32"), ("bf16", "u32"), ("bf16", "pred"))
+"""Conversions that only NumPy runs. Its result for a float outside u32's range depends on the element's
+position in the array (vector or tail). For bf16 to pred, kernels would lose the flag of signaling NaNs."""
 
 
 def _conversions() -> dict[tuple[str, str], str]:
     others = ("pred", *INTEGER_TYPES)
     pairs = [
-        (a, b) for a in (*others, *FLOAT_TYPES) for b in (*others, *FLOAT_TYPES) if (a, b) not in _UNSETTLED
+        (a, b)
+        for a in (*others, *FLOAT_TYPES)
+        for b in (*others, *FLOAT_TYPES)
+        if (a, b) not in _LEFT_TO_NUMPY
     ]
     pairs += [pair for a in BYTE_FLOAT_TYPES for b in FLOAT_TYPES for pair in ((a, b), (b, a))]
     table = {(a, b): f"convert_{a}_to_{b}({{}})" for a, b in pairs if a != b}
@@ -27,24 +30,24 @@ CONVERSIONS = _conversions()
 
 
 def can_convert(source: str, target: str) -> bool:
-    """Whether a kernel converts between these element types by itself."""
+    """Whether kernels can convert between these element types."""
     return (source, target) in CONVERSIONS
 
 
 def run_call(kind: str, result: str) -> str:
-    """The routine that converts elements side by side, or "" where a plain loop is as fast."""
+    """The routine that converts contiguous elements, or "" if a plain loop is as fast."""
     is_routine = CONVERSIONS[kind, result].startswith("convert_")
     return f"convert_run_{kind}_to_{result}" if is_routine else ""
 
 
 def load_call(element: Element, address: str, *, at: str = "") -> str:
-    """The element at an address as an integer, or as a float where it is one; `at` is an offset in bytes."""
+    """The call that loads an element as an integer or a float; `at` is an offset in bytes."""
     name = _stored_name(element)
     return f"load_{name}_at({address}, {at})" if at else f"load_{name}({address})"
 
 
 def store_call(element: Element, address: str, value: str, *, at: str = "") -> str:
-    """Write a value as such an element; `at` is an offset in bytes behind the address."""
+    """The call that stores a value as an element; `at` is an offset in bytes."""
     name = _stored_name(element)
     name = name if name.startswith("f") else f"u{element.bits}"
     return f"store_{name}_at({address}, {at}, {value})" if at else f"store_{name}({address}, {value})"

@@ -1,7 +1,7 @@
-"""A parametrized nest as Python source that Numba compiles and a person can read.
+"""A parametrized copy nest as readable Python source that Numba compiles.
 
 A kernel is `kernel(src, dst, sizes, begin, end)`: two addresses, the address of a table of 64-bit
-arguments, and the part [begin, end) of its first loop. Addresses of a packed side count bits.
+arguments, and the range [begin, end) of its first loop. Addresses of a packed side are in bits.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from codegen.ir.copies.tiles import (
 
 
 def kernel_name(nest: LoopNest, arguments: tuple[str, ...]) -> str:
-    """A name that says what the kernel does and tells it from all others."""
+    """A descriptive name that is unique to the kernel."""
     digest = sha256(repr((nest, arguments)).encode()).hexdigest()[:12]
     inner = nest.innermost
     if isinstance(inner, Interleave):
@@ -92,7 +92,7 @@ def emit(nest: LoopNest, arguments: tuple[str, ...]) -> str:
     _statement(nest.body, body, nest, ("src", "dst"), first=True)
     if _streams(nest.innermost):
         body.line("stream_fence()")
-    # The text says it best: what a call reads hangs on its routine, and `end` replaces the first extent.
+    # Search the text: a call's arguments depend on its routine, and `end` replaces the first extent.
     used = set(findall(r"\w+", body.text()))
     with out.block(f"def {name}(src, dst, sizes, begin, end):"):
         for k, argument in enumerate(arguments):
@@ -119,10 +119,10 @@ def _statement(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str], *, 
 
 
 def _prefetch(axis: str, nest: LoopNest, out: Writer, src: str) -> None:
-    """Lines that prefetch what a later entry of the table reads: no hardware prefetcher foresees entries.
+    """Prefetch the source of a later table entry: hardware prefetchers cannot predict entries.
 
-    Runs prefetch a line with each line that they write, from the entry that is a page's worth of bytes ahead;
-    deinterleaves with each of their calls: so many at once as an entry has would be waited for.
+    Runs prefetch a line with each line that they write, from the entry that is a page's worth of bytes ahead.
+    Deinterleaves prefetch with each of their calls: prefetching all lines of an entry at once would stall.
     """
     inner = nest.innermost
     if not _streams(inner):
@@ -137,7 +137,7 @@ def _prefetch(axis: str, nest: LoopNest, out: Writer, src: str) -> None:
 
 
 def _advanced(axis: str, nest: LoopNest, out: Writer, at: tuple[str, str]) -> tuple[str, str]:
-    """Lines that step both addresses along an axis; the names to go on with."""
+    """Write the lines that advance both addresses along an axis; return the names of the new addresses."""
     src, dst = at
     src_ref, dst_ref = refs(nest.innermost)
     last = axis == nest.loops[-1].axis
@@ -187,14 +187,14 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
 
 
 def _reads_in_order(stmt: Transfer) -> bool:
-    """Whether it takes apart rows that follow each other, past the cache."""
+    """Whether the transfer deinterleaves contiguous rows with streaming stores."""
     if not isinstance(stmt, Interleave) or stmt.lines or stmt.groups:
         return False
     return stmt.stream and stmt.side == "src"
 
 
 def _streams(stmt: Transfer) -> bool:
-    """Whether lines go past the cache, which other threads must be kept from seeing too late."""
+    """Whether lines bypass the cache, so that the kernel needs a fence before other threads read them."""
     kinds = CopyRun | CopyChunks | Reverse | Interleave | Transpose | Gather | PackBits | UnpackBits
     return isinstance(stmt, kinds) and stmt.stream
 
@@ -223,7 +223,7 @@ def _interleave_call(stmt: Interleave, src: str, dst: str) -> str:
 
 
 def _tiles(stmt: Transpose, out: Writer, src: str, dst: str, *, first: bool) -> None:
-    """The loop over tiles; the fields of an entry are those of `tiles.py`."""
+    """Write the loop over tiles; `tiles.py` defines the fields of an entry."""
     element = stmt.convert or f"u{8 * stmt.width}"
     kind = f"by_{stmt.block}s_{element}"
     stream = "stream_" if stmt.stream else ""
@@ -256,14 +256,14 @@ def _tiles(stmt: Transpose, out: Writer, src: str, dst: str, *, first: bool) -> 
         out.line(f"{name}({', '.join(arguments)})")
 
 
-def _bits_call(way: str, stmt: PackBits | UnpackBits, step: Size, src: str, dst: str) -> str:
+def _bits_call(verb: str, stmt: PackBits | UnpackBits, step: Size, src: str, dst: str) -> str:
     stream = "stream_" if stmt.stream else ""
     count, bits = _text(stmt.count), stmt.bits
     if stmt.columns != 1:
-        return f"{stream}{way}_rows_{bits}_{count}({dst}, {src}, {_text(stmt.columns)}, {_text(step)})"
+        return f"{stream}{verb}_rows_{bits}_{count}({dst}, {src}, {_text(stmt.columns)}, {_text(step)})"
     if step == 1:
-        return f"{stream}{way}_run_{bits}({dst}, {src}, {count})"
-    return f"{way}_bits_{bits}({dst}, {src}, {count}, {_text(step)})"
+        return f"{stream}{verb}_run_{bits}({dst}, {src}, {count})"
+    return f"{verb}_bits_{bits}({dst}, {src}, {count}, {_text(step)})"
 
 
 def _elementwise(stmt: Elementwise, out: Writer, nest: LoopNest, src: str, dst: str) -> None:
@@ -280,7 +280,7 @@ def _elementwise(stmt: Elementwise, out: Writer, nest: LoopNest, src: str, dst: 
 
 
 def _elements_prefetched(stmt: Elementwise, out: Writer, src: str, dst: str) -> None:
-    """Runs of one length, which become vectors; lines are asked for between them: inside they would not."""
+    """Write runs of constant length, which LLVM vectorizes, with prefetches between them, not inside."""
     count, read = _text(stmt.count), f"{PREFETCH_ELEMENTS} * {_text(stmt.src_step)}"
     routine = _run_routine(stmt)
     out.line(f"whole = {count} // {PREFETCH_ELEMENTS} * {PREFETCH_ELEMENTS}")
@@ -298,7 +298,7 @@ def _elements_prefetched(stmt: Elementwise, out: Writer, src: str, dst: str) -> 
 
 
 def _run_routine(stmt: Elementwise) -> str:
-    """What converts elements that lie side by side on both sides; "" where it takes a loop."""
+    """The routine that converts elements that are contiguous on both sides; "" if a loop is needed."""
     if not isinstance(stmt.value, Convert):
         return ""
     if (stmt.dst_step, stmt.src_step) != (stmt.dst_element.bits // 8, stmt.src_element.bits // 8):
@@ -307,7 +307,7 @@ def _run_routine(stmt: Elementwise) -> str:
 
 
 def _byte_element(stmt: Elementwise, src: str, dst: str) -> str:
-    """One element between addresses that count bytes."""
+    """Move one element between byte addresses."""
     source, target = stmt.src_element, stmt.dst_element
     to, at = f"k * {_text(stmt.dst_step)}", f"k * {_text(stmt.src_step)}"
     match stmt.value:
@@ -321,7 +321,7 @@ def _byte_element(stmt: Elementwise, src: str, dst: str) -> str:
 
 
 def _bit_element(stmt: Elementwise, src: str, dst: str) -> str:
-    """One element between addresses that count bits, where one side is packed."""
+    """Move one element between bit addresses, where one side is packed."""
     source, target = stmt.src_element, stmt.dst_element
     to = f"{dst} + k * {_text(stmt.dst_step)}"
     at = f"{src} + k * {_text(stmt.src_step)}"

@@ -1,4 +1,4 @@
-"""What the parts of the emitter of loops ask of it; `loops_source` has it."""
+"""The interface of the loop emitter to its parts; `nest_source` implements it."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from codegen.ir.nodes import Carried, For, Statement
 
 
 class Emitter(Protocol):
-    """What writes statements and loops."""
+    """Writes statements and loops."""
 
     @property
     def names(self) -> Names:
-        """Free names."""
+        """The source of fresh names."""
 
     @property
     def tail(self) -> str:
-        """The rule for tails."""
+        """The tail mode."""
 
     @property
     def fast(self) -> bool:
         """Whether floats may be contracted and reassociated."""
 
     def ends(self, loop: For, scope: Scope) -> tuple[str, str]:
-        """Where a loop begins and ends."""
+        """The lower and upper bounds of a loop."""
 
     def bound_name(self, loop: For, bound: str, what: str, out: Writer) -> str:
         """A bound as a name or a number."""
 
     def statements(self, body: tuple[Statement, ...], scope: Scope, out: Writer) -> Scope:
-        """A body."""
+        """Write a body; return the scope after it."""
 
     def carry(
         self, carried: tuple[Carried, ...], scope: Scope, out: Writer
     ) -> tuple[Scope, dict[str, Text | Partial]]:
-        """The scope inside a loop, with what it carries."""
+        """Assign start values; return the scope inside a loop, and the carried names."""
 
     def plain_loop(
         self,
@@ -49,7 +49,7 @@ class Emitter(Protocol):
         out: Writer,
         fill: str = "",
     ) -> None:
-        """`for` around a body; `fill` names lanes that count in this iteration, where not all do."""
+        """Write a `for` loop; `fill` is the name for its number of active lanes, "" if all are active."""
 
     def vector_loop(self, loop: For, lower: str, upper: str, scope: Scope, out: Writer) -> None:
-        """Registers of super-vectors, then what is left."""
+        """Write full blocks of registers, then the tail."""

@@ -1,4 +1,4 @@
-"""What the source of a kernel of loops must know of their bodies."""
+"""Facts about loop bodies that the emitter needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codegen.ir.nodes import Carried, For, IndexValue, Let, Load, Local, Op, Sta
 
 
 def unmasked(carried: Carried, loop: For) -> Carried:
-    """Without the select that leaves out lanes behind the loop's end: whole blocks have none of those.
+    """Remove the select that masks lanes past the loop's end: full blocks have no such lanes.
 
     select(i < n, s + A[i], s) -> s + A[i]
     """
@@ -21,7 +21,7 @@ def unmasked(carried: Carried, loop: For) -> Carried:
 
 
 def is_lane_mask(value: Value, loop: For) -> bool:
-    """Whether a value says which lanes are iterations of the loop."""
+    """Whether a value is the mask of the lanes that are iterations of the loop."""
     match value:
         case Op("and", (a, b)):
             return is_lane_mask(a, loop) and is_lane_mask(b, loop)
@@ -31,7 +31,7 @@ def is_lane_mask(value: Value, loop: For) -> bool:
 
 
 def may_shift(loop: For) -> bool:
-    """Whether iterations may run twice: they write what none of them reads, and carry nothing."""
+    """Whether iterations may run twice: the loop reads no array that it writes, and carries nothing."""
     return not loop.carried and not stored(loop.body) & read(loop.body)
 
 
@@ -49,12 +49,12 @@ def read(body: tuple[Statement, ...]) -> set[str]:
 
 
 def flat(body: tuple[Statement, ...]) -> list[Statement]:
-    """All statements, those inside loops too."""
+    """All statements, including those inside loops."""
     return [x for s in body for x in ([s, *flat(s.body)] if isinstance(s, For) else [s])]
 
 
 def values(body: tuple[Statement, ...]) -> list[Value]:
-    """All values that are stored, named or carried."""
+    """All values that a body stores, names or carries."""
     out: list[Value] = []
     for statement in flat(body):
         match statement:
@@ -68,7 +68,7 @@ def values(body: tuple[Statement, ...]) -> list[Value]:
 
 
 def vector_dtypes(loop: For) -> set[str]:
-    """The types of all that differs from lane to lane, masks apart."""
+    """The dtypes of all values that differ from lane to lane, except masks."""
     out: set[str] = set()
 
     def look(value: Value) -> None:
@@ -97,6 +97,6 @@ def varies(value: Value, index: str) -> bool:
 
 
 def accumulated(store: Store, dtype: str) -> Value:
-    """The element combined with the value."""
+    """The stored value combined with the old element, for an accumulating store."""
     old = Load(store.array, store.subscripts, dtype, store.value.shape, store.dims, store.steps)
     return Op(store.accumulate, (old, store.value), dtype, store.value.shape)

@@ -1,4 +1,4 @@
-"""Names in the source of a kernel of loops: the user's where they are free; and its table of arguments."""
+"""Names in a loop kernel's source (the user's names unless they are taken), and its table of arguments."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _ROUTINES = re.compile(
     r"|.*_(i1|[iu](8|16|32|64)|f32|f64|bf16|f16)(_at)?|int64_at|select|minimum|maximum|floordiv|modulo|fmod|inf|nan"
     r"|elements_to_line"
 )
-"""What calls might be taken for, besides functions of math, which are reserved by their names."""
+"""Names of routines that kernels call; these are reserved, and so are the names of math functions."""
 
 
 FUNCTIONS = ("abs", "floordiv", "pow", "floor", "ceil", "trunc", *FLOAT_FUNCTIONS)
-"""Operations that kernels call by their names."""
+"""Operations that kernels call by name."""
 
 
 class Names:
-    """Fresh identifiers, each given once."""
+    """Fresh identifiers, each used once."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set(KERNEL_ARGUMENTS)
 
     def fresh(self, wanted: str) -> str:
-        """The name itself where it is free: `t.1` becomes t_1, `range` becomes range_."""
+        """An unused name close to the wanted one: `t.1` becomes t_1, `range` becomes range_."""
         name = re.sub(r"[^0-9A-Za-z_]", "_", wanted) or "_"
         name = name if not name[0].isdigit() else f"_{name}"
         if (
@@ -48,26 +48,26 @@ class Names:
 
 
 class Table:
-    """The entries of the table of arguments that a kernel reads, in the order in which it asked for them."""
+    """The argument-table entries that a kernel reads, in the order of their first use."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
         self._held: dict[str, str] = {}
 
     def name(self, entry: str) -> str:
-        """What an entry is called in the source: `A`, `A.shape[0]`, `A.stride[0]` (in bytes) or a scalar."""
+        """The name in the source of an entry: `A`, `A.shape[0]`, `A.stride[0]` (in bytes) or a scalar."""
         if entry not in self._held:
             self._held[entry] = self._names.fresh(re.sub(r"\.(\w+)\[(\d+)\]", r"_\1_\2", entry))
         return self._held[entry]
 
     @property
     def entries(self) -> tuple[tuple[str, str], ...]:
-        """(entry, its name in the source), in the order of the table."""
+        """(entry, its name in the source) in table order."""
         return tuple(self._held.items())
 
 
 def index_text(index: Index, names: dict[str, str], table: Table) -> str:
-    """An index expression in Python; symbols that are no index of a loop come from the table."""
+    """An index expression in Python; symbols that are not loop indices come from the table."""
     match index:
         case Affine(constant, terms):
             return affine_text(constant, [(names.get(n) or table.name(n), c) for n, c in terms])
@@ -86,7 +86,7 @@ def _factor(text: str) -> str:
 
 
 def affine_text(constant: int, terms: list[tuple[str, int]]) -> str:
-    """A sum of products as a person writes it: 2 * i - j + 3."""
+    """A sum of products in natural notation: 2 * i - j + 3."""
     text = ""
     for name, factor in sorted(terms, key=lambda term: term[1] < 0):
         product = name if abs(factor) == 1 else f"{abs(factor)} * {name}"
@@ -98,5 +98,5 @@ def affine_text(constant: int, terms: list[tuple[str, int]]) -> str:
 
 
 def product_text(text: str, factor: str) -> str:
-    """An expression times a name."""
+    """The product of an expression and a name or number."""
     return f"{_factor(text)} * {factor}"

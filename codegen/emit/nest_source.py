@@ -1,11 +1,11 @@
-"""A kernel of loops as Python source that Numba compiles and a person can read.
+"""A loop kernel as readable Python source that Numba compiles.
 
-A kernel is `kernel(results, scratch, sizes, begin, end)`: the address of a table of what it returns, one
-that is not used, the address of its table of 64-bit arguments (addresses, extents, strides in bytes,
-scalars), and the part [begin, end) of the indices of its first loop, where it is one that can be shared out.
+A kernel is `kernel(results, scratch, sizes, begin, end)`: the address of the table of its results, an unused
+address, the address of its table of 64-bit arguments (addresses, extents, strides in bytes, scalars), and the
+range [begin, end) of its first loop's indices, if that loop can be split among calls.
 
-Of a nest of loops over super-vectors the innermost works in pieces that a register holds; the outer ones go
-row by row, an order between that of elements and that of super-vectors, and legal where both are.
+In a nest of loops over super-vectors, the innermost loop works on registers. The outer loops run row by row,
+an order between that of elements and that of super-vectors, which is legal if both are.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from codegen.support.errors import KernelError
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")
 MAX_REGISTERS = 4
-"""Registers of a super-vector that are worked on side by side."""
+"""Maximum number of registers of a super-vector that are processed together."""
 
 MOST_OF_A_NAME = 80
-"""Characters of a function's name that stand in its source."""
+"""Maximum number of characters of the function's name in the kernel's source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class LoopsSource:
     """A kernel's source and the table of arguments that it reads.
 
     entries   `A` for an address, `A.shape[0]`, `A.stride[0]` in bytes, or a scalar's name; in order
-    results   the dtypes of what it returns, 8 bytes each
-    streamed  the arrays whose whole lines it stores past the cache
-    shared    whether begin and end say which part of the first loop runs
+    results   the dtypes of its results, 8 bytes each
+    streamed  the arrays whose full lines it stores past the cache
+    shared    whether begin and end select the range of the first loop that runs
     """
 
     name: str
@@ -63,13 +63,13 @@ def emit_loops(
     stream: bool = False,
     fast: bool = False,
 ) -> LoopsSource:
-    """The source of a function, scalar or super-vectorized, for registers of so many bytes.
+    """The source of a function, scalar or super-vectorized, for registers of `vector_bytes` bytes.
 
-    With `stream`, what is written once and not read goes past the cache in whole lines, if tails are masked.
-    With `fast`, vectors of floats are computed as the routines named `fast_…` do.
+    With `stream`, arrays that are written once and not read are stored past the cache in full lines, if tails
+    are masked. With `fast`, float vectors use the routines named `fast_…`.
 
     Raises:
-        KernelError: no kernel can do what it says.
+        KernelError: no kernel can express the function.
     """
     names = Names()
     emitter = _Emitter(function, names, Table(names), vector_bytes, tail, stream and tail == "mask", fast)
@@ -86,9 +86,9 @@ def emit_loops(
     name = f"{plain}_{digest}"
     out = Writer()
     past = f", lines of {' and '.join(emitter.streamed)} past the cache" if emitter.streamed else ""
-    # The name of a function may hold anything, quotation marks and whole statements too.
-    said = re.sub(r"[^0-9A-Za-z_<>]", "_", function.name[:MOST_OF_A_NAME])
-    out.line(f'"""{said}, super-vectors in registers of {vector_bytes} bytes at most, tail {tail}{past}."""')
+    # A function's name may contain anything, even quotation marks and statements.
+    title = re.sub(r"[^0-9A-Za-z_<>]", "_", function.name[:MOST_OF_A_NAME])
+    out.line(f'"""{title}, super-vectors in registers of {vector_bytes} bytes at most, tail {tail}{past}."""')
     out.line()
     with out.block(f"def {name}(results, scratch, sizes, begin, end):"):
         out.lines(arguments)
@@ -105,7 +105,7 @@ def emit_loops(
 
 
 def shared_loop(function: Function) -> For | None:
-    """The loop whose iterations may be shared out among calls: the only statement, without results."""
+    """The loop whose iterations may be split among calls: the only statement of a kernel without results."""
     if len(function.body) != 1 or function.results:
         return None
     (loop,) = function.body
@@ -126,7 +126,7 @@ def _entry(function: Function, entry: str, k: int) -> str:
 
 
 def is_vector_loop(loop: For) -> bool:
-    """Whether a loop takes super-vectors and none inside it does: the one that is cut into registers."""
+    """Whether a loop takes super-vectors and no loop inside it does: the one that is split into registers."""
     return loop.size > 1 and not _has_vector_loop(loop.body)
 
 
@@ -146,7 +146,7 @@ class _Emitter:
     streamed: list[str] = field(default_factory=list)
 
     def function_body(self, out: Writer) -> None:
-        """All statements, then what is returned."""
+        """Write all statements, then the results."""
         scope = Scope(self.function, self.table)
         shared = shared_loop(self.function)
         if shared is not None:
@@ -156,7 +156,7 @@ class _Emitter:
         for k, value in enumerate(self.function.results):
             text = value_text(value, scope)
             if not isinstance(text, str):
-                raise KernelError("a kernel returns numbers, no super-vectors")
+                raise KernelError("expected results that are numbers, got a super-vector")
             out.line(f"write_{held_dtype(value.dtype)}_at(results, {8 * k}, {unwrapped(text)})")
         if self.streamed:
             out.line("stream_fence()")
@@ -164,7 +164,7 @@ class _Emitter:
             out.line("pass")
 
     def statements(self, body: tuple[Statement, ...], scope: Scope, out: Writer) -> Scope:
-        """A body; the scope behind it."""
+        """Write a body; return the scope after it."""
         scope = replace(scope, held=dict(scope.held))
         for statement in body:
             scope = transposed_loads(statement, scope, self.names, out)
@@ -180,7 +180,7 @@ class _Emitter:
         return replace(scope, transposed={}) if scope.transposed else scope
 
     def named(self, name: str, text: Text, out: Writer) -> Text:
-        """A fresh name for a value, one a register where lanes differ."""
+        """Assign a value to a fresh name, or to one name per register if its lanes differ."""
         if isinstance(text, str):
             fresh = self.names.fresh(name)
             out.line(f"{fresh} = {unwrapped(text)}")
@@ -192,7 +192,7 @@ class _Emitter:
         return held
 
     def loop(self, loop: For, scope: Scope, out: Writer, ends: tuple[str, str] | None = None) -> None:
-        """A loop; what it carries is held in `scope` behind it."""
+        """Write a loop; `scope` holds the carried values after it."""
         lower, upper = ends or self.ends(loop, scope)
         if scope.lanes is None and is_vector_loop(loop):
             self.vector_loop(loop, lower, upper, scope, out)
@@ -209,19 +209,19 @@ class _Emitter:
         scope.held.update(carried)
 
     def ends(self, loop: For, scope: Scope) -> tuple[str, str]:
-        """Where a loop begins and ends."""
+        """The lower and upper bounds of a loop."""
         near, far = ("max", "min") if loop.step > 0 else ("min", "max")
         return self.bound(loop.lower, near, scope), self.bound(loop.upper, far, scope)
 
     def bound(self, bounds: tuple[object, ...], which: str, scope: Scope) -> str:
-        """The largest or the least of the bounds of a loop."""
+        """The max or min of several bounds."""
         texts = [scope.index(bound) for bound in bounds]  # type: ignore[arg-type]
         return texts[0] if len(texts) == 1 else f"{which}({', '.join(texts)})"
 
     def carry(
         self, carried: tuple[Carried, ...], scope: Scope, out: Writer
     ) -> tuple[Scope, dict[str, Text | Partial]]:
-        """The scope inside a loop, with what it carries under fresh names that have their first values."""
+        """Assign start values to fresh names; return the scope inside a loop, and the carried names."""
         held: dict[str, Text | Partial] = {}
         for each in carried:
             text = value_text(each.start, scope)
@@ -240,7 +240,7 @@ class _Emitter:
         out: Writer,
         fill: str = "",
     ) -> None:
-        """`for` around a body; `fill` names lanes that count in this iteration, where not all do."""
+        """Write a `for` loop; `fill` is the name for its number of active lanes, "" if all are active."""
         index = self.names.fresh(loop.index)
         inside = replace(scope, indices={**scope.indices, loop.index: index})
         with out.block(f"for {index} in {range_text(lower, upper, loop.step)}:"):
@@ -258,9 +258,9 @@ class _Emitter:
         scope: Scope,
         out: Writer,
     ) -> bool:
-        """The assignments at the end of an iteration: all at once, since one may read the other.
+        """Write the assignments at the end of an iteration, in one statement: one value may read another.
 
-        Whether there are any: what stays as it is needs none.
+        Values that do not change need no assignment. Returns whether there are any.
         """
         names: list[str] = []
         values: list[str] = []
@@ -268,12 +268,12 @@ class _Emitter:
             old, text = held[each.name], value_text(each.update, scope)
             if isinstance(old, str):
                 if not isinstance(text, str):
-                    raise KernelError(f"{each.name} is one number, and its update is one in each lane")
+                    raise KernelError(f"{each.name} starts as a number, but its update is a super-vector")
                 names.append(old)
                 values.append(unwrapped(text))
                 continue
             if isinstance(old, Partial) or scope.lanes is None:
-                raise AssertionError(f"emit: {each.name} is carried by no loop of lanes")
+                raise AssertionError(f"emit: {each.name} holds lanes, but no vectorized loop carries it")
             lanes = scope.lanes
             for register, new in zip(old, spread(text, each.update.dtype, lanes), strict=False):
                 kept = f"select(first_{lanes.count}({lanes.live}), {unwrapped(new)}, {register})"
@@ -285,7 +285,7 @@ class _Emitter:
         return bool(pairs)
 
     def vector_loop(self, loop: For, lower: str, upper: str, scope: Scope, out: Writer) -> None:
-        """Whole blocks of registers, then what is left by the rule for tails."""
+        """Write full blocks of registers, then the tail in the emitter's tail mode."""
         loop = replace(loop, carried=tuple(unmasked(each, loop) for each in loop.carried))
         held = scope.held
         step = loop.step // loop.size
@@ -319,9 +319,9 @@ class _Emitter:
             held[each.name] = Partial(registers, rest.get(each.name, ""))
 
     def hoisted(self, loop: For) -> Hoisted:
-        """What may stand before a loop: addresses of rows, and elements of arrays that it only reads.
+        """The code to hoist before a loop: addresses of rows, and elements of arrays that it only reads.
 
-        Where it carries something, elements stay inside: what is carried must be there if nothing runs.
+        If the loop carries values, elements are not hoisted: the values must exist even if no iteration runs.
         """
         moving = {loop.index} | {s.index for s in flat(loop.body) if isinstance(s, For)}
         arrays = {load.array for value in values(loop.body) for load in loads(value)}
@@ -329,7 +329,7 @@ class _Emitter:
         return Hoisted(self.names, Writer(), frozenset(moving), frozenset(readable))
 
     def bound_name(self, loop: For, bound: str, what: str, out: Writer) -> str:
-        """A bound as a name or a number, since it is used more than once."""
+        """A bound as a name or a number, because it is used more than once."""
         if bound.isidentifier() or bound.isdigit():
             return bound
         name = self.names.fresh(f"{loop.index}_{what}")
@@ -337,7 +337,7 @@ class _Emitter:
         return name
 
     def lanes_of(self, loop: For, step: int) -> Lanes:
-        """As many lanes as a register has of the widest numbers, no more than the super-vector."""
+        """The lanes per register, limited by the widest dtype and the super-vector, and the registers."""
         widest = max((ELEMENT_BYTES[held_dtype(d)] for d in vector_dtypes(loop)), default=8)
         count = min(max(1, self.vector_bytes // widest), 1 << (loop.size.bit_length() - 1))
         registers = min(MAX_REGISTERS, max(1, loop.size // count))

@@ -1,4 +1,4 @@
-"""Where an expression of a kernel of loops stands: its names and lanes, and where elements lie from there."""
+"""The scope of an expression in a loop kernel: its names and lanes, and the addresses of elements."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ ELEMENT_BYTES = {"i1": 1, "bf16": 2, "f16": 2} | {f"{k}{n}": n // 8 for k in "iu
 ELEMENT_BYTES |= {"f32": 4, "f64": 8}
 
 Text: TypeAlias = str | tuple[str, ...]
-"""An expression, or one for each register."""
+"""An expression, or one per register."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The registers that a loop over super-vectors works on at a time.
+    """The registers that a loop over super-vectors processes together.
 
-    index   the loop's
-    count   lanes of a register, a power of two
-    registers  how many stand side by side
-    step    from lane to lane, in the index
-    live    the name of how many lanes of the only register count, "" for all
-    fast    whether floats may be contracted and reassociated
-    rows    of a block the index of an outer loop that goes on from register to register, by row_step; else ""
+    index      the loop's index
+    count      lanes per register, a power of two
+    registers  the number of registers
+    step       the index step from lane to lane
+    live       the name of the number of active lanes in a single register, "" if all are active
+    fast       whether floats may be contracted and reassociated
+    rows       in a block, the index of the outer loop that advances by row_step per register; else ""
     """
 
     index: str
@@ -43,11 +43,11 @@ class Lanes:
 
     @property
     def along(self) -> str:
-        """The index that goes on from register to register."""
+        """The index that advances from register to register."""
         return self.rows or self.index
 
     def shift(self, register: int) -> int:
-        """How much further a register begins than the first, in that index."""
+        """The distance of a register from the first one, in that index."""
         return register * (self.row_step if self.rows else self.count * self.step)
 
     def transposed(self) -> Lanes:
@@ -61,7 +61,7 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """What a reduction leaves behind its loop: accumulators of registers, and one of a scalar tail or ""."""
+    """The accumulators of a reduction after its loop: one per register, and that of a scalar tail or ""."""
 
     registers: tuple[str, ...]
     rest: str = ""
@@ -69,10 +69,11 @@ class Partial:
 
 @dataclass(frozen=True, slots=True)
 class Hoisted:
-    """Lines before a loop over super-vectors: what is the same in all of its iterations.
+    """The lines before a loop over super-vectors, for values that are the same in all iterations.
 
-    moving     the indices of that loop and of those inside
-    readable   arrays whose elements may be read before: the loop does not write them, and runs at least once
+    moving     the indices of that loop and of the loops inside it
+    readable   arrays whose elements may be loaded before the loop: it does not write them, and it runs at
+               least once
     """
 
     names: Names
@@ -87,7 +88,7 @@ class Hoisted:
         return not index_symbols(index) & self.moving
 
     def named(self, wanted: str, text: str) -> str:
-        """The name that a text has before the loop."""
+        """The name of an expression, assigned before the loop."""
         if text not in self.held:
             self.held[text] = self.names.fresh(wanted)
             self.out.line(f"{self.held[text]} = {text}")
@@ -96,9 +97,9 @@ class Hoisted:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What names mean where an expression stands.
+    """The meaning of names at one point of the kernel.
 
-    streamed   the store that goes past the cache here
+    streamed   the store that bypasses the cache here, or None
     """
 
     function: Function
@@ -118,7 +119,7 @@ class Scope:
 
 
 def shifted(index: Index, name: str, by: int) -> Index:
-    """The expression where a symbol is larger by a number."""
+    """The expression with a symbol increased by a number."""
     if name not in index_symbols(index):
         return index
     match index:
@@ -134,7 +135,7 @@ def shifted(index: Index, name: str, by: int) -> Index:
 
 
 def slope(index: Index, name: str) -> int:
-    """How much the expression grows with a symbol."""
+    """The coefficient of a symbol in the expression."""
     if name not in index_symbols(index):
         return 0
     match index:
@@ -142,16 +143,16 @@ def slope(index: Index, name: str) -> int:
             return index.coefficient(name)
         case Sum(parts, rest) if all(name not in index_symbols(part) for part, _ in parts):
             return rest.coefficient(name)
-    raise KernelError(f"{index} does not go on evenly from lane to lane of {name}")
+    raise KernelError(f"{index} does not have a constant step from lane to lane of {name}")
 
 
 def held_dtype(dtype: str) -> str:
-    """The type of the registers that a dtype is computed in."""
+    """The dtype of the registers that a dtype is computed in."""
     return "f32" if dtype in HALVES else dtype
 
 
 def element_address(access: Load | Store, scope: Scope, register: int = 0) -> tuple[str, str]:
-    """An element's array by its name in the source, and its distance from the first element in bytes."""
+    """The address of an element: the name of a base address, and an offset in bytes."""
     array = scope.function.array(access.array)
     base = scope.table.name(array.name)
     terms: list[str] = []
@@ -176,7 +177,7 @@ def element_address(access: Load | Store, scope: Scope, register: int = 0) -> tu
 
 
 def _scaled(index: Index, factor: int, scope: Scope, register: int) -> str:
-    """An expression times a number of bytes, multiplied out where it is a plain sum."""
+    """An expression times a number of bytes; an affine expression is multiplied out."""
     if not isinstance(index, Affine):
         return product_text(scope.index(index, register), str(factor))
     lanes = scope.lanes
@@ -187,13 +188,13 @@ def _scaled(index: Index, factor: int, scope: Scope, register: int) -> str:
 
 
 def byte_stride(array: ArrayArg, dimension: int) -> int | None:
-    """Bytes from one element to the next along a dimension where that is known beforehand."""
+    """Bytes from one element to the next along a dimension; None if known only at the call."""
     near = {"C": array.rank - 1, "F": 0}.get(array.order)
     return ELEMENT_BYTES[array.dtype] if dimension == near else None
 
 
 def lane_stride(access: Load | Store, scope: Scope) -> str | int:
-    """Bytes from lane to lane: a number where it is known, else an expression; 0 for the same element."""
+    """Bytes from lane to lane: a number if known, else an expression; 0 if all lanes use the same element."""
     lanes = scope.lanes
     if lanes is None:
         return 0

@@ -1,4 +1,4 @@
-"""Stores of kernels of loops: of one element, or of registers of a super-vector."""
+"""Stores of loop kernels: of one element, or of the registers of a super-vector."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codegen.support.errors import KernelError
 
 
 def emit_store(store: Store, scope: Scope, names: Names, out: Writer) -> None:
-    """One element, or one of each lane.
+    """Write the store of one element, or of one element per lane.
 
     Raises:
         KernelError: all lanes would be stored to the same element.
@@ -52,7 +52,7 @@ def _store_lanes(
     names: Names,
     out: Writer,
 ) -> None:
-    """Registers of a super-vector; `where`: which lanes of each, None for all that count."""
+    """Write the stores of registers; `where` holds a mask for each, None stores all active lanes."""
     if is_transposed(store, scope):
         text = transposed(spread(text, dtype, scope.lanes), dtype, scope, names, out)  # type: ignore[arg-type]
         where = None if where is None else transposed(where, "i1", scope, names, out)

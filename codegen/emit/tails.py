@@ -1,4 +1,4 @@
-"""What whole blocks of a loop over super-vectors leave: before whole lines begin, and at its end."""
+"""Iterations of a loop over super-vectors outside full blocks: before the first full line, and at the end."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from codegen.ir.nodes import For, Store
 def head_loop(
     emitter: Emitter, loop: For, streamed: Store, ends: tuple[str, str], scope: Scope, out: Writer
 ) -> str:
-    """What comes before the first whole line of what is stored past the cache; where that begins."""
+    """Write the loop before the first full line of the streamed store; return the name of its end."""
     first, last = ends
     assert scope.lanes is not None
     step, lanes = scope.lanes.step, scope.lanes
     head, live = emitter.names.fresh(f"{loop.index}_head"), emitter.names.fresh(f"{loop.index}_live")
-    ahead = line_start(streamed, replace(scope, lanes=None), loop, first)
-    least = f"min({ahead}, {trips_text(first, last, step)})"
+    to_line = line_start(streamed, replace(scope, lanes=None), loop, first)
+    least = f"min({to_line}, {trips_text(first, last, step)})"
     least = least if step == 1 else f"{least} * {step}"
     out.line(f"{head} = {least if first == '0' else f'{first} + {least}'}")
     masked = replace(scope, lanes=replace(lanes, registers=1, live=live))
@@ -33,7 +33,7 @@ def head_loop(
 
 
 def single_lines(emitter: Emitter, loop: For, ends: tuple[str, str], scope: Scope, out: Writer) -> str:
-    """Whole registers that blocks leave, past the cache too; where they end."""
+    """Write the full registers after the last block, also streamed; return the name of their end."""
     whole, last = ends
     assert scope.lanes is not None
     lanes, done = replace(scope.lanes, registers=1), emitter.names.fresh(f"{loop.index}_done")
@@ -52,7 +52,7 @@ def tail_loops(
     carried: dict[str, Text | Partial],
     out: Writer,
 ) -> dict[str, str]:
-    """What whole blocks leave; names of what a scalar tail has accumulated."""
+    """Write the iterations after the last full block; return the names of a scalar tail's accumulators."""
     first, whole, last = ends
     if emitter.tail == "assume_divisible" and loop.size % (lanes.count * lanes.registers) == 0:
         return {}
@@ -79,7 +79,7 @@ def tail_loops(
 def _scalar_tail(
     emitter: Emitter, loop: For, whole: str, last: str, scope: Scope, out: Writer
 ) -> dict[str, str]:
-    """Element by element."""
+    """Write the tail element by element; return the names of its accumulators."""
     single = replace(loop, step=loop.step // loop.size, size=1)
     inside, carried = emitter.carry(loop.carried, scope, out)
     emitter.plain_loop(single, whole, last, inside, carried, out)
@@ -87,7 +87,7 @@ def _scalar_tail(
 
 
 def _shifted_tail(emitter: Emitter, loop: For, ends: tuple[str, str, str], scope: Scope, out: Writer) -> None:
-    """The last register begins early enough to be whole; below one register, element by element."""
+    """Write a last register that begins early enough to be full, or single elements if there are too few."""
     first, whole, last = ends
     assert scope.lanes is not None
     step, count = scope.lanes.step, scope.lanes.count

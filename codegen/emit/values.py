@@ -1,6 +1,6 @@
-"""Values of kernels of loops as Python expressions: of one element, or of registers of a super-vector.
+"""Values of loop kernels as Python expressions, for one element or for the registers of a super-vector.
 
-A register is what one register holds. What is the same in all lanes stays a number until a vector meets it.
+A value that is the same in all lanes remains a number until an operation combines it with a vector.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _VECTOR_INFIX = {**_INFIX, **_COMPARE, "shl": "<<", "shr": ">>"}
 
 
 def value_text(value: Value, scope: Scope) -> Text:
-    """The expression of a value, for each register where the lanes differ."""
+    """The expression of a value, or one per register if the lanes differ."""
     match value:
         case Const(number, dtype):
             return _constant(number, dtype)
@@ -58,14 +58,14 @@ def value_text(value: Value, scope: Scope) -> Text:
 
 
 def spread(text: Text, dtype: str, lanes: Lanes) -> tuple[str, ...]:
-    """A value for each register; what is one number is repeated in all lanes."""
+    """One expression per register; a single number is repeated in all lanes."""
     if isinstance(text, str):
         return (f"splat_{held_dtype(dtype)}x{lanes.count}({unwrapped(text)})",) * lanes.registers
     return text
 
 
 def unwrapped(text: str) -> str:
-    """Without brackets around all of it."""
+    """The text without parentheses that enclose all of it."""
     if not (text.startswith("(") and text.endswith(")")):
         return text
     depth = 0
@@ -89,7 +89,7 @@ def _constant(number: float, dtype: str) -> str:
 def _local(value: Local, scope: Scope) -> Text:
     held = scope.held.get(value.name)
     if isinstance(held, Partial):
-        raise KernelError(f"{value.name} holds lanes behind its loop, and nothing combines them")
+        raise KernelError(f"{value.name} still holds lanes after its loop; combine them with a Reduce")
     if held is not None:
         return held
     if value.name in scope.indices:
@@ -99,7 +99,7 @@ def _local(value: Local, scope: Scope) -> Text:
 
 
 def _as_number(text: str, dtype: str) -> str:
-    """A 64-bit integer as a number of that type."""
+    """A 64-bit integer as a number of a dtype."""
     return text if dtype == "i64" else f"as_{dtype}({text})"
 
 
@@ -143,7 +143,7 @@ def _load(load: Load, scope: Scope) -> Text:
     if load in scope.transposed:
         return scope.transposed[load]
     if lanes is not None and any(coefficient(s, lanes.index) is None for s in load.subscripts):
-        return _picked(load, scope, lanes)
+        return _gathered(load, scope, lanes)
     array, step = scope.function.array(load.array), lane_stride(load, scope)
     if lanes is not None and step == 0 and any(map(lanes.moves, load.subscripts)):
         rows = [element_address(load, scope, register) for register in range(lanes.registers)]
@@ -172,11 +172,11 @@ def _load(load: Load, scope: Scope) -> Text:
     return tuple(texts)
 
 
-def _picked(load: Load, scope: Scope, lanes: Lanes) -> tuple[str, ...]:
-    """Registers whose lanes each work out where their elements are: a subscript divides the index."""
+def _gathered(load: Load, scope: Scope, lanes: Lanes) -> tuple[str, ...]:
+    """Registers whose lanes each compute their own address, because a subscript divides the index."""
     array, wide = scope.function.array(load.array), f"i64x{lanes.count}"
-    still = tuple(Affine() if lanes.moves(subscript) else subscript for subscript in load.subscripts)
-    base, offset = element_address(replace(load, subscripts=still), scope)
+    fixed = tuple(Affine() if lanes.moves(subscript) else subscript for subscript in load.subscripts)
+    base, offset = element_address(replace(load, subscripts=fixed), scope)
     first = base if offset == "0" else f"{base} + {offset}"
     half, suffix = ("_as_f32" if array.dtype in HALVES else ""), ("_first" if lanes.live else "")
     live = f", {lanes.live}" if lanes.live else ""
@@ -209,11 +209,11 @@ def _operation(name: str, operands: tuple[Value, ...], dtype: str, scope: Scope)
 
 
 def _scalar(name: str, texts: list[str], dtypes: list[str], dtype: str) -> str:
-    """One element, in the type that the result has."""
+    """An operation on one element, in the dtype of the result."""
     plain = [unwrapped(text) for text in texts]
     match name:
         case "div" if dtype[0] in "iu":
-            raise KernelError("integers are divided by // in kernels; / is of floats")
+            raise KernelError("expected floats for /, got integers; use //")
         case "cast":
             return f"as_{dtype}({plain[0]})"
         case "select":
@@ -234,12 +234,12 @@ def _scalar(name: str, texts: list[str], dtypes: list[str], dtype: str) -> str:
             call = f"{_called(name, dtype)}({', '.join(plain)})"
             return f"as_{dtype}({call})" if dtype in HALVES else call
         case _:
-            raise KernelError(f"no kernel computes {name!r} of {', '.join(dtypes)}")
+            raise KernelError(f"kernels do not support {name!r} of {', '.join(dtypes)}")
     return f"({out})" if dtype in ("i64", "f64", "f32") else f"as_{dtype}({out})"
 
 
 def _vector(name: str, texts: list[str], operands: tuple[Value, ...], dtype: str, lanes: Lanes) -> str:
-    """One register."""
+    """An operation on one register."""
     plain = ", ".join(unwrapped(text) for text in texts)
     match name:
         case "cast":
@@ -259,19 +259,19 @@ def _vector(name: str, texts: list[str], operands: tuple[Value, ...], dtype: str
         case _ if name in _CALLS or name in FUNCTIONS:
             out = f"{_called(name, dtype)}({plain})"
         case _:
-            raise KernelError(f"no kernel computes {name!r} of {', '.join(o.dtype for o in operands)}")
+            raise KernelError(f"kernels do not support {name!r} of {', '.join(o.dtype for o in operands)}")
     return f"round_to_{dtype}({unwrapped(out)})" if dtype in HALVES else out
 
 
 def _called(name: str, dtype: str) -> str:
-    """The routine of an operation: which zero is the lesser is another matter in float16."""
+    """The routine of an operation; f16 has its own min and max, which order signed zeros differently."""
     routine = _CALLS.get(name, name)
     return f"{routine}_f16" if dtype == "f16" and name in ("min", "max") else routine
 
 
 def _cast_register(text: str, dtype: str, lanes: Lanes, before: str = "i64") -> str:
     if (before, dtype) == ("f64", "f16"):
-        # By way of float32 alone it would be rounded twice, as ml_dtypes does with bf16.
+        # A plain conversion through float32 would round twice, as ml_dtypes does for bf16.
         return f"round_to_f16(round_to_odd_f32({text}))"
     if held_dtype(before) != held_dtype(dtype):
         text = f"cast_{held_dtype(dtype)}x{lanes.count}({text})"
@@ -283,7 +283,7 @@ def _reduce(value: Reduce, scope: Scope) -> str:
     vector = value.vector
     held = scope.held.get(vector.name) if isinstance(vector, Local) else None
     if not isinstance(start, str):
-        raise KernelError("a reduction starts from one number")
+        raise KernelError("expected a number as the start of a reduction, got a super-vector")
     dtypes = [value.dtype, value.dtype]
     if isinstance(held, Partial):
         total = combined(value.combiner, list(held.registers))
@@ -294,13 +294,13 @@ def _reduce(value: Reduce, scope: Scope) -> str:
     else:
         text = value_text(vector, scope)
         if not isinstance(text, str):
-            raise KernelError("only what a loop has accumulated is reduced")
+            raise KernelError("expected the accumulator of a loop in a reduction, got another super-vector")
         number = text
     return _scalar(value.combiner, [start, number], dtypes, value.dtype)
 
 
 def combined(combiner: str, registers: list[str]) -> str:
-    """Registers combined two by two, so that no chain is longer than it must be."""
+    """Registers combined pairwise, so that the chain of dependent operations is short."""
     while len(registers) > 1:
         half = len(registers) // 2
         pairs = [_pair(combiner, registers[k], registers[k + half]) for k in range(half)]

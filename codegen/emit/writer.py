@@ -1,4 +1,4 @@
-"""Lines of source with indentation that follows `with` blocks."""
+"""Source lines whose indentation follows `with` blocks."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from contextlib import contextmanager
 
 
 class Writer:
-    """Collects lines; `with out.block("for …:")` indents what follows."""
+    """Collects lines; `with out.block("for …:")` indents the lines added inside it."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._depth = 0
 
     def line(self, text: str = "") -> None:
-        """One line at the present depth."""
+        """Add a line at the current depth."""
         self._lines.append("    " * self._depth + text if text else "")
 
     def lines(self, other: Writer) -> None:
-        """All lines of another writer, at the present depth."""
+        """Add all lines of another writer at the current depth."""
         for line in other._lines:
             self.line(line)
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """A head, and everything inside the `with` one step deeper."""
+        """Add a header line; lines added inside the `with` are one level deeper."""
         self.line(head)
         self._depth += 1
         yield
         self._depth -= 1
 
     def text(self) -> str:
-        """All lines, each ended."""
+        """All lines, each with a newline at its end."""
         return "\n".join(self._lines) + "\n"

@@ -1,1 +1,1 @@
-"""Ways into the IR: Python functions, and copies between two access maps."""
+"""Front ends that produce the IR: Python functions, and copies between two access maps."""

@@ -1,4 +1,4 @@
-"""Calls of functions of math, NumPy and Python, and of types."""
+"""Calls to functions of math, NumPy and Python, and to types."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from codegen.support.errors import KernelError
 
 
 def called_with(name: str, function: object, operands: tuple[Operand, ...], scope: Scope) -> Operand:
-    """What a call of something from outside of the kernel gives; `name`: how the text calls it.
+    """The result of calling an object from outside the kernel; `name` is its name in the source.
 
     Raises:
-        KernelError: kernels do not know it, or not with these operands.
+        KernelError: kernels do not support it, or not with these operands.
     """
     if isinstance(function, np.ufunc):
-        if function.__name__ in ("square", "isnan", "power"):  # Operands that stand there twice.
+        if function.__name__ in ("square", "isnan", "power"):  # These use an operand twice.
             operands = tuple(scope.let(function.__name__, operand) for operand in operands)
         return call_ufunc(function.__name__, operands)
     if function is np.where and len(operands) == 3:
@@ -40,7 +40,7 @@ def called_with(name: str, function: object, operands: tuple[Operand, ...], scop
     if home == "math" and getattr(math, short, None) is function:
         return call_math(short, operands)
     if function is UNKNOWN:
-        raise KernelError(f"{name} is not defined, or no function from outside of the kernel")
+        raise KernelError(f"{name} is not defined, or not a function from outside the kernel")
     raise KernelError(
         f"kernels cannot call {name}\n"
         "they know functions of math and NumPy that go element by element, abs, min, max, int, float and bool"
@@ -48,14 +48,14 @@ def called_with(name: str, function: object, operands: tuple[Operand, ...], scop
 
 
 def strong_operand(operand: Operand) -> Operand:
-    """What NumPy makes of numbers of Python: float64, int64, bool."""
+    """The operand with the dtype that NumPy gives Python numbers: float64, int64 or bool."""
     return Operand(dtypes.concrete(operand.dtype), operand.value, operand.least, operand.largest)
 
 
 def _least_or_largest(op: str, operands: tuple[Operand, ...], scope: Scope) -> Operand:
-    """min() and max() of Python: the first unless a later one is less, or larger; so NaN never displaces.
+    """Python's min() and max(): the first operand unless a later one is less, or larger; NaN never is.
 
-    Of integers the operation of the IR. Of floats a select, which says what Python does with NaN and -0.0.
+    Integers use the IR's operation. Floats use a select, which handles NaN and -0.0 as Python does.
     """
     found = operands[0]
     for other in operands[1:]:

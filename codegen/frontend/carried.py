@@ -1,4 +1,4 @@
-"""What loops carry: updates in place of lets, and the reductions among them."""
+"""Loop-carried locals: their updates, with lets inlined, and the reductions among them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codegen.ir.nodes import COMBINERS, Carried, For, Let, Load, Local, Op, Redu
 
 
 def join(before: str, after: str) -> str:
-    """The dtype of a local that is one thing before a loop and another behind an iteration."""
+    """The dtype of a local that has one dtype before a loop and another after an iteration."""
     return promote([before, after])
 
 
@@ -21,7 +21,7 @@ def finish(
     starts: Mapping[str, Value],
     updates: Mapping[str, Value],
 ) -> tuple[tuple[Statement, ...], tuple[Carried, ...]]:
-    """A body and what it carries; `names`: what each local of the text is called there.
+    """A body and the locals it carries; `names` gives the name in the body of each local of the source.
 
     before:  let acc.1 = acc + A[i]        carried acc: acc.1
     after:                                 carried acc: acc + A[i], combiner "add"
@@ -32,7 +32,7 @@ def finish(
         while (inlined := _inline(found[name], body, found.values())) is not None:
             found[name] = inlined
         others = [update for other, update in found.items() if other != name]
-        found[name] = _compared(names[name], found[name], body, others)
+        found[name] = _inlined_comparison(names[name], found[name], body, others)
     carried = []
     for name, given in names.items():
         update, combiner = _reduction(given, found[name], body, found.values())
@@ -41,7 +41,7 @@ def finish(
 
 
 def _inline(update: Value, body: list[Statement], updates: Iterable[Value]) -> Value | None:
-    """The value of the let that an update is, taken out of the body; None where it has to stay there."""
+    """Remove the let that an update refers to, and return its value; None if the let must stay."""
     if not isinstance(update, Local):
         return None
     for k, statement in enumerate(body):
@@ -55,8 +55,8 @@ def _inline(update: Value, body: list[Statement], updates: Iterable[Value]) -> V
     return None
 
 
-def _compared(name: str, update: Value, body: list[Statement], others: list[Value]) -> Value:
-    """A choice by a comparison with the local itself, with what was compared and chosen in its place.
+def _inlined_comparison(name: str, update: Value, body: list[Statement], others: list[Value]) -> Value:
+    """A select by a comparison with the local itself, with the condition and the operands inlined.
 
     before:  let tested = A[i] > best; let best.1 = A[i]    best: best.1 if tested else best
     after:                                                  best: A[i] if A[i] > best else best
@@ -74,15 +74,15 @@ def _compared(name: str, update: Value, body: list[Statement], others: list[Valu
 def _reduction(
     name: str, update: Value, body: Sequence[Statement], updates: Iterable[Value]
 ) -> tuple[Value, str]:
-    """The update and its combiner, "" where the local is no reduction.
+    """The update and its combiner, "" if the local is not a reduction.
 
     acc + x -> "add"    acc - x -> acc + -x, "add"    (acc + x) + y -> "add"    acc + x if c else acc -> "add"
     x if x > acc else acc -> "max"
     """
-    way = _Way(name, body, {})
-    combiners = set(way.combiners(update))
+    path = _Path(name, body, {})
+    combiners = set(path.combiners(update))
     known = len(combiners) == 1 and combiners <= set(COMBINERS)
-    if not known or any(_uses(local, body, updates) != times for local, times in way.met.items()):
+    if not known or any(_uses(local, body, updates) != times for local, times in path.met.items()):
         return update, ""
     if isinstance(update, Op) and update.name == "sub":
         one, two = update.operands
@@ -91,10 +91,10 @@ def _reduction(
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """The way from a carried local to what it becomes.
+class _Path:
+    """The path from a carried local to its update.
 
-    met   how often the local, and the lets and loops it goes through, stand on the way: nowhere else may they
+    met   how often the local, and each let and loop on the path, is used on the path: no other use is allowed
     """
 
     name: str
@@ -102,7 +102,7 @@ class _Way:
     met: dict[str, int]
 
     def combiners(self, value: Value) -> Iterator[str]:
-        """What combines the local on its way to a value; "?" where something else happens to it."""
+        """The combiners on the path from the local to a value; "?" for any other use of the local."""
         match value:
             case Local(found):
                 self.met[found] = self.met.get(found, 0) + 1
@@ -128,7 +128,7 @@ class _Way:
                 yield "?"
 
     def through(self, local: str) -> Iterator[str]:
-        """As combiners, of a let or of what a loop inside carries."""
+        """The combiners of a let, or of a local that an inner loop carries."""
         for statement in self.body:
             match statement:
                 case Let(given, value) if given == local:
@@ -143,16 +143,16 @@ class _Way:
         yield "?"
 
     def reaches(self, value: Value) -> bool:
-        """Whether a value depends on the local, through lets and the loops inside too."""
+        """Whether a value depends on the local, also through lets and inner loops."""
         return _reaches(value, self.name, self.body)
 
 
 def _reaches(value: Value, name: str, body: Sequence[Statement]) -> bool:
-    """Whether a value depends on a local, through lets and the loops inside too."""
+    """Whether a value depends on a local, also through lets and inner loops."""
     seen: set[str] = set()
-    ahead = list(_locals(value))
-    while ahead:
-        local = ahead.pop()
+    pending = list(_locals(value))
+    while pending:
+        local = pending.pop()
         if local == name:
             return True
         if local in seen:
@@ -161,16 +161,16 @@ def _reaches(value: Value, name: str, body: Sequence[Statement]) -> bool:
         for statement in body:
             match statement:
                 case Let(given, inner) if given == local:
-                    ahead += _locals(inner)
+                    pending += _locals(inner)
                 case For():
                     for carried in statement.carried:
                         if carried.name == local:
-                            ahead += [*_locals(carried.start), *_locals(carried.update)]
+                            pending += [*_locals(carried.start), *_locals(carried.update)]
     return False
 
 
 def parts(value: Value) -> Iterator[Value]:
-    """A value and everything that it is made of."""
+    """A value and all values inside it."""
     yield value
     match value:
         case Op(_, operands):
@@ -211,9 +211,9 @@ def _values(body: Sequence[Statement]) -> Iterator[Value]:
 
 
 def _uses(name: str, body: Sequence[Statement], updates: Iterable[Value]) -> int:
-    """How often a local is used in a body and in what is carried out of it.
+    """How often a local is used in a body and in the updates of carried locals.
 
-    Its uses inside of the loop that carries it itself are not counted.
+    Uses inside the loop that carries the local itself do not count.
     """
     count = 0
     for statement in body:

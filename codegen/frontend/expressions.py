@@ -1,4 +1,4 @@
-"""Expressions of Python -> typed values of the IR."""
+"""Python expressions -> typed IR values."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def expression(node: ast.expr, scope: Scope) -> Operand:
 
     2.0 * A[i] -> Operand("f32", Op("mul", (Const(2.0, "f32"), Load("A", …)), "f32"))
 
-    Both sides of `x if c else y`, `and` and `or` are computed: their subscripts have to be inside.
+    Both sides of `x if c else y`, `and` and `or` are computed: subscripts on both must be in bounds.
 
     Raises:
-        KernelError: what kernels do not do, with a caret under it.
+        KernelError: an unsupported construct, with a caret under it.
     """
     match node:
         case ast.Constant(value):
@@ -84,12 +84,12 @@ def expression(node: ast.expr, scope: Scope) -> Operand:
             return _attribute(node, scope)
         case ast.Call():
             return _call(node, scope)
-    name, mend = _UNKNOWN.get(type(node).__name__, (type(node).__name__, _VALUES))
-    raise scope.error(node, f"kernels know no {name}\n{mend}")
+    name, fix = _UNKNOWN.get(type(node).__name__, (type(node).__name__, _VALUES))
+    raise scope.error(node, f"kernels know no {name}\n{fix}")
 
 
 def choose(node: ast.AST, test: Operand, sides: tuple[ast.expr, ast.expr], scope: Scope) -> Operand:
-    """One of two expressions; both are computed unless the test is known while reading."""
+    """One of two expressions; both are computed unless the test is a constant."""
     if test.literal is not None:
         return expression(sides[0] if test.literal else sides[1], scope)
     then, otherwise = (expression(side, scope) for side in sides)
@@ -103,14 +103,14 @@ def element(node: ast.Subscript, scope: Scope) -> tuple[ArrayArg, tuple[Index, .
     A[2*i + 1, j] -> A, (Affine(…), Affine(…))    A[i][j] -> A, (i, j)    A[-1] -> A, (A.shape[0] - 1,)
 
     Raises:
-        KernelError: no array, too few or too many subscripts, or one that is no index expression.
+        KernelError: not an array, a wrong number of subscripts, or one that is not an index expression.
     """
     owner, written = node.value, [node.slice]
     while isinstance(owner, ast.Subscript):
         written.insert(0, owner.slice)
         owner = owner.value
     if not isinstance(owner, ast.Name):
-        raise scope.error(owner, "only arguments that are arrays have elements")
+        raise scope.error(owner, "only array arguments have elements")
     array = scope.meaning(owner)
     if not isinstance(array, ArrayArg):
         raise scope.error(owner, f"{owner.id} is a number and has no elements")
@@ -129,13 +129,13 @@ def _index(node: ast.expr, array: str, dimension: int, scope: Scope) -> Index:
     if found.index is None:
         raise scope.error(node, not_an_index(found, node, "a subscript"))
     if isinstance(found.index, Affine) and not found.index.terms and found.index.constant < 0:
-        # A negative number counts from the end, as Python has it; other subscripts never do.
+        # A negative constant counts from the end, as in Python; other subscripts never do.
         return found.index + index_symbol(f"{array}.shape[{dimension}]")
     return found.index
 
 
 def not_an_index(found: Operand, node: ast.expr, what: str) -> str:
-    """Why an expression is no index expression, and what index expressions are."""
+    """Why an expression is not an index expression, and what index expressions are."""
     if dtypes.is_float(found.dtype) or dtypes.is_bool(found.dtype):
         return f"{what} is an integer, not {dtypes.concrete(found.dtype)}"
     if any(isinstance(n, ast.Subscript) and not _is_shape(n.value) for n in ast.walk(node)):
@@ -183,7 +183,7 @@ def _compare(node: ast.Compare, scope: Scope) -> Operand:
 
 
 def _boolean(node: ast.BoolOp, scope: Scope) -> Operand:
-    """`a and b` is b where a is true, else a; of booleans the operation of bits."""
+    """`a and b` is b where a is true, else a; booleans use the bitwise operation."""
     found, *others = (expression(value, scope) for value in node.values)
     is_and = isinstance(node.op, ast.And)
     for other in others:
@@ -228,13 +228,13 @@ def sizes(array: ArrayArg) -> tuple[Operand, ...]:
 
 
 def array_of(node: ast.expr, scope: Scope) -> ArrayArg:
-    """The array whose attribute an expression is."""
+    """The array of an attribute such as A.shape."""
     assert isinstance(node, ast.Attribute), "called with attributes"
     if isinstance(node.value, ast.Name):
         found = scope.meaning(node.value)
         if isinstance(found, ArrayArg):
             return found
-    raise scope.error(node, f"only arguments that are arrays have a {node.attr}")
+    raise scope.error(node, f"only array arguments have a {node.attr}")
 
 
 def _attribute(node: ast.Attribute, scope: Scope) -> Operand:
@@ -246,10 +246,8 @@ def _attribute(node: ast.Attribute, scope: Scope) -> Operand:
     if node.attr == "size" and array_of(node, scope).rank == 1:
         return sizes(array_of(node, scope))[0]
     if node.attr == "shape":
-        raise scope.error(node, "a shape is taken one by one\nwrite A.shape[0], or M, N = A.shape")
-    raise scope.error(
-        node, f"kernels know no {ast.unparse(node)}\nof arrays they know shape, ndim and elements"
-    )
+        raise scope.error(node, "kernels read sizes one by one\nwrite A.shape[0], or M, N = A.shape")
+    raise scope.error(node, f"kernels know no {ast.unparse(node)}\narrays have shape, ndim and elements")
 
 
 def _call(node: ast.Call, scope: Scope) -> Operand:
@@ -291,7 +289,7 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-_VALUES = "values are numbers, elements of arrays, and what operators and functions make of them"
+_VALUES = "values are numbers, elements of arrays, and results of operators and functions"
 _PARTS = "write a line for each number"
 _UNKNOWN = {
     **dict.fromkeys(("ListComp", "GeneratorExp", "SetComp", "DictComp"), ("comprehensions", "write a loop")),
@@ -302,4 +300,4 @@ _UNKNOWN = {
     "JoinedStr": ("strings", _VALUES),
     "NamedExpr": ("assignments in expressions", "write t = x in a line of its own before"),
 }
-"""What to call an expression that kernels do not know, and what to write instead."""
+"""The name of each expression that kernels do not support, and what to write instead."""

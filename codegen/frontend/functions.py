@@ -1,4 +1,4 @@
-"""What the functions of math, NumPy and Python are in the IR."""
+"""Functions of math, NumPy and Python as operations of the IR."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ UFUNCS = {
     "greater": "gt",
     "greater_equal": "ge",
 }
-"""NumPy's functions by their names."""
+"""The operation of each NumPy function, by its name."""
 
 MATH = {**{name: name for name in (*_SAME, *_ARC, "atan2", "fma")}, "pow": "pow", "fabs": "abs"}
-"""Those of math; log of two arguments is apart."""
+"""The operation of each function of math; call_math handles log with two arguments."""
 
 _ARITY = {**dict.fromkeys((*_ONE, *_ARC, "rint", "neg", "abs", "not"), 1), "fma": 3}
 
@@ -65,10 +65,10 @@ _TESTS = ("isnan", "isinf", "isfinite")
 
 
 def call_ufunc(name: str, operands: tuple[Operand, ...]) -> Operand:
-    """A function of NumPy; of numbers of Python alone it gives float64, int64 or bool, no weak ones.
+    """A NumPy function; of Python numbers alone it returns float64, int64 or bool, never a weak dtype.
 
     Raises:
-        KernelError: kernels do not know it, or not with these operands.
+        KernelError: kernels do not support it, or not with these operands.
     """
     found = _ufunc(name, operands)
     if found.dtype not in dtypes.WEAK:
@@ -95,7 +95,7 @@ def _ufunc(name: str, operands: tuple[Operand, ...]) -> Operand:
         raise KernelError(f"kernels know no np.{name}\nthey know {', '.join(sorted(UFUNCS))}")
     op = UFUNCS[name]
     if name == "power" and all(x.dtype == "weak_int" for x in operands):
-        # Of Python's integers alone it is int64, of which a negative power is an error.
+        # Python integers alone become int64, where a negative power is an error.
         operands = tuple(Operand("i64", convert_operand(x, "i64"), x.least, x.largest) for x in operands)
     if name == "fabs":
         operands = tuple(cast_operand(x, dtypes.result_type("sqrt", [x.dtype])) for x in operands)
@@ -103,12 +103,12 @@ def _ufunc(name: str, operands: tuple[Operand, ...]) -> Operand:
 
 
 def call_math(name: str, operands: tuple[Operand, ...]) -> Operand:
-    """A function of math, in its argument's dtype where math itself would turn it into a float of Python.
+    """A function of math, in its argument's dtype where math itself would return a Python float.
 
     sqrt(f32) -> f32    sqrt(i32) -> weak float    floor(f32) -> f32, where Python gives an int
 
     Raises:
-        KernelError: kernels do not know it, or Python raises on these numbers.
+        KernelError: kernels do not support it, or Python raises on these numbers.
     """
     numbers = [x.literal for x in operands]
     function = getattr(math, name)
@@ -138,7 +138,7 @@ def _counted(name: str, operands: tuple[Operand, ...], number: int) -> tuple[Ope
 
 
 def _test(name: str, x: Operand) -> Operand:
-    """isnan, isinf, isfinite by comparisons."""
+    """isnan, isinf and isfinite as comparisons."""
     if not dtypes.is_float(x.dtype):
         return literal_operand(np.bool_(name == "isfinite"))
     if name == "isnan":

@@ -1,20 +1,20 @@
-"""Arithmetic on index expressions, and on what is the least or the largest of several."""
+"""Arithmetic on index expressions, and on minima and maxima of several."""
 
 from __future__ import annotations
 
 from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, add_indices, scale_index
 
 _NODES, _ENDS = 100, 16
-"""Index expressions larger than this, and the least or largest of more of them, are values instead."""
+"""Larger index expressions, and minima or maxima of more of them, become plain values instead."""
 
 
 def both(one: tuple[Index, ...], two: tuple[Index, ...]) -> tuple[Index, ...]:
-    """The sums of each with each: min(a, b) + c -> a + c, b + c."""
+    """All pairwise sums: min(a, b) + c -> a + c, b + c."""
     return tuple(dict.fromkeys(total(a, b) for a in one for b in two))
 
 
 def total(a: Index, b: Index) -> Index:
-    """The sum with each division and remainder once."""
+    """The sum, with equal divisions and remainders merged."""
     found = add_indices(a, b)
     if not isinstance(found, Sum):
         return found
@@ -26,12 +26,12 @@ def total(a: Index, b: Index) -> Index:
 
 
 def bounded(ends: tuple[Index, ...]) -> tuple[Index, ...]:
-    """The same; () where a compiler would choke on it."""
+    """The same expressions; () where they are too large for a compiler."""
     return ends if len(ends) <= _ENDS and all(_nodes(end) <= _NODES for end in ends) else ()
 
 
 def _nodes(index: Index) -> int:
-    """How large an expression is; a number beyond 62 bits counts as too large."""
+    """The size of an expression; one with a number beyond 62 bits counts as too large."""
     match index:
         case Affine(constant, terms):
             large = any(abs(c) >= 2**62 for c in (constant, *(c for _, c in terms)))
@@ -43,12 +43,12 @@ def _nodes(index: Index) -> int:
 
 
 def scaled(ends: tuple[Index, ...], factor: int) -> tuple[Index, ...]:
-    """Each times a number."""
+    """Each expression times a number."""
     return tuple(scale_index(end, factor) for end in ends)
 
 
 def floor_div(index: Index, by: int) -> Index:
-    """index // by, for by >= 1; what divides goes out of the division.
+    """index // by, for by >= 1; multiples of `by` move out of the division.
 
     (4*i + j + 9) // 4 -> i + 2 + (j + 1) // 4
     """
@@ -64,7 +64,7 @@ def floor_div(index: Index, by: int) -> Index:
 
 
 def modulo(index: Index, by: int) -> Index:
-    """index % by, for by >= 1, without the terms that divide."""
+    """index % by, for by >= 1, without multiples of `by`."""
     if by == 1:
         return Affine()
     if not isinstance(index, Affine):

@@ -1,4 +1,4 @@
-"""Which locals a piece of a function sets, and which it reads before it sets them."""
+"""The locals that statements assign, and those that they read before they assign them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 
 def assigned(statements: Iterable[ast.stmt]) -> list[str]:
-    """The locals that statements set, loop indices among them, each once, in the order of the text."""
+    """The locals that statements assign, loop indices included, each once, in source order."""
     found: dict[str, None] = {}
     for statement in statements:
         for node in ast.walk(statement):
@@ -24,7 +24,7 @@ def reads(node: ast.AST | None) -> set[str]:
 
 
 def live_after(statements: Sequence[ast.stmt], after: set[str]) -> list[set[str]]:
-    """For each statement the names that are read behind it before they are set; `after`: behind them all."""
+    """For each statement, the names read after it before they are assigned; `after`: those after the last."""
     found = []
     live = after
     for statement in reversed(statements):
@@ -34,7 +34,7 @@ def live_after(statements: Sequence[ast.stmt], after: set[str]) -> list[set[str]
 
 
 def live_before(statements: Sequence[ast.stmt], after: set[str]) -> set[str]:
-    """The names whose values at the begin of the statements are read, in them or behind."""
+    """The names whose values before the statements are read, in the statements or after them."""
     live = after
     for statement in reversed(statements):
         live = _before(statement, live)
@@ -44,7 +44,7 @@ def live_before(statements: Sequence[ast.stmt], after: set[str]) -> set[str]:
 def _before(statement: ast.stmt, live: set[str]) -> set[str]:
     match statement:
         case ast.For(target, iterator, body):
-            # A loop may have no iteration: what lives behind it lives before it.
+            # A loop may run zero times: names that are live after it are live before it.
             once = live_before(body, live) - set(assigned([ast.Expr(target)]))
             return live | once | reads(iterator)
         case ast.If(test, body, otherwise):

@@ -1,8 +1,8 @@
-"""Two access maps to the boxes and nests of a copy, over the common digits of both sides.
+"""Lower two access maps to the boxes and loop nests of a copy, over the common digits of both sides.
 
-Roots that share a dimension are joined, refined into digits that both sides walk with one stride each, and
-crossed into guard-free boxes; a box becomes a loop nest around one store. Theory and proofs: the project's
-notes on lowering.
+Roots that share a dimension are joined, and refined into digits that each side traverses with one stride.
+Their products are guard-free boxes. A box becomes a loop nest around one store. For theory and proofs, see
+the project's notes on lowering.
 """
 
 from __future__ import annotations
@@ -43,13 +43,16 @@ from codegen.maps.refine import (
 )
 
 MAX_BOXES = 64
-"""More boxes than this make roots into tables: the number of boxes is a product over roots."""
+"""With more boxes than this, roots become tables: the number of boxes is a product over roots."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredCopy:
-    """A copy as boxes. `pads` and the boxes hit every slot once, unless `fill_first`: then the padding
-    has no boxes of its own, and a caller who wants it written fills all slots before the copy."""
+    """A copy as boxes.
+
+    `pads` and the boxes hit every slot once, unless `fill_first`. Then the padding has no boxes of its own,
+    and a caller who wants it written fills all slots before the copy.
+    """
 
     src: AccessMap
     dst: AccessMap
@@ -60,9 +63,9 @@ class LoweredCopy:
 
 
 def lower_copy(src: AccessMap, dst: AccessMap) -> LoweredCopy:
-    """The boxes that copy every element of `src` to its place in `dst`, and the padding of `dst`.
+    """The boxes that copy every element of `src` to its offset in `dst`, and the padding of `dst`.
 
-    Both maps have the same dims and units. Strides and bases of the boxes are in those units.
+    Both maps have the same dims and units. The strides and bases of the boxes are in those units.
     """
     if src.dims != dst.dims:
         raise AssertionError(f"lower_copy: the sides disagree: {src.dims} and {dst.dims}")
@@ -98,7 +101,7 @@ def pair_trees(src: AccessMap, dst: AccessMap) -> Iterator[PairTree]:
 
 
 def _bounded(trees: Iterable[PairTree]) -> list[PairTree]:
-    """Trees with at most MAX_BOXES boxes in all: the shortest roots become tables first."""
+    """Trees with at most MAX_BOXES boxes in total; the shortest roots become tables first."""
     out = list(trees)
     counts = [count_boxes(t) for t in out]
     for k in sorted(range(len(out)), key=lambda k: (out[k].extent, k)):
@@ -110,7 +113,7 @@ def _bounded(trees: Iterable[PairTree]) -> list[PairTree]:
 
 
 def _components(rank: int, sides: tuple[tuple[Root, ...], ...]) -> list[list[int]]:
-    """Dimensions that some root of either side joins."""
+    """Groups of dimensions that share a root on either side, directly or through others."""
     parent = list(range(rank))
 
     def find(x: int) -> int:
@@ -129,7 +132,7 @@ def _components(rank: int, sides: tuple[tuple[Root, ...], ...]) -> list[list[int
 
 
 def _common_order(dims: list[int], parts: tuple[list[Root], ...]) -> tuple[int, ...] | None:
-    """An order of the dimensions in which those of every root stand side by side, in the root's order."""
+    """An order of the dimensions that keeps those of every root adjacent and in the root's order, or None."""
     merged = [r.dims for side in parts for r in side if len(r.dims) > 1]
     if not merged:
         return tuple(dims)
@@ -140,8 +143,8 @@ def _common_order(dims: list[int], parts: tuple[list[Root], ...]) -> tuple[int, 
     else:
         orders = permutations(dims)
     for order in orders:
-        place = {d: i for i, d in enumerate(order)}
-        if all(place[b] == place[a] + 1 for r in merged for a, b in pairwise(r)):
+        position = {d: i for i, d in enumerate(order)}
+        if all(position[b] == position[a] + 1 for r in merged for a, b in pairwise(r)):
             return order
     return None
 
@@ -176,9 +179,9 @@ def _component_table(dims: list[int], src: AccessMap, dst: AccessMap) -> PairTab
 def box_nest(
     copy: LoweredCopy, box: Box, source: Element, target: Element, *, swap: bool = False
 ) -> LoopNest:
-    """The scalar nest of one box: a loop a digit around dst[…] = src[…], tables outermost.
+    """The scalar nest of one box: one loop per digit around dst[…] = src[…], tables outermost.
 
-    `swap` reverses the bytes of every source element; a `target` that is not the source's type converts.
+    `swap` reverses the bytes of every source element. A `target` other than `source` adds a conversion.
     """
     axes = [f"d{k}" for k in range(len(box.digits))]
     tables = (("src_offsets", "entry"),) if box.tables else ()
@@ -198,7 +201,7 @@ def box_nest(
 
 
 def pad_nest(copy: LoweredCopy, box: Box, target: Element) -> LoopNest:
-    """The scalar nest that writes the padding value over one box of slots; its source side is zero."""
+    """The scalar nest that writes the padding value over one box of slots; the box's source side is zero."""
     axes = [f"d{k}" for k in range(len(box.digits))]
     tables = (("dst_offsets", "entry"),) if box.tables else ()
     dst = Ref("dst", box.dst_base, tuple((a, d[2]) for a, d in zip(axes, box.digits, strict=True)), tables)

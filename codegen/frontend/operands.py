@@ -1,4 +1,4 @@
-"""Typed expressions while a function is read: IR values, and index expressions where they are such."""
+"""Typed expressions while a function is read: IR values, with their index expressions if they have any."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from codegen.ir.nodes import Const, IndexValue, Op, Value
 from codegen.support.errors import IntegerError, KernelError, PowerError, shown
 
 DEEPEST = 256
-"""Operations that stand one in another at most: what reads them calls itself as often."""
+"""The deepest nesting of operations: the code that reads them recurses as deeply."""
 
 _BITS = 4096
-"""Numbers longer than this are not computed while a function is read."""
+"""Numbers of more bits are not computed while a function is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,9 @@ class Operand:
 
     2*i + 1 -> Operand("weak_int", IndexValue(…), (Affine(…),), (Affine(…),))
 
-    dtype     as promotion sees it, weak or not; the value has the concrete one
-    least     index expressions of which it is the least; just one where it is such an expression itself
-    largest   index expressions of which it is the largest; both are empty where it is neither
+    dtype     the dtype for promotion, weak or not; the value has the concrete one
+    least     index expressions whose minimum it is; only one if it is itself an index expression
+    largest   index expressions whose maximum it is; both are empty if it is neither
     """
 
     dtype: str
@@ -42,20 +42,20 @@ class Operand:
 
     @property
     def index(self) -> Index | None:
-        """The index expression that it is."""
+        """The index expression, if the operand is one."""
         return self.least[0] if len(self.least) == 1 and self.least == self.largest else None
 
     @property
     def literal(self) -> int | float | bool | None:
-        """The number of Python that it is, where it is known while reading."""
+        """The Python number, if the operand is a constant in the source."""
         return self.value.value if isinstance(self.value, Const) and self.dtype in dtypes.WEAK else None
 
 
 def literal_operand(value: object) -> Operand:
-    """A number of Python, weak; or one of NumPy, with its dtype.
+    """A Python number, with a weak dtype, or a NumPy number, with its own.
 
     Raises:
-        KernelError: it is no number, or a complex one.
+        KernelError: it is not a number, or is complex.
     """
     if isinstance(value, np.generic):
         name = dtypes.dtype_name(value.dtype)
@@ -70,30 +70,30 @@ def literal_operand(value: object) -> Operand:
     if isinstance(value, float):
         return Operand("weak_float", Const(value, "f64"))
     raise KernelError(
-        f"a {type(value).__name__} is no number that kernels compute with\n"
-        "they know bool, int and float of Python and NumPy's numbers; arrays are arguments"
+        f"a {type(value).__name__} is not a number that kernels compute with\n"
+        "they know Python's bool, int and float, and NumPy's numbers; pass arrays as arguments"
     )
 
 
 def _plain(name: str) -> Any:
-    """A dtype whose .item() is a number of Python; bfloat16's is not."""
+    """A dtype whose .item() is a Python number; bfloat16's is not."""
     return np.float32 if name == "bf16" else dtypes.numpy_dtype(name)
 
 
 def indexed(index: Index) -> Operand:
-    """An index expression, as the int of Python that it is."""
+    """An index expression as an operand: a Python int."""
     if isinstance(index, Affine) and not index.terms:
         return literal_operand(index.constant)
     return Operand("weak_int", IndexValue(index), (index,), (index,))
 
 
 def convert_operand(operand: Operand, dtype: str) -> Value:
-    """The value in a dtype: numbers as numbers, others by casts.
+    """The value in a dtype: constants stay constants, others are cast.
 
     2.0 to f32 -> Const(2.0, "f32")    i (i64) to f32 -> Op("cast", …)
 
     Raises:
-        IntegerError: an integer of Python that the dtype cannot hold, as NumPy 2 refuses it.
+        IntegerError: a Python integer that the dtype cannot hold, as in NumPy 2.
     """
     value = operand.value
     if isinstance(value, Const):
@@ -111,7 +111,7 @@ def _convert_number(number: Const, dtype: str, *, exact: bool) -> Const:
         except OverflowError:
             raise IntegerError("an integer is too large for floats") from None
     if isinstance(value, float) and not np.isfinite(value):
-        raise KernelError(f"{value} is no {dtype}")
+        raise KernelError(f"cannot convert {value} to {dtype}")
     info = np.iinfo(dtypes.numpy_dtype(dtype))
     if info.min <= int(value) <= info.max:
         return Const(int(value), dtype)
@@ -126,7 +126,7 @@ def _out_of_range(number: int, dtype: str) -> IntegerError:
 
 
 def select_operand(operand: Operand, dtype: str) -> Operand:
-    """An integer of Python in the integer dtype of an np.where; others as they are.
+    """A Python integer in the integer dtype of an np.where; other operands are unchanged.
 
     200 to i8 -> -56 where NumPy wraps it, before 2.5; an error where NumPy refuses it
 
@@ -147,7 +147,7 @@ def select_operand(operand: Operand, dtype: str) -> Operand:
 
 
 def cast_operand(operand: Operand, dtype: str) -> Operand:
-    """Converted as NumPy's astype does, or, to a weak dtype, by int(), float() or bool() of Python."""
+    """Convert an operand like NumPy's astype, or to a weak dtype like Python's int(), float() or bool()."""
     if operand.literal is not None and dtype in dtypes.WEAK:
         made: Callable[[Any], Any] = {"weak_int": int, "weak_float": float, "weak_bool": bool}[dtype]
         try:
@@ -162,13 +162,13 @@ def cast_operand(operand: Operand, dtype: str) -> Operand:
 
 
 def apply_op(op: str, *operands: Operand) -> Operand:
-    """An operation of the IR on operands, typed as NumPy types scalars.
+    """An IR operation on operands, typed as NumPy types scalars.
 
     add(2*i, 1) -> the index expression 2*i + 1    mul(f32, weak 2.0) -> Op("mul", …, "f32")
-    lt(i32, weak 2**40) -> le(i32, 2**31 - 1), which NumPy's comparison comes to
+    lt(i32, weak 2**40) -> le(i32, 2**31 - 1), equivalent to NumPy's comparison
 
     Raises:
-        KernelError: not on these dtypes; or Python itself raises on these numbers.
+        KernelError: it is undefined for these dtypes, or Python itself raises on these numbers.
     """
     _check_depth(operands)
     if all(operand.literal is not None for operand in operands) and op in _FOLDED:
@@ -176,7 +176,7 @@ def apply_op(op: str, *operands: Operand) -> Operand:
     given = [operand.dtype for operand in operands]
     found = dtypes.result_type(op, given)
     if op == "pow" and _is_negative(operands[1]) and not dtypes.is_float(found):
-        if found in dtypes.WEAK:  # Python makes a float of it.
+        if found in dtypes.WEAK:  # Python returns a float.
             return apply_op(op, *(cast_operand(operand, "weak_float") for operand in operands))
         raise PowerError(
             "Integers to negative integer powers are not allowed.\n"
@@ -191,8 +191,8 @@ def apply_op(op: str, *operands: Operand) -> Operand:
 def _check_depth(operands: tuple[Operand, ...]) -> None:
     if any(isinstance(x.value, Op) and x.value.depth >= DEEPEST for x in operands):
         raise KernelError(
-            f"more than {DEEPEST} operations stand one in another\n"
-            "give parts names in a kernel, t = x + y; compute parts of an expression by calls of their own"
+            f"more than {DEEPEST} operations are nested\n"
+            "give parts names in a kernel, t = x + y; compute parts of an expression by separate calls"
         )
 
 
@@ -226,30 +226,30 @@ def _value(op: str, operands: tuple[Operand, ...], found: str) -> Value:
 
 
 def _within(op: str, one: Operand, two: Operand) -> tuple[str, tuple[Operand, Operand]]:
-    """A comparison whose number fits the dtype that it is compared with."""
-    turn = one.literal is not None and two.literal is None
-    x, number = (two, one.literal) if turn else (one, two.literal)
+    """An equivalent comparison whose number fits the dtype of the other operand."""
+    swap = one.literal is not None and two.literal is None
+    x, number = (two, one.literal) if swap else (one, two.literal)
     if not isinstance(number, int) or dtypes.is_bool(x.dtype) or dtypes.is_float(x.dtype):
         return op, (one, two)
-    way, last = within(swapped(op) if turn else op, number, dtypes.concrete(x.dtype))
-    return (op, (one, two)) if last == number else (way, (x, literal_operand(last)))
+    new_op, fitting = within(swapped(op) if swap else op, number, dtypes.concrete(x.dtype))
+    return (op, (one, two)) if fitting == number else (new_op, (x, literal_operand(fitting)))
 
 
 def _compared_in(operands: tuple[Operand, ...]) -> str:
-    """The dtype that NumPy's comparison is equal to one in."""
+    """The dtype in which a comparison gives the same result as NumPy's."""
     given = [operand.dtype for operand in operands]
     common = dtypes.concrete(dtypes.promote(given))
     strong = {d for d in given if d not in dtypes.WEAK}
     if not strong or dtypes.is_float(common) or "weak_int" not in given:
         return common
-    # NumPy compares with the integer of Python itself, also where the dtype cannot hold it.
+    # NumPy compares with the Python integer itself, even if the dtype cannot hold it.
     if common == "u64":
         return common
     return common if any(operand.literal is not None for operand in operands) else "i64"
 
 
 def _mixed_signs(common: str, operands: tuple[Operand, ...]) -> bool:
-    """Whether these are u64 and integers with a sign, which no integer dtype holds together."""
+    """Whether these are u64 and signed integers, which no single integer dtype can hold."""
     given = [operand.dtype for operand in operands]
     if "u64" not in given or any(map(dtypes.is_float, given)):
         return False
@@ -257,7 +257,7 @@ def _mixed_signs(common: str, operands: tuple[Operand, ...]) -> bool:
 
 
 def _compared_signs(op: str, a: Operand, b: Operand) -> Value:
-    """Of u64 and integers with a sign: what is negative is less than all of u64, others are compared in it.
+    """Compare u64 with signed integers: negative ones are less than any u64, others are compared as u64.
 
     u64 < i32 -> not i32 < 0 and u64 < i32 as u64
     """
@@ -272,7 +272,7 @@ def _compared_signs(op: str, a: Operand, b: Operand) -> Value:
 
 
 def truth_operand(operand: Operand) -> Value:
-    """What `if` of Python sees: booleans, and whether numbers are not 0."""
+    """The truth value as in Python's `if`: booleans as they are, numbers compared with 0."""
     if dtypes.is_bool(operand.dtype):
         return operand.value
     return apply_op("ne", operand, literal_operand(0)).value
@@ -307,7 +307,7 @@ _FOLDED: dict[str, Callable[..., Any]] = {
 
 
 def _fold(op: str, numbers: list[Any]) -> Operand:
-    """What Python makes of numbers that stand in the text."""
+    """Python's result for constants in the source."""
     if op in ("pow", "shl") and all(isinstance(n, int) for n in numbers):
         bits = numbers[0].bit_length() * numbers[1] if op == "pow" else numbers[0].bit_length() + numbers[1]
         if bits > _BITS:
@@ -321,7 +321,7 @@ def _fold(op: str, numbers: list[Any]) -> Operand:
 
 
 def refused(error: Exception) -> str:
-    """The message for numbers of the text with which Python does not compute."""
+    """The error message for constants in the source on which Python raises."""
     cause = "division by zero" if isinstance(error, ZeroDivisionError) else str(error)
     return (
         f"Python itself refuses this: {cause}\n"
@@ -330,7 +330,7 @@ def refused(error: Exception) -> str:
 
 
 def _ends(op: str, operands: tuple[Operand, ...]) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
-    """Of what index expressions a result is the least, and the largest; () where it is not."""
+    """The index expressions whose minimum, and those whose maximum, a result is; () if there are none."""
     match op, operands:
         case "add", (a, b):
             return both(a.least, b.least), both(a.largest, b.largest)

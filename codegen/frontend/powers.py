@@ -1,4 +1,4 @@
-"""Powers to numbers that are known while a function is read."""
+"""Powers with exponents that are constants in the source."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from codegen.ir.nodes import Const, Op, Value
 
 
 def known_power(base: Value, exponent: Value) -> Value | None:
-    """The power without the function, which is slower and not always rounded as exactly; None of others.
+    """A power without a call of pow, which is slower and sometimes less exact; None for other exponents.
 
-    x**2 -> x*x    x**-1 -> 1/x    x**0.5 -> a root    x**1 -> x    x**0 -> 1
+    x**2 -> x*x    x**-1 -> 1/x    x**0.5 -> a square root    x**1 -> x    x**0 -> 1
     """
     if not isinstance(exponent, Const):
         return None
@@ -28,7 +28,7 @@ def known_power(base: Value, exponent: Value) -> Value | None:
 
 
 def _root(base: Value) -> Value:
-    """pow's: inf of -inf, and 0.0 of -0.0, where sqrt has NaN and -0.0."""
+    """The root as pow computes it: inf for -inf and 0.0 for -0.0, where sqrt gives NaN and -0.0."""
     dtype = base.dtype
     root = Op("sqrt", (Op("add", (base, Const(0.0, dtype)), dtype),), dtype)
     below = Op("eq", (base, Const(-math.inf, dtype)), "i1")

@@ -1,4 +1,4 @@
-"""A function of Python with loops over arrays -> the IR of kernels."""
+"""A Python function with loops over arrays -> the kernel IR."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from codegen.ir.nodes import ArrayArg, Function, Local, ScalarArg, Value
 
 
 def read_function(function: Callable[..., Any]) -> Source:
-    """Read a function's text, once; Source.typed makes kernels of it.
+    """Read a function's source once; Source.typed builds kernels from it.
 
     def add(A, B, C):
         for i in range(A.shape[0]):
             C[i] = A[i] + B[i]
 
-    read(add).typed([ArrayArg("A", "f32", 1), …]) -> Function("add", …)
+    read_function(add).typed([ArrayArg("A", "f32", 1), …]) -> Function("add", …)
 
     Raises:
-        KernelError: it has no text (typed at a prompt, made by exec), is a lambda, or has * or ** arguments.
-        TypeError: it is no function of Python.
+        KernelError: it has no source (see source_of), is a lambda, or has * or ** arguments.
+        TypeError: it is not a Python function.
     """
     text, tree = source_of(function)
     arguments = tree.args
     for extra in (arguments.vararg, arguments.kwarg, *arguments.kwonlyargs):
         if extra is not None:
-            raise text.error(extra, "arguments of kernels are given by position, one name each")
+            raise text.error(extra, "kernels take arguments by position only, one name each")
     names = tuple(argument.arg for argument in (*arguments.posonlyargs, *arguments.args))
     return Source(function, text, tree, names)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text of a kernel, and the names of its arguments."""
+    """The source of a kernel, and the names of its arguments."""
 
     function: Callable[..., Any]
     text: SourceText
@@ -51,12 +51,12 @@ class Source:
     def typed(self, arguments: Sequence[ArrayArg | ScalarArg]) -> Function:
         """The kernel for arguments of these dtypes and ranks, in the order of the Python function.
 
-        Numbers of Python are ScalarArg(name, "weak_int"), "weak_float" or "weak_bool", which
-        codegen.ir.dtypes.argument makes of them: a weak 2.0 times f32 is f32. In the Function they are
-        "i64", "f64" and "i1". Arguments that are left out have their defaults, as constants.
+        codegen.ir.dtypes.argument converts Python numbers to ScalarArg(name, "weak_int"), "weak_float" or
+        "weak_bool": a weak 2.0 times f32 is f32. In the Function they are "i64", "f64" and "i1". Omitted
+        arguments have their defaults, as constants.
 
         Raises:
-            KernelError: what kernels do not do, with file, line and a caret; or a wrong number of arguments.
+            KernelError: an unsupported construct, with file, line and caret, or a wrong number of arguments.
         """
         given = tuple(replace(a, name=name) for name, a in zip(self.names, arguments, strict=False))
         scope = Scope(self.text, self.function, {}, dict.fromkeys(self.names, 1))
@@ -76,7 +76,7 @@ class Source:
         return Function(self.tree.name, arguments_of, tuple(scope.statements), results)
 
     def _defaults(self, number: int) -> dict[str, Operand]:
-        """The numbers of the arguments that are left out."""
+        """The default values of the omitted arguments."""
         values = self.function.__defaults__ or ()
         known = dict(zip(self.names[len(self.names) - len(values) :], values, strict=True))
         missing = [name for name in self.names[number:] if name not in known]
@@ -90,7 +90,7 @@ class Source:
 
 
 def _scalar(argument: ScalarArg) -> Operand:
-    """A number that comes with each call; integers are symbols of index expressions."""
+    """A number passed to each call; integers are symbols in index expressions."""
     dtype = argument.dtype
     value = Local(argument.name, dtypes.concrete(dtype))
     if dtypes.is_float(dtype) or dtypes.is_bool(dtype):
@@ -107,12 +107,12 @@ def _results(node: ast.expr | None, scope: Scope) -> tuple[Value, ...]:
     """The numbers that a kernel returns."""
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return ()
-    parts = node.elts if isinstance(node, ast.Tuple) else [node]
-    for part in parts:
-        if isinstance(part, ast.Name) and isinstance(scope.names.get(part.id), ArrayArg):
-            raise scope.error(part, f"{part.id} is written in place\nkernels return numbers, or nothing")
-    operands = [expression(part, scope) for part in parts]
+    returned = node.elts if isinstance(node, ast.Tuple) else [node]
+    for one in returned:
+        if isinstance(one, ast.Name) and isinstance(scope.names.get(one.id), ArrayArg):
+            raise scope.error(one, f"{one.id} is written in place\nkernels return numbers, or nothing")
+    operands = [expression(one, scope) for one in returned]
     return tuple(
-        scope.text.check(part, convert_operand, operand, dtypes.concrete(operand.dtype))
-        for part, operand in zip(parts, operands, strict=True)
+        scope.text.check(one, convert_operand, operand, dtypes.concrete(operand.dtype))
+        for one, operand in zip(returned, operands, strict=True)
     )

@@ -1,4 +1,4 @@
-"""What loops go over: range(…), its bounds, and what is said about it."""
+"""The ranges of loops: range(…), its bounds, and the marks around it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from codegen.frontend.scope import Scope
 from codegen.ir.index import Affine, Index, add_indices, index_symbol, scale_index
 
 BEYOND = 1 << 62
-"""From such bounds on the iterations of a loop are more than 64 bits count."""
+"""With bounds from this number on, 64 bits may not hold the number of iterations."""
 
 LOOP_MARK = "says_of_loops"
-"""The attribute of the functions that say something of a loop: others may have their names."""
+"""The attribute that identifies functions that mark loops; other functions may have the same names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What stands behind `in`: range(…), and what was said about it."""
+    """The expression after `in`: range(…), and the marks around it."""
 
     call: ast.Call
     parallel: bool = False
@@ -27,7 +27,7 @@ class Range:
 
 
 def read_range(node: ast.expr, scope: Scope) -> Range:
-    """Take tj.parallel(…) and tj.reduction(…) off a range(…)."""
+    """Unwrap tj.parallel(…) and tj.reduction(…) from around a range(…)."""
     if isinstance(node, ast.Call):
         function = scope.object(node.func)
         if function is range and not node.keywords and 1 <= len(node.args) <= 3:
@@ -45,9 +45,10 @@ def read_range(node: ast.expr, scope: Scope) -> Range:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """A loop's bounds, and the number that its index is in the text.
+    """A loop's bounds, and `number`: the index of the source, as an expression of the loop's own index.
 
-    Going up, from the largest of `lower`; where the text counts down from the least of several, going down.
+    The loop counts up, from the largest of `lower`. It counts down where the source counts down from the
+    least of several.
     """
 
     lower: tuple[Index, ...]
@@ -59,8 +60,8 @@ class Bounds:
 def read_bounds(call: ast.Call, name: str, scope: Scope) -> Bounds:
     """The bounds of range(…).
 
-    range(n - 1, -1, -1) -> from 0 below n, and the index of the text is n - 1 less that of the loop
-    range(min(m, n), 0, -1) -> from the least of m and n above 0, by -1
+    range(n - 1, -1, -1) -> from 0 to below n; the index of the source is n - 1 minus that of the loop
+    range(min(m, n), 0, -1) -> from the least of m and n down to above 0, by -1
     """
     operands = [expression(argument, scope) for argument in call.args]
     start, stop = (literal_operand(0), operands[0]) if len(operands) == 1 else operands[:2]
@@ -75,7 +76,7 @@ def read_bounds(call: ast.Call, name: str, scope: Scope) -> Bounds:
         lower = _ends(start, start.largest, first, "largest", scope)
         return Bounds(lower, _ends(stop, stop.least, last, "least", scope), step, index_symbol(name))
     if start.index is None and start.least:
-        # What it counts down from is no index expression, so the loop itself counts down.
+        # The start is not an index expression, so the loop itself counts down.
         return Bounds(
             start.least, _ends(stop, stop.largest, last, "largest", scope), step, index_symbol(name)
         )

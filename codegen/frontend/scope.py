@@ -1,4 +1,4 @@
-"""Names while a function is read: what each means at a place of it."""
+"""The names of a function while it is read, and what each means at the current statement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from codegen.support.errors import KernelError
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A name that has a value only somewhere else; why, for the message."""
+    """A name that has no value here; `why` is the error message."""
 
     why: str
 
@@ -27,11 +27,11 @@ Meaning: TypeAlias = Operand | ArrayArg | Missing
 
 @dataclass(slots=True)
 class Scope:
-    """One body while it is read: its names, and the statements that it has become so far.
+    """One body while it is read: its names, and its IR statements so far.
 
-    taken    how often each name was given in the whole function; shared by all its bodies
-    indices  the indices, as the text has them, of the loops around
-    where    under an `if` the condition of what is stored
+    taken    how often `fresh` has given each name in the function; shared by all its bodies
+    indices  the indices of the enclosing loops, named as in the source
+    where    the condition of stores under an `if`
     """
 
     text: SourceText
@@ -43,11 +43,11 @@ class Scope:
     statements: list[Statement] = field(default_factory=list)
 
     def inside(self) -> Scope:
-        """The scope of a body within this one, which sees its names."""
+        """The scope of a nested body, which sees the names of this one."""
         return Scope(self.text, self.function, dict(self.names), self.taken, self.indices, self.where)
 
     def fresh(self, name: str) -> str:
-        """A name that nothing has: t, t.1, t.2, …"""
+        """An unused name: t, t.1, t.2, …"""
         number = self.taken.get(name, 0)
         self.taken[name] = number + 1
         return f"{name}.{number}" if number else name
@@ -57,7 +57,7 @@ class Scope:
         return self.text.error(node, message)
 
     def let(self, name: str, operand: Operand) -> Operand:
-        """The operand by a name of its own; numbers, index expressions and names stay what they are."""
+        """Bind the operand to a local; constants, index expressions and locals stay as they are."""
         if isinstance(operand.value, Const | IndexValue | Local):
             return operand
         given = self.fresh(name)
@@ -66,10 +66,10 @@ class Scope:
         return Operand(operand.dtype, value, operand.least, operand.largest)
 
     def meaning(self, node: ast.Name) -> Operand | ArrayArg:
-        """What a name in an expression is: a local, an argument, a number from outside of the function.
+        """What a name in an expression means: a local, an argument, or a number from outside the function.
 
         Raises:
-            KernelError: it has no value there, or it is nothing to compute with.
+            KernelError: it has no value here, or not one that kernels compute with.
         """
         found = self.names.get(node.id)
         if isinstance(found, Missing):
@@ -81,7 +81,7 @@ class Scope:
         return self.text.check(node, self.number, node.id, outside(self.function, node.id))
 
     def number(self, name: str, found: object) -> Operand:
-        """A number that stands outside of the function."""
+        """A number defined outside the function."""
         if found is UNKNOWN:
             raise KernelError(f"{name} is not defined")
         try:
@@ -93,7 +93,7 @@ class Scope:
             ) from None
 
     def object(self, node: ast.expr) -> object:
-        """What names and attributes are outside of the function; UNKNOWN where nothing is there."""
+        """The object that a name or attribute refers to outside the function; UNKNOWN if there is none."""
         match node:
             case ast.Name(name) if name not in self.names:
                 return outside(self.function, name)
@@ -105,13 +105,13 @@ class Scope:
 
 
 UNKNOWN = object()
-"""What is not defined."""
+"""Marks a name that is not defined."""
 
 _NAMESPACES = (type(builtins), type)
 
 
 def outside(function: Callable[..., Any], name: str) -> object:
-    """What a name means outside of a function: in its closure, its module, among the builtins."""
+    """The object that a name refers to outside a function: in its closure, its module, or the builtins."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
     if name in cells:
         try:

@@ -1,4 +1,4 @@
-"""The text of a function, and the error that points into it."""
+"""A function's source text, and errors that point into it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """Lines of a file, those of one function, as far from the margin as they stand there.
+    """The lines of one function, with their original indentation.
 
-    first   the number in the file of the first of them, from 1
+    first   the line number of the first one in the file, from 1
     """
 
     file: str
@@ -25,25 +25,25 @@ class SourceText:
     lines: tuple[str, ...]
 
     def line(self, node: ast.AST) -> int:
-        """The number in the file of the line that a node begins in."""
+        """The line number in the file where a node begins."""
         return self.first + getattr(node, "lineno", 1) - 1
 
     def error(self, node: ast.AST, message: str) -> KernelError:
-        """The error that shows a node's line with a caret under it.
+        """An error that shows a node's line with a caret under it.
 
-        subscripts that depend on data are no index expressions
+        a subscript that depends on data is no index expression
           kernels.py, line 12
             C[i] = A[B[i]]
                      ^
           …
 
-        What stands behind the first line of `message` goes below the caret: what to write instead.
+        The first line of `message` is the cause. The others say what to write instead and go below the caret.
         """
         text = self.lines[getattr(node, "lineno", 1) - 1]
         return KernelError(pointed(message, self.file, self.line(node), text, getattr(node, "col_offset", 0)))
 
     def check(self, node: ast.AST, run: Callable[..., T], *arguments: object) -> T:
-        """What `run` returns; a KernelError that knows no place gets this node's."""
+        """Return `run(*arguments)`; a KernelError from it gets this node's location."""
         try:
             return run(*arguments)
         except KernelError as error:
@@ -51,28 +51,28 @@ class SourceText:
 
 
 def pointed(message: str, file: str, line: int, text: str, column: int) -> str:
-    """The message with a line of a file below its own first one, and a caret under a column.
+    """The message with a source line, and a caret under a column, inserted after its first line.
 
-    column   in bytes of UTF-8, as ast and the positions of code objects count
+    column   in bytes of UTF-8, as in ast and in the positions of code objects
     """
-    cause, *mend = message.split("\n")
+    cause, *fix = message.split("\n")
     before = text.encode()[:column].decode(errors="replace")
     margin = len(text) - len(text.lstrip())
     caret = " " * max(0, len(before) - margin) + "^"
     lines = [cause, f"  {file}, line {line}", f"    {text.strip()}", f"    {caret}"]
-    return "\n".join([*lines, *(f"  {each}" for each in mend)])
+    return "\n".join([*lines, *(f"  {each}" for each in fix)])
 
 
 def source_of(function: Callable[..., object]) -> tuple[SourceText, ast.FunctionDef]:
-    """A function's text and its tree.
+    """A function's source text and its syntax tree.
 
     Raises:
-        KernelError: it has no source (typed at a prompt, made by exec), or is a lambda or a coroutine.
-        TypeError: it is no function of Python.
+        KernelError: it has no source (typed at a prompt or made by exec), or is a lambda or a coroutine.
+        TypeError: it is not a Python function.
     """
     if inspect.isfunction(function) and hasattr(function, "__wrapped__"):
         raise KernelError(
-            f"{function.__name__} is wrapped by another decorator, whose doing no kernel would do\n"
+            f"{function.__name__} is wrapped by another decorator, which a kernel would skip\n"
             "  put @tilejit.kernel below it, next to the function"
         )
     if not inspect.isfunction(function):
@@ -85,9 +85,9 @@ def source_of(function: Callable[..., object]) -> tuple[SourceText, ast.Function
     except (OSError, TypeError, SyntaxError, IndexError):
         raise KernelError(
             f"{name} has no source to read\n"
-            "  functions typed at a prompt or made by exec have none; put it into a file or a notebook"
+            "  functions typed at a prompt or made by exec have none; put it in a file or a notebook"
         ) from None
-    # Lines of Python end where these do; str.splitlines would end one at a form feed in a comment, too.
+    # getsourcelines splits lines as Python does. str.splitlines would also split at a form feed in a comment.
     text = SourceText(function.__code__.co_filename, first, tuple(line.rstrip("\n") for line in lines))
     if name == "<lambda>":
         raise KernelError(
@@ -97,7 +97,7 @@ def source_of(function: Callable[..., object]) -> tuple[SourceText, ast.Function
 
 
 def _definition(name: str, text: SourceText) -> ast.FunctionDef:
-    """The tree, its lines counted from that of `text`; inside of a class or a function it stands indented."""
+    """The syntax tree, lines numbered as in `text`; inside a class or a function the text is indented."""
     written = "\n".join(text.lines)
     body: list[ast.stmt] = []
     try:
@@ -113,5 +113,5 @@ def _definition(name: str, text: SourceText) -> ast.FunctionDef:
         return body[0]
     raise KernelError(
         f"{name} cannot be read as a function\n  {text.file}, line {text.first}\n"
-        "  a kernel is one function, def …, whose text stands in the file as it was loaded"
+        "  a kernel is one function, def …; its source file must be unchanged since it was loaded"
     )

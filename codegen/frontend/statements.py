@@ -1,4 +1,4 @@
-"""Statements of Python -> loops, lets and stores."""
+"""Python statements -> loops, lets and stores."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from codegen.ir.nodes import COMBINERS, ArrayArg, For, Load, Local, Op, Store, V
 
 
 def block(statements: Sequence[ast.stmt], scope: Scope, live: set[str]) -> None:
-    """Read statements into `scope`; `live`: the names that are read behind them.
+    """Read statements into `scope`; `live` holds the names that are read after them.
 
     Raises:
-        KernelError: what kernels do not do, with a caret under it.
+        KernelError: an unsupported construct, with a caret under it.
     """
     for statement, after in zip(statements, live_after(statements, live), strict=True):
         match statement:
@@ -35,7 +35,7 @@ def block(statements: Sequence[ast.stmt], scope: Scope, live: set[str]) -> None:
                 _loop(statement, scope, after)
             case ast.Assign(targets, value):
                 for target in targets[1:]:
-                    raise scope.error(target, "kernels set one name at a time\nwrite a line for each")
+                    raise scope.error(target, "kernels assign one target at a time\nwrite a line for each")
                 _assign(targets[0], value, scope)
             case ast.AnnAssign(target, _, value) if value is not None:
                 _assign(target, value, scope)
@@ -48,11 +48,11 @@ def block(statements: Sequence[ast.stmt], scope: Scope, live: set[str]) -> None:
             case ast.Return():
                 raise scope.error(statement, "return is the last statement of a kernel, behind its loops")
             case _:
-                raise scope.error(statement, f"kernels know no {_named(statement)}\n{_MEND}")
+                raise scope.error(statement, f"kernels know no {_named(statement)}\n{_FIX}")
 
 
-_SET = "kernels set names and elements of arrays\nwrite t = x or A[i] = x"
-_MEND = "they are for loops over range(), assignments and `x if c else y`"
+_TARGETS = "kernels assign to names and to elements of arrays\nwrite t = x or A[i] = x"
+_FIX = "they are for loops over range(), assignments and `x if c else y`"
 
 
 def _named(statement: ast.stmt) -> str:
@@ -81,11 +81,11 @@ def _assign(target: ast.expr, value: ast.expr, scope: Scope) -> None:
                 "several names are set at a time, but no elements\nset one by one: t = x; a[i] = t",
             )
         case _:
-            raise scope.error(target, _SET)
+            raise scope.error(target, _TARGETS)
 
 
 def _several(value: ast.expr, scope: Scope) -> tuple[Operand, ...]:
-    """What stands on the right of `M, N = …`."""
+    """The values on the right of `M, N = …`."""
     if isinstance(value, ast.Tuple):
         return tuple(expression(one, scope) for one in value.elts)
     if isinstance(value, ast.Attribute) and value.attr == "shape":
@@ -107,14 +107,14 @@ def _name(name: str, node: ast.AST, operand: Operand, scope: Scope) -> None:
 def _store(
     node: ast.AST, array: ArrayArg, subscripts: tuple[Index, ...], operand: Operand, scope: Scope
 ) -> None:
-    """C[i] = x; where x is C[i] combined with something the store says so."""
+    """C[i] = x; if x combines C[i] with a value, the store accumulates that value."""
     value = scope.text.check(node, convert_operand, operand, array.dtype)
     combiner, rest = _accumulated(Load(array.name, subscripts, array.dtype), value)
     scope.statements.append(Store(array.name, subscripts, rest, accumulate=combiner, where=scope.where))
 
 
 def _accumulated(old: Load, value: Value) -> tuple[str, Value]:
-    """C[i] + x -> "add", x. C[i] - x -> "add", -x, which is the same number. Others: "" and themselves."""
+    """C[i] + x -> "add", x    C[i] - x -> "add", -x (the same number)    others -> "" and the value"""
     match value:
         case Op(name, (one, two), dtype) if name in COMBINERS:
             if one == old and dtype == old.dtype:
@@ -141,7 +141,7 @@ def _update(node: ast.AugAssign, scope: Scope) -> None:
             found = scope.text.check(node, apply_op, op, old, expression(node.value, scope))
             _store(node, array, subscripts, found, scope)
         case _:
-            raise scope.error(node.target, _SET)
+            raise scope.error(node.target, _TARGETS)
 
 
 def _branch(node: ast.If, scope: Scope, live: set[str]) -> None:
@@ -171,23 +171,23 @@ def _branch(node: ast.If, scope: Scope, live: set[str]) -> None:
 
 
 def _stores(statements: Sequence[ast.stmt]) -> bool:
-    """Whether an element of an array is set somewhere in statements."""
+    """Whether statements assign to an element of an array."""
     nodes = (node for statement in statements for node in ast.walk(statement))
     return any(isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) for n in nodes)
 
 
 def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:
-    """One loop. Locals that go from one iteration to the next, or out of it, are carried."""
+    """One loop. Locals that live from one iteration to the next, or after the loop, are carried."""
     if node.orelse:
         raise scope.error(node.orelse[0], "loops of kernels have no else")
     if not isinstance(node.target, ast.Name):
         raise scope.error(node.target, "a loop of a kernel has one index")
     if node.target.id in scope.indices or isinstance(scope.names.get(node.target.id), ArrayArg):
         raise scope.error(node.target, f"{node.target.id} is taken; give this index another name")
-    said = read_range(node.iter, scope)
+    loop_range = read_range(node.iter, scope)
     index = scope.fresh(node.target.id)
-    bounds = read_bounds(said.call, index, scope)
-    inner, types, names = _settle(node, scope, bounds, live)
+    bounds = read_bounds(loop_range.call, index, scope)
+    inner, types, names = _read_body(node, scope, bounds, live)
     starts = {
         name: scope.text.check(node, convert_operand, scope.names[name], dtypes.concrete(types[name]))
         for name in names
@@ -197,10 +197,10 @@ def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:
         for name in names
     }
     body, carried = finish(inner.statements, names, starts, updates)
-    if said.reduction and not any(c.combiner for c in carried) and not _accumulates(body):
+    if loop_range.reduction and not any(c.combiner for c in carried) and not _accumulates(body):
         raise scope.error(node.iter, "nothing is reduced in this loop\nwrite acc += x, or C[i] += x, in it")
     for each in carried:
-        if said.parallel and not each.combiner:
+        if loop_range.parallel and not each.combiner:
             text = next(name for name, given in names.items() if given == each.name)
             raise scope.error(
                 node.iter, f"{text} goes from one iteration to the next: the loop is not parallel"
@@ -213,9 +213,9 @@ def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:
             bounds.step,
             body,
             carried,
-            said.parallel,
+            loop_range.parallel,
             line=scope.text.line(node),
-            reduction=said.reduction,
+            reduction=loop_range.reduction,
         )
     )
     for name in [node.target.id, *assigned(node.body)]:
@@ -224,15 +224,18 @@ def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:
         scope.names[name] = Operand(types[name], Local(given, dtypes.concrete(types[name])))
 
 
-def _settle(
+def _read_body(
     node: ast.For, scope: Scope, bounds: Bounds, live: set[str]
 ) -> tuple[Scope, dict[str, str], dict[str, str]]:
-    """The body, read with dtypes of the carried locals that it leaves as they are; their dtypes and names."""
+    """Read the body, with dtypes of the carried locals that an iteration leaves unchanged.
+
+    Returns its scope, and the dtypes and the names of the carried locals.
+    """
     assert isinstance(node.target, ast.Name), "checked by _loop"
-    again = live | live_before(node.body, live)
-    candidates = [name for name in assigned(node.body) if name in again]
-    started = {name: scope.names[name] for name in candidates if isinstance(scope.names.get(name), Operand)}
-    types = {name: operand.dtype for name, operand in started.items() if isinstance(operand, Operand)}
+    live_inside = live | live_before(node.body, live)
+    candidates = [name for name in assigned(node.body) if name in live_inside]
+    carried = {name: scope.names[name] for name in candidates if isinstance(scope.names.get(name), Operand)}
+    types = {name: operand.dtype for name, operand in carried.items() if isinstance(operand, Operand)}
     names = {name: scope.fresh(name) for name in types}
     taken = dict(scope.taken)
     while True:
@@ -243,13 +246,13 @@ def _settle(
         inner.indices = scope.indices | {node.target.id}
         for name, given in names.items():
             inner.names[name] = Operand(types[name], Local(given, dtypes.concrete(types[name])))
-        block(node.body, inner, again)
-        left = {name: _left(name, inner, node) for name in names}
-        joined = {name: join(types[name], left[name]) for name in names}
+        block(node.body, inner, live_inside)
+        after = {name: _dtype_after(name, inner, node) for name in names}
+        joined = {name: join(types[name], after[name]) for name in names}
         if joined == types:
             break
         types = joined
-    for name, dtype in left.items():
+    for name, dtype in after.items():
         if dtype not in dtypes.WEAK and dtype != types[name]:
             raise scope.error(
                 node,
@@ -259,8 +262,8 @@ def _settle(
     return inner, types, names
 
 
-def _left(name: str, inner: Scope, node: ast.For) -> str:
-    """The dtype that a body leaves a carried local with."""
+def _dtype_after(name: str, inner: Scope, node: ast.For) -> str:
+    """The dtype of a carried local at the end of a body."""
     found = inner.names[name]
     if isinstance(found, Operand):
         return found.dtype

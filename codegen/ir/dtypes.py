@@ -1,12 +1,12 @@
-"""What dtype a result has: NumPy 2's promotion, by the names that the IR has for dtypes.
+"""The dtype of a result: NumPy 2's promotion rules, on the IR's dtype names.
 
-Numbers of Python (literals, loop indices, sizes, int and float arguments) are weak: they take the dtype of
-what they meet. "weak_bool", "weak_int" and "weak_float" say so while a function is read; the IR has "i1",
-"i64" and "f64" where nothing else came.
+Python numbers (literals, loop indices, sizes, int and float arguments) are weak: they take the dtype of the
+other operand. They are "weak_bool", "weak_int" and "weak_float" while a function is parsed; if no other dtype
+determines them, the IR uses "i1", "i64" and "f64".
 
-Two things are not as NumPy has them: a float of Python leaves bf16 what it is, and loop indices beyond the
-dtype that they meet wrap around (NumPy raises OverflowError); other integers of Python are errors there, as
-in NumPy: those in the text when it is read, arguments and sizes at the call.
+There are two differences from NumPy. A Python float operand does not promote bf16. Loop indices that do not
+fit the other operand's dtype wrap around, where NumPy raises OverflowError. Other Python integers that do not
+fit are errors, as in NumPy: literals when the function is parsed, arguments and sizes at the call.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _NUMPY: dict[str, np.dtype[Any]] = {
     **{f"u{8 * size}": np.dtype(f"u{size}") for size in (1, 2, 4, 8)},
 }
 NUMPY_DTYPES = frozenset(_NUMPY.values())
-"""What kernels compute in."""
+"""The dtypes that kernels compute in."""
 
 _NAMES = {dtype: name for name, dtype in _NUMPY.items()}
 
 FLOATS = ("bf16", "f16", "f32", "f64")
 WEAK = {"weak_bool": "i1", "weak_int": "i64", "weak_float": "f64"}
-"""The weak dtypes, weakest first, and what each is where nothing else says."""
+"""The weak dtypes, weakest first, with the dtype of each if no other operand determines one."""
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 FLOAT_FUNCTIONS: tuple[str, ...] = ("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt")
@@ -51,12 +51,12 @@ _ANY = ("add", "sub", "mul", "div", "neg", "abs", "min", "max")
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """NumPy's dtype of an IR dtype.
+    """The NumPy dtype of an IR dtype.
 
     "f32" -> float32    "i1" -> bool    "bf16" -> ml_dtypes' bfloat16
 
     Raises:
-        KernelError: kernels know no dtype of this name.
+        KernelError: kernels do not support a dtype of this name.
     """
     if name not in _NUMPY:
         raise KernelError(f"kernels know no dtype {name}\nthey know {', '.join(sorted(_NUMPY))}")
@@ -64,36 +64,38 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def dtype_name(dtype: np.dtype[Any], of: str = "") -> str:
-    """The IR's name of a NumPy dtype, in the byte order of the machine; `of`: what has it, for the message.
+    """The IR's name of a NumPy dtype in native byte order.
 
     float32 -> "f32"    bool -> "i1"
+
+    `of` names the value of that dtype in the error message.
 
     Raises:
         KernelError: kernels do not compute in this dtype.
     """
     if dtype not in _NAMES:
         native = dtype.newbyteorder("=")
-        mend = (
+        fix = (
             f"convert it: {of or 'x'}.astype({native.name!r})"
             if native in _NAMES
             else f"they know {', '.join(sorted(_NUMPY))}"
         )
         if of:
-            raise KernelError(f"{of} is {dtype}, and kernels do not compute in that\n  {mend}")
-        raise KernelError(f"kernels do not compute in {dtype}\n{mend}")
+            raise KernelError(f"{of} is {dtype}, and kernels do not compute in that\n  {fix}")
+        raise KernelError(f"kernels do not compute in {dtype}\n{fix}")
     return _NAMES[dtype]
 
 
 def argument(name: str, value: object) -> ArrayArg | ScalarArg:
-    """What a kernel takes as an argument, of what it was called with.
+    """The kernel argument for a value passed in a call.
 
     np.zeros((3, 4), "f4") -> ArrayArg(name, "f32", 2, "C")    2 -> ScalarArg(name, "weak_int")
 
-    Numbers of Python are weak; Source.typed wants to be told so.
+    Python numbers get weak dtypes, as Source.typed expects.
 
     Raises:
-        KernelError: an array of a dtype that kernels do not know.
-        TypeError: neither an array nor a number.
+        KernelError: kernels do not compute in the value's dtype.
+        TypeError: the value is neither an array nor a number.
     """
     if isinstance(value, np.ndarray):
         contiguous = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else ""
@@ -103,26 +105,26 @@ def argument(name: str, value: object) -> ArrayArg | ScalarArg:
     for kind, weak in ((bool, "weak_bool"), (int, "weak_int"), (float, "weak_float")):
         if isinstance(value, kind):
             return ScalarArg(name, weak)
-    raise TypeError(f"{name} is a {type(value).__name__}; kernels take arrays and numbers")
+    raise TypeError(f"expected an array or a number for {name}, got {type(value).__name__}")
 
 
 def concrete(dtype: str) -> str:
-    """The dtype in the IR: weak ones as Python computes them."""
+    """The dtype in the IR: a weak dtype becomes the one that Python computes in."""
     return WEAK.get(dtype, dtype)
 
 
 def is_float(dtype: str) -> bool:
-    """Whether a dtype, weak or not, has fractions."""
+    """Whether a dtype, weak or not, is floating-point."""
     return dtype in FLOATS or dtype == "weak_float"
 
 
 def is_bool(dtype: str) -> bool:
-    """Whether a dtype, weak or not, holds only True and False."""
+    """Whether a dtype, weak or not, is boolean."""
     return dtype in ("i1", "weak_bool")
 
 
 def promote(dtypes: Sequence[str]) -> str:
-    """The least dtype that holds all; weak ones only say whether there are fractions.
+    """The smallest dtype that holds all; weak dtypes only determine whether it is floating-point.
 
     f32, weak_float -> f32    i8, weak_float -> f64    i32, f32 -> f64    weak_int, weak_float -> weak_float
     """
@@ -138,7 +140,7 @@ def promote(dtypes: Sequence[str]) -> str:
 
 
 def _common(dtypes: set[str]) -> str:
-    """NumPy's promotion; bf16 goes with integers as f16 does, and both with each other make f32."""
+    """NumPy's promotion; bf16 promotes with integers as f16 does, and bf16 with f16 gives f32."""
     if "bf16" in dtypes:
         found = _common(dtypes - {"bf16"} | {"f16"})
         return found if found != "f16" else "f32" if "f16" in dtypes else "bf16"
@@ -146,12 +148,12 @@ def _common(dtypes: set[str]) -> str:
 
 
 def operand_type(op: str, dtypes: Sequence[str]) -> str:
-    """What the operands of an operation are converted to; those of a select but its condition.
+    """The dtype that the operands of an operation are converted to; a select's condition is not converted.
 
     lt(i32, f32) -> f64    exp(i16) -> f32    add(u8, weak_int) -> u8
 
     Raises:
-        KernelError: as result_type.
+        KernelError: as in result_type.
     """
     if op in COMPARISONS:
         return promote(dtypes)
@@ -159,14 +161,14 @@ def operand_type(op: str, dtypes: Sequence[str]) -> str:
 
 
 def result_type(op: str, dtypes: Sequence[str]) -> str:
-    """The dtype of an operation of the IR on operands of these dtypes, as NumPy's scalars have it.
+    """The dtype of an IR operation on operands of these dtypes, as for NumPy scalars.
 
     add(f32, weak_float) -> f32    div(i8, i8) -> f64    exp(i8) -> f16    floordiv(i1, i1) -> i8
 
-    All operands weak: a weak result, as Python's operators have it.
+    If all operands are weak, so is the result, as for Python's operators.
 
     Raises:
-        KernelError: there is no such operation, or not on these dtypes.
+        KernelError: the operation does not exist or does not support these dtypes.
     """
     if op in COMPARISONS:
         return "weak_bool" if all(d in WEAK for d in dtypes) else "i1"
@@ -186,7 +188,7 @@ def result_type(op: str, dtypes: Sequence[str]) -> str:
     if op in _ROUNDED or op == "broadcast":
         return common
     if op not in _ANY:
-        raise KernelError(f"kernels know no operation {op}")
+        raise KernelError(f"kernels do not support the operation {op}")
     return _arithmetic(op, common)
 
 
@@ -194,12 +196,12 @@ def _arithmetic(op: str, common: str) -> str:
     if op == "div" and not is_float(common):
         return "weak_float" if common in WEAK else "f64"
     if common == "i1" and op in ("sub", "neg"):
-        raise OperandError(f"{op} of booleans\nNumPy has none; use ^, or convert them")
+        raise OperandError(f"{op} of booleans\nNumPy does not define it; use ^, or convert them")
     return "weak_int" if common == "weak_bool" and op not in ("min", "max") else common
 
 
 def _float_for(dtype: str) -> str:
-    """Of integers the least float that NumPy has a loop for."""
+    """The dtype itself if floating-point, else the smallest float dtype that NumPy's functions use for it."""
     if is_float(dtype):
         return dtype
     if dtype in WEAK:

@@ -1,4 +1,4 @@
-"""The element types that kernels convert between, by their names in `ir.Element`."""
+"""The element types that kernels convert between, by their names in `Element`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Index expressions: affine in loop indices and sizes, with floor divisions and remainders by numbers."""
+"""Index expressions: affine in loop indices and sizes, with floor division and remainder by constants."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """A constant and a sum of coefficients times symbols.
+    """A constant plus a sum of coefficients times symbols.
 
     2*i + j - 3 -> Affine(-3, (("i", 2), ("j", 1)))
 
-    Symbols are loop indices by their names, `A.shape[0]`, and integer arguments; they stand in the order of
-    their names, none with the coefficient 0.
+    Symbols are the names of loop indices, `A.shape[0]`, and integer arguments. They are sorted by name, and
+    no coefficient is 0.
     """
 
     constant: int = 0
     terms: tuple[tuple[str, int], ...] = ()
 
     def coefficient(self, symbol: str) -> int:
-        """What a symbol is multiplied with, 0 where it is not there."""
-        for name, c in self.terms:  # they are few: a dict takes longer to make
+        """The coefficient of a symbol, 0 if the symbol does not occur."""
+        for name, c in self.terms:  # there are few terms: building a dict takes longer
             if name == symbol:
                 return c
         return 0
@@ -46,7 +46,7 @@ class Affine:
 
 @dataclass(frozen=True, slots=True)
 class FloorDiv:
-    """Rounded down, by a positive number."""
+    """The quotient by a positive number, rounded down."""
 
     of: Index
     by: int
@@ -57,7 +57,7 @@ class FloorDiv:
 
 @dataclass(frozen=True, slots=True)
 class Mod:
-    """The remainder of a division rounded down, by a positive number."""
+    """The remainder of floor division by a positive number."""
 
     of: Index
     by: int
@@ -68,7 +68,7 @@ class Mod:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """`scale` times each part, added to an affine rest: what an affine sum cannot say."""
+    """Scaled quotients and remainders plus an affine rest; `parts` holds (part, scale) pairs."""
 
     parts: tuple[tuple[FloorDiv | Mod, int], ...]
     rest: Affine = Affine()
@@ -79,7 +79,7 @@ class Sum:
 
 
 def _factor(index: Index) -> str:
-    """As an operand: i, or (i + 1)."""
+    """The expression as an operand: i, or (i + 1)."""
     text = str(index)
     return text if text.isidentifier() else f"({text})"
 
@@ -88,7 +88,7 @@ Index: TypeAlias = Affine | FloorDiv | Mod | Sum
 
 
 def affine(constant: int, terms: list[tuple[str, int]]) -> Affine:
-    """The sum with each symbol once."""
+    """The sum with each symbol once and no zero coefficients."""
     sums: dict[str, int] = {}
     for name, c in terms:
         sums[name] = sums.get(name, 0) + c
@@ -96,7 +96,7 @@ def affine(constant: int, terms: list[tuple[str, int]]) -> Affine:
 
 
 def index_symbol(name: str) -> Affine:
-    """A symbol by itself."""
+    """The expression that is just one symbol."""
     return Affine(0, ((name, 1),))
 
 
@@ -123,7 +123,7 @@ def _parts(a: Index) -> tuple[tuple[tuple[FloorDiv | Mod, int], ...], Affine]:
 
 
 def index_symbols(index: Index) -> set[str]:
-    """Every symbol of an expression."""
+    """All symbols of an expression."""
     match index:
         case Affine(_, terms):
             return {name for name, _ in terms}
@@ -134,7 +134,7 @@ def index_symbols(index: Index) -> set[str]:
 
 
 def evaluate_index(index: Index, values: Mapping[str, int]) -> int:
-    """The number that an expression is, for these values of its symbols; arrays of numbers do as well."""
+    """The value of an expression, given values or arrays of values for its symbols."""
     match index:
         case Affine(constant, terms):
             return constant + sum(c * values[name] for name, c in terms)

@@ -1,7 +1,7 @@
-"""The slow, obvious executor of kernels, scalar and super-vectorized: the oracle of generated code.
+"""A slow, straightforward interpreter of kernels, scalar and super-vectorized: the oracle for generated code.
 
-Arithmetic is NumPy's on scalars of each dtype. bf16 and f16 compute each operation in f32 and round it;
-functions (exp, sin, …) are NumPy's in the dtype of their operands, one lane after the other.
+Arithmetic is NumPy's on scalars of each dtype. bf16 and f16 operations are computed in f32 and rounded.
+Functions (exp, sin, …) are NumPy's in the dtype of their operands, one lane at a time.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ from codegen.ir.operations import compute
 from codegen.support.errors import KernelError
 
 Number: TypeAlias = Any
-"""A scalar of NumPy, or an array of a super-vector's lanes."""
+"""A NumPy scalar, or an array of a super-vector's lanes."""
 
 
 def interpret(
     function: Function, arguments: Sequence[NDArray[Any] | int | float | bool]
 ) -> tuple[Number, ...]:
-    """Run a kernel; arrays are written in place, and the numbers that it returns are NumPy's scalars.
+    """Run a kernel. Arrays are written in place; results are NumPy scalars.
 
-    Both sides of a select are computed. A lane that the loop's bound leaves out is neither read nor written,
-    and keeps what it carries; it reads as 0. Divisions of integers by 0 give 0, shifts by more than the width
-    0 or the sign, as NumPy has them.
+    Both branches of a select are computed. A lane beyond the loop's bound is neither read nor written. It
+    loads as 0, and its carried values do not change. As in NumPy, integer division by 0 gives 0, and a shift
+    by more than the width gives 0 or the sign.
 
     Raises:
-        KernelError: a subscript is outside of its array (negative ones are), before that element is touched;
-            the arguments are not those of the function; or the IR is not well formed.
+        KernelError: a subscript is negative or outside its array (raised before that element is accessed),
+            the arguments do not match the function, or the IR is not well formed.
     """
     run = _Run({}, {}, {})
     if len(arguments) != len(function.arguments):
-        raise KernelError(f"{function.name} takes {len(function.arguments)} arguments, not {len(arguments)}")
+        raise KernelError(f"{function.name} takes {len(function.arguments)} arguments, got {len(arguments)}")
     for argument, given in zip(function.arguments, arguments, strict=True):
         run.bind(argument, given)
     with np.errstate(all="ignore"):
@@ -65,7 +65,7 @@ def interpret(
 
 @dataclass(frozen=True, slots=True)
 class _Lanes:
-    """A loop that takes several iterations at once. inside: which of them its bounds have."""
+    """A loop that runs several iterations at once. inside: which of them are within its bounds."""
 
     index: str
     size: int
@@ -75,7 +75,7 @@ class _Lanes:
 
 @dataclass(slots=True)
 class _Run:
-    """The state of a run: arrays, locals, the symbols of index expressions, the vectorized loops around."""
+    """The state of a run: arrays, locals, symbols of index expressions, enclosing vectorized loops."""
 
     arrays: dict[str, NDArray[Any]]
     locals: dict[str, Number]
@@ -83,7 +83,7 @@ class _Run:
     lanes: list[_Lanes] = field(default_factory=list)
 
     def bind(self, argument: ArrayArg | ScalarArg, given: Any) -> None:
-        """Give an argument its value."""
+        """Set the value of an argument."""
         dtype = numpy_dtype(argument.dtype)
         if isinstance(argument, ScalarArg):
             value = self.locals[argument.name] = dtype.type(given)
@@ -99,7 +99,7 @@ class _Run:
         self.symbols |= {f"{argument.name}.shape[{k}]": size for k, size in enumerate(given.shape)}
 
     def block(self, body: Sequence[Statement]) -> None:
-        """Run statements in their order."""
+        """Run statements in order."""
         for statement in body:
             match statement:
                 case Let(name, value):
@@ -110,7 +110,7 @@ class _Run:
                     self.loop(statement)
 
     def loop(self, loop: For) -> None:
-        """Run a loop; what it carries is updated at the end of each iteration, all at once."""
+        """Run a loop; all carried locals are updated together at the end of each iteration."""
         starts, stops = ([evaluate_index(i, self.symbols) for i in ends] for ends in (loop.lower, loop.upper))
         up = loop.step > 0
         start, stop = (max(starts), min(stops)) if up else (min(starts), max(stops))
@@ -132,7 +132,7 @@ class _Run:
         self.symbols.pop(loop.index, None)
 
     def _kept(self, name: str, new: Number) -> Number:
-        """The update where lanes count, elsewhere what was there."""
+        """The new value in active lanes, the old one elsewhere."""
         old = self.locals[name]
         if np.shape(old) != np.shape(new) or old.dtype != new.dtype:
             raise KernelError(f"interpret: {name} goes from {_kind(old)} to {_kind(new)}")
@@ -140,7 +140,7 @@ class _Run:
         return kept
 
     def value(self, value: Value) -> Number:
-        """What a value is: a NumPy scalar, or an array of its shape."""
+        """Evaluate a value: a NumPy scalar, or an array of its shape."""
         found = self._value(value)
         if np.shape(found) != value.shape or found.dtype != numpy_dtype(value.dtype):
             raise KernelError(f"interpret: {value} is {_kind(found)}")
@@ -162,7 +162,7 @@ class _Run:
             case Op(name, operands, dtype, shape):
                 found = [self.value(operand) for operand in operands]
                 if name == "broadcast":
-                    # A super-vector of outer loops has their dimensions, the first ones.
+                    # A super-vector of outer loops has the leading dimensions.
                     inner = (1,) * (len(shape) - np.ndim(found[0]))
                     return np.full(shape, np.reshape(found[0], np.shape(found[0]) + inner))
                 return compute(name, found, dtype)
@@ -173,13 +173,13 @@ class _Run:
                 return total
 
     def index_value(self, value: IndexValue) -> Number:
-        """An index expression, with the indices of lanes where it goes along loops."""
+        """Evaluate an index expression, in each lane if it is a super-vector."""
         values = self.in_lanes(value.shape, value.along)
         found: Any = np.asarray(evaluate_index(value.index, values)).astype(numpy_dtype(value.dtype))
         return np.broadcast_to(found, value.shape).copy() if value.shape else found[()]
 
     def in_lanes(self, shape: VectorShape, along: tuple[str, ...]) -> dict[str, Any]:
-        """The symbols, those that vector dimensions go along as arrays of lanes."""
+        """The symbols' values; the indices named in `along` become arrays of lanes."""
         values: dict[str, Any] = dict(self.symbols)
         for dimension, name in enumerate(along):
             if name:
@@ -194,30 +194,32 @@ class _Run:
         dims: tuple[int | None, ...] = (),
         along: tuple[str, ...] = (),
     ) -> NDArray[np.bool_]:
-        """The lanes that are inside of their loops.
+        """The lanes that are within the bounds of their loops.
 
-        A vector dimension belongs to the loop that its subscript walks with, or that it goes along; without
-        one to the vectorized loops around in their order, where the sizes agree.
+        A vector dimension belongs to the loop whose index varies in its subscript or is named in `along`. A
+        dimension without either belongs to the next enclosing vectorized loop of the same size.
         """
         mask = np.ones(shape, np.bool_)
-        ahead = list(self.lanes)
+        unmatched = list(self.lanes)
         for dimension, size in enumerate(shape):
-            walked = dims[dimension] if dims else None
+            varying = dims[dimension] if dims else None
             names = (
-                index_symbols(subscripts[walked]) if walked is not None else {lanes.index for lanes in ahead}
+                {lanes.index for lanes in unmatched}
+                if varying is None
+                else index_symbols(subscripts[varying])
             )
             names = {along[dimension]} if along and along[dimension] else names
-            loop = next((lanes for lanes in ahead if lanes.index in names and lanes.size == size), None)
+            loop = next((lanes for lanes in unmatched if lanes.index in names and lanes.size == size), None)
             if loop is not None:
-                ahead.remove(loop)
+                unmatched.remove(loop)
                 mask &= loop.inside.reshape([size if d == dimension else 1 for d in range(len(shape))])
         return mask
 
     def load(self, load: Load) -> Number:
-        """An element, or lane by lane."""
+        """Load an element, or a super-vector lane by lane."""
         array = self.arrays[load.array]
         if not load.shape:
-            return array[self.place(load.array, load.subscripts, ())]
+            return array[self.position(load.array, load.subscripts, ())]
         found = np.zeros(load.shape, array.dtype)
         mask = self.mask(load.shape, load.subscripts, load.dims, load.along)
         values = self.in_lanes(load.shape, load.along)
@@ -230,7 +232,7 @@ class _Run:
         return found
 
     def store(self, store: Store) -> None:
-        """Write an element, or lane by lane."""
+        """Store an element, or a super-vector lane by lane."""
         array = self.arrays[store.array]
         value = self.value(store.value)
         mask = self.mask(np.shape(value), store.subscripts, store.dims)
@@ -240,16 +242,16 @@ class _Run:
             raise KernelError(f"interpret: {store.array} of {array.dtype} is given {value.dtype}")
         for lane in product(*map(range, np.shape(value))):
             if mask[lane]:
-                place = self.place(store.array, store.subscripts, _offsets(lane, store.dims, store.steps))
+                at = self.position(store.array, store.subscripts, _offsets(lane, store.dims, store.steps))
                 new = value[lane] if lane else value
                 if store.accumulate:
-                    new = compute(store.accumulate, [array[place], new], store.value.dtype)
-                array[place] = new
+                    new = compute(store.accumulate, [array[at], new], store.value.dtype)
+                array[at] = new
 
-    def place(
+    def position(
         self, name: str, subscripts: tuple[Index, ...], offsets: Sequence[tuple[int, int]]
     ) -> tuple[int, ...]:
-        """The subscripts of an element as numbers, inside of the array."""
+        """The subscripts of an element as numbers, checked to be inside the array."""
         numbers = [evaluate_index(subscript, self.symbols) for subscript in subscripts]
         return self.inside(name, subscripts, numbers, offsets)
 
@@ -260,9 +262,9 @@ class _Run:
         numbers: list[int],
         offsets: Sequence[tuple[int, int]],
     ) -> tuple[int, ...]:
-        """These subscripts and offsets as one place, inside of the array."""
-        for walked, offset in offsets:
-            numbers[walked] += offset
+        """The sum of subscripts and offsets, checked to be inside the array."""
+        for varying, offset in offsets:
+            numbers[varying] += offset
         shape = self.arrays[name].shape
         for dimension, (number, size) in enumerate(zip(numbers, shape, strict=True)):
             if not 0 <= number < size:
@@ -278,10 +280,10 @@ class _Run:
 def _offsets(
     lane: tuple[int, ...], dims: tuple[int | None, ...], steps: tuple[int, ...]
 ) -> list[tuple[int, int]]:
-    """How far a lane is along each subscript."""
+    """The offset of a lane in each subscript that varies: (subscript, offset)."""
     dims, steps = dims or (None,) * len(lane), steps or (1,) * len(lane)
     return [
-        (walked, k * step) for k, walked, step in zip(lane, dims, steps, strict=True) if walked is not None
+        (varying, k * step) for k, varying, step in zip(lane, dims, steps, strict=True) if varying is not None
     ]
 
 

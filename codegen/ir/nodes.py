@@ -1,8 +1,8 @@
-"""The IR of kernels on one page: loops with affine bounds around stores of values, scalar or super-vectors.
+"""The IR of kernels on one page: loops with affine bounds around stores of scalars or super-vectors.
 
-A value has a dtype, named as MLIR does ("f32", "bf16", "i32", "u8", "i1" for booleans), and a shape: () for
+A value has a dtype with its MLIR name ("f32", "bf16", "i32", "u8", "i1" for booleans) and a shape: () for
 scalars, (256,) or (32, 256) for super-vectors. The same nodes serve both, so one printer, one interpreter and
-one emitter do.
+one emitter suffice.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from codegen.ir.index import Index
 VectorShape: TypeAlias = tuple[int, ...]
 
 COMBINERS = ("add", "mul", "min", "max", "and", "or", "xor")
-"""What reductions combine by."""
+"""The operations that reductions combine with."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayArg:
-    """An array argument. order: "C" or "F" where it is contiguous that way, "" where strides say it."""
+    """An array argument. order: "C" or "F" if it is contiguous in that order, "" for arbitrary strides."""
 
     name: str
     dtype: str
@@ -30,7 +30,7 @@ class ArrayArg:
 
 @dataclass(frozen=True, slots=True)
 class ScalarArg:
-    """A number that is given at each call; integers may stand in index expressions, by their names."""
+    """A number passed at each call; index expressions may refer to integers by name."""
 
     name: str
     dtype: str
@@ -38,7 +38,7 @@ class ScalarArg:
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """A number; as a super-vector a splat of it."""
+    """A number, or a super-vector with that number in every lane."""
 
     value: int | float | bool
     dtype: str
@@ -47,7 +47,7 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """What a Let or a loop's Carried of that name holds; or a scalar argument."""
+    """The value of the Let, the loop's Carried or the scalar argument with that name."""
 
     name: str
     dtype: str
@@ -58,8 +58,8 @@ class Local:
 class IndexValue:
     """An index expression as a number.
 
-    A super-vector where `along` names loop indices, one a vector dimension or "" for none: lane k of that
-    dimension has the index plus k steps.
+    It is a super-vector if `along` names a loop index for each vector dimension, or "" for none: lane k of
+    that dimension has the index plus k steps.
     """
 
     index: Index
@@ -72,10 +72,10 @@ class IndexValue:
 class Load:
     """An element, or a super-vector (vector.transfer_read).
 
-    dims    for each vector dimension the subscript that walks with it, counted from 0; None repeats the value
+    dims    for each vector dimension, the number of the subscript that varies along it; None to repeat
     steps   elements from lane to lane of each vector dimension, in that subscript; 1 unless loops step
-    along   of a gather (vector.gather), in which each lane has subscripts of its own: the loop index that
-            each vector dimension goes along, "" for none, as in IndexValue; it has no dims and steps
+    along   only for a gather (vector.gather), where each lane has its own subscripts: the loop index of each
+            vector dimension, "" for none, as in IndexValue; a gather has no dims or steps
     """
 
     array: str
@@ -89,15 +89,15 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """Arithmetic, comparisons, conversions, functions, by name, element by element.
+    """An elementwise operation by name: arithmetic, comparison, conversion or function.
 
     add sub mul div floordiv mod pow neg abs min max and or xor not shl shr | eq ne lt le gt ge |
     select(condition, then, otherwise) | cast | sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos
     atan atan2 sinh cosh tanh asinh acosh atanh cbrt hypot floor ceil trunc rint copysign fma
-    broadcast (a scalar to a super-vector; or a super-vector of the outer loops, whose dimensions are then the
-    first of the result, along those of the inner loops: its element [a] stands in every lane [a, b])
+    broadcast (a scalar to a super-vector; or a super-vector of the outer loops along the inner loops: its
+    dimensions come first in the result, so every lane [a, b] holds its element [a])
 
-    depth   operations that stand one in another, this one too
+    depth   levels of nested operations, including this one
     """
 
     name: str
@@ -113,7 +113,7 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """All lanes of a super-vector combined, then with a scalar: vector.reduction."""
+    """Combine all lanes of a super-vector with each other and with a scalar: vector.reduction."""
 
     combiner: str
     vector: Value
@@ -127,7 +127,7 @@ Value: TypeAlias = Const | Local | IndexValue | Load | Op | Reduce
 
 @dataclass(frozen=True, slots=True)
 class Let:
-    """A name for a value, from here to the end of the body it stands in; given once."""
+    """A name for a value, from here to the end of the enclosing body; assigned once."""
 
     name: str
     value: Value
@@ -137,8 +137,8 @@ class Let:
 class Store:
     """An element, or a super-vector (vector.transfer_write) as in Load.
 
-    accumulate  a combiner where the element is combined with the value ("C[i] += x"), else ""
-    where       an i1 of the value's shape: only where it is true anything is stored; None for everywhere
+    accumulate  the combiner if the element is combined with the value ("C[i] += x"), else ""
+    where       an i1 mask of the value's shape that selects the lanes to store; None stores all
     """
 
     array: str
@@ -151,16 +151,16 @@ class Store:
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """What is stored, and where."""
+        """The stored value and, if there is one, the mask."""
         return (self.value,) if self.where is None else (self.value, self.where)
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A local that goes from one iteration to the next.
+    """A local that is carried from one iteration to the next.
 
-    It is `start` before the first and gets `update` at the end of each; behind the loop the name means what
-    the last left. combiner: what reduces, or "" where it is no reduction.
+    It is `start` before the first iteration and becomes `update` at the end of each. After the loop, the name
+    refers to the final value. combiner: the operation of a reduction, "" if it is not a reduction.
     """
 
     name: str
@@ -171,16 +171,16 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """index from the largest of `lower` while below the least of `upper`.
+    """A loop whose index runs from the largest of `lower` while it is below the smallest of `upper`.
 
-    With a negative step from the least of `lower` while above the largest of `upper`: each bounds it.
+    With a negative step, it runs from the smallest of `lower` while it is above the largest of `upper`.
 
-    size    iterations of the loop before that one of this takes: 1, or a size of the super-vector, and then
-            `step` is `size` times as much. What is left at the end is masked: lane k of the vector dimension
-            counts while index + k * step / size is inside.
-    line    of the source, for messages
-
-    The text may say that a loop is `parallel`, each iteration apart, or a `reduction` in any order.
+    size        scalar iterations per iteration: 1, or a size of the super-vector, which multiplies `step`.
+                Lanes past the end are masked: lane k of the vector dimension is active while
+                index + k * step / size is within the bounds.
+    line        the source line, for messages
+    parallel    whether the source declares the iterations independent
+    reduction   whether the source declares a reduction that may run in any order
     """
 
     index: str
@@ -200,7 +200,7 @@ Statement: TypeAlias = For | Let | Store
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A kernel: its arguments in the order of the Python function, its statements, what it returns."""
+    """A kernel: its arguments in the order of the Python function, its statements and its results."""
 
     name: str
     arguments: tuple[ArrayArg | ScalarArg, ...]
@@ -208,5 +208,5 @@ class Function:
     results: tuple[Value, ...] = ()
 
     def array(self, name: str) -> ArrayArg:
-        """An array argument by its name."""
+        """The array argument with that name."""
         return next(a for a in self.arguments if isinstance(a, ArrayArg) and a.name == name)

@@ -1,4 +1,4 @@
-"""What each operation of the IR computes, on NumPy's scalars and on lanes."""
+"""The meaning of each IR operation, on NumPy scalars and on arrays of lanes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "rint": np.rint,
     "copysign": np.copysign,
 }
-"""The same on lanes as on scalars, bit for bit."""
+"""These give the same bits on arrays of lanes as on scalars."""
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "exp": np.exp,
@@ -69,16 +69,16 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "hypot": np.hypot,
     "pow": operator.pow,
 }
-"""NumPy may compute these otherwise on arrays than on scalars: lane by lane, as `**` on a scalar."""
+"""These run lane by lane, like `**` on a scalar: NumPy's results may differ between arrays and scalars."""
 
 
 def compute(name: str, operands: Sequence[Any], dtype: str) -> Any:
-    """An operation on NumPy scalars, or on arrays of lanes, giving `dtype`.
+    """Run an operation on NumPy scalars, or on arrays of lanes; the result has `dtype`.
 
     add(f32, f32) -> f32    add(bf16, bf16) -> computed in f32, then rounded to bf16    lt(i32, i32) -> i1
 
     Raises:
-        KernelError: no such operation, or operands of other dtypes than it takes.
+        KernelError: the operation does not exist, or the operands have the wrong dtypes.
     """
     result = numpy_dtype(dtype)
     if name == "cast":
@@ -89,7 +89,7 @@ def compute(name: str, operands: Sequence[Any], dtype: str) -> Any:
         _checked(name, [then, otherwise], result)
         return np.where(condition, then, otherwise)[()]
     _checked(name, operands, operands[0].dtype if name in COMPARISONS else result)
-    # float16 has its own way with zeros of two signs
+    # NumPy's float16 min and max treat signed zeros differently from float32's.
     if operands[0].dtype.itemsize == 2 and operands[0].dtype.kind in "fV" and name not in ("min", "max"):
         wide = [operand.astype(np.float32) for operand in operands]
         return _run(name, wide).astype(result)
@@ -108,7 +108,7 @@ def _run(name: str, operands: Sequence[Any]) -> Any:
     if name == "fma":
         return _fused(*operands)
     if name not in _FUNCTIONS:
-        raise KernelError(f"interpret: kernels know no operation {name}")
+        raise KernelError(f"interpret: kernels do not support the operation {name}")
     shape = np.broadcast_shapes(*(np.shape(operand) for operand in operands))
     if not shape:
         return _one(name, operands)
@@ -127,7 +127,7 @@ def _one(name: str, operands: Sequence[Any]) -> Any:
 
 
 def _fused(a: Any, b: Any, c: Any) -> Any:
-    """a*b + c, rounded once, by fractions."""
+    """a*b + c, rounded once; computed exactly as a Fraction."""
 
     def one(x: Any, y: Any, z: Any) -> Any:
         if not np.isfinite([x, y, z]).all():
@@ -144,15 +144,16 @@ def _fused(a: Any, b: Any, c: Any) -> Any:
 
 
 def _rounded(exact: Fraction, dtype: np.dtype[Any]) -> Any:
-    """The nearest number of a dtype, even on ties; the neighbors count too, as f64 was rounded already."""
+    """The nearest number of a dtype, ties to even.
+
+    float() has rounded once already, so the neighbors are candidates too.
+    """
     try:
         near = dtype.type(float(exact))
     except OverflowError:
         return dtype.type(np.inf if exact > 0 else -np.inf)
     if not np.isfinite(near):
         return near
-    sides = [near, np.nextafter(near, dtype.type(-np.inf)), np.nextafter(near, dtype.type(np.inf))]
-    known = [side for side in sides if np.isfinite(side)]
-    return min(
-        known, key=lambda side: (abs(Fraction(float(side)) - exact), side.view(f"u{dtype.itemsize}") & 1)
-    )
+    candidates = [near, np.nextafter(near, dtype.type(-np.inf)), np.nextafter(near, dtype.type(np.inf))]
+    finite = [x for x in candidates if np.isfinite(x)]
+    return min(finite, key=lambda x: (abs(Fraction(float(x)) - exact), x.view(f"u{dtype.itemsize}") & 1))

@@ -1,4 +1,4 @@
-"""SSA names, constants, index expressions and masks of lanes, in MLIR's words."""
+"""SSA names, constants, index expressions and lane masks as MLIR text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHAPE = re.compile(r"(.+)\.shape\[(\d+)\]")
 
 @dataclass(frozen=True, slots=True)
 class SsaNames:
-    """What names mean in a region: locals, indices, loops that run as lanes, and pure lines to use again."""
+    """The names of a region: locals, indices, vectorized loops, and results of pure lines for reuse."""
 
     locals: dict[str, str]
     indices: dict[str, str]
@@ -34,12 +34,12 @@ class SsaNames:
     known: dict[str, str]
 
     def inside(self) -> SsaNames:
-        """The names of a region within."""
+        """A copy of the names for a nested region."""
         return SsaNames(dict(self.locals), dict(self.indices), dict(self.lanes), dict(self.known))
 
 
 class IndexPrinter:
-    """Writes lines of index expressions; `head` gets what belongs at the start of the function."""
+    """Writes lines for index expressions; `head` collects the lines at the start of the function."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -53,11 +53,11 @@ class IndexPrinter:
         self.at_head: dict[str, str] = {}
 
     def line(self, text: str) -> None:
-        """A line where the printer stands."""
+        """Add a line at the current depth."""
         self.lines.append("  " * self.depth + text)
 
     def fresh(self, name: str = "") -> str:
-        """An SSA name that is not taken: %i, %i_0, or a number."""
+        """An unused SSA name: %i, %i_0, or a number."""
         if not name:
             self.counted += 1
             return f"%{self.counted - 1}"
@@ -70,19 +70,19 @@ class IndexPrinter:
         return f"%{found}"
 
     def emit(self, text: str) -> str:
-        """A line with a result."""
+        """Add a line with a result; return the result's name."""
         ssa = self.fresh()
         self.line(f"{ssa} = {text}")
         return ssa
 
     def pure(self, text: str, names: SsaNames) -> str:
-        """A line with a result that is the same wherever it stands; written once in a region."""
+        """Add a line whose result depends only on its text, once per region; return the result's name."""
         if text not in names.known:
             names.known[text] = self.emit(text)
         return names.known[text]
 
     def constant(self, text: str, kind: str) -> str:
-        """A constant at the head of the function, once."""
+        """The SSA name of a constant, defined once at the head of the function."""
         plain = kind == "i1"
         line = f"arith.constant {text}" if plain else f"arith.constant {text} : {kind}"
         if line not in self.at_head:
@@ -135,7 +135,7 @@ class IndexPrinter:
         return self.pure(f"affine.apply {self.applied([index], names)}", names)
 
     def index_value(self, value: IndexValue, names: SsaNames) -> str:
-        """An index expression as a number, in each lane."""
+        """An index expression as a number, or as a number in each lane."""
         if not value.shape:
             plain = self.index(value.index, names)
         else:
@@ -169,23 +169,23 @@ class IndexPrinter:
                 quotient = self.pure(f"arith.floordivsi {inner}, {divisor} : {kind}", names)
                 if divides:
                     return quotient
-                whole = self.pure(f"arith.muli {quotient}, {divisor} : {kind}", names)
-                return self.pure(f"arith.subi {inner}, {whole} : {kind}", names)
-            case Sum(pieces, rest):
+                multiple = self.pure(f"arith.muli {quotient}, {divisor} : {kind}", names)
+                return self.pure(f"arith.subi {inner}, {multiple} : {kind}", names)
+            case Sum(terms, rest):
                 total = self.index_lanes(rest, value, names)
-                for piece, k in pieces:
-                    part, factor = self.index_lanes(piece, value, names), self.constant(f"dense<{k}>", kind)
-                    part = self.pure(f"arith.muli {part}, {factor} : {kind}", names)
-                    total = self.pure(f"arith.addi {total}, {part} : {kind}", names)
+                for term, k in terms:
+                    scaled, factor = self.index_lanes(term, value, names), self.constant(f"dense<{k}>", kind)
+                    scaled = self.pure(f"arith.muli {scaled}, {factor} : {kind}", names)
+                    total = self.pure(f"arith.addi {total}, {scaled} : {kind}", names)
                 return total
 
     def lane_step(self, name: str, names: SsaNames) -> int:
-        """How far an index goes from lane to lane."""
+        """The step of an index from lane to lane."""
         loop = names.lanes[name]
         return loop.step // loop.size
 
     def lane_numbers(self, dim: int, step: int, shape: VectorShape, names: SsaNames) -> str:
-        """0, step, 2 * step … along one vector dimension."""
+        """The numbers 0, step, 2 * step … along one vector dimension."""
         size = shape[dim]
         inner = len(shape) - dim - 1
         left, right = "[" * inner, "]" * inner
@@ -200,7 +200,7 @@ class IndexPrinter:
         )
 
     def left_over(self, name: str, names: SsaNames, upper: Sequence[Index] | None = None) -> str:
-        """How many iterations of a vectorized loop are left, as an index."""
+        """The number of iterations that a vectorized loop has left, as an index."""
         loop = names.lanes[name]
         step = self.lane_step(name, names)
         here = index_symbol(name)
@@ -213,13 +213,13 @@ class IndexPrinter:
         return self.pure(f"affine.min {self.applied(results, names)}", names)
 
     def whole(self, name: str, names: SsaNames) -> bool:
-        """Whether no lane is ever left over."""
+        """Whether all lanes are active in every iteration."""
         loop = names.lanes[name]
         trips = constant_trips(replace(loop, step=self.lane_step(name, names), size=1))
         return trips is not None and trips % loop.size == 0
 
     def lane_mask(self, op: Op, names: SsaNames) -> str | None:
-        """vector.create_mask for a comparison of a loop's index with its bound."""
+        """vector.create_mask for a comparison of a loop's index with a bound, None for other operations."""
         match op:
             case Op("lt" | "gt", (IndexValue(index, _, (_,), (name,)), IndexValue(bound, _, _, ("",)))):
                 if name in names.lanes and index == index_symbol(name):

@@ -1,4 +1,4 @@
-"""How MLIR spells dtypes, types, numbers, index expressions and operations."""
+"""MLIR's spelling of dtypes, types, numbers, index expressions and operations."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ NON_FINITE = {"f16": ("0x7C00", "0xFC00", "0x7E00"), "bf16": ("0x7F80", "0xFF80"
 
 
 def is_float(dtype: str) -> bool:
-    """Whether a dtype is one of floats, bf16 too."""
+    """Whether a dtype is floating-point; bf16 is."""
     return dtype[0] in "fb"
 
 
 def mlir_element(dtype: str) -> str:
-    """MLIR's integers have no sign: u8 -> i8."""
+    """The MLIR element type; MLIR integers are signless: u8 -> i8."""
     return f"i{dtype[1:]}" if dtype[0] == "u" else dtype
 
 
 def mlir_type(dtype: str, shape: VectorShape = ()) -> str:
-    """f32, () -> f32    f32, (32, 256) -> vector<32x256xf32>"""
+    """The MLIR type: f32, () -> f32    f32, (32, 256) -> vector<32x256xf32>"""
     return f"vector<{'x'.join(map(str, (*shape, mlir_element(dtype))))}>" if shape else mlir_element(dtype)
 
 
 def mlir_memref(array: ArrayArg) -> str:
-    """The type of an array: every extent is known at the call only; so are strides but 1."""
+    """The memref type of an array: all extents and all strides other than 1 are dynamic."""
     extents = "".join("?x" for _ in range(array.rank))
     layout = ""
     if array.order == "F" and array.rank > 1:
@@ -63,12 +63,12 @@ def mlir_memref(array: ArrayArg) -> str:
 
 
 def strided(rank: int) -> str:
-    """The layout of an array of which no stride is known."""
+    """The layout of an array whose strides are all dynamic."""
     return f"strided<[{', '.join(['?'] * rank)}], offset: ?>"
 
 
 def number(value: int | float | bool, dtype: str) -> str:
-    """1 of f32 -> 1.0    inf of f32 -> 0x7F800000    1 of i1 -> true"""
+    """A number of a dtype: 1, f32 -> 1.0    inf, f32 -> 0x7F800000    1, i1 -> true"""
     if dtype == "i1":
         return "true" if value else "false"
     if not is_float(dtype):
@@ -83,7 +83,7 @@ def number(value: int | float | bool, dtype: str) -> str:
 
 
 def expression(index: Index, name: Callable[[str], str]) -> str:
-    """An index expression in the affine dialect's words; `name` spells the symbols.
+    """An index expression in the affine dialect's syntax; `name` maps symbols to text.
 
     2*i - j + 3 -> i * 2 - j + 3
     """
@@ -97,8 +97,8 @@ def expression(index: Index, name: Callable[[str], str]) -> str:
             return f"({expression(of, name)}) floordiv {by}"
         case Mod(of, by):
             return f"({expression(of, name)}) mod {by}"
-        case Sum(pieces, rest):
-            text = _sum([(f"({expression(piece, name)})", k) for piece, k in pieces])
+        case Sum(terms, rest):
+            text = _sum([(f"({expression(term, name)})", k) for term, k in terms])
             return text if rest == Affine() else f"{text} + {expression(rest, name)}"
 
 
@@ -111,14 +111,14 @@ def _sum(terms: Sequence[tuple[str, int]]) -> str:
 
 
 def binary(op: str, dtype: str) -> str | None:
-    """The operation of two operands that MLIR has under one name, or None."""
+    """The MLIR operation for a binary operation, or None if there is no single one."""
     if is_float(dtype):
         return FLOAT_BINARY.get(op)
     return INT_BINARY.get(op) or (UNSIGNED if dtype[0] == "u" or dtype == "i1" else SIGNED).get(op)
 
 
 def compare(op: str, dtype: str) -> str:
-    """A comparison with its predicate."""
+    """The MLIR comparison with its predicate."""
     if is_float(dtype):
         return f"arith.cmpf {COMPARE_FLOAT[op]},"
     sign = "" if op in ("eq", "ne") else ("u" if dtype[0] == "u" or dtype == "i1" else "s")
@@ -126,7 +126,7 @@ def compare(op: str, dtype: str) -> str:
 
 
 def conversion(source: str, target: str) -> str | None:
-    """The operation from one dtype to another; None where both are spelled alike."""
+    """The MLIR operation that converts between dtypes; None if both have the same MLIR type."""
     if mlir_element(source) == mlir_element(target):
         return None
     unsigned = source[0] == "u" or source == "i1"

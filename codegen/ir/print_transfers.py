@@ -1,4 +1,4 @@
-"""Loads and stores of super-vectors: transfers of the vector dialect, masked by the loops' bounds."""
+"""Loads and stores of super-vectors as vector-dialect transfers, masked by the loops' bounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codegen.ir.print_names import mlir_memref, mlir_type, number, strided
 
 
 class TransferPrinter(IndexPrinter):
-    """Writes transfers."""
+    """Writes the lines of transfers."""
 
     def transfer_read(self, load: Load, names: SsaNames) -> str:
         """A load of a super-vector."""
@@ -20,15 +20,15 @@ class TransferPrinter(IndexPrinter):
         if load.along:
             return self.gather(load, array, names)
         padding = self.constant(number(0, load.dtype), mlir_type(load.dtype))
-        if _walks_twice(load.dims) and array.rank > 1:
+        if _shares_subscript(load.dims) and array.rank > 1:
             where = ", ".join(self.index(s, names) for s in load.subscripts)
             return self.foreign("read", load, [self.memrefs[load.array]], where, mlir_memref(array), kind)
         source, where, source_kind = self.view(load, array, names)
-        how = _attributes(_viewed(load.dims), max(array.rank, _walks(load.dims)))
+        how = _attributes(_viewed(load.dims), max(array.rank, _varying_count(load.dims)))
         return self.emit(f"vector.transfer_read {source}[{where}], {padding}{how} : {source_kind}, {kind}")
 
     def gather(self, load: Load, array: ArrayArg, names: SsaNames) -> str:
-        """A load whose lanes have subscripts of their own: vector.gather, where only the last one divides."""
+        """A load in which each lane has its own subscripts: vector.gather if only the last one varies."""
         shape, kind = load.shape, mlir_type(load.dtype, load.shape)
         lanes, wide = list(names.lanes)[: len(shape)], mlir_type("i64", shape)
         if all(self.whole(name, names) for name in lanes):
@@ -61,23 +61,23 @@ class TransferPrinter(IndexPrinter):
     def transfer_write(
         self, node: Store, value: str, tested: str, dtype: str, shape: VectorShape, names: SsaNames
     ) -> None:
-        """A store of a super-vector; `tested`: a mask of its shape, or ""."""
+        """A store of a super-vector; `tested` is a mask of its shape, or ""."""
         array = self.function.array(node.array)
         kind = mlir_type(dtype, shape)
-        if _walks_twice(node.dims) and array.rank > 1:
+        if _shares_subscript(node.dims) and array.rank > 1:
             where = ", ".join(self.index(s, names) for s in node.subscripts)
             operands = [value, self.memrefs[node.array], *([tested] if tested else [])]
             self.foreign("write", node, operands, where, mlir_memref(array), kind)
             return
         target, where, target_kind = self.view(node, array, names)
-        whole = target != self.memrefs[node.array]
-        mask = "" if whole else self.store_mask(node, shape, names)
+        is_view = target != self.memrefs[node.array]
+        mask = "" if is_view else self.store_mask(node, shape, names)
         mask = self.both(mask, tested, node, shape) if tested else mask
-        how = _attributes(_viewed(node.dims), max(array.rank, _walks(node.dims)))
+        how = _attributes(_viewed(node.dims), max(array.rank, _varying_count(node.dims)))
         self.line(f"vector.transfer_write {value}, {target}[{where}]{mask}{how} : {kind}, {target_kind}")
 
     def store_mask(self, node: Store, shape: VectorShape, names: SsaNames) -> str:
-        """A mask in the order of memory's dimensions; none where every lane always counts."""
+        """The lane mask, in the order of the array's dimensions; "" if all lanes are always active."""
         loops = list(names.lanes)
         if all(self.whole(name, names) for name in loops):
             return ""
@@ -92,7 +92,7 @@ class TransferPrinter(IndexPrinter):
         return ", " + self.pure(f"vector.create_mask {', '.join(counts)} : {kind}", names)
 
     def both(self, mask: str, tested: str, node: Store, shape: VectorShape) -> str:
-        """A mask of lanes, in the order of memory's dimensions, and one of a condition, in the vector's."""
+        """The conjunction of a lane mask (array's dimension order) and a condition (vector's order)."""
         order = [k for _, k in sorted((dim, k) for k, dim in enumerate(node.dims) if dim is not None)]
         kind = mlir_type("i1", tuple(shape[k] for k in order))
         if order != sorted(order):
@@ -102,9 +102,9 @@ class TransferPrinter(IndexPrinter):
         return f", {tested}"
 
     def view(self, access: Load | Store, array: ArrayArg, names: SsaNames) -> tuple[str, str, str]:
-        """What a transfer works on: the array, or a view of each so-manieth element, no lane too many."""
+        """The array, or a strided view with exactly as many elements as active lanes; indices and type."""
         where = [self.index(s, names) for s in access.subscripts]
-        if _walks_twice(access.dims):
+        if _shares_subscript(access.dims):
             return self.view_of_row(access, array, where[0], names)
         if all(step == 1 for step in access.steps):
             return self.memrefs[access.array], ", ".join(where), mlir_memref(array)
@@ -125,26 +125,26 @@ class TransferPrinter(IndexPrinter):
     def view_of_row(
         self, access: Load | Store, array: ArrayArg, where: str, names: SsaNames
     ) -> tuple[str, str, str]:
-        """An array of one dimension with a dimension for each loop that walks it: A[32*i + j]."""
-        walks = [(name, step) for name, dim, step in zip(names.lanes, access.dims, access.steps, strict=True)
+        """A view of a 1-D array with a dimension for each loop in its subscript: A[32*i + j]."""
+        loops = [(name, step) for name, dim, step in zip(names.lanes, access.dims, access.steps, strict=True)
                  if dim is not None]  # fmt: skip
-        counts = ", ".join(self.left_over(name, names) for name, _ in walks)
-        steps = ", ".join(str(step) for _, step in walks)
-        kind = f"memref<{'?x' * len(walks)}{mlir_type(array.dtype)}, strided<[{steps}], offset: ?>>"
+        counts = ", ".join(self.left_over(name, names) for name, _ in loops)
+        steps = ", ".join(str(step) for _, step in loops)
+        kind = f"memref<{'?x' * len(loops)}{mlir_type(array.dtype)}, strided<[{steps}], offset: ?>>"
         cast = f"to offset: [{where}], sizes: [{counts}], strides: [{steps}]"
         base = self.memrefs[access.array]
         view = self.pure(f"memref.reinterpret_cast {base} {cast} : {mlir_memref(array)} to {kind}", names)
-        return view, ", ".join([self.constant("0", "index")] * len(walks)), kind
+        return view, ", ".join([self.constant("0", "index")] * len(loops)), kind
 
     def foreign(
         self, what: str, access: Load | Store, operands: Sequence[str], where: str, source: str, kind: str
     ) -> str:
-        """A transfer that MLIR's permutation maps can't say: two vector dimensions walk one subscript."""
+        """A transfer that permutation maps cannot express: two vector dimensions share a subscript."""
         dims = [-1 if dim is None else dim for dim in access.dims]
-        walks = f"dims = {dims}, steps = {list(access.steps)}"
+        attributes = f"dims = {dims}, steps = {list(access.steps)}"
         arguments = ", ".join([*operands, where])
         indices = ", ".join(["index"] * len(access.subscripts))
-        call = f'"tilejit.transfer_{what}"({arguments}) {{{walks}}}'
+        call = f'"tilejit.transfer_{what}"({arguments}) {{{attributes}}}'
         if isinstance(access, Load):
             return self.emit(f"{call} : ({source}, {indices}) -> {kind}")
         kinds = [kind, source, mlir_type("i1", access.value.shape)][: len(operands)]
@@ -152,26 +152,27 @@ class TransferPrinter(IndexPrinter):
         return ""
 
 
-def _walks_twice(dims: Sequence[int | None]) -> bool:
-    walked = [dim for dim in dims if dim is not None]
-    return len(walked) != len(set(walked))
+def _shares_subscript(dims: Sequence[int | None]) -> bool:
+    """Whether two vector dimensions vary the same subscript."""
+    varying = [dim for dim in dims if dim is not None]
+    return len(varying) != len(set(varying))
 
 
-def _walks(dims: Sequence[int | None]) -> int:
-    """How many vector dimensions walk the array."""
+def _varying_count(dims: Sequence[int | None]) -> int:
+    """The number of vector dimensions along which a subscript varies."""
     return sum(dim is not None for dim in dims)
 
 
 def _viewed(dims: Sequence[int | None]) -> tuple[int | None, ...]:
-    """The dimensions of the view that vector dimensions walk: one each, where two walk one of the array."""
-    if not _walks_twice(dims):
+    """The dimension of the view for each vector dimension: one each if two share a dimension of the array."""
+    if not _shares_subscript(dims):
         return tuple(dims)
     numbers = iter(range(len(dims)))
     return tuple(None if dim is None else next(numbers) for dim in dims)
 
 
 def _attributes(dims: Sequence[int | None], rank: int) -> str:
-    """The permutation map, unless the vector's dimensions are the last of the array's, in order."""
+    """The permutation map; "" if the vector's dimensions are the array's last ones, in order."""
     if tuple(dims) == tuple(range(rank - len(dims), rank)):
         return ""
     all_dims = ", ".join(f"d{k}" for k in range(rank))

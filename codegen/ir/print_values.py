@@ -1,4 +1,4 @@
-"""Values and transfers in MLIR's words, each on a line of its own."""
+"""Values and transfers as MLIR text, each on its own line."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from codegen.ir.print_transfers import TransferPrinter
 
 
 class ValuePrinter(TransferPrinter):
-    """Writes values, what they are made of first."""
+    """Writes the lines of values, operands first."""
 
     def value(self, value: Value, names: SsaNames) -> str:
-        """The SSA name of a value, what it is made of on the lines before."""
+        """Write the lines of a value, operands first; return its SSA name."""
         kind = mlir_type(value.dtype, value.shape)
         match value:
             case Const(plain, dtype, shape):
@@ -79,7 +79,7 @@ class ValuePrinter(TransferPrinter):
         return self.unary(op.name, operands[0], op.dtype, op.shape)
 
     def unary(self, name: str, operand: str, dtype: str, shape: VectorShape) -> str:
-        """An operation of one operand."""
+        """A unary operation."""
         kind = mlir_type(dtype, shape)
         if is_float(dtype):
             how = UNARY.get(name)
@@ -97,7 +97,7 @@ class ValuePrinter(TransferPrinter):
         return self.emit(f'"tilejit.{name}"({operand}) : ({kind}) -> {kind}')
 
     def combined(self, name: str, a: str, b: str, dtype: str, shape: VectorShape) -> str:
-        """An operation of two operands; remainders have Python's sign."""
+        """A binary operation; remainders have the sign of the divisor, as in Python."""
         kind = mlir_type(dtype, shape)
         how = binary(name, dtype)
         if how:
@@ -115,7 +115,10 @@ class ValuePrinter(TransferPrinter):
         return self.constant(f"dense<{text}>" if shape else text, mlir_type(dtype, shape))
 
     def broadcast(self, operand: str, have: VectorShape, dtype: str, shape: VectorShape) -> str:
-        """Lanes of outer loops are repeated along the inner dimensions, of which each has one lane first."""
+        """Repeat a scalar in all lanes, or outer loops' lanes along the inner dimensions.
+
+        MLIR broadcasts only from dimensions of size 1, so a shape_cast appends those first.
+        """
         source = mlir_type(dtype, have)
         if have:
             unit = mlir_type(dtype, have + (1,) * (len(shape) - len(have)))

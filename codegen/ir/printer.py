@@ -1,4 +1,4 @@
-"""Kernels of loops, scalar or super-vectorized, in the manner of MLIR's affine and vector dialects."""
+"""Loop kernels, scalar or super-vectorized, as text in the style of MLIR's affine and vector dialects."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from codegen.ir.visit import parts, values_of
 
 
 def format_function(function: Function) -> str:
-    """A function as MLIR prints it: affine.for, affine.load, vector.transfer_read, vector.create_mask …
+    """A function as MLIR text: affine.for, affine.load, vector.transfer_read, vector.create_mask …
 
         affine.for %i = 0 to %n step 256 {
           %0 = vector.transfer_read %A[%i], %cst : memref<?xf32>, vector<256xf32>
 
-    Stores are masked by the bounds of the vectorized loops unless these are numbers and no lane is left over.
-    Where MLIR has no operation of its own the name begins with "tilejit.".
+    Stores are masked by the bounds of the vectorized loops, unless the bounds are constants and all lanes are
+    always active. Operations that MLIR lacks have names that begin with "tilejit.".
     """
     return FunctionPrinter(function).text()
 
 
 class FunctionPrinter(ValuePrinter):
-    """Writes one function; constants and sizes of arrays stand at its head."""
+    """Writes one function, with constants and array sizes at its head."""
 
     def __init__(self, function: Function) -> None:
         super().__init__(function)
         self.arrays = {a.name: a for a in function.arguments if isinstance(a, ArrayArg)}
 
     def text(self) -> str:
-        """The whole function."""
+        """The complete function."""
         function = self.function
         arguments = []
         names = SsaNames({}, {}, {}, {})
@@ -59,7 +59,7 @@ class FunctionPrinter(ValuePrinter):
         return "\n".join([head, *lines, "}"]) + "\n"
 
     def body(self, body: Sequence[Statement], names: SsaNames) -> None:
-        """Statements in their order."""
+        """Write statements in order."""
         for node in body:
             match node:
                 case Let(name, value):
@@ -70,7 +70,7 @@ class FunctionPrinter(ValuePrinter):
                     self.loop(node, names)
 
     def loop(self, node: For, names: SsaNames) -> None:
-        """affine.for; one that counts down counts minus its index up, as MLIR's steps are positive."""
+        """Write an affine.for. MLIR steps are positive, so a loop that counts down uses a negated index."""
         down = node.step < 0
         starts = [self.value(c.start, names) for c in node.carried]
         inner = names.inside()
@@ -108,20 +108,20 @@ class FunctionPrinter(ValuePrinter):
         self.line("}")
 
     def bound(self, limits: Sequence[Index], which: str, names: SsaNames) -> str:
-        """0, %n, affine_map<(d0) -> (d0 + 1)>(%i), or the min or max of several."""
+        """A loop bound: 0, %n, affine_map<(d0) -> (d0 + 1)>(%i), or the min or max of several."""
         if len(limits) == 1 and isinstance(limits[0], Affine):
             only = limits[0]
             if not only.terms:
                 return str(only.constant)
             name, c = only.terms[0]
-            # The short form takes symbols only; an index needs a map.
+            # The short form takes symbols only; a loop index needs a map.
             if only.constant == 0 and len(only.terms) == 1 and c == 1 and name not in names.indices:
                 return self.index_name(name, names)
         applied = self.applied(limits, names)
         return applied if len(limits) == 1 else f"{which} {applied}"
 
     def store(self, node: Store, names: SsaNames) -> None:
-        """affine.store, under a condition in an scf.if; or a transfer."""
+        """Write an affine.store, inside an scf.if if it is conditional, or a transfer for a super-vector."""
         value = self.value(node.value, names)
         shape = node.value.shape
         dtype = self.arrays[node.array].dtype

@@ -1,4 +1,4 @@
-"""The loops of a kernel as a tree, and every access to an array in the order in which it takes place."""
+"""The loops of a kernel as a tree, and all array accesses in the order in which they run."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from codegen.ir.nodes import Carried, For, Let, Load, Op, Reduce, Statement, Sto
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop, its number in the order of the text, and the loops right inside."""
+    """A loop, its number in source order, and the loops directly inside it."""
 
     number: int
     node: For
     inside: tuple[Loop, ...]
 
     def all(self) -> Iterator[Loop]:
-        """This loop and every loop inside, as the text has them."""
+        """This loop and all loops inside it, in source order."""
         yield self
         for loop in self.inside:
             yield from loop.all()
@@ -26,7 +26,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A load or a store. place: its turn within the kernel; loops: those around it, outermost first."""
+    """A load or a store. place: its position in execution order; loops: those around it, outermost first."""
 
     array: str
     subscripts: tuple[Index, ...]
@@ -39,7 +39,7 @@ class Access:
 
 
 def loops_of(body: tuple[Statement, ...]) -> tuple[Loop, ...]:
-    """The outermost loops of a body, with all that is inside, numbered from 0."""
+    """The outermost loops of a body, with the loops inside them, numbered from 0."""
     return _tree(body, 0)[0]
 
 
@@ -54,7 +54,7 @@ def _tree(body: tuple[Statement, ...], number: int) -> tuple[tuple[Loop, ...], i
 
 
 def around(root: Loop, number: int) -> tuple[int, ...]:
-    """The numbers of the loops from the root to this one."""
+    """The numbers of the loops from the root to the loop with this number; empty if the root lacks it."""
     if root.number == number:
         return (number,)
     for each in root.inside:
@@ -65,7 +65,7 @@ def around(root: Loop, number: int) -> tuple[int, ...]:
 
 
 def accesses_of(body: tuple[Statement, ...], loops: tuple[Loop, ...]) -> tuple[Access, ...]:
-    """Every access of a body whose outermost loops are `loops`; loads of a statement before its store."""
+    """All accesses of a body whose outermost loops are `loops`; a statement's loads precede its store."""
     found: list[Access] = []
     _collect(body, loops, (), found)
     return tuple(found)
@@ -100,7 +100,7 @@ def _collect(
 
 
 def parts(value: Value) -> Iterator[Value]:
-    """A value and all that it is made of, operands before what uses them."""
+    """A value and all its subexpressions, operands before their users."""
     match value:
         case Op():
             for operand in value.operands:
@@ -117,7 +117,7 @@ def loads(value: Value) -> Iterator[Load]:
 
 
 def values_of(body: tuple[Statement, ...]) -> Iterator[Value]:
-    """Every value that a body names, stores or carries, outermost expressions only."""
+    """All values that a body names, stores or carries; outermost expressions only."""
     for node in body:
         match node:
             case Let(_, value):
@@ -130,29 +130,27 @@ def values_of(body: tuple[Statement, ...]) -> Iterator[Value]:
 
 
 def carried_values(carried: tuple[Carried, ...]) -> Iterator[Value]:
-    """What carried locals begin with and become."""
+    """The start and update values of carried locals."""
     for each in carried:
         yield each.start
         yield each.update
 
 
 def coefficient(index: Index, symbol: str) -> int | None:
-    """How far an expression goes when a symbol goes by one; None where that differs from place to place."""
+    """The change of an expression when a symbol grows by one; None if that change is not constant."""
     match index:
         case Affine():
             return index.coefficient(symbol)
-        case Sum(pieces, rest):
+        case Sum(terms, rest):
             return (
-                None
-                if any(symbol in index_symbols(piece) for piece, _ in pieces)
-                else rest.coefficient(symbol)
+                None if any(symbol in index_symbols(term) for term, _ in terms) else rest.coefficient(symbol)
             )
         case _:
             return None if symbol in index_symbols(index) else 0
 
 
 def constant_trips(node: For) -> int | None:
-    """How many iterations a scalar loop has, where its bounds are numbers."""
+    """The number of iterations of a scalar loop; None if its bounds are not constants."""
     if not all(isinstance(b, Affine) and not b.terms for b in (*node.lower, *node.upper)):
         return None
     starts = [b.constant for b in node.lower if isinstance(b, Affine)]
@@ -162,7 +160,7 @@ def constant_trips(node: For) -> int | None:
 
 
 def most_trips(node: For) -> int | None:
-    """How many iterations a loop has at most, where an end is a number away from a start.
+    """The most iterations a loop can have, from ends at a constant distance from a start; None if unknown.
 
     for j in i..i + 3 -> 3    for j in 0..min(n, 8) -> 8    for j in 0..n -> None
     """
@@ -171,7 +169,7 @@ def most_trips(node: For) -> int | None:
 
 
 def trips_between(begin: int, end: int, step: int) -> int:
-    """How many numbers `range(begin, end, step)` has; Python's `len` knows of none beyond 2**63 - 1.
+    """The length of `range(begin, end, step)`; Python's `len` is limited to 2**63 - 1.
 
     0, 10, 3 -> 4    0, 2**70, 1 -> 2**70    5, 0, 1 -> 0
     """

@@ -1,1 +1,1 @@
-"""Access maps: where each element lives, as digit trees; their common refinement, boxes, and padding."""
+"""Access maps (where each element lives, as digit trees), their common refinement, boxes, and padding."""

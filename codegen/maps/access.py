@@ -1,7 +1,7 @@
 """Access maps: where each element of a logical array lives, as a sum over digit trees.
 
-An `AccessMap` is a base plus one offset for every root; a root is one logical dimension (or several, merged
-row-major into one index m), and its tree says how m becomes an offset: see `digit_trees`.
+An `AccessMap` is a base plus one offset per root. A root is one logical dimension, or several merged
+row-major into one index m. Its tree maps m to an offset: see `digit_trees`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from codegen.maps.digit_trees import (
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A tree over the row-major index of `dims`; no dims at all for an axis of one put in front."""
+    """A tree over the row-major index of `dims`; `dims` is empty for a leading axis of extent 1."""
 
     dims: tuple[int, ...]
     tree: Tree
@@ -35,12 +35,15 @@ class Root:
 class AccessMap:
     """Where each element of an array of extents `dims` lives, in units of `unit_bits` bits.
 
-    `roots` hold the storage trees whole, padding included; `slots` counts the elements of the storage,
-    or is None where the storage is somebody's strided array and padding has no meaning. `element_bits`
-    is the width of one element in this storage. `tail` counts the slots behind the last tile. `bounds`
-    are the offsets that may be touched, [low, stop) in units, known apart from the roots: kernels are
-    proven against them. `compact` says that the storage trees, which begin at the first slot, hit every
-    slot before the tail once, so that the padding is what lies outside their bounds.
+    roots         the complete storage trees, padding included
+    element_bits  the width of one element in this storage
+    bounds        the offsets that may be touched, [low, stop) in units; known independently of the roots,
+                  because kernels are proven against them
+    slots         the number of elements in the storage; None for a caller's strided array, where padding has
+                  no meaning
+    tail          the number of slots after the last tile
+    compact       whether the storage trees, which begin at the first slot, hit every slot before the tail
+                  once; the padding is then every slot outside their bounds
     """
 
     dims: tuple[int, ...]
@@ -55,7 +58,7 @@ class AccessMap:
 
     @property
     def width(self) -> int:
-        """Units that one element takes."""
+        """Units per element."""
         return self.element_bits // self.unit_bits
 
     @property
@@ -71,11 +74,11 @@ class AccessMap:
 
     @property
     def is_opaque(self) -> bool:
-        """Whether some offsets are only known point by point."""
+        """Whether some offsets are known only point by point."""
         return any(isinstance(root.tree, Opaque) for root in self.roots)
 
     def in_units(self, unit_bits: int) -> AccessMap:
-        """The same map counted in other units; the strides must come out whole."""
+        """The same map in other units; every stride must be a multiple of the new unit."""
         if unit_bits == self.unit_bits:
             return self
         roots = tuple(replace(r, tree=scaled(r.tree, self.unit_bits, unit_bits)) for r in self.roots)
@@ -88,7 +91,7 @@ class AccessMap:
 def strided_map(
     dims: tuple[int, ...], strides: tuple[int, ...], bounds: tuple[int, int], *, element_bits: int
 ) -> AccessMap:
-    """The map of a strided array such as NumPy's: one leaf a dimension, strides and bounds in bytes.
+    """The map of a strided array such as NumPy's: one leaf per dimension, strides and bounds in bytes.
 
     strided_map((3, 5), (20, 4), (0, 60), element_bits=32) is a C-ordered f32[3,5].
     """
@@ -118,7 +121,7 @@ def map_range(access: AccessMap) -> tuple[int, int]:
 
 
 def logical_roots(access: AccessMap) -> tuple[Root, ...]:
-    """The roots cut to their logical bounds, coalesced, merged dimensions taken apart where they can be."""
+    """The roots truncated to their logical bounds and coalesced, merged dimensions split where possible."""
     out: list[Root] = []
     for root in access.roots:
         if root.dims:

@@ -3,12 +3,11 @@
     Leaf(n, s)              m * s                               for 0 <= m < n
     Split(n, t, high, low)  high(m // t) + low(m % t)           XLA's tile step, a CuTe mode
     Window(n, tree, a, k)   tree(a + k * m)                     a slice of another tree
-    Switch(n, t, b, cases)  b[m // t] + cases[m // t](m % t)    a swizzle: one digit turns others round
-    Opaque(n, f)            f(m), only known point by point     `*` at a later tile level
+    Switch(n, t, b, cases)  b[m // t] + cases[m // t](m % t)    a swizzle: one digit reverses others
+    Opaque(n, f)            f(m), known only point by point     `*` at a later tile level
 
 The extent n is a bound at every node, not only at the top: partial tiles are Splits whose tile does not
-divide the extent. Everything here is exact integer arithmetic in Python; nothing depends on the size of
-the array.
+divide the extent. All arithmetic uses exact Python integers. Nothing depends on the size of the array.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Offsets: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """Offsets of one strided walk: m -> m * stride."""
+    """Offsets with one stride: m -> m * stride."""
 
     extent: int
     stride: int
@@ -35,7 +34,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Two digits: m -> high(m // tile) + low(m % tile); `high` may hold more than the bound needs."""
+    """Two digits: m -> high(m // tile) + low(m % tile); `high` may cover more than the bound needs."""
 
     extent: int
     tile: int
@@ -55,9 +54,9 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A digit that chooses the tree of what is below it: m -> starts[m // tile] + cases[m // tile](m % tile).
+    """A digit that selects the tree below it: m -> starts[m // tile] + cases[m // tile](m % tile).
 
-    Where a bit of the offset is XORed with another, the other one chooses between walking it up or down.
+    If a bit of the offset is XORed with another, the other one selects whether the first counts up or down.
     starts[0] is 0; each case has `tile` indices and begins at 0.
     """
 
@@ -69,7 +68,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Offsets that only a function knows; every value lies within [lowest, highest]."""
+    """Offsets known only through a function; every value lies within [lowest, highest]."""
 
     extent: int
     offsets: Callable[[Offsets], Offsets]
@@ -86,7 +85,7 @@ def ceil_div(a: int, b: int) -> int:
 
 
 def evaluate_tree(tree: Tree, index: Any) -> Any:
-    """The offset at `index`, an int or an int64 array; the definition, without any shortcut."""
+    """The offset at `index`, an int or an int64 array; the definition, without shortcuts."""
     match tree:
         case Leaf(_, stride):
             return index * stride
@@ -129,7 +128,7 @@ def truncate_tree(tree: Tree, extent: int) -> Tree:
 
 
 def coalesce_tree(tree: Tree) -> Tree:
-    """The same offsets with the fewest digits; a bound rides on the merged digit.
+    """The same offsets with the fewest digits; a merged digit keeps the bound.
 
     Split(n, t, Leaf(_, t*s), Leaf(t, s))  ->  Leaf(n, s)
     """
@@ -163,7 +162,7 @@ def coalesce_tree(tree: Tree) -> Tree:
 
 
 def _coalesce_switch(tree: Switch) -> Tree:
-    """A switch with as few digits; none at all where its cases are one."""
+    """A switch with the fewest digits; a plain tree if its cases are equal and its starts equidistant."""
     if tree.extent <= tree.tile:
         return coalesce_tree(truncate_tree(tree, tree.extent))
     cases = tuple(coalesce_tree(case) for case in tree.cases)
@@ -174,7 +173,7 @@ def _coalesce_switch(tree: Switch) -> Tree:
 
 
 def _coalesce_window(window: Window) -> Tree:
-    """A window that needs no window: on a leaf, on whole tiles, or inside one tile."""
+    """Remove a window over a leaf, over full tiles, or inside one tile."""
     extent, start, step = window.extent, window.start, window.step
     tree = coalesce_tree(window.tree)
     if extent == 1:
@@ -203,7 +202,7 @@ def _coalesce_window(window: Window) -> Tree:
 
 
 def split_tree(tree: Tree, tile: int) -> tuple[Tree, Tree] | None:
-    """(high, low) with tree == Split(extent, tile, high, low), or None where no such pair exists here."""
+    """(high, low) with tree == Split(extent, tile, high, low), or None if the tree has no such split."""
     match tree:
         case Leaf(extent, stride):
             return Leaf(ceil_div(extent, tile), stride * tile), Leaf(tile, stride)
@@ -227,7 +226,7 @@ def split_tree(tree: Tree, tile: int) -> tuple[Tree, Tree] | None:
 
 
 def _split_cases(tree: Switch, tile: int) -> tuple[Tree, Tree] | None:
-    """The low digit that all cases share, if they do."""
+    """(high, low) with the low digit that all cases share, or None if they differ."""
     pairs = [split_tree(case, tile) for case in tree.cases]
     highs = tuple(pair[0] for pair in pairs if pair)
     lows = {coalesce_tree(pair[1]) for pair in pairs if pair}
@@ -237,7 +236,7 @@ def _split_cases(tree: Switch, tile: int) -> tuple[Tree, Tree] | None:
 
 
 def tree_cuts(tree: Tree) -> frozenset[int]:
-    """Weights at which the whole tree can be cut in two digits."""
+    """Weights at which the complete tree can be split into two digits."""
     match tree:
         case Split(_, tile, high, low):
             inner = {c for c in tree_cuts(low) if tile % c == 0}
@@ -252,7 +251,7 @@ def tree_cuts(tree: Tree) -> frozenset[int]:
 
 
 def offset_range(tree: Tree, extent: int | None = None) -> tuple[int, int]:
-    """The lowest and the highest offset on [0, extent), exactly (for Opaque: the bounds it was given)."""
+    """The exact lowest and highest offset on [0, extent); for Opaque, its given bounds."""
     return _offset_range(tree, tree.extent if extent is None else extent)
 
 
@@ -272,11 +271,11 @@ def _offset_range(tree: Tree, extent: int) -> tuple[int, int]:
             return _switch_range(tree, extent)
     if extent <= tree.tile:
         return _offset_range(tree.low, extent)
-    whole, rest = divmod(extent, tree.tile)
-    upper, lower = _offset_range(tree.high, whole), _offset_range(tree.low, tree.tile)
+    full, rest = divmod(extent, tree.tile)
+    upper, lower = _offset_range(tree.high, full), _offset_range(tree.low, tree.tile)
     lowest, highest = upper[0] + lower[0], upper[1] + lower[1]
     if rest:
-        first = int(evaluate_tree(tree.high, whole))
+        first = int(evaluate_tree(tree.high, full))
         lower = _offset_range(tree.low, rest)
         lowest, highest = min(lowest, first + lower[0]), max(highest, first + lower[1])
     return lowest, highest
@@ -293,7 +292,7 @@ def _switch_range(tree: Switch, extent: int) -> tuple[int, int]:
 
 
 def scaled(tree: Tree, old: int, new: int) -> Tree:
-    """The same tree with strides in units of `new` bits, not of `old` ones; they must come out whole."""
+    """The same tree with strides converted from units of `old` bits to `new` bits; all must stay integers."""
     match tree:
         case Leaf(extent, stride):
             return Leaf(extent, stride * old // new)

@@ -1,4 +1,4 @@
-"""Which slots of a storage hold no element: disjoint boxes, counted exactly."""
+"""The slots of a storage that hold no element, as disjoint boxes that cover each slot once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codegen.maps.access import AccessMap
 from codegen.maps.digit_trees import Leaf, Split, Tree, evaluate_tree
 
 MAX_PAD_BOXES = 64
-"""More boxes than this are not worth their calls: all slots are filled before the copy instead."""
+"""With more boxes than this, one call each is too expensive: all slots are filled before the copy instead."""
 
 PadDigit: TypeAlias = tuple[int, int]
 """(extent, destination stride)."""
@@ -31,7 +31,7 @@ class PaddingBox:
 
 
 def lower_padding(dst: AccessMap) -> tuple[tuple[PaddingBox, ...], bool]:
-    """Disjoint boxes of the slots that hold no element, or (tail only, True) where they are not known.
+    """Disjoint boxes of the slots that hold no element, or (tail only, True) if they are unknown or too many.
 
     pad(layout) = sum over k of valid(roots before k) x pad(root k) x slots(roots after k).
     """
@@ -64,7 +64,7 @@ def lower_padding(dst: AccessMap) -> tuple[tuple[PaddingBox, ...], bool]:
 
 
 def _contiguity(tree: Tree) -> int:
-    """Large strides first, so that the boxes of later roots, whole slots, are long runs."""
+    """Sort key: large strides first, so that boxes of later roots, which cover all slots, are long runs."""
     strides = [abs(stride) for _, stride in _all_slots(tree).digits]
     return -min(strides, default=0)
 
@@ -95,7 +95,7 @@ def _all_slots(tree: Tree) -> PaddingBox:
 
 
 def _range_boxes(tree: Tree, start: int, stop: int) -> list[PaddingBox]:
-    """The indices [start, stop) as boxes of storage: prologue, middle, epilogue."""
+    """The storage boxes of the indices [start, stop): prologue, middle, epilogue."""
     if start >= stop:
         return []
     match tree:

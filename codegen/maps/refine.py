@@ -1,7 +1,7 @@
-"""Two digit trees over their common digits, and the guard-free boxes of the result.
+"""Refine two digit trees to their common digits, and list the guard-free boxes of the result.
 
-Partial tiles become separate boxes, so no bound is left inside a loop; where two trees have no common
-refinement, their offsets are a table that the copy fills in when it runs.
+Partial tiles become separate boxes, so no loop contains a bound. If two trees have no common refinement,
+their offsets are a table that the copy fills in at run time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OffsetFunction: TypeAlias = Callable[[Offsets], Offsets]
 
 @dataclass(frozen=True, slots=True)
 class PairLeaf:
-    """A digit that both sides walk with one stride."""
+    """A digit that each side traverses with one stride."""
 
     extent: int
     src: int
@@ -43,7 +43,7 @@ class PairLeaf:
 
 @dataclass(frozen=True, slots=True)
 class PairSplit:
-    """Two common digits; the extent is the bound."""
+    """Two common digits; `extent` bounds their combined index."""
 
     extent: int
     tile: int
@@ -53,7 +53,7 @@ class PairSplit:
 
 @dataclass(frozen=True, slots=True)
 class PairTable:
-    """A digit on which the sides disagree: offsets point by point."""
+    """An index range without common digits: offsets point by point."""
 
     extent: int
     src: OffsetFunction
@@ -62,7 +62,7 @@ class PairTable:
 
 @dataclass(frozen=True, slots=True)
 class PairSwitch:
-    """A digit that chooses the tree below it; `starts` are (source, destination) offsets of the cases."""
+    """A digit that selects the tree below it; `starts` are (source, destination) offsets of the cases."""
 
     extent: int
     tile: int
@@ -75,7 +75,7 @@ PairTree: TypeAlias = PairLeaf | PairSplit | PairSwitch | PairTable
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A guard-free part of the copy: bases, affine digits, and tables for what is not affine."""
+    """A guard-free part of the copy: bases, affine digits, and tables for offsets that are not affine."""
 
     src_base: int
     dst_base: int
@@ -89,14 +89,14 @@ class Box:
 
 
 def refine(a: Tree, b: Tree) -> PairTree:
-    """The two trees over their common digits; a table where there are none."""
+    """The two trees over their common digits; a table if there are none."""
     a, b = coalesce_tree(a), coalesce_tree(b)
     extent = a.extent
     if isinstance(a, Leaf) and isinstance(b, Leaf):
         return PairLeaf(extent, a.stride, b.stride)
-    chosen = _refine_switch(a, b)
-    if chosen:
-        return chosen
+    switched = _refine_switch(a, b)
+    if switched:
+        return switched
     cuts_a, cuts_b = tree_cuts(a), tree_cuts(b)
     candidates: Iterable[int] = [
         *sorted(cuts_a | cuts_b, reverse=True),
@@ -113,7 +113,7 @@ def refine(a: Tree, b: Tree) -> PairTree:
 
 
 def _refine_switch(a: Tree, b: Tree) -> PairTree | None:
-    """The pair where one side is a switch, and the other can be cut where it chooses."""
+    """The pair if one side is a switch and the other can be split at the same tile; otherwise None."""
     switch = a if isinstance(a, Switch) else b
     if not isinstance(switch, Switch):
         return None
@@ -127,7 +127,7 @@ def _refine_switch(a: Tree, b: Tree) -> PairTree | None:
 
 
 def _cases(tree: Tree, tile: int, count: int) -> tuple[tuple[int, ...], tuple[Tree, ...]] | None:
-    """The starts and the trees of `count` parts of a tree, `tile` indices each; None where it has no cut."""
+    """Starts and trees of `count` parts of a tree, `tile` indices each; None if it cannot be split there."""
     if isinstance(tree, Switch) and tree.tile == tile:
         return tree.starts, tree.cases
     pair = split_tree(tree, tile)
@@ -137,7 +137,7 @@ def _cases(tree: Tree, tile: int, count: int) -> tuple[tuple[int, ...], tuple[Tr
 
 
 def coalesce_pair(tree: PairTree) -> PairTree:
-    """Merge digits of one root that both sides walk as one; the bound rides on the result."""
+    """Merge digits of one root that each side traverses with one stride; the result keeps the bound."""
     if isinstance(tree, PairSwitch):
         return replace(tree, cases=tuple(coalesce_pair(case) for case in tree.cases))
     if not isinstance(tree, PairSplit):
@@ -179,10 +179,10 @@ def tree_boxes(tree: PairTree) -> list[Box]:
                 for start, case in _bounded_cases(tree)
                 for box in tree_boxes(case)
             ]
-    whole, rest = divmod(tree.extent, tree.tile)
+    full, rest = divmod(tree.extent, tree.tile)
     out: list[Box] = []
-    if whole:
-        for high, low in product(tree_boxes(_truncated(tree.high, whole)), tree_boxes(tree.low)):
+    if full:
+        for high, low in product(tree_boxes(_truncated(tree.high, full)), tree_boxes(tree.low)):
             out.append(
                 Box(
                     high.src_base + low.src_base,
@@ -192,14 +192,14 @@ def tree_boxes(tree: PairTree) -> list[Box]:
                 )
             )
     if rest:
-        src, dst = pair_offsets(tree.high, whole)
+        src, dst = pair_offsets(tree.high, full)
         for low in tree_boxes(_truncated(tree.low, rest)):
             out.append(Box(src + low.src_base, dst + low.dst_base, low.digits, low.tables))
     return out
 
 
 def _bounded_cases(tree: PairSwitch) -> Iterator[tuple[tuple[int, int], PairTree]]:
-    """The start of each case that the bound leaves, and as much of its tree."""
+    """The start of each case within the bound, and its tree truncated to the bound."""
     for k, (start, case) in enumerate(zip(tree.starts, tree.cases, strict=True)):
         left = tree.extent - k * tree.tile
         if left > 0:
@@ -220,14 +220,14 @@ def _truncated(tree: PairTree, extent: int) -> PairTree:
 
 
 def count_boxes(tree: PairTree) -> int:
-    """How many boxes `tree_boxes` gives, without making them."""
+    """The number of boxes that `tree_boxes` returns, without building them."""
     if isinstance(tree, PairSwitch):
         return sum(count_boxes(case) for _, case in _bounded_cases(tree))
     if not isinstance(tree, PairSplit):
         return 1
-    whole, rest = divmod(tree.extent, tree.tile)
-    full = count_boxes(_truncated(tree.high, whole)) * count_boxes(tree.low) if whole else 0
-    return full + (count_boxes(_truncated(tree.low, rest)) if rest else 0)
+    full, rest = divmod(tree.extent, tree.tile)
+    in_full_tiles = count_boxes(_truncated(tree.high, full)) * count_boxes(tree.low) if full else 0
+    return in_full_tiles + (count_boxes(_truncated(tree.low, rest)) if rest else 0)
 
 
 def tabulate(tree: PairTree) -> PairTable:

@@ -1,4 +1,4 @@
-"""Boxes of an array with steps: the access map of a slice."""
+"""The access map of a slice: a box of an array, with steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def window_map(
 ) -> AccessMap:
     """The map of a box of the array: element k of dimension d is element starts[d] + steps[d]*k.
 
-    The box has no slots of its own: padding belongs to the whole. Merged dimensions become one opaque root.
+    The box has no slots of its own: padding belongs to the complete array. Merged dimensions that
+    it does not take in full become one opaque root.
     """
     if 0 in extents:
         return replace(access, dims=extents, roots=(), slots=None, tail=0)
@@ -34,7 +35,7 @@ def window_map(
 
 
 def tight_map(access: AccessMap) -> AccessMap:
-    """The map with the bounds of its own elements."""
+    """The map with its bounds reduced to its own elements."""
     low, high = map_range(access)
     return replace(access, bounds=(low, high + access.width))
 

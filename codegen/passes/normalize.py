@@ -1,4 +1,4 @@
-"""Bring a scalar copy nest into its canonical form: what two copies share, they then share literally."""
+"""Bring a scalar copy nest into canonical form, so that equivalent copies become identical nests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codegen.ir.copies.rewriting import int_size, keep_only, map_refs, rebuilt, 
 
 
 def drop_units(nest: LoopNest) -> LoopNest:
-    """Leave out loops that run once.
+    """Remove loops that run once.
 
     before:  for i in 1: for j in 5:  dst[9*i + j] = src[7*i + j]
     after:   for j in 5:              dst[j] = src[j]
@@ -19,7 +19,7 @@ def drop_units(nest: LoopNest) -> LoopNest:
 
 
 def face_forward(nest: LoopNest) -> LoopNest:
-    """Turn loops round that walk the destination backwards.
+    """Reverse loops with a negative destination stride.
 
     before:  for i in 5:  dst[8 - 2*i] = src[i]
     after:   for i in 5:  dst[2*i] = src[4 - i]
@@ -33,7 +33,7 @@ def face_forward(nest: LoopNest) -> LoopNest:
 
 
 def order_by_destination(nest: LoopNest) -> LoopNest:
-    """Loops with the largest destination stride outermost; equal ones by the source's.
+    """Sort loops by decreasing destination stride, outermost first; ties by the source stride.
 
     before:  for i in 3: for j in 5:  dst[3*j + i] = src[5*i + j]
     after:   for j in 5: for i in 3:  dst[3*j + i] = src[5*i + j]
@@ -48,7 +48,7 @@ def order_by_destination(nest: LoopNest) -> LoopNest:
 
 
 def coalesce(nest: LoopNest) -> LoopNest:
-    """Fuse two loops that walk memory, on both sides, as one longer loop.
+    """Fuse two loops that are equivalent to one longer loop on both sides.
 
     before:  for i in 4: for j in 5:  dst[5*i + j] = src[5*i + j]
     after:   for j in 20:             dst[j] = src[j]
@@ -56,7 +56,7 @@ def coalesce(nest: LoopNest) -> LoopNest:
     loops = list(nest.loops)
     src, dst = refs(nest.innermost)
 
-    def walks_as_one(outer: For, inner: For) -> bool:
+    def can_fuse(outer: For, inner: For) -> bool:
         sides = [dst] if src is None else [src, dst]
         return all(
             int_size(s.stride(outer.axis)) == int_size(inner.extent) * int_size(s.stride(inner.axis))
@@ -67,7 +67,7 @@ def coalesce(nest: LoopNest) -> LoopNest:
     while fused:
         fused = False
         for outer in loops:
-            inner = next((x for x in loops if x is not outer and walks_as_one(outer, x)), None)
+            inner = next((x for x in loops if x is not outer and can_fuse(outer, x)), None)
             if inner is not None:
                 loops.remove(outer)
                 loops[loops.index(inner)] = replace(
@@ -79,7 +79,7 @@ def coalesce(nest: LoopNest) -> LoopNest:
 
 
 NORMALIZE = (drop_units, face_forward, coalesce, order_by_destination)
-"""The passes that every scalar nest goes through, in this order."""
+"""The passes that run on every scalar nest, in this order."""
 
 
 def _reversed(ref: Ref, loop: For) -> Ref:

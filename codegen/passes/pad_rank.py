@@ -1,4 +1,4 @@
-"""Give a nest one of a few numbers of outer loops, with loops of one outside the others."""
+"""Pad the outer loops of a nest to one of a few ranks, with loops that run once."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from codegen.schedule.schedule import Schedule
 
 
 def pad_rank(nest: LoopNest, schedule: Schedule) -> LoopNest:
-    """Add loops of one behind the first loop, the one that threads share.
+    """Add loops that run once after the first loop, the one that is split among threads.
 
     before:  for i in 9:                          copy_run …
-    after:   for i in 9: for pad1 in 1:           copy_run …
+    after:   for i in 9: for one0 in 1:           copy_run …
     """
     loops = nest.loops
     if isinstance(nest.innermost, Transpose):

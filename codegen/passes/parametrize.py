@@ -1,4 +1,4 @@
-"""Lift sizes out of the code: what comes from a shape becomes an argument of the kernel."""
+"""Turn sizes into arguments of the kernel, so that one kernel serves many shapes."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ NAMES = "abcdefgh"
 
 
 def parametrize_sizes(nest: LoopNest) -> tuple[LoopNest, tuple[tuple[str, int], ...]]:
-    """The nest with parameters for its sizes, and their values in the order of the arguments.
+    """Replace the sizes of a nest by parameters; return the nest and their values in argument order.
 
     before:  for i in 9:          copy_run dst[512*i] <- src[1200*i], 512 bytes
     after:   for a in a_extent:   copy_run dst[a_dst*a] <- src[a_src*a], count bytes
     """
-    lift = _Parametrize({loop.axis: NAMES[k] for k, loop in enumerate(nest.loops)})
-    inner = lift.transfer(nest.innermost)
+    rewrite = _Parametrize({loop.axis: NAMES[k] for k, loop in enumerate(nest.loops)})
+    inner = rewrite.transfer(nest.innermost)
     loops = tuple(
-        For(lift.axes[loop.axis], lift.size(f"{lift.axes[loop.axis]}_extent", loop.extent), inner)
+        For(rewrite.axes[loop.axis], rewrite.size(f"{rewrite.axes[loop.axis]}_extent", loop.extent), inner)
         for loop in nest.loops
     )
     table = nest.table_loop
     if table:
-        table = replace(table, count=lift.size("entries", table.count))
-    buffers = tuple(replace(b, element=_moved(b.element, inner)) for b in nest.buffers)
+        table = replace(table, count=rewrite.size("entries", table.count))
+    buffers = tuple(replace(b, element=_canonical_element(b.element, inner)) for b in nest.buffers)
     parametrized = LoopNest(buffers, wrap(loops, table, inner))
-    return parametrized, tuple(lift.values.items())
+    return parametrized, tuple(rewrite.values.items())
 
 
-def _moved(element: Element, inner: Transfer) -> Element:
-    """Runs of bytes do not care what the elements were; a kernel for all of them is one kernel."""
+def _canonical_element(element: Element, inner: Transfer) -> Element:
+    """One element type for all that the transfer moves alike, so that they share one kernel."""
     match inner:
         case CopyRun() | FillRun() | Gather():
             return Element("u8", 8)
@@ -68,7 +68,7 @@ def _moved(element: Element, inner: Transfer) -> Element:
 
 
 class _Parametrize:
-    """Collects the arguments while the nest is walked once."""
+    """Collects the arguments in a single traversal of the nest."""
 
     def __init__(self, axes: dict[str, str]) -> None:
         self.axes = axes
@@ -76,12 +76,12 @@ class _Parametrize:
 
     def size(self, name: str, value: Size) -> Param:
         if not isinstance(value, int):
-            raise AssertionError(f"{name} is parametrized already")
+            raise AssertionError(f"{name} is already parametrized")
         self.values[name] = value
         return Param(name)
 
     def ref(self, ref: Ref) -> Ref:
-        """Every loop gets a stride on every side, so that holes do not make new kernels."""
+        """Give every loop a stride on both sides, so that gaps do not need another kernel."""
         terms = tuple(
             (new, self.size(f"{new}_{ref.buffer}", ref.stride(old))) for old, new in self.axes.items()
         )
@@ -101,12 +101,12 @@ class _Parametrize:
             case CopyRun(dst, src, count, stream):
                 return CopyRun(self.ref(dst), self.ref(src), self.size("count", count), stream)
             case CopyChunks():
-                parametrized = self.changed(stmt, stmt.dst, stmt.src, count=stmt.count)
+                parametrized = self.with_params(stmt, stmt.dst, stmt.src, count=stmt.count)
                 return replace(parametrized, places=PackedLines())  # type: ignore[no-any-return]
             case Reverse(count=1):
-                return self.changed(stmt, stmt.dst, stmt.src, length=stmt.length)  # type: ignore[no-any-return]
+                return self.with_params(stmt, stmt.dst, stmt.src, length=stmt.length)  # type: ignore[no-any-return]
             case Reverse():
-                return self.changed(stmt, stmt.dst, stmt.src, count=stmt.count)  # type: ignore[no-any-return]
+                return self.with_params(stmt, stmt.dst, stmt.src, count=stmt.count)  # type: ignore[no-any-return]
             case FillRun(dst, count):
                 return FillRun(self.ref(dst), self.size("count", count))
             case Interleave():
@@ -131,7 +131,7 @@ class _Parametrize:
             lines=PackedLines() if stmt.lines else None,
             groups=RowGroups() if stmt.groups else None,
         )
-        parametrized: Interleave = self.changed(
+        parametrized: Interleave = self.with_params(
             stmt, stmt.dst, stmt.src, row_step=stmt.row_step, column_step=stmt.column_step
         )
         if stmt.side == "dst":
@@ -141,14 +141,15 @@ class _Parametrize:
         return replace(parametrized, rows=self.size("rows", rows), columns=self.size("columns", columns))
 
     def bits(self, stmt: PackBits | UnpackBits, step_name: str, step: Size) -> Transfer:
-        """A column's bytes stay a constant of the code, and so does a step of one."""
+        """The bytes of a column remain a literal in the code, and so does a step of 1."""
         parametrized: Transfer
         if stmt.columns != 1:
-            parametrized = self.changed(stmt, stmt.dst, stmt.src, columns=stmt.columns, **{step_name: step})
+            sizes = {"columns": stmt.columns, step_name: step}
+            parametrized = self.with_params(stmt, stmt.dst, stmt.src, **sizes)
         elif step == 1:
-            parametrized = self.changed(stmt, stmt.dst, stmt.src, count=stmt.count)
+            parametrized = self.with_params(stmt, stmt.dst, stmt.src, count=stmt.count)
         else:
-            parametrized = self.changed(stmt, stmt.dst, stmt.src, count=stmt.count, **{step_name: step})
+            parametrized = self.with_params(stmt, stmt.dst, stmt.src, count=stmt.count, **{step_name: step})
         return parametrized
 
     def elementwise(self, stmt: Elementwise) -> Elementwise:
@@ -171,6 +172,6 @@ class _Parametrize:
             else src,
         )
 
-    def changed(self, stmt: Any, dst: Ref, src: Ref, **sizes: Size) -> Any:
+    def with_params(self, stmt: Any, dst: Ref, src: Ref, **sizes: Size) -> Any:
         parametrized = {name: self.size(name, value) for name, value in sizes.items()}
         return replace(stmt, dst=self.ref(dst), src=self.ref(src), **parametrized)

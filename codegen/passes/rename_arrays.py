@@ -1,4 +1,4 @@
-"""Functions of loops where some arrays are one and the same."""
+"""Loop functions in which several array arguments are the same array."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codegen.ir.nodes import For, Function, Let, Load, Op, Reduce, Statement, St
 
 
 def rename_arrays(function: Function, names: Mapping[str, str]) -> Function:
-    """The function with accesses to some arrays made to others: what a call does that gives one for both.
+    """Redirect accesses from some arrays to others, for a call that passes one array for both.
 
     C[i] = A[i] + B[i], {"C": "A"} -> A[i] = A[i] + B[i]
     """

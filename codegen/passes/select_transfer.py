@@ -1,4 +1,4 @@
-"""Put a transfer in the place of the innermost loops, as the schedule says."""
+"""Replace the innermost loops by the transfer that the schedule selects."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def super_vectorize(nest: LoopNest, schedule: Schedule) -> LoopNest:
         case "run":
             transfer: Transfer = _run(nest, outer, inner[0], schedule)
         case "pieces":
-            transfer = _pieces(nest, outer, inner, schedule)
+            transfer = _chunks(nest, outer, inner, schedule)
         case "reverse":
             transfer = _reverse(nest, outer, inner, schedule)
         case "fill":
@@ -68,11 +68,11 @@ def super_vectorize(nest: LoopNest, schedule: Schedule) -> LoopNest:
 
 
 def _outside(nest: LoopNest, outer: tuple[For, ...]) -> tuple[Ref | None, Ref]:
-    """Both places with the terms of the outer loops only."""
+    """Source and destination with the terms of the outer loops only."""
     return refs(keep_only(scalar(nest), {loop.axis for loop in outer}))
 
 
-def _places(nest: LoopNest, outer: tuple[For, ...]) -> tuple[Ref, Ref]:
+def _outer_refs(nest: LoopNest, outer: tuple[For, ...]) -> tuple[Ref, Ref]:
     src, dst = _outside(nest, outer)
     if src is None:
         raise AssertionError("this transfer has a source")
@@ -80,26 +80,26 @@ def _places(nest: LoopNest, outer: tuple[For, ...]) -> tuple[Ref, Ref]:
 
 
 def _run(nest: LoopNest, outer: tuple[For, ...], loop: For, schedule: Schedule) -> CopyRun:
-    src, dst = _places(nest, outer)
+    src, dst = _outer_refs(nest, outer)
     count = int_size(loop.extent) * nest.buffer("dst").element.bits // 8
     return CopyRun(dst, src, count, schedule.stream)
 
 
 def _reverse(nest: LoopNest, outer: tuple[For, ...], inner: tuple[For, ...], schedule: Schedule) -> Reverse:
-    """One run, or short ones that follow each other."""
-    src, dst = _places(nest, outer)
+    """One run, or several contiguous short runs."""
+    src, dst = _outer_refs(nest, outer)
     count = inner[1].extent if len(inner) > 1 else 1
     width = nest.buffer("dst").element.bits // 8
     return Reverse(dst, src, width, inner[0].extent, count, schedule.stream)
 
 
-def _pieces(nest: LoopNest, outer: tuple[For, ...], inner: tuple[For, ...], schedule: Schedule) -> CopyChunks:
-    """The loops follow each other in the destination; where they are in the source a table says."""
-    src, dst = _places(nest, outer)
-    whole_src, _ = refs(scalar(nest))
-    if whole_src is None:
-        raise AssertionError("pieces have a source")
-    digits = tuple((int_size(x.extent), int_size(whole_src.stride(x.axis))) for x in inner)
+def _chunks(nest: LoopNest, outer: tuple[For, ...], inner: tuple[For, ...], schedule: Schedule) -> CopyChunks:
+    """The inner loops are contiguous in the destination; a table holds their source offsets."""
+    src, dst = _outer_refs(nest, outer)
+    full_src, _ = refs(scalar(nest))
+    if full_src is None:
+        raise AssertionError("a copy of chunks has a source")
+    digits = tuple((int_size(x.extent), int_size(full_src.stride(x.axis))) for x in inner)
     width = nest.buffer("dst").element.bits // 8
     return CopyChunks(dst, src, width, prod(n for n, _ in digits), PackedLines(digits), schedule.stream)
 
@@ -113,16 +113,16 @@ def _fill(nest: LoopNest, outer: tuple[For, ...], loop: For) -> tuple[LoopNest, 
 def _interleave(
     nest: LoopNest, outer: tuple[For, ...], inner: tuple[For, ...], schedule: Schedule
 ) -> Interleave:
-    """Digits behind columns and rows are joined to whichever of them is not packed."""
-    src, dst = _places(nest, outer)
-    whole_src, whole_dst = refs(scalar(nest))
-    if whole_src is None:
+    """Join the inner digits after columns and rows to the long digit, the one that is not packed."""
+    src, dst = _outer_refs(nest, outer)
+    full_src, full_dst = refs(scalar(nest))
+    if full_src is None:
         raise AssertionError("an interleave has a source")
     columns, rows, *joined = inner
     width = nest.buffer("dst").element.bits // 8
     row_count, column_count, lines = rows.extent, columns.extent, None
     if joined:
-        packed = whole_dst if schedule.interleave == "dst" else whole_src
+        packed = full_dst if schedule.interleave == "dst" else full_src
         first = int_size(row_count) * int_size(column_count) * width // LINE_BYTES
         following = ((int_size(x.extent), int_size(packed.stride(x.axis))) for x in joined)
         lines = PackedLines(((first, LINE_BYTES), *following))
@@ -137,8 +137,8 @@ def _interleave(
         width,
         row_count,
         column_count,
-        whole_src.stride(rows.axis),
-        whole_dst.stride(columns.axis),
+        full_src.stride(rows.axis),
+        full_dst.stride(columns.axis),
         schedule.interleave,
         schedule.stream,
         lines,
@@ -147,7 +147,7 @@ def _interleave(
 
 
 def _groups(nest: LoopNest, schedule: Schedule) -> RowGroups | None:
-    """The groups that are taken apart at the same time; of each row no less than a line lies together."""
+    """The groups that are deinterleaved at the same time; at least a line of each row is contiguous."""
     src, dst = refs(scalar(nest))
     if src is None or schedule.groups is None:
         return None
@@ -158,16 +158,16 @@ def _groups(nest: LoopNest, schedule: Schedule) -> RowGroups | None:
 
 
 def _transpose(nest: LoopNest, schedule: Schedule) -> Transpose:
-    """All loops go into the transfer, which has an order of its own for its tiles."""
+    """The transfer takes all loops and determines the order of its tiles itself."""
     cut = schedule.transpose
-    src, dst = _places(nest, ())
-    whole_src, whole_dst = refs(scalar(nest))
-    if whole_src is None or cut is None:
-        raise AssertionError("a transpose has a source, and a schedule of its own")
+    src, dst = _outer_refs(nest, ())
+    full_src, full_dst = refs(scalar(nest))
+    if full_src is None or cut is None:
+        raise AssertionError("a transpose has a source and a TransposeSchedule")
     extents = {loop.axis: int_size(loop.extent) for loop in nest.loops}
 
     def digits(axes: tuple[str, ...]) -> tuple[Digit, ...]:
-        return tuple((extents[a], int_size(whole_src.stride(a)), int_size(whole_dst.stride(a))) for a in axes)
+        return tuple((extents[a], int_size(full_src.stride(a)), int_size(full_dst.stride(a))) for a in axes)
 
     width = nest.buffer("dst").element.bits // 8
     source_width = nest.buffer("src").element.bits // 8
@@ -188,7 +188,7 @@ def _transpose(nest: LoopNest, schedule: Schedule) -> Transpose:
 
 
 def _conversion(nest: LoopNest) -> str:
-    """What a transpose does to each element, in the words of its routines."""
+    """The conversion that a transpose applies to each element, as its routines name it; "" for none."""
     value = scalar(nest).value
     if not isinstance(value, Convert):
         return ""
@@ -219,25 +219,25 @@ def _elements(nest: LoopNest, outer: tuple[For, ...], loop: For | None, *, prefe
 def _bits(
     nest: LoopNest, outer: tuple[For, ...], inner: tuple[For, ...], schedule: Schedule
 ) -> tuple[LoopNest, Transfer]:
-    """The packed loop stands last in `inner`; one in front of it walks the columns."""
+    """The packed loop is last in `inner`; a loop before it runs over the columns."""
     loop, columns = inner[-1], inner[0].extent if len(inner) > 1 else 1
     source, target = nest.buffer("src").element, nest.buffer("dst").element
     nest = in_bytes(nest, loop.axis)
-    src, dst = _places(nest, outer)
-    whole_src, whole_dst = refs(scalar(nest))
-    if whole_src is None:
+    src, dst = _outer_refs(nest, outer)
+    full_src, full_dst = refs(scalar(nest))
+    if full_src is None:
         raise AssertionError("packing has a source")
     if schedule.mode == "pack bits":
         count = int_size(loop.extent) * target.bits // 8
-        step = whole_src.stride(loop.axis)
+        step = full_src.stride(loop.axis)
         return nest, PackBits(dst, src, target.bits, count, step, columns, schedule.stream)
     count = int_size(loop.extent) * source.bits // 8
-    step = whole_dst.stride(loop.axis)
+    step = full_dst.stride(loop.axis)
     return nest, UnpackBits(dst, src, source.bits, count, step, columns, schedule.stream)
 
 
 def in_bytes(nest: LoopNest, unit_axis: str) -> LoopNest:
-    """The nest with offsets in bytes; the packed side's own stride along `unit_axis` rounds to nothing."""
+    """The nest with offsets in bytes; the packed side's stride along `unit_axis` rounds down to 0."""
     if all(b.unit_bits == 8 for b in nest.buffers):
         return nest
     store = scalar(nest)

@@ -1,4 +1,4 @@
-"""Long expressions in steps: Python reads only so many brackets one in another."""
+"""Split deeply nested expressions: Python's parser limits the nesting of parentheses."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import replace
 from codegen.ir.nodes import Carried, For, Function, Let, Local, Op, Statement, Store, Value
 
 DEEP = 40
-"""Operations that stand one in another at most: Python reads 200 brackets, and an operation has a few."""
+"""Maximum depth of nested operations: Python parses 200 nested parentheses, and an operation has several."""
 
 
 def flatten_values(function: Function) -> Function:
-    """Name parts of expressions in which operations stand one in another too often.
+    """Assign parts of expressions to locals where operations are nested more than DEEP levels.
 
     before: C[i] = (((… + a) + b) + c) + d
     after:  deep.x0 = ((… + a) + b); C[i] = (deep.x0 + c) + d
@@ -24,13 +24,13 @@ class _Cut:
         self._count = 0
 
     def function(self, function: Function) -> Function:
-        """Its body, and the numbers that it returns behind it."""
+        """The function with its body and its results split."""
         lets: list[Statement] = []
         results = tuple(self.value(value, lets) for value in function.results)
         return replace(function, body=(*self.body(function.body), *lets), results=results)
 
     def body(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """Statements, the parts of each named before it."""
+        """The statements, each preceded by the Lets for its parts."""
         made: list[Statement] = []
         for node in body:
             match node:
@@ -44,24 +44,24 @@ class _Cut:
         return tuple(made)
 
     def loop(self, loop: For, before: list[Statement]) -> For:
-        """A loop: what it carries begins before it, and is renewed at the end of its body."""
+        """The loop; parts of start values are named before it, parts of updates at the end of its body."""
         inside = list(self.body(loop.body))
         carried = tuple(self.carried(each, before, inside) for each in loop.carried)
         return replace(loop, body=tuple(inside), carried=carried)
 
     def carried(self, each: Carried, before: list[Statement], inside: list[Statement]) -> Carried:
-        """What goes from iteration to iteration."""
+        """A carried local with its start and update split."""
         return replace(each, start=self.value(each.start, before), update=self.value(each.update, inside))
 
     def value(self, value: Value, lets: list[Statement]) -> Value:
-        """The value, of which what stands too deep has names among `lets`."""
+        """The value, with parts that are too deep appended to `lets`."""
         if not isinstance(value, Op) or value.depth <= DEEP:
             return value
         operands = [self.value(x, lets) for x in value.operands]
         return replace(value, operands=tuple(self.named(x, lets) for x in operands))
 
     def named(self, value: Value, lets: list[Statement]) -> Value:
-        """An operand, by a name if it is so deep that no operation can stand around it."""
+        """The operand, or a new local for it if no operation can be nested around it."""
         if not isinstance(value, Op) or value.depth < DEEP:
             return value
         name = f"deep.x{self._count}"

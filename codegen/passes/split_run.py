@@ -1,4 +1,4 @@
-"""Cut loops in whole blocks and a rest, so that blocks can be shared among threads."""
+"""Split loops into full blocks and a remainder, so that threads can share the blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RUN_BLOCK_BYTES = 1 << 18
 
 
 def split_run(nest: LoopNest, block_bytes: int = RUN_BLOCK_BYTES) -> tuple[LoopNest, ...]:
-    """Cut a nest that is one long loop into blocks, and a nest for the rest.
+    """Split a nest that is one long loop into blocks, and a nest for the remainder.
 
     before:  for i in 1000:                  dst[i] = src[i]
     after:   for o in 3: for i in 300:       dst[300*o + i] = src[300*o + i]
@@ -26,30 +26,30 @@ def split_run(nest: LoopNest, block_bytes: int = RUN_BLOCK_BYTES) -> tuple[LoopN
     extent = int_size(loop.extent)
     if extent < 4 * block or int_size(dst.stride(loop.axis)) == 0:
         return (nest,)
-    whole, rest = divmod(extent, block)
+    full, rest = divmod(extent, block)
 
     def blocked(ref: Ref) -> Ref:
         stride = int_size(ref.stride(loop.axis))
         return replace(ref, terms=(("block", stride * block), *ref.terms))
 
-    def behind(ref: Ref) -> Ref:
-        return replace(ref, const=int_size(ref.const) + int_size(ref.stride(loop.axis)) * whole * block)
+    def after_blocks(ref: Ref) -> Ref:
+        return replace(ref, const=int_size(ref.const) + int_size(ref.stride(loop.axis)) * full * block)
 
-    # The parts are no product of the box's digits any more, so there is nothing to hold them against.
-    loops = (For("block", whole, store), replace(loop, extent=block))
+    # The parts are no longer a product of the box's digits, so the verifier cannot check them.
+    loops = (For("block", full, store), replace(loop, extent=block))
     out = [replace(rebuilt(nest, loops, map_refs(store, blocked)), digits=())]
     if rest:
-        tail = rebuilt(nest, (replace(loop, extent=rest),), map_refs(store, behind))
+        tail = rebuilt(nest, (replace(loop, extent=rest),), map_refs(store, after_blocks))
         out.append(replace(tail, digits=()))
     return tuple(out)
 
 
 LONG_DIGIT = 1 << 13
-"""Elements of a block of a long digit of a transpose: a whole number of lines of any element."""
+"""Elements per block of a transpose's long digit: a multiple of a line for every element size."""
 
 
 def split_long(nest: LoopNest, block: int = LONG_DIGIT) -> tuple[LoopNest, ...]:
-    """Cut the digits along which the two sides are contiguous, so that tables of rows and columns stay small.
+    """Split the digits along which the sides are contiguous, so that tables of rows and columns stay small.
 
     before:  for i in 5: for j in 20000:                   dst[i + 5*j] = src[20000*i + j]
     after:   for i in 5: for long in 2: for j in 8192:     dst[i + 40960*long + 5*j] = src[…]
@@ -64,7 +64,7 @@ def split_long(nest: LoopNest, block: int = LONG_DIGIT) -> tuple[LoopNest, ...]:
         return (nest,)
     parts: tuple[LoopNest, ...] = (nest,)
     for axis in (row.axis, column.axis):
-        parts = tuple(part for whole in parts for part in cut_axis(whole, axis, block))
+        parts = tuple(split for part in parts for split in cut_axis(part, axis, block))
     return parts
 
 

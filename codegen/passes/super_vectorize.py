@@ -1,4 +1,4 @@
-"""The super-vectorizer: patterns of loops are matched, judged, and rewritten; the rest stays as it was."""
+"""The super-vectorizer: it matches loop patterns, checks legality and cost, and rewrites those that pay."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from codegen.support.errors import KernelError
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")
 MOST_CHOICES = 64
-"""Choices of loops that are tried below one root."""
+"""Maximum number of loop choices tried per root."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vectorized:
-    """What the super-vectorizer made of a function.
+    """The result of super-vectorizing a function.
 
-    function   the new form; roots that could not be vectorized stand in it as they did
-    loops      what became of each loop, in the order of the text
-    checks     pairs of arrays that were taken to be different memory: where two of them overlap the scalar
-               function is to be called
+    function   the new function; roots that could not be vectorized are unchanged
+    loops      the report of each loop, in source order
+    checks     pairs of arrays that were assumed not to overlap: if a pair overlaps, the caller must run the
+               scalar function
     """
 
     function: Function
@@ -37,7 +37,7 @@ class Vectorized:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The cheapest way found for a loop and what is inside: choices of loops, one for each root."""
+    """The cheapest plan found for a loop and the loops inside it: a choice of loops for each root."""
 
     cost: float
     roots: tuple[tuple[Loop, Choice], ...]
@@ -56,20 +56,20 @@ def super_vectorize(
     after:   for i in 0..n: for j in 0..m step 256:  C[i, j] = A[i, j] + B[i]          vector<256xf32>
 
     sizes             lanes of each vector dimension, outermost first, one to three
-    fastest_varying   for each vector dimension the memory dimension, the innermost 0, that stores walk
-                      with it (loads where nothing is stored); None lets the costs decide
-    reductions        whether loops that reduce may run as lanes, which changes the order of what is combined
-    tail              what is wanted for the last iterations; LoopReport.tail says what they may have
+    fastest_varying   for each vector dimension, the memory dimension (innermost is 0) that varies along it in
+                      stores, or in loads if nothing is stored; None lets the cost model decide
+    reductions        whether reduction loops may run as lanes, which changes the order of combining
+    tail              the requested handling of the last iterations; LoopReport.tail is the one that is legal
 
     Raises:
-        KernelError: a size is not positive, there are more than three, fastest_varying has another length, or
-            tail is no known one.
+        KernelError: a size is not positive, there are not one to three sizes, fastest_varying has a different
+            length, or tail is unknown.
     """
-    asked = _checked(sizes, fastest_varying, reductions, tail)
+    request = _checked(sizes, fastest_varying, reductions, tail)
     roots = loops_of(function.body)
     accesses = accesses_of(function.body, roots)
-    search = _Search(function, accesses, asked, {})
-    plans = [search.best(root) for root in roots] if asked.sizes else []
+    search = _Search(function, accesses, request, {})
+    plans = [search.best(root) for root in roots] if request.sizes else []
     made = [choice for plan in plans for choice in plan.roots]
     lanes = search.lanes(made)
     body = widen(function.body, roots, lanes) if lanes else function.body
@@ -81,16 +81,16 @@ def _checked(
     sizes: tuple[int, ...], fastest_varying: tuple[int, ...] | None, reductions: bool, tail: str
 ) -> Request:
     if not 1 <= len(sizes) <= 3:
-        raise KernelError(f"a super-vector has one to three sizes, not {len(sizes)}: {sizes}")
+        raise KernelError(f"expected one to three sizes of a super-vector, got {len(sizes)}: {sizes}")
     if any(size < 1 for size in sizes):
-        raise KernelError(f"the sizes of a super-vector are positive, these are {sizes}")
+        raise KernelError(f"expected positive sizes of a super-vector, got {sizes}")
     if fastest_varying is not None and len(fastest_varying) != len(sizes):
         raise KernelError(
             f"fastest_varying {fastest_varying} has another length than the sizes {sizes}; give a memory "
             "dimension, the innermost 0, for each size"
         )
     if fastest_varying is not None and any(dim < 0 for dim in fastest_varying):
-        raise KernelError(f"fastest_varying counts memory dimensions from 0, this is {fastest_varying}")
+        raise KernelError(f"fastest_varying counts memory dimensions from 0, got {fastest_varying}")
     if tail not in TAILS:
         raise KernelError(f"tail is one of {', '.join(TAILS)}, not {tail!r}")
     kept = [k for k, size in enumerate(sizes) if size > 1]
@@ -100,7 +100,7 @@ def _checked(
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """Choices of loops, judged; what was refused is kept for the report, by the loop that is to blame."""
+    """The search over choices of loops; refusals are kept for the report, by the loop that causes them."""
 
     function: Function
     accesses: tuple[Access, ...]
@@ -108,7 +108,7 @@ class _Search:
     refused: dict[int, Refusal]
 
     def best(self, loop: Loop) -> _Plan:
-        """The cheapest of: this loop as the root of a super-vector, or what is inside by itself."""
+        """The cheaper plan: this loop as the root of a super-vector, or the loops inside it separately."""
         inner = [self.best(each) for each in loop.inside]
         roots = tuple(root for plan in inner for root in plan.roots)
         best = _Plan(cost(self.function, self.accesses, loop, self.lanes(roots)), roots)
@@ -128,21 +128,21 @@ class _Search:
         return best
 
     def dearest(self, loop: Loop, lanes: Mapping[int, int]) -> str:
-        """The access that costs most in lanes; "" where nothing is accessed."""
+        """The most expensive access in lanes, as text; "" if there are no accesses."""
         own = [a for a in self.accesses if loop in a.loops]
         found = max(own, key=lambda access: unit(self.function, access, lanes), default=None)
         return "" if found is None else f"; {describe(self.function, found, loop)}"
 
     def lanes(self, roots: Sequence[tuple[Loop, Choice]]) -> dict[int, int]:
-        """How many iterations of each loop run together."""
+        """The number of iterations that run together, by loop number."""
         return {number: size for _, choice in roots for number, size in self.asked.lanes(choice).items()}
 
 
 def choices(loop: Loop, dims: int, dim: int = 0) -> Iterator[dict[int, int]]:
-    """Every way to give vector dimensions dim, dim + 1, … to a loop and loops below it, innermost last.
+    """All assignments of vector dimensions dim, dim + 1, … to a loop and loops inside it, innermost last.
 
-    i(j(k)) in 2 dimensions from i: {i: 0, j: 1} and {i: 0, k: 1}. Loops beside each other take the same
-    dimension: i(j, k) -> {i: 0, j: 1, k: 1}; the first with as many as possible.
+    i(j(k)) in 2 dimensions from i: {i: 0, j: 1} and {i: 0, k: 1}. Sibling loops get the same dimension:
+    i(j, k) -> {i: 0, j: 1, k: 1}. Assignments to more siblings come first.
     """
     if dims == 1:
         yield {loop.number: dim}
@@ -156,7 +156,7 @@ def choices(loop: Loop, dims: int, dim: int = 0) -> Iterator[dict[int, int]]:
 
 
 def _below(loop: Loop, dims: int, dim: int) -> Iterator[dict[int, int]]:
-    """Choices that begin at a loop or anywhere inside."""
+    """Choices whose root is this loop or a loop inside it."""
     yield from choices(loop, dims, dim)
     inside = [[*_below(each, dims, dim)] for each in loop.inside]
     with_any = [found for found in inside if found]
@@ -165,7 +165,7 @@ def _below(loop: Loop, dims: int, dim: int) -> Iterator[dict[int, int]]:
 
 
 def describe(function: Function, access: Access, loop: Loop) -> str:
-    """How the lanes of one loop lie in an array."""
+    """The access pattern of a loop's lanes in an array, as text."""
     if gathered(access, loop):
         return f"{access} gathered"
     subscript, step = stride(access, loop)
@@ -181,14 +181,14 @@ def describe(function: Function, access: Access, loop: Loop) -> str:
 
 
 def _report(loop: Loop, made: Sequence[tuple[Loop, Choice]], search: _Search) -> LoopReport:
-    node, asked = loop.node, search.asked
+    node, request = loop.node, search.asked
     for _, choice in made:
         if loop.number in choice:
-            shape = asked.sizes[: choice[loop.number] + 1]
+            shape = request.sizes[: choice[loop.number] + 1]
             own = [a for a in search.accesses if any(around.number == loop.number for around in a.loops)]
-            walks = [describe(search.function, a, loop) for a in own]
-            text = ", ".join(dict.fromkeys([*walks, *reduced_in(node)]))
-            tail = _tail(loop, search.accesses, asked.tail)
+            patterns = [describe(search.function, a, loop) for a in own]
+            text = ", ".join(dict.fromkeys([*patterns, *reduced_in(node)]))
+            tail = _tail(loop, search.accesses, request.tail)
             return LoopReport(node.index, node.line, True, shape, VECTORIZED, text, tail)
     code, text = _reason(loop, made, search)
     return LoopReport(node.index, node.line, False, (), code, text)
@@ -214,7 +214,7 @@ def _reason(loop: Loop, made: Sequence[tuple[Loop, Choice]], search: _Search) ->
 
 
 def _relatives(loop: Loop, function: Function) -> set[int]:
-    """Loops inside this one and around it."""
+    """The numbers of the loops inside this one and around it."""
     inside = {each.number for each in loop.all()}
     for root in loops_of(function.body):
         inside |= set(around(root, loop.number))
@@ -222,7 +222,7 @@ def _relatives(loop: Loop, function: Function) -> set[int]:
 
 
 def _tail(loop: Loop, accesses: Sequence[Access], tail: str) -> str:
-    """A shifted last vector does iterations twice: only where nothing that is stored is loaded or carried."""
+    """The legal tail: a shifted one repeats iterations, so no stored array may be loaded, nothing carried."""
     own = [a for a in accesses if any(around.number == loop.number for around in a.loops)]
     stored = {a.array for a in own if a.stores}
     loaded = {a.array for a in own if not a.stores}
@@ -232,7 +232,7 @@ def _tail(loop: Loop, accesses: Sequence[Access], tail: str) -> str:
 
 
 def _checks(accesses: Sequence[Access], made: Sequence[tuple[Loop, Choice]]) -> tuple[tuple[str, str], ...]:
-    """Pairs of arrays in one vectorized nest of which one at least is stored."""
+    """Pairs of arrays in one vectorized nest of which at least one is stored."""
     pairs: set[tuple[str, str]] = set()
     for root, _ in made:
         own = [a for a in accesses if any(loop.number == root.number for loop in a.loops)]

@@ -1,4 +1,4 @@
-"""Nests cut into tiles before their loops become super-vectors: `vectorize_at="after_tile"`."""
+"""Tile nests before their loops become super-vectors: `vectorize_at="after_tile"`."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from codegen.ir.nodes import For, Function, Statement
 from codegen.ir.visit import Loop, accesses_of, loops_of
 
 TILE = 32
-"""Iterations of a tile of a loop that does not run as lanes."""
+"""Iterations per tile of a loop that does not run as lanes."""
 
 
 @dataclass(frozen=True, slots=True)
 class TiledLoops:
-    """A function whose nests run tile by tile. tiles: iterations of each loop of each nest that was cut."""
+    """A function whose nests run tile by tile. tiles: iterations per tile of each loop of each tiled nest."""
 
     function: Function
     tiles: tuple[tuple[int, ...], ...]
 
 
 def tile_loops(function: Function, lanes: Mapping[int, int]) -> TiledLoops:
-    """Cut loops that stand one right inside the other into tiles, each of which is run as a nest of its own.
+    """Tile perfectly nested loops; each tile runs as a nest of its own.
 
     before:  for i in 0..n: for j in 0..m:  C[i, j] = A[j, i]
     after:   for i_tile in 0..n step 32: for j_tile in 0..m step 256:
                for i in i_tile..min(i_tile + 32, n): for j in j_tile..min(j_tile + 256, m):  C[i, j] = A[j, i]
 
-    lanes: how many iterations of a loop, by its number, will run as lanes; tiles are multiples of them, so
-    that full tiles hold whole super-vectors. A loop by itself has no tiles, nor have loops that carry a
-    local, whose bounds use each other's indices, or along which a dependence goes back.
+    lanes: the number of iterations that will run as lanes, by loop number; tile sizes are multiples of it, so
+    that full tiles hold full super-vectors. A single loop is not tiled. Neither are loops that carry a local,
+    whose bounds use each other's indices, or along which a dependence goes back.
     """
     roots = loops_of(function.body)
     accesses = accesses_of(function.body, roots)
@@ -56,7 +56,7 @@ def tile_loops(function: Function, lanes: Mapping[int, int]) -> TiledLoops:
 
 
 def _band(loop: Loop) -> list[Loop]:
-    """The loop and those right inside of it whose bounds are the same in all of its iterations."""
+    """The loop and the loops perfectly nested in it whose bounds do not depend on the band's indices."""
     band: list[Loop] = []
     while not loop.node.carried:
         used = set[str]().union(*map(index_symbols, (*loop.node.lower, *loop.node.upper)))
@@ -86,6 +86,6 @@ def _in_tiles(band: Sequence[Loop], sizes: Sequence[int], names: Sequence[str]) 
         body = (replace(node, lower=(index_symbol(name),), upper=(end, *node.upper), body=body),)
     for loop, size, name in reversed(list(zip(band, sizes, names, strict=True))):
         body = (replace(loop.node, index=name, step=size * loop.node.step, body=body),)
-    (whole,) = body
-    assert isinstance(whole, For), "a band has a loop"
-    return whole
+    (outermost,) = body
+    assert isinstance(outermost, For), "a band has a loop"
+    return outermost

@@ -1,4 +1,4 @@
-"""Loops that may run as lanes are rewritten: each value in them becomes a super-vector."""
+"""Rewrite loops to run as lanes: each value in them becomes a super-vector."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from codegen.ir.visit import Loop, coefficient, constant_trips
 
 
 class Lane(NamedTuple):
-    """A vector dimension: the index it walks, its lanes, and how far the index goes from lane to lane."""
+    """A vector dimension: its loop index, its number of lanes, and the index step from lane to lane."""
 
     name: str
     size: int
@@ -36,27 +36,27 @@ class Lane(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What stands around a statement: the vector dimensions, outermost first, and what locals are now."""
+    """The context of a statement: the vector dimensions, outermost first, and the current names of locals."""
 
     lanes: tuple[Lane, ...]
     names: dict[str, Local]
 
     @property
     def shape(self) -> VectorShape:
-        """That of super-vectors here."""
+        """The shape of super-vectors in this scope."""
         return tuple(lane.size for lane in self.lanes)
 
 
 def widen(
     body: tuple[Statement, ...], loops: tuple[Loop, ...], sizes: Mapping[int, int]
 ) -> tuple[Statement, ...]:
-    """The body with the loops of these numbers run as lanes, sizes[number] at once.
+    """Run the loops numbered in `sizes` as lanes, sizes[number] iterations at once.
 
     before:  for i in 0..n step 1:    C[i] = A[i] + s
     after:   for i in 0..n step 256:  C[i] = A[i] + broadcast(s)        vector<256xf32>
 
-    Where a vectorized loop reduces, lanes begin with the neutral element, take no part behind the loop's end,
-    and are combined behind it. It must have been shown that the loops may run as lanes.
+    In a vectorized reduction, lanes start with the neutral element, are masked past the loop's end, and are
+    combined after the loop. The caller must have checked that the loops may run as lanes.
     """
     return _body(body, iter(loops), sizes, Scope((), {}))
 
@@ -81,9 +81,9 @@ def _body(
 def _for(node: For, loop: Loop, sizes: Mapping[int, int], scope: Scope) -> list[Statement]:
     size = sizes.get(loop.number, 1)
     if size > 1 and not scope.lanes:
-        node, behind = sums_in_locals(node)
+        node, stores = sums_in_locals(node)
         if node.carried:
-            return [*_reduction(node, loop, sizes, scope), *behind]
+            return [*_reduction(node, loop, sizes, scope), *stores]
     if size > 1:
         inner = Scope((*scope.lanes, Lane(node.index, size, node.step)), dict(scope.names))
         body = _body(node.body, iter(loop.inside), sizes, inner)
@@ -109,12 +109,12 @@ def _kept(carried: Carried) -> Local:
 
 
 def _unused(name: str, loop: Loop, scope: Scope) -> str:
-    """A carried local keeps its name unless the one outside is still wanted by it."""
+    """The name of a carried local in the loop: unchanged, unless a local outside the loop has that name."""
     return f"{name}.{loop.number}" if name in scope.names else name
 
 
 def _reduction(node: For, loop: Loop, sizes: Mapping[int, int], scope: Scope) -> list[Statement]:
-    """The loop with an accumulator for each lane, and what combines them behind it.
+    """The loop with an accumulator for each lane, then the statements that combine them.
 
     before:  for i in 0..500 step 1 carrying s = start:     s = s + A[i]
     after:   for i in 0..500 step 128 carrying s.lanes = 0: s.lanes = select(i < 500, s.lanes + A[i], s.lanes)
@@ -126,7 +126,7 @@ def _reduction(node: For, loop: Loop, sizes: Mapping[int, int], scope: Scope) ->
     inner = Scope((lane,), {**scope.names, **held})
     body = _body(node.body, iter(loop.inside), sizes, inner)
     mask = lane_mask(node, lane)
-    carried, before, behind = [], [], []
+    carried, before, after = [], [], []
     for c in node.carried:
         lanes, dtype, start = held[c.name], c.start.dtype, c.start
         if not isinstance(start, Const | Local):
@@ -138,17 +138,16 @@ def _reduction(node: For, loop: Loop, sizes: Mapping[int, int], scope: Scope) ->
         carried.append(
             Carried(lanes.name, Const(neutral(c.combiner, dtype), dtype, shape), update, c.combiner)
         )
-        behind.append(Let(c.name, Reduce(c.combiner, lanes, start, dtype)))
+        after.append(Let(c.name, Reduce(c.combiner, lanes, start, dtype)))
     scope.names.update({c.name: _kept(c) for c in node.carried})
     wide = replace(node, step=node.step * lane.size, size=lane.size, body=body, carried=tuple(carried))
-    return [*before, wide, *behind]
+    return [*before, wide, *after]
 
 
 def lane_mask(node: For, lane: Lane) -> Value | None:
-    """Which lanes are iterations of the scalar loop; None where all of them always are.
+    """The lanes that are iterations of the scalar loop; None if all lanes always are.
 
-    The index of each lane is compared with each upper bound: select(mask, …) on it is what
-    vector.create_mask(bound - index) is in MLIR.
+    It compares the index of each lane with each upper bound, like vector.create_mask(bound - index) in MLIR.
     """
     trips = constant_trips(node)
     if trips is not None and trips % lane.size == 0:
@@ -168,12 +167,14 @@ def lane_mask(node: For, lane: Lane) -> Value | None:
 def _store(node: Store, scope: Scope) -> Store:
     value = _value(node.value, scope)
     where = None if node.where is None else _value(node.where, scope)
-    dims, steps = _walk(node.subscripts, scope)
+    dims, steps = _dims_and_steps(node.subscripts, scope)
     return replace(node, value=value, where=where, dims=dims, steps=steps)
 
 
-def _walk(subscripts: tuple[Index, ...], scope: Scope) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
-    """Which subscript each vector dimension walks, and how far from lane to lane."""
+def _dims_and_steps(
+    subscripts: tuple[Index, ...], scope: Scope
+) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
+    """For each vector dimension, the subscript that varies along it and the step from lane to lane."""
     dims: list[int | None] = []
     steps: list[int] = []
     for lane in scope.lanes:
@@ -185,13 +186,13 @@ def _walk(subscripts: tuple[Index, ...], scope: Scope) -> tuple[tuple[int | None
 
 
 def _along(scope: Scope, *indices: Index) -> tuple[str, ...]:
-    """For each vector dimension its index where one of these moves with it, else ""."""
+    """For each vector dimension, its loop index if one of the expressions depends on it, else ""."""
     moves = set[str]().union(*map(index_symbols, indices))
     return tuple(lane.name if lane.name in moves else "" for lane in scope.lanes)
 
 
 def _value(value: Value, scope: Scope) -> Value:
-    """A value in the shape of the super-vectors around; scalars outside of them stay as they are."""
+    """A value widened to the shape of the scope; outside super-vectors it stays scalar."""
     shape = scope.shape
     match value:
         case Const():
@@ -207,7 +208,7 @@ def _value(value: Value, scope: Scope) -> Value:
                 return value
             if any(coefficient(s, lane.name) is None for s in value.subscripts for lane in scope.lanes):
                 return replace(value, shape=shape, along=_along(scope, *value.subscripts))
-            dims, steps = _walk(value.subscripts, scope)
+            dims, steps = _dims_and_steps(value.subscripts, scope)
             return replace(value, shape=shape, dims=dims, steps=steps)
         case Op():
             operands = tuple(_value(operand, scope) for operand in value.operands)
@@ -217,5 +218,5 @@ def _value(value: Value, scope: Scope) -> Value:
 
 
 def _spread(value: Value, shape: VectorShape) -> Value:
-    """The value in each lane; what outer loops' lanes hold is repeated along the inner dimensions."""
+    """The value in each lane; the lanes of outer loops are repeated along the inner dimensions."""
     return value if value.shape == shape else Op("broadcast", (value,), value.dtype, shape)

@@ -1,4 +1,4 @@
-"""Widen the element: a short run that both sides share moves as one element of 2 to 64 bytes."""
+"""Widen the element: a short run that is contiguous on both sides moves as one element of 2 to 64 bytes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from codegen.ir.copies.tiles import LINE_BYTES
 WIDTHS = (2, 4, 8, 16, 32, 64)
 MOST_AROUND_LINES = 2
 ALIAS_BYTES = 2048
-"""Rows whose distance is a multiple of this share sets of the first cache."""
+"""Rows whose distance is a multiple of this share L1 cache sets."""
 
 
 def widen(nest: LoopNest) -> LoopNest:
-    """Take the shared contiguous loop into the element, where it is short and other loops remain.
+    """Move the loop that is contiguous on both sides into the element, if it is short and other loops remain.
 
     before:  for i in 9: for j in 2:  dst[u16: 40*i + 2*j] = src[u16: 4*i + 2*j]
     after:   for i in 9:              dst[u32: 40*i] = src[u32: 4*i]
@@ -41,10 +41,9 @@ def widen(nest: LoopNest) -> LoopNest:
 
 
 def _worth_tiles(nest: LoopNest) -> bool:
-    """Whether runs of a whole line are better moved by the tiles of a transpose than in order.
+    """Whether runs of a full line move faster in the tiles of a transpose than in order.
 
-    They are where source rows share sets of the cache; but a deep nest has an order of its own that visits
-    fewer pages.
+    They do if source rows share cache sets, except in a deep nest, whose own order touches fewer pages.
     """
     src, _ = refs(scalar(nest))
     far = src is not None and any(int_size(s) and int_size(s) % ALIAS_BYTES == 0 for _, s in src.terms)

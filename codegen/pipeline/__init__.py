@@ -1,1 +1,1 @@
-"""From a copy to kernels that run: the order of the passes, tuning, calibration, verification."""
+"""From copies to runnable kernels: pass order, tuning, calibration and verification."""

@@ -1,7 +1,7 @@
-"""Thresholds of this machine: measured once, with a real copy, and remembered in the store.
+"""Thresholds of this machine: measured once, with a real copy, and kept in the store.
 
-Nothing is measured before a copy of 4 MiB is planned, nor where the store cannot keep the answer. Two
-processes that measure at one time both write a good note; the later one stays.
+Nothing is measured before a copy of 4 MiB is planned, or where the store cannot keep the result. Two
+processes that measure at the same time both write a valid note; the later one stays.
 """
 
 from __future__ import annotations
@@ -24,34 +24,36 @@ from codegen.support.errors import KernelError
 from codegen.support.locks import compiler_lock
 
 CALIBRATED_FROM_BYTES = 2 << 20
-"""Footprint of the smallest copy that any threshold here can matter to."""
+"""Footprint of the smallest copy that a threshold here can affect."""
 
 MEASURED_FROM_BYTES = 4 << 20
-"""Footprint of the smallest copy that has the machine measured, which takes half a second and a kernel of its
-own: more than smaller copies, of which a process may make but one, could soon gain by it.
+"""Footprint of the smallest copy that triggers a measurement.
+
+Measuring takes half a second and its own kernel. Smaller copies would not soon gain that back, since a
+process may make only one.
 """
 
 FOOTPRINTS = tuple(n << 20 for n in (32, 16, 8, 4, 2))
-"""Bytes read and written by the copies that are measured, largest first."""
+"""Bytes read and written by the measured copies, largest first."""
 
 BEYOND_BYTES = 2 * FOOTPRINTS[0]
-"""The threshold where streaming stores gain nothing as far as we look."""
+"""The threshold where streaming stores gain nothing at any measured footprint."""
 
 REPEATS = 3
 WORTH = 0.95
-"""Streaming must take less than this part of the time: what it writes is in no cache afterwards."""
+"""Streaming must take less than this fraction of the time, because its output is in no cache afterwards."""
 
 NOTED_BYTES = range(1 << 20, 1 << 30)
-"""Thresholds that a note may hold."""
+"""Thresholds that are valid in a note."""
 
 Measure = Callable[[bool, int], float]
-"""Seconds of one copy, by whether it streams and by its footprint in bytes."""
+"""Seconds of one copy, given whether it streams and its footprint in bytes."""
 
 _known: Thresholds | None = None
 
 
 def machine_thresholds(footprint: int) -> Thresholds:
-    """The thresholds for a copy that reads and writes `footprint` bytes; the first large one may measure."""
+    """The thresholds for a copy that reads and writes `footprint` bytes; the first large copy may measure."""
     global _known
     if footprint < CALIBRATED_FROM_BYTES:
         return DEFAULT_THRESHOLDS
@@ -65,7 +67,7 @@ def machine_thresholds(footprint: int) -> Thresholds:
 
 
 def calibrated(store: KernelStore, trial: Callable[[], Measure]) -> Thresholds:
-    """The thresholds that the store remembers, or new ones, which it then does; `trial` gets the memory."""
+    """The stored thresholds, or newly measured ones, which are then stored; `trial` allocates the memory."""
     known = remembered_thresholds(store)
     if known is not None:
         return known
@@ -80,29 +82,29 @@ def calibrated(store: KernelStore, trial: Callable[[], Measure]) -> Thresholds:
 
 
 def remembered_thresholds(store: KernelStore) -> Thresholds | None:
-    """The thresholds of this machine as the store remembers them."""
+    """The stored thresholds of this machine, or None."""
     facts = store.get_note(_note_name(cpu_level().name)) or {}
     size = facts.get("stream_bytes")
     return Thresholds(stream_bytes=size) if type(size) is int and size in NOTED_BYTES else None
 
 
 def remember(store: KernelStore, thresholds: Thresholds, level: str) -> None:
-    """Note the thresholds of this machine at a CPU level."""
+    """Store the thresholds of this machine at a CPU level."""
     store.put_note(_note_name(level), {"stream_bytes": thresholds.stream_bytes})
 
 
 def _note_name(level: str) -> str:
-    """The name of this machine's note: another CPU, level or compiler has another one."""
+    """The name of this machine's note; it depends on the CPU, the level and the compiler."""
     facts = cpu_name(), level, compiler_digest(), FOOTPRINTS
     return f"thresholds-{sha256(repr(facts).encode()).hexdigest()[:32]}"
 
 
 def stream_threshold(measure: Measure) -> int:
-    """The footprint in bytes from which on streaming stores are used, so that all copies measured lose least.
+    """The smallest footprint for streaming stores, in bytes: where the measured copies lose least in total.
 
-    streaming wins from 8 MiB on -> 8 MiB    it wins nowhere -> 64 MiB    it wins but at 16 MiB -> 2 MiB
+    streaming wins from 8 MiB up -> 8 MiB    wins nowhere -> 64 MiB    wins except at 16 MiB -> 2 MiB
 
-    Plain and streaming copies alternate, and the best of several counts: a busy machine does little harm.
+    Plain and streaming copies alternate, and the best of several counts, so a busy machine does little harm.
     """
     gains: dict[int, float] = {}
     for footprint in FOOTPRINTS:
@@ -116,7 +118,7 @@ RUN_BYTES, ROWS = 512, 8
 
 
 def _trial() -> Measure:
-    """A measure on memory of its own: runs of 512 bytes from eight rows to tiles, as in f32 T(8,128)."""
+    """A measure with its own memory: runs of 512 bytes from eight rows to tiles, as in f32 T(8,128)."""
     most = FOOTPRINTS[0] // 2
     src, dst = (np.ones(most + 2 * RUN_BYTES, np.uint8) for _ in range(2))
     programs: dict[tuple[bool, int], CopyProgram] = {}
@@ -125,7 +127,7 @@ def _trial() -> Measure:
         key = stream, footprint
         if key not in programs:
             programs[key] = _tiling(footprint // 2, stream=stream)
-        # Once without the clock: what the other way of storing left in the cache must not count.
+        # An untimed run first: cache contents left by the other kind of store must not count.
         programs[key].run(_line(src), _line(dst))
         start = perf_counter()
         programs[key].run(_line(src), _line(dst))
@@ -135,9 +137,9 @@ def _trial() -> Measure:
 
 
 def _tiling(size: int, *, stream: bool) -> CopyProgram:
-    """The copy of `size` bytes with or without streaming stores."""
+    """The copy of `size` bytes, with or without streaming stores."""
     blocks, element = size // (ROWS * RUN_BYTES), Element("u8", 8)
-    dims, pitch = (blocks, ROWS, RUN_BYTES), blocks * RUN_BYTES + 64  # rows a line out of step do not alias
+    dims, pitch = (blocks, ROWS, RUN_BYTES), blocks * RUN_BYTES + 64  # the extra line avoids aliasing
 
     def side(strides: tuple[int, int, int], stop: int) -> AccessMap:
         return strided_map(dims, strides, (0, stop), element_bits=8)
@@ -149,5 +151,5 @@ def _tiling(size: int, *, stream: bool) -> CopyProgram:
 
 
 def _line(array: NDArray[np.uint8]) -> int:
-    """The address of the array's first whole line."""
+    """The address of the array's first full line."""
     return int(-(-array.ctypes.data // 64) * 64)

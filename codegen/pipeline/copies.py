@@ -1,8 +1,8 @@
-"""From a lowered copy to kernels, and from kernels to bytes moved.
+"""Compile copies to kernels, and run the kernels on memory.
 
-The passes stand in NORMALIZE (nest in, nest out); `split_run` and `strip_mine` may cut a nest in two; then
-come SCHEDULED of `steps.py` (nest and schedule in, nest out), `parametrize`, which parts code from numbers,
-and `specialize`, which puts those back that belong in the code. An observer sees the nest after each. A
+The NORMALIZE passes take a nest and return a nest. `split_run` and `strip_mine` may split a nest in two. The
+SCHEDULED passes of `steps.py` take a nest and its schedule. `parametrize` then turns sizes into arguments,
+and `specialize` turns some of those back into literals. An observer sees the nest after each pass. A
 `CopyProgram` is a copy ready to run on two addresses.
 """
 
@@ -44,29 +44,33 @@ from codegen.schedule.schedule import DEFAULT_THRESHOLDS, OUTER_RANKS, Schedule,
 from codegen.support.settings import settings
 
 LEAST_TUNED_BYTES = 1 << 16
-"""Smaller copies are over before a better schedule could matter."""
+"""Footprint of the smallest copy that is tuned. For smaller ones a better schedule hardly matters."""
 
 MOST_CUT = 2
-"""Loops that cutting long digits adds."""
+"""Loops that splitting long digits can add."""
 
 Pick = Callable[[LoopNest, tuple[Schedule, ...]], Schedule]
-"""Takes one of several schedules of a nest."""
+"""Picks one of several schedules of a nest."""
 
 
 @dataclass(frozen=True)
 class CopyProgram:
-    """A copy ready to run; `launches` write disjoint slots, `first` what must be there before them."""
+    """A copy ready to run.
+
+    first     launches that must finish before the others begin, such as those that fill padding
+    launches  launches that write disjoint slots
+    """
 
     lowered: LoweredCopy
     first: tuple[Launch, ...]
     launches: tuple[Launch, ...]
 
     def run(self, src: int, dst: int, threads: int = 1, *, alive: object = None) -> None:
-        """Copy between two addresses; `alive` is held until the last thread is done with them.
+        """Copy between two addresses; `alive` is kept referenced until the last thread has finished.
 
         Raises:
-            KernelError: the storages overlap, or a table leaves them. Nothing has been written then, except
-                by the boxes before the one whose table is wrong.
+            KernelError: the storages overlap, or a table leaves them. Then nothing has been written, except
+                by boxes before the one whose table is wrong.
         """
         _disjoint(self.lowered, src, dst)
         self.prepare(dst)
@@ -75,7 +79,7 @@ class CopyProgram:
                 run_parts(partial(run_part, launches, src, dst, alive), threads)
 
     def prepare(self, dst: int) -> None:
-        """Have the tables and the kernels of a copy to that address, before a byte of it is written.
+        """Build the tables and kernels of a copy to that address, before any byte is written.
 
         Raises:
             KernelError: a kernel could not be built.
@@ -85,37 +89,37 @@ class CopyProgram:
             _ = launch.serving(dst).step.kernel.call
 
     def run_share(self, src: int, dst: int, part: int, parts: int) -> None:
-        """One thread's share of the copy, of addresses that are known to be right."""
+        """Run one thread's share of the copy; the caller has checked the addresses."""
         run_part(self.launches, src, dst, None, part, parts)
 
     def pads_only(self) -> CopyProgram:
-        """The same without the elements, of a program compiled `apart`; `src` of its `run` is not touched."""
+        """The padding launches of a program compiled with `apart`; `run` then ignores `src`."""
         pads = tuple(x for x in self.launches if x.fill is not None)
         return replace(self, lowered=replace(self.lowered, boxes=()), launches=pads)
 
     @property
     def bounds(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """The bytes of source and destination that every launch is proven to stay within."""
+        """Byte ranges of source and destination that every launch is proven to stay within."""
         return self.lowered.src.byte_bounds, self.lowered.dst.byte_bounds
 
     @property
     def fills_bytes(self) -> bool:
-        """Whether elements fill every byte that they are written to, as far as boxes tell.
+        """Whether the boxes provably write full bytes only.
 
-        Copies of packed elements that do not may meet in a byte with the next one: each reads it and writes
-        it back, so that they must not run on threads of their own.
+        Otherwise a packed copy may share a byte with the next copy. Each reads the byte and writes it back,
+        so the two must not run on different threads.
         """
         dst = self.lowered.dst
         return dst.unit_bits == 8 or all(_fills_bytes(box, dst.width) for box in self.lowered.boxes)
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The boxes, padding included, with all their stages."""
+        """The steps of all boxes, padding included."""
         return tuple(launch.step for launch in (*self.first, *self.launches))
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels that the copy calls, each once."""
+        """The distinct kernels that the copy calls."""
         return tuple(dict.fromkeys(step.kernel for step in self.steps))
 
 
@@ -135,15 +139,17 @@ def compile_copy(
     pick: Pick | None = None,
     apart: bool = False,
 ) -> CopyProgram:
-    """Lower a copy and find its kernels; nothing is compiled before the program runs.
+    """Lower a copy and find its kernels. Nothing is compiled before the program runs.
 
-    `source` and `target` are what the two storages hold; `swap` reverses the bytes of source elements.
-    `padding` is one element of the padding value in the destination's bytes (a packed one: its bits in one
-    byte), or None to leave padding as it is. `virtual_vector_size`: elements that move at one time, one
-    number or rows and columns, or None. `specialize`: "structure" makes kernels that many shapes share,
-    "sizes" writes every extent and stride into them as a number. `pick` takes one of several schedules, by
-    measuring them; without it the choice is a guess. `apart` keeps boxes and padding apart, each a launch of
-    its own.
+    source, target       elements that the two storages hold
+    swap                 whether to reverse the bytes of source elements
+    padding              one element of the padding value in the destination's bytes (a packed one: its bits
+                         in one byte), or None to leave padding as it is
+    virtual_vector_size  elements that move at a time: one number, rows and columns, or None
+    specialize           "structure" makes kernels that many shapes share, "sizes" makes every extent and
+                         stride a literal
+    pick                 picks one of several schedules by measuring them; without it the choice is a guess
+    apart                whether each box and each padding box gets its own launch
     """
     unit = 1 if min(src.element_bits, dst.element_bits) < 8 else 8
     src, dst = src.in_units(unit), dst.in_units(unit)
@@ -151,8 +157,8 @@ def compile_copy(
     if settings().verify:
         verify_copy(lowered)
     observe = observe or nobody
-    wishes = virtual_vector_size, specialize, thresholds, pick
-    make = _Maker(lowered, source, target, swap, padding, threads, observe, *wishes)
+    options = virtual_vector_size, specialize, thresholds, pick
+    make = _Maker(lowered, source, target, swap, padding, threads, observe, *options)
     joined = None if apart else make.joined()
     if joined:
         return CopyProgram(lowered, (), (joined,))
@@ -160,8 +166,8 @@ def compile_copy(
     launches: list[Launch] = []
     if padding is not None:
         if lowered.fill_first and dst.slots:
-            every = PaddingBox(dst.bounds[0], ((dst.slots - dst.tail, dst.width),))
-            first += make.pad(every)
+            all_slots = PaddingBox(dst.bounds[0], ((dst.slots - dst.tail, dst.width),))
+            first += make.pad(all_slots)
         for pad in lowered.pads:
             launches += make.pad(pad)
     for box in lowered.boxes:
@@ -177,7 +183,7 @@ def footprint_bytes(src: AccessMap, dst: AccessMap) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
-    """Turns boxes into launches; holds what all boxes of a copy share."""
+    """Turns boxes into launches, using the settings that all boxes of a copy share."""
 
     lowered: LoweredCopy
     source: Element
@@ -193,16 +199,18 @@ class _Maker:
 
     @property
     def footprint(self) -> int:
-        """Bytes that the whole copy reads and writes."""
+        """Bytes that the complete copy reads and writes."""
         return footprint_bytes(self.lowered.src, self.lowered.dst)
 
     def joined(self) -> Launch | None:
-        """All boxes as one launch: past the cache, where lines would be written by several runs; in cache or
-        past it, where a table of a few pieces says what all boxes put side by side.
+        """All boxes as one launch, or None where separate launches are better.
+
+        A gather serves copies larger than the cache whose runs share lines. A short table of chunks serves
+        copies of any size whose boxes write these chunks side by side.
         """
         converts = self.swap or self.source.name != self.target.name or self.lowered.dst.unit_bits != 8
-        wishes = self.virtual_vector_size is not None or self.specialize != STRUCTURE
-        if converts or wishes:
+        has_options = self.virtual_vector_size is not None or self.specialize != STRUCTURE
+        if converts or has_options:
             return None
         pattern = None if self.padding is None else repeated(self.padding)
         stream = self.footprint >= self.thresholds.stream_bytes
@@ -240,7 +248,7 @@ class _Maker:
         return nest
 
     def _fold(self, nest: LoopNest, box: Box) -> Box:
-        """Outer loops beyond what any kernel has become a table."""
+        """Turn outer loops into tables where there are more than any kernel has."""
         most = OUTER_RANKS[-1]
         if len(nest.loops) <= most:
             return box
@@ -264,7 +272,7 @@ class _Maker:
         return split_run(nest) if self.threads > 1 else (nest,)
 
     def _launches(self, nest: LoopNest, tables: tuple[PairTable, ...]) -> list[Launch]:
-        """The launches of a nest: one, or one for whole strips and one for the rest."""
+        """The launches of a nest: one, or one for full strips and one for the remainder."""
         schedule = self._schedule(nest)
         if schedule.transpose and len(nest.loops) + MOST_CUT <= OUTER_RANKS[-1]:
             parts = split_long(nest)
@@ -274,8 +282,8 @@ class _Maker:
 
     def _schedule(self, nest: LoopNest) -> Schedule:
         pick = self.pick if self.footprint >= LEAST_TUNED_BYTES else None
-        ways = candidates if pick else choose
-        found = ways(
+        propose = candidates if pick else choose
+        found = propose(
             nest,
             threads=self.threads,
             footprint=self.footprint,
@@ -287,13 +295,13 @@ class _Maker:
         return pick(nest, found) if pick and len(found) > 1 else found[0]
 
     def _vector_size(self, nest: LoopNest) -> VectorSize | None:
-        """The size asked for, in elements of a nest whose elements may be several of the copy's."""
-        grown = max(1, nest.buffer("dst").element.bits // self.target.bits)
+        """The requested size, in elements of the nest; each may hold several elements of the copy."""
+        merged = max(1, nest.buffer("dst").element.bits // self.target.bits)
         match self.virtual_vector_size:
             case (rows, columns):
-                return rows, -(-columns // grown)
+                return rows, -(-columns // merged)
             case int(size):
-                return -(-size // grown)
+                return -(-size // merged)
         return None
 
     def _launch(self, nest: LoopNest, schedule: Schedule, tables: tuple[PairTable, ...]) -> Launch:
@@ -316,9 +324,9 @@ class _Maker:
         )
 
     def _pattern(self, inner: object) -> tuple[int, int]:
-        """The padding as 16 bytes in two numbers; a packed value as it is, unless whole bytes are filled."""
+        """The padding as 16 bytes in two numbers; a packed value as it is, unless full bytes are filled."""
         if self.padding is None:
-            raise AssertionError("padding is written only where there is a value for it")
+            raise AssertionError("expected a padding value, got None")
         element = self.padding
         bits = self.target.bits
         if bits < 8:
@@ -330,13 +338,13 @@ class _Maker:
 
 
 def repeated(element: bytes) -> tuple[int, int]:
-    """The bytes of an element, again and again, as two numbers of eight."""
-    whole = (element * (16 // len(element)))[:16]
-    return int.from_bytes(whole[:8], "little"), int.from_bytes(whole[8:], "little")
+    """The bytes of an element, repeated, as two eight-byte numbers."""
+    pattern = (element * (16 // len(element)))[:16]
+    return int.from_bytes(pattern[:8], "little"), int.from_bytes(pattern[8:], "little")
 
 
 def _fills_bytes(box: Box, width: int) -> bool:
-    """Whether a box's elements, `width` bits each, lie in runs of whole bytes."""
+    """Whether a box's elements, `width` bits each, lie in runs of full bytes."""
     run, steps = width, [box.dst_base]
     for extent, _, step in sorted(box.digits, key=lambda d: abs(d[2])):
         if step == run:

@@ -1,4 +1,4 @@
-"""All boxes of a copy in one launch: where runs share lines, a line is put together once and written once."""
+"""Copy all boxes in one launch, so that a line shared by several runs is assembled and written once."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from codegen.schedule.schedule import Schedule
 def gathered(
     copy: LoweredCopy, element: Element, pattern: Pattern | None, observe: Observer
 ) -> Launch | None:
-    """The launch of a whole copy without conversions; None where its boxes are better moved one by one.
+    """The launch of a complete copy without conversions; None where it is better to move boxes one by one.
 
-    `pattern` is the padding as two numbers of eight bytes, or None to leave padding as it is.
+    `pattern` is the padding as two eight-byte numbers, or None to leave padding as it is.
     """
     segments = segments_of(copy, padded=pattern is not None, limits=SEGMENT_LIMITS)
     if segments is None:
         return None
-    _check(copy)
+    _check_boxes(copy)
     _check_segments(copy, segments)
     largest, *others = sorted(copy.boxes, key=lambda b: -b.volume)
     nests = [box_nest(copy, box, element, element) for box in (largest, *(b for b in others if b.volume))]
@@ -57,14 +57,15 @@ def gathered(
 def placed(
     copy: LoweredCopy, element: Element, pattern: Pattern | None, observe: Observer, *, stream: bool
 ) -> Launch | None:
-    """The launch of a copy whose boxes write the same pieces side by side, place after place, by one table of
-    them; None where they do not, where padding is written besides, or where another way reads better.
+    """The launch of a copy whose boxes repeatedly write the same chunks side by side, read by one table.
+
+    None where they do not, where padding is written too, or where a streaming copy would read distant chunks.
     """
     found = places_of(copy)
     pads = pattern is not None and (copy.fill_first or any(p.volume for p in copy.pads))
     if found is None or pads or (stream and not found.is_near):
         return None
-    _check(copy)
+    _check_boxes(copy)
     _check_places(copy, found)
     nests = [box_nest(copy, box, element, element) for box in copy.boxes if box.volume]
     for nest in nests:
@@ -74,12 +75,12 @@ def placed(
         Ref(name, at, tuple((a, d[k]) for a, d in zip(axes, found.outer, strict=True)))
         for k, name, at in ((1, "src", found.src), (2, "dst", found.dst))
     )
-    piece = Element(f"u{8 * found.width}", 8 * found.width)
+    chunk = Element(f"u{8 * found.width}", 8 * found.width)
     lines = PackedLines(listed=found.offsets)
     transfer = CopyChunks(dst, src, found.width, len(found.offsets), lines, stream)
     loops = tuple(For(a, d[0], transfer) for a, d in zip(axes, found.outer, strict=True))
     schedule = Schedule("pieces", tuple(axes), (), rank=padded_rank(len(axes)), stream=stream)
-    buffers = tuple(Buffer(name, piece, 8) for name in ("src", "dst"))
+    buffers = tuple(Buffer(name, chunk, 8) for name in ("src", "dst"))
     vectorized = pad_rank(LoopNest(buffers, wrap(loops, None, transfer)), schedule)
     observe("placed", vectorized)
     parametrized, sizes = parametrize_sizes(vectorized)
@@ -92,9 +93,9 @@ def placed(
 
 
 def _check_segments(copy: LoweredCopy, segments: Segments) -> None:
-    """Prove of the tables themselves that what they gather stays in the source, the buffer, the destination.
+    """Prove that the segment tables stay within the source, the buffer and the destination.
 
-    A part's runs are read from `src` on, put at `place` of the buffer, and go out with the segment at `dst`.
+    A part's runs are read from `src`, stored in the buffer at `place`, and written with the segment at `dst`.
     """
     for part in segments.parts:
         digits = (*part.inner, *part.outer)
@@ -113,7 +114,7 @@ def _check_segments(copy: LoweredCopy, segments: Segments) -> None:
 
 
 def _check_places(copy: LoweredCopy, places: Places) -> None:
-    """The same of the pieces that are read at every place, and written there side by side."""
+    """Prove the same for chunks that are read at every offset of `outer` and written there side by side."""
     low, high = affine_range(places.src, [(n, step) for n, step, _ in places.outer])
     nearest, farthest = min(places.offsets), max(places.offsets) + places.width
     check_range("source", low + nearest, high + farthest, copy.src.bounds)
@@ -121,8 +122,8 @@ def _check_places(copy: LoweredCopy, places: Places) -> None:
     check_range("destination", low, high + places.bytes_each, copy.dst.bounds)
 
 
-def _check(copy: LoweredCopy) -> None:
-    """Prove that no box leaves the storages."""
+def _check_boxes(copy: LoweredCopy) -> None:
+    """Prove that every box stays within the storages."""
     for box in copy.boxes:
         for side, base, k, access in (
             ("source", box.src_base, 1, copy.src),

@@ -1,4 +1,4 @@
-"""From a scalar nest and its schedule to a kernel, and from there to a launch."""
+"""Turn a scalar nest and its schedule into a kernel, and the kernel into a launch."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from codegen.schedule.choose_transpose import VectorSize, misaligned
 from codegen.schedule.schedule import Schedule
 
 SCHEDULED = (super_vectorize, pad_rank)
-"""The passes that obey a schedule, in this order."""
+"""The passes that take a schedule, in order."""
 
 STRUCTURE, SIZES = "structure", "sizes"
-"""What a kernel is specialized by."""
+"""Values of `specialize`: one kernel per structure, or one per structure and sizes."""
 
 Observer = Callable[[str, LoopNest], None]
 
@@ -45,7 +45,7 @@ def step_of(
     tables: bool = False,
     observe: Observer | None = None,
 ) -> Step:
-    """A scalar nest, strip-mined already, on its way to the kernel of its schedule."""
+    """Run a strip-mined scalar nest through the scheduled passes and find its kernel."""
     observe = observe or nobody
     vectorized = nest
     for run in SCHEDULED:
@@ -53,7 +53,7 @@ def step_of(
         observe(run.__name__, vectorized)
     parametrized, sizes = parametrize_sizes(vectorized)
     observe("parametrize_sizes", parametrized)
-    fixed = _numbers(nest, schedule, dict(sizes), specialize)
+    fixed = _literal_sizes(nest, schedule, dict(sizes), specialize)
     parametrized = specialize_sizes(parametrized, fixed)
     observe("specialize_sizes", parametrized)
     sizes = tuple((name, value) for name, value in sizes if name not in fixed)
@@ -69,16 +69,18 @@ def step_of(
     return Step(nest, schedule, vectorized, kernel, sizes)
 
 
-def _numbers(nest: LoopNest, schedule: Schedule, sizes: dict[str, int], specialize: str) -> dict[str, int]:
-    """The sizes that stand in the code: all of them, or the length of whole strips, or none."""
+def _literal_sizes(
+    nest: LoopNest, schedule: Schedule, sizes: dict[str, int], specialize: str
+) -> dict[str, int]:
+    """The sizes that become literals: all of them, only the length of full strips, or none."""
     if specialize == SIZES:
         return sizes
-    whole = any(x.axis in schedule.inner and x.extent == schedule.strip for x in nest.loops)
-    return {"count": sizes["count"]} if schedule.strip and whole and "count" in sizes else {}
+    full_strips = any(x.axis in schedule.inner and x.extent == schedule.strip for x in nest.loops)
+    return {"count": sizes["count"]} if schedule.strip and full_strips and "count" in sizes else {}
 
 
 def nobody(name: str, nest: LoopNest) -> None:
-    """Watch nothing."""
+    """An observer that does nothing."""
 
 
 def launch_of(
@@ -88,7 +90,11 @@ def launch_of(
     bounds: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0)),
     reach: tuple[int, int, int, int] = (0, 0, 0, 0),
 ) -> Launch:
-    """The launch of a box whose nest has become a kernel; `bounds` are those of source and destination."""
+    """The launch of a box whose nest has a kernel.
+
+    bounds  [low, stop) of source and destination, in units
+    reach   of one table entry, as `reach_of` returns it
+    """
     src, dst = refs(step.scalar.innermost)
     src_at, dst_at = int_size(src.const) if src else 0, int_size(dst.const)
     unit_bits = step.vectorized.buffer("dst").unit_bits
@@ -104,7 +110,7 @@ def launch_of(
 
 
 def _trips(nest: LoopNest, tables: tuple[PairTable, ...]) -> int:
-    """What is shared among threads: entries of tables, tiles, or the first loop."""
+    """How many iterations threads share: table entries, tiles, or trips of the first loop."""
     if tables:
         return prod(t.extent for t in tables)
     inner = nest.innermost
@@ -114,19 +120,22 @@ def _trips(nest: LoopNest, tables: tuple[PairTable, ...]) -> int:
 
 
 def with_alternative(launch: Launch, size: VectorSize | None, make: Callable[[Schedule], Launch]) -> Launch:
-    """The launch together with what runs in its place where the destination does not begin on a line."""
+    """The launch with a fallback for destinations that are not aligned to a cache line."""
     otherwise = misaligned(launch.step.schedule, launch.step.scalar, size)
     return replace(launch, misaligned=make(otherwise)) if otherwise else launch
 
 
 def with_prefetch(launch: Launch, distance: int) -> Launch:
-    """The same conversion of rows, which also prefetches what lies `distance` bytes behind its reads."""
+    """The same row conversion, which also prefetches `distance` bytes ahead of its reads."""
     step = step_of(launch.step.scalar, replace(launch.step.schedule, prefetch=True))
     return replace(launch, step=step, calls=PrefetchCall(distance))
 
 
 def reach_of(nest: LoopNest) -> tuple[int, int, int, int]:
-    """What a scalar nest's loops touch on either side, [low, stop) in units; zeros without a source."""
+    """The units that a scalar nest touches: [low, stop) of the source, then of the destination.
+
+    A missing source has zeros.
+    """
     out: list[int] = []
     for ref in refs(nest.innermost):
         if ref is None:
@@ -140,6 +149,6 @@ def reach_of(nest: LoopNest) -> tuple[int, int, int, int]:
 
 
 def run_part(launches: tuple[Launch, ...], src: int, dst: int, alive: object, part: int, parts: int) -> None:
-    """One thread's share of every box; `alive` is not looked at, only held."""
+    """Run one thread's share of every box; `alive` is only kept referenced."""
     for launch in launches:
         launch.run(src, dst, part, parts)

@@ -1,4 +1,4 @@
-"""Tuning: the candidates of a nest measured once on scratch memory, the winner remembered in the store."""
+"""Tuning: measure a nest's candidate schedules once on scratch memory, and store the winner."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from codegen.support.caching import remember
 from codegen.support.cpu import cpu_level, cpu_name
 
 MOST_BYTES = 64 << 20
-"""Scratch memory that a measurement touches, both sides together."""
+"""Scratch memory that a measurement may touch, source and destination together."""
 
 MOST_SPAN_BYTES = 1 << 30
-"""Addresses that it may reserve for that."""
+"""Address space that a measurement may reserve."""
 
 PAGE_BYTES = 2 << 20
-"""What one touch may cost: the system may give huge pages."""
+"""Memory that one access may commit: the system may use huge pages."""
 
 KEPT_EXTENT = 64
-"""Loops this long or shorter are left as they are while others can be shortened: transfers hang on them."""
+"""Loops up to this extent stay as they are while others can be shortened: transfers depend on them."""
 
 CONTENT = 0x3F
-"""The bytes of scratch memory: ordinary numbers of every type, so that conversions take no slow path."""
+"""The bytes of scratch memory: ordinary numbers in every dtype, so that conversions avoid slow paths."""
 
 REPEATS = 5
 BATCH_BYTES = 4 << 20
-"""What one measurement moves at least."""
+"""Bytes that one measurement moves at least."""
 
 Measure = Callable[[LoopNest, tuple[Schedule, ...]], tuple[float, ...]]
-"""Seconds that a nest takes by each of its schedules."""
+"""Seconds that a nest takes with each of its schedules."""
 
 _winners: dict[str, str] = {}
-"""What was measured in this process, for those without a store."""
+"""Winners measured in this process, for processes without a store."""
 
 
 def tuned(
@@ -58,7 +58,7 @@ def tuned(
     measure: Measure | None = None,
     store: KernelStore | None = None,
 ) -> Pick:
-    """The choice among schedules by measuring them on `threads` threads, once for each nest and machine."""
+    """A function that picks a schedule by measuring on `threads` threads, once per nest and machine."""
     by_clock = partial(timed, threads=threads, specialize=specialize)
     facts = threads, specialize, cpu_name(), cpu_level().name, compiler_digest()
     return partial(_pick, measure or by_clock, facts, store or default_store())
@@ -71,7 +71,7 @@ def _pick(
     nest: LoopNest,
     schedules: tuple[Schedule, ...],
 ) -> Schedule:
-    """The winner by an earlier measurement, else by one made now; a note can only name one of `schedules`."""
+    """The winner of an earlier measurement, else of a new one; a note can only name one of `schedules`."""
     by_text = {str(schedule): schedule for schedule in schedules}
     name = f"schedule-{sha256(repr((nest, tuple(by_text), facts)).encode()).hexdigest()[:32]}"
     known = _winners.get(name) or (store.get_note(name) or {}).get("winner")
@@ -92,16 +92,16 @@ def _pick(
 def shortened(
     nest: LoopNest, schedules: tuple[Schedule, ...], most_bytes: int = MOST_BYTES
 ) -> LoopNest | None:
-    """The nest on so little memory that it can be tried out; None where that cannot be had.
+    """The nest reduced to `most_bytes` of memory, so that it can be measured; None where that is impossible.
 
     before:  for i in 8192: for j in 8192:  dst[32768*j + 4*i] = src[32768*i + 4*j]
     after:   for i in 1024: for j in 1024:  dst[32768*j + 4*i] = src[32768*i + 4*j]
 
-    Strides stay as they are. Of the side that reaches farther the loop that reaches farthest is halved, long
-    loops before short ones; the short ones that a transfer takes in stay whole.
+    Strides stay the same. On the side that reaches farther, the loop that reaches farthest is halved, long
+    loops before short ones. Short loops that a transfer covers keep their extent.
     """
-    taken = {axis for schedule in schedules for axis in _taken(schedule)}
-    fixed = {axis for schedule in schedules for axis in _fixed(schedule)}
+    covered = {axis for schedule in schedules for axis in _transfer_axes(schedule)}
+    fixed = {axis for schedule in schedules for axis in _layered_axes(schedule)}
     store = scalar(nest)
     src, dst = refs(store)
     while True:
@@ -109,26 +109,26 @@ def shortened(
         touched = [_touched_bytes(nest, src) if src else 0, _touched_bytes(nest, dst)]
         if sum(touched) <= most_bytes and sum(spans) <= MOST_SPAN_BYTES:
             return replace(nest, digits=())
-        much = touched if sum(touched) > most_bytes else spans
-        ref = src if src and much[0] > much[1] else dst
+        sizes = touched if sum(touched) > most_bytes else spans
+        ref = src if src and sizes[0] > sizes[1] else dst
         reach = {x.axis: (int_size(x.extent) - 1) * abs(int_size(ref.stride(x.axis))) for x in nest.loops}
-        open_ = [x for x in nest.loops if int_size(x.extent) > KEPT_EXTENT or x.axis not in taken]
-        open_ = [x for x in open_ if reach[x.axis] and x.axis not in fixed]
-        if not open_:
+        loops_left = [x for x in nest.loops if int_size(x.extent) > KEPT_EXTENT or x.axis not in covered]
+        loops_left = [x for x in loops_left if reach[x.axis] and x.axis not in fixed]
+        if not loops_left:
             return None
-        longest = max(open_, key=lambda x: (int_size(x.extent) > KEPT_EXTENT, reach[x.axis]))
+        longest = max(loops_left, key=lambda x: (int_size(x.extent) > KEPT_EXTENT, reach[x.axis]))
         loops = tuple(replace(x, extent=_half(x)) if x is longest else x for x in nest.loops)
         nest = rebuilt(nest, loops, store)
 
 
-def _taken(schedule: Schedule) -> tuple[str, ...]:
-    """The axes that a transfer takes in."""
+def _transfer_axes(schedule: Schedule) -> tuple[str, ...]:
+    """The axes that a transfer covers."""
     cut = schedule.transpose
     return (*schedule.inner, *cut.rows, *cut.columns) if cut else schedule.inner
 
 
-def _fixed(schedule: Schedule) -> tuple[str, ...]:
-    """The axes that layers of one buffer follow without a hole."""
+def _layered_axes(schedule: Schedule) -> tuple[str, ...]:
+    """The axes that layers of one buffer follow without a gap."""
     cut = schedule.transpose
     return (*cut.rows, *cut.columns) if cut and cut.layers else ()
 
@@ -141,7 +141,7 @@ def _half(loop: For) -> int:
 
 
 def _touched_bytes(nest: LoopNest, ref: Ref) -> int:
-    """At most so many bytes of memory a side takes: segments without a hole of a page, and their ends."""
+    """Upper bound on the memory of a side, in bytes: segments without page-sized gaps, and their ends."""
     buffer = nest.buffer(ref.buffer)
     unit = 8 // buffer.unit_bits
     steps = sorted((abs(int_size(ref.stride(x.axis))) // unit, int_size(x.extent)) for x in nest.loops)
@@ -155,7 +155,7 @@ def _touched_bytes(nest: LoopNest, ref: Ref) -> int:
 
 
 def _spans_bytes(nest: LoopNest) -> tuple[tuple[int, int], tuple[int, int]]:
-    """What source and destination touch, [low, stop) in bytes from their addresses."""
+    """The bytes that source and destination touch, [low, stop) from their addresses."""
     low, stop, dst_low, dst_stop = reach_of(nest)
     units = {b.name: 8 // b.unit_bits for b in nest.buffers}
     src, dst = units.get("src", 1), units["dst"]
@@ -170,10 +170,10 @@ def timed(
     specialize: str = STRUCTURE,
     clock: Callable[[], float] = perf_counter,
 ) -> tuple[float, ...]:
-    """The best of several times that the nest takes by each schedule; the schedules take turns.
+    """The best of several times of the nest with each schedule; the schedules take turns.
 
-    In its turn a schedule runs once without the clock, so that what another left in the cache does not
-    count, and small nests so many times that the clock's own steps do not.
+    Each turn begins with an untimed run, so that cache contents left by another schedule do not count. Small
+    nests run many times per measurement, so that the clock's resolution does not count either.
     """
     spans = _spans_bytes(nest)
     src, dst = (np.empty(stop - low + LINE_BYTES, np.uint8) for low, stop in spans)
@@ -183,13 +183,13 @@ def timed(
     _write_source(nest, src[skipped[0] :], spans[0][0])
     moved_bits = prod(int_size(x.extent) for x in nest.loops) * sum(b.element.bits for b in nest.buffers)
     runs = max(1, BATCH_BYTES // max(1, moved_bits // 8))
-    ways = []
+    runners = []
     for schedule in schedules:
         launches = tuple(_launch(part, schedule, specialize) for part in strip_mine(nest, schedule))
-        ways.append(partial(run_parts, partial(run_part, launches, at, to, (src, dst)), threads))
-    best = [float("inf")] * len(ways)
+        runners.append(partial(run_parts, partial(run_part, launches, at, to, (src, dst)), threads))
+    best = [float("inf")] * len(runners)
     for _ in range(REPEATS):
-        for k, run in enumerate(ways):
+        for k, run in enumerate(runners):
             run()
             start = clock()
             for _ in range(runs):
@@ -199,7 +199,7 @@ def timed(
 
 
 def _launch(nest: LoopNest, schedule: Schedule, specialize: str) -> Launch:
-    """A launch whose kernel is built and whose tables are made: no thread waits for another."""
+    """A launch with its kernel and tables already built, so that no thread waits for another."""
     launch = launch_of(step_of(nest, schedule, specialize=specialize))
     launch = with_alternative(launch, None, lambda other: _launch(nest, other, specialize))
     _ = launch.step.kernel.call
@@ -208,7 +208,7 @@ def _launch(nest: LoopNest, schedule: Schedule, specialize: str) -> Launch:
 
 
 def _write_source(nest: LoopNest, memory: NDArray[np.uint8], low: int) -> None:
-    """Put content where the nest reads: memory that nobody has written costs nothing to read."""
+    """Fill the memory that the nest reads: reading memory that was never written costs nothing."""
     src, _ = refs(nest.innermost)
     buffer = nest.buffer("src")
     if src is None or buffer.unit_bits == 1:

@@ -1,9 +1,9 @@
-"""What a lowered copy and its nests must be; `TILEJIT_VERIFY=1` and the tests ask, one invariant a function.
+"""Invariants of a lowered copy and its nests, one per function; `TILEJIT_VERIFY=1` and the tests check them.
 
-Every check raises KernelError and says which invariant broke, with a witness. Kernels run on raw addresses:
-`check_bounds` is never skipped, and no copy runs before what `check_disjoint` asks has been asked.
-`CopyProgram.run` calls it; plans look at their two arrays themselves, at what they span and then exactly, and
-`relayout` at the memory behind `out`.
+A failed check raises KernelError, which names the invariant and a witness. Kernels run on raw addresses, so
+two checks are never skipped: `check_range`, and that source and destination do not overlap. `CopyProgram.run`
+calls `check_disjoint` for the latter. Plans compare the spans of their two arrays and then check exactly.
+`relayout` checks the memory behind `out`.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from codegen.maps.refine import Box, PairLeaf, PairSplit, PairSwitch, PairTable,
 from codegen.support.errors import KernelError
 
 PROBES = 64
-"""Random indices that `check_probes` compares, besides the corners."""
+"""Indices that `check_probes` compares: first, last, middle, then random ones."""
 
 MOST_TILES = 1 << 12
-"""Tiles that are looked at at one time."""
+"""Tiles checked at a time."""
 
 
 def verify_copy(copy: LoweredCopy) -> None:
-    """All the invariants of a lowered copy.
+    """Check all invariants of a lowered copy.
 
     Raises:
-        KernelError: one of them does not hold.
+        KernelError: an invariant does not hold.
     """
     for access in (copy.src, copy.dst):
         for root in access.roots:
@@ -60,7 +60,7 @@ def verify_copy(copy: LoweredCopy) -> None:
 
 
 def check_tree(tree: Tree) -> None:
-    """Invariant 1: every tile is at least 1, high covers the tiles, low one tile."""
+    """Invariant 1: every tile is at least 1, `high` covers all tiles, and `low` covers one tile."""
     match tree:
         case Leaf(extent, _) | Opaque(extent, _, _, _):
             if extent < 0:
@@ -87,7 +87,7 @@ def check_tree(tree: Tree) -> None:
 
 
 def check_pair_tree(tree: PairTree) -> None:
-    """Invariant 1 on the common digits of the two sides."""
+    """Invariant 1 for the digits common to both sides."""
     match tree:
         case PairLeaf(extent, _, _) | PairTable(extent, _, _):
             if extent < 1:
@@ -107,7 +107,7 @@ def check_pair_tree(tree: PairTree) -> None:
 
 
 def check_volumes(copy: LoweredCopy) -> None:
-    """Invariant 2: the boxes hold every element once; with the padding, every slot."""
+    """Invariant 2: the boxes hold every element once, and together with the padding every slot once."""
     elements = sum(b.volume for b in copy.boxes)
     if elements != copy.src.elements:
         raise KernelError(f"verify: the boxes hold {elements} elements of {copy.src.elements}")
@@ -120,7 +120,7 @@ def check_volumes(copy: LoweredCopy) -> None:
 
 
 def check_box_bounds(box: Box, copy: LoweredCopy) -> None:
-    """Invariant 3: what a box reads and writes lies within the storage of its side."""
+    """Invariant 3: a box reads and writes only within the storage of each side."""
     for side, (access, base) in enumerate(((copy.src, box.src_base), (copy.dst, box.dst_base))):
         low, high = affine_range(base, [(d[0], d[1 + side]) for d in box.digits])
         if not box.tables:
@@ -128,9 +128,10 @@ def check_box_bounds(box: Box, copy: LoweredCopy) -> None:
 
 
 def check_tiles(grid: TileGrid, starts: tuple[int, int], reach: tuple[int, int, int, int]) -> None:
-    """Invariant 3 of the tables of a transpose: no tile touches what its nest does not reach.
+    """Invariant 3 for the tables of a transpose: tiles touch only memory within the nest's reach.
 
-    starts: where the tables count from, in bytes of either side. reach: of the nest, as `reach_of` says it.
+    starts  base offsets of the tables on both sides, in bytes
+    reach   of the nest, as `reach_of` returns it
     """
     for begin in range(0, grid.count, MOST_TILES):
         tiles = grid.entries(begin, min(begin + MOST_TILES, grid.count))
@@ -144,15 +145,15 @@ def check_tiles(grid: TileGrid, starts: tuple[int, int], reach: tuple[int, int, 
         check_range("source", int(low.min()), int((stop + highs[:, 0]).max()), reach[:2])
         low, stop = dst + column_low + lows[:, 1], dst + column_high + tiles[:, ROWS] * grid.width
         check_range("destination", int(low.min()), int((stop + highs[:, 1]).max()), reach[2:])
-        whole = tiles[:, OPEN_ROWS] > 0
-        if grid.lane_bytes and whole.any():
-            _, last = _extremes(grid.row_offsets, tiles[whole, ROW], tiles[whole, OPEN_ROWS])
-            stop = src[whole] + last + highs[whole, 0] + grid.lane_bytes
+        has_open = tiles[:, OPEN_ROWS] > 0
+        if grid.lane_bytes and has_open.any():
+            _, last = _extremes(grid.row_offsets, tiles[has_open, ROW], tiles[has_open, OPEN_ROWS])
+            stop = src[has_open] + last + highs[has_open, 0] + grid.lane_bytes
             check_range("source", reach[0], int(stop.max()), reach[:2])
 
 
 def _extremes(offsets: Table, first: Table, count: Table) -> tuple[Table, Table]:
-    """The least and the largest of the offsets in each range."""
+    """The smallest and the largest offset in each range."""
     ranges, which = np.unique(np.stack([first, count], axis=1), axis=0, return_inverse=True)
     found = [(offsets[a : a + n].min(), offsets[a : a + n].max()) for a, n in ranges.tolist()]
     low, high = np.array(found, np.int64)[which.reshape(-1)].T
@@ -160,10 +161,10 @@ def _extremes(offsets: Table, first: Table, count: Table) -> tuple[Table, Table]
 
 
 def check_injective(box: Box, width: int = 1) -> None:
-    """Invariant 4: no unit of the destination is written twice; `width` is an element's, in units.
+    """Invariant 4: no unit of the destination is written twice; `width` is that of an element, in units.
 
-    Each |stride| must pass the reach of all smaller ones together; tables are compared value by value as
-    far as they have at most a million entries.
+    Each |stride| must exceed the combined reach of all smaller ones. Tables are compared value by value, up
+    to a million entries.
     """
     if box.tables:
         offsets = _table_values(box)
@@ -173,12 +174,12 @@ def check_injective(box: Box, width: int = 1) -> None:
     reach = width - 1
     for extent, stride in sorted(((d[0], abs(d[2])) for d in box.digits if d[0] > 1), key=lambda d: d[1]):
         if stride <= reach:
-            raise KernelError(f"verify: a destination stride of {stride} falls back into a reach of {reach}")
+            raise KernelError(f"verify: a destination stride of {stride} overlaps a reach of {reach}")
         reach += (extent - 1) * stride
 
 
 def _table_values(box: Box, side: int = 1) -> Offsets:
-    """The offsets that the tables of a box give together on one side; those of the first ones, if many."""
+    """The combined offsets of a box's tables on one side, up to a million; further tables are ignored."""
     offsets = np.zeros(1, np.int64)
     for table in box.tables:
         if table.extent * len(offsets) > 1 << 20:
@@ -189,11 +190,11 @@ def _table_values(box: Box, side: int = 1) -> Offsets:
 
 
 def check_regrouping(nest: LoopNest) -> None:
-    """Invariant 5: what coalescing made of a box's digits is a product of those same digits.
+    """Invariant 5: the loops that coalescing made are products of the box's digits.
 
-    A loop may stand for several digits only if each digit's strides, on both sides, are those of the next
-    inner one times its extent; a digit that a bound cuts cannot pass, since the box holds it cut. Digits that
-    walk the destination backwards stand for what they are when turned round.
+    A loop may replace several digits only if each digit's strides, on both sides, equal those of the next
+    inner digit times that digit's extent. A digit that a bound cuts cannot pass, because the box holds it
+    cut. Digits with a negative destination stride count as reversed.
     """
     digits = [d if d[2] >= 0 else (d[0], -d[1], -d[2]) for d in nest.digits if d[0] != 1]
     loops = [(_int(loop.extent), *_strides(nest, loop)) for loop in nest.loops if loop.extent != 1]
@@ -220,12 +221,12 @@ def _strides(nest: LoopNest, loop: For) -> tuple[int, int]:
 
 def _int(size: object) -> int:
     if not isinstance(size, int):
-        raise AssertionError("sizes are still numbers before they are parametrized")
+        raise AssertionError(f"expected a number before parametrize, got {size!r}")
     return size
 
 
 def check_probes(copy: LoweredCopy) -> None:
-    """Invariant 7: boxes and access maps agree at box corners and at random indices."""
+    """Invariant 7: boxes and access maps agree at the first, last, middle and random indices."""
     rng = np.random.default_rng(0)
     dims = copy.src.dims
     if 0 in dims:
@@ -240,7 +241,7 @@ def check_probes(copy: LoweredCopy) -> None:
 
 
 def _holds(box: Box, src: int, dst: int) -> bool:
-    """Whether the box moves that pair; tables of more than a thousand entries are taken at their word."""
+    """Whether the box moves that pair; tables of more than 1024 entries are trusted."""
     digits = sorted((d for d in box.digits if d[0] > 1), key=lambda d: -abs(d[2]))
     entries = prod(t.extent for t in box.tables)
     if entries > 1 << 10:
@@ -250,7 +251,7 @@ def _holds(box: Box, src: int, dst: int) -> bool:
 
 
 def _reaches(digits: list[tuple[int, int, int]], src: int, dst: int) -> bool:
-    """Whether some choice of digits gives both offsets; the destination leaves few to try."""
+    """Whether some choice of digits gives both offsets; the destination leaves few candidates."""
     if not digits:
         return src == 0 and dst == 0
     (extent, src_stride, dst_stride), rest = digits[0], digits[1:]
@@ -264,10 +265,10 @@ def _reaches(digits: list[tuple[int, int, int]], src: int, dst: int) -> bool:
 
 
 def verify_nest(nest: LoopNest) -> None:
-    """The invariants of a scalar nest: names are known, digits are the box's.
+    """Check the invariants of a scalar nest: axes are looped over once, and loops match the box's digits.
 
     Raises:
-        KernelError: one of them does not hold.
+        KernelError: an invariant does not hold.
     """
     axes = [loop.axis for loop in nest.loops] + ([nest.table_loop.axis] if nest.table_loop else [])
     if len(set(axes)) != len(axes):
@@ -277,6 +278,6 @@ def verify_nest(nest: LoopNest) -> None:
             continue
         unknown = {a for a, _ in ref.terms} - set(axes)
         if unknown:
-            raise KernelError(f"verify: {ref.buffer} is walked along {sorted(unknown)}, which no loop counts")
+            raise KernelError(f"verify: {ref.buffer} has strides on {sorted(unknown)}, which no loop counts")
     if isinstance(nest.innermost, Store) and nest.digits:
         check_regrouping(nest)

@@ -1,1 +1,1 @@
-"""Kernels in use: arguments, launches, threads, and calls without a Python frame."""
+"""Kernels at run time: arguments, launches, threads, and calls without a Python frame."""

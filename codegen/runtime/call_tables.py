@@ -1,7 +1,7 @@
-"""Many calls of kernels, one after another, without a way through Python between them.
+"""Many kernel calls in a row, without returning to Python between them.
 
-A call from Python costs some microseconds, as much as a copy of 100 KiB in cache; what is copied block by
-block pays that twice a block.
+A call from Python costs some microseconds, as much as a copy of 100 KiB in cache. Copying block by block
+would pay that twice per block.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codegen.runtime.threads import scratch
 Integers: TypeAlias = NDArray[np.int64]
 
 CALL_FIELDS = 6
-"""Numbers in a row of the table: the kernel's address and its arguments."""
+"""Numbers per row of the table: the kernel's address and its arguments."""
 
 _NAME = "call_kernels"
 _SOURCE = f'''"""{_NAME}
@@ -43,7 +43,7 @@ def {_NAME}(src, dst, sizes, begin, end):
 
 @dataclass(frozen=True, slots=True)
 class BufferOffsets:
-    """Where launches read and write: which of the addresses, and how many bytes behind it."""
+    """Where launches read and write: index of an address, and an offset from it in bytes."""
 
     src: int
     src_offset: int
@@ -53,11 +53,12 @@ class BufferOffsets:
 
 @dataclass(frozen=True, slots=True)
 class CallTable:
-    """Groups of calls in their order, on addresses that are named when they run.
+    """Groups of calls in order, on addresses that are given when they run.
 
-    calls   every call that there is, with the launch whose it is
-    which   of each row: the call; (which address, offset) of its source and of its destination
-    starts  the row with which each group begins, and the number of rows
+    calls   every distinct call, with its launch
+    which   the call of each row
+    places  of each row: (index of an address, offset) of its source, then of its destination
+    starts  the first row of each group, and then the number of rows
     """
 
     calls: tuple[tuple[Launch, KernelCall], ...]
@@ -66,7 +67,7 @@ class CallTable:
     starts: Integers
 
     def prepare(self) -> None:
-        """Have all kernels compiled that the rows call, and the one that calls them.
+        """Compile all kernels that the rows call, and the kernel that calls them.
 
         Raises:
             KernelError: one could not be built.
@@ -76,16 +77,16 @@ class CallTable:
         native(_NAME, _SOURCE)
 
     def run(self, addresses: tuple[int, ...], first: int, last: int) -> None:
-        """Make the calls of groups [first, last); offsets count from `addresses`, which are bytes'."""
+        """Make the calls of groups [first, last); offsets count from `addresses`, in bytes."""
         table, call, _held = self.rows(addresses, first, last)
         call(0, 0, table.ctypes.data, 0, len(table))
 
     def rows(
         self, addresses: tuple[int, ...], first: int, last: int
     ) -> tuple[Integers, Callable[[int, int, int, int, int], None], object]:
-        """The table of groups [first, last), what makes the calls of rows of it, and what to hold meanwhile.
+        """The table of groups [first, last), a function that calls its rows, and objects to keep alive.
 
-        call(0, 0, table.ctypes.data, begin, end)    on the thread that asked: it has its buffers in it
+        call(0, 0, table.ctypes.data, begin, end)    only on this thread, whose buffers are in the table
         """
         rows = slice(int(self.starts[first]), int(self.starts[last]))
         which, places = self.which[rows], self.places[rows]
@@ -116,7 +117,7 @@ class CallTable:
 
 
 def _with_scratch(call: KernelCall, address: int) -> Integers:
-    """The arguments with a buffer's address; each thread has its own."""
+    """The arguments with a buffer's address; each thread has its own buffer."""
     if not call.scratch_bytes:
         return call.sizes
     sizes = call.sizes.copy()
@@ -125,7 +126,7 @@ def _with_scratch(call: KernelCall, address: int) -> Integers:
 
 
 Bounds: TypeAlias = tuple[int, int]
-"""Bytes that may be touched from an address on, [low, stop)."""
+"""Bytes that may be touched, [low, stop) from an address."""
 
 
 def call_table(
@@ -133,10 +134,13 @@ def call_table(
     aligned: Callable[[BufferOffsets], bool],
     bounds: Sequence[Bounds],
 ) -> CallTable:
-    """The table of groups of launches at places; `aligned`: whether a place's destination begins a line.
+    """The table of groups of launches at offsets.
+
+    aligned  whether the destination at given offsets begins a line
+    bounds   of each address
 
     Raises:
-        KernelError: a launch at its place leaves the `bounds` of an address; there is one for each.
+        KernelError: a launch leaves the bounds of an address.
     """
     known: dict[tuple[int, bool], tuple[int, int]] = {}
     calls: list[tuple[Launch, KernelCall]] = []
@@ -144,20 +148,20 @@ def call_table(
     places: list[tuple[int, int, int, int]] = []
     starts = [0]
     for group in groups:
-        for launches, place in group:
+        for launches, at in group:
             for launch in launches:
-                key = id(launch), aligned(place)
+                key = id(launch), aligned(at)
                 if key not in known:
                     first = len(calls)
                     calls += launch.every_call(aligned=key[1])
                     known[key] = first, len(calls)
                 numbers = range(*known[key])
                 which += numbers
-                places += [(place.src, place.src_offset, place.dst, place.dst_offset)] * len(numbers)
+                places += [(at.src, at.src_offset, at.dst, at.dst_offset)] * len(numbers)
         starts.append(len(which))
     numbered = np.array(places, np.int64).reshape(-1, 4)
     table = CallTable(tuple(calls), np.array(which, np.int64), numbered, np.array(starts, np.int64))
-    _check_places(table, bounds)
+    _check_bounds(table, bounds)
     return table
 
 
@@ -169,24 +173,24 @@ def repeated_calls(
     *,
     aligned: bool,
 ) -> CallTable:
-    """The table of the same launches at many places, from the first address to the second; a group for each.
+    """The table of the same launches at many offsets, from the first address to the second; one group each.
 
-    `aligned`: whether every place's destination begins a line.
+    aligned  whether the destination begins a line at every offset
 
     Raises:
-        KernelError: at one of the places they leave the `bounds`.
+        KernelError: the launches leave the `bounds` at one of the offsets.
     """
     calls = tuple(call for launch in launches for call in launch.every_call(aligned=aligned))
     count, each = len(src_offsets), len(calls)
     places = np.zeros((count * each, 4), np.int64)
     places[:, 1], places[:, 2], places[:, 3] = np.repeat(src_offsets, each), 1, np.repeat(dst_offsets, each)
     table = CallTable(calls, np.tile(np.arange(each), count), places, np.arange(count + 1) * each)
-    _check_places(table, bounds)
+    _check_bounds(table, bounds)
     return table
 
 
-def _check_places(table: CallTable, bounds: Sequence[Bounds]) -> None:
-    """Prove of every row that its launch, proven for bounds of its own, stays in those of the addresses."""
+def _check_bounds(table: CallTable, bounds: Sequence[Bounds]) -> None:
+    """Prove for every row that the launch, which stays in its own bounds, stays in those of the addresses."""
     if not len(table.which):
         return
     own = np.array([launch.bounds for launch, _ in table.calls], np.int64)[table.which]

@@ -1,7 +1,7 @@
-"""How a kernel is called for one box: once, or chunk by chunk over tables that are made while the copy runs.
+"""How a kernel is called for one box: once, or chunk by chunk over tables built while the copy runs.
 
-A kernel reads its arguments from a table of numbers. Each kind of calls says by name what stands there in
-every call, and which tables one call gets; the order is that of `Kernel.arguments`, and nobody else's.
+A kernel reads its arguments from a table of numbers. Each subclass of `Calls` names the arguments that all
+calls share, and the tables of each call. Only `Kernel.arguments` defines their order.
 """
 
 from __future__ import annotations
@@ -25,20 +25,22 @@ from codegen.runtime.kernel import Step
 from codegen.support.caching import lazy
 
 TABLE_CHUNK = 1 << 12
-"""Entries of a table that exist at one time: the memory of a copy stays flat."""
+"""Table entries that exist at a time, so that the memory of a copy stays flat."""
 
 SMALL_TABLE = 1 << 12
-"""Tables up to this extent are worked out once, not chunk by chunk."""
+"""Tables up to this extent are computed once, not chunk by chunk."""
 
 MAX_PREFETCHED_ENTRIES = 1 << 14
-"""Entries that read more than this, or less than half of what they span, are not prefetched."""
+"""Bytes: entries that read more than this, or less than half of their span, are not prefetched."""
 
 OFFSET_ARGUMENTS = ("src_offsets", "dst_offsets", "prefetch_entries", "prefetch_low", "prefetch_bytes")
-"""What a kernel gets in front of all else where it loops over the entries of offset tables. The last three
-say how many entries ahead it prefetches source lines, from which offset in an entry, and how many bytes."""
+"""First arguments of a kernel that loops over the entries of offset tables.
+
+The last three are the prefetch distance in entries, the offset in an entry where it begins, and its bytes.
+"""
 
 SCRATCH = "scratch"
-"""The address of a buffer of the thread's own, for each call."""
+"""The address of the thread's own buffer, set for each call."""
 
 GRID_ARGUMENTS = (
     "tiles",
@@ -51,10 +53,10 @@ GRID_ARGUMENTS = (
     "panel_lines",
     SCRATCH,
 )
-"""What a transpose gets behind those."""
+"""Arguments of a transpose, which follow those."""
 
 FILL_ARGUMENTS = ("fill_low", "fill_high")
-"""The padding pattern, as two numbers of eight bytes."""
+"""The padding pattern, as two eight-byte numbers."""
 
 Pattern: TypeAlias = tuple[int, int]
 Chunk: TypeAlias = tuple[dict[str, Table], int, int]
@@ -67,25 +69,25 @@ class Calls(ABC):
     @property
     @abstractmethod
     def given(self) -> dict[str, int]:
-        """Arguments that are the same in every call; 0 where each call has an address of its own."""
+        """Arguments that are the same in every call; 0 for addresses that differ between calls."""
 
     @property
     def scratch_bytes(self) -> int:
-        """The buffer that SCRATCH points to; 0 where there is none."""
+        """Size of the buffer that SCRATCH points to; 0 for none."""
         return 0
 
     @property
     @abstractmethod
     def is_one(self) -> bool:
-        """Whether a part of the box is one call, with nothing but what is given."""
+        """Whether each part of the box is one call, with only the arguments in `given`."""
 
     @property
     def keeps_lines(self) -> bool:
-        """Whether every call begins where the destination does within a line."""
+        """Whether every call begins at the same offset in a line as the destination."""
         return True
 
     def prepare(self) -> None:
-        """Make what all threads share, besides what is given."""
+        """Make what all threads share, besides `given`."""
         return
 
     @abstractmethod
@@ -99,36 +101,36 @@ class PlainCall(Calls):
 
     @property
     def given(self) -> dict[str, int]:
-        """Nothing."""
+        """No arguments."""
         return {}
 
     @property
     def is_one(self) -> bool:
-        """Always."""
+        """Always true."""
         return True
 
     def chunks(self, begin: int, end: int) -> Iterator[Chunk]:
-        """The one."""
+        """The single call."""
         yield {}, begin, end
 
 
 @dataclass(frozen=True)
 class PrefetchCall(PlainCall):
-    """One call that prefetches lines at a distance in bytes: those that a later call will read."""
+    """One call that prefetches lines at a distance in bytes, for a later call to read."""
 
     distance: int = 0
 
     @property
     def given(self) -> dict[str, int]:
-        """How far that is."""
+        """The prefetch distance."""
         return {PREFETCH_ARGUMENT: self.distance}
 
 
 @dataclass(frozen=True)
 class TileCalls(Calls):
-    """Calls over the tiles of a transpose: one where the table of tiles is small, else one for each chunk.
+    """Calls over the tiles of a transpose: one where the table of tiles is small, else one per chunk.
 
-    in_tables  whether a loop over offset tables goes round the tiles, all of which each entry then needs
+    in_tables  whether a loop over offset tables encloses the tiles, so that each entry needs all of them
     """
 
     transpose: Transpose
@@ -148,14 +150,14 @@ class TileCalls(Calls):
 
     @lazy
     def tiles(self) -> Table | None:
-        """The whole table of tiles; None where each call gets a chunk of it."""
+        """The complete table of tiles; None where each call gets a chunk of it."""
         if self.grid.count > TABLE_CHUNK and not self.in_tables:
             return None
         return self.grid.entries(0, self.grid.count)
 
     @property
     def given(self) -> dict[str, int]:
-        """The tables of the grid, and of its panel where there is one."""
+        """The tables of the grid, and those of its panel, if any."""
         tiles, panel, grid = self.tiles, self.panel, self.grid
         return {
             "tiles": 0 if tiles is None else tiles.ctypes.data,
@@ -171,16 +173,16 @@ class TileCalls(Calls):
 
     @property
     def scratch_bytes(self) -> int:
-        """The panel's."""
+        """Size of the panel."""
         return self.panel.size_bytes if self.panel else 0
 
     @property
     def is_one(self) -> bool:
-        """Where one table has all tiles, and they need no buffer."""
+        """Whether one table has all tiles, and they need no buffer."""
         return self.tiles is not None and self.panel is None
 
     def chunks(self, begin: int, end: int) -> Iterator[Chunk]:
-        """Tiles [begin, end) of the whole table, or tables of them."""
+        """Tiles [begin, end): of the complete table, or as tables of their own."""
         if self.tiles is not None:
             yield {}, begin, end
             return
@@ -191,12 +193,12 @@ class TileCalls(Calls):
 
 @dataclass(frozen=True)
 class TableCalls(Calls):
-    """Calls over the entries of offset tables, the last table the most minor, a chunk of entries each.
+    """Calls over the entries of offset tables, one per chunk of entries; the last table is the most minor.
 
-    inner   what the kernel gets besides, for what it does at each entry
+    inner     the calls at each entry, which add arguments
     prefetch  the last three of OFFSET_ARGUMENTS
-    bounds  what may be touched of source and destination, in units
-    reach   what one entry touches: [low, stop) of the source, then of the destination
+    bounds    [low, stop) that may be touched of source and destination, in units
+    reach     units that one entry touches: [low, stop) of the source, then of the destination
     """
 
     tables: tuple[PairTable, ...]
@@ -207,22 +209,22 @@ class TableCalls(Calls):
 
     @property
     def given(self) -> dict[str, int]:
-        """How far ahead source lines are prefetched, and what `inner` gives."""
+        """The prefetch arguments, and those of `inner`."""
         return {**dict(zip(OFFSET_ARGUMENTS, (0, 0, *self.prefetch), strict=True)), **self.inner.given}
 
     @property
     def scratch_bytes(self) -> int:
-        """That of `inner`."""
+        """Size of the buffer of `inner`."""
         return self.inner.scratch_bytes
 
     @property
     def is_one(self) -> bool:
-        """Never: tables are made for each call."""
+        """Always false: tables are made for each call."""
         return False
 
     @lazy
     def keeps_lines(self) -> bool:
-        """Whether every entry does."""
+        """Whether every entry begins at the same offset in a line as the destination."""
         return not any(
             (table.dst(np.arange(start, min(start + TABLE_CHUNK, table.extent))) % LINE_BYTES).any()
             for table in self.tables
@@ -230,7 +232,7 @@ class TableCalls(Calls):
         )
 
     def chunks(self, begin: int, end: int) -> Iterator[Chunk]:
-        """The entries as tables, each checked before it is read.
+        """The entries as tables, each checked before the kernel reads it.
 
         Raises:
             KernelError: an entry leaves the storages.
@@ -264,7 +266,7 @@ class TableCalls(Calls):
 
 @dataclass(frozen=True)
 class SegmentCalls(Calls):
-    """Calls over the segments of a gather, a chunk of them each; `fill` is the padding they have."""
+    """Calls over the segments of a gather, one per chunk of segments; `fill` is their padding."""
 
     segments: Segments
     fill: Pattern | None
@@ -272,8 +274,8 @@ class SegmentCalls(Calls):
     @lazy
     def pattern(self) -> NDArray[np.uint8]:
         """A line of the padding pattern."""
-        whole = b"".join(x.to_bytes(8, "little") for x in self.fill or (0, 0))
-        return np.frombuffer(whole * (LINE_BYTES // len(whole)), np.uint8)
+        pattern = b"".join(x.to_bytes(8, "little") for x in self.fill or (0, 0))
+        return np.frombuffer(pattern * (LINE_BYTES // len(pattern)), np.uint8)
 
     @property
     def given(self) -> dict[str, int]:
@@ -283,16 +285,16 @@ class SegmentCalls(Calls):
 
     @property
     def scratch_bytes(self) -> int:
-        """A segment, wherever in a line it begins, between two lines."""
+        """Size of a segment that begins anywhere in a line, plus a line on either side."""
         return self.segments.length + 3 * LINE_BYTES
 
     @property
     def is_one(self) -> bool:
-        """Never: entries are made for each call."""
+        """Always false: entries are made for each call."""
         return False
 
     def prepare(self) -> None:
-        """All entries, where they are few."""
+        """Make all entries, where they are few."""
         _ = self.segments.every_entry
 
     def chunks(self, begin: int, end: int) -> Iterator[Chunk]:
@@ -309,7 +311,7 @@ def calls_for(
     bounds: tuple[tuple[int, int], tuple[int, int]],
     reach: tuple[int, int, int, int],
 ) -> Calls:
-    """The calls of the kernel of one box, whose source begins at an offset; around `tables`, if any."""
+    """The calls of a box's kernel, whose source begins at `src_offset`; in a loop over `tables`, if any."""
     inner = step.vectorized.innermost
     calls: Calls = PlainCall()
     if isinstance(inner, Transpose) and inner.grid:
@@ -318,7 +320,7 @@ def calls_for(
 
 
 def _prefetch(step: Step, src_offset: int, reach: tuple[int, int, int, int]) -> tuple[int, int, int]:
-    """How many entries ahead; the first unit, and the bytes from there on, that an entry reads."""
+    """Prefetch distance in entries, first unit that an entry reads, bytes to prefetch from there or 0."""
     low, stop, _, _ = reach
     loops = prod(int_size(loop.extent) for loop in step.scalar.loops)
     units = next((8 // b.unit_bits for b in step.vectorized.buffers if b.name == "src"), 1)
@@ -329,6 +331,6 @@ def _prefetch(step: Step, src_offset: int, reach: tuple[int, int, int, int]) -> 
 
 
 def _entries(table: PairTable, index: Table) -> tuple[Table, Table]:
-    """Offsets of both sides, side by side in memory as kernels read them."""
+    """Offsets of both sides, contiguous in memory as kernels read them."""
     src, dst = (np.ascontiguousarray(offsets(index), np.int64) for offsets in (table.src, table.dst))
     return src, dst

@@ -1,13 +1,13 @@
-"""Objects that are called from Python without a way through Python: machine code looks at the arguments.
+"""Native fast paths for objects called from Python: machine code checks the arguments.
 
-A class's `__call__` is replaced, once in a process, by a method of C whose code is compiled and stored like a
-kernel's (`simd.direct`). An object of the class holds entries: layouts of arguments that were checked in
-Python before, and the calls of kernels that are right for them. Whatever is not just as an entry has it goes
-the way in Python, which raises or computes; so a direct call does nothing that the other way would not do.
+Once per process, a class's `__call__` is replaced by a C method whose code is compiled and stored like a
+kernel's (`simd.direct`). An object of the class holds entries: argument layouts that Python checked before,
+and the kernel calls that fit them. Calls that match no entry go through Python, which raises or computes. So
+a direct call does only what the Python path would do.
 
-All this hangs on where CPython and NumPy keep fields; they are read at start-up and compared with what Python
-says. Where they lie elsewhere, Python has no global lock, or the system is another than Linux, where nothing
-of this was tried, every call goes the way in Python.
+This depends on where CPython and NumPy keep fields. These are read at startup and compared with the values
+that Python returns. Every call goes through Python if they differ, if Python has no GIL, or if the system is
+not Linux, because nothing was tested elsewhere.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ def {_NAME}(self, args, count, names) -> int:
 '''
 
 _FASTCALL_WITH_KEYWORDS = 0x80 | 0x02
-"""METH_FASTCALL | METH_KEYWORDS: four words, the address of an object comes back."""
+"""METH_FASTCALL | METH_KEYWORDS: takes four words, returns the address of an object."""
 
 _SCALAR, _NEW_FROM_DESCR, _SET_BASE_OBJECT = 60, 94, 282
-"""PyArray_Scalar and the like in the table of NumPy's C API, at the same places in NumPy 1 and 2."""
+"""Indices of PyArray_Scalar and others in the table of NumPy's C API, the same in NumPy 1 and 2."""
 
 MOST_ENTRIES = 8
-"""Entries of an object: machine code tries them one after another, about 5 ns each."""
+"""Most entries of an object: machine code tries them in turn, about 5 ns each."""
 
 _BYTES_DTYPE = np.dtype(np.uint8)
 
 
 class Direct:
-    """A class whose objects may be called directly; `_native` is what machine code reads, and nothing else.
+    """A class whose objects may be called directly; machine code reads only `_native`.
 
-    It comes first among the bases: the slot stands right behind the object's head. A class gives the way in
-    Python two names: `__call__`, which `make_direct` replaces, and `_in_python`.
+    It must be the first base, because the slot directly follows the object's head. A class gives its Python
+    path two names: `__call__`, which `make_direct` replaces, and `_in_python`.
     """
 
     __slots__ = ("_native",)
@@ -69,17 +69,17 @@ class Direct:
     _in_python: Callable[..., Any]
 
     def __new__(cls, *args: Any, **keywords: Any) -> Self:
-        """An object that answers in Python until it is told otherwise."""
+        """An object that answers in Python until it gets an entry."""
         self = super().__new__(cls)
         self._answer_none_directly()
         return self
 
     def __getstate__(self) -> object:
-        """What a copy or a pickle has: addresses are this process's own."""
+        """The state without `_native`, whose addresses are valid only in this process."""
         return dict(vars(self))
 
     def _by_name(self) -> str | None:
-        """The name by which its module has the object, if it has: a pickle says no more, as of functions."""
+        """The object's name in its module, or None; a pickle needs only the name, as for functions."""
         name = str(getattr(self, "__qualname__", ""))
         found: Any = sys.modules.get(str(getattr(self, "__module__", "")))
         for part in name.split("."):
@@ -87,7 +87,7 @@ class Direct:
         return name if found is self else None
 
     def _answer_directly(self, entry: Entry | None) -> None:
-        """Have machine code answer calls that fit an entry too, where it can; of many the last few."""
+        """Let machine code also answer calls that fit an entry, if it can; the latest entries are kept."""
         owner: Any = next(kind for kind in type(self).__mro__ if "_in_python" in vars(kind))
         if entry is not None and entry.fits and make_direct(owner):
             others = [x for x in self._native[2] if x.condition != entry.condition]
@@ -96,12 +96,12 @@ class Direct:
                 self._native = _native_of(owner._in_python, entries)
 
     def _answer_none_directly(self) -> None:
-        """Have every call go through Python again."""
+        """Let every call go through Python again."""
         self._native = _without_entries(type(self)._in_python) if supported() else ()
 
     def _last_answer(self) -> Entry | None:
-        """The entry that answered the last call, None where Python did."""
-        native = self._native  # another thread may put others in its place
+        """The entry that answered the last call, or None if Python did."""
+        native = self._native  # another thread may replace it
         if not native:
             return None
         at = int(native[0][words.LAST])
@@ -115,7 +115,7 @@ class Direct:
 
 
 def _native_of(in_python: Callable[..., Any], entries: tuple[Entry, ...]) -> tuple[Any, ...]:
-    """Words, and all that they point to."""
+    """The words, and the objects that they point to."""
     numbers = [*_head(), *(word for entry in entries for word in entry.words)]
     numbers[words.SLOW], numbers[words.COUNT], numbers[words.LAST] = id(in_python), len(entries), -1
     return np.array(numbers, np.int64), in_python, entries
@@ -139,7 +139,7 @@ def supported() -> bool:
         return False
     probe = object.__new__(Direct)
     probe._native = marker = ("x", 2)
-    places = (
+    fields = (
         (id(probe) + words.HEAD, id(marker)),
         (id(marker) + words.HEAD, 2),
         (id(marker) + words.ITEMS, id(marker[0])),
@@ -147,26 +147,26 @@ def supported() -> bool:
     )
     number = 0.1
     value = ctypes.c_double.from_address(id(number) + words.HEAD).value
-    return all(_word_at(at) == wanted for at, wanted in places) and value == number and _arrays_fit()
+    return all(_word_at(at) == wanted for at, wanted in fields) and value == number and _arrays_fit()
 
 
 def _arrays_fit() -> bool:
     base = np.zeros((5, 7, 3), np.int16)
     views = [base, base[1:, ::2], base[::-1, :, 2], base[0, 0, 0, ...], base[5:], base.T, base.view(">f2")]
     views[3].flags.writeable = False
-    return all(_as_words_say(view) for view in views)
+    return all(_fields_match(view) for view in views)
 
 
-def _as_words_say(array: NDArray[Any]) -> bool:
-    """Whether reading the object gives what its attributes say."""
+def _fields_match(array: NDArray[Any]) -> bool:
+    """Whether the fields in memory equal the array's attributes."""
     at, dtype, rank = id(array), array.dtype, array.ndim
     if _word_at(at + words.TYPE) != id(np.ndarray) or _word_at(at + words.DTYPE) != id(dtype):
         return False
     narrow = [ctypes.c_int32.from_address(at + field).value for field in (words.RANK, words.FLAGS)]
     if narrow != [rank, array.flags.num] or array.flags.writeable != bool(narrow[1] & words.WRITEABLE):
         return False
-    places = [(_word_at(at + words.SHAPE), array.shape), (_word_at(at + words.STRIDES), array.strides)]
-    extents = all((ctypes.c_int64 * rank).from_address(p)[:] == list(n) for p, n in places) if rank else True
+    tables = [(_word_at(at + words.SHAPE), array.shape), (_word_at(at + words.STRIDES), array.strides)]
+    extents = all((ctypes.c_int64 * rank).from_address(p)[:] == list(n) for p, n in tables) if rank else True
     return extents and _word_at(at + words.HEAD) == array.__array_interface__["data"][0]
 
 
@@ -176,11 +176,11 @@ def _word_at(address: int) -> int:
 
 @cache
 def _head() -> tuple[int, ...]:
-    """The head's words, but for those of an object's own."""
+    """The words of the head, except those that differ between objects."""
     api = ctypes.pythonapi
     head = [0] * words.HEAD_WORDS
     head[words.NONE], head[words.ARRAY_TYPE], head[words.FLOAT_TYPE] = map(id, (None, np.ndarray, float))
-    for place, function in (
+    for index, function in (
         (words.NEW_METHOD, api.PyMethod_New),
         (words.CALL, api.PyObject_Vectorcall),
         (words.INCREF, api.Py_IncRef),
@@ -191,25 +191,25 @@ def _head() -> tuple[int, ...]:
         (words.CLEAR_FLAGS, float_flags.CLEAR_FLAGS),
         (words.TEST_FLAGS, float_flags.TEST_FLAGS),
     ):
-        head[place] = _address(function)
-    table = _numpys_functions()
-    for place, at in (
+        head[index] = _address(function)
+    table = _numpy_functions()
+    for index, at in (
         (words.NEW_SCALAR, _SCALAR),
         (words.NEW_ARRAY, _NEW_FROM_DESCR),
         (words.SET_BASE, _SET_BASE_OBJECT),
     ):
-        head[place] = _word_at(table + words.WORD * at)
+        head[index] = _word_at(table + words.WORD * at)
     head[words.BYTES_DTYPE] = id(_BYTES_DTYPE)
     return tuple(head)
 
 
 def _address(function: Any) -> int:
-    """Where a function of C is; 0 of None."""
+    """The address of a C function; 0 for None."""
     return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
 
 
-def _numpys_functions() -> int:
-    """Where the table of NumPy's C API stands."""
+def _numpy_functions() -> int:
+    """The address of the table of NumPy's C API."""
     try:
         core = import_module("numpy._core._multiarray_umath")
     except ImportError:  # NumPy 1
@@ -228,12 +228,14 @@ class _MethodDefinition(ctypes.Structure):
 
 
 _definitions: dict[type, _MethodDefinition | None] = {}
-"""Classes whose calls are direct, and what CPython keeps a pointer to as long as they live; None where the
-machine code could not be built."""
+"""Method definitions of classes with direct calls; None where the machine code could not be built.
+
+CPython keeps a pointer to a definition as long as its class lives.
+"""
 
 
 def make_direct(owner: type[Direct]) -> bool:
-    """Have objects of a class called directly, from now on; whether that can be."""
+    """Let objects of a class be called directly from now on; return whether that is possible."""
     if owner not in _definitions:
         with compiler_lock:
             if owner not in _definitions:
@@ -242,7 +244,7 @@ def make_direct(owner: type[Direct]) -> bool:
 
 
 def is_direct(owner: type[Direct]) -> bool:
-    """Whether objects of the class are called directly by now."""
+    """Whether objects of the class are already called directly."""
     return _definitions.get(owner) is not None
 
 
@@ -260,7 +262,7 @@ def _define(owner: type[Direct]) -> _MethodDefinition | None:
 
 
 def _documented(in_python: Callable[..., Any]) -> str:
-    """Docstring and signature, in the form in which methods of C have them."""
+    """Docstring and signature, in the form that C methods use."""
     signature = inspect.signature(in_python)
     bare = [x.replace(annotation=inspect.Parameter.empty) for x in signature.parameters.values()]
     text = str(inspect.Signature(bare)).replace("(self", "($self", 1)

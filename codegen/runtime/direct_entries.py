@@ -1,6 +1,6 @@
-"""What machine code may answer of an object's calls: arguments that were checked, and kernels to be called.
+"""Entries, the calls that machine code may answer: checked arguments, and kernels to call.
 
-Each part says what it is in words, as `simd.direct` reads them; `direct_fields` says where they lie.
+Each part encodes itself in words, which `simd.direct` reads; `direct_fields` defines their order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Numbers: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ArrayArgument:
-    """A plain array of a layout."""
+    """A plain array with a given layout."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -30,30 +30,30 @@ class ArrayArgument:
 
     @property
     def words(self) -> list[int]:
-        """As machine code reads it."""
+        """The encoding that machine code reads."""
         flags = words.WRITEABLE if self.written else 0
         return [words.ARRAY, id(self.dtype), len(self.shape), flags, *self.shape, *self.strides]
 
 
 @dataclass(frozen=True, slots=True)
 class SameArgument:
-    """The very object."""
+    """The identical object."""
 
     value: Any
 
     @property
     def words(self) -> list[int]:
-        """As machine code reads it."""
+        """The encoding that machine code reads."""
         return [words.SAME, id(self.value)]
 
 
 @dataclass(frozen=True, slots=True)
 class FloatArgument:
-    """Any float of Python's."""
+    """Any Python float."""
 
     @property
     def words(self) -> list[int]:
-        """As machine code reads it."""
+        """The encoding that machine code reads."""
         return [words.FLOAT, 0]
 
 
@@ -62,7 +62,7 @@ Argument: TypeAlias = ArrayArgument | SameArgument | FloatArgument
 
 @dataclass(frozen=True, slots=True)
 class Disjoint:
-    """Two arrays: the address of the second less that of the first is not between low and high."""
+    """Two arrays: the second address minus the first is not between low and high."""
 
     first: int
     second: int
@@ -82,8 +82,8 @@ class SameAddress:
 class DirectCall:
     """A call of a kernel: (src, dst, table, begin, end).
 
-    src, dst  (place of an argument, bytes from there), NO_SIDE, or RESULT for where a result is written
-    slots     words of the table that are arguments: (word, place)
+    src, dst  (index of an argument, offset in bytes), NO_SIDE, or RESULT for where a result is written
+    slots     words of the table that are arguments: (index of the word, index of the argument)
     """
 
     function: int
@@ -96,7 +96,7 @@ class DirectCall:
 
     @property
     def words(self) -> list[int]:
-        """As machine code reads it."""
+        """The encoding that machine code reads."""
         table = self.table.ctypes.data, len(self.table), len(self.slots)
         return [self.function, *self.src, *self.dst, *table, self.begin, self.end, *sum(self.slots, ())]
 
@@ -107,7 +107,7 @@ RESULT = (words.RESULTS, 0)
 
 @dataclass(frozen=True, slots=True)
 class FreshArray:
-    """A new array in C order; `owner`: of its memory, which else begins on a line and belongs to its base."""
+    """A new C-order array. If not `owner` of its memory, this belongs to its base and begins on a line."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -115,29 +115,29 @@ class FreshArray:
 
     @property
     def words(self) -> list[int]:
-        """As machine code reads it."""
+        """The encoding that machine code reads."""
         size = 0 if self.owner else prod(self.shape) * self.dtype.itemsize + LINE_BYTES - 1
         return [id(self.dtype), len(self.shape), size, *self.shape]
 
 
 @dataclass(frozen=True, slots=True)
 class PassedThrough:
-    """What another function gives that is called in place of kernels."""
+    """The result of another function, called instead of kernels."""
 
     function: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Arguments that were checked, and what is called with them.
+    """Checked arguments, and the calls to make with them.
 
     keyword   the name of the last argument, "" where it has none
-    releases  whether Python's lock is given away meanwhile
-    watches   flags of floating point, as fenv.h has them: where calls raise one, the object's way in Python
-              is taken too, which warns; so the calls can be made twice
-    returns   None, the place of an argument, the dtype of a number, a new array, whose place for calls is
-              behind those of the arguments, or what a function gives
-    note      whatever the owner wants to know of the last answer
+    releases  whether the GIL is released during the calls
+    watches   floating-point flags from fenv.h; if the calls raise one, the object's Python path runs too and
+              warns, so the calls may be made twice
+    returns   None, the index of an argument, the dtype of a number, a new array (for calls its index follows
+              those of the arguments), or the result of a function
+    note      what the owner needs to know about the last answer
     """
 
     arguments: tuple[Argument, ...]
@@ -151,19 +151,19 @@ class Entry:
 
     @property
     def condition(self) -> tuple[Any, ...]:
-        """What has to hold for the calls to be right: of dtypes and objects that equal each other, which."""
+        """What must hold for the calls to be right; dtypes and objects count by identity, not equality."""
         return tuple(tuple(x.words) for x in self.arguments), self.pairs, self.keyword
 
     @property
     def fits(self) -> bool:
-        """Whether machine code has room for its tables."""
+        """Whether the tables fit in the space that machine code reserves."""
         if len(self.arguments) >= words.MOST_ARGUMENTS:
             return False
         return all(not call.slots or len(call.table) <= words.MOST_TABLE for call in self.calls)
 
     @property
     def words(self) -> list[int]:
-        """As machine code reads it."""
+        """The encoding that machine code reads."""
         pairs = [
             [x.first, x.second, 0, 0, 1]
             if isinstance(x, SameAddress)
@@ -172,7 +172,7 @@ class Entry:
         ]
         parts = [x.words for x in self.arguments] + pairs + [call.words for call in self.calls]
         body = [word for part in parts for word in part]
-        returns, result, behind = self._result(words.FIRST_ARGUMENT + len(body))
+        returns, result, appended = self._result(words.FIRST_ARGUMENT + len(body))
         keyword = id(sys.intern(self.keyword)) if self.keyword else 0
         counts = (
             len(self.arguments),
@@ -184,10 +184,10 @@ class Entry:
             len(pairs),
             len(self.calls),
         )
-        return [1 + len(counts) + len(body) + len(behind), *counts, *body, *behind]
+        return [1 + len(counts) + len(body) + len(appended), *counts, *body, *appended]
 
     def _result(self, at: int) -> tuple[int, int, list[int]]:
-        """What comes back, of what dtype or in which word it stands, and the words there."""
+        """Kind of the result, its dtype or the index of its words, and these words."""
         match self.returns:
             case None:
                 return words.NOTHING, 0, []

@@ -1,4 +1,4 @@
-"""The processor's flags of floating point, as the C library of this platform has them."""
+"""The processor's floating-point status flags, as this platform's C library defines them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ FLAG_BITS: dict[str, int] = {
     "aarch64": {"over": 4, "under": 8, "invalid": 1},
     "arm64": {"over": 4, "under": 8, "invalid": 1},
 }.get(platform.machine().lower(), {})
-"""The bits of fenv.h, in the order in which NumPy speaks of them."""
+"""The bits of fenv.h, in NumPy's order."""
 
 ALL_FLAGS = sum(FLAG_BITS.values())
-"""The bits of all three."""
+"""The bits of all three flags."""
 
 
 def _functions() -> tuple[Any, Any] | None:
@@ -27,7 +27,7 @@ def _functions() -> tuple[Any, Any] | None:
 
 
 CLEAR_FLAGS, TEST_FLAGS = _functions() or (None, None)
-"""feclearexcept and fetestexcept, each of some of the bits; None where there are none."""
+"""feclearexcept and fetestexcept, which take some of the bits; None where they are unavailable."""
 
 FLAGS_SUPPORTED = bool(FLAG_BITS) and CLEAR_FLAGS is not None
-"""Whether the flags can be read here; where not, casts that set them are NumPy's to make."""
+"""Whether the flags can be read here; if not, NumPy handles casts that set them."""

@@ -1,4 +1,4 @@
-"""A kernel: generated source, the machine code behind it, and what led to it."""
+"""A kernel: generated source, its machine code, and the steps that led to it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ KERNEL_PROTOTYPES = {
     hold: make(None, *[ctypes.c_void_p] * 5)
     for hold, make in ((True, ctypes.PYFUNCTYPE), (False, ctypes.CFUNCTYPE))
 }
-"""Prototypes of a kernel's code, by whether its calls keep Python's lock; ctypes converts an int to c_void_p
-faster than to c_int64."""
+"""Prototypes of a kernel's code, by whether calls hold the GIL.
+
+ctypes converts an int to c_void_p faster than to c_int64.
+"""
 
 _natives: dict[str, Callable[[int, int, int, int, int], None]] = {}
 _kernels: dict[tuple[LoopNest, tuple[str, ...]], Kernel] = {}
@@ -38,10 +40,10 @@ _kernels: dict[tuple[LoopNest, tuple[str, ...]], Kernel] = {}
 
 @dataclass(frozen=True)
 class Kernel:
-    """One structure's code; copies of many shapes share it.
+    """The code of one structure, shared by copies of many shapes.
 
-    `nest` is the vectorized nest with sizes as parameters, `arguments` their names in the order of the
-    table that the code receives.
+    nest       the vectorized nest, with sizes as parameters
+    arguments  their names, in the order of the table that the code receives
     """
 
     nest: LoopNest
@@ -71,7 +73,7 @@ class Kernel:
 
     @property
     def address(self) -> int:
-        """Where the machine code begins.
+        """The address of the machine code.
 
         Raises:
             KernelError: it could not be built.
@@ -81,7 +83,7 @@ class Kernel:
 
     @property
     def llvm_ir(self) -> str:
-        """The optimized LLVM IR; compiled anew, since the store keeps machine code only."""
+        """The optimized LLVM IR; recompiled, because the store keeps only machine code."""
         return str(_built(self.name, self.source).llvm_ir)
 
     @property
@@ -92,19 +94,19 @@ class Kernel:
         return assembly(self.llvm_ir, cpu_level())
 
     def _repr_html_(self) -> str:
-        """The nest and the source, as notebooks show them."""
+        """The nest and the source, for notebooks."""
         texts = ("nest", format_nest(self.nest)), ("source", self.source)
         parts = (f"<details><summary>{n}</summary><pre>{escape(t)}</pre></details>" for n, t in texts)
         return f"<div><code>{escape(self.name)}</code>{''.join(parts)}</div>"
 
     @property
     def digest(self) -> str:
-        """What tells this kernel from all others."""
+        """A digest that identifies this kernel."""
         return sha256(self.source.encode()).hexdigest()
 
 
 def native(name: str, source: str) -> Callable[[int, int, int, int, int], None]:
-    """The native function that a source defines, compiled if no store has it.
+    """The native function that a source defines, compiled unless the store has it.
 
     Raises:
         KernelError: it could not be built.
@@ -116,7 +118,7 @@ def native(name: str, source: str) -> Callable[[int, int, int, int, int], None]:
 
 
 def native_address(name: str, source: str) -> int:
-    """Where the machine code of a source begins, compiled if no store has it; of any signature.
+    """The address of a source's machine code, compiled unless the store has it; any signature.
 
     Raises:
         KernelError: it could not be built.
@@ -145,7 +147,7 @@ def _built(name: str, source: str) -> Any:
 
 
 def _dump(name: str, source: str) -> None:
-    """Write the source where TILEJIT_DUMP says, whether it is compiled now or was before."""
+    """Write the source to the directory TILEJIT_DUMP, whether it is compiled now or was before."""
     directory = settings().dump_directory
     if not directory:
         return
@@ -167,7 +169,7 @@ def kernel_for(nest: LoopNest, arguments: tuple[str, ...]) -> Kernel:
 
 
 def kernels_in_use() -> tuple[Kernel, ...]:
-    """All kernels that this process has asked for."""
+    """All kernels that this process has requested."""
     with compiler_lock:
         return tuple(_kernels.values())
 
@@ -176,20 +178,20 @@ _loaded: dict[str, int] = {}
 
 
 def _load(name: str, object_code: bytes) -> int:
-    """The address of a kernel in object code that calls no function but those that kernels may."""
+    """The address of a kernel in object code, which may call only the allowed functions."""
     if name in _loaded:
         return _loaded[name]
     if not can_be_loaded(object_code):
-        raise KernelError(f"{name} calls functions that no kernel may, or that are not there")
+        raise KernelError(f"{name} calls functions that no kernel may call, or that are missing")
     address = _loaded[name] = load_object(name, object_code)
     return address
 
 
 @dataclass(frozen=True)
 class Step:
-    """One box of a copy on its way to a kernel: every stage kept, for whoever asks to see it.
+    """One box of a copy on its way to a kernel; every stage is kept for inspection.
 
-    `joined` are the other boxes, padding among them, where one transfer takes in several.
+    `joined` holds the other boxes, including padding, where one transfer covers several.
     """
 
     scalar: LoopNest
@@ -205,7 +207,7 @@ class Step:
         return (self.scalar, *self.joined)
 
     def report(self) -> str:
-        """Schedule and nests, before and after."""
+        """The schedule, and the nests before and after."""
         scalars = "\n".join(map(format_nest, self.scalars))
         return (
             f"schedule  {self.schedule}\n"

@@ -1,4 +1,4 @@
-"""One box of a copy ready to run: a kernel, the table of its arguments, and how it is called."""
+"""One box of a copy ready to run: a kernel, its argument table, and how to call it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ PAGE_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class KernelCall:
-    """One call of a kernel, but for the addresses of the two sides.
+    """One call of a kernel, without the addresses of source and destination.
 
-    held        what the table of arguments points to
-    scratch_at  which argument is the address of a buffer of `scratch_bytes`, 0 for none
+    held        arrays that the argument table points to
+    scratch_at  index of the argument that is the address of a buffer of `scratch_bytes`, 0 for none
     """
 
     sizes: NDArray[np.int64]
@@ -41,7 +41,7 @@ class KernelCall:
         raise TypeError("a call holds addresses of this process\n  pickle or copy the launch it is of")
 
     def with_scratch(self) -> NDArray[np.uint8] | None:
-        """This thread's buffer, named in the arguments; hold it during the call."""
+        """This thread's buffer, whose address becomes an argument; keep it referenced during the call."""
         if not self.scratch_bytes:
             return None
         buffer = scratch(self.scratch_bytes)
@@ -50,13 +50,13 @@ class KernelCall:
 
 
 UNEVEN = 8
-"""A share may be larger than its even one by this part of it, for the sake of its first line."""
+"""Shares may differ from even ones by 1/8, so that they can begin on a line."""
 
 
 def on_boundary(near: int, start: int, step: int, *, most_off: int) -> int:
     """The number k closest to `near` for which start + k*step begins a page, else a line, else `near`.
 
-    500, 0, 1204, most_off=62 -> 496: byte 597184 is that of a line
+    500, 0, 1204, most_off=62 -> 496: byte 597184 begins a line
     """
     for boundary in (PAGE_BYTES, LINE_BYTES):
         common = gcd(step, boundary)
@@ -75,11 +75,11 @@ def on_boundary(near: int, start: int, step: int, *, most_off: int) -> int:
 class Launch:
     """One box ready to run.
 
-    trips      what is shared among threads: entries of tables, tiles, segments, or the first loop
-    fill       the padding pattern, where there is padding in the box
-    serial     whether parts of the box may share bytes of the destination
-    misaligned what runs instead where the destination, or an entry of the tables, does not begin on a line
-    bounds     the bytes that it is proven to stay within, [low, stop) from the addresses of both sides
+    trips       how many iterations threads share: table entries, tiles, segments, or trips of the first loop
+    fill        the padding pattern, where the box contains padding
+    serial      whether parts of the box may share bytes of the destination
+    misaligned  the launch that runs instead where the destination, or a table entry, does not begin on a line
+    bounds      the bytes that it is proven to stay within, [low, stop) from the addresses of both sides
     """
 
     step: Step
@@ -99,7 +99,7 @@ class Launch:
 
     @lazy
     def sizes(self) -> NDArray[np.int64]:
-        """The table of arguments; addresses that each call has of its own are still 0."""
+        """The argument table; addresses that differ between calls are still 0."""
         inner = self.step.vectorized.innermost
         lines, groups = line_table(inner), group_table(inner)
         given = {**self.calls.given, **dict(self.step.sizes)}
@@ -115,11 +115,11 @@ class Launch:
 
     @property
     def is_one_call(self) -> bool:
-        """Whether the kernel is called once, with the same arguments each time."""
+        """Whether each part is one call, always with the same arguments."""
         return self.calls.is_one and self.misaligned is None
 
     def prepare(self) -> None:
-        """Make the tables that all threads share, before there are several."""
+        """Make the tables that all threads share, before they start."""
         _ = self.sizes
         self.calls.prepare()
         if self.misaligned:
@@ -127,9 +127,9 @@ class Launch:
 
     @lazy
     def _step_bytes(self) -> int:
-        """How far apart in the destination the trips of the first loop are; 0 where trips are something else.
+        """Destination stride of the first loop; 0 where trips are something else.
 
-        Entries of tables and tiles lie where their tables say, and segments are whole lines already.
+        Table entries and tiles lie where their tables say, and segments are full lines already.
         """
         nest = self.step.vectorized
         if not isinstance(self.calls, PlainCall) or self.serial:
@@ -137,10 +137,10 @@ class Launch:
         return int_size(refs(nest.innermost)[1].stride(nest.loops[0].axis))
 
     def _cut(self, dst: int, part: int, parts: int) -> int:
-        """The trip with which a part begins: near its even share, on a page of the destination or a line.
+        """The first trip of a part: near its even share, where the destination begins a page or a line.
 
-        Two threads that write one line take it from each other. Where the loop's step never meets a line, or
-        too seldom for shares to stay about even, it is the even share.
+        Two threads that write the same line contend for it. The even share is used where trips never begin a
+        line, or too seldom for shares to stay about even.
         """
         even = self.trips * part // parts
         if part in (0, parts) or not self._step_bytes:
@@ -148,23 +148,23 @@ class Launch:
         return on_boundary(even, dst, self._step_bytes, most_off=self.trips // (UNEVEN * parts))
 
     def __getstate__(self) -> dict[str, object]:
-        """The fields alone: what was worked out from them has addresses of this process's own."""
+        """The fields only: cached values contain addresses of this process."""
         return {x.name: getattr(self, x.name) for x in fields(self)}
 
     @lazy
     def units(self) -> tuple[int, int]:
-        """Units an address counts on either side: 1 for bytes, 8 for bits."""
+        """Units per byte of source and destination: 1 for bytes, 8 for bits."""
         by_name = {b.name: 8 // b.unit_bits for b in self.step.vectorized.buffers}
         return by_name.get("src", 1), by_name["dst"]
 
     def serving(self, dst: int) -> Launch:
-        """The launch that runs for a destination at that address: this one, or what runs in its place."""
+        """The launch that runs for a destination at that address: this one, or `misaligned`."""
         if self.misaligned and ((dst + self.dst_offset) % LINE_BYTES or not self.calls.keeps_lines):
             return self.misaligned
         return self
 
     def run(self, src: int, dst: int, part: int, parts: int) -> None:
-        """Do one part of `parts` of the box."""
+        """Copy one of `parts` parts of the box."""
         if self.serial and parts > 1:
             if part:
                 return
@@ -187,8 +187,9 @@ class Launch:
             del buffer
 
     def every_call(self, *, aligned: bool) -> tuple[tuple[Launch, KernelCall], ...]:
-        """Every call of the whole box, and whose it is: `aligned` says whether the destination's address is
-        that of a line. What `run` does, for whoever calls the kernel again and again.
+        """Every call of the complete box with its launch, as `run` makes them, for callers that repeat them.
+
+        `aligned` says whether the destination's address begins a line.
         """
         on_line = aligned and self.dst_offset % LINE_BYTES == 0 and self.calls.keeps_lines
         if self.misaligned and not on_line:
@@ -196,10 +197,10 @@ class Launch:
         return tuple((self, call) for call in self._calls(0, self.trips)) if self.trips else ()
 
     def _calls(self, begin: int, end: int) -> Iterator[KernelCall]:
-        """The calls for a part of the box, one for each chunk of a table."""
-        place, size = self.step.kernel.arguments.index, self.calls.scratch_bytes
+        """The calls for a part of the box, one per chunk of a table."""
+        index, size = self.step.kernel.arguments.index, self.calls.scratch_bytes
         for tables, first, last in self.calls.chunks(begin, end):
             sizes = self.sizes.copy()
             for name, table in tables.items():
-                sizes[place(name)] = table.ctypes.data
-            yield KernelCall(sizes, first, last, tuple(tables.values()), place(SCRATCH) if size else 0, size)
+                sizes[index(name)] = table.ctypes.data
+            yield KernelCall(sizes, first, last, tuple(tables.values()), index(SCRATCH) if size else 0, size)

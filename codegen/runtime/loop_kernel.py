@@ -1,4 +1,4 @@
-"""Kernels of loops ready to be called: the table of arguments, parts for threads, what is returned."""
+"""Loop kernels ready to be called: argument tables, shares for threads, and results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from codegen.schedule.machine import machine
 from codegen.support.caching import lazy
 
 HOLD_GIL_BYTES = 1 << 14
-"""Calls on arrays of so many bytes keep Python's lock: giving it away costs more than they do."""
+"""Calls on arrays up to this size hold the GIL: releasing it costs more than the call."""
 
 _RESULTS = {"f32": np.float32, "f64": np.float64, "i1": np.bool_}
 _RESULTS |= {f"i{n}": getattr(np, f"int{n}") for n in (8, 16, 32, 64)}
@@ -32,10 +32,10 @@ _RESULTS |= {f"u{n}": getattr(np, f"uint{n}") for n in (8, 16, 32, 64)}
 
 @dataclass(frozen=True)
 class LoopKernel:
-    """A function of loops, scalar or super-vectorized, as machine code; compiled when it is first called.
+    """A loop function, scalar or super-vectorized, as machine code; compiled on the first call.
 
-    stream   what is written and not read goes past the cache, as far as that pays
-    fast     vectors of floats may be contracted and reassociated
+    stream   whether arrays that are only written bypass the cache, where that pays off
+    fast     whether float vector operations may be contracted and reassociated
     """
 
     function: Function
@@ -45,7 +45,7 @@ class LoopKernel:
 
     @lazy
     def emitted(self) -> LoopsSource:
-        """The source and the table of arguments that it reads."""
+        """The source and the argument table that it reads."""
         return emit_loops(
             self.function,
             vector_bytes=machine().register_bytes,
@@ -56,14 +56,14 @@ class LoopKernel:
 
     @lazy
     def calls(self) -> dict[bool, Any]:
-        """The native function, holding Python's lock and giving it away."""
+        """The native function, by whether it holds the GIL."""
         code = ctypes.cast(native(self.emitted.name, self.emitted.source), ctypes.c_void_p).value  # type: ignore[arg-type]
         assert code is not None
         return {hold: make(code) for hold, make in KERNEL_PROTOTYPES.items()}
 
     @property
     def address(self) -> int:
-        """Where the machine code begins."""
+        """The address of the machine code."""
         return native_address(self.emitted.name, self.emitted.source)
 
     def bind(
@@ -92,7 +92,7 @@ class LoopKernel:
 
 
 def _trips(function: Function, values: Mapping[str, int]) -> range | None:
-    """The indices of the first loop, where that is one that can be shared out."""
+    """The indices of the first loop if threads can share it, else None."""
     loop = shared_loop(function)
     if loop is None:
         return None
@@ -105,11 +105,11 @@ def _trips(function: Function, values: Mapping[str, int]) -> range | None:
 
 
 class BoundKernel:
-    """A kernel for arrays known by their shapes; only addresses and some numbers are missing.
+    """A kernel bound to array shapes; only addresses and some numbers are missing.
 
-    table   the entries of its table of arguments, 0 where they are missing
-    slots   (place in the table, which of the missing arguments stands there)
-    trips   the indices of the loop that can be shared out among threads, None where there is none
+    table   the entries of its argument table, 0 where they are missing
+    slots   (index in the table, index of the missing argument)
+    trips   the indices of the loop that threads can share, or None
     """
 
     def __init__(
@@ -124,10 +124,10 @@ class BoundKernel:
     def run(
         self, given: Sequence[int], threads: int = 1, *, hold_gil: bool = False, alive: object = None
     ) -> tuple[Any, ...]:
-        """Call it; `given` are the arguments that are missing: addresses, and numbers by their bits.
+        """Call the kernel and return what its function returns.
 
-        `alive` is what the addresses point into: threads hold it until they are done. It returns what the
-        function returns.
+        given  the missing arguments: addresses, and the bits of numbers
+        alive  what the addresses point into; threads keep it referenced until they finish
         """
         values = self._table.copy()
         for slot, which in self._slots:
@@ -143,16 +143,17 @@ class BoundKernel:
             call(0, 0, table, trips.start, trips.stop)
         return ()
 
-    def direct_call(self, places: Sequence[int], known: Mapping[int, int]) -> DirectCall | None:
-        """`run` on one thread as a direct call, where there is anything to run.
+    def direct_call(self, positions: Sequence[int], known: Mapping[int, int]) -> DirectCall | None:
+        """`run` on one thread as a direct call; None where there are no trips to run.
 
-        places[k] is that of the k-th of the arguments that are missing; those `known` have these words.
+        positions  where each missing argument stands in the call
+        known      words of missing arguments that are known already, by index
         """
         if self.trips is not None and not self.trips:
             return None
         ends = (self.trips.start, self.trips.stop) if self.trips else (0, 0)
         src = NO_SIDE if self.trips else RESULT
-        slots = tuple((slot, places[which]) for slot, which in self._slots if which not in known)
+        slots = tuple((slot, positions[which]) for slot, which in self._slots if which not in known)
         table = np.array(self._table, np.int64)
         for slot, which in self._slots:
             table[slot] = known.get(which, table[slot])
@@ -160,17 +161,17 @@ class BoundKernel:
 
     @property
     def result_dtypes(self) -> tuple[np.dtype[Any] | None, ...]:
-        """Those of the numbers that come back; None for those that are converted first."""
+        """The dtypes of the returned numbers; None for those that are converted first."""
         kinds = [_RESULTS.get(dtype) for dtype in self._results]
         return tuple(np.dtype(kind) if kind else None for kind in kinds)
 
     @property
     def address(self) -> int:
-        """Where the machine code begins: it takes 0, 0, the address of a table, begin, end."""
+        """The address of the machine code, which takes 0, 0, the address of a table, begin, end."""
         return self._kernel.address
 
     def tables(self, given: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Tables of arguments for many calls, a row each; a row of `given` is what `run` is given."""
+        """Argument tables for many calls, one row each; a row of `given` is the `given` of `run`."""
         rows = np.tile(np.array(self._table, np.int64), (len(given), 1))
         for slot, which in self._slots:
             rows[:, slot] = given[:, which]
@@ -184,7 +185,7 @@ class BoundKernel:
 
 
 def shares(trips: range, grain: int, parts: int) -> list[range]:
-    """The iterations of a loop in so many runs, cut between super-vectors; some may be empty.
+    """The iterations of a loop in `parts` shares, split between super-vectors; some may be empty.
 
     range(0, 10), 4, 2 -> [range(0, 8), range(8, 10)]
     """

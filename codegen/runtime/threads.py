@@ -1,4 +1,4 @@
-"""A pool of threads of our own over kernels that release the GIL; no barrier inside a copy."""
+"""TileJIT's thread pool for kernels that release the GIL; no barrier inside a copy."""
 
 from __future__ import annotations
 
@@ -22,25 +22,26 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 PARALLEL_BYTES = 8 << 20
-"""Below this a copy stays on the thread that asked for it.
+"""Smaller copies stay on the calling thread.
 
 Two threads of one core (Zen 5, 2026-11), u32 transposes, us on one thread and on two: 2 MiB read and written
-54 and 120, 4 MiB 59 and 121, 5.5 MiB 86 and 158, 8 MiB 261 and 218, 16 MiB 512 and 357. While both sides are
-in a core's own cache its threads share what one of them has; and to wake another takes 15 to 60 us.
+54 and 120, 4 MiB 59 and 121, 5.5 MiB 86 and 158, 8 MiB 261 and 218, 16 MiB 512 and 357. While source and
+destination are in a core's own cache, its threads share what one thread has alone. Waking another thread
+takes 15 to 60 us.
 """
 
 MOST_THREADS = 64
-"""Of one copy."""
+"""Most threads of one copy."""
 
 _lock = threading.Lock()
 _shared_pool: ThreadPoolExecutor | None = None
 
 
 class _Shared:
-    """Work in parts; whoever takes a part first does it, and nobody else.
+    """Work in parts; only the first thread that takes a part does it.
 
-    `owners` names the thread of each part that is taken. Setting a default in a dict is one step: two threads
-    never both find themselves there, and one that a signal interrupts can look up whether it had got it.
+    `owners` names the thread of each part that is taken. `dict.setdefault` is atomic: two threads never both
+    become the owner, and a thread that a signal interrupts can look up whether it did.
     """
 
     __slots__ = ("done", "errors", "owners", "work")
@@ -52,7 +53,7 @@ class _Shared:
         self.errors: list[BaseException] = []
 
     def take(self, part: int) -> None:
-        """Do a part, unless another thread does or has done it."""
+        """Do a part, unless another thread has taken it."""
         me, work = threading.get_ident(), self.work
         if self.owners.setdefault(part, me) != me or work is None:
             return
@@ -65,12 +66,12 @@ class _Shared:
 
 
 def run_parts(work: Callable[[int, int], None], parts: int) -> None:
-    """work(k, parts) for every k, part 0 on the calling thread; the first error is raised at the end.
+    """Call work(k, parts) for every k, part 0 on the calling thread; raise the first error at the end.
 
-    Nothing returns before every part is done, and nothing begins later: kernels write to memory that the
-    caller may free. A part that no thread has begun when the caller is through with its own runs here. A
-    signal handler that raises meanwhile is heard at the end; one that raises between two steps of this
-    function may still get out early, so `work` must hold on to the memory itself.
+    This returns only after every part is done, and no part begins later: kernels write to memory that the
+    caller may free. The calling thread also runs the parts that no thread has begun when it finishes its own.
+    An exception from a signal handler is raised at the end. One raised between two steps of this function may
+    still escape early, so `work` must keep the memory referenced itself.
     """
     if parts <= 1:
         work(0, 1)
@@ -79,7 +80,7 @@ def run_parts(work: Callable[[int, int], None], parts: int) -> None:
     try:
         _run_shared(shared)
     finally:
-        shared.work = None  # whatever the pool still has in its queue does nothing, and holds nothing
+        shared.work = None  # entries left in the pool's queue then do nothing and hold no references
     if shared.errors:
         raise shared.errors[0]
 
@@ -88,7 +89,7 @@ def _run_shared(shared: _Shared) -> None:
     me, parts = threading.get_ident(), range(len(shared.done))
     try:
         _submit(shared)
-    except BaseException as error:  # a signal's: parts may be on their way
+    except BaseException as error:  # from a signal handler: parts may be running
         shared.errors.append(error)
     for k in parts:
         try:
@@ -104,21 +105,21 @@ def _run_shared(shared: _Shared) -> None:
 
 
 def _submit(shared: _Shared) -> None:
-    """Offer all parts but the first to the pool; none of them need be taken there.
+    """Offer all parts but the first to the pool, which need not take any.
 
-    An executor queues what it is given before it starts a thread for it, and leaves it there when there is
-    no thread to be had. That pool goes, and its queue with it: parts of other copies run on their callers.
+    An executor queues a task before it starts a thread for it, and leaves it queued if no thread can start.
+    Such a pool is dropped together with its queue, and the parts of other copies run on their callers.
     """
     pool = _pool()
     try:
         for k in range(1, len(shared.done)):
             pool.submit(shared.take, k)
-    except RuntimeError:  # no more threads, or the interpreter is on its way out
+    except RuntimeError:  # no more threads, or the interpreter is shutting down
         _drop(pool)
 
 
 def check_threads(threads: int | None) -> None:
-    """Nothing, or what is wrong with `threads`: for calls that may come to make no copy on threads.
+    """Check `threads`, for calls that may turn out to need no threads.
 
     Raises:
         TypeError, KernelError: as thread_count.
@@ -128,24 +129,24 @@ def check_threads(threads: int | None) -> None:
 
 
 def thread_count(threads: int | None, size_bytes: int) -> int:
-    """How many threads a copy of that size gets on this thread: one in a task of dask's, unless asked for.
+    """How many threads a copy of that size gets; one in a dask task, unless `threads` says otherwise.
 
     Raises:
-        TypeError: `threads` is no integer.
-        KernelError: `threads` is less than one, or TILEJIT_THREADS is when it is asked for.
+        TypeError: `threads` is not an integer.
+        KernelError: `threads`, or TILEJIT_THREADS where it applies, is less than one.
     """
     count = threads_by_size(threads, size_bytes)
     return 1 if threads is None and count > 1 and in_dask_worker() else count
 
 
 def threads_by_size(threads: int | None, size_bytes: int) -> int:
-    """The same wherever it runs: for those who remember it, and ask `in_dask_worker` at each call.
+    """The same regardless of dask, for callers that store it and check `in_dask_worker` on each call.
 
     Raises:
         TypeError, KernelError: as thread_count.
     """
     if threads is None:
-        most = default_threads()  # asked for first: a wrong setting is an error of small copies too
+        most = default_threads()  # read first: an invalid setting is an error for small copies too
         return 1 if size_bytes < PARALLEL_BYTES else most
     if type(threads) is int and 0 < threads <= MOST_THREADS:
         return threads
@@ -162,10 +163,10 @@ def threads_by_size(threads: int | None, size_bytes: int) -> int:
 
 @cache
 def default_threads() -> int:
-    """TILEJIT_THREADS, else the CPUs this process may use and its quota pays for.
+    """TILEJIT_THREADS, else the number of CPUs that this process may use within its quota.
 
     Raises:
-        KernelError: TILEJIT_THREADS is no number of threads.
+        KernelError: TILEJIT_THREADS is not a number of threads.
     """
     wanted = settings().threads
     if wanted:
@@ -177,7 +178,7 @@ def default_threads() -> int:
 
 
 def _quota() -> int | None:
-    """CPUs that the control group pays for, rounded up; None without a limit."""
+    """CPUs in the control group's quota, rounded up; None without a limit."""
     try:
         limit, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         return None if limit == "max" else -(-int(limit) // int(period))
@@ -186,18 +187,18 @@ def _quota() -> int | None:
 
 
 def in_dask_worker() -> bool:
-    """Whether this thread runs a task of dask's, which has its own parallelism.
+    """Whether this thread runs a dask task; dask has its own parallelism.
 
-    Names of threads do not tell: dask's pools have the names that all executors have, or those of the task.
+    Thread names do not tell: dask's pools use the default names of executors, or names of tasks.
     """
     state = getattr(sys.modules.get("distributed.worker"), "thread_state", None)
     return hasattr(state, "key") or hasattr(state, "executor") or _called_by_dask()
 
 
 def _called_by_dask() -> bool:
-    """Whether a thread or process that dask.local gave a task to is at it, whatever pool it belongs to.
+    """Whether this thread or process runs a task from dask.local, whatever pool it belongs to.
 
-    The synchronous scheduler runs tasks on the thread that asked, so the outermost function there is another.
+    The synchronous scheduler runs tasks on the calling thread, where the outermost dask function is another.
     """
     if "dask.local" not in sys.modules:
         return False
@@ -221,7 +222,7 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def _drop(pool: ThreadPoolExecutor) -> None:
-    """Let a pool go that has no thread to give; what its threads have begun they finish."""
+    """Drop a pool that cannot start threads; its threads finish what they have begun."""
     global _shared_pool
     with _lock:
         if _shared_pool is pool:
@@ -233,10 +234,10 @@ _local = threading.local()
 
 
 def scratch(size_bytes: int) -> NDArray[np.uint8]:
-    """A buffer of this thread's own, aligned to lines; the next call may give the same memory.
+    """This thread's own buffer, line-aligned; the next call may return the same memory.
 
-    Hold it while its address is in use: a copy that a signal handler or a finalizer makes meanwhile may
-    want a larger one, which takes its place here.
+    Keep it referenced while its address is in use: a copy in a signal handler or a finalizer may meanwhile
+    need a larger buffer, which replaces it here.
     """
     held = getattr(_local, "buffer", None)
     if held is None or len(held) < size_bytes + 64:
@@ -247,7 +248,7 @@ def scratch(size_bytes: int) -> NDArray[np.uint8]:
 
 
 def _after_fork() -> None:
-    """A child has none of its parent's threads, and perhaps a lock that nobody will release."""
+    """Reset the pool: a child has none of its parent's threads, and perhaps a lock that nobody releases."""
     global _lock, _shared_pool
     _lock, _shared_pool = threading.Lock(), None
 

@@ -1,1 +1,1 @@
-"""Decisions about nests: every heuristic is here, and no transformation."""
+"""Decisions about nests: all heuristics, and no transformations."""

@@ -1,4 +1,4 @@
-"""Pick a schedule for a normalized scalar nest: the only place that guesses."""
+"""Choose a schedule for a normalized scalar nest: the only module with heuristics for it."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from codegen.schedule.transpose_box import earns_special
 from codegen.support.errors import KernelError
 
 Transfer: TypeAlias = tuple[Mode, tuple[str, ...], PackedSide]
-"""What innermost loops become, and which, as in a schedule."""
+"""The mode, inner loops and interleave side of a schedule."""
 
 CHUNK_BYTES = (8, 16, 32)
-"""Elements of so many bytes fill lines as pieces, where the source has them in another order."""
+"""Element sizes in bytes that fill lines as chunks, if the source has them in a different order."""
 
 SHORT_CHUNKS = 8
-"""A longer loop needs no table."""
+"""A loop longer than this does not need a table."""
 
 MOST_PIECES = 1 << 10
-"""Pieces that one table lists: 8 KiB."""
+"""Maximum number of chunks in one table: 8 KiB."""
 
 MOST_GROUPS = 1 << 16
-"""Short reversed runs that one call takes, so that threads can share them."""
+"""Short reversed runs per call, so that threads can share them."""
 
 INTERLEAVES = (2, 3, 4, 8)
-"""Short digits that are worth a kernel with the digit as a constant."""
+"""Short digits that are worth a kernel with the digit as a literal."""
 
 
 def choose(
@@ -54,10 +54,13 @@ def choose(
 ) -> Schedule:
     """The schedule for one box.
 
-    Runs where both sides are contiguous along the same loop, reversed ones where the source goes backwards
-    there, a 2-D transfer where they are contiguous along different ones, pieces by a table where short ones
-    fill lines together, else element by element along the destination's most minor loop. `footprint` is what
-    the whole copy reads and writes, in bytes; `virtual_vector_size` counts elements of the nest.
+    If both sides are contiguous along the same loop, the copy uses runs, which are reversed if the source
+    goes backwards there. If they are contiguous along different loops, it uses a 2-D transfer. Short chunks
+    that together fill lines are copied by a table. Everything else is copied element by element along the
+    destination's most minor loop.
+
+    `footprint` is the number of bytes that the complete copy reads and writes; `virtual_vector_size` counts
+    elements of the nest.
     """
     past_cache = footprint >= thresholds.stream_bytes
     transfer = _transfer(nest, past_cache=past_cache)
@@ -69,7 +72,7 @@ def choose(
         if found is not None and not (interleave and found.transpose and found.transpose.block == "part"):
             return found
     if mode == "transpose":
-        transfer = mode, inner, interleave = _short(nest, inner)
+        transfer = mode, inner, interleave = _short_transfer(nest, inner)
     stream = past_cache and _streams(nest, mode, inner, interleave)
     outer = [loop for loop in nest.loops if loop.axis not in inner]
     if stream:
@@ -85,9 +88,9 @@ def candidates(
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
     virtual_vector_size: VectorSize | None = None,
 ) -> tuple[Schedule, ...]:
-    """Schedules that are worth a measurement, all different; the first one is that of `choose`.
+    """Distinct schedules that are worth measuring; the first one is that of `choose`.
 
-    Fills and copies through tables have only that one.
+    Fills and copies with offset tables have no other.
     """
     first = choose(
         nest,
@@ -103,7 +106,7 @@ def candidates(
         return transpose_candidates(nest, first, threads=threads, size=virtual_vector_size)
     transfer = _transfer(nest, past_cache=footprint >= thresholds.stream_bytes)
     if transfer[0] == "transpose":
-        transfer = _short(nest, transfer[1])
+        transfer = _short_transfer(nest, transfer[1])
     outer = [loop for loop in nest.loops if loop.axis not in transfer[1]]
     streams = (False, True) if _streams(nest, *transfer) else (False,)
     others = [
@@ -115,9 +118,9 @@ def candidates(
 
 
 def read_windows(nest: LoopNest, *, footprint: int, thresholds: Thresholds) -> tuple[str, int] | None:
-    """Which loop to cut, and in blocks of how many, so that a window of the source is read at a time.
+    """The loop to split, and the block size, so that the source is read one window at a time.
 
-    None where nothing is gained: that takes an interleave past the cache whose pieces lie far apart.
+    None if it does not pay: it does only for a streamed interleave whose chunks are far apart.
     """
     if footprint < thresholds.stream_bytes or any(b.unit_bits == 1 for b in nest.buffers):
         return None
@@ -126,19 +129,19 @@ def read_windows(nest: LoopNest, *, footprint: int, thresholds: Thresholds) -> t
 
 
 def _is_chunk(nest: LoopNest, inner: tuple[str, ...]) -> bool:
-    """Whether the rows that an interleave packs together begin within a line of each other in the source."""
+    """Whether the source rows that an interleave packs together begin at most a line apart."""
     src, _ = refs(nest.innermost)
     return src is not None and len(inner) == 2 and 0 < int_size(src.stride(inner[1])) <= LINE_BYTES
 
 
 def _begins_inside_lines(nest: LoopNest, columns: str) -> bool:
-    """Whether the destination's rows, one for each column, begin anywhere in a line."""
+    """Whether the destination's rows, one for each column, may begin inside a line."""
     _, dst = refs(nest.innermost)
     return int_size(dst.stride(columns)) % LINE_BYTES != 0
 
 
-def _short(nest: LoopNest, inner: tuple[str, ...]) -> Transfer:
-    """What a transpose becomes whose digits fill no register."""
+def _short_transfer(nest: LoopNest, inner: tuple[str, ...]) -> Transfer:
+    """The transfer of a transpose whose digits are too short to fill a register."""
     if isinstance(scalar(nest).value, Convert):
         return "elements", _minor_axis(nest), ""
     return "interleave", inner, ""
@@ -162,9 +165,8 @@ def _scheduled(
         outer, strip = around(outer, groups, together), together
     elif strip:
         cut = next(x for x in nest.loops if x.axis == inner[-1])
-        outer.insert(
-            _strip_place(nest, mode, outer, cut), For(STRIP, int_size(cut.extent) // strip, cut.body)
-        )
+        at = _strip_position(nest, mode, outer, cut)
+        outer.insert(at, For(STRIP, int_size(cut.extent) // strip, cut.body))
     if threads > 1 and outer and int_size(outer[0].extent) < 2 * threads:
         widest = max(outer, key=lambda loop: int_size(loop.extent))
         if int_size(widest.extent) > int_size(outer[0].extent):
@@ -177,7 +179,7 @@ def _scheduled(
 
 
 def _strip(nest: LoopNest, transfer: Transfer, size: VectorSize | None) -> int | None:
-    """Elements of a strip, whole bytes where elements are packed; None where one transfer takes all."""
+    """Elements per strip, a multiple of a byte if elements are packed; None if one transfer takes all."""
     mode, inner, interleave = transfer
     if mode == "interleave":
         return chunk_of(nest, inner) if interleave == "dst" and len(inner) > 2 else None
@@ -188,14 +190,18 @@ def _strip(nest: LoopNest, transfer: Transfer, size: VectorSize | None) -> int |
         return None
     strip = prod(size) if isinstance(size, tuple) else size
     if mode in ("pack bits", "unpack bits"):
-        whole = 8 // min(b.element.bits for b in nest.buffers)
-        strip = -(-strip // whole) * whole
+        per_byte = 8 // min(b.element.bits for b in nest.buffers)
+        strip = -(-strip // per_byte) * per_byte
     extent = int_size(next(loop.extent for loop in nest.loops if loop.axis == inner[0]))
     return strip if strip < extent else None
 
 
-def _strip_place(nest: LoopNest, mode: Mode, outer: list[For], cut: For) -> int:
-    """Strips of 1-D transfers come innermost; those of an interleave around what writes beside its lines."""
+def _strip_position(nest: LoopNest, mode: Mode, outer: list[For], cut: For) -> int:
+    """The position of the strip loop among the outer loops.
+
+    It is innermost for a 1-D transfer. For an interleave, it is outside the loops with smaller destination
+    strides, which write next to its lines.
+    """
     if mode != "interleave":
         return len(outer)
     _, dst = refs(nest.innermost)
@@ -206,21 +212,21 @@ def _strip_place(nest: LoopNest, mode: Mode, outer: list[For], cut: For) -> int:
 
 
 def _streams(nest: LoopNest, mode: Mode, inner: tuple[str, ...], interleave: PackedSide) -> bool:
-    """Whether the transfer writes whole lines; packing element by element at any step does not."""
+    """Whether the transfer writes full lines; packing strided elements does not."""
     if mode in ("pack bits", "unpack bits"):
-        return len(inner) == 2 or _loose_step(nest, inner[0]) == 8
+        return len(inner) == 2 or _byte_side_stride(nest, inner[0]) == 8
     return mode in ("run", "pieces") or (mode == "reverse" and len(inner) == 1) or interleave != ""
 
 
-def _loose_step(nest: LoopNest, axis: str) -> int:
-    """The stride, in bits, of the side that has a byte an element."""
+def _byte_side_stride(nest: LoopNest, axis: str) -> int:
+    """The stride, in bits, of the side with one byte per element."""
     src, dst = refs(nest.innermost)
     ref = src if nest.buffer("dst").element.bits < 8 else dst
     return int_size(ref.stride(axis)) if ref else 0
 
 
 def padded_rank(loops: int) -> int:
-    """The number of outer loops of the kernel that serves `loops` of them."""
+    """The number of outer loops of the kernel that runs nests with `loops` outer loops."""
     rank = next((r for r in OUTER_RANKS if r >= loops), None)
     if rank is None:
         raise KernelError(f"{loops} outer loops are more than any kernel has; fold some into a table")
@@ -242,10 +248,10 @@ def _transfer(nest: LoopNest, *, past_cache: bool) -> Transfer:
     column = _unit(nest, "src", width)
     is_reversed = row is not None and src is not None and src.stride(row.axis) == -width
     if row is None or column is None or src is None or is_reversed:
-        pieces = _pieces(nest, row) if row else ()
-        if row and is_reversed and not pieces and width in REVERSED:
+        chunks = _chunk_axes(nest, row) if row else ()
+        if row and is_reversed and not chunks and width in REVERSED:
             return "reverse", _reversed_runs(nest, row, width), ""
-        return ("pieces", pieces, "") if pieces else ("elements", _minor_axis(nest), "")
+        return ("pieces", chunks, "") if chunks else ("elements", _minor_axis(nest), "")
     if row is column:
         return "run", (row.axis,), ""
     rows, columns = int_size(row.extent), int_size(column.extent)
@@ -260,7 +266,7 @@ def _transfer(nest: LoopNest, *, past_cache: bool) -> Transfer:
 
 
 def _reversed_runs(nest: LoopNest, row: For, width: int) -> tuple[str, ...]:
-    """The reversed loop, and the one whose runs follow each other where those are short."""
+    """The reversed loop and, if its runs are short, the loop along which they are contiguous."""
     size = int_size(row.extent) * width
     src, dst = refs(scalar(nest))
     if src is None or int_size(row.extent) not in REVERSED_GROUPS or size > LANE_BYTES:
@@ -269,8 +275,8 @@ def _reversed_runs(nest: LoopNest, row: For, width: int) -> tuple[str, ...]:
     return (row.axis, *groups)[:2]
 
 
-def _pieces(nest: LoopNest, row: For) -> tuple[str, ...]:
-    """Loops that follow each other in the destination, the first one short, if together they fill lines."""
+def _chunk_axes(nest: LoopNest, row: For) -> tuple[str, ...]:
+    """Loops that are contiguous in the destination, the first one short; none if they do not fill a line."""
     _, dst = refs(scalar(nest))
     width = nest.buffer("dst").element.bits // 8
     size_bytes = prod(int_size(loop.extent) for loop in nest.loops) * width
@@ -288,7 +294,7 @@ def _pieces(nest: LoopNest, row: For) -> tuple[str, ...]:
 
 
 def _converting(nest: LoopNest) -> Transfer:
-    """Transposed where both sides are contiguous, along different loops; else a loop that LLVM vectorizes."""
+    """A transpose if both sides are contiguous along different loops; else a loop that LLVM vectorizes."""
     row = _unit(nest, "dst", nest.buffer("dst").element.bits // 8)
     column = _unit(nest, "src", nest.buffer("src").element.bits // 8)
     if row is None or column is None or row is column:
@@ -297,32 +303,32 @@ def _converting(nest: LoopNest) -> Transfer:
 
 
 def _packed_transfer(nest: LoopNest) -> Transfer:
-    """Whole bytes of packed elements where every other stride is whole bytes, else bit by bit."""
+    """Bytes of packed elements if all other strides are multiples of a byte; else single elements."""
     store = scalar(nest)
     src, _ = refs(store)
     dst_bits = nest.buffer("dst").element.bits
     row = _unit(nest, "dst", dst_bits)
-    whole = nest.table_loop is None
+    no_table = nest.table_loop is None
     if isinstance(store.value, Fill):
-        if whole and row and _whole_bytes(nest, "dst", row, dst_bits):
+        if no_table and row and _whole_bytes(nest, "dst", row, dst_bits):
             return "fill", (row.axis,), ""
         return "elements", _minor_axis(nest), ""
     if isinstance(store.value, Convert) or src is None:
         return "elements", _minor_axis(nest), ""
     src_bits = nest.buffer("src").element.bits
-    if whole and dst_bits < 8 <= src_bits and row and _whole_bytes(nest, "dst", row, dst_bits):
+    if no_table and dst_bits < 8 <= src_bits and row and _whole_bytes(nest, "dst", row, dst_bits):
         return "pack bits", (*_columns(nest, row, dst_bits), row.axis), ""
     column = _unit(nest, "src", src_bits)
-    if whole and src_bits < 8 <= dst_bits and column and _whole_bytes(nest, "src", column, src_bits):
+    if no_table and src_bits < 8 <= dst_bits and column and _whole_bytes(nest, "src", column, src_bits):
         return "unpack bits", (*_columns(nest, column, src_bits), column.axis), ""
     return "elements", _minor_axis(nest), ""
 
 
 def _columns(nest: LoopNest, packed: For, bits: int) -> tuple[str, ...]:
-    """The loop that walks columns of `packed`, side by side on both sides; none where packing is along it."""
+    """The loop over columns of `packed` that are contiguous on both sides; none if elements are, too."""
     src, dst = refs(nest.innermost)
     column = int_size(packed.extent) * bits
-    if src is None or _loose_step(nest, packed.axis) == 8 or column // 8 not in COLUMN_BYTES:
+    if src is None or _byte_side_stride(nest, packed.axis) == 8 or column // 8 not in COLUMN_BYTES:
         return ()
     steps = (8, column) if nest.buffer("dst").element.bits == bits else (column, 8)
     return tuple(x.axis for x in nest.loops if (src.stride(x.axis), dst.stride(x.axis)) == steps)[:1]
@@ -337,7 +343,7 @@ def _whole_bytes(nest: LoopNest, side: Side, unit: For, bits: int) -> bool:
 
 
 def _unit(nest: LoopNest, side: Side, width: int) -> For | None:
-    """The loop along which that side is contiguous."""
+    """The loop along which a side is contiguous, or None."""
     src, dst = refs(nest.innermost)
     ref = dst if side == "dst" else src
     if ref is None:

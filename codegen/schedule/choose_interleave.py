@@ -1,4 +1,4 @@
-"""Pick what an interleave takes in: rows of less than a line are joined with the digits that follow them."""
+"""Choose the loops of an interleave: rows shorter than a line are joined with the digits that follow them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from codegen.ir.copies.tiles import LINE_BYTES, MOST_GROUPED
 from codegen.schedule.schedule import STRIP
 
 SHORT_ROW_BYTES = 64
-"""Rows up to this length are joined: each by itself they are read, or written, in parts of a line."""
+"""Rows up to this length are joined: separately, they are read or written in parts of a line."""
 
 UNALIGNED_ROW_BYTES = 128
-"""The same, past the cache, for rows that begin inside lines: their parts share lines, to which tiles a page
-apart come back."""
+"""The same for streamed rows that begin inside lines: their ends share lines with tiles a page apart."""
 
 CHUNK_BYTES = 512
-"""Of each row so much is packed before the next rows are: packed lines side by side come from these."""
+"""Bytes of each row that are packed before the next rows, which fill the adjacent packed lines."""
 
 MOST_LINES = 1 << 15
-"""Packed lines that one table lists: 256 KiB."""
+"""Maximum number of packed lines in one table: 256 KiB."""
 
 PAGE_BYTES = 4096
 
@@ -29,11 +28,11 @@ Groups: TypeAlias = tuple[tuple[str, ...] | None, int | None]
 
 
 def joined_axes(nest: LoopNest, long: For, short: For, packed: Side, *, past_cache: bool) -> tuple[str, ...]:
-    """The digits that follow `long` without a hole on the side that has a row apart, most minor first.
+    """The digits that follow `long` without a gap on the side with separate rows, most minor first.
 
-    The rows of `short` are packed together on the side `packed` ("dst" or "src"). Its lines then lie in
-    several places, each whole: none where the first digit does not fill lines, or all digits not one line of
-    a row.
+    The rows of `short` are packed together on the side `packed` ("dst" or "src"). The packed lines are then
+    not contiguous, but each is full. The result is empty if the first digit does not fill lines, or if all
+    digits together do not fill one line of a row.
     """
     src, dst = refs(nest.innermost)
     if src is None:
@@ -46,13 +45,13 @@ def joined_axes(nest: LoopNest, long: For, short: For, packed: Side, *, past_cac
     unaligned = int_size(apart.stride(short.axis)) % LINE_BYTES != 0
     most = UNALIGNED_ROW_BYTES if unaligned and past_cache else SHORT_ROW_BYTES
     joined: list[For] = []
-    whole_rows = packed == "src" and unaligned and past_cache
-    while whole_rows or total * width < CHUNK_BYTES:
+    full_rows = packed == "src" and unaligned and past_cache
+    while full_rows or total * width < CHUNK_BYTES:
         following = next((x for x in nest.loops if apart.stride(x.axis) == total * width), None)
         if following is None or int_size(together.stride(following.axis)) % LINE_BYTES:
             break
         near = abs(int_size(together.stride(following.axis))) < PAGE_BYTES
-        if not whole_rows and not joined and total * width > (SHORT_ROW_BYTES if near else most):
+        if not full_rows and not joined and total * width > (SHORT_ROW_BYTES if near else most):
             break
         if total * int_size(following.extent) * count * width > MOST_LINES * LINE_BYTES:
             break
@@ -62,10 +61,11 @@ def joined_axes(nest: LoopNest, long: For, short: For, packed: Side, *, past_cac
 
 
 def grouped_axes(nest: LoopNest, inner: tuple[str, ...], outer: list[For], threads: int) -> Groups:
-    """The digits of `outer` that lie between the packed lines of a row: read with them, the source is read in
-    order. And how much of the last one at a time, so that there is a buffer for all rows; None of it all.
+    """(groups, together): the digits of `outer` between the packed lines of a row, and a limit for the last.
 
-    None where result rows begin on lines and need no buffer; no digit where threads would share too little.
+    With these digits in the transfer, the source is read in order. `together` iterations of the last digit
+    fit in the buffer; None means all of them. `groups` is None if result rows are aligned and need no buffer,
+    and empty if the loops outside would be too few for the threads.
     """
     src, dst = refs(nest.innermost)
     loops = {x.axis: int_size(x.extent) for x in nest.loops}
@@ -89,7 +89,7 @@ def grouped_axes(nest: LoopNest, inner: tuple[str, ...], outer: list[For], threa
 
 
 def around(outer: list[For], groups: tuple[str, ...], together: int | None) -> list[For]:
-    """The loops that stay around groups; so many of the last one at a time, where that is not all."""
+    """The loops that remain outside the groups; the last group is strip-mined by `together`, if given."""
     out = []
     for loop in outer:
         if groups and loop.axis == groups[-1] and together:
@@ -100,8 +100,9 @@ def around(outer: list[For], groups: tuple[str, ...], together: int | None) -> l
 
 
 def chunk_of(nest: LoopNest, inner: tuple[str, ...]) -> int | None:
-    """How much of the last joined digit is packed at one time, so that packed lines side by side are
-    written soon after each other; None where that is all of it, or where a rest would be less than a line.
+    """Iterations of the last joined digit per transfer, so that adjacent packed lines are written soon.
+
+    None if a transfer takes all of them, or if every chunk size leaves a remainder shorter than a line.
     """
     loops = {x.axis: int_size(x.extent) for x in nest.loops}
     columns, _, *joined = inner

@@ -1,4 +1,4 @@
-"""Pick the order of the loops around a transfer: by pages that each side touches within a window of bytes."""
+"""Choose the order of the loops around a transfer by the number of pages touched per window of bytes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ PAGE_BYTES = 1 << 12
 LONG_RUN_BYTES = 256
 
 READ_BYTES = 1 << 12
-"""A window of the source that is read at a time where pieces of it go to places far apart."""
+"""Size of the source window that is read at a time if its chunks go to distant offsets."""
 
 FAR_BYTES = 1 << 16
-"""Pieces that lie this far apart, or a multiple of it, and on pages, share sets of the second cache."""
+"""Page-aligned chunks this far apart, or further, share L2 cache sets."""
 
 LEAST_CUT_BYTES = 4 << 20
-"""Smaller boxes touch few pages in any order."""
+"""Boxes smaller than this touch few pages in any order."""
 
 WORTH_WINDOWS = 0.5
-"""Windows are worth it where they touch less than this share of the pages that either side's order does."""
+"""Windows pay if they touch less than this share of the pages that either side's order touches."""
 
 
 def best_order(
@@ -32,10 +32,10 @@ def best_order(
 ) -> list[For]:
     """The order of the source or of the destination, whichever touches fewer pages within a window.
 
-    Reading in order is worth a fifth where runs are long: the hardware prefetches it. Short runs of whole
-    lines are always read in order: what they ask for ahead is then read next, and their stores wait for none.
-    Loops that were cut for windows of the source go by windows; with `reads_first` all do that touch no more
-    pages so.
+    Reading in order is worth a fifth if runs are long, because the hardware prefetches it. Short runs of full
+    lines are always read in order: the lines that they prefetch are read next, and their stores never wait.
+    Loops that were split for source windows run by windows; with `reads_first`, so do all loops for which
+    this order touches no more pages.
     """
     src, dst = refs(nest.innermost)
     if src is None:
@@ -45,40 +45,40 @@ def best_order(
     run = prod(int_size(loop.extent) for loop in taken) * width
     in_source = by_source(src, outer)
     if nest.buffer("dst").unit_bits == 1:
-        # The side with a byte an element has nearly all the bytes.
+        # The side with one byte per element has nearly all the bytes.
         return in_source if width == 0 else outer
 
-    if run < LONG_RUN_BYTES and not reads_first and not _is_cut(outer) and _whole_lines(dst, outer, run):
+    if run < LONG_RUN_BYTES and not reads_first and not _is_cut(outer) and _full_lines(dst, outer, run):
         return in_source
 
     def pages(order: list[For]) -> int:
         return _pages_touched(order, src, run) + _pages_touched(order, dst, run)
 
     weight = 0.5 if run >= LONG_RUN_BYTES else 1.0
-    by_one = in_source if pages(in_source) * weight < pages(outer) else outer
+    one_side = in_source if pages(in_source) * weight < pages(outer) else outer
     windows = _by_windows(src, outer)
     worth = WORTH_WINDOWS * min(pages(outer), pages(in_source))
-    if reads_first and pages(windows) <= pages(by_one):
+    if reads_first and pages(windows) <= pages(one_side):
         return windows
-    return windows if _is_cut(outer) and pages(windows) < worth else by_one
+    return windows if _is_cut(outer) and pages(windows) < worth else one_side
 
 
-def _whole_lines(dst: Ref, outer: list[For], run: int) -> bool:
-    """Whether runs of the destination are whole lines that begin on one, if the first one does."""
+def _full_lines(dst: Ref, outer: list[For], run: int) -> bool:
+    """Whether all runs of the destination are full, aligned lines if the first one is aligned."""
     return all(step % LINE_BYTES == 0 for step in (run, *(int_size(dst.stride(x.axis)) for x in outer)))
 
 
 def by_source(src: Ref, outer: list[For]) -> list[For]:
-    """The order in which the source is read without a step back."""
+    """The order that reads the source without stepping back."""
     return sorted(outer, key=lambda loop: -abs(int_size(src.stride(loop.axis))))
 
 
 def window_cut(nest: LoopNest, inner: tuple[str, ...]) -> tuple[str, int] | None:
-    """Which loop to cut, and in blocks of how many, so that a window of the source is read at a time.
+    """The loop to split, and the block size, so that the source is read by windows; None if no gain.
 
-    Pieces that lie far apart on one side in the order of the other touch a page each. A few KiB of the
-    source in its own order, over all places of the destination that are near, touch few on both. That pays
-    where those pages share sets of the caches; where they do not, the other order is as fast as a copy.
+    In the order of one side, chunks that are far apart on the other side touch a page each. A window of a few
+    KiB of the source, read in order, touches few pages on both sides. This pays if those pages share cache
+    sets; otherwise the order of one side is as fast as a plain copy.
     """
     src, _ = refs(nest.innermost)
     size = prod(int_size(loop.extent) for loop in nest.loops) * nest.buffer("dst").element.bits // 8
@@ -102,7 +102,7 @@ def window_cut(nest: LoopNest, inner: tuple[str, ...]) -> tuple[str, int] | None
 
 
 def _by_windows(src: Ref, outer: list[For]) -> list[For]:
-    """What a window of the source holds in its order; windows in the order of the destination."""
+    """Loops inside a source window in source order; the windows themselves in destination order."""
     near = [x for x in outer if abs(int_size(src.stride(x.axis))) * int_size(x.extent) <= READ_BYTES]
     return [x for x in outer if x not in near] + by_source(src, near)
 
@@ -113,7 +113,7 @@ def _is_cut(outer: list[For]) -> bool:
 
 
 def _pages_touched(order: list[For], ref: Ref, run: int) -> int:
-    """Pages that one side touches while the innermost loops move a window of bytes."""
+    """The number of pages that one side touches while the innermost loops move a window of bytes."""
     offsets = np.zeros(1, np.int64)
     for loop in reversed(order):
         missing = max(1, -(-WINDOW_BYTES // (run * len(offsets))))

@@ -1,4 +1,4 @@
-"""Pick how a copy whose runs share lines is cut into segments, or leave it to its boxes."""
+"""Choose how to split a copy whose runs share lines into segments, or leave it as boxes."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from codegen.ir.copies.segments import MOST_OFFSET, MOVES, Part, Segments
 from codegen.ir.copies.tiles import LINE_BYTES, Digit
 
 MOST_MOVES_BYTES = 20 << 10
-"""What moves of all parts may take beside a buffer and its source: rows of 64 bytes, swizzled, come out of
-their tiles at 0.30 of memcpy by 22 KiB of moves, and at 0.75 by half as many (Zen 5, 2026-11)."""
+"""Limit on the table of moves of all parts, which shares the cache with the buffer and its source. Swizzled
+rows of 64 bytes unpack at 0.30 of memcpy with 22 KiB of moves, and at 0.75 with half of that (Zen 5,
+2026-11)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentLimits:
-    """When gathering pays, and how it is cut.
+    """When gathering pays, and the sizes of its segments.
 
-    least_bytes, most_bytes  sizes of segments: buffer, source and moves share a first cache, of 32 KiB or
-                             more
-    most_parts               more parts than this are not worth a table
-    least_move               bytes of a move, on the average, that gathering still gains with
-    most_waste               bytes of the lines that segments read, for one that they take: others read the
-                             rest again
-    small_piece              bytes of pieces that every way of copying takes one by one: gathering may waste
-    least_of_page            bytes that a segment takes of a page, on the average, if reading is to keep up
-    short_run                longer runs are copied one by one, at no loss
+    least_bytes, most_bytes  sizes of segments: buffer, source and moves share an L1 cache of 32 KiB or more
+    most_parts               maximum number of parts that are worth a table
+    least_move               minimum average bytes per move for gathering to pay
+    most_waste               maximum bytes of source lines read per byte used; other segments reread the rest
+    small_piece              chunks up to this size are copied one by one by every method, so most_waste does
+                             not apply
+    least_of_page            minimum average bytes that a segment uses of each page it reads
+    short_run                runs of at least this size can be copied one by one without loss
     """
 
     least_bytes: int = 2 << 10
@@ -47,7 +47,7 @@ SEGMENT_LIMITS = SegmentLimits()
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A box or a box of padding, in bytes, runs of it taken together; `place` is from the lowest byte on."""
+    """A box of the copy or its padding as runs, in bytes; `place` counts from the lowest destination byte."""
 
     src: int
     place: int
@@ -59,8 +59,9 @@ class Whole:
 def segments_of(
     copy: LoweredCopy, *, padded: bool, limits: SegmentLimits = SEGMENT_LIMITS
 ) -> Segments | None:
-    """The segments of a copy between storages counted in bytes; None where they gain nothing, or where
-    what is written is not the same part of each of some rows, whole.
+    """The segments of a copy between byte-addressed storages.
+
+    None if they do not pay, or if the written bytes are not one full range at the same position in each row.
     """
     wholes = wholes_of(copy, limits.most_parts, padded=padded)
     stop = copy.dst.bounds[1] - copy.dst.bounds[0]
@@ -81,7 +82,7 @@ def segments_of(
 
 
 def wholes_of(copy: LoweredCopy, most: int, *, padded: bool) -> list[Whole]:
-    """Every box and, where padding is written, every box of it; none where one is no product of digits."""
+    """All boxes and, if padding is written, all boxes of padding; empty if one is not a product of digits."""
     low, width = copy.dst.bounds[0], copy.dst.width
     if (padded and copy.fill_first) or any(box.tables for box in copy.boxes) or len(copy.boxes) > most:
         return []
@@ -105,7 +106,7 @@ def wholes_of(copy: LoweredCopy, most: int, *, padded: bool) -> list[Whole]:
 def _forward(
     src: int, dst: int, digits: tuple[Digit, ...], fills: bool
 ) -> tuple[int, int, tuple[Digit, ...], bool]:
-    """The same box with no digit that walks the destination backwards."""
+    """The same box with no negative destination stride."""
     for extent, src_step, dst_step in digits:
         if dst_step < 0:
             src, dst = src + (extent - 1) * src_step, dst + (extent - 1) * dst_step
@@ -113,14 +114,14 @@ def _forward(
 
 
 def _shares_lines(wholes: list[Whole], width: int, limits: SegmentLimits) -> bool:
-    """Whether runs of the copy, by bytes for the most part, are short, and share lines of the destination.
+    """Whether most bytes of the copy are in short runs that share lines of the destination.
 
-    Single elements are not runs: they are transposed in registers.
+    Single elements do not count as runs: they are transposed in registers.
     """
 
     def short(whole: Whole) -> bool:
-        places = whole.place, whole.run, *(d[2] for d in whole.digits)
-        aligned = all(x % LINE_BYTES == 0 for x in places)
+        offsets = whole.place, whole.run, *(d[2] for d in whole.digits)
+        aligned = all(x % LINE_BYTES == 0 for x in offsets)
         return max(limits.least_move, width + 1) <= whole.run < limits.short_run and not aligned
 
     moved = [(w.run * prod(d[0] for d in w.digits), short(w)) for w in wholes if not w.fills]
@@ -128,7 +129,7 @@ def _shares_lines(wholes: list[Whole], width: int, limits: SegmentLimits) -> boo
 
 
 def _cuts(wholes: list[Whole], stop: int, limits: SegmentLimits) -> Iterator[tuple[int, int]]:
-    """(length of a segment, of a row) that are worth a look: steps of digits, and multiples of them."""
+    """Candidate (segment length, row length) pairs: strides of digits, and multiples of them."""
     steps = sorted({d[2] for w in wholes for d in w.digits} | {stop})
     least, most, seen = limits.least_bytes, limits.most_bytes, set()
     for row in steps:
@@ -145,10 +146,10 @@ def _cuts(wholes: list[Whole], stop: int, limits: SegmentLimits) -> Iterator[tup
 
 
 def _filled(written: int, row: int, stop: int) -> int:
-    """How much of each row is written, if that is the same of all; 0 where it is not.
+    """The number of bytes written in each row if it is the same for all rows, else 0.
 
-    The last row may end sooner only where rows have no gaps. As boxes write nothing twice, counting tells:
-    `_cut` takes none that goes past the end of a row.
+    The last row may be shorter only if rows have no gaps. Counting bytes suffices, because boxes write
+    nothing twice, and `_cut` refuses boxes that go past the end of a row.
     """
     if written == stop:
         return row
@@ -175,7 +176,7 @@ def _cut_all(wholes: list[Whole], length: int, row: int, filled: int, most: int)
 
 
 def _cut(whole: Whole, length: int, row: int, filled: int) -> Part | list[Whole] | None:
-    """The box as one part of its segments, or as boxes that may be, or None where segments cut its runs."""
+    """The box as one part of its segments, or as boxes to try next; None if segments split its runs."""
     within = whole.place % row
     place = within % length
     reach = whole.run
@@ -194,15 +195,15 @@ def _cut(whole: Whole, length: int, row: int, filled: int) -> Part | list[Whole]
             outer.append((extent, src, dst))
         else:
             return _divided(whole, k, length, place + reach)
-    ahead = sum((n - 1) * abs(src) for n, src, _ in inner) + reach
-    spread = within + reach + sum((n - 1) * d for n, _, d in outer if d % row)
-    if spread > filled or ahead >= MOST_OFFSET or not _in_order(outer):
+    src_span = sum((n - 1) * abs(src) for n, src, _ in inner) + reach
+    dst_span = within + reach + sum((n - 1) * d for n, _, d in outer if d % row)
+    if dst_span > filled or src_span >= MOST_OFFSET or not _in_order(outer):
         return None
     return Part(whole.src, whole.place - place, place, whole.run, tuple(inner), tuple(outer), whole.fills)
 
 
 def _divided(whole: Whole, at: int, length: int, used: int) -> list[Whole] | None:
-    """The box cut along one digit, so that what is left begins a segment and has whole segments of it."""
+    """The box split along one digit, so that the remainder begins a segment and consists of full segments."""
     extent, src, dst = whole.digits[at]
     if length % dst:
         return None
@@ -221,7 +222,7 @@ def _divided(whole: Whole, at: int, length: int, used: int) -> list[Whole] | Non
 
 
 def _in_order(outer: list[Digit]) -> bool:
-    """Whether a larger index always begins a later segment."""
+    """Whether segments begin later as the index increases."""
     reach = 0
     for extent, _, dst in outer:
         if dst <= reach:
@@ -231,9 +232,9 @@ def _in_order(outer: list[Digit]) -> bool:
 
 
 def _cost(made: Segments) -> float:
-    """Lines and pages read, moves, and parts of segments, weighed by about the nanoseconds each takes.
+    """The cost of lines and pages read, moves, and parts of segments, in approximate nanoseconds.
 
-    Moves of many parts take turns in the first cache; where they leave no room there, each takes far longer.
+    The move tables of all parts compete for the L1 cache; if they do not fit, each move takes far longer.
     """
     lines, pages = _touched(made)
     moves = sum(sum(map(len, part.moves)) * part.count for part in made.parts)
@@ -243,21 +244,21 @@ def _cost(made: Segments) -> float:
 
 
 def _reads_well(made: Segments, limits: SegmentLimits) -> bool:
-    """Whether a segment takes most of the lines that it reads, and reads on within pages.
+    """Whether segments use most of the lines that they read, and enough of each page.
 
-    Small pieces gain even where lines are read again for later segments: any other way is as slow.
+    Small chunks pay even if later segments read the lines again: every other method is as slow.
     """
     lines, pages = _touched(made)
     largest = max((p for p in made.parts if not p.fills), key=lambda p: p.bytes_each * p.count)
     moved = sum(p.bytes_each * p.count for p in made.parts if not p.fills)
-    whole = lines * LINE_BYTES <= limits.most_waste * moved or largest.run <= limits.small_piece
-    return whole and moved >= limits.least_of_page * pages
+    uses_lines = lines * LINE_BYTES <= limits.most_waste * moved or largest.run <= limits.small_piece
+    return uses_lines and moved >= limits.least_of_page * pages
 
 
 def _touched(made: Segments) -> tuple[int, int]:
-    """Lines, and pages, of the source that the segments read, each segment by itself.
+    """The numbers of source lines and pages that the segments read, counted for each segment separately.
 
-    Parts of the same segments share lines.
+    Parts of the same segment share lines.
     """
     together: dict[object, list[Part]] = {}
     for part in made.parts:

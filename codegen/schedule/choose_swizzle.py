@@ -1,4 +1,4 @@
-"""Copies whose boxes together write the same pieces side by side again and again: swizzles of memory."""
+"""Recognize memory swizzles: copies whose boxes together write the same contiguous chunks repeatedly."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from codegen.schedule.choose_segments import Whole, wholes_of
 from codegen.schedule.schedule import OUTER_RANKS
 
 MOST_BOXES = 64
-"""More boxes than this are not looked at."""
+"""Copies with more boxes than this are skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """`count` pieces of `width` bytes side by side in the destination, at each place of the `outer` digits.
+    """Chunks of `width` bytes that are contiguous in the destination, for each index of the `outer` digits.
 
-    src, dst  where the first of them reads and begins; `offsets` are places from there on, in bytes
-    outer     digits, the most major first
+    src, dst  source and destination offsets of the first chunk, in bytes
+    offsets   source offset of each chunk relative to `src`, in bytes
+    outer     digits, most major first
     """
 
     src: int
@@ -34,17 +35,17 @@ class Places:
 
     @property
     def bytes_each(self) -> int:
-        """Bytes that the pieces of one place fill."""
+        """Bytes that the chunks fill for one index of the outer digits."""
         return self.width * len(self.offsets)
 
     @property
     def is_near(self) -> bool:
-        """Whether those pieces are read from as many bytes as they fill."""
+        """Whether those chunks are read from a range of as many bytes as they fill."""
         return max(self.offsets) - min(self.offsets) + self.width == self.bytes_each
 
 
 def places_of(copy: LoweredCopy) -> Places | None:
-    """The places of several boxes that differ only in the pieces that they write; None where they do not."""
+    """The chunks of several boxes that differ only in the chunks that they write; None for other copies."""
     wholes = wholes_of(copy, MOST_BOXES, padded=False)
     if len(wholes) < 2:
         return None
@@ -62,13 +63,13 @@ def places_of(copy: LoweredCopy) -> Places | None:
 
 
 def _mostly(wholes: list[Whole], run: int) -> bool:
-    """Whether half of the bytes or more are in runs of that length: longer ones are faster copied whole."""
+    """Whether at least half of the bytes are in runs of this length: longer runs copy faster as runs."""
     moved = [(w.run, w.run * prod(d[0] for d in w.digits)) for w in wholes]
     return 2 * sum(size for own, size in moved if own == run) >= sum(size for _, size in moved)
 
 
 def _places(wholes: list[Whole], width: int, stop: int, outer: tuple[Digit, ...]) -> Places | None:
-    """The boxes as pieces of runs that `outer` walks, each box with what it has below `stop`."""
+    """The boxes as chunks repeated along `outer`; digits with smaller strides than `stop` list the chunks."""
     if any(tuple(d for d in w.digits if d[2] >= stop) != outer for w in wholes):
         return None
     inner = [tuple(d for d in w.digits if d[2] < stop) for w in wholes]
@@ -85,7 +86,7 @@ def _places(wholes: list[Whole], width: int, stop: int, outer: tuple[Digit, ...]
 
 
 def _pairs(whole: Whole, inner: tuple[Digit, ...], width: int) -> tuple[Table, Table]:
-    """(source, destination) of every piece of a box, but for the outer digits."""
+    """(source, destination) offsets of all chunks of a box, without the outer digits."""
     k = np.arange(0, whole.run, width)
     src, dst = whole.src + k, whole.place + k
     for extent, src_step, dst_step in inner:

@@ -1,7 +1,7 @@
-"""Pick the schedule of a copy whose sides are contiguous along different digits.
+"""Choose the schedule of a copy whose sides are contiguous along different digits.
 
-There are three ways: past the cache in place, tiles being whole lines of the destination; past the cache
-staged in a buffer, by long result rows or by dense short ones; and stored through the cache.
+There are three methods: streamed in place, where tiles are full lines of the destination; streamed from a
+staging buffer, by long result rows or by dense short ones; and stored through the cache.
 """
 
 from __future__ import annotations
@@ -18,76 +18,75 @@ from codegen.schedule.transpose_box import TransposeBox, Walk, axes_of, prefixes
 VectorSize: TypeAlias = int | tuple[int, int]
 
 TILE_LINES = 6
-"""Lines each way of a tile that is stored at its places."""
+"""Lines per tile in each direction, for tiles that are stored in place."""
 
 SHARED_SETS = {1: (6, 6), 2: (2, 12), 4: (6, 12), 8: (8, 8), 16: (6, 6), 32: (8, 6), 64: (8, 6)}
-"""The same where source rows share sets of the cache, by the bytes of an element: rows, columns. Measured on
-transposes of 64-128 MB with rows of a power of two, Zen 5, 2026-11."""
+"""The same (rows, columns) if source rows share cache sets, by element size in bytes. Measured on transposes
+of 64-128 MB with rows of a power of two, Zen 5, 2026-11."""
 
 NARROWED_SETS = (1, 12)
-"""The same where elements become narrower: each row of a block is two lines or more."""
+"""The same if elements become narrower: each row of a block is then two lines or more."""
 
 ALIAS_BYTES = 2048
-"""Rows whose distance is a multiple of this share sets of the first cache, which has few ways for them."""
+"""Rows whose distance is a multiple of this share L1 cache sets, which have few ways."""
 
 LINE_ROWS_ACROSS = 16
-"""Lines across where result rows are one line: tiles of few rows need long ones to be worth their start."""
+"""Lines across if result rows are one line: tiles with few rows need long rows to amortize their start."""
 
 MANY_WAYS = 12
-"""A first cache of so many ways keeps the source rows of a panel whose result rows have a line each."""
+"""An L1 cache with this many ways holds the source rows of a panel that has one line per result row."""
 
 PANEL_COLUMNS = {1: 256, 2: 256, 4: 512, 8: 256, 16: 256, 32: 256, 64: 128}
-"""Columns of a panel that is staged by long result rows, by the bytes of an element."""
+"""Columns of a panel that is staged by long result rows, by element size in bytes."""
 
 PANEL_LINES = {1: 2, 2: 1, 4: 1, 8: 2, 16: 2, 32: 2, 64: 2}
-"""Lines of each result row that such a panel holds at one time, with as many ways (Zen 5, 2026-11)."""
+"""Lines of each result row in such a panel, on a cache with that many ways (Zen 5, 2026-11)."""
 
 NARROW_PANEL = 256, 4
-"""The same, columns and lines, where rows are too many for the ways, so that their lines are out of the cache
-before the next chunk: longer runs of the destination gain (8 ways, Zen 4, 2026-11: u16 12 -> 15 GB/s)."""
+"""The same (columns, lines) if there are more rows than ways, so that their lines are evicted before the next
+chunk: longer runs of the destination pay (8 ways, Zen 4, 2026-11: u16 12 -> 15 GB/s)."""
 
 SET_BYTES = 4096
-"""Rows about so far apart, or a multiple of it, share sets of a first cache."""
+"""Rows about this far apart, or a multiple of it, share L1 cache sets."""
 
 PANEL_LINES_TRIED = 1, 2, 4
-"""Lines that tune=True measures."""
+"""Numbers of lines that tune=True measures."""
 
 BANDED = (1, 2)
-"""Bytes of elements of which such a panel is filled in bands: a block of lines is 64 or 32 source rows, and
-rows of many pitches share sets of the first cache, which has 8 or 12 ways."""
+"""Element sizes in bytes for which such a panel is filled in bands: a "line" block has 64 or 32 source rows,
+and rows of many pitches share L1 cache sets, which have 8 or 12 ways."""
 
 DENSE_BYTES = 1 << 17
-"""A panel that is staged by short result rows."""
+"""Bytes of a panel that is staged by short result rows."""
 
 PADDED_COLUMNS = 1 << 13
-"""Columns of such a panel where each has lines of its own in it: a MiB."""
+"""Columns of such a panel if each starts on its own line: 1 MiB."""
 
 PART_LINES = 6
-"""Lines of each result row of a tile of source rows shorter than a lane."""
+"""Lines of each result row in a tile whose source rows are shorter than a lane."""
 
 LAYERED_BYTES = 2048
-"""Runs of the destination up to which tiles go through one buffer together."""
+"""Maximum bytes of the destination's runs for tiles that share one buffer."""
 
 LONG_ROW_BYTES = 2048
-"""Result rows from this length on are staged one by one: what they lose at both ends is a line in 32."""
-
+"""Result rows of at least this length are staged one by one: the loss at both ends is 1 line in 32."""
 
 SHORT_SOURCE_BYTES = 512
-"""Source runs below this make too little of a panel of two lines a result row."""
+"""Source runs shorter than this are too small for a panel with two lines per result row."""
 
 
 def transpose_schedule(
     nest: LoopNest, *, stream: bool, threads: int = 1, size: VectorSize | None = None
 ) -> Schedule | None:
-    """The schedule where registers can be filled, or None where both contiguous digits are too short.
+    """The schedule, or None if the contiguous digits are too short to fill registers.
 
-    `size` is what the caller wants of a tile, rows and columns, or both alike.
+    `size` is the caller's tile size: (rows, columns), or one number for both.
     """
     box = TransposeBox.of(nest)
     found = _in_place(box) if stream else _cached(box)
     if stream and (found is None or (box.width == 1 and _crowded(box))):
         staged = _staged(box)
-        # Blocks of bytes in place are 64 source rows, bands of a panel 16: 12 -> 15 GB/s (Zen 4, 2026-11).
+        # Blocks of bytes have 64 source rows in place, bands of a panel 16: 12 -> 15 GB/s (Zen 4, 2026-11).
         if found is None or (staged and staged.stage == "rows"):
             found = staged
     return None if found is None else _scheduled(box, found, threads, size)
@@ -96,10 +95,10 @@ def transpose_schedule(
 def transpose_candidates(
     nest: LoopNest, first: Schedule, *, threads: int, size: VectorSize | None
 ) -> tuple[Schedule, ...]:
-    """Schedules that are worth a measurement, all different, `first` in front: other stores, other tiles."""
+    """Distinct schedules that are worth measuring, `first` first: different stores and different tiles."""
     box = TransposeBox.of(nest)
-    ways = [way for way in (_in_place(box), _staged(box), _cached(box)) if way is not None]
-    cuts = [first.transpose, *ways] if first.transpose else ways
+    methods = [cut for cut in (_in_place(box), _staged(box), _cached(box)) if cut is not None]
+    cuts = [first.transpose, *methods] if first.transpose else methods
     if first.transpose and size is None:
         cut = first.transpose
         rows, columns = cut.tile
@@ -117,9 +116,9 @@ def transpose_candidates(
 
 
 def misaligned(schedule: Schedule, nest: LoopNest, size: VectorSize | None) -> Schedule | None:
-    """What to do instead where the destination does not begin on a line; None where it does not matter.
+    """The schedule for a destination that is not line-aligned; None if alignment does not matter.
 
-    `size` is what the caller wants of a tile, as in `transpose_schedule`.
+    `size` is the caller's tile size, as in `transpose_schedule`.
     """
     cut = schedule.transpose
     if cut is None or cut.stage or not cut.stream:
@@ -129,7 +128,7 @@ def misaligned(schedule: Schedule, nest: LoopNest, size: VectorSize | None) -> S
 
 
 def _in_place(box: TransposeBox) -> TransposeSchedule | None:
-    """Lines stored past the cache at their places: result rows must be whole lines that begin on one."""
+    """Lines streamed in place: result rows must be full, aligned lines."""
     side, wide, best = box.side, TILE_LINES * box.side, None
     for rows in prefixes(box.chain(box.row, "dst", (box.column,))):
         r = size_of(rows)
@@ -141,7 +140,7 @@ def _in_place(box: TransposeBox) -> TransposeSchedule | None:
         part = box.is_part(c)
         if (c < side and not part) or (len(rows) > 1 and c < 2 * side and not part):
             continue
-        # Two lines each way at least, better three, and few lines half full: what 57 permutations liked.
+        # At least two lines in each direction, better three, and few partial lines: tuned on 57 permutations.
         score = min(r, 2 * side) / 2 / side * (0.8 + 0.2 * min(r, 3 * side) / 3 / side)
         key = score * min(c, wide) / wide * _filled(c, side), -len(rows)
         if best is None or key > best[0]:
@@ -163,7 +162,7 @@ def _in_place(box: TransposeBox) -> TransposeSchedule | None:
 
 
 def _staged(box: TransposeBox) -> TransposeSchedule | None:
-    """Past the cache by way of a buffer, wherever result rows begin."""
+    """Streamed through a buffer, for any alignment of result rows."""
     rows = tuple(box.chain(box.row, "dst", (box.column,)))
     columns = tuple(box.chain(box.column, "src", rows))
     r, c = size_of(rows), size_of(columns)
@@ -173,7 +172,7 @@ def _staged(box: TransposeBox) -> TransposeSchedule | None:
     long = r * box.width >= LONG_ROW_BYTES and c * box.source_width >= SHORT_SOURCE_BYTES
     fitting = [p for p in prefixes(list(rows)) if size_of(p) * box.width * box.side <= DENSE_BYTES]
     if not long and fitting and len(fitting) < len(rows) and size_of(fitting[-1]) >= box.side:
-        # Lines of few columns are too little for a panel: rather a part of each result row, in whole.
+        # A panel of lines would have too few columns; stage a dense part of each result row instead.
         rows = fitting[-1]
         return _dense(box, rows, tuple(box.chain(box.column, "src", rows)), stream=True)
     if long or r * box.width * box.side > DENSE_BYTES:
@@ -185,23 +184,23 @@ def _staged(box: TransposeBox) -> TransposeSchedule | None:
 
 
 def _panel(box: TransposeBox) -> tuple[int, int]:
-    """Columns of a panel of long result rows, and lines of each in it."""
+    """The columns of a panel of long result rows, and the lines per result row."""
     wide, lines = PANEL_COLUMNS[box.width], PANEL_LINES[box.width]
     few = machine().first_cache_ways < MANY_WAYS and (box.width in BANDED or _crowded(box))
     return (min(wide, NARROW_PANEL[0]), NARROW_PANEL[1]) if few else (wide, lines)
 
 
 def _crowded(box: TransposeBox) -> bool:
-    """Whether source rows share sets of a first cache that has few ways."""
+    """Whether source rows share sets of an L1 cache with few ways."""
     pitch = abs(box.row.src)
-    apart = min(pitch % SET_BYTES, -pitch % SET_BYTES)
-    return pitch > LINE_BYTES > apart and machine().first_cache_ways < MANY_WAYS
+    distance = min(pitch % SET_BYTES, -pitch % SET_BYTES)
+    return pitch > LINE_BYTES > distance and machine().first_cache_ways < MANY_WAYS
 
 
 def _dense(
     box: TransposeBox, rows: tuple[Walk, ...], columns: tuple[Walk, ...], *, stream: bool
 ) -> TransposeSchedule | None:
-    """Panels of whole column digits, as many as fit, or pieces of the first; None where that is short."""
+    """Dense panels of as many full column digits as fit, or of a part of the first; None if too short."""
     run = size_of(rows) * box.width
     most = max(DENSE_BYTES // run, box.side)
     if columns[0].dst != run:
@@ -221,19 +220,19 @@ def _dense(
 def _layered(
     box: TransposeBox, cut: TransposeSchedule, rows: tuple[Walk, ...], columns: tuple[Walk, ...]
 ) -> TransposeSchedule:
-    """Several tiles in one buffer where the result rows of one follow those of another: longer runs."""
+    """Put several tiles in one buffer if their result rows are contiguous: this makes longer runs."""
     in_order = size_of(rows) < block_shape(box.width, cut.block)[0]
-    whole = size_of(rows) * box.width
-    run, _ = joined_run(whole, [(w.extent, w.dst) for w in columns], in_order=in_order)
+    row_bytes = size_of(rows) * box.width
+    run, _ = joined_run(row_bytes, [(w.extent, w.dst) for w in columns], in_order=in_order)
     layers = next((w for w in box.walks if w.dst == run and w not in (*rows, *columns)), None)
-    most = min(DENSE_BYTES // (whole * size_of(columns)), LAYERED_BYTES // run)
+    most = min(DENSE_BYTES // (row_bytes * size_of(columns)), LAYERED_BYTES // run)
     if layers is None or most < 2:
         return cut
     return replace(cut, layers=layers.axis, together=min(most, layers.extent))
 
 
 def _cached(box: TransposeBox) -> TransposeSchedule | None:
-    """Blocks stored at their places; rows shorter than a line are staged."""
+    """Blocks stored in place through the cache; rows shorter than a line are staged."""
     side, best = box.side, None
     for rows in prefixes(box.chain(box.row, "dst", (box.column,))):
         columns = tuple(box.chain(box.column, "src", rows))
@@ -264,7 +263,7 @@ def _scheduled(box: TransposeBox, cut: TransposeSchedule, threads: int, size: Ve
 
 
 def _in_blocks(box: TransposeBox, cut: TransposeSchedule) -> TransposeSchedule:
-    """Tiles of whole blocks, unless one takes all: nothing narrower moves, and buffers hold a tile."""
+    """Round tiles up to full blocks, or to the box: blocks are the smallest unit, and buffers hold a tile."""
     (rows, columns), (all_rows, all_columns) = cut.tile, box.counts(cut)
     rows = min(-(-rows // box.side) * box.side, all_rows)
     columns = min(-(-columns // box.side) * box.side, all_columns)
@@ -272,19 +271,19 @@ def _in_blocks(box: TransposeBox, cut: TransposeSchedule) -> TransposeSchedule:
 
 
 def _resized(box: TransposeBox, cut: TransposeSchedule, size: tuple[int, int]) -> TransposeSchedule:
-    """Tiles of the caller's size, as far as a buffer for them stays in cache."""
+    """Tiles of the caller's size, limited so that their buffer stays in cache."""
     rows, columns = size
     if cut.stage == "rows":
         return replace(cut, tile=(rows, min(columns, _panel(box)[0])))
     if cut.stage == "dense":
         most = max(DENSE_BYTES // (cut.tile[0] * box.width) // box.side * box.side, box.side)
-        whole = len(cut.columns) > 1 or cut.layers
-        return cut if whole else replace(cut, tile=(cut.tile[0], min(columns, most)))
+        takes_all_columns = len(cut.columns) > 1 or cut.layers
+        return cut if takes_all_columns else replace(cut, tile=(cut.tile[0], min(columns, most)))
     return replace(cut, tile=(rows, columns))
 
 
 def _shared(box: TransposeBox, cut: TransposeSchedule, others: int, threads: int) -> TransposeSchedule:
-    """Narrower tiles where there would be too few for all threads."""
+    """Narrower tiles if there would be too few for all threads."""
     rows, columns = box.counts(cut)
     across = -(-columns // cut.tile[1])
     if cut.layers:
@@ -298,5 +297,5 @@ def _shared(box: TransposeBox, cut: TransposeSchedule, others: int, threads: int
 
 
 def _filled(count: int, block: int) -> float:
-    """The share of whole blocks that elements fill."""
+    """The fill ratio of `count` elements in full blocks."""
     return count / (-(-count // block) * block)

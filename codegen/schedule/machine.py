@@ -1,4 +1,4 @@
-"""The machine that schedules are made for: registers of the CPU level, and caches."""
+"""The machine that schedules target: vector registers of the CPU level, and caches."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pathlib import Path
 from codegen.support.cpu import cpu_level
 
 REGISTERS = {"avx512": (64, 32), "avx2": (32, 16), "sse2": (16, 16), "neon": (16, 32)}
-"""Bytes of a vector register at each CPU level, and how many registers there are."""
+"""The size in bytes and the number of vector registers at each CPU level."""
 
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What decisions depend on, besides the copy or the kernel itself.
+    """The machine properties that scheduling decisions depend on.
 
     Attributes:
         level: the CPU level that kernels are compiled for.
-        register_bytes: bytes of a vector register.
+        register_bytes: bytes per vector register.
         registers: the number of vector registers.
-        first_cache_ways: lines 4 KiB apart that a core's first data cache holds at the same time.
-        second_cache_bytes: the size of a core's second cache.
+        first_cache_ways: ways of a core's L1 data cache: how many lines 4 KiB apart it holds at one time.
+        second_cache_bytes: the size of a core's L2 cache.
     """
 
     level: str
@@ -46,7 +46,7 @@ def machine() -> Machine:
 
 
 def _read(name: str) -> int:
-    """A number of the system's description of the caches, in KiB for a size; 0 where there is none."""
+    """A number from the system's cache description (sizes are in KiB); 0 if it is not available."""
     try:
         return int((CACHES / name).read_text().strip().removesuffix("K"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""A schedule: every decision about a nest, and nothing else; `choose.py` makes it, passes obey it."""
+"""A schedule holds every decision about a nest, and nothing else. `choose.py` makes it; passes obey it."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ Mode: TypeAlias = Literal[
 ]
 
 OUTER_RANKS = (2, 4, 6)
-"""Outer loops are padded with loops of one to one of these, so that few kernels serve all shapes."""
+"""Outer loops are padded to one of these ranks with loops that run once, so few kernels serve all shapes."""
 
 COLUMN_BYTES = (1, 2, 4)
-"""Bytes of a column of packed elements that have a kernel with them as a constant; a TPU's word has four."""
+"""Column sizes in bytes of packed elements with a specialized kernel; a TPU word has four bytes."""
 
 REVERSED = (1, 2, 4, 8, 16)
-"""Bytes of elements that are reversed in registers."""
+"""Element sizes in bytes that are reversed in registers."""
 
 REVERSED_GROUPS = (2, 3, 4)
-"""Elements of short runs, pixels mostly, that are reversed together if they fill no more than a lane."""
+"""Lengths of short runs, mostly pixels, that are reversed together if a run fits in a lane."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransposeSchedule:
-    """How a transposed copy is carried out; axes are the most minor first.
+    """How a transposed copy runs; axes are listed most minor first.
 
-    rows, columns  axes joined along the destination's, and along the source's, contiguous direction
-    tile           rows and columns of one tile
-    stage, stream, block  as in `ir.Transpose`
-    layers         an axis along which that many tiles go through one buffer together, or ""
-    lines          of each result row in the buffer at one time, where long ones are staged
+    rows, columns         axes joined along the contiguous direction of the destination, and of the source
+    tile                  rows and columns per tile
+    stage, stream, block  as in `Transpose`
+    layers, together      an axis, or "", along which `together` tiles share one buffer
+    lines                 lines of each result row in the buffer, if long rows are staged
     """
 
     rows: tuple[str, ...]
@@ -70,9 +70,9 @@ STRIP = "strip"
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Sizes from which another way of copying is the faster one; the defaults fit no machine in particular.
+    """Sizes from which a different method of copying is faster; the defaults fit no particular machine.
 
-    stream_bytes   from this many bytes read and written on, whole lines are stored past the cache
+    stream_bytes   copies that read and write at least this many bytes store full lines past the cache
     """
 
     stream_bytes: int = 16 << 20
@@ -83,21 +83,20 @@ DEFAULT_THRESHOLDS = Thresholds()
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How one nest is carried out.
+    """How one nest runs.
 
-    mode         what the innermost loops become
-    outer        the loops that stay loops, outermost first; the first one is shared among threads
-    inner        the loops that the transfer takes in: () | (run,) | (columns, rows); the packed one is last;
-                 (elements, runs) of short reversed ones; behind an interleave's,
-                 the digits joined to its long one; all of them where they are pieces
-    groups       loops that an interleave takes in besides, whose result rows go out by way of one buffer;
-                 None: without a buffer
-    interleave   the side ("dst" or "src") whose short digit is a constant, for that mode
-    transpose    how a transposed copy is cut and written, for that mode
-    rank         outer loops after padding with loops of one
-    stream       whole aligned lines go past the cache
-    strip        what a transfer takes at one time of the loop `stripped`, counted by axis STRIP; None: all
-    prefetch     as in `ir.Elementwise`
+    mode         the transfer that replaces the innermost loops
+    outer        the loops that remain loops, outermost first; the first one is split among threads
+    inner        the loops that the transfer takes: () | (run,) | (columns, rows). A packed loop is last.
+                 Short reversed runs have (elements, runs). An interleave appends the digits joined to its
+                 long one. For chunks, all loops that the table covers.
+    groups       more loops that an interleave takes, whose result rows share one buffer; None: no buffer
+    interleave   the side ("dst" or "src") whose short digit is a literal, for that mode
+    transpose    how a transposed copy is tiled and written, for that mode
+    rank         the number of outer loops after padding
+    stream       full aligned lines are stored past the cache
+    strip        iterations of the loop `stripped` per transfer, counted by axis STRIP; None: all
+    prefetch     as in `Elementwise`
     """
 
     mode: Mode
@@ -113,7 +112,7 @@ class Schedule:
 
     @property
     def stripped(self) -> str:
-        """The only loop of a 1-D transfer, the last joined one of an interleave, the last one of groups."""
+        """The only loop of a 1-D transfer, the last joined loop of an interleave, or its last group."""
         return (self.inner + (self.groups or ()))[-1]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""A transposed copy by its digits: those along which its sides are contiguous, and the blocks they fill."""
+"""A transposed copy as digits: those along which its sides are contiguous, and the blocks that they fill."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from codegen.ir.copies.tiles import LANE_BYTES, LINE_BYTES, Block
 from codegen.schedule.schedule import TransposeSchedule
 
 MOST_JOINED = 1 << 14
-"""Rows or columns that one table lists: 128 KiB."""
+"""Maximum number of rows or columns in one table: 128 KiB."""
 
 SPECIAL_BYTES = 1 << 17
-"""Boxes below this, of edges mostly, are not worth kernels of their own for parts and bands."""
+"""Boxes smaller than this, mostly at edges, are not worth separate kernels for parts and bands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class TransposeBox:
-    """A nest as digits, and the two along which its sides are contiguous; widths in bytes."""
+    """A nest as digits, with the row and column that are contiguous in dst and src; widths in bytes."""
 
     walks: tuple[Walk, ...]
     row: Walk
@@ -40,7 +40,7 @@ class TransposeBox:
 
     @classmethod
     def of(cls, nest: LoopNest) -> TransposeBox:
-        """The digits of a scalar nest both of whose sides are contiguous somewhere."""
+        """The box of a scalar nest whose sides are both contiguous along some loop."""
         walks, (width, source_width) = _walks(nest), _widths(nest)
         row = next(w for w in walks if w.dst == width)
         column = next(w for w in walks if w.src == source_width)
@@ -49,16 +49,16 @@ class TransposeBox:
 
     @property
     def side(self) -> int:
-        """Elements of a line."""
+        """Elements per line."""
         return LINE_BYTES // self.width
 
     def counts(self, cut: TransposeSchedule) -> tuple[int, int]:
-        """All rows and all columns, joined."""
+        """The numbers of joined rows and of joined columns."""
         extents = {w.axis: w.extent for w in self.walks}
         return prod(extents[a] for a in cut.rows), prod(extents[a] for a in cut.columns)
 
     def chain(self, first: Walk, on: Side, without: tuple[Walk, ...]) -> list[Walk]:
-        """The digits that follow each other without a hole on one side, most minor first."""
+        """The digits that are contiguous with `first` on one side, most minor first."""
         width = self.width if on == "dst" else self.source_width
         chain, total = [first], first.extent
         while total <= MOST_JOINED:
@@ -75,15 +75,15 @@ class TransposeBox:
 
     @property
     def is_special(self) -> bool:
-        """Whether the box may go by parts or bands, neither of which converts."""
+        """Whether the box may use parts or bands, neither of which converts."""
         return not self.converts and earns_special(size_of(self.walks) * self.width)
 
     def is_part(self, columns: int) -> bool:
-        """Whether so many columns are a part of a lane that registers are worth filling with."""
+        """Whether this many columns are a part of a lane that is worth a transpose in registers."""
         return 1 < columns < LANE_BYTES // self.width and self.is_special
 
     def block(self, rows: int, columns: int) -> Block | None:
-        """The block for so many rows and columns; None where registers cannot be filled."""
+        """The block for this many rows and columns; None if they do not fill registers."""
         if self.is_part(columns):
             return "part" if rows >= self.side else None
         if columns >= self.side:
@@ -92,7 +92,7 @@ class TransposeBox:
 
 
 def earns_special(size_bytes: int) -> bool:
-    """Whether a box of so many bytes is worth a kernel that few others share."""
+    """Whether a box of this many bytes is worth a kernel that few other boxes share."""
     return size_bytes >= SPECIAL_BYTES
 
 
@@ -111,12 +111,12 @@ def _widths(nest: LoopNest) -> tuple[int, int]:
 
 
 def prefixes(chain: list[Walk]) -> list[tuple[Walk, ...]]:
-    """The first digit, the first two, …"""
+    """All prefixes of a chain: the first digit, the first two, …"""
     return [tuple(chain[: k + 1]) for k in range(len(chain))]
 
 
 def size_of(walks: tuple[Walk, ...] | list[Walk]) -> int:
-    """Elements of all digits together."""
+    """The number of elements of all digits together."""
     return prod(w.extent for w in walks)
 
 

@@ -1,1 +1,1 @@
-"""What generated kernels call. Its modules import Numba, so import them lazily."""
+"""Routines that generated kernels call. The modules import Numba, so import them lazily."""

@@ -1,8 +1,7 @@
-"""Calls from Python that machine code answers: it checks the objects it is given, and calls kernels.
+"""The native fast path for calls from Python: it checks the arguments and calls kernels.
 
-What is read of objects, and where, stands in `direct_fields`. Nothing of them is written but by kernels and
-by functions of Python and NumPy. Where the arguments are not those of an entry, the object's way in Python is
-called with what came.
+`direct_fields` defines the fields that it reads. Only kernels and functions of Python and NumPy write to
+objects. If no entry fits the arguments, the object's Python method gets the call.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from numba import types
 from numba.extending import intrinsic
 
 from codegen.ir.copies.tiles import LINE_BYTES
-from codegen.simd import direct_fields as words
+from codegen.simd import direct_fields as fields
 from codegen.simd.register.calls import call_kernel
 from codegen.simd.register.decorator import for_kernels
 from codegen.simd.register.memory import I32, I64, pointer, statement
 
 
 def _function(arguments: int) -> Any:
-    """An intrinsic that calls a C function by its address; all it takes and gives are words."""
+    """An intrinsic that calls a C function by address; its arguments and result are 64-bit words."""
     kind = ir.FunctionType(I64, [I64] * arguments)
     names = [f"a{k}" for k in range(arguments)]
 
@@ -43,7 +42,7 @@ def _tell(builder: Any, function: Any, argument: Any) -> None:
 
 
 _tell_1 = statement(_tell, 2, "tell_1")
-"""tell_1(function, word): a C function that gives nothing, and may take nothing."""
+"""tell_1(function, word): call a C function that returns nothing and may take no argument."""
 
 
 def _reader(name: str, kind: Any) -> Any:
@@ -60,47 +59,49 @@ _field, _field_32 = _reader("field", I64), _reader("field_32", I32)
 
 
 def _store(builder: Any, address: Any, index: Any, value: Any) -> None:
-    place = builder.add(address, builder.shl(index, ir.Constant(I64, 3)))
-    builder.store(value, pointer(builder, place, I64))
+    target = builder.add(address, builder.shl(index, ir.Constant(I64, 3)))
+    builder.store(value, pointer(builder, target, I64))
 
 
 _INT = 0xFFFFFFFF
-"""The half of a word in which C gives an int."""
+"""The half of a word in which C returns an int."""
 
 _set_word = statement(_store, 3, "set_word")
 
 
-def _room_of(typing: Any) -> Any:
-    """On the stack: the words of a table, one for a result, and what the arguments' first fields hold."""
+def _stack_space_of(typing: Any) -> Any:
+    """Stack space for the words of a table, one result, and the values of the arguments' first fields."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         with builder.goto_entry_block():
-            room = builder.alloca(ir.ArrayType(I64, words.MOST_TABLE + 1 + words.MOST_ARGUMENTS))
-        return builder.ptrtoint(room, I64)
+            space = builder.alloca(ir.ArrayType(I64, fields.MOST_TABLE + 1 + fields.MOST_ARGUMENTS))
+        return builder.ptrtoint(space, I64)
 
     return types.int64(), generate
 
 
-_room: Any = intrinsic(_room_of)
+_stack_space: Any = intrinsic(_stack_space_of)
 
 
 @for_kernels
 def _word(address, index):
-    return _field(address, words.WORD * index)
+    return _field(address, fields.WORD * index)
 
 
 @for_kernels
-def _is_array(array, wanted, array_type):
-    """Whether it is an array, of no other class, of just the layout that is wanted."""
-    if _field(array, words.TYPE) != array_type or _field(array, words.DTYPE) != _word(wanted, words.IDENTITY):
+def _is_array(array, expected, array_type):
+    """Whether it is an array, not of a subclass, with exactly the expected layout."""
+    if _field(array, fields.TYPE) != array_type or _field(array, fields.DTYPE) != _word(
+        expected, fields.IDENTITY
+    ):
         return False
-    rank, flags = _word(wanted, words.ARRAY_RANK), _word(wanted, words.ARRAY_FLAGS)
-    if _field_32(array, words.RANK) != rank or _field_32(array, words.FLAGS) & flags != flags:
+    rank, flags = _word(expected, fields.ARRAY_RANK), _word(expected, fields.ARRAY_FLAGS)
+    if _field_32(array, fields.RANK) != rank or _field_32(array, fields.FLAGS) & flags != flags:
         return False
     shape, strides, extents = (
-        _field(array, words.SHAPE),
-        _field(array, words.STRIDES),
-        wanted + words.WORD * words.EXTENTS,
+        _field(array, fields.SHAPE),
+        _field(array, fields.STRIDES),
+        expected + fields.WORD * fields.EXTENTS,
     )
     for k in range(rank):
         if _word(shape, k) != _word(extents, k) or _word(strides, k) != _word(extents, rank + k):
@@ -109,135 +110,135 @@ def _is_array(array, wanted, array_type):
 
 
 @for_kernels
-def _are_those(args, count, wanted, head):
-    """Where the pairs begin, if all arguments are what an entry wants, else 0."""
+def _are_those(args, count, expected, head):
+    """The address of the entry's pairs if all arguments are as expected, else 0."""
     for k in range(count):
-        given, kind = _word(args, k), _word(wanted, words.KIND)
-        if kind == words.ARRAY:
-            if not _is_array(given, wanted, _word(head, words.ARRAY_TYPE)):
+        given, kind = _word(args, k), _word(expected, fields.KIND)
+        if kind == fields.ARRAY:
+            if not _is_array(given, expected, _word(head, fields.ARRAY_TYPE)):
                 return 0
-            wanted += words.WORD * (words.EXTENTS + 2 * _word(wanted, words.ARRAY_RANK))
+            expected += fields.WORD * (fields.EXTENTS + 2 * _word(expected, fields.ARRAY_RANK))
         else:
-            if kind == words.SAME and given != _word(wanted, words.IDENTITY):
+            if kind == fields.SAME and given != _word(expected, fields.IDENTITY):
                 return 0
-            if kind != words.SAME and _field(given, words.TYPE) != _word(head, words.FLOAT_TYPE):
+            if kind != fields.SAME and _field(given, fields.TYPE) != _word(head, fields.FLOAT_TYPE):
                 return 0
-            wanted += words.WORD * words.PLAIN_WORDS
-    return wanted
+            expected += fields.WORD * fields.PLAIN_WORDS
+    return expected
 
 
 @for_kernels
 def _are_apart(args, pairs, count):
-    """Whether each pair of arrays is apart, or one, as it has to be."""
+    """Whether each pair of arrays is disjoint or identical, as the entry requires."""
     for k in range(count):
-        pair = pairs + words.WORD * words.PAIR_WORDS * k
-        far = _field(_word(args, _word(pair, 1)), words.HEAD) - _field(
-            _word(args, _word(pair, 0)), words.HEAD
+        pair = pairs + fields.WORD * fields.PAIR_WORDS * k
+        distance = _field(_word(args, _word(pair, 1)), fields.HEAD) - _field(
+            _word(args, _word(pair, 0)), fields.HEAD
         )
         if _word(pair, 4):
-            if far != 0:
+            if distance != 0:
                 return False
-        elif _word(pair, 2) < far and far < _word(pair, 3):
+        elif _word(pair, 2) < distance and distance < _word(pair, 3):
             return False
     return True
 
 
 @for_kernels
 def _fits(args, count, names, entry, head):
-    """Where the entry's calls begin, if it is one for these arguments, else 0."""
-    if _word(entry, words.ARGUMENTS) != count:
+    """The address of the entry's calls if it fits these arguments, else 0."""
+    if _word(entry, fields.ARGUMENTS) != count:
         return 0
-    keyword = _word(entry, words.KEYWORD)
+    keyword = _word(entry, fields.KEYWORD)
     if keyword == 0:
         if names != 0:
             return 0
-    elif names == 0 or _field(names, words.HEAD) != 1 or _field(names, words.ITEMS) != keyword:
+    elif names == 0 or _field(names, fields.HEAD) != 1 or _field(names, fields.ITEMS) != keyword:
         return 0
-    pairs = _are_those(args, count, entry + words.WORD * words.FIRST_ARGUMENT, head)
-    if pairs == 0 or not _are_apart(args, pairs, _word(entry, words.PAIRS)):
+    pairs = _are_those(args, count, entry + fields.WORD * fields.FIRST_ARGUMENT, head)
+    if pairs == 0 or not _are_apart(args, pairs, _word(entry, fields.PAIRS)):
         return 0
-    return pairs + words.WORD * words.PAIR_WORDS * _word(entry, words.PAIRS)
+    return pairs + fields.WORD * fields.PAIR_WORDS * _word(entry, fields.PAIRS)
 
 
 @for_kernels
 def _fresh(entry, head):
-    """A new array, 0 where there is none; the base of one that begins on a line is all of its memory."""
-    wanted = entry + words.WORD * _word(entry, words.RESULT)
+    """A new array, or 0 if out of memory; the base of a line-aligned one is its entire allocation."""
+    expected = entry + fields.WORD * _word(entry, fields.RESULT)
     new, kind, size = (
-        _word(head, words.NEW_ARRAY),
-        _word(head, words.ARRAY_TYPE),
-        words.WORD * words.FRESH_BYTES,
+        _word(head, fields.NEW_ARRAY),
+        _word(head, fields.ARRAY_TYPE),
+        fields.WORD * fields.FRESH_BYTES,
     )
-    bytes_dtype, dtype = _word(head, words.BYTES_DTYPE), _word(wanted, words.FRESH_DTYPE)
-    rank, shape = _word(wanted, words.FRESH_RANK), wanted + words.WORD * words.FRESH_SHAPE
-    if _field(wanted, size) == 0:
-        _tell_1(_word(head, words.INCREF), dtype)
+    bytes_dtype, dtype = _word(head, fields.BYTES_DTYPE), _word(expected, fields.FRESH_DTYPE)
+    rank, shape = _word(expected, fields.FRESH_RANK), expected + fields.WORD * fields.FRESH_SHAPE
+    if _field(expected, size) == 0:
+        _tell_1(_word(head, fields.INCREF), dtype)
         return _ask_8(new, kind, dtype, rank, shape, 0, 0, 0, 0)
-    _tell_1(_word(head, words.INCREF), bytes_dtype)
-    memory = _ask_8(new, kind, bytes_dtype, 1, wanted + size, 0, 0, 0, 0)
+    _tell_1(_word(head, fields.INCREF), bytes_dtype)
+    memory = _ask_8(new, kind, bytes_dtype, 1, expected + size, 0, 0, 0, 0)
     if memory == 0:
         return 0
-    data = (_field(memory, words.HEAD) + LINE_BYTES - 1) & -LINE_BYTES
-    _tell_1(_word(head, words.INCREF), dtype)
-    out = _ask_8(new, kind, dtype, rank, shape, 0, data, words.FRESH_FLAGS, 0)
+    data = (_field(memory, fields.HEAD) + LINE_BYTES - 1) & -LINE_BYTES
+    _tell_1(_word(head, fields.INCREF), dtype)
+    out = _ask_8(new, kind, dtype, rank, shape, 0, data, fields.FRESH_FLAGS, 0)
     if out == 0:
-        _tell_1(_word(head, words.DECREF), memory)
+        _tell_1(_word(head, fields.DECREF), memory)
         return 0
-    if _ask_2(_word(head, words.SET_BASE), out, memory) & _INT:  # it has let go of the memory
-        _tell_1(_word(head, words.DECREF), out)
+    if _ask_2(_word(head, fields.SET_BASE), out, memory) & _INT:  # it has released the memory
+        _tell_1(_word(head, fields.DECREF), out)
         return 0
     return out
 
 
 @for_kernels
-def _side(places, place, offset, results):
-    if place == words.NO_SIDE:
+def _side(addresses, position, offset, results):
+    if position == fields.NO_SIDE:
         return 0
-    if place == words.RESULTS:
+    if position == fields.RESULTS:
         return results
-    return _word(places, place) + offset
+    return _word(addresses, position) + offset
 
 
 @for_kernels
-def _run(entry, call, room):
-    """The kernels, one after another; no object is looked at, since others may have Python's lock."""
-    results = room + words.WORD * words.MOST_TABLE
-    places = results + words.WORD
-    for _ in range(_word(entry, words.CALLS)):
-        table, slots = _word(call, words.TABLE), _word(call, words.SLOTS)
+def _run(entry, call, space):
+    """Run the kernels in order, without reading any object: other threads may hold the GIL."""
+    results = space + fields.WORD * fields.MOST_TABLE
+    addresses = results + fields.WORD
+    for _ in range(_word(entry, fields.CALLS)):
+        table, slots = _word(call, fields.TABLE), _word(call, fields.SLOTS)
         if slots:
-            for k in range(_word(call, words.LENGTH)):
-                _set_word(room, k, _word(table, k))
-            table = room
+            for k in range(_word(call, fields.LENGTH)):
+                _set_word(space, k, _word(table, k))
+            table = space
             for k in range(slots):
-                slot = call + words.WORD * (words.FIRST_SLOT + 2 * k)
-                _set_word(room, _word(slot, 0), _word(places, _word(slot, 1)))
-        src = _side(places, _word(call, words.SRC), _word(call, words.SRC_AT), results)
-        dst = _side(places, _word(call, words.DST), _word(call, words.DST_AT), results)
-        begin, end = _word(call, words.BEGIN), _word(call, words.END)
-        call_kernel(_word(call, words.FUNCTION), src, dst, table, begin, end)
-        call += words.WORD * (words.FIRST_SLOT + 2 * slots)
+                slot = call + fields.WORD * (fields.FIRST_SLOT + 2 * k)
+                _set_word(space, _word(slot, 0), _word(addresses, _word(slot, 1)))
+        src = _side(addresses, _word(call, fields.SRC), _word(call, fields.SRC_AT), results)
+        dst = _side(addresses, _word(call, fields.DST), _word(call, fields.DST_AT), results)
+        begin, end = _word(call, fields.BEGIN), _word(call, fields.END)
+        call_kernel(_word(call, fields.FUNCTION), src, dst, table, begin, end)
+        call += fields.WORD * (fields.FIRST_SLOT + 2 * slots)
 
 
 @for_kernels
-def _answer(args, entry, head, room, fresh):
-    """What the call gives, a new reference."""
-    returns = _word(entry, words.RETURNS)
-    if returns == words.FRESH:
+def _answer(args, entry, head, space, fresh):
+    """The result of the call, a new reference."""
+    returns = _word(entry, fields.RETURNS)
+    if returns == fields.FRESH:
         return fresh
-    if returns == words.NUMBER:
-        number = room + words.WORD * words.MOST_TABLE
-        return _ask_3(_word(head, words.NEW_SCALAR), number, _word(entry, words.RESULT), 0)
-    out = _word(head, words.NONE) if returns == words.NOTHING else _word(args, returns)
-    _tell_1(_word(head, words.INCREF), out)
+    if returns == fields.NUMBER:
+        number = space + fields.WORD * fields.MOST_TABLE
+        return _ask_3(_word(head, fields.NEW_SCALAR), number, _word(entry, fields.RESULT), 0)
+    out = _word(head, fields.NONE) if returns == fields.NOTHING else _word(args, returns)
+    _tell_1(_word(head, fields.INCREF), out)
     return out
 
 
 @for_kernels
 def _directly(args, entry, calls, held, head):
-    """The entry's calls and what they give; the words stay alive, since asking for memory may run Python."""
-    release = _word(head, words.DECREF)
-    _tell_1(_word(head, words.INCREF), held)
+    """Run the entry's calls. A reference keeps `held` alive, because allocation may run Python code."""
+    release = _word(head, fields.DECREF)
+    _tell_1(_word(head, fields.INCREF), held)
     out = _computed(args, entry, calls, head)
     _tell_1(release, held)
     return out
@@ -245,38 +246,38 @@ def _directly(args, entry, calls, held, head):
 
 @for_kernels
 def _computed(args, entry, calls, head):
-    """What the entry's calls give; 0, and no error, where there is no memory for it, or a flag is up."""
-    fresh, room, watched = 0, _room(), _word(entry, words.WATCHES)
-    if _word(entry, words.RETURNS) == words.FRESH:
+    """The result of the entry's calls; 0, with no error set, if out of memory or a watched flag is set."""
+    fresh, space, watched = 0, _stack_space(), _word(entry, fields.WATCHES)
+    if _word(entry, fields.RETURNS) == fields.FRESH:
         fresh = _fresh(entry, head)
         if fresh == 0:
-            _tell_1(_word(head, words.CLEAR_ERROR), 0)
+            _tell_1(_word(head, fields.CLEAR_ERROR), 0)
             return 0
-    places, count = room + words.WORD * (words.MOST_TABLE + 1), _word(entry, words.ARGUMENTS)
+    addresses, count = space + fields.WORD * (fields.MOST_TABLE + 1), _word(entry, fields.ARGUMENTS)
     for k in range(count):
-        _set_word(places, k, _field(_word(args, k), words.HEAD))
+        _set_word(addresses, k, _field(_word(args, k), fields.HEAD))
     if fresh:
-        _set_word(places, count, _field(fresh, words.HEAD))
+        _set_word(addresses, count, _field(fresh, fields.HEAD))
     if watched:
-        _ask_1(_word(head, words.CLEAR_FLAGS), watched)
-    if _word(entry, words.RELEASES):
-        state = _ask_0(_word(head, words.SAVE_THREAD))
-        _run(entry, calls, room)
-        _tell_1(_word(head, words.RESTORE_THREAD), state)
+        _ask_1(_word(head, fields.CLEAR_FLAGS), watched)
+    if _word(entry, fields.RELEASES):
+        state = _ask_0(_word(head, fields.SAVE_THREAD))
+        _run(entry, calls, space)
+        _tell_1(_word(head, fields.RESTORE_THREAD), state)
     else:
-        _run(entry, calls, room)
-    if watched and _ask_1(_word(head, words.TEST_FLAGS), watched) & _INT:
+        _run(entry, calls, space)
+    if watched and _ask_1(_word(head, fields.TEST_FLAGS), watched) & _INT:
         if fresh:
-            _tell_1(_word(head, words.DECREF), fresh)
+            _tell_1(_word(head, fields.DECREF), fresh)
         return 0
-    return _answer(args, entry, head, room, fresh)
+    return _answer(args, entry, head, space, fresh)
 
 
 @for_kernels
 def _by_python(self, args, count, names, head):
-    """The way in Python; it may give the object other entries, and the head is gone when it comes back."""
-    release, call = _word(head, words.DECREF), _word(head, words.CALL)
-    method = _ask_2(_word(head, words.NEW_METHOD), _word(head, words.SLOW), self)
+    """Call the Python method. It may replace the entries, so the head is invalid when it returns."""
+    release, call = _word(head, fields.DECREF), _word(head, fields.CALL)
+    method = _ask_2(_word(head, fields.NEW_METHOD), _word(head, fields.SLOW), self)
     if method == 0:
         return 0
     out = _ask_4(call, method, args, count, names)
@@ -286,28 +287,28 @@ def _by_python(self, args, count, names, head):
 
 @for_kernels
 def _head_of(held):
-    return _field(_field(held, words.ITEMS), words.HEAD)
+    return _field(_field(held, fields.ITEMS), fields.HEAD)
 
 
 @for_kernels
 def answered(self, args, count, names):
-    """What CPython asks of a method: self, the arguments, how many stand in their places, names of others.
+    """A METH_FASTCALL | METH_KEYWORDS method: self, arguments, number of positional ones, keyword names.
 
-    An object whose slot is empty was never made whole: CPython raises a SystemError, as no error was set.
+    An object with an empty slot was never initialized: CPython raises a SystemError, as no error was set.
     """
-    held = _field(self, words.HEAD)
+    held = _field(self, fields.HEAD)
     if held == 0:
         return 0
     head = _head_of(held)
-    entry = head + words.WORD * words.HEAD_WORDS
-    given = count + (_field(names, words.HEAD) if names else 0)
-    for k in range(_word(head, words.COUNT)):
+    entry = head + fields.WORD * fields.HEAD_WORDS
+    given = count + (_field(names, fields.HEAD) if names else 0)
+    for k in range(_word(head, fields.COUNT)):
         calls = _fits(args, given, names, entry, head)
         if calls:
-            _set_word(head, words.LAST, k)
-            if _word(entry, words.RETURNS) == words.PASSED_ON:
-                return _ask_4(_word(head, words.CALL), _word(entry, words.RESULT), args, count, names)
+            _set_word(head, fields.LAST, k)
+            if _word(entry, fields.RETURNS) == fields.PASSED_ON:
+                return _ask_4(_word(head, fields.CALL), _word(entry, fields.RESULT), args, count, names)
             out = _directly(args, entry, calls, held, head)
-            return out if out else _by_python(self, args, count, names, _head_of(_field(self, words.HEAD)))
-        entry += words.WORD * _word(entry, words.ENTRY_WORDS)
+            return out if out else _by_python(self, args, count, names, _head_of(_field(self, fields.HEAD)))
+        entry += fields.WORD * _word(entry, fields.ENTRY_WORDS)
     return _by_python(self, args, count, names, head)

@@ -1,7 +1,7 @@
-"""How the words of a direct call lie: what machine code reads of it, and of the objects that it is given.
+"""The ABI of direct calls: the fields that machine code reads of an object and of its arguments.
 
-An object that is called directly holds a tuple in its first slot, and the tuple an array of 64-bit words: a
-head, then one entry for each sort of arguments. `direct_calls` writes them, `simd.direct` reads them.
+An object that is called directly holds a tuple in its first slot. The tuple holds an array of 64-bit fields:
+a head, then one entry for each kind of arguments. `direct_calls` writes them, and `simd.direct` reads them.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 WORD = 8
 
 HEAD = object.__basicsize__
-"""Bytes in front of an object's first field: an array's data, a float's value, a tuple's length, a slot."""
+"""Bytes before an object's first field: an array's data, a float's value, a tuple's length, a slot."""
 
 TYPE = HEAD - WORD
-"""Where an object's type stands: last in its head."""
+"""Offset of an object's type: the last field of its head."""
 
 ITEMS = tuple.__basicsize__
-"""Where a tuple's first item stands."""
+"""Offset of a tuple's first item."""
 
 RANK, SHAPE, STRIDES, DTYPE, FLAGS = (HEAD + WORD * k for k in (1, 2, 3, 5, 6))
-"""Fields of NumPy's array object behind its data, as numpy/ndarraytypes.h has them in NumPy 1 and 2."""
+"""Offsets of fields after the data in NumPy's array object, from numpy/ndarraytypes.h of NumPy 1 and 2."""
 
 WRITEABLE = 0x400
-"""The flag of arrays that may be written."""
+"""The flag of writeable arrays."""
 
 (
     SLOW,
@@ -45,8 +45,8 @@ WRITEABLE = 0x400
     TEST_FLAGS,
     HEAD_WORDS,
 ) = range(20)
-"""The head: what is called where no entry fits, how many entries there are, which one did last; objects and
-functions of Python, NumPy and C by their addresses."""
+"""The head: the method to call if no entry fits; the number of entries; the entry that fit last; addresses of
+objects and functions of Python, NumPy and C."""
 
 (
     ENTRY_WORDS,
@@ -60,18 +60,18 @@ functions of Python, NumPy and C by their addresses."""
     CALLS,
     FIRST_ARGUMENT,
 ) = range(10)
-"""An entry: its length; how many arguments there are, by place and by name; the one name, or 0; whether
-Python's lock is given away; flags of floating point that none of the calls may raise; what comes back (an
-argument's place, or one of the following) and of what dtype or in which word it stands; how many pairs of
-arrays, and calls. Behind it arguments, pairs, calls."""
+"""An entry: its length; the number of arguments, positional and keyword; the only keyword name, or 0; whether
+the GIL is released; floating-point flags that no call may raise; the return value (an argument's position, or
+a code below) and its dtype or field; the numbers of array pairs and of calls. The arguments, pairs and calls
+follow."""
 
 NOTHING, NUMBER, FRESH, PASSED_ON = -1, -2, -3, -4
-"""What an entry returns: None; a number of a dtype, which a kernel writes; a new array; what a function of
-Python's returns that gets the arguments as they came."""
+"""What an entry returns: None; a number of a dtype, which a kernel writes; a new array; the result of a
+Python function that gets the arguments unchanged."""
 
 FRESH_DTYPE, FRESH_RANK, FRESH_BYTES, FRESH_SHAPE = range(4)
-"""A new array: its dtype, rank, the bytes to ask for so that it can begin on a line (0: NumPy's own memory,
-wherever that begins), and its shape. Its place is behind the arguments'."""
+"""A new array: its dtype; its rank; the bytes to allocate so that it can be line-aligned (0: NumPy allocates,
+at any alignment); its shape. Its position is after the arguments."""
 
 FRESH_FLAGS = 0x1 | 0x100 | WRITEABLE
 """C order, aligned, writeable."""
@@ -81,21 +81,22 @@ KIND, IDENTITY, ARRAY_RANK, ARRAY_FLAGS, EXTENTS = range(5)
 
 ARRAY, SAME, FLOAT = range(3)
 PLAIN_WORDS = 2
-"""Words of an argument that is no array."""
+"""Fields of an argument that is not an array."""
 
 PAIR_WORDS = 5
-"""Two places, low and high: the second address less the first lies outside of (low, high); or, where the
-last word says so, both are one."""
+"""Two positions of arguments, low, high, same. The second address minus the first must be outside of
+(low, high), or be 0 if `same` is set."""
 
 FUNCTION, SRC, SRC_AT, DST, DST_AT, TABLE, LENGTH, SLOTS, BEGIN, END, FIRST_SLOT = range(11)
-"""A call of a kernel: the function; source and destination as places of arguments and bytes from there; its
-table of sizes, how long it is, and how many words of it are the values of arguments: (word, place) each."""
+"""A kernel call: the function; the source and the destination as argument positions and byte offsets; the
+table of sizes and its length; the number of table fields that hold argument values; the range [begin, end);
+then (field, position) of each such value."""
 
 NO_SIDE, RESULTS = -1, -2
-"""What stands for a side that a kernel does not have, or is where it writes its result."""
+"""Positions for a side that a kernel does not have, and for where it writes its result."""
 
 MOST_TABLE = 128
-"""Words of the longest table that is filled in for a call."""
+"""Fields of the longest table that is filled in for a call."""
 
 MOST_ARGUMENTS = 65
-"""Arguments of a call at most; a new array is one of them."""
+"""Maximum number of arguments of a call, including a new array."""

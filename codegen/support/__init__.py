@@ -1,1 +1,1 @@
-"""What every package uses: errors, settings, locks, caches, and facts about the Python and the CPU."""
+"""Shared by every package: errors, settings, locks, caches, and facts about Python and the CPU."""

@@ -1,8 +1,8 @@
-"""Values that are computed once: attributes without a lock, and caches with a bounded number of entries.
+"""Values computed once: lock-free lazy attributes, and caches with a bounded number of entries.
 
-`functools.cached_property` has one lock for all instances before Python 3.12. A child that is forked while
-another thread holds that lock waits forever. `lazy` has no lock: two threads may compute a value, and the
-first one stays.
+Before Python 3.12, `functools.cached_property` has one lock for all instances. A child forked while another
+thread holds that lock waits forever. `lazy` has no lock: two threads may both compute a value, and the first
+result is kept.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 MOST_BOUND = 1024
-"""The default limit of entries. A full cache forgets all of them."""
+"""Default maximum number of entries. A full cache drops all of them."""
 
 
 class lazy(Generic[T]):  # noqa: N801 - used as a decorator, like property
-    """A property whose value is kept in the instance's dict, frozen dataclasses included."""
+    """A property that caches its value in the instance's dict; it also works on frozen dataclasses."""
 
-    def __init__(self, work_out: Callable[[Any], T]) -> None:
-        self._work_out = work_out
-        self.__doc__ = work_out.__doc__
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -37,7 +37,7 @@ class lazy(Generic[T]):  # noqa: N801 - used as a decorator, like property
     def __get__(self, instance: object | None, owner: type) -> T | lazy[T]:
         if instance is None:
             return self
-        kept: T = vars(instance).setdefault(self._name, self._work_out(instance))
+        kept: T = vars(instance).setdefault(self._name, self._compute(instance))
         return kept
 
 

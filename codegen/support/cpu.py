@@ -1,4 +1,4 @@
-"""The CPU level that kernels are compiled for: what cpuid reports, or a lower one that was asked for."""
+"""The CPU level that kernels target: the highest that cpuid reports, or a lower one from TILEJIT_CPU."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _BITS = {
     **{"bmi": (1, 5, 3), "avx2": (1, 5, 5), "bmi2": (1, 5, 8), "avx512f": (1, 5, 16)},
     **{"avx512dq": (1, 5, 17), "avx512cd": (1, 5, 28), "avx512bw": (1, 5, 30), "avx512vl": (1, 5, 31)},
 }
-"""Where glibc keeps a flag that may be used: the leaf, the word in it (four tell what the CPU has, then four
-what the system supports of that) and the bit."""
+"""Where glibc keeps each usable flag: leaf, word and bit. A leaf has four words of CPU features, then four
+words of those that the operating system also supports."""
 
 _LLVM = {
     "avx512": ("x86_64", "x86-64-v4", "-prefer-256-bit"),
@@ -34,12 +34,12 @@ _LLVM = {
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 LEVELS = tuple(_LLVM)
-"""Every level by name, those of one architecture from the highest down."""
+"""All level names; within an architecture, the highest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class CpuLevel:
-    """A level by name, and how LLVM spells it."""
+    """A level's name and its LLVM target."""
 
     name: str
     triple: str
@@ -48,42 +48,46 @@ class CpuLevel:
 
 
 def level_named(name: str) -> CpuLevel:
-    """A level, in letters of either case, whether or not this machine has it: code is made for others too.
+    """The level of that name, case-insensitive, whether or not this machine supports it.
 
-    On this machine's architecture it is for this machine's system, on another for Linux.
+    Kernels can target other machines. The operating system is this machine's on its own architecture, and
+    Linux on any other.
 
     >>> level_named("neon")
     CpuLevel(name='neon', triple='aarch64-unknown-linux-gnu', llvm_cpu='generic', llvm_features='+neon')
 
     Raises:
-        KernelError: there is no such level.
+        KernelError: the level is unknown.
     """
     known = name.lower()
     if known not in _LLVM:
         raise KernelError(f"TILEJIT_CPU={name} names no CPU level\n  set it to one of {', '.join(LEVELS)}")
     architecture, cpu, features = _LLVM[known]
-    own = architecture == _own_architecture()
-    return CpuLevel(known, _own_triple() if own else f"{architecture}-unknown-linux-gnu", cpu, features)
+    is_host = architecture == _host_architecture()
+    return CpuLevel(known, _host_triple() if is_host else f"{architecture}-unknown-linux-gnu", cpu, features)
 
 
 def host_levels() -> tuple[str, ...]:
-    """The levels that this CPU has, the highest first; none where its architecture has none.
+    """The levels that this CPU supports, the highest first; empty if its architecture has none.
 
-    Flags decide, not the CPU's name: on virtual machines LLVM guesses a wrong name and half the vector width.
+    Feature flags decide, not the CPU's name: on virtual machines LLVM guesses a wrong name and half the
+    vector width.
     """
-    if _own_architecture() != "x86_64":
-        return tuple(name for name in LEVELS if _LLVM[name][0] == _own_architecture())
+    if _host_architecture() != "x86_64":
+        return tuple(name for name in LEVELS if _LLVM[name][0] == _host_architecture())
     flags = _flags_of_glibc()
     if flags is None:
         from llvmlite import binding
 
-        flags = frozenset(name for name, there in binding.get_host_cpu_features().items() if there)
+        flags = frozenset(name for name, present in binding.get_host_cpu_features().items() if present)
     return tuple(name for name, needed in _NEEDED.items() if flags.issuperset(needed))
 
 
 def _flags_of_glibc() -> frozenset[str] | None:
-    """The flags of `_NEEDED` that the CPU and the system have, as `sys/platform/x86.h` tells them; None
-    before glibc 2.33. LLVM knows them too, but its library takes longer to load than the first copy.
+    """The flags of `_NEEDED` that both the CPU and the operating system support; None before glibc 2.33.
+
+    glibc reports them as declared in `sys/platform/x86.h`. LLVM knows the flags too, but loading its library
+    takes longer than the first copy.
     """
     try:
         leaf_of = ctypes.CDLL(None).__x86_get_cpuid_feature_leaf
@@ -96,8 +100,9 @@ def _flags_of_glibc() -> frozenset[str] | None:
 
 @cache
 def cpu_name() -> str:
-    """What the system calls this CPU, or else LLVM, and how many of them: good enough to tell machines
-    apart, no more.
+    """The operating system's name for this CPU (otherwise LLVM's), and the CPU count.
+
+    Only good enough to tell machines apart.
     """
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
@@ -115,24 +120,24 @@ def cpu_level() -> CpuLevel:
     """The level of this process: the host's highest, or TILEJIT_CPU (read once).
 
     Raises:
-        KernelError: TILEJIT_CPU names no level, or one that this CPU does not have.
+        KernelError: TILEJIT_CPU is not a level, or not one that this CPU supports.
     """
-    wanted, levels = settings().cpu, host_levels()
-    if not wanted:
-        return level_named(levels[0]) if levels else CpuLevel("generic", _own_triple(), "generic", "")
-    level = level_named(wanted)
+    requested, levels = settings().cpu, host_levels()
+    if not requested:
+        return level_named(levels[0]) if levels else CpuLevel("generic", _host_triple(), "generic", "")
+    level = level_named(requested)
     if level.name not in levels:
-        raise KernelError(f"TILEJIT_CPU={wanted}, but this CPU has only {', '.join(levels) or 'generic'}")
+        raise KernelError(f"TILEJIT_CPU={requested}, but this CPU has only {', '.join(levels) or 'generic'}")
     return level
 
 
-def _own_architecture() -> str:
+def _host_architecture() -> str:
     return _ARCHITECTURES.get(platform.machine().lower(), "")
 
 
-def _own_triple() -> str:
-    if sys.platform == "linux" and _own_architecture():
-        return f"{_own_architecture()}-unknown-linux-gnu"
+def _host_triple() -> str:
+    if sys.platform == "linux" and _host_architecture():
+        return f"{_host_architecture()}-unknown-linux-gnu"
     from llvmlite import binding
 
     return str(binding.get_process_triple())

@@ -1,18 +1,18 @@
-"""The exceptions of TileJIT; `tilejit` exports them, the compiler raises its share."""
+"""TileJIT's exceptions, exported by `tilejit`; the compiler raises some of them."""
 
 from __future__ import annotations
 
 
 class TilejitError(Exception):
-    """Anything that TileJIT refuses or cannot do."""
+    """Base class of TileJIT's errors."""
 
 
 class LayoutError(TilejitError, ValueError):
-    """A layout, or data for it, is wrong; the text says what, where and what to write instead."""
+    """A layout, or data for it, is invalid; the message says what, where, and how to fix it."""
 
 
 class LayoutIndexError(LayoutError, IndexError):
-    """An index lies outside the array or the buffer that it was used on."""
+    """An index is outside the array or buffer that it was used on."""
 
 
 class KernelError(TilejitError, RuntimeError):
@@ -20,23 +20,23 @@ class KernelError(TilejitError, RuntimeError):
 
 
 class IntegerError(KernelError, OverflowError):
-    """An integer of Python does not fit the dtype that it meets; NumPy raises OverflowError."""
+    """A Python integer does not fit the dtype it is combined with; NumPy raises OverflowError."""
 
 
 class PowerError(KernelError, ValueError):
-    """An integer to a negative power; NumPy raises ValueError."""
+    """An integer is raised to a negative power; NumPy raises ValueError."""
 
 
 class OperandError(KernelError, TypeError):
-    """An operation has no meaning on these dtypes; NumPy raises TypeError."""
+    """An operation is undefined for these dtypes; NumPy raises TypeError."""
 
 
 class StoreError(TilejitError, OSError):
-    """The store of compiled kernels was asked for something that it cannot do."""
+    """The store of compiled kernels cannot do what was requested."""
 
 
 def shown(number: int) -> str:
-    """A number for a message: its digits, or its size where they would fill the screen.
+    """A number for an error message: its digits, or above 64 bits only its size.
 
     12 -> "12"    2**90 -> "a number of 91 bits"
     """

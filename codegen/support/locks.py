@@ -1,10 +1,11 @@
-"""The one lock around compiling, loading and late imports; a fork waits for it, so that no child inherits it
-taken, or a module half imported.
+"""The single lock around compiling, loading and deferred imports.
 
-Where two locks are taken, this one is first and Numba's is second: a build takes Numba's while it holds this
-one (`build._nothing_to_run`), and so does a fork. Whoever compiles with Numba directly takes Numba's alone,
-and waits for nobody. What must not be is the other order: code that Numba runs while it compiles, such as
-the body of an `overload`, must not call for a kernel that is not compiled yet.
+A fork waits for it, so no child inherits it locked or sees a half-imported module.
+
+Lock order: this lock first, Numba's second. A build takes Numba's lock while it holds this one
+(`build._nothing_to_run`), and so does a fork. Code that compiles with Numba directly takes only Numba's lock
+and waits for nobody. The reverse order must not happen: code that Numba runs while it compiles, such as the
+body of an `overload`, must not request a kernel that is not compiled yet.
 """
 
 from __future__ import annotations
@@ -16,19 +17,20 @@ import threading
 from typing import Any
 
 compiler_lock = threading.RLock()
-"""Held while a kernel is built or loaded, or a module is imported that a call needs for the first time."""
+"""Held while a kernel is built or loaded, or while a call imports a module for the first time."""
 
-# Handlers before a fork run in reverse order. Numba logs while it compiles: were logging registered behind
-# us, a fork would take its lock first and then wait here for a thread that waits for it.
+# Before-fork handlers run in reverse order of registration, and Numba logs while it compiles. If logging
+# registered after this module, a fork would take logging's lock first, then wait here for a thread that waits
+# for logging's lock.
 _REGISTERED_BEFORE = logging
 
 _held_by_forks: tuple[Any, ...] = (compiler_lock,)
 _held: tuple[Any, ...] = ()
-"""What the fork that is under way has taken."""
+"""The locks that the fork in progress holds."""
 
 
 def hold_in_forks(lock: Any) -> None:
-    """Have forks wait for a lock, too, after those that they wait for already."""
+    """Make forks wait for another lock, after those that they already wait for."""
     global _held_by_forks
     with compiler_lock:
         _held_by_forks = (*_held_by_forks, lock)
@@ -36,19 +38,20 @@ def hold_in_forks(lock: Any) -> None:
 
 def _before_fork() -> None:
     global _held
-    known = _of_pools("_global_shutdown_lock")
+    pools_lock = _thread_pool_attribute("_global_shutdown_lock")
     compiler_lock.acquire()
-    if known is None and _of_pools("ThreadPoolExecutor"):
-        # Python runs the handlers that there are when a fork begins, and then all that there are behind it.
-        # Pools were imported while we waited here: they would release what they did not acquire.
-        _of_pools("_global_shutdown_lock").acquire()
+    if pools_lock is None and _thread_pool_attribute("ThreadPoolExecutor"):
+        # Python runs the before handlers that exist when a fork begins, but the after handlers that exist
+        # when it ends. Thread pools were imported while this one waited: they would release a lock that they
+        # never acquired.
+        _thread_pool_attribute("_global_shutdown_lock").acquire()
     for lock in _held_by_forks[1:]:
         lock.acquire()
     _held = _held_by_forks
 
 
-def _of_pools(name: str) -> Any:
-    """What the module of thread pools has of that name; None before."""
+def _thread_pool_attribute(name: str) -> Any:
+    """An attribute of the thread pool module; None if that is not imported or has no such attribute."""
     return getattr(sys.modules.get("concurrent.futures.thread"), name, None)
 
 

@@ -1,4 +1,4 @@
-"""What the environment asks for, read once."""
+"""Settings from environment variables, read once."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from functools import cache
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The TILEJIT_… variables; an empty one is as good as none, and "0" switches a switch off.
+    """The TILEJIT_… variables. An empty one counts as unset, and "0" turns a switch off.
 
-    Folders are absolute, `~` is the user's own: a later change of the working directory moves none.
+    Folders are absolute and `~` is expanded, so a later change of the working directory has no effect.
     """
 
     threads: str
@@ -25,7 +25,7 @@ class Settings:
 
 @cache
 def settings() -> Settings:
-    """The settings of this process, as they were when they were first asked for."""
+    """The settings of this process, as of the first call."""
     return Settings(
         threads=_text("TILEJIT_THREADS"),
         cache_directory=_folder("TILEJIT_CACHE_DIR"),
@@ -42,8 +42,8 @@ def _text(name: str) -> str:
 
 
 def _folder(name: str) -> str:
-    wanted = _text(name)
-    return os.path.abspath(os.path.expanduser(wanted)) if wanted else ""
+    path = _text(name)
+    return os.path.abspath(os.path.expanduser(path)) if path else ""
 
 
 def _switch(name: str) -> bool:

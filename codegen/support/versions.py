@@ -1,4 +1,4 @@
-"""Which Python and which compiler this is, found out without the modules that one usually asks."""
+"""Versions of Python and the compiler, found without importing the usual slow modules."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from functools import cache
 from importlib.machinery import PathFinder
 
 _WRITTEN = re.compile(r"""^\s*"?version(?:_version)?"?\s*[:=]\s*["']([^"']+)["']""", re.MULTILINE)
-"""As versioneer writes it into a release: `"version": "0.68.1"` or `version_version = '0.50.0'`."""
+"""A version as versioneer writes it into a release: `"version": "0.68.1"` or `version_version = '0.50.0'`."""
 
 
 @cache
 def package_version(package: str) -> str:
-    """The version of an installed package, "none" where there is none.
+    """The version of an installed package; "none" if it is not installed.
 
     "numba" -> "0.68.1"
 
-    Neither imports it nor, for releases of Numba and llvmlite, `importlib.metadata`, which takes 15 ms.
+    Imports neither the package nor, for releases of Numba and llvmlite, `importlib.metadata` (15 ms).
     """
     return _in_version_file(package) or _in_metadata(package)
 
 
 def library_stamp(package: str, names: tuple[str, ...]) -> str:
-    """What is another for another library in a package's folder: its place, size and time; "" where no file
-    has one of the names.
+    """Path, size and modification time of a library in a package's folder; "" if no file has these names.
+
+    The stamp changes when the library does.
 
     ("llvmlite", ("binding/libllvmlite.so",)) -> "…/llvmlite/binding/libllvmlite.so 178749368 1763807471…"
     """
@@ -65,8 +66,8 @@ def _in_metadata(package: str) -> str:
 
 
 def is_free_threaded() -> bool:
-    """Whether this Python is a build that can run without the global interpreter lock.
+    """Whether this Python build can run without the global interpreter lock.
 
-    Python documents `sys.version` for this. `sysconfig` has the answer too, but its import takes 13 ms.
+    Python documents `sys.version` for this. `sysconfig` also has the answer, but importing it takes 13 ms.
     """
     return "free-threading build" in sys.version

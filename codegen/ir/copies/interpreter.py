@@ -1,6 +1,6 @@
-"""The slow, obvious executor of nests: the oracle that kernels are compared with.
+"""A slow, straightforward interpreter of nests: the oracle that kernels are compared with.
 
-Buffers are NumPy uint8 arrays. Offsets count the buffer's unit; one Python statement moves one element.
+Buffers are NumPy uint8 arrays. Offsets are in the buffer's unit. One Python statement moves one element.
 """
 
 from __future__ import annotations
@@ -66,10 +66,11 @@ def interpret(
 ) -> None:
     """Run a nest, scalar or vectorized, on the bytes of its buffers.
 
-    `sizes` gives the values of parameters, `tables` the offset tables, `fill` one element of padding.
+    `sizes` holds the values of parameters, `tables` the offset tables, `fill` one element of padding.
 
     Raises:
-        KernelError: the nest touches a byte outside a buffer, or converts (which NumPy is the oracle for).
+        KernelError: the nest accesses a byte outside a buffer, or converts elements (tests check conversions
+            against NumPy).
     """
     run = _Run(nest, buffers, dict(sizes or {}), tables or {}, fill)
     loops = [range(run.size(loop.extent)) for loop in nest.loops]
@@ -92,7 +93,7 @@ class _Run:
     def size(self, size: Size) -> int:
         return self.sizes[size.name] if isinstance(size, Param) else size
 
-    def place(self, ref: Ref, env: dict[str, int]) -> int:
+    def offset(self, ref: Ref, env: dict[str, int]) -> int:
         offset = self.size(ref.const) + sum(self.size(s) * env[a] for a, s in ref.terms)
         return offset + sum(int(self.tables[name][env[axis]]) for name, axis in ref.tables)
 
@@ -106,8 +107,8 @@ class _Run:
         start = offset * self.nest.buffer(buffer).unit_bits
         data = self.region(buffer, start, bits)
         shift, mask = start % 8, (1 << bits) - 1
-        whole = int.from_bytes(bytes(data), "little") & ~(mask << shift) | (value & mask) << shift
-        data[:] = np.frombuffer(whole.to_bytes(len(data), "little"), np.uint8)
+        merged = int.from_bytes(bytes(data), "little") & ~(mask << shift) | (value & mask) << shift
+        data[:] = np.frombuffer(merged.to_bytes(len(data), "little"), np.uint8)
 
     def region(self, buffer: str, start: int, bits: int) -> Bytes:
         first, stop = start // 8, -(-(start + bits) // 8)
@@ -125,24 +126,24 @@ class _Run:
         match stmt:
             case Store(ref, value):
                 src, dst = self.nest.buffers[0].element, self.nest.buffer("dst").element
-                self.element(self.place(ref, env), value, dst.bits, env, src.bits, 0)
+                self.element(self.offset(ref, env), value, dst.bits, env, src.bits, 0)
             case CopyRun(dst, src, count):
-                to, at, n = self.place(dst, env), self.place(src, env), self.size(count)
+                to, at, n = self.offset(dst, env), self.offset(src, env), self.size(count)
                 for k in range(n):
                     self.move(to + k, at + k, 8, 8)
             case CopyChunks(dst, src, width, count, places):
-                to, at = self.place(dst, env), self.place(src, env)
+                to, at = self.offset(dst, env), self.offset(src, env)
                 known = places.digits or places.listed
                 offsets = places.offsets if known else self.tables[LINE_TABLE]
                 for k in range(self.size(count)):
                     self.move(to + k * width, at + int(offsets[k]), 8 * width, 8 * width)
             case Reverse(dst, src, width, length, count):
-                to, at, run = self.place(dst, env), self.place(src, env), self.size(length)
+                to, at, run = self.offset(dst, env), self.offset(src, env), self.size(length)
                 for c, k in product(range(self.size(count)), range(run)):
-                    place = c * run * width
-                    self.move(to + place + k * width, at + place - k * width, 8 * width, 8 * width)
+                    begin = c * run * width
+                    self.move(to + begin + k * width, at + begin - k * width, 8 * width, 8 * width)
             case FillRun(dst, count):
-                to, pattern = self.place(dst, env), self.pattern()
+                to, pattern = self.offset(dst, env), self.pattern()
                 for k in range(self.size(count)):
                     self.write("dst", to + k, 8, pattern[k % len(pattern)])
             case Interleave():
@@ -153,19 +154,20 @@ class _Run:
                 self.gather(stmt, env)
             case Elementwise():
                 for k in range(self.size(stmt.count)):
-                    to = self.place(stmt.dst, env) + k * self.size(stmt.dst_step)
+                    to = self.offset(stmt.dst, env) + k * self.size(stmt.dst_step)
                     step = k * self.size(stmt.src_step)
                     self.element(to, stmt.value, stmt.dst_element.bits, env, stmt.src_element.bits, step)
             case PackBits(dst, src, bits, count, step, columns):
-                to, at, whole = self.place(dst, env) * 8, self.place(src, env), self.size(count) * 8
-                for c, k in product(range(self.size(columns)), range(whole // bits)):
+                to, at, column_bits = self.offset(dst, env) * 8, self.offset(src, env), self.size(count) * 8
+                for c, k in product(range(self.size(columns)), range(column_bits // bits)):
                     byte = self.read("src", at + c + k * self.size(step), 8)
-                    self.write_bits(to + c * whole + k * bits, bits, int(byte != 0) if bits == 1 else byte)
+                    packed = int(byte != 0) if bits == 1 else byte
+                    self.write_bits(to + c * column_bits + k * bits, bits, packed)
             case UnpackBits(dst, src, bits, count, step, columns):
-                to, at, whole = self.place(dst, env), self.place(src, env) * 8, self.size(count) * 8
-                for c, k in product(range(self.size(columns)), range(whole // bits)):
-                    place = at + c * whole + k * bits
-                    byte = int(self.region("src", place, bits)[0]) >> place % 8
+                to, at, column_bits = self.offset(dst, env), self.offset(src, env) * 8, self.size(count) * 8
+                for c, k in product(range(self.size(columns)), range(column_bits // bits)):
+                    start = at + c * column_bits + k * bits
+                    byte = int(self.region("src", start, bits)[0]) >> start % 8
                     self.write("dst", to + c + k * self.size(step), 8, byte & ((1 << bits) - 1))
 
     def element(
@@ -175,16 +177,16 @@ class _Run:
             case Fill():
                 self.write("dst", dst, dst_bits, int.from_bytes(self.fill, "little"))
             case Convert(load, source, target) if source.startswith("swap "):
-                at = self.place(load.ref, env) + src_step
+                at = self.offset(load.ref, env) + src_step
                 self.write("dst", dst, dst_bits, self.swapped(at, src_bits // 8))
             case Convert(_, source, target):
                 raise KernelError(f"interpret: {source} to {target} is judged against NumPy")
             case _:
-                at = self.place(value.ref, env) + src_step  # type: ignore[attr-defined]
+                at = self.offset(value.ref, env) + src_step  # type: ignore[attr-defined]
                 self.move(dst, at, dst_bits, src_bits)
 
     def interleave(self, stmt: Interleave, env: dict[str, int]) -> None:
-        to, at, width = self.place(stmt.dst, env), self.place(stmt.src, env), stmt.width
+        to, at, width = self.offset(stmt.dst, env), self.offset(stmt.src, env), stmt.width
         if stmt.groups:
             known = stmt.groups.digits
             offsets = stmt.groups.offsets if known else self.tables[GROUP_TABLE].reshape(-1, 2)
@@ -200,7 +202,7 @@ class _Run:
             self.move(dst, src, 8 * width, 8 * width)
 
     def interleave_lines(self, stmt: Interleave, to: int, at: int) -> None:
-        """The packed side line by line, each at its place."""
+        """Move the packed side line by line, each at its offset in the table."""
         rows, columns, width = self.size(stmt.rows), self.size(stmt.columns), stmt.width
         known = stmt.lines is not None and stmt.lines.digits
         offsets = stmt.lines.offsets if stmt.lines and known else self.tables[LINE_TABLE]
@@ -214,10 +216,10 @@ class _Run:
                 self.move(to + c * self.size(stmt.column_step) + r * width, at + packed, 8 * width, 8 * width)
 
     def transpose(self, stmt: Transpose, env: dict[str, int]) -> None:
-        """Tile by tile, so that the tables are judged with the rest."""
+        """Move tile by tile through the tables, so that these are checked too."""
         if stmt.convert and not stmt.convert.startswith("swap_"):
             raise KernelError(f"interpret: {stmt.convert} is judged against NumPy")
-        to, at, width = self.place(stmt.dst, env), self.place(stmt.src, env), stmt.width
+        to, at, width = self.offset(stmt.dst, env), self.offset(stmt.src, env), stmt.width
         if stmt.grid is None:
             tiles, row_offsets, column_offsets = (self.tables[name] for name in GRID_TABLES)
         else:
@@ -236,18 +238,18 @@ class _Run:
                     self.move(dst, src, 8 * width, 8 * width)
 
     def gather(self, stmt: Gather, env: dict[str, int]) -> None:
-        """Move by move, each of them at every segment that its part belongs to."""
+        """Run every move of each part, for every segment of the part."""
         if stmt.segments is None:
-            raise AssertionError("interpret: the tables of a gather belong to its sizes")
-        to, at, pattern = self.place(stmt.dst, env), self.place(stmt.src, env), self.pattern()
+            raise AssertionError("interpret: a parametrized gather has no segments; run it with sizes")
+        to, at, pattern = self.offset(stmt.dst, env), self.offset(stmt.src, env), self.pattern()
         for part in stmt.segments.parts:
             for src, dst in zip(*(x.tolist() for x in part.starts(0, part.count)), strict=True):
                 for width, moves in zip(MOVES, part.moves, strict=True):
-                    for (offset, place), k in product(moves.tolist(), range(width)):
+                    for (src_offset, dst_offset), k in product(moves.tolist(), range(width)):
                         if part.fills:
-                            self.write("dst", to + dst + place + k, 8, pattern[k % len(pattern)])
+                            self.write("dst", to + dst + dst_offset + k, 8, pattern[k % len(pattern)])
                         else:
-                            self.move(to + dst + place + k, at + src + offset + k, 8, 8)
+                            self.move(to + dst + dst_offset + k, at + src + src_offset + k, 8, 8)
 
     def swapped(self, at: int, width: int) -> int:
         return int.from_bytes(self.read("src", at, 8 * width).to_bytes(width, "big"), "little")
@@ -258,7 +260,7 @@ class _Run:
         data[0] = (int(data[0]) & ~(mask << shift) | (value & mask) << shift) & 0xFF
 
     def pattern(self) -> bytes:
-        """One element of padding, or for a packed one the byte that repeats it."""
+        """One element of padding; for packed elements, a byte that repeats it."""
         bits = self.nest.buffer("dst").element.bits
         if bits >= 8:
             return self.fill

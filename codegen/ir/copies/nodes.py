@@ -1,11 +1,11 @@
-"""The loop-nest IR, on one page: sizes, references, expressions, statements, the nest.
+"""The IR of copies on one page: sizes, references, expressions, statements, the nest.
 
     for i in 125: for j in 128:                     For, For
         dst[4096*i + 4*j] = src[1200*i + 4*j]       Store(Ref, Load(Ref))
 
-Offsets are counted in the unit of the buffer (bytes, or bits for a packed side). A size is an int, or a
-`Param`: a name whose value the kernel receives at run time. Statements below `Store` are transfers: what
-super-vectorization puts in the place of the innermost loops.
+Offsets are in the unit of the buffer (bytes, or bits for a packed side). A size is an int, or a `Param`: a
+name whose value the kernel receives at run time. The statements after `Store` are transfers, with which
+super-vectorization replaces the innermost loops.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codegen.ir.copies.tiles import Block, PackedLines, RowGroups, Stage, TileGr
 
 Side: TypeAlias = Literal["dst", "src"]
 PackedSide: TypeAlias = Side | Literal[""]
-"""The side on which an interleave has short rows packed together; "" where neither has."""
+"""The side on which an interleave packs short rows together; "" if neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ Size: TypeAlias = int | Param
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """What a buffer holds: a type name ("u16", "bf16", "s4") and the bits one element takes there."""
+    """The element type of a buffer: a type name ("u16", "bf16", "s4") and the bits per element in storage."""
 
     name: str
     bits: int
@@ -51,7 +51,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A place in a buffer: const + sum of stride * axis + sum of table[axis]."""
+    """An offset in a buffer: const + sum of stride * axis + sum of table[axis]."""
 
     buffer: str
     const: Size
@@ -59,13 +59,13 @@ class Ref:
     tables: tuple[tuple[str, str], ...] = ()
 
     def stride(self, axis: str) -> Size:
-        """The stride of an axis; 0 where the axis does not occur."""
+        """The stride of an axis; 0 if the axis does not occur."""
         return dict(self.terms).get(axis, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The element at a place, as the bits it has."""
+    """The bits of the element at an offset."""
 
     ref: Ref
 
@@ -77,7 +77,7 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Convert:
-    """A value of element type `source` as one of `target`; "swap" in front reverses the bytes first."""
+    """A value of element type `source` converted to `target`; a "swap " prefix reverses the bytes first."""
 
     value: Load
     source: str
@@ -97,7 +97,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class CopyRun:
-    """Move `count` bytes that lie side by side on both sides; `stream` sends whole lines past the cache."""
+    """Move `count` bytes that are contiguous on both sides; `stream` writes full lines past the cache."""
 
     dst: Ref
     src: Ref
@@ -107,9 +107,9 @@ class CopyRun:
 
 @dataclass(frozen=True, slots=True)
 class CopyChunks:
-    """Write `count` pieces of `width` bytes side by side, each from its place in the source.
+    """Write `count` contiguous chunks of `width` bytes, each from its own source offset.
 
-    `places` says where they are; `stream` sends whole lines past the cache.
+    `places` holds these offsets; `stream` writes full lines past the cache.
     """
 
     dst: Ref
@@ -122,9 +122,9 @@ class CopyChunks:
 
 @dataclass(frozen=True, slots=True)
 class Reverse:
-    """Move `count` runs of `length` elements of `width` bytes, side by side on both sides, each run reversed.
+    """Reverse each of `count` runs of `length` elements of `width` bytes; runs are contiguous on both sides.
 
-    `src` is the place of the first run's last element; `stream` sends whole lines past the cache.
+    `src` is the offset of the first run's last element; `stream` writes full lines past the cache.
     """
 
     dst: Ref
@@ -137,7 +137,7 @@ class Reverse:
 
 @dataclass(frozen=True, slots=True)
 class FillRun:
-    """Write the padding pattern over `count` bytes side by side."""
+    """Write the padding pattern over `count` contiguous bytes."""
 
     dst: Ref
     count: Size
@@ -145,13 +145,15 @@ class FillRun:
 
 @dataclass(frozen=True, slots=True)
 class Interleave:
-    """Move rows x columns elements of `width` bytes where one side is a short digit that its other digit
-    follows without a hole: side "dst" packs 2, 3, 4 or 8 rows together, side "src" takes as many columns
-    apart. Side "" is any other pair of digits, too short for registers.
+    """Move rows x columns elements of `width` bytes between a packed side and one with separate rows.
+
+    On the packed side, a short digit is followed by the other digit without a gap: side "dst" interleaves 2,
+    3, 4 or 8 rows, side "src" deinterleaves as many columns. Side "" is any other pair of digits, too short
+    for registers.
 
     `column_step` is the destination's stride along columns, `row_step` the source's along rows, in bytes.
-    `lines` says where each line of the packed side starts, where its long digit is joined from several;
-    `groups` where more of both begin that side "src" takes apart at the same time.
+    `lines` holds the offset of each line of the packed side if its long digit is joined from several.
+    `groups` holds the offsets on both sides of groups that side "src" deinterleaves at the same time.
     """
 
     dst: Ref
@@ -169,12 +171,12 @@ class Interleave:
 
 @dataclass(frozen=True, slots=True)
 class Transpose:
-    """Move a box whose sides are contiguous along different digits, tile by tile, blocks in registers.
+    """Move a box whose sides are contiguous along different digits, tile by tile, in register blocks.
 
-    `grid` says which rows, columns and tiles; None once sizes are arguments, when tables at run time say it.
-    Blocks are stored at their places, or a panel is transposed into a buffer in cache first: see `Stage`, and
-    `Block` for what moves at one time. `stream` sends whole aligned lines past the cache. `convert` is what
-    becomes of an element on its way: "f32_to_bf16", "swap_u32", or "".
+    `grid` describes rows, columns and tiles; it is None once sizes are arguments, which come as run-time
+    tables. Blocks are stored directly, or a panel is transposed into a buffer in cache first: see `Stage`,
+    and `Block` for the shape of a block. `stream` writes full aligned lines past the cache. `convert` names
+    the conversion of each element: "f32_to_bf16", "swap_u32", or "".
     """
 
     dst: Ref
@@ -189,11 +191,10 @@ class Transpose:
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """Put each segment of the destination together from pieces, in a buffer in the first cache, and send its
-    whole aligned lines past the cache.
+    """Gather the chunks of each destination segment in an L1 buffer; write full aligned lines past the cache.
 
-    `segments` says which pieces make which segment, padding among them; None once sizes are arguments, when
-    tables at run time say it. It takes in all boxes of a copy, so that no line is written twice.
+    `segments` lists the chunks of each segment, including padding; it is None once sizes are arguments, which
+    come as run-time tables. It covers all boxes of a copy, so that no line is written twice.
     """
 
     dst: Ref
@@ -204,9 +205,9 @@ class Gather:
 
 @dataclass(frozen=True, slots=True)
 class Elementwise:
-    """Move `count` elements one by one, strides in units, through `value`; 1-D, the vectorizer's own.
+    """Store `value` for each of `count` elements, strides in buffer units; a 1-D loop that LLVM vectorizes.
 
-    `prefetch`: with the lines that it reads it prefetches later ones, at a distance that the call states.
+    `prefetch` makes it prefetch source lines ahead, at a distance that the call passes.
     """
 
     dst: Ref
@@ -216,14 +217,14 @@ class Elementwise:
     src_step: Size
     dst_element: Element
     src_element: Element
-    prefetch: bool = field(default=False, repr=False)  # not in names of kernels: their arguments tell
+    prefetch: bool = field(default=False, repr=False)  # not in kernel names: their arguments distinguish it
 
 
 @dataclass(frozen=True, slots=True)
 class PackBits:
-    """Join 8/bits elements of a byte each to one byte, low bits first, `count` bytes; src_step in bytes.
+    """Pack 8/bits one-byte elements into each of `count` bytes, low bits first; src_step in bytes.
 
-    That for each of `columns` columns, a byte apart in the source and `count` bytes in the destination.
+    This repeats for `columns` columns, 1 byte apart in the source and `count` bytes apart in the destination.
     """
 
     dst: Ref
@@ -237,9 +238,9 @@ class PackBits:
 
 @dataclass(frozen=True, slots=True)
 class UnpackBits:
-    """Take `count` bytes apart into 8/bits elements of a byte each; dst_step in bytes.
+    """Unpack each of `count` bytes into 8/bits one-byte elements; dst_step in bytes.
 
-    That for each of `columns` columns, `count` bytes apart in the source and a byte in the destination.
+    This repeats for `columns` columns, `count` bytes apart in the source and 1 byte apart in the destination.
     """
 
     dst: Ref
@@ -253,7 +254,7 @@ class UnpackBits:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """Run the body for axis = 0 … extent-1; axes count, offsets carry the strides."""
+    """Run the body for axis = 0 … extent-1; strides are in the offsets, not in the axis."""
 
     axis: str
     extent: Size
@@ -287,9 +288,9 @@ Stmt: TypeAlias = For | ForEach | Transfer
 
 @dataclass(frozen=True, slots=True)
 class LoopNest:
-    """A perfect nest over buffers: one box of a copy. `loops` and `body` take it apart.
+    """A perfect loop nest over buffers: one box of a copy.
 
-    `digits` are the box's digits before any pass, so that the verifier can judge what passes made of them.
+    `digits` are the box's digits before any pass, for the verifier to check the passes against.
     """
 
     buffers: tuple[Buffer, ...]
@@ -307,7 +308,7 @@ class LoopNest:
 
     @property
     def table_loop(self) -> ForEach | None:
-        """The loop over offset tables, where there is one."""
+        """The loop over offset tables, or None."""
         return next((s for s in _chain(self.body) if isinstance(s, ForEach)), None)
 
     @property
@@ -327,7 +328,7 @@ def _chain(stmt: Stmt) -> Iterator[Stmt]:
 
 
 def wrap(loops: tuple[For, ...], table: ForEach | None, inner: Transfer) -> Stmt:
-    """The nest's body again from its parts: the table loop outermost, then the loops in order."""
+    """The body of a nest from its parts: the table loop outermost, then the loops in order."""
     body: Stmt = inner
     for loop in reversed(loops):
         body = For(loop.axis, loop.extent, body)
@@ -335,7 +336,7 @@ def wrap(loops: tuple[For, ...], table: ForEach | None, inner: Transfer) -> Stmt
 
 
 def refs(stmt: Transfer) -> tuple[Ref | None, Ref]:
-    """(source, destination) of a statement; no source where it fills."""
+    """(source, destination) of a statement; a fill has no source."""
     match stmt:
         case Store(ref, value) | Elementwise(ref, value):
             return (None if isinstance(value, Fill) else _load(value).ref), ref
@@ -350,7 +351,7 @@ def refs(stmt: Transfer) -> tuple[Ref | None, Ref]:
 
 
 def line_table(stmt: Transfer) -> PackedLines | None:
-    """The table of places that a transfer reads, where it reads one."""
+    """The table of offsets that a transfer reads, or None."""
     match stmt:
         case CopyChunks():
             return stmt.places
@@ -360,7 +361,7 @@ def line_table(stmt: Transfer) -> PackedLines | None:
 
 
 def group_table(stmt: Transfer) -> RowGroups | None:
-    """The table of groups of rows that a transfer reads, where it reads one."""
+    """The table of row groups that a transfer reads, or None."""
     return stmt.groups if isinstance(stmt, Interleave) else None
 
 

@@ -1,4 +1,4 @@
-"""A nest as text: what `tilejit explain` shows and goldens hold."""
+"""A nest as text, as in `tilejit explain` and in golden files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from codegen.ir.copies.tiles import PackedLines, RowGroups, TileGrid
 
 
 def format_nest(nest: LoopNest) -> str:
-    """The nest, a loop a line, offsets in the buffers' units.
+    """The nest, one loop per line, offsets in the buffers' units.
 
     for d0 in 125:
         dst[4096*d0] = src[1200*d0]
@@ -115,7 +115,7 @@ def format_transfer(stmt: Transfer) -> str:
 
 
 def _format_lines(packed: PackedLines | None) -> str:
-    """Where packed lines lie, where they do not all follow each other."""
+    """The offsets of packed lines, if they are not contiguous."""
     if packed is None:
         return ""
     places = " x ".join(f"{count} at {stride}" for count, stride in packed.digits)
@@ -123,7 +123,7 @@ def _format_lines(packed: PackedLines | None) -> str:
 
 
 def _format_segments(segments: Segments | None) -> str:
-    """The parts of each segment, where they are not left to tables at run time."""
+    """The parts of each segment, unless run-time tables hold them."""
     if segments is None:
         return ", segment by segment"
     text = f", {segments.stop} bytes in segments of {segments.length}, rows of {segments.filled}"
@@ -136,7 +136,7 @@ def _format_segments(segments: Segments | None) -> str:
 
 
 def _format_groups(groups: RowGroups | None) -> str:
-    """The groups of rows that are taken apart together."""
+    """The groups of rows that are deinterleaved at the same time."""
     if groups is None:
         return ""
     places = " x ".join(f"{count} at {src} to {dst}" for count, src, dst in groups.digits)
@@ -144,7 +144,7 @@ def _format_groups(groups: RowGroups | None) -> str:
 
 
 def _format_grid(grid: TileGrid | None) -> str:
-    """Rows, columns and tiles, where they are not left to tables at run time."""
+    """Rows, columns and tiles, unless run-time tables hold them."""
     if grid is None:
         return ", tile by tile"
 
@@ -177,7 +177,7 @@ def format_expr(value: Expr) -> str:
 
 
 def format_ref(ref: Ref) -> str:
-    """A place: buffer[const + stride*axis + table[axis]]."""
+    """An offset in a buffer: buffer[const + stride*axis + table[axis]]."""
     terms = [f"{format_size(s)}*{a}" for a, s in ref.terms if s != 0]
     terms += [f"{table}[{axis}]" for table, axis in ref.tables]
     if ref.const != 0 or not terms:

@@ -1,4 +1,4 @@
-"""Parts of scalar copy nests, read and replaced: what passes and schedules share."""
+"""Queries and rewrites of scalar copy nests, shared by passes and schedules."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from codegen.ir.copies.nodes import Convert, Expr, Fill, For, Load, LoopNest, Re
 
 
 def rebuilt(nest: LoopNest, loops: tuple[For, ...], store: Store) -> LoopNest:
-    """The nest with other loops and another store, its tables kept."""
+    """The nest with new loops and a new store; its table loop is kept."""
     return replace(nest, body=wrap(loops, nest.table_loop, store))
 
 
 def scalar(nest: LoopNest) -> Store:
-    """The one store of a nest that has not been vectorized yet."""
+    """The store of a nest that has not been vectorized yet."""
     if not isinstance(nest.innermost, Store):
-        raise AssertionError("this pass takes scalar nests only")
+        raise AssertionError(f"expected a scalar nest, got one with {type(nest.innermost).__name__}")
     return nest.innermost
 
 
 def int_size(size: object) -> int:
-    """A size that is a number; parameters come in only when sizes are parametrized."""
+    """The size, which must be an int; sizes are parameters only after `parametrize`."""
     if not isinstance(size, int):
-        raise AssertionError(f"the size {size} is no number yet")
+        raise AssertionError(f"expected an int size, got {size}; run this pass before parametrize")
     return size
 
 
 def map_refs(store: Store, change: object) -> Store:
-    """The store with `change` applied to the places of both sides."""
+    """The store with `change` applied to the Ref of each side."""
     if not callable(change):
-        raise AssertionError("change is a function of a Ref")
+        raise AssertionError("expected `change` to be a function of a Ref")
     value: Expr = store.value
     match value:
         case Load(ref):
@@ -42,12 +42,12 @@ def map_refs(store: Store, change: object) -> Store:
 
 
 def keep_only(store: Store, axes: set[str]) -> Store:
-    """The store without the terms of axes that are gone."""
+    """The store with only the terms of these axes."""
     return map_refs(store, lambda ref: replace(ref, terms=tuple(t for t in ref.terms if t[0] in axes)))
 
 
 def cut_axis(nest: LoopNest, axis: str, block: int) -> tuple[LoopNest, ...]:
-    """Whole blocks of a loop, and a nest for the rest.
+    """Split a loop into full blocks, and a nest for the remainder.
 
     before:  for i in 5: for j in 20:                   dst[64*j + i] = src[20*i + j]
     after:   for i in 5: for long_j in 2: for j in 8:   dst[512*long_j + 64*j + i] = src[8*long_j + 20*i + j]
@@ -58,25 +58,25 @@ def cut_axis(nest: LoopNest, axis: str, block: int) -> tuple[LoopNest, ...]:
     extent = int_size(loop.extent)
     if extent <= 2 * block:
         return (nest,)
-    whole, rest = divmod(extent, block)
+    full, rest = divmod(extent, block)
     outer = long_axis(axis)
 
     def blocked(ref: Ref) -> Ref:
         return replace(ref, terms=((outer, int_size(ref.stride(axis)) * block), *ref.terms))
 
-    def behind(ref: Ref) -> Ref:
-        return replace(ref, const=int_size(ref.const) + int_size(ref.stride(axis)) * whole * block)
+    def after_blocks(ref: Ref) -> Ref:
+        return replace(ref, const=int_size(ref.const) + int_size(ref.stride(axis)) * full * block)
 
     before, after = nest.loops[:at], nest.loops[at + 1 :]
-    loops = (*before, For(outer, whole, store), replace(loop, extent=block), *after)
-    # The parts are no product of the box's digits any more, so there is nothing to hold them against.
+    loops = (*before, For(outer, full, store), replace(loop, extent=block), *after)
+    # The parts are no longer a product of the box's digits, so the verifier cannot check them.
     out = [replace(rebuilt(nest, loops, map_refs(store, blocked)), digits=())]
     if rest:
         loops = (*before, replace(loop, extent=rest), *after)
-        out.append(replace(rebuilt(nest, loops, map_refs(store, behind)), digits=()))
+        out.append(replace(rebuilt(nest, loops, map_refs(store, after_blocks)), digits=()))
     return tuple(out)
 
 
 def long_axis(axis: str) -> str:
-    """The loop over whole blocks of an axis that is cut."""
+    """The name of the loop over full blocks of an axis that is split."""
     return f"long_{axis}"

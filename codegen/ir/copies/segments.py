@@ -1,8 +1,8 @@
-"""The pieces that make each segment of a destination, as tables of offsets.
+"""The chunks that make up each segment of a destination, as tables of offsets.
 
-Where rows begin inside lines, or runs are shorter than a line, several runs share a line, and they may come
-from several boxes of a copy and from its padding. A segment is a part of the destination that fits the first
-cache: pieces of it are gathered in a buffer there, by moves of 1 to 64 bytes, and whole lines go out.
+If rows begin inside lines, or runs are shorter than a line, several runs share a line. These runs may come
+from several boxes of a copy and from its padding. A segment is a part of the destination that fits in the L1
+cache. Its chunks are gathered in a buffer there by moves of 1 to 64 bytes, then written as full lines.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from codegen.ir.copies.tiles import LINE_BYTES, Digit, Table
 from codegen.support.caching import lazy
 
 MOVES = (64, 32, 16, 8, 4, 2, 1)
-"""Bytes that one move takes, in the order in which the moves of a part stand in its table."""
+"""Bytes per move, in the order in which a part's table lists its moves."""
 
 HEAD = len(MOVES) + 1
-"""Numbers in front of a part's moves: how many there are of each width, and whether they are padding."""
+"""Numbers before a part's moves: how many moves there are of each width, and whether they are padding."""
 
 SEGMENT_FIELDS = 5
 """Numbers in one entry of the table of segments."""
 SRC, DST, CHUNKS, NEXT, BYTES = range(SEGMENT_FIELDS)
 
 MOST_ENTRIES = 1 << 15
-"""Entries that are worked out once; more are made while the copy runs, so many at one time."""
+"""Up to this many entries are computed once; more are computed while the copy runs."""
 
 MOST_OFFSET = 1 << 31
-"""Bytes that the pieces of one segment lie apart in the source: offsets have 32 bits in the table."""
+"""Maximum distance in bytes of one segment's chunks in the source: the table's offsets have 32 bits."""
 
 _Pairs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one box puts into its segments.
+    """The bytes that one box contributes to each of its segments.
 
-    src, dst      where its first segment reads, and begins, in bytes
-    place         where the part's first byte is in a segment
-    run           bytes of each piece
-    inner, outer  digits within a segment, and from one segment to another, the most minor first
+    src, dst      source and destination offsets of its first segment, in bytes
+    place         offset of the part's first byte in a segment
+    run           bytes per chunk
+    inner, outer  digits within a segment, and from one segment to another, most minor first
     fills         whether it is padding, which has no source
     """
 
@@ -58,16 +58,16 @@ class Part:
 
     @property
     def count(self) -> int:
-        """Segments that it has a part in."""
+        """The number of segments that it contributes to."""
         return prod(d[0] for d in self.outer)
 
     @property
     def bytes_each(self) -> int:
-        """Bytes that it puts into one segment."""
+        """Bytes that it contributes to one segment."""
         return prod(d[0] for d in self.inner) * self.run
 
     def start(self, index: int) -> int:
-        """Where the segment of an index begins; a larger index begins later."""
+        """The destination offset of the segment with this index; it increases with the index."""
         at = self.dst
         for extent, _, dst in self.outer:
             index, k = divmod(index, extent)
@@ -75,7 +75,7 @@ class Part:
         return at
 
     def starts(self, begin: int, end: int) -> _Pairs:
-        """Where the segments of a range of indices read, and begin."""
+        """The source and destination offsets of the segments in a range of indices."""
         index = np.arange(begin, end)
         src, dst = np.full(len(index), self.src), np.full(len(index), self.dst)
         for extent, src_step, dst_step in self.outer:
@@ -86,21 +86,21 @@ class Part:
 
     @lazy
     def moves(self) -> tuple[Table, ...]:
-        """(source offset, place) of every move, an array for each of MOVES, in the order of the source.
+        """(source offset, offset in the segment) of every move; an array for each of MOVES, in source order.
 
-        A piece that no single move is as long as takes two that overlap.
+        A remainder whose length is not one of MOVES takes two overlapping moves.
         """
         src, place = np.zeros(1, np.int64), np.full(1, self.place)
         for extent, src_step, dst_step in self.inner:
             k = np.arange(extent)[:, None]
             src, place = (k * src_step + src).ravel(), (k * dst_step + place).ravel()
         ends: dict[int, list[int]] = {width: [] for width in MOVES}
-        whole = self.run // LINE_BYTES * LINE_BYTES
-        ends[LINE_BYTES] += range(0, whole, LINE_BYTES)
-        rest = self.run - whole
+        full = self.run // LINE_BYTES * LINE_BYTES
+        ends[LINE_BYTES] += range(0, full, LINE_BYTES)
+        rest = self.run - full
         if rest:
             width = 1 << (rest.bit_length() - 1)
-            ends[width] += sorted({whole, self.run - width})
+            ends[width] += sorted({full, self.run - width})
         return tuple(self._sorted(src, place, ends[width]) for width in MOVES)
 
     def _sorted(self, src: Table, place: Table, ends: list[int]) -> Table:
@@ -114,11 +114,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Segments:
-    """How the bytes [0, stop) behind a place of the destination are cut and put together.
+    """How the bytes [0, stop) of a destination are split into segments and assembled.
 
-    Rows begin `row` bytes apart; the first `filled` bytes of each are cut into segments of `length`, of
-    which the last one in a row may be shorter. The parts hold each of these bytes once, and no other: what
-    lies between rows is never written.
+    Rows begin `row` bytes apart. The first `filled` bytes of each row are split into segments of `length`;
+    the last segment of a row may be shorter. The parts hold each of these bytes exactly once and no other
+    bytes: gaps between rows are never written.
     """
 
     parts: tuple[Part, ...]
@@ -129,12 +129,12 @@ class Segments:
 
     @property
     def count(self) -> int:
-        """What is shared among threads: so many times `length` bytes, with the segments that begin there."""
+        """Units of work for threads: ranges of `length` bytes, each with the segments that begin in it."""
         return -(-self.stop // self.length)
 
     @lazy
     def _tables(self) -> tuple[Table, tuple[int, ...]]:
-        """The moves of all parts, and how many bytes into it the table of each part begins."""
+        """The moves of all parts in one table, and the byte offset in it at which each part begins."""
         tables, starts, at = [], [], 0
         for part in self.parts:
             head = [*(len(m) for m in part.moves), int(part.fills)]
@@ -146,19 +146,20 @@ class Segments:
 
     @property
     def pieces(self) -> Table:
-        """The moves that CHUNKS of an entry points into: the place above 32 bits of source offset."""
+        """The moves that CHUNKS of an entry points into; the source offset is in the low 32 bits."""
         return self._tables[0]
 
     @lazy
     def every_entry(self) -> Table | None:
-        """All entries, where they are few."""
+        """All entries if there are at most MOST_ENTRIES, else None."""
         few = sum(part.count for part in self.parts) <= MOST_ENTRIES
         return self._entries(0, self.count) if few else None
 
     def entries(self, begin: int, end: int) -> Table:
-        """Parts of segments in the destination's order; BYTES, the segment's length, with its last part.
+        """The parts of segments in destination order.
 
-        NEXT is where the same part of a later segment reads.
+        BYTES is the segment's length in the entry of its last part, else 0. NEXT is the source offset of the
+        same part in its next segment.
         """
         every = self.every_entry
         if every is None:
@@ -187,4 +188,4 @@ class Segments:
 
 
 SEGMENT_TABLES = ("segments", "pieces", "scratch", "pattern")
-"""What a kernel gets of them, by the names of its arguments."""
+"""The tables of segments that a kernel receives, by argument name."""

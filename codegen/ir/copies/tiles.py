@@ -1,9 +1,9 @@
 """The tiles of a transposed copy as tables of offsets: which rows, which columns, in which order.
 
 A transposed copy has row digits, along which the destination is contiguous, column digits, along which the
-source is, and others. Rows and columns are joined: row r starts `row_offsets[r]` bytes into the source, and
-column c `column_offsets[c]` bytes into the destination, so that short digits fill long registers. A tile is
-a range of rows by a range of columns at one place of the other digits.
+source is contiguous, and others. Rows and columns are joined: row r starts `row_offsets[r]` bytes into the
+source, and column c `column_offsets[c]` bytes into the destination, so that short digits fill long registers.
+A tile is a range of rows by a range of columns for one value of each other digit.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ Digit: TypeAlias = tuple[int, int, int]
 Table: TypeAlias = NDArray[np.int64]
 
 Block: TypeAlias = Literal["line", "lane", "part", "band"]
-"""What registers move at one time: 64 bytes each way, 16 bytes of each source row, all of source rows shorter
-than that, or 16 bytes of each result row by a line of each source row. A part is loaded as a whole lane: it
-reads on behind its row, but not behind the last byte of the box."""
+"""The shape of a register block, in bytes of a result row x bytes of a source row: "line" is 64x64, "lane"
+64x16, "part" 64 x the whole source row, if that is shorter than 16 bytes, and "band" 16x64. A part is loaded
+as a full 16-byte lane: it reads beyond its row, but not beyond the last byte of the box."""
 
 Stage: TypeAlias = Literal["", "rows", "dense"]
-"""The buffer that tiles go through: none, one of long result rows each by itself, or one of short result rows
-that follow each other."""
+"""The staging buffer of a tile: none, one that holds long result rows separately ("rows"), or one that holds
+short result rows contiguously ("dense")."""
 
 FIELDS = 12
-"""Numbers in one entry of the table of tiles."""
+"""Numbers per entry in the table of tiles."""
 SRC, DST, ROW, ROWS, COLUMN, COLUMNS, NEXT_SRC, NEXT_ROW, *_LAST = range(FIELDS)
 OPEN_ROWS, LAYERS, LAYER_SRC, LAYER_DST = _LAST
-"""The leading rows behind which a whole lane may be read; and of how many layers a panel is, and how far
-apart those lie in the source and in the destination."""
+"""The number of leading rows for which reading a full lane is safe; the number of layers of a panel, and
+their strides in the source and in the destination."""
 
 
 LINE_BYTES = 64
 LANE_BYTES = 16
 PAGE_PREFETCH_BYTES = 4096
-"""How far ahead of a run's source lines are asked for where the place of the next run is known: the memory's
-latency times what one core moves in a nanosecond. Measured on tiles in random order: 0.7 of memcpy without,
-0.8 at 2048, 1.1 at 4096 (Zen 5, 2026-11)."""
+"""Prefetch distance for a run's source lines if the offset of the next run is known: memory latency times the
+bandwidth of one core. Measured on tiles in random order: 0.7 of memcpy without prefetching, 0.8 at 2048,
+1.1 at 4096 (Zen 5, 2026-11)."""
 MOST_GROUPED = 32
-"""Result rows that are taken apart at the same time: their buffer has half of the first cache."""
+"""Maximum number of result rows that are deinterleaved at the same time: their buffer takes half of L1."""
 
 
 def block_shape(width: int, block: Block) -> tuple[int, int]:
-    """Rows and columns of a block of elements of so many bytes; of "part" the fewest columns.
+    """Rows and columns of a block of elements of `width` bytes; for "part", the minimum number of columns.
 
     1, "line" -> 64, 64    1, "lane" -> 64, 16    1, "part" -> 64, 1    1, "band" -> 16, 64
     """
@@ -60,12 +60,11 @@ def block_shape(width: int, block: Block) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class PackedLines:
-    """Where the lines of rows that are packed together lie, when those rows are joined from several digits;
-    or pieces of a line that are far from each other.
+    """The offsets of lines of packed rows that are joined from several digits, or of chunks of a line.
 
     digits  (count, stride in bytes), most minor first: lines of the first digit, then the digits that follow
-            it; none where a table at run time says it
-    listed  one by one, where they are no digits
+            it; empty if a run-time table holds the offsets
+    listed  the offsets one by one, if they are not a product of digits
     """
 
     digits: tuple[tuple[int, int], ...] = ()
@@ -73,17 +72,17 @@ class PackedLines:
 
     @lazy
     def offsets(self) -> Table:
-        """Where each line starts."""
+        """The offset of each line."""
         return np.array(self.listed, np.int64) if self.listed else _joined(list(self.digits))
 
 
 @dataclass(frozen=True)
 class RowGroups:
-    """Where groups of rows that are packed together begin, which are taken apart side by side.
+    """The offsets of groups of packed rows that are deinterleaved at the same time.
 
-    digits  (count, source stride, destination stride), most minor first; none where a table at run time says
-            it
-    piece   elements of a row that lie together in the source
+    digits  (count, source stride, destination stride), most minor first; empty if a run-time table holds the
+            offsets
+    piece   elements of a row that are contiguous in the source
     """
 
     digits: tuple[Digit, ...] = ()
@@ -97,10 +96,11 @@ class RowGroups:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A buffer for staging: where each column of a tile begins in it, and the runs it goes out in.
+    """A staging buffer: the offset of each column of a tile, and the runs in which the buffer is written out.
 
-    segments         (offset from the tile's place in the destination, offset in the buffer) of each run
-    segment_columns  columns of one run; 0 where the whole tile is one
+    places           offset in the buffer of each column
+    segments         (offset from the tile's destination offset, offset in the buffer) of each run
+    segment_columns  columns per run; 0 if the tile is one run
     """
 
     places: Table
@@ -111,17 +111,17 @@ class Panel:
 
 @dataclass(frozen=True)
 class TileGrid:
-    """How a box is cut into tiles.
+    """How a box is split into tiles.
 
     rows, columns  digits, most minor first
     others         digits in any order
-    tile           rows and columns of one tile; the last of a row or column of tiles may be smaller
-    block          tiles that do not take all are whole blocks of that many rows and columns
-    layers         a digit along which tiles go through one buffer together, the result rows of one behind
-                   those of the one before; None where each goes by itself
-    together       so many of those at one time
-    lines          of each long result row in the buffer at one time, where tiles are staged by those
-    lane_bytes     what blocks read of each source row where that may be more than all columns; else 0
+    tile           rows and columns per tile; the last of a row or column of tiles may be smaller
+    block          rows and columns per block; tiles that are smaller than the box consist of full blocks
+    layers         a digit along which several tiles share one buffer, the result rows of each after those of
+                   the previous one; None if each tile is staged separately
+    together       the number of layers that share the buffer
+    lines          lines of each long result row in the buffer, for the stage "rows"
+    lane_bytes     bytes that blocks read of each source row, if that may exceed the row; else 0
     """
 
     rows: tuple[Digit, ...]
@@ -140,34 +140,34 @@ class TileGrid:
         counts = self.row_count, self.column_count
         for count, tile, block in zip(counts, self.tile, self.block, strict=True):
             if tile < count and tile % block:
-                raise AssertionError(f"tiles of {tile} are no whole blocks of {block}: buffers would not do")
+                raise AssertionError(f"expected a tile size that is a multiple of {block}, got {tile}")
         if self.layers and self.tile[1] < self.column_count:
-            raise AssertionError("layers go through a buffer that takes all columns")
+            raise AssertionError("layers share a buffer, so a tile must take all columns")
         if self.column_count < self.block[1]:
-            raise AssertionError(f"{self.column_count} columns fill no block of {self.block[1]}")
+            raise AssertionError(f"expected {self.block[1]} columns or more, got {self.column_count}")
 
     @property
     def row_count(self) -> int:
-        """All rows, joined."""
+        """The number of joined rows."""
         return prod(d[0] for d in self.rows)
 
     @property
     def column_count(self) -> int:
-        """All columns, joined."""
+        """The number of joined columns."""
         return prod(d[0] for d in self.columns)
 
     @lazy
     def row_offsets(self) -> Table:
-        """Where rows start in the source; the last one repeated, so that whole blocks may read on."""
+        """Source offsets of the rows; the last one is repeated, so that full blocks may read past the end."""
         return _repeated(_joined([(n, s) for n, s, _ in self.rows]), self.tile[0] + self.block[0])
 
     @lazy
     def column_offsets(self) -> Table:
-        """Where columns start in the destination, with repetitions at the end."""
+        """Destination offsets of the columns; the last one is repeated."""
         return _repeated(_joined([(n, d) for n, _, d in self.columns]), self.block[1])
 
     @lazy
-    def _pieces(self) -> tuple[Table, Table]:
+    def _ranges(self) -> tuple[Table, Table]:
         """(start, count) of the ranges of rows, and of columns."""
         return (
             _cut(self.row_count, self.tile[0], self.block[0]),
@@ -176,17 +176,17 @@ class TileGrid:
 
     @lazy
     def panel(self) -> Panel:
-        """The buffer that a tile is staged in when its result rows are long: each row by itself."""
+        """The staging buffer for long result rows, each stored separately."""
         pitch = (self.lines + 1) * LINE_BYTES
         columns = min(self.tile[1], self.column_count)
         return Panel(np.arange(columns) * pitch, np.zeros((0, 2), np.int64), 0, (columns + 1) * pitch)
 
     @lazy
     def dense_panel(self) -> Panel:
-        """The buffer of short result rows: runs of it are runs of the destination.
+        """The staging buffer for short result rows: its runs are runs of the destination.
 
-        A block of rows too few for it writes on into columns that are next in memory, which must then come
-        later: the digits of a run are in the order in which columns are taken, layers behind them.
+        A block with more rows than the box also writes into the columns that follow in memory. These must be
+        written later, so the digits of a run are in the order in which columns are processed, then layers.
         """
         digits = [(n, d) for n, _, d in self.columns]
         if self.tile[1] < self.column_count:
@@ -196,7 +196,7 @@ class TileGrid:
             raise AssertionError(f"layers {self.layers[2]} bytes apart do not follow runs of {run}")
         run *= self.together
         lines = -(-run // LINE_BYTES) + 1
-        lines += lines % 8 == 0  # or runs of one buffer share sets of the first cache
+        lines += lines % 8 == 0  # otherwise the buffer's runs share L1 cache sets
         size = lines * LINE_BYTES
         placed, segments = [], []
         for k, (n, d) in enumerate(digits):
@@ -210,21 +210,21 @@ class TileGrid:
 
     @property
     def count(self) -> int:
-        """Tiles."""
+        """The number of tiles."""
         return prod(n for n, _ in self._axes)
 
     @lazy
     def _axes(self) -> tuple[tuple[int, int | str], ...]:
-        """(extent, which) of the loops over tiles, outermost first: by the source's strides.
+        """(extent, which) of the loops over tiles, outermost first: sorted by source stride.
 
-        Reading in order, the next tile is mostly what follows this one in memory.
+        In this order, the next tile mostly follows the current one in memory.
         """
-        row_pieces, column_pieces = self._pieces
+        row_ranges, column_ranges = self._ranges
         loops: list[tuple[int, int, int | str]] = [
             (abs(src), n, k) for k, (n, src, _) in enumerate(self.others)
         ]
-        loops.append((self._row_step, len(row_pieces), "rows"))
-        loops.append((self.tile[1] * self.source_width, len(column_pieces), "columns"))
+        loops.append((self._row_step, len(row_ranges), "rows"))
+        loops.append((self.tile[1] * self.source_width, len(column_ranges), "columns"))
         if self.layers:
             extent, src, _ = self.layers
             loops.append((abs(src) * self.together, -(-extent // self.together), "layers"))
@@ -232,7 +232,7 @@ class TileGrid:
 
     @property
     def _row_step(self) -> int:
-        """The source's stride of the digit in which tiles of rows follow each other."""
+        """The source stride from one tile of rows to the next."""
         joined = 1
         for extent, src, _ in self.rows:
             joined *= extent
@@ -241,11 +241,11 @@ class TileGrid:
         return max(abs(src) for _, src, _ in self.rows)
 
     def entries(self, begin: int, end: int) -> Table:
-        """The tiles [begin, end) of the table, each with where the one behind it reads."""
+        """The entries [begin, end) of the table, each with the source offset of the next tile."""
         index = np.arange(begin, min(end + 1, self.count))
         out = np.zeros((len(index), FIELDS), np.int64)
         out[:, LAYERS] = 1
-        pieces = dict(zip(("rows", "columns"), self._pieces, strict=True))
+        ranges = dict(zip(("rows", "columns"), self._ranges, strict=True))
         for extent, which in reversed(self._axes):
             index, k = index // extent, index % extent
             if isinstance(which, int):
@@ -257,7 +257,7 @@ class TileGrid:
                 self._put_layers(out, k)
                 continue
             at = ROW if which == "rows" else COLUMN
-            out[:, at : at + 2] = pieces[which][k]
+            out[:, at : at + 2] = ranges[which][k]
         out[:, SRC] += out[:, COLUMN] * self.source_width
         out[:, DST] += out[:, ROW] * self.width
         out[:-1, NEXT_SRC], out[:-1, NEXT_ROW] = out[1:, SRC], out[1:, ROW]
@@ -266,7 +266,7 @@ class TileGrid:
         return out[: end - begin]
 
     def _put_layers(self, out: Table, k: Table) -> None:
-        """Which layers the k-th panels take."""
+        """Set the layers of the k-th panels."""
         extent, src, dst = self.layers or (1, 0, 0)
         first = k * self.together
         out[:, LAYERS] = np.minimum(self.together, extent - first)
@@ -275,24 +275,24 @@ class TileGrid:
         out[:, DST] += first * dst
 
     def _open_rows(self, tiles: Table) -> Table:
-        """The leading rows of each tile whose lanes, read whole, end no later than the box does."""
+        """The number of leading rows of each tile for which a full lane ends no later than the box."""
         digits = [*self.rows, *self.columns, *self.others, *([self.layers] if self.layers else [])]
         stop = sum(max(0, (n - 1) * src) for n, src, _ in digits) + self.source_width
         last = tiles[:, SRC] + np.maximum(0, (tiles[:, LAYERS] - 1) * tiles[:, LAYER_SRC])
         room, out = stop - self.lane_bytes - last, np.zeros(len(tiles), np.int64)
-        for row, rows in self._pieces[0]:
+        for row, rows in self._ranges[0]:
             furthest = np.maximum.accumulate(self.row_offsets[row : row + rows])
-            mine = tiles[:, ROW] == row
-            out[mine] = np.searchsorted(furthest, room[mine], side="right")
+            selected = tiles[:, ROW] == row
+            out[selected] = np.searchsorted(furthest, room[selected], side="right")
         return out
 
 
 def joined_run(run: int, digits: list[tuple[int, int]], *, in_order: bool) -> tuple[int, set[int]]:
-    """Bytes side by side when digits (extent, stride) follow a run of so many, and which digits do.
+    """The contiguous bytes when digits (extent, stride) extend a run of `run` bytes, and the digits that do.
 
     36, [(4, 99), (16, 36), (2, 576)] -> 1152, {1, 2}
 
-    `in_order` takes a digit only behind those that come before it in the list.
+    With `in_order`, a digit extends the run only if the list has it after all digits of the run.
     """
     inside: set[int] = set()
     for k, (n, stride) in sorted(enumerate(digits), key=lambda x: x[1][1]):
@@ -313,9 +313,9 @@ def _repeated(offsets: Table, more: int) -> Table:
 
 
 def _cut(count: int, most: int, block: int) -> Table:
-    """Ranges of at most `most`, about equally long, whole blocks but for the last.
+    """(start, count) of ranges of at most `most`, about equally long; all but the last are full blocks.
 
-    The last one starts earlier where it would be shorter than a block: it moves some elements again.
+    If the last one would be shorter than a block, it starts earlier and moves some elements again.
     """
     if count <= most:
         return np.array([[0, count]], np.int64)
@@ -329,21 +329,21 @@ def _cut(count: int, most: int, block: int) -> Table:
 
 
 LINE_TABLE = "line_offsets"
-"""What a kernel gets of packed lines, by the name of its argument."""
+"""The argument of a kernel for the table of packed lines."""
 
 GROUP_ARGUMENTS = GROUP_TABLE, GROUP_COUNT, GROUP_CHUNK = "group_offsets", "group_count", "piece"
-"""What it gets of groups of rows."""
+"""The arguments of a kernel for the table of row groups."""
 
 PREFETCH_ARGUMENT = "prefetch_distance"
-"""The argument of a conversion that prefetches: how many bytes behind what it reads."""
+"""The argument of a conversion that prefetches: the distance in bytes ahead of its reads."""
 
 PREFETCH_ELEMENTS = 64
-"""Elements that it converts in vectors between one batch of such questions and the next."""
+"""Elements that it converts in vectors between one batch of prefetches and the next."""
 
 GRID_TABLES = ("tiles", "row_offsets", "column_offsets")
-"""What a kernel gets of a grid, by the names of its arguments."""
+"""The tables of a grid that a kernel receives, by argument name."""
 
 
 def grid_tables(grid: TileGrid) -> tuple[Table, Table, Table]:
-    """The tables of a grid whose tiles are few."""
+    """The tables of a grid with few tiles."""
     return grid.entries(0, grid.count), grid.row_offsets, grid.column_offsets

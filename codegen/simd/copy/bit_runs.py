@@ -1,4 +1,4 @@
-"""Runs of packed elements: bytes of one element each that lie side by side, joined and taken apart."""
+"""Packing contiguous runs of one element per byte, and unpacking them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from codegen.simd.register.shuffles import shuffle
 
 WORD_BYTES = 8
 HALF_BYTES = 4
-"""The shortest run that is packed in registers: a TPU's word, where it is the source that lies in columns."""
+"""The shortest run that is packed in registers: a TPU word, for sources that are stored in columns."""
 
 SHORT_BYTES = 256
-"""Destinations shorter than this are not worth the two ends that streaming leaves over."""
+"""For shorter destinations, the two unaligned ends that streaming leaves cost more than it gains."""
 
 PREFETCH_BYTES = 1024
-"""How far ahead of a long run its source is asked for."""
+"""Prefetch distance in the source of a long run."""
 
 
 def splat(kind: Any, value: int) -> Any:
@@ -30,12 +30,12 @@ def splat(kind: Any, value: int) -> Any:
 
 
 def spread(bits: int, lane_bits: int) -> int:
-    """The low `bits` bits of every byte of a lane."""
+    """A mask of the low `bits` bits of every byte of a lane."""
     return sum(((1 << bits) - 1) << k for k in range(0, lane_bits, 8))
 
 
 def join(builder: Any, src: Any, count: int, bits: int) -> Any:
-    """`count` packed bytes, made of the 8/bits times as many source bytes at an address."""
+    """Pack the 8/bits * count source bytes at an address into `count` bytes."""
     if bits == 1:
         return _join_flags(builder, src, count)
     lanes = vector(64 // bits, count)
@@ -57,7 +57,7 @@ def _join_flags(builder: Any, src: Any, count: int) -> Any:
 
 
 def part(builder: Any, packed: Any, bits: int) -> Any:
-    """The elements of a vector of packed bytes, each in a byte of its own."""
+    """Unpack a vector of packed bytes to one element per byte."""
     count = packed.type.count
     wide = vector(8, count * 8 // bits)
     if bits == 1:
@@ -73,8 +73,8 @@ def part(builder: Any, packed: Any, bits: int) -> Any:
     return builder.bitcast(value, wide)
 
 
-def _joiner(bits: int, count: int, stream: bool) -> Any:
-    """`count` bytes of the destination; a streaming one asks for as much of the source ahead."""
+def _packer(bits: int, count: int, stream: bool) -> Any:
+    """Pack `count` bytes of the destination. The streaming version also prefetches as much of the source."""
     group = 8 // bits
 
     def emit(builder: Any, dst: Any, src: Any) -> None:
@@ -86,8 +86,8 @@ def _joiner(bits: int, count: int, stream: bool) -> Any:
     return statement(emit, 2, f"join_{count}_u{bits}")
 
 
-def _parter(bits: int, count: int, stream: bool) -> Any:
-    """The elements of `count` bytes of the source."""
+def _unpacker(bits: int, count: int, stream: bool) -> Any:
+    """Unpack `count` bytes of the source."""
 
     def emit(builder: Any, dst: Any, src: Any) -> None:
         if stream:
@@ -100,28 +100,28 @@ def _parter(bits: int, count: int, stream: bool) -> Any:
 
 def _pack_run(bits: int) -> Callable[..., None]:
     sizes = LINE_BYTES, WORD_BYTES, HALF_BYTES
-    parts = tuple(_joiner(bits, n, False) for n in sizes)
-    return _run(parts, PACKERS[f"pack_bits_{bits}"], LINE_BYTES, dst_step=1, src_step=8 // bits)
+    moves = tuple(_packer(bits, n, False) for n in sizes)
+    return _run(moves, PACKERS[f"pack_bits_{bits}"], LINE_BYTES, dst_step=1, src_step=8 // bits)
 
 
 def _unpack_run(bits: int) -> Callable[..., None]:
     step = LINE_BYTES * bits // 8
-    parts = tuple(_parter(bits, n, False) for n in (step, WORD_BYTES, HALF_BYTES))
-    return _run(parts, UNPACKERS[f"unpack_bits_{bits}"], step, dst_step=8 // bits, src_step=1)
+    moves = tuple(_unpacker(bits, n, False) for n in (step, WORD_BYTES, HALF_BYTES))
+    return _run(moves, UNPACKERS[f"unpack_bits_{bits}"], step, dst_step=8 // bits, src_step=1)
 
 
 def _run(
-    parts: tuple[Any, ...], scalar: Any, step: int, *, dst_step: int, src_step: int
+    moves: tuple[Any, ...], scalar: Any, step: int, *, dst_step: int, src_step: int
 ) -> Callable[..., None]:
-    """The routine over `count` packed bytes from the parts that move `step` of them, a word, and half of one.
+    """The routine over `count` packed bytes, from moves of `step` packed bytes, of a word and of half a word.
 
-    dst_step, src_step  bytes of either side that a packed byte is
+    dst_step, src_step  bytes on each side per packed byte
     """
-    line, word, half = parts
+    line, word, half = moves
 
     @for_kernels
     def run(dst, src, count):
-        """Whole lines of the destination, then words, then one more word that overlaps the last."""
+        """Full lines of the destination, then words, then one more word that overlaps the last."""
         if count < HALF_BYTES:
             scalar(dst, src, count, 1)
             return
@@ -142,7 +142,7 @@ def _run(
 
 
 def _stream_pack_run(bits: int, plain: Any) -> Callable[..., None]:
-    line, group = _joiner(bits, LINE_BYTES, True), 8 // bits
+    line, group = _packer(bits, LINE_BYTES, True), 8 // bits
 
     @for_kernels
     def stream_pack_run(dst, src, count):
@@ -160,7 +160,7 @@ def _stream_pack_run(bits: int, plain: Any) -> Callable[..., None]:
 
 def _stream_unpack_run(bits: int, plain: Any) -> Callable[..., None]:
     step, group = LINE_BYTES * bits // 8, 8 // bits
-    line = _parter(bits, step, True)
+    line = _unpacker(bits, step, True)
 
     @for_kernels
     def stream_unpack_run(dst, src, count):
@@ -179,7 +179,7 @@ def _stream_unpack_run(bits: int, plain: Any) -> Callable[..., None]:
 
 
 def _family() -> dict[str, Any]:
-    """Packing and unpacking, plain and streaming, by the names they have in kernels."""
+    """Packing and unpacking, plain and streaming, by their names in kernels."""
     out: dict[str, Any] = {}
     for bits in WIDTHS:
         for name, make, streaming in (

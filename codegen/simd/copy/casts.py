@@ -1,7 +1,7 @@
-"""Conversions of elements as kernels call them: of one, of a vector's lanes, of a run.
+"""Element conversions that kernels call: of one element, of a vector's lanes, and of a run.
 
-convert_f32_to_bf16(value)                one element, as the loads and stores of elements have it
-convert_run_f32_to_bf16(dst, src, count)  elements that lie side by side on both sides
+convert_f32_to_bf16(value)                one element, in the type that element loads and stores use
+convert_run_f32_to_bf16(dst, src, count)  elements that are contiguous on both sides
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FLOATS: dict[str, tuple[Any, Any]] = {"f32": (F32, types.float32), "f64": (F64,
 
 
 def conversion_routine(name: str) -> Any:
-    """The routine of that name, or None where it is not one of these."""
+    """The routine of that name, or None if it is not a conversion."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None
@@ -38,7 +38,7 @@ def conversion_routine(name: str) -> Any:
 
 @cache
 def element_conversion(source: str, target: str) -> Any:
-    """One element; what is no float or double is an int64, of which the low bits count."""
+    """Convert one element. Types other than float and double use the low bits of an int64."""
     result = _FLOATS[target][1] if target in _FLOATS else types.int64
     argument = _FLOATS[source][1] if source in _FLOATS else types.int64
 
@@ -59,7 +59,10 @@ def element_conversion(source: str, target: str) -> Any:
 
 @cache
 def conversion_run(source: str, target: str) -> Any:
-    """A run: vectors of a line or more on one side, one more that overlaps the last; else eights and ones."""
+    """Convert a run in vectors of a line or more on one side, and one more that overlaps the last.
+
+    Shorter runs are converted in eights and ones.
+    """
     before, after, convert = lane_conversion(f"{source}_to_{target}")
     lanes = min(max(LINE_BYTES // min(before, after), 16), 32)
 
@@ -69,22 +72,22 @@ def conversion_run(source: str, target: str) -> Any:
 
         return statement(emit, 2, f"convert_{count}_{source}_to_{target}")
 
-    whole, part, one = mover(lanes), mover(8), mover(1)
+    full, eight, one = mover(lanes), mover(8), mover(1)
 
     @for_kernels
     def convert_run(dst, src, count):
         if count >= lanes:
             last = count - lanes
             for k in range(0, last, lanes):
-                whole(dst + k * after, src + k * before)
-            whole(dst + last * after, src + last * before)
+                full(dst + k * after, src + k * before)
+            full(dst + last * after, src + last * before)
         elif count >= 8:
-            part(dst, src)
+            eight(dst, src)
             if count > 16:
-                part(dst + 8 * after, src + 8 * before)
+                eight(dst + 8 * after, src + 8 * before)
             if count > 24:
-                part(dst + 16 * after, src + 16 * before)
-            part(dst + (count - 8) * after, src + (count - 8) * before)
+                eight(dst + 16 * after, src + 16 * before)
+            eight(dst + (count - 8) * after, src + (count - 8) * before)
         else:
             for k in range(count):
                 one(dst + k * after, src + k * before)
@@ -93,9 +96,9 @@ def conversion_run(source: str, target: str) -> Any:
 
 
 def lane_conversion(name: str) -> tuple[int, int, Callable[[Any, Any], Any]]:
-    """(bytes before, bytes after, conversion of a vector's lanes) of `f32_to_bf16` or `swap_u32`.
+    """(bytes before, bytes after, conversion of a vector's lanes) for `f32_to_bf16` or `swap_u32`.
 
-    Vectors come and go as integers of the elements' bits; each lane becomes what the scalar routines make.
+    Vectors are integers of the elements' bits. Each lane gets the same result as in the scalar routines.
     """
     if name.startswith("swap_u"):
         bits = int(name.removeprefix("swap_u"))
@@ -113,7 +116,7 @@ def lane_conversion(name: str) -> tuple[int, int, Callable[[Any, Any], Any]]:
 
 
 def is_long(name: str) -> bool:
-    """Whether a conversion is many instructions: one between floats in integers."""
+    """Whether a conversion takes many instructions: one between floats in integer arithmetic."""
     source, _, target = name.partition("_to_")
     return target in (*MINIFLOATS, "bf16") or source in MINIFLOATS
 

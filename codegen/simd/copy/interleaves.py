@@ -1,4 +1,4 @@
-"""Interleaves: a few rows packed together element by element, and taken apart."""
+"""Interleaving a few rows element by element, and deinterleaving them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from codegen.simd.register.shuffles import shuffle
 
 
 def zip_rows(builder: Any, rows: list[Any]) -> Any:
-    """One vector with lane c of each row side by side: r0[0] r1[0] … r0[1] r1[1] …"""
+    """Interleave rows into one vector: r0[0] r1[0] … r0[1] r1[1] …"""
     if len(rows) == 1:
         return rows[0]
     even, odd = zip_rows(builder, rows[0::2]), zip_rows(builder, rows[1::2])
@@ -36,65 +36,65 @@ def zip_rows(builder: Any, rows: list[Any]) -> Any:
 
 
 def zip_three(builder: Any, rows: list[Any], width: int) -> list[Any]:
-    """Three lines to the three that hold their elements in turn: r0[0] r1[0] r2[0] r0[1] …
+    """Interleave three lines into three: r0[0] r1[0] r2[0] r0[1] …
 
-    Within lanes first, 16 bytes of each row to 48 in order; then lanes to their places.
+    First within lanes: 16 bytes of each row become 48 bytes in order. Then the lanes are put in order.
     """
     n = LANE_BYTES // width
-    parts = [
+    triples = [
         _in_lanes(builder, rows, [((j * n + i) % 3, (j * n + i) // 3) for i in range(n)], width)
         for j in range(3)
     ]
     order = [(j, lane) for lane in range(LANES) for j in range(3)]
-    return [_lanes_of(builder, parts, order[4 * k : 4 * k + 4]) for k in range(3)]
+    return [_lanes_of(builder, triples, order[4 * k : 4 * k + 4]) for k in range(3)]
 
 
 def unzip_three(builder: Any, lines: list[Any], width: int) -> list[Any]:
-    """The rows that `zip_three` put together."""
+    """The rows that `zip_three` interleaved."""
     n = LANE_BYTES // width
     order = [(k, lane) for k in range(3) for lane in range(LANES)]
-    parts = [_lanes_of(builder, lines, order[j::3]) for j in range(3)]
+    triples = [_lanes_of(builder, lines, order[j::3]) for j in range(3)]
     return [
-        _in_lanes(builder, parts, [((3 * i + r) // n, (3 * i + r) % n) for i in range(n)], width)
+        _in_lanes(builder, triples, [((3 * i + r) // n, (3 * i + r) % n) for i in range(n)], width)
         for r in range(3)
     ]
 
 
-def _in_lanes(builder: Any, three: list[Any], picks: list[tuple[int, int]], width: int) -> Any:
-    """Items of three lines by (line, place within the lane), the same in each of the four lanes."""
+def _in_lanes(builder: Any, three: list[Any], selection: list[tuple[int, int]], width: int) -> Any:
+    """Items of three lines by (line, index within the lane), the same in each of the four lanes."""
     n, items = LANE_BYTES // width, vector(8 * width, LINE_BYTES // width)
     a, b, c = (builder.bitcast(line, items) for line in three)
     starts = range(0, items.count, n)
-    two = [lane + place + (items.count if which == 1 else 0) for lane in starts for which, place in picks]
+    two = [lane + index + (items.count if which == 1 else 0) for lane in starts for which, index in selection]
     all_ = [
-        items.count + lane + place if which == 2 else lane + i
+        items.count + lane + index if which == 2 else lane + i
         for lane in starts
-        for i, (which, place) in enumerate(picks)
+        for i, (which, index) in enumerate(selection)
     ]
     return shuffle(builder, shuffle(builder, a, b, two), c, all_)
 
 
-def _lanes_of(builder: Any, three: list[Any], picks: list[tuple[int, int]]) -> Any:
-    """A line of four lanes of three lines, by (line, lane)."""
+def _lanes_of(builder: Any, three: list[Any], selection: list[tuple[int, int]]) -> Any:
+    """A line of four lanes selected from three lines, by (line, lane)."""
     kind, words = three[0].type, vector(64, 8)
     a, b, c = (builder.bitcast(line, words) for line in three)
-    two = [8 * (which == 1) + 2 * lane + half for which, lane in picks for half in (0, 1)]
+    two = [8 * (which == 1) + 2 * lane + half for which, lane in selection for half in (0, 1)]
     all_ = [
         8 + 2 * lane + half if which == 2 else 2 * i + half
-        for i, (which, lane) in enumerate(picks)
+        for i, (which, lane) in enumerate(selection)
         for half in (0, 1)
     ]
     return builder.bitcast(shuffle(builder, shuffle(builder, a, b, two), c, all_), kind)
 
 
 def unzip_rows(builder: Any, zipped: Any, count: int) -> list[Any]:
-    """The rows that `zip_rows` put together."""
+    """The rows that `zip_rows` interleaved."""
     lanes = zipped.type.count // count
     return [shuffle(builder, zipped, zipped, [r + count * c for c in range(lanes)]) for r in range(count)]
 
 
 def zipped_lines(builder: Any, rows: list[Any], width: int) -> list[Any]:
-    """The rows packed together, as lines, or as one vector where they make less than a line."""
+    """The interleaved rows as lines, or as one vector if they fill less than a line."""
     if len(rows) == 3:
         return zip_three(builder, rows, width)
     zipped, lanes = zip_rows(builder, rows), LINE_BYTES // width
@@ -108,16 +108,16 @@ def _unzipped(builder: Any, src: Any, count: int, width: int, row_bytes: int) ->
     if count != 3:
         return unzip_rows(builder, load(builder, src, vector(8 * width, count * row_bytes // width)), count)
     line = vector(8 * width, LINE_BYTES // width)
-    places = [builder.add(src, ir.Constant(I64, LINE_BYTES * k)) for k in range(3)]
-    return unzip_three(builder, [load(builder, place, line) for place in places], width)
+    addresses = [builder.add(src, ir.Constant(I64, LINE_BYTES * k)) for k in range(3)]
+    return unzip_three(builder, [load(builder, address, line) for address in addresses], width)
 
 
 def _interleave_block(rows: int, width: int, row_bytes: int = LINE_BYTES, *, stream: bool = False) -> Any:
-    """So many bytes of each row, packed together; written a line at a time."""
+    """Interleave `row_bytes` bytes of each row, and write them line by line."""
 
     def emit(builder: Any, dst: Any, src: Any, row_step: Any) -> None:
-        places = [builder.add(src, builder.mul(row_step, ir.Constant(I64, r))) for r in range(rows)]
-        loaded = [load(builder, place, vector(8 * width, row_bytes // width)) for place in places]
+        addresses = [builder.add(src, builder.mul(row_step, ir.Constant(I64, r))) for r in range(rows)]
+        loaded = [load(builder, address, vector(8 * width, row_bytes // width)) for address in addresses]
         for k, line in enumerate(zipped_lines(builder, loaded, width)):
             at = builder.add(dst, ir.Constant(I64, k * LINE_BYTES))
             (store_streaming if stream else store)(builder, line, at)
@@ -128,32 +128,32 @@ def _interleave_block(rows: int, width: int, row_bytes: int = LINE_BYTES, *, str
 def _deinterleave_block(
     columns: int, width: int, row_bytes: int = LINE_BYTES, *, stream: bool = False
 ) -> Any:
-    """So many bytes of each of `columns` destination rows."""
+    """Deinterleave `row_bytes` bytes of each of `columns` destination rows."""
 
     def emit(builder: Any, dst: Any, src: Any, column_step: Any) -> None:
-        for c, part in enumerate(_unzipped(builder, src, columns, width, row_bytes)):
+        for c, row in enumerate(_unzipped(builder, src, columns, width, row_bytes)):
             at = builder.add(dst, builder.mul(column_step, ir.Constant(I64, c)))
-            (store_streaming if stream else store)(builder, part, at)
+            (store_streaming if stream else store)(builder, row, at)
 
     return statement(emit, 3, f"deinterleave_block_{columns}_{width}_{row_bytes}")
 
 
-def _whole_and_parts(make: Callable[..., Any], count: int, width: int) -> tuple[Any, Any, Any]:
-    """Blocks of 64, 32 and 16 bytes a row; of three rows only the first, they fill no half line."""
-    whole = make(count, width)
+def _full_and_partial(make: Callable[..., Any], count: int, width: int) -> tuple[Any, Any, Any]:
+    """Blocks of 64, 32 and 16 bytes per row. Three rows only use the first: they cannot fill half a line."""
+    full = make(count, width)
     if count == 3:
-        return whole, whole, whole
-    return whole, make(count, width, LINE_BYTES // 2), make(count, width, LANE_BYTES)
+        return full, full, full
+    return full, make(count, width, LINE_BYTES // 2), make(count, width, LANE_BYTES)
 
 
 def _interleave(rows: int, width: int, move: Any) -> Callable[..., None]:
-    block, half, quarter = _whole_and_parts(_interleave_block, rows, width)
+    block, half, quarter = _full_and_partial(_interleave_block, rows, width)
     step = LINE_BYTES // width
     half_step, quarter_step = (step, step) if rows == 3 else (step // 2, step // 4)
 
     @for_kernels
     def interleave(dst, src, columns, row_step):
-        """A last block that would reach over the edge begins earlier."""
+        """A last block that would cross the edge begins earlier."""
         if columns >= step:
             last = columns - step
             for c in range(0, last, step):
@@ -181,8 +181,8 @@ def _stream_interleave(rows: int, width: int, plain: Any) -> Callable[..., None]
     block, step = _interleave_block(rows, width, stream=True), LINE_BYTES // width
     row_bytes = LINE_BYTES if rows == 3 else LINE_BYTES // 2
     half, half_step = _interleave_block(rows, width, row_bytes, stream=True), row_bytes // width
-    part_bytes = LANE_BYTES if rows * LANE_BYTES % LINE_BYTES == 0 else row_bytes
-    quarter, quarter_step = _interleave_block(rows, width, part_bytes, stream=True), part_bytes // width
+    quarter_bytes = LANE_BYTES if rows * LANE_BYTES % LINE_BYTES == 0 else row_bytes
+    quarter, quarter_step = _interleave_block(rows, width, quarter_bytes, stream=True), quarter_bytes // width
 
     @for_kernels
     def stream_interleave(dst, src, columns, row_step):
@@ -204,13 +204,13 @@ def _stream_interleave(rows: int, width: int, plain: Any) -> Callable[..., None]
 
 
 def _deinterleave(columns: int, width: int, move: Any) -> Callable[..., None]:
-    block, half, quarter = _whole_and_parts(_deinterleave_block, columns, width)
+    block, half, quarter = _full_and_partial(_deinterleave_block, columns, width)
     step = LINE_BYTES // width
     half_step, quarter_step = (step, step) if columns == 3 else (step // 2, step // 4)
 
     @for_kernels
     def deinterleave(dst, src, rows, column_step):
-        """A last block that would reach over the edge begins earlier."""
+        """A last block that would cross the edge begins earlier."""
         if rows >= step:
             last = rows - step
             for r in range(0, last, step):
@@ -245,9 +245,9 @@ def _stream_deinterleave(columns: int, width: int, plain: Any) -> Callable[..., 
             end = min(r + chunk, rows)
             plain(buffer, src + r * packed, end - r, ROW_PITCH)
             for c in range(columns):
-                low, asked = dst + c * column_step + r * width, src + end * packed + c * CHUNK_BYTES
+                low, ahead = dst + c * column_step + r * width, src + end * packed + c * CHUNK_BYTES
                 high = low + (end - r) * width
-                drain_row(low, high, buffer + c * ROW_PITCH, r == 0, end == rows, asked)
+                drain_row(low, high, buffer + c * ROW_PITCH, r == 0, end == rows, ahead)
 
     @for_kernels
     def stream_deinterleave(dst, src, rows, column_step):
@@ -266,7 +266,7 @@ def _stream_deinterleave(columns: int, width: int, plain: Any) -> Callable[..., 
 
 
 def _family() -> dict[str, Any]:
-    """Every interleave and its inverse, plain and streaming, by the name it has in kernels."""
+    """Every interleave and its inverse, plain and streaming, by its name in kernels."""
     out: dict[str, Any] = {}
     for width, move in ((1, move_u8), (2, move_u16), (4, move_u32), (8, move_u64)):
         for count in (2, 3, 4, 8):

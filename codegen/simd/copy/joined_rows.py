@@ -1,7 +1,7 @@
-"""Interleaves whose packed lines lie where a table says: rows joined from digits shorter than a line.
+"""Interleaves with a table of offsets of packed lines, for rows joined from digits shorter than a line.
 
-Line k of the packed side begins `line_offsets[k]` bytes from its place. Rows are contiguous, and at least a
-line long; a last block that would reach over their end begins earlier and moves some elements again.
+Line k of the packed side begins at byte `line_offsets[k]`. Rows are contiguous and at least a line long. A
+last block that would cross their end begins earlier and moves some elements again.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from codegen.simd.register.memory import I64, load, pointer, statement, store, s
 from codegen.simd.register.shuffles import shuffle
 
 
-def _places(builder: Any, base: Any, table: Any, count: int) -> list[Any]:
-    """The addresses that so many entries of a table of offsets stand for."""
+def _addresses(builder: Any, base: Any, table: Any, count: int) -> list[Any]:
+    """The addresses given by the first `count` offsets of a table."""
     entries = [builder.add(table, ir.Constant(I64, 8 * k)) for k in range(count)]
     return [builder.add(base, builder.load(pointer(builder, entry, I64))) for entry in entries]
 
@@ -29,7 +29,7 @@ def _steps(builder: Any, base: Any, step: Any, count: int) -> list[Any]:
 
 
 def _joined(builder: Any, lines: list[Any]) -> Any:
-    """Lines as one vector."""
+    """Concatenate lines into one vector."""
     while len(lines) > 1:
         both = range(2 * lines[0].type.count)
         lines = [
@@ -39,31 +39,31 @@ def _joined(builder: Any, lines: list[Any]) -> Any:
 
 
 def _interleave_block(rows: int, width: int, *, stream: bool) -> Any:
-    """A line of each row, packed together into as many lines."""
+    """Interleave a line of each row into as many lines."""
     put, line = store_streaming if stream else store, vector(8 * width, LINE_BYTES // width)
 
     def emit(builder: Any, dst: Any, src: Any, row_step: Any, table: Any) -> None:
-        loaded = [load(builder, place, line) for place in _steps(builder, src, row_step, rows)]
-        places = _places(builder, dst, table, rows)
-        for place, packed in zip(places, zipped_lines(builder, loaded, width), strict=True):
-            put(builder, packed, place)
+        loaded = [load(builder, address, line) for address in _steps(builder, src, row_step, rows)]
+        addresses = _addresses(builder, dst, table, rows)
+        for address, packed in zip(addresses, zipped_lines(builder, loaded, width), strict=True):
+            put(builder, packed, address)
 
     return statement(emit, 4, f"interleave_lines_{rows}_{width}")
 
 
 def _deinterleave_block(columns: int, width: int, *, stream: bool) -> Any:
-    """As many packed lines as there are destination rows, taken apart into a line of each."""
+    """Deinterleave as many packed lines as there are destination rows into a line of each row."""
     put, line = store_streaming if stream else store, vector(8 * width, LINE_BYTES // width)
 
     def emit(builder: Any, dst: Any, src: Any, column_step: Any, table: Any) -> None:
-        loaded = [load(builder, place, line) for place in _places(builder, src, table, columns)]
-        apart = (
+        loaded = [load(builder, address, line) for address in _addresses(builder, src, table, columns)]
+        rows = (
             unzip_three(builder, loaded, width)
             if columns == 3
             else unzip_rows(builder, _joined(builder, loaded), columns)
         )
-        for place, part in zip(_steps(builder, dst, column_step, columns), apart, strict=True):
-            put(builder, part, place)
+        for address, row in zip(_steps(builder, dst, column_step, columns), rows, strict=True):
+            put(builder, row, address)
 
     return statement(emit, 4, f"deinterleave_lines_{columns}_{width}")
 
@@ -79,14 +79,14 @@ def _deinterleave(columns: int, width: int) -> Callable[..., None]:
 
 
 def _lines(block: Any, count: int, width: int, *, dst_step: int, src_step: int) -> Callable[..., None]:
-    """The routine that goes along `count` rows, which the steps follow, and the lines they are packed in."""
+    """The routine that traverses `count` rows by element steps, and the lines that they are packed in."""
     step = LINE_BYTES // width
 
     @for_kernels
-    def lines(dst, src, long, row_step, line_offsets):
+    def lines(dst, src, length, row_step, line_offsets):
         k = 0
-        while k < long:
-            k = min(k, long - step)
+        while k < length:
+            k = min(k, length - step)
             block(dst + k * dst_step, src + k * src_step, row_step, line_offsets + 8 * (k * count // step))
             k += step
 
@@ -99,7 +99,7 @@ def _stream_interleave(rows: int, width: int, plain: Any) -> Callable[..., None]
 
     @for_kernels
     def stream_interleave_lines(dst, src, columns, row_step, line_offsets):
-        """All lines begin on one, or none does: their offsets are whole lines."""
+        """Packed lines are either all aligned or all unaligned: their offsets are multiples of a line."""
         if dst & 63:
             plain(dst, src, columns, row_step, line_offsets)
         else:
@@ -128,7 +128,7 @@ def _stream_deinterleave(columns: int, width: int, plain: Any) -> Callable[..., 
 
 
 def _family() -> dict[str, Any]:
-    """Each of them, plain and streaming, by the name it has in kernels."""
+    """Each of them, plain and streaming, by its name in kernels."""
     out: dict[str, Any] = {}
     for width in (1, 2, 4, 8):
         for count in (2, 3, 4, 8):

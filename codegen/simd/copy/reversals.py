@@ -1,7 +1,7 @@
-"""Runs whose source is walked backwards: whole vectors turned round in registers.
+"""Runs whose source is traversed backward: full vectors are reversed in registers.
 
-reverse_run_u16(dst, src, count)       dst[k] = src[-k]; src is the place of the first element read
-reverse_groups_3_u8(dst, src, count)   the same for each of `count` groups of three, side by side
+reverse_run_u16(dst, src, count)       dst[k] = src[-k]; src is the address of the first element read
+reverse_groups_3_u8(dst, src, count)   the same for each of `count` adjacent groups of three
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from codegen.simd.register.shuffles import shuffle
 MOVES = dict(zip(REVERSED, (move_1, move_2, move_4, move_8, move_16), strict=True))
 
 
-def _turned(width: int, size: int, group: int, *, stream: bool = False) -> Any:
-    """A move of `size` bytes, each `group` of elements turned round; what fills no group stays."""
+def _reversed_groups(width: int, size: int, group: int, *, stream: bool = False) -> Any:
+    """A move of `size` bytes that reverses each `group` of elements; bytes after the last full group stay."""
     item = min(width, 8)
     order = [
         start + (group - 1 - k) * width + byte
@@ -42,8 +42,8 @@ def _turned(width: int, size: int, group: int, *, stream: bool = False) -> Any:
     mask = [byte // item for byte in order]
 
     def emit(builder: Any, dst: Any, src: Any) -> None:
-        whole = load(builder, src, vector(8 * item, size // item))
-        (store_streaming if stream else store)(builder, shuffle(builder, whole, whole, mask), dst)
+        value = load(builder, src, vector(8 * item, size // item))
+        (store_streaming if stream else store)(builder, shuffle(builder, value, value, mask), dst)
 
     name = f"{'stream' if stream else 'turn'}_{size}_by_{group}_u{8 * width}"
     return statement(emit, 2, name)
@@ -51,9 +51,9 @@ def _turned(width: int, size: int, group: int, *, stream: bool = False) -> Any:
 
 @cache
 def reverse_run(width: int) -> Any:
-    """Lines, lanes where there is less than one, elements; the last of each overlaps what went before."""
-    line = _turned(width, LINE_BYTES, LINE_BYTES // width)
-    lane = _turned(width, LANE_BYTES, LANE_BYTES // width)
+    """Reverse by lines, by lanes below a line, or by elements. The last line or lane overlaps another."""
+    line = _reversed_groups(width, LINE_BYTES, LINE_BYTES // width)
+    lane = _reversed_groups(width, LANE_BYTES, LANE_BYTES // width)
     one = MOVES[width]
 
     @for_kernels
@@ -79,8 +79,8 @@ def reverse_run(width: int) -> Any:
 
 @cache
 def stream_reverse_run(width: int) -> Any:
-    """The same, whole lines of the destination past the cache."""
-    line, plain = _turned(width, LINE_BYTES, LINE_BYTES // width, stream=True), reverse_run(width)
+    """The same, with non-temporal stores of full destination lines."""
+    line, plain = _reversed_groups(width, LINE_BYTES, LINE_BYTES // width, stream=True), reverse_run(width)
 
     @for_kernels
     def run(dst, src, count):
@@ -102,10 +102,10 @@ def stream_reverse_run(width: int) -> Any:
 
 @cache
 def reverse_groups(group: int, width: int) -> Any:
-    """As many groups at one time as fill a lane; it is written whole, the next move goes over its rest."""
+    """Reverse the groups that fit in a lane, and store the full lane; the next move overwrites its rest."""
     each = group * width
     taken = LANE_BYTES // each * each
-    lane, one = _turned(width, LANE_BYTES, group), MOVES[width]
+    lane, one = _reversed_groups(width, LANE_BYTES, group), MOVES[width]
 
     @for_kernels
     def groups(dst, src, count):

@@ -1,6 +1,6 @@
-"""Result rows that begin inside lines, by way of a buffer in the first cache: out of it go whole lines.
+"""Unaligned result rows: they go through a buffer in the L1 cache, which is drained in full lines.
 
-In the buffer a line stands in front of each row's place: there the bytes wait that fill no line yet.
+In the buffer each row follows a spare line, which holds the bytes that do not fill a line yet.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from codegen.simd.register.decorator import for_kernels
 from codegen.simd.register.memory import I8, I64, drain_64, drain_line, prefetch_line
 
 CHUNK_BYTES = 256
-"""Of each row so much is in the buffer at one time, or less than a line more."""
+"""Bytes of each row in the buffer at one time; there may be less than a line more."""
 
 ROW_PITCH = CHUNK_BYTES + 2 * LINE_BYTES
-"""From one row's place in the buffer to the next one's."""
+"""Bytes from one row in the buffer to the next."""
 
 LEAST_BYTES = 512
-"""Rows shorter than this lose more at both ends than whole lines gain."""
+"""Rows shorter than this lose more at both ends than full lines gain."""
 
 
 def row_buffer(rows: int) -> Any:
-    """A routine that gives the place of the first of so many rows in a buffer on the stack."""
+    """A routine that returns the address of the first of `rows` rows in a buffer on the stack."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         with builder.goto_entry_block():
@@ -41,17 +41,17 @@ def row_buffer(rows: int) -> Any:
 
 
 @for_kernels
-def drain_row(low, high, buffer, first, last, asked):
-    """A row's part [low, high) out of the buffer; whether it is the row's first, and its last one.
+def drain_row(low, high, buffer, first, last, next_line):
+    """Drain the range [low, high) of a row from the buffer; `first` and `last` mark the row's first and last.
 
-    Bytes that fill no line go out at the row's ends, and else in front of the row's place. Asks for the lines
-    from `asked` on, one for each line written.
+    Bytes that do not fill a line are stored at the row's ends, and elsewhere wait in the spare line. For each
+    line written, one line is prefetched, from `next_line` on.
     """
     here, begin, end = buffer - low, low & ~63, high & ~63
     if first:
         begin = (low + 63) & ~63
         drain_part(low, low + here, begin - low)
-    ahead = asked - begin
+    ahead = next_line - begin
     for at in range(begin, end, 64):
         drain_line(at, at + here)
         prefetch_line(at + ahead)

@@ -1,6 +1,6 @@
-"""Groups of rows that are packed together, taken apart at the same time, so that the source is read in order.
+"""Deinterleaving several groups of rows at the same time, so that the source is read in order.
 
-Result rows begin inside lines: they go out by way of a buffer.
+Result rows are not aligned to lines, so they go through a buffer.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ def _fill(columns: int, width: int, plain: Any) -> Any:
     step = LINE_BYTES // width
 
     @for_kernels
-    def fill_groups(buffer, src, count, piece, lines, group_offsets, groups):
-        """`count` elements of each row, piece by piece as they lie in the source, each a line at least."""
+    def fill_groups(buffer, src, count, run, lines, group_offsets, groups):
+        """Buffer `count` elements of each row in source order, by runs of at least a line."""
         p = 0
         while p < count:
-            end = p + piece if count - p >= piece + step else count
+            end = p + run if count - p >= run + step else count
             for g in range(groups):
                 group, at = buffer + g * (columns * ROW_PITCH), src + int64_at(group_offsets, 2 * g)
                 plain(group + p * width, at, end - p, ROW_PITCH, lines + 8 * (p * columns // step))
@@ -37,36 +37,36 @@ def _deinterleave(columns: int, width: int, plain: Any) -> Callable[..., None]:
     buffered = row_buffer(MOST_GROUPED)
 
     @for_kernels
-    def drain_groups(dst, rows, begin, end, column_step, group_offsets, groups, piece, buffer, src, lines):
-        """Elements [begin, end) of each row; asks for those that follow them, as they lie in the source."""
-        together, most_lines = groups * columns * piece * width, rows * columns // step - 1
+    def drain_groups(dst, rows, begin, end, column_step, group_offsets, groups, run, buffer, src, lines):
+        """Drain elements [begin, end) of each row, and prefetch those after them in source order."""
+        together, most_lines = groups * columns * run * width, rows * columns // step - 1
         ahead, within, row = end, 0, buffer
         for g in range(groups):
             low = dst + int64_at(group_offsets, 2 * g + 1) + begin * width
             for _ in range(columns):
-                asked = src + int64_at(lines, min(ahead * columns // step, most_lines)) + within
-                drain_row(low, low + (end - begin) * width, row, begin == 0, end == rows, asked)
+                next_line = src + int64_at(lines, min(ahead * columns // step, most_lines)) + within
+                drain_row(low, low + (end - begin) * width, row, begin == 0, end == rows, next_line)
                 within += CHUNK_BYTES
                 while within >= together:
                     within -= together
-                    ahead += piece
+                    ahead += run
                 low += column_step
                 row += ROW_PITCH
 
     @for_kernels
-    def stream_deinterleave_groups(dst, src, rows, column_step, line_offsets, group_offsets, groups, piece):
-        """`piece` elements, a line at least, lie together; a rest below a line goes with those before it."""
+    def stream_deinterleave_groups(dst, src, rows, column_step, line_offsets, group_offsets, groups, run):
+        """`run` elements, at least a line, are contiguous; a rest below a line belongs to the run before."""
         if rows * width < LEAST_BYTES:
             for g in range(groups):
                 to, at = dst + int64_at(group_offsets, 2 * g + 1), src + int64_at(group_offsets, 2 * g)
                 plain(to, at, rows, column_step, line_offsets)
             return
-        buffer, piece, begin = buffered(), min(piece, most), 0
-        chunk = most // piece * piece
+        buffer, run, begin = buffered(), min(run, most), 0
+        chunk = most // run * run
         while begin < rows:
             end = begin + chunk if rows - begin >= chunk + step else rows
             lines = line_offsets + 8 * (begin * columns // step)
-            fill(buffer, src, end - begin, piece, lines, group_offsets, groups)
+            fill(buffer, src, end - begin, run, lines, group_offsets, groups)
             drain_groups(
                 dst,
                 rows,
@@ -75,7 +75,7 @@ def _deinterleave(columns: int, width: int, plain: Any) -> Callable[..., None]:
                 column_step,
                 group_offsets,
                 groups,
-                piece,
+                run,
                 buffer,
                 src,
                 line_offsets,
@@ -86,7 +86,7 @@ def _deinterleave(columns: int, width: int, plain: Any) -> Callable[..., None]:
 
 
 def _family() -> dict[str, Any]:
-    """Each of them by the name it has in kernels."""
+    """Each of them by its name in kernels."""
     out: dict[str, Any] = {}
     for width in (1, 2, 4, 8):
         for count in (2, 3, 4, 8):

@@ -1,4 +1,4 @@
-"""Runs: bytes that lie side by side on both sides, and runs of the padding value."""
+"""Runs: bytes that are contiguous on both sides, and runs of the padding value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from codegen.simd.register.memory import (
 
 
 def part_of_line(moves: tuple[Any, ...]) -> Any:
-    """A routine for less than a line: at most two of the moves of 1, 2, 4, 8, 16 and 32 bytes."""
+    """A routine for less than a line: at most two moves of 1, 2, 4, 8, 16 or 32 bytes."""
     by_1, by_2, by_4, by_8, by_16, by_32 = moves
 
     @for_kernels
@@ -56,7 +56,7 @@ copy_part = part_of_line((move_1, move_2, move_4, move_8, move_16, move_32))
 
 @for_kernels
 def copy_run(dst, src, count):
-    """Copy `count` bytes: whole vectors, then one more that overlaps the last."""
+    """Copy `count` bytes: full vectors, then one more that overlaps the last."""
     if count >= 2048:
         memcpy(dst, src, count)
     elif count >= 64:
@@ -70,7 +70,7 @@ def copy_run(dst, src, count):
 
 @for_kernels
 def stream_middle(dst, src, count):
-    """Copy a long run whose ends lie inside lines: the lines between them past the cache."""
+    """Copy a long run with unaligned ends, with non-temporal stores of the lines between them."""
     head = -dst & 63
     if head:
         copy_run(dst, src, head)
@@ -82,12 +82,12 @@ def stream_middle(dst, src, count):
 
 
 PREFETCH_BYTES = 256
-"""How far ahead of a short run its source is asked for: what follows it is read by a later run."""
+"""Prefetch distance of short runs: a later run reads the bytes after this one."""
 
 
 @for_kernels
 def stream_run(dst, src, count):
-    """Copy `count` bytes, whole lines of the destination past the cache."""
+    """Copy `count` bytes, with non-temporal stores of full destination lines."""
     if count == 64:
         prefetch_line(src + PREFETCH_BYTES)
         if dst & 63:
@@ -106,7 +106,7 @@ def stream_run(dst, src, count):
 
 @for_kernels
 def stream_run_prefetched(dst, src, count, distance):
-    """As `stream_run`; prefetches lines a page ahead, behind the end in the run at src + distance."""
+    """As `stream_run`, prefetching lines a page ahead; past the end, those of the run at src + distance."""
     inside = max(count - PAGE_PREFETCH_BYTES, 0)
     begins = distance + (PAGE_PREFETCH_BYTES - count if inside else 0)
     head = min(-dst & 63, count)
@@ -124,14 +124,14 @@ def stream_run_prefetched(dst, src, count, distance):
 
 @for_kernels
 def prefetch_span(start, count):
-    """Ask for the lines of `count` bytes."""
+    """Prefetch the lines of `count` bytes."""
     for k in range(0, count, 64):
         prefetch_line(start + k)
 
 
 @for_kernels
 def fill_run(dst, count, low, high):
-    """Write a pattern of 16 bytes over `count` bytes; `count` is a multiple of the element that repeats."""
+    """Fill `count` bytes, a multiple of the repeated element, with a 16-byte pattern."""
     whole = count & ~15
     for k in range(0, whole, 16):
         store_u64(dst + k, low)

@@ -1,4 +1,4 @@
-"""Segments of the destination from pieces: gathered in the first cache, drained in whole lines."""
+"""Segments of the destination: their chunks are gathered in the L1 cache and drained in full lines."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from codegen.simd.register.memory import I64, drain_line, int64_at, load, pointe
 
 
 def _moves(width: int, count: int) -> Any:
-    """So many moves of a table into the buffer, whose stores belong to neither side of the copy.
+    """`count` moves of a table into the buffer. Their stores belong to neither side of the copy.
 
-    Every line of the source is asked for once or twice, a segment ahead.
+    Every line of the source is prefetched once or twice, a segment ahead.
     """
-    kind, often = vector(8, width), {64: 1, 32: 2, 16: 2}.get(width, 4)
+    kind, interval = vector(8, width), {64: 1, 32: 2, 16: 2}.get(width, 4)
 
     def emit(builder: Any, buffer: Any, src: Any, following: Any, table: Any) -> None:
         half = ir.Constant(I64, 32)
@@ -29,14 +29,14 @@ def _moves(width: int, count: int) -> Any:
             to = builder.add(buffer, builder.ashr(move, half))
             done = builder.store(load(builder, builder.add(src, at), kind), pointer(builder, to, kind))
             done.align = 1
-            if k % often == 0:
+            if k % interval == 0:
                 prefetch(builder, builder.add(following, at))
 
     return statement(emit, 4, f"gather_{count}_of_{width}")
 
 
 def _carry_line(builder: Any, to: Any, at: Any) -> None:
-    """A line from one place of the buffer to another."""
+    """Move a line within the buffer."""
     kind = vector(8, LINE_BYTES)
     value = builder.load(pointer(builder, at, kind))
     value.align = 1
@@ -48,7 +48,7 @@ _carry = statement(_carry_line, 2, "carry_line")
 
 
 def _mover(width: int) -> Any:
-    """All moves of one width; what comes back is the end of their table."""
+    """Do all moves of one width, and return the end of their table."""
     four, one = _moves(width, 4), _moves(width, 1)
 
     @for_kernels
@@ -71,7 +71,7 @@ _ENTRY_BYTES = 8 * SEGMENT_FIELDS
 
 @for_kernels
 def _gather_part(buffer, src, following, table):
-    """All pieces of a part; a table begins with how many moves there are of each width."""
+    """Gather all chunks of an entry. Its table begins with the number of moves of each width."""
     moves = table + 8 * HEAD
     moves = _move_64(buffer, src, following, moves, int64_at(table, 0))
     moves = _move_32(buffer, src, following, moves, int64_at(table, 1))
@@ -83,17 +83,17 @@ def _gather_part(buffer, src, following, table):
 
 
 @for_kernels
-def stream_segments(dst, src, segments, pieces, begin, end, scratch, pattern):
-    """Segment by segment; one that ends inside a line leaves those bytes to the next, if that follows it.
+def stream_segments(dst, src, segments, chunks, begin, end, scratch, pattern):
+    """Copy segments in order. One that ends inside a line leaves those bytes to the next, if adjacent.
 
-    The buffer has a line in front for them, and holds a segment at the place within a line it goes to.
+    The buffer has a line in front for them, and holds a segment at its destination's offset within a line.
     """
     carried = False
     for k in range(begin, end):
         entry = segments + _ENTRY_BYTES * k
         to = dst + int64_at(entry, DST)
         buffer = scratch + LINE_BYTES + (to & 63)
-        table = pieces + int64_at(entry, CHUNKS)
+        table = chunks + int64_at(entry, CHUNKS)
         at, following = src + int64_at(entry, SRC), src + int64_at(entry, NEXT)
         if int64_at(table, HEAD - 1):
             at, following = pattern, pattern

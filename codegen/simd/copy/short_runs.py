@@ -1,4 +1,4 @@
-"""Pieces: short parts of lines, side by side in the destination, each where a table says in the source."""
+"""Chunks: less than a line each, contiguous in the destination, at offsets from a table in the source."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from codegen.simd.register.memory import (
 from codegen.simd.register.shuffles import shuffle
 
 AHEAD = 64
-"""How many pieces ahead the source is asked for: half a KiB to two."""
+"""Prefetch distance in chunks: 0.5 to 2 KiB."""
 
 MOVES = {8: move_8, 16: move_16, 32: move_32}
 
 
 def _line(width: int, *, stream: bool) -> Any:
-    """A line of the destination from as many pieces as fill it."""
+    """A line of the destination from as many chunks as fill it."""
     count = LINE_BYTES // width
 
     def emit(builder: Any, dst: Any, src: Any, table: Any) -> None:
-        parts = []
+        chunks = []
         for k in range(count):
             entry = pointer(builder, builder.add(table, ir.Constant(I64, 8 * k)), I64)
-            parts.append(load(builder, builder.add(src, builder.load(entry)), vector(64, width // 8)))
-        while len(parts) > 1:
-            both = list(range(2 * parts[0].type.count))
-            parts = [shuffle(builder, a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
-        (store_streaming if stream else store)(builder, parts[0], dst)
+            chunks.append(load(builder, builder.add(src, builder.load(entry)), vector(64, width // 8)))
+        while len(chunks) > 1:
+            both = list(range(2 * chunks[0].type.count))
+            chunks = [shuffle(builder, a, b, both) for a, b in zip(chunks[::2], chunks[1::2], strict=True)]
+        (store_streaming if stream else store)(builder, chunks[0], dst)
 
     return statement(emit, 3, f"{'stream' if stream else 'store'}_line_of_{width}")
 
@@ -53,14 +53,14 @@ def _copier(width: int) -> Callable[..., None]:
     move, line, step = MOVES[width], _line(width, stream=False), LINE_BYTES // width
 
     @for_kernels
-    def copy_chunks(dst, src, count, places):
-        """Whole lines first; what is read mostly follows, in another order."""
+    def copy_chunks(dst, src, count, offsets):
+        """Full lines first. The chunks read next mostly follow in the source, in another order."""
         whole = count - count % step
         for k in range(0, whole, step):
             prefetch_line(src + PREFETCH_BYTES + width * k)
-            line(dst + width * k, src, places + 8 * k)
+            line(dst + width * k, src, offsets + 8 * k)
         for k in range(whole, count):
-            move(dst + width * k, src + int64_at(places, k))
+            move(dst + width * k, src + int64_at(offsets, k))
 
     return copy_chunks
 
@@ -69,25 +69,25 @@ def _streamer(width: int, plain: Any) -> Callable[..., None]:
     line, step = _line(width, stream=True), LINE_BYTES // width
 
     @for_kernels
-    def stream_chunks(dst, src, count, places):
-        """Whole lines past the cache, if all are whole and begin on one."""
+    def stream_chunks(dst, src, count, offsets):
+        """Non-temporal stores, if the destination is aligned and consists of full lines."""
         if (dst | count * width) & 63:
-            plain(dst, src, count, places)
+            plain(dst, src, count, offsets)
             return
         if count <= AHEAD:
             for k in range(0, count, step):
                 prefetch_line(src + PREFETCH_BYTES + width * k)
-                line(dst + width * k, src, places + 8 * k)
+                line(dst + width * k, src, offsets + 8 * k)
             return
         for k in range(0, count, step):
-            prefetch_line(src + int64_at(places, min(k + AHEAD, count - 1)))
-            line(dst + width * k, src, places + 8 * k)
+            prefetch_line(src + int64_at(offsets, min(k + AHEAD, count - 1)))
+            line(dst + width * k, src, offsets + 8 * k)
 
     return stream_chunks
 
 
 def _family() -> dict[str, Any]:
-    """Each of them, plain and streaming, by the name it has in kernels."""
+    """Each of them, plain and streaming, by its name in kernels."""
     out: dict[str, Any] = {}
     for width in MOVES:
         out[f"copy_chunks_u{8 * width}"] = _copier(width)

@@ -1,9 +1,9 @@
-"""Transposes of tiles by tables of row and column offsets, blocks of one line each way in registers.
+"""Transposes of tiles by tables of row and column offsets, in register blocks of a line in each direction.
 
 A block is 64/width source rows by 64/width columns ("line"), or by 16/width columns ("lane") where source
-runs are shorter than a line. Row r of a tile begins at src + row_offsets[r], column c of the result at
-dst + column_offsets[c]; a last block that would reach over an edge begins earlier and writes some elements
-again. Tiles with fewer rows than a block have are staged: see `staging`.
+runs are shorter than a line. Row r of a tile begins at src + row_offsets[r], and column c of the result at
+dst + column_offsets[c]. A last block that would cross an edge begins earlier and writes some elements again.
+Tiles with fewer rows than a block are staged: see `staging`.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from codegen.simd.register.networks import LANES, join_lanes, transposed_lanes, 
 from codegen.simd.register.shuffles import shuffle
 
 MOVES = {1: move_u8, 2: move_u16, 4: move_u32}
-"""Bytes of an element that fills no lane by itself -> the routine that moves one."""
+"""Bytes of an element that is shorter than half a lane -> the routine that moves one."""
 
 BLOCKS: tuple[Block, ...] = get_args(Block)
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What happens to an element on its way: its bytes before and after, and how vectors are converted."""
+    """How elements are moved: their bytes before and after, and how vectors of them are converted."""
 
     name: str
     source_width: int
@@ -57,139 +57,139 @@ class Moved:
 
 @cache
 def moved(name: str) -> Moved:
-    """`u32` moves four bytes; `f32_to_bf16` and `swap_u32` convert. Routines are kept by what it is."""
+    """`u32` moves four bytes; `f32_to_bf16` and `swap_u32` convert. Routines are cached by the result."""
     if name.startswith("u") and "_" not in name:
         return Moved(name, int(name[1:]) // 8, int(name[1:]) // 8)
     return Moved(name, *lane_conversion(name), is_long=is_long(name))
 
 
 def block_columns(width: int, block: Block) -> int:
-    """Columns that one block takes, at most where it is a part of a lane; one element wider than a lane."""
+    """Columns of one block, at most for "part" blocks; 1 for elements wider than a lane."""
     return LINE_BYTES // width if block in ("line", "band") else max(LANE_BYTES // width, 1)
 
 
 def block_rows(width: int, block: Block) -> int:
-    """Rows that one block takes."""
+    """Rows of one block."""
     return LANE_BYTES // width if block == "band" else LINE_BYTES // width
 
 
 def _entry(builder: Any, table: Any, k: int) -> Any:
-    place = builder.add(table, ir.Constant(I64, 8 * k))
-    return builder.load(pointer(builder, place, I64))
+    address = builder.add(table, ir.Constant(I64, 8 * k))
+    return builder.load(pointer(builder, address, I64))
 
 
-def _load_row(builder: Any, place: Any, what: Moved, block: Block) -> Any:
-    """A block's part of one source row, as bytes of the destination."""
-    columns = block_columns(what.width, block)
-    if what.convert is None:
-        return load(builder, place, vector(8, columns * what.width))
-    converted = what.convert(builder, load(builder, place, vector(8 * what.source_width, columns)))
-    return builder.bitcast(converted, vector(8, columns * what.width))
+def _load_row(builder: Any, address: Any, element: Moved, block: Block) -> Any:
+    """A block's range of one source row, as bytes of the destination."""
+    columns = block_columns(element.width, block)
+    if element.convert is None:
+        return load(builder, address, vector(8, columns * element.width))
+    converted = element.convert(builder, load(builder, address, vector(8 * element.source_width, columns)))
+    return builder.bitcast(converted, vector(8, columns * element.width))
 
 
-def _load_rows(builder: Any, places: list[Any], what: Moved, block: Block) -> list[Any]:
+def _load_rows(builder: Any, addresses: list[Any], element: Moved, block: Block) -> list[Any]:
     """A block's source rows, as bytes of the destination.
 
-    Long conversions are parked on the stack one by one: LLVM would begin all of them before it ends the first
-    one, and spill what they have in between. That both addresses are opaque keeps it from seeing through.
+    Long conversions go to the stack one by one: LLVM would otherwise start all of them before finishing the
+    first, and spill intermediate values. Both addresses are opaque, so that LLVM keeps the stores and loads.
     """
-    if not what.is_long:
-        return [_load_row(builder, place, what, block) for place in places]
-    size = block_columns(what.width, block) * what.width
-    room = cgutils.alloca_once(builder, vector(8, len(places) * size))  # type: ignore[no-untyped-call]
+    if not element.is_long:
+        return [_load_row(builder, address, element, block) for address in addresses]
+    size = block_columns(element.width, block) * element.width
+    stack = cgutils.alloca_once(builder, vector(8, len(addresses) * size))  # type: ignore[no-untyped-call]
 
-    def parked(start: Any, k: int) -> Any:
+    def slot(start: Any, k: int) -> Any:
         return pointer(builder, builder.add(start, ir.Constant(I64, k * size)), vector(8, size))
 
-    start = hidden(builder, builder.ptrtoint(room, I64))
-    for k, place in enumerate(places):
-        builder.store(_load_row(builder, place, what, block), parked(start, k)).align = 1
+    start = hidden(builder, builder.ptrtoint(stack, I64))
+    for k, address in enumerate(addresses):
+        builder.store(_load_row(builder, address, element, block), slot(start, k)).align = 1
     start = hidden(builder, start)
-    rows = [builder.load(parked(start, k)) for k in range(len(places))]
+    rows = [builder.load(slot(start, k)) for k in range(len(addresses))]
     for row in rows:
         row.align = 1
     return rows
 
 
-def _result_lines(builder: Any, places: list[Any], what: Moved, block: Block) -> list[Any]:
-    rows = _load_rows(builder, places, what, block)
-    if block == "line" or what.width == LINE_BYTES:
-        return transposed_lines(builder, rows, what.width)
-    if what.width > LANE_BYTES:
+def _result_lines(builder: Any, addresses: list[Any], element: Moved, block: Block) -> list[Any]:
+    rows = _load_rows(builder, addresses, element, block)
+    if block == "line" or element.width == LINE_BYTES:
+        return transposed_lines(builder, rows, element.width)
+    if element.width > LANE_BYTES:
         return [shuffle(builder, rows[0], rows[1], list(range(LINE_BYTES)))]
-    n = LANE_BYTES // what.width
+    n = LANE_BYTES // element.width
     joined = [join_lanes(builder, [rows[r + n * lane] for lane in range(LANES)]) for r in range(n)]
-    return transposed_lanes(builder, joined, what.width)
+    return transposed_lanes(builder, joined, element.width)
 
 
-def block(what: Moved, kind: Block, *, stream: bool) -> Any:
-    """The routine that moves one block, by its kind."""
+def block(element: Moved, kind: Block, *, stream: bool) -> Any:
+    """The routine that moves one block of a kind."""
     if kind == "part":
-        return part(what, stream=stream)
-    return band(what) if kind == "band" else whole_block(what, kind, stream=stream)
+        return part(element, stream=stream)
+    return band(element) if kind == "band" else whole_block(element, kind, stream=stream)
 
 
 PREFETCH_DISTANCE = 2 * LINE_BYTES
-"""How far ahead a block of bytes asks for its 64 rows, which are more than the hardware follows: from memory
-into cache they are transposed 1.5 times as fast (Zen 5, 2026-11)."""
+"""Prefetch distance in the 64 rows of a block of bytes, which are more than the hardware prefetcher tracks.
+It makes transposes from memory into cache 1.5 times as fast (Zen 5, 2026-11)."""
 
 
 @cache
-def whole_block(what: Moved, kind: Block, *, stream: bool) -> Any:
-    """block(dst, src, row_offsets, column_offsets); streaming ones take (next_src, next_rows) to prefetch."""
-    rows, columns = LINE_BYTES // what.width, block_columns(what.width, kind)
-    asks, wide = rows // columns, max(columns * what.source_width, LINE_BYTES)
+def whole_block(element: Moved, kind: Block, *, stream: bool) -> Any:
+    """block(dst, src, row_offsets, column_offsets); if streaming, also (next_src, next_rows) to prefetch."""
+    rows, columns = LINE_BYTES // element.width, block_columns(element.width, kind)
+    per_store, wide = rows // columns, max(columns * element.source_width, LINE_BYTES)
 
     def emit(builder: Any, dst: Any, src: Any, row_table: Any, column_table: Any, *following: Any) -> None:
-        places = [builder.add(src, _entry(builder, row_table, r)) for r in range(rows)]
-        for c, line in enumerate(_result_lines(builder, places, what, kind)):
+        addresses = [builder.add(src, _entry(builder, row_table, r)) for r in range(rows)]
+        for c, line in enumerate(_result_lines(builder, addresses, element, kind)):
             at = builder.add(dst, _entry(builder, column_table, c))
-            whole = builder.bitcast(line, vector(8, LINE_BYTES))
-            (store_streaming if stream else store)(builder, whole, at)
-            if following:  # One after each store: a burst of them would hold up the loads behind it.
-                for r in range(c * asks, (c + 1) * asks):
+            value = builder.bitcast(line, vector(8, LINE_BYTES))
+            (store_streaming if stream else store)(builder, value, at)
+            if following:  # Spread over the stores: a burst of prefetches would delay the loads after it.
+                for r in range(c * per_store, (c + 1) * per_store):
                     row = builder.add(following[0], _entry(builder, following[1], r))
                     for k in range(0, wide, LINE_BYTES):
                         prefetch(builder, builder.add(row, ir.Constant(I64, k)))
-            elif what.width == 1 and kind == "line":
-                prefetch(builder, builder.add(places[c], ir.Constant(I64, PREFETCH_DISTANCE)))
+            elif element.width == 1 and kind == "line":
+                prefetch(builder, builder.add(addresses[c], ir.Constant(I64, PREFETCH_DISTANCE)))
 
-    return statement(emit, 6 if stream else 4, f"{'stream' if stream else 'store'}_{kind}_{what.name}")
+    return statement(emit, 6 if stream else 4, f"{'stream' if stream else 'store'}_{kind}_{element.name}")
 
 
 @cache
-def part(what: Moved, *, stream: bool) -> Any:
-    """part(dst, src, row_offsets, column_offsets, columns), the last less than a lane has.
+def part(element: Moved, *, stream: bool) -> Any:
+    """part(dst, src, row_offsets, column_offsets, columns), where columns is less than a lane.
 
-    Lanes are read whole, bytes behind the columns too.
+    Full lanes are read, including the bytes after the columns.
     """
-    rows, most = LINE_BYTES // what.width, LANE_BYTES // what.width - 1
+    rows, most = LINE_BYTES // element.width, LANE_BYTES // element.width - 1
 
     def emit(
         builder: Any, dst: Any, src: Any, row_table: Any, column_table: Any, columns: Any, *following: Any
     ) -> None:
-        places = [builder.add(src, _entry(builder, row_table, r)) for r in range(rows)]
-        lines = _result_lines(builder, places, what, "lane")
+        addresses = [builder.add(src, _entry(builder, row_table, r)) for r in range(rows)]
+        lines = _result_lines(builder, addresses, element, "lane")
         with ExitStack() as inside:
             for c in range(most):
                 more = builder.icmp_signed(">", columns, ir.Constant(I64, c))
                 inside.enter_context(builder.if_then(more, likely=True))
                 at = builder.add(dst, _entry(builder, column_table, c))
-                whole = builder.bitcast(lines[c], vector(8, LINE_BYTES))
-                (store_streaming if stream else store)(builder, whole, at)
+                value = builder.bitcast(lines[c], vector(8, LINE_BYTES))
+                (store_streaming if stream else store)(builder, value, at)
 
-    return statement(emit, 5, f"{'stream' if stream else 'store'}_part_{what.name}")
+    return statement(emit, 5, f"{'stream' if stream else 'store'}_part_{element.name}")
 
 
 @cache
-def band(what: Moved) -> Any:
-    """band(dst, src, row_offsets, column_offsets), 16 bytes of each result row."""
-    rows, columns = block_rows(what.width, "band"), block_columns(what.width, "band")
+def band(element: Moved) -> Any:
+    """band(dst, src, row_offsets, column_offsets): 16 bytes of each result row."""
+    rows, columns = block_rows(element.width, "band"), block_columns(element.width, "band")
 
     def emit(builder: Any, dst: Any, src: Any, row_table: Any, column_table: Any) -> None:
-        places = [builder.add(src, _entry(builder, row_table, r)) for r in range(rows)]
-        lines = _load_rows(builder, places, what, "band")
-        done = transposed_lanes(builder, lines, what.width)
+        addresses = [builder.add(src, _entry(builder, row_table, r)) for r in range(rows)]
+        lines = _load_rows(builder, addresses, element, "band")
+        done = transposed_lanes(builder, lines, element.width)
         done = [builder.bitcast(line, vector(8, LINE_BYTES)) for line in done]
         for c in range(columns):
             first = c // rows * LANE_BYTES
@@ -197,12 +197,12 @@ def band(what: Moved) -> Any:
             lane = shuffle(builder, line, line, list(range(first, first + LANE_BYTES)))
             store(builder, lane, builder.add(dst, _entry(builder, column_table, c)))
 
-    return statement(emit, 4, f"store_band_{what.name}")
+    return statement(emit, 4, f"store_band_{element.name}")
 
 
 @cache
 def by_elements(width: int) -> Any:
-    """The last rows of a tile, those behind which no whole lane may be read."""
+    """The last rows of a tile, where reading a full lane is not allowed."""
     move = MOVES[width]
 
     @for_kernels
@@ -216,7 +216,7 @@ def by_elements(width: int) -> Any:
 
 
 def _small(width: int) -> Any:
-    """Digits too short for any block: 64 bytes of each source row, 64 rows, so that lines stay in cache."""
+    """Digits too short for any block, by 64 bytes of 64 source rows, so that lines stay in cache."""
     move, wide = MOVES[width], max(LINE_BYTES // width, 4)
 
     @for_kernels
@@ -232,14 +232,14 @@ def _small(width: int) -> Any:
 
 
 @cache
-def part_transpose(what: Moved, *, stream: bool) -> Any:
-    """Tiles of columns fewer than a lane has, at their places or, past the cache, in whole lines."""
-    width, move, rest = what.width, part(what, stream=stream), by_elements(what.width)
+def part_transpose(element: Moved, *, stream: bool) -> Any:
+    """Tiles with fewer columns than a lane, stored directly or, if streaming, in full non-temporal lines."""
+    width, move, rest = element.width, part(element, stream=stream), by_elements(element.width)
     rows_step = LINE_BYTES // width
 
     @for_kernels
     def parts(dst, src, row_offsets, rows, column_offsets, columns, open_rows):
-        """A last block of rows begins earlier, unless nothing but single elements may be read there."""
+        """A last block of rows begins earlier, unless only single elements may be read there."""
         last = open_rows - rows_step
         r = 0
         while r <= last:
@@ -252,21 +252,21 @@ def part_transpose(what: Moved, *, stream: bool) -> Any:
 
     @for_kernels
     def streamed(dst, src, row_offsets, rows, column_offsets, columns, open_rows, next_src, next_rows):
-        """Nothing is asked for: short source rows mostly follow each other, and the hardware sees that."""
+        """Without prefetches: short source rows are mostly adjacent, which the hardware detects."""
         parts(dst, src, row_offsets, rows, column_offsets, columns, open_rows)
 
     return streamed if stream else parts
 
 
 @cache
-def plain_transpose(what: Moved, kind: Block) -> Any:
-    """Tiles whose blocks are stored at their places."""
-    width, source_width, move = what.width, what.source_width, block(what, kind, stream=False)
+def plain_transpose(element: Moved, kind: Block) -> Any:
+    """Tiles whose blocks are stored directly."""
+    width, source_width, move = element.width, element.source_width, block(element, kind, stream=False)
     rows_step, columns_step = LINE_BYTES // width, block_columns(width, kind)
 
     @for_kernels
     def transpose_by_rows(dst, src, row_offsets, rows, column_offsets, columns):
-        """Blocks of bytes are so large that the lines of one are gone before the next, whatever the order."""
+        """Blocks of bytes are so large that the lines of one are evicted before the next, in any order."""
         r = 0
         while r < rows:
             r = min(r, rows - rows_step)
@@ -279,7 +279,7 @@ def plain_transpose(what: Moved, kind: Block) -> Any:
 
     @for_kernels
     def transpose_diagonally(dst, src, row_offsets, rows, column_offsets, columns):
-        """At many pitches the blocks of a row, and those of a column, share sets of the cache."""
+        """At many pitches the blocks of a row share cache sets, and so do those of a column."""
         across = (columns + columns_step - 1) // columns_step
         for diagonal in range(across):
             k, r = diagonal, 0
@@ -294,14 +294,14 @@ def plain_transpose(what: Moved, kind: Block) -> Any:
 
 
 @cache
-def stream_transpose(what: Moved, kind: Block) -> Any:
-    """The same past the cache."""
-    width, source_width, move = what.width, what.source_width, block(what, kind, stream=True)
+def stream_transpose(element: Moved, kind: Block) -> Any:
+    """The same with non-temporal stores."""
+    width, source_width, move = element.width, element.source_width, block(element, kind, stream=True)
     rows_step, columns_step = LINE_BYTES // width, block_columns(width, kind)
 
     @for_kernels
     def streamed(dst, src, row_offsets, rows, column_offsets, columns, next_src, next_rows):
-        """Result columns begin on lines and rows are whole lines; asks for the next tile meanwhile."""
+        """Result columns are aligned and rows are full lines. Prefetches the next tile meanwhile."""
         c = 0
         while c < columns:
             c = min(c, columns - columns_step)
@@ -320,4 +320,4 @@ def stream_transpose(what: Moved, kind: Block) -> Any:
 
 
 SMALL_TRANSPOSES = {f"transpose_small_u{8 * width}": _small(width) for width in MOVES}
-"""Two wider elements fill a lane already."""
+"""Not for wider elements: two of them already fill a lane."""

@@ -1,4 +1,7 @@
-"""Elements narrower than a byte, one at a time: low bits first; a byte that holds one has zeros above it."""
+"""Elements narrower than a byte, one at a time.
+
+The first element is in the low bits. A byte that holds a single element has zeros above it.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def _load(bits: int) -> Any:
 
     @for_kernels
     def load(address):
-        """The element at an address counted in bits."""
+        """The element at an address in bits."""
         return (load_u8(address >> 3) >> (address & 7)) & mask
 
     return load
@@ -54,7 +57,7 @@ def _store(bits: int) -> Any:
 
     @for_kernels
     def store(address, value):
-        """Write the element at an address counted in bits; its neighbors in the byte stay."""
+        """Write the element at an address in bits, and keep its neighbors in the byte."""
         shift = address & 7
         if bits == 1:
             value = 1 if value != 0 else 0

@@ -1,4 +1,4 @@
-"""Kernels called by their addresses, from other kernels."""
+"""Calls from kernels to other kernels by address."""
 
 from __future__ import annotations
 

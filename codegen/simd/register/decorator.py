@@ -1,4 +1,4 @@
-"""How every routine that kernels call is compiled."""
+"""The decorator that compiles every routine that kernels call."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _OPTIONS: dict[str, Any] = {
 
 
 def for_kernels(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function that kernels alone call: nothing that Python or C would call it by is made.
+    """Compile a function that only kernels call, without wrappers for Python or C.
 
         @for_kernels
         def copy_line(dst, src):
             move_64(dst, src)
 
-    Numba would make both for every routine and optimize them too, which takes as long as a short routine.
+    By default Numba generates and optimizes both wrappers, which takes as long as compiling a short routine.
     """
     compiled: Callable[..., Any] = njit(**_OPTIONS)(function)
     return compiled

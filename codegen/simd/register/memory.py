@@ -1,7 +1,7 @@
 """Loads, stores and moves at raw addresses, in LLVM IR.
 
-Source and destination carry alias scopes: a copy's sides never overlap, and LLVM may vectorize on that.
-Every access is of alignment 1, so that misaligned arrays need no second kernel.
+Accesses to the source and the destination carry alias scopes, because the sides of a copy never overlap. This
+lets LLVM vectorize. Every access has alignment 1, so misaligned arrays do not need a second kernel.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def pointer(builder: Any, address: Any, kind: Any) -> Any:
 
 
 def tag(builder: Any, instruction: Any, side: str) -> None:
-    """Say which side an access belongs to: it never aliases the other."""
+    """Mark the side that an access belongs to; it never aliases the other side."""
     module = builder.module
     domain = module.add_metadata(["tilejit"])
     scopes = {
@@ -51,7 +51,7 @@ def store(builder: Any, value: Any, address: Any) -> None:
 
 
 def store_streaming(builder: Any, value: Any, address: Any) -> None:
-    """Store a whole line past the cache; the address must be a multiple of the value's size."""
+    """Non-temporal store, which bypasses the cache; the address must be a multiple of the value's size."""
     done = builder.store(value, pointer(builder, address, value.type))
     done.align = value.type.count * value.type.element.width // 8
     tag(builder, done, "dst")
@@ -59,12 +59,12 @@ def store_streaming(builder: Any, value: Any, address: Any) -> None:
 
 
 def element_pointer(builder: Any, base: Any, offset: Any, kind: Any) -> Any:
-    """The place `offset` bytes behind a base, in a form that tells LLVM which places follow each other.
+    """A pointer `offset` bytes after a base, in a form that shows LLVM which addresses are contiguous.
 
-    A sum made into a pointer hides that: contiguous loops then become gathers and scatters.
+    An integer sum cast to a pointer hides that: contiguous loops then become gathers and scatters.
     """
-    place = builder.gep(pointer(builder, base, I8), [offset], source_etype=I8)
-    return builder.bitcast(place, kind.as_pointer())
+    element = builder.gep(pointer(builder, base, I8), [offset], source_etype=I8)
+    return builder.bitcast(element, kind.as_pointer())
 
 
 def vector(bits: int, lanes: int) -> Any:
@@ -73,7 +73,7 @@ def vector(bits: int, lanes: int) -> Any:
 
 
 def statement(emit: Callable[..., None], arguments: int, name: str) -> Any:
-    """An intrinsic on `arguments` 64-bit integers that gives nothing back."""
+    """An intrinsic on `arguments` 64-bit integers that returns nothing."""
     names = [f"a{k}" for k in range(arguments)]
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -98,7 +98,7 @@ move_u8, move_u16, move_u32, move_u64, move_u128 = move_1, move_2, move_4, move_
 
 
 def _drainer(width: int, *, stream: bool = False) -> Any:
-    """A move out of a buffer that this kernel has filled: its load belongs to neither side of the copy."""
+    """A move out of a buffer that this kernel has filled. Its load belongs to neither side of the copy."""
 
     def emit(builder: Any, dst: Any, buffer: Any) -> None:
         value = builder.load(pointer(builder, buffer, vector(8, width)))
@@ -115,7 +115,7 @@ drain_line = _drainer(64, stream=True)
 
 
 def _load_byte(typing: Any, address: Any) -> Any:
-    """A byte of the source."""
+    """Load a byte of the source."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.zext(load(builder, args[0], I8), I64)
@@ -140,18 +140,18 @@ store_u8, store_u16, store_u32, store_u64 = (_storer(n) for n in (8, 16, 32, 64)
 
 @intrinsic
 def int64_at(typing: Any, address: Any, index: Any) -> Any:
-    """The index-th 64-bit integer of a table of sizes or offsets."""
+    """The 64-bit integer at an index of a table of sizes or offsets."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = builder.add(args[0], builder.shl(args[1], ir.Constant(I64, 3)))
-        return builder.load(pointer(builder, place, I64))
+        entry = builder.add(args[0], builder.shl(args[1], ir.Constant(I64, 3)))
+        return builder.load(pointer(builder, entry, I64))
 
     return types.int64(types.int64, types.int64), generate
 
 
 @intrinsic
 def read_byte(typing: Any, address: Any) -> Any:
-    """A byte of the destination, for a read-modify-write of part of it."""
+    """Load a byte of the destination, to modify part of it and write it back."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         value = builder.load(pointer(builder, args[0], I8))
@@ -173,10 +173,10 @@ memcpy = statement(_block_move, 3, "memcpy")
 
 @intrinsic
 def opaque(typing: Any, address: Any) -> Any:
-    """The same address, of which LLVM knows nothing: it then steps each loop on its own.
+    """The same address, opaque to LLVM, so that each loop increments an address of its own.
 
-    Without it, strength reduction carries a register for every loop and every access through the whole
-    nest, and spills them in the innermost one.
+    Otherwise strength reduction keeps a register per loop and access live through the entire nest, and
+    spills them in the innermost loop.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -186,12 +186,12 @@ def opaque(typing: Any, address: Any) -> Any:
 
 
 def hidden(builder: Any, address: Any) -> Any:
-    """The same address, of which LLVM knows nothing."""
+    """The same address, opaque to LLVM."""
     return builder.asm(ir.FunctionType(I64, [I64]), "", "=r,0", [address], False)
 
 
 def prefetch(builder: Any, address: Any, level: int = 2) -> None:
-    """Ask for the line at an address, into the cache of that level; any address will do."""
+    """Prefetch the line at an address into the cache of that level. The address may be invalid."""
     pointers = I8.as_pointer()
     kind = ir.FunctionType(ir.VoidType(), [pointers, I32, I32, I32])
     function = builder.module.declare_intrinsic("llvm.prefetch", [pointers], kind)
@@ -249,7 +249,7 @@ def _element_mover(width: int) -> Any:
 
 
 def _element_family() -> dict[str, Any]:
-    """Loads, stores and moves of the elements of a loop, by the names they have in kernels."""
+    """Loads, stores and moves of the elements of a loop, by their names in kernels."""
     out: dict[str, Any] = {f"move_u{8 * w}_at": _element_mover(w) for w in (1, 2, 4, 8, 16, 32, 64)}
     for bits in (8, 16, 32, 64):
         kind, narrow = ir.IntType(bits), bits < 64

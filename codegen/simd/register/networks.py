@@ -1,6 +1,6 @@
-"""Shuffle networks that transpose blocks of registers: pure functions of LLVM values, no memory.
+"""Shuffle networks that transpose blocks of registers: pure functions of LLVM values, without memory access.
 
-Both networks end with in-lane unpacks, one shuffle a cycle everywhere; permutes across lanes are not.
+Both networks end with in-lane unpacks, which run at one per cycle on every CPU. Permutes across lanes do not.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ LANES = LINE_BYTES // LANE_BYTES
 
 
 def exchange_lanes(builder: Any, lines: list[Any]) -> list[Any]:
-    """Four lines to four: lane l of the q-th is lane q of the l-th."""
+    """Transpose the lanes of four lines: lane l of result q is lane q of line l."""
     words = [builder.bitcast(line, vector(64, 8)) for line in lines]
 
-    def pick(a: Any, b: Any, lanes: tuple[int, int, int, int]) -> Any:
+    def select(a: Any, b: Any, lanes: tuple[int, int, int, int]) -> Any:
         return shuffle(builder, a, b, [2 * lane + half for lane in lanes for half in (0, 1)])
 
-    low = pick(words[0], words[1], (0, 1, 4, 5)), pick(words[2], words[3], (0, 1, 4, 5))
-    high = pick(words[0], words[1], (2, 3, 6, 7)), pick(words[2], words[3], (2, 3, 6, 7))
+    low = select(words[0], words[1], (0, 1, 4, 5)), select(words[2], words[3], (0, 1, 4, 5))
+    high = select(words[0], words[1], (2, 3, 6, 7)), select(words[2], words[3], (2, 3, 6, 7))
     pairs = ((*low, (0, 2, 4, 6)), (*low, (1, 3, 5, 7)), (*high, (0, 2, 4, 6)), (*high, (1, 3, 5, 7)))
-    return [builder.bitcast(pick(a, b, lanes), vector(8, LINE_BYTES)) for a, b, lanes in pairs]
+    return [builder.bitcast(select(a, b, lanes), vector(8, LINE_BYTES)) for a, b, lanes in pairs]
 
 
 def join_lanes(builder: Any, lanes: list[Any]) -> Any:
-    """Four vectors of 16 bytes as one line."""
+    """Concatenate four 16-byte vectors into a line."""
     low = shuffle(builder, lanes[0], lanes[1], list(range(2 * LANE_BYTES)))
     high = shuffle(builder, lanes[2], lanes[3], list(range(2 * LANE_BYTES)))
     return shuffle(builder, low, high, list(range(LINE_BYTES)))
 
 
 def halves(builder: Any, a: Any, b: Any) -> list[Any]:
-    """The low halves of two lines as one, and the high halves."""
+    """A line of the low halves of two lines, and one of their high halves."""
     half = LINE_BYTES // 2
     low = [*range(half), *range(LINE_BYTES, LINE_BYTES + half)]
     return [shuffle(builder, a, b, low), shuffle(builder, a, b, [k + half for k in low])]
@@ -44,7 +44,7 @@ def halves(builder: Any, a: Any, b: Any) -> list[Any]:
 def transposed_lanes(builder: Any, registers: list[Any], width: int) -> list[Any]:
     """16/width result lines from as many registers, where lane l of register r holds row r + (16/width) * l.
 
-    Each round makes neighbors of rows that are half as far apart; k counts result rows at the end.
+    Each round interleaves rows that are half as far apart. At the end k counts result rows.
     """
     n = LANE_BYTES // width
     for _ in range(n.bit_length() - 1):
@@ -57,8 +57,8 @@ def transposed_lanes(builder: Any, registers: list[Any], width: int) -> list[Any
 def transposed_lines(builder: Any, lines: list[Any], width: int) -> list[Any]:
     """The 64/width result lines of a square block, in order, from its source lines.
 
-    A line is loaded once and whole: at pitches that are powers of two all rows of a block share one set of
-    the cache and push each other out.
+    Each full line is loaded once: at power-of-two pitches all rows of a block map to the same cache set and
+    evict each other.
     """
     if width == LINE_BYTES:
         return lines

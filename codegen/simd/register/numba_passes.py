@@ -1,4 +1,4 @@
-"""The passes by which Numba compiles kernels and what they call: its own, without those that find nothing."""
+"""The Numba passes that compile kernels and their routines: Numba's own, without those that never apply."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ IDLE = frozenset(
         "DumpParforDiagnostics",
     }
 )
-"""Passes for what no kernel has: closures, `with`, `raise`, arrays, `literal_unroll`, reports for readers."""
+"""Passes for features unused in kernels: closures, `with`, `raise`, arrays, `literal_unroll`, reports."""
 
 
 class KernelPasses(CompilerBase):
-    """Numba's compiler without the idle passes: each searches a function, and many rebuild its graph.
+    """Numba's compiler without the idle passes: each searches the function, and many rebuild its graph.
 
-    One that a later Numba adds is run.
+    Passes that a later Numba adds are kept.
     """
 
     def define_pipelines(self) -> list[PassManager]:
-        """Numba's own pipeline, thinned out."""
+        """Numba's own pipeline without the idle passes."""
         every: Any = DefaultPassBuilder.define_nopython_pipeline(self.state)  # type: ignore[no-untyped-call]
         kept: Any = PassManager("kernel")  # type: ignore[no-untyped-call]
         for run, reason in every.passes:

@@ -10,12 +10,12 @@ from codegen.simd.register.memory import I32, vector
 
 
 def shuffle(builder: Any, a: Any, b: Any, mask: list[int]) -> Any:
-    """Lanes of two vectors, b's counted on behind a's."""
+    """Lanes of two vectors by index; b's indices follow a's."""
     return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(I32, len(mask)), mask))
 
 
 def unpack(builder: Any, a: Any, b: Any, high: int, width: int) -> Any:
-    """Items of `width` bytes of two 64-byte vectors in turn, from the low or the high half of each lane."""
+    """Interleave items of `width` bytes from the low or high half of each lane of two 64-byte vectors."""
     count, in_lane = 64 // width, 16 // width
     first = in_lane // 2 if high else 0
     mask = [

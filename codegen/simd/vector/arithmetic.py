@@ -1,8 +1,8 @@
-"""Operators and functions on vectors that need no library, each lane as NumPy computes it.
+"""Vector operators and functions that need no library; each lane gets the same result as in NumPy.
 
-Nothing is contracted, reassociated or assumed, but in the routines named `fast_…`: those may be reassociated,
-contracted to fused multiply-adds and use reciprocals, and still know NaN and infinity.
-Integers wrap. What has no result (x // 0, a shift by too much) has NumPy's, and nothing traps.
+Only the `fast_…` routines may reassociate, contract to fused multiply-adds and use reciprocals. They still
+honor NaN and infinity. All other routines use no fast-math flags. Integers wrap. Undefined operations
+(x // 0, shifts by too many bits) return NumPy's result, and nothing traps.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ BITWISE = (MASK, *INTEGERS)
 
 
 def _arithmetic(name: str, flags: tuple[str, ...] = ()) -> Emit:
-    """add, sub or mul; of truth values "or" and "and", as in NumPy, which does not subtract them."""
+    """add, sub or mul. For booleans add is "or" and mul is "and", as in NumPy, which cannot subtract them."""
 
     def emit(builder: Any, dtype: str, a: Any, b: Any) -> Any:
         if dtype == MASK:
@@ -72,7 +72,7 @@ def _inverted(builder: Any, dtype: str, a: Any) -> Any:
 
 
 def _compared(sign: str) -> Emit:
-    """Of NaN only `!=` is true."""
+    """With a NaN operand only `!=` is true."""
 
     def emit(builder: Any, dtype: str, a: Any, b: Any) -> Any:
         if dtype in FLOATS:
@@ -83,14 +83,14 @@ def _compared(sign: str) -> Emit:
 
 
 def _shifted_left(builder: Any, dtype: str, a: Any, b: Any) -> Any:
-    """By all bits or more, or by less than none, nothing is left."""
+    """The result is 0 if the shift count is negative or at least the bit width."""
     fits = builder.icmp_unsigned("<", b, number(b.type, bits_of(dtype)))
     shifted = builder.shl(a, builder.select(fits, b, number(b.type, 0)))
     return builder.select(fits, shifted, number(a.type, 0))
 
 
 def _shifted_right(builder: Any, dtype: str, a: Any, b: Any) -> Any:
-    """By all bits or more, or by less than none, the sign is left."""
+    """Only the sign is left (0 or -1) if the shift count is negative or at least the bit width."""
     bits = bits_of(dtype)
     fits = builder.icmp_unsigned("<", b, number(b.type, bits))
     if is_signed(dtype):
@@ -108,10 +108,10 @@ def _absolute(builder: Any, dtype: str, a: Any) -> Any:
 
 
 def extreme(sign: str, *, first: bool = False) -> Emit:
-    """The lesser or the greater; NaN where either is, that of a where both are.
+    """The minimum or maximum. If an operand is NaN, so is the result: a's NaN if both are.
 
-    Of -0.0 and 0.0 b, as NumPy's loops and minps have it, or the first: NumPy's loops of float16 do.
-    On AArch64 NumPy has instructions that put -0.0 below 0.0; kernels are the same everywhere.
+    For -0.0 and 0.0 the result is b, as in NumPy's loops and minps, or a with `first`, as in NumPy's float16
+    loops. On AArch64 NumPy uses instructions that order -0.0 below 0.0; kernels agree on every CPU.
     """
     sign += "=" * first
 
@@ -123,7 +123,7 @@ def extreme(sign: str, *, first: bool = False) -> Emit:
 
 
 def _plain(name: str) -> Emit:
-    """One of LLVM's functions on floats that every level has, or the C library has exactly."""
+    """An LLVM function on floats that every level supports or the C library computes exactly."""
     return lambda builder, dtype, *operands: llvm_function(builder, name, *operands)
 
 
@@ -147,7 +147,7 @@ COMBINE: dict[str, tuple[Emit, tuple[str, ...]]] = {
 
 
 def halved(builder: Any, value: Any, combine: Any) -> Any:
-    """One number of all lanes: lane k with the lane half of them further on, again and again."""
+    """Reduce all lanes to one number: combine the lower half with the upper half until one lane is left."""
     while lanes_of(value) > 1:
         half = lanes_of(value) // 2
         low, high = (_lanes(builder, value, start, half) for start in (0, half))
@@ -163,7 +163,7 @@ def _lanes(builder: Any, value: Any, start: int, count: int) -> Any:
 
 
 def _reduction(combiner: str) -> Any:
-    """`reduce_add(v)`: a number of Numba's, of the vector's dtype."""
+    """`reduce_add(v)`: a Numba number of the vector's dtype."""
     name, (emit, accepts) = f"reduce_{combiner}", COMBINE[combiner]
 
     def rule(kind: Any) -> Any:
@@ -178,12 +178,12 @@ def _reduction(combiner: str) -> Any:
 
 
 def _select() -> Any:
-    """`select(mask, a, b)`: a where the mask is set."""
+    """`select(mask, a, b)`: a where the mask is set, else b."""
 
     def rule(mask: Any, a: Any, b: Any) -> Any:
         dtype, lanes = same_shape("select", (a, b), EVERY)
         if shape(mask) != (MASK, lanes):
-            raise TypingError(f"select by {mask} between vectors of {lanes} lanes")
+            raise TypingError(f"select: expected a mask of {lanes} lanes, got {mask}")
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return builder.select(*args)
@@ -245,4 +245,4 @@ NAMED = {
     **{f"reduce_{combiner}": _reduction(combiner) for combiner in COMBINE},
     "select": _select(),
 }
-"""The routines of this module by the names they have in kernels."""
+"""The routines of this module by their names in kernels."""

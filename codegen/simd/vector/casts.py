@@ -1,4 +1,4 @@
-"""Vectors of one dtype as another, as NumPy converts; splats and counts."""
+"""Casts between vector dtypes, with the same results as NumPy; splats and iotas."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from codegen.simd.vector.values import (
 
 
 def splat(name: str, dtype: str, lanes: int) -> Any:
-    """`splat_f32x16(x)`: a number, converted as `cast` does, in each lane."""
+    """`splat_f32x16(x)`: a number in each lane, converted as by `cast`."""
 
     def rule(kind: Any) -> Any:
         source, count = shape(kind)
         if count != 1:
-            raise TypingError(f"{name} of {kind}, which is no single number")
+            raise TypingError(f"{name}: expected a single number, got {kind}")
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return repeated(builder, converted(builder, args[0], source, dtype), lanes)
@@ -47,7 +47,7 @@ def splat(name: str, dtype: str, lanes: int) -> Any:
 
 
 def iota(name: str, dtype: str, lanes: int) -> Any:
-    """`iota_i32x8()`: 0 to 7; an i8 counts round and round, i1 is the lowest bit."""
+    """`iota_i32x8()`: 0 to 7. i8 and u8 wrap around, and i1 keeps the lowest bit."""
     kind = llvm_kind(dtype, lanes)
     numbers = [float(k) if dtype in FLOATS else k % (1 << bits_of(dtype)) for k in range(lanes)]
 
@@ -58,16 +58,16 @@ def iota(name: str, dtype: str, lanes: int) -> Any:
 
 
 def cast(name: str, dtype: str, lanes: int) -> Any:
-    """`cast_f64x8(v)`: eight numbers of any dtype as another.
+    """`cast_f64x8(v)`: convert eight numbers of any dtype to another.
 
-    Integers keep their low bits. A float that does not fit, NaN too, becomes what x86 and NumPy make of it:
-    the least integer of 32 bits (64 for i64, u32, u64) cut to the dtype's, and 0 if it is too large for u64.
+    Integers keep their low bits. NaN and floats out of range convert as on x86 and in NumPy: to the smallest
+    32-bit integer (64-bit for i64, u32, u64) truncated to the dtype, or to 0 if they are too large for u64.
     """
 
     def rule(kind: Any) -> Any:
         source, count = shape(kind)
         if count != lanes:
-            raise TypingError(f"{name} of {kind}, which has {count} lanes")
+            raise TypingError(f"{name}: expected {lanes} lanes, got {kind}")
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return converted(builder, args[0], source, dtype)
@@ -78,7 +78,7 @@ def cast(name: str, dtype: str, lanes: int) -> Any:
 
 
 def lane_routine(name: str) -> Any:
-    """`first_lane(v)`: a number of Numba's."""
+    """`first_lane(v)`: the first lane as a Numba number."""
 
     def rule(kind: Any) -> Any:
         dtype, _ = shape(kind)
@@ -92,7 +92,7 @@ def lane_routine(name: str) -> Any:
 
 
 def converted(builder: Any, value: Any, source: str, target: str) -> Any:
-    """LLVM value to LLVM value."""
+    """Convert an LLVM value from one dtype to another."""
     if source == target:
         return value
     kind = lanes_like(value, element_kind(target))
@@ -120,31 +120,31 @@ def _from_float(builder: Any, value: Any, source: str, target: str, kind: Any) -
     if target == "u64":
         return _to_u64(builder, value, source)
     bits = 32 if bits_of(target) < 32 or target == "i32" else 64
-    whole = _to_signed(builder, value, source, bits)
-    return builder.trunc(whole, kind) if bits_of(target) < bits else whole
+    integer = _to_signed(builder, value, source, bits)
+    return builder.trunc(integer, kind) if bits_of(target) < bits else integer
 
 
 def _to_signed(builder: Any, value: Any, source: str, bits: int) -> Any:
-    """Towards zero; what does not fit becomes the least integer, which LLVM alone would leave open.
+    """Convert toward zero. Values out of range become the smallest integer; LLVM leaves them undefined.
 
-    Apart from copies, which take what the instruction gives for the sake of its flag: nobody reads flags
-    around loops, and a comparison gives the same on every CPU.
+    Copies use the instruction's own result instead, because it sets the flag. Loops do not check flags, and
+    a comparison gives the same result on every CPU.
     """
     limit = 2.0 ** (bits - 1)
     below = -limit - 1 if source == "f64" and bits < 64 else -limit
     kind, least = value.type, lanes_like(value, ir.IntType(bits))
     above = builder.fcmp_ordered(">" if below != -limit else ">=", value, number(kind, below))
     fits = builder.and_(above, builder.fcmp_ordered("<", value, number(kind, limit)))
-    whole = builder.fptosi(builder.select(fits, value, number(kind, 0.0)), least)
-    return builder.select(fits, whole, number(least, -(1 << (bits - 1))))
+    integer = builder.fptosi(builder.select(fits, value, number(kind, 0.0)), least)
+    return builder.select(fits, integer, number(least, -(1 << (bits - 1))))
 
 
 def _to_u64(builder: Any, value: Any, source: str) -> Any:
     half = number(value.type, 2.0**63)
     high = builder.fcmp_ordered(">=", value, half)
-    whole = _to_signed(builder, builder.select(high, builder.fsub(value, half), value), source, 64)
-    top = number(whole.type, -(1 << 63))
-    return builder.select(high, builder.xor(whole, top), whole)
+    integer = _to_signed(builder, builder.select(high, builder.fsub(value, half), value), source, 64)
+    top = number(integer.type, -(1 << 63))
+    return builder.select(high, builder.xor(integer, top), integer)
 
 
 def _rounded(half: str) -> Emit:
@@ -155,7 +155,7 @@ def _rounded(half: str) -> Emit:
 
 
 def _odd_routine(name: str) -> Any:
-    """`round_to_odd_f32(v)`: f64 as f32 that may be rounded once more, to f16, as if for the first time."""
+    """`round_to_odd_f32(v)`: f64 to f32, such that rounding it again, to f16, equals rounding once."""
 
     def rule(kind: Any) -> Any:
         _, lanes = same_shape(name, [kind], ("f64",))
@@ -174,4 +174,4 @@ NAMED = {
     "round_to_odd_f32": _odd_routine("round_to_odd_f32"),
     "first_lane": lane_routine("first_lane"),
 }
-"""Floats rounded to what the shorter types can hold or for that; and one lane as a number."""
+"""Floats rounded to values of shorter types, or in preparation for that; and one lane as a number."""

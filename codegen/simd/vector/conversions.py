@@ -1,8 +1,8 @@
-"""Any element type as any other, as NumPy and ml_dtypes convert; lanes of a vector and single numbers alike.
+"""Conversions between any two element types, as in NumPy and ml_dtypes, for vectors and scalars.
 
-Numbers come and go as LLVM has them: integers, float and double; shorter floats as integers of their bits.
-The processor's flags afterwards are those of NumPy's loops, but for underflow where `to_half` rounds, and for
-bf16 to f16, which never warns.
+Values are LLVM integers, float and double; shorter floats are integers that hold their bits. The processor's
+flags afterwards match NumPy's loops, except for underflow where `to_half` rounds, and for bf16 to f16, which
+never warns.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from codegen.simd.vector.minifloats import (
 from codegen.simd.vector.values import lanes_like, number
 
 NUMPYS = (*INTEGER_TYPES, "pred", "f16", "f32", "f64")
-"""What NumPy converts itself, not ml_dtypes."""
+"""Types that NumPy converts itself, without ml_dtypes."""
 
 _DOUBLE_INFINITY = 0x7FF << 52
 
 
 def bits_of(name: str) -> int:
-    """Bits that one element takes."""
+    """Bits of one element."""
     if name in MINIFLOATS:
         return MINIFLOATS[name].bits
     return {"pred": 8, "bf16": 16}.get(name) or int(name[1:])
 
 
 def converted(builder: Any, value: Any, source: str, target: str) -> Any:
-    """LLVM value to LLVM value."""
+    """Convert an LLVM value from one element type to another."""
     match source, target:
         case "f16", "f64":
             return _half_to_double(builder, value)
@@ -55,10 +55,10 @@ def converted(builder: Any, value: Any, source: str, target: str) -> Any:
 
 
 def _as_number(builder: Any, value: Any, source: str, target: str) -> tuple[Any, str]:
-    """What is neither an integer nor float nor double, as one of them, and which it is then."""
+    """The value as an integer, float or double, and the name of its type then."""
     if source == "pred":
         if target not in NUMPYS:
-            return value, "u8"  # ml_dtypes reads the byte, whatever it is
+            return value, "u8"  # ml_dtypes reads the byte as a number
         return _truth(builder, builder.icmp_unsigned("!=", value, number(value.type, 0))), "u8"
     if source in HALF_TYPES:
         return from_half(builder, value, source), "f32"
@@ -77,8 +77,8 @@ def _from_number(builder: Any, value: Any, source: str, target: str) -> Any:
     if target in ("f32", "f64"):
         return _to_float(builder, value, source, target)
     if target in INTEGER_TYPES:
-        whole = _to_integer if source in ("f32", "f64") else _resized
-        return whole(builder, value, source, target)
+        convert = _to_integer if source in ("f32", "f64") else _resized
+        return convert(builder, value, source, target)
     single = value if source == "f32" else _to_float(builder, value, source, "f32")
     if target in HALF_TYPES:
         return to_half(builder, single, target)
@@ -105,25 +105,25 @@ def _resized(builder: Any, value: Any, source: str, target: str) -> Any:
 
 
 def _to_integer(builder: Any, value: Any, source: str, target: str) -> Any:
-    """Towards zero, and what the instruction makes of numbers that do not fit: it also sets the flag.
+    """Convert toward zero. Values out of range get the instruction's result, which also sets the flag.
 
-    Of 32 bits for the shorter types, of 64 for u32, as compilers have it. LLVM promises no result there, but
-    frozen it is the instruction's; a comparison and a choice instead would mask the flag away.
+    Shorter types convert through 32 bits and u32 through 64, as in compilers. LLVM leaves values out of range
+    undefined, but `freeze` keeps the instruction's result. A comparison and a select would mask the flag.
     """
     if target == "u64":
         return _to_u64(builder, value)
     wide = 32 if bits_of(target) < 32 or target == "s32" else 64
-    whole = _frozen(builder, builder.fptosi(value, lanes_like(value, ir.IntType(wide))))
+    integer = _frozen(builder, builder.fptosi(value, lanes_like(value, ir.IntType(wide))))
     kind = lanes_like(value, ir.IntType(bits_of(target)))
-    return builder.trunc(whole, kind) if bits_of(target) < wide else whole
+    return builder.trunc(integer, kind) if bits_of(target) < wide else integer
 
 
 def _to_u64(builder: Any, value: Any) -> Any:
     half = number(value.type, 2.0**63)
     high = builder.fcmp_ordered(">=", value, half)
     low = builder.select(high, builder.fsub(value, half), value)
-    whole = _frozen(builder, builder.fptosi(low, lanes_like(value, I64)))
-    return builder.select(high, builder.xor(whole, number(whole.type, -(1 << 63))), whole)
+    integer = _frozen(builder, builder.fptosi(low, lanes_like(value, I64)))
+    return builder.select(high, builder.xor(integer, number(integer.type, -(1 << 63))), integer)
 
 
 def _frozen(builder: Any, value: Any) -> Any:
@@ -134,13 +134,13 @@ def _frozen(builder: Any, value: Any) -> Any:
 
 
 def _brain_to_half(builder: Any, value: Any) -> Any:
-    """As ml_dtypes: every NaN becomes the quiet one of its sign."""
+    """Convert as ml_dtypes does: every NaN becomes the quiet NaN of its sign."""
     code = narrowed(builder, from_half(builder, value, "bf16"), MINIFLOATS["f16"])
     return builder.trunc(code, lanes_like(value, I16))
 
 
 def _half_to_double(builder: Any, value: Any) -> Any:
-    """A NaN keeps all its bits, one that signals too: an infinity with its payload joined again."""
+    """Even a signaling NaN keeps all its bits: it converts as infinity, then its payload is added."""
     code = builder.zext(value, lanes_like(value, I32))
 
     def const(constant: int) -> Any:
@@ -157,7 +157,7 @@ def _half_to_double(builder: Any, value: Any) -> Any:
 
 
 def _double_to_half(builder: Any, value: Any) -> Any:
-    """Rounded once, by way of a float32 that remembers in its last bit whether anything was lost."""
+    """Rounded once, through a float32 whose last bit records whether any bits were lost."""
     bits = builder.bitcast(value, lanes_like(value, I64))
     infinity = number(bits.type, _DOUBLE_INFINITY)
     magnitude = builder.and_(bits, number(bits.type, (1 << 63) - 1))

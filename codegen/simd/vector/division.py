@@ -1,4 +1,4 @@
-"""Division rounded down, and its remainder, of vectors: Python's rules, and NumPy's where a divisor is 0."""
+"""Floor division and modulo of vectors, with Python's rules, and NumPy's for zero divisors."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from codegen.simd.vector.values import FLOATS, bits_of, is_signed, lanes_like, l
 
 
 def quotient_and_rest(builder: Any, dtype: str, a: Any, b: Any) -> tuple[Any, Any]:
-    """a // b and a % b of integers; 0 and 0 where b is 0, and the least number // -1 is itself."""
+    """a // b and a % b of integers. Both are 0 where b is 0, and the smallest integer // -1 is itself."""
     zero, one = number(a.type, 0), number(a.type, 1)
-    none = builder.icmp_unsigned("==", b, zero)
-    unsafe = none
+    by_zero = builder.icmp_unsigned("==", b, zero)
+    unsafe = by_zero
     if is_signed(dtype):
         least = builder.icmp_unsigned("==", a, number(a.type, -(1 << (bits_of(dtype) - 1))))
         minus = builder.icmp_unsigned("==", b, number(a.type, -1))
-        unsafe = builder.or_(none, builder.and_(least, minus))
+        unsafe = builder.or_(by_zero, builder.and_(least, minus))
     divisor = builder.select(unsafe, one, b)
-    quotient = _towards_zero(builder, dtype, a, divisor)
+    quotient = _toward_zero(builder, dtype, a, divisor)
     rest = builder.sub(a, builder.mul(quotient, divisor))
     if is_signed(dtype):
-        apart = builder.icmp_signed("<", builder.xor(rest, divisor), zero)
-        lower = builder.and_(apart, builder.icmp_unsigned("!=", rest, zero))
+        differ = builder.icmp_signed("<", builder.xor(rest, divisor), zero)
+        lower = builder.and_(differ, builder.icmp_unsigned("!=", rest, zero))
         quotient = builder.select(lower, builder.sub(quotient, one), quotient)
         rest = builder.select(lower, builder.add(rest, divisor), rest)
-    return builder.select(none, zero, quotient), rest
+    return builder.select(by_zero, zero, quotient), rest
 
 
-def _towards_zero(builder: Any, dtype: str, a: Any, b: Any) -> Any:
-    """Up to 32 bits by a float division, since processors divide no vectors of integers.
+def _toward_zero(builder: Any, dtype: str, a: Any, b: Any) -> Any:
+    """Divide toward zero, by float division up to 32 bits: processors have no vector integer division.
 
-    Its rounding moves no quotient to the next integer: that is further off than a part in 2**bits, and the
-    float is twice as exact or more.
+    Rounding never moves a quotient to the next integer: that is farther than one part in 2**bits, and the
+    float is at least twice as precise.
     """
     bits, signed = bits_of(dtype), is_signed(dtype)
     if bits > 32:
@@ -43,7 +43,7 @@ def _towards_zero(builder: Any, dtype: str, a: Any, b: Any) -> Any:
 
 
 def floor_divided(builder: Any, dtype: str, a: Any, b: Any) -> Any:
-    """`floordiv(a, b)`; of floats as NumPy has it, from what fmod leaves."""
+    """`floordiv(a, b)`. Floats follow NumPy, which starts from fmod's remainder."""
     if dtype not in FLOATS:
         return quotient_and_rest(builder, dtype, a, b)[0]
     zero, one = number(a.type, 0.0), number(a.type, 1.0)
@@ -67,12 +67,12 @@ def modulo(builder: Any, dtype: str, a: Any, b: Any) -> Any:
 
 
 def _float_rest(builder: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    """a % b with the sign of b, and whether fmod's had to be moved there."""
+    """a % b with the sign of b, and whether fmod's remainder had the other sign."""
     zero = number(a.type, 0.0)
     rest = builder.frem(a, b)
-    some = builder.fcmp_unordered("!=", rest, zero)
-    apart = builder.xor(builder.fcmp_ordered("<", b, zero), builder.fcmp_ordered("<", rest, zero))
-    lowered = builder.and_(some, apart)
+    nonzero = builder.fcmp_unordered("!=", rest, zero)
+    differ = builder.xor(builder.fcmp_ordered("<", b, zero), builder.fcmp_ordered("<", rest, zero))
+    lowered = builder.and_(nonzero, differ)
     moved = builder.select(lowered, builder.fadd(rest, b), rest)
-    moved = builder.select(some, moved, llvm_function(builder, "llvm.copysign", zero, b))
+    moved = builder.select(nonzero, moved, llvm_function(builder, "llvm.copysign", zero, b))
     return builder.select(builder.fcmp_ordered("==", b, zero), rest, moved), lowered

@@ -1,8 +1,8 @@
-"""Functions of the C library on vectors: exp, sin, pow and the like.
+"""C library functions on vectors: exp, sin, pow and the like.
 
-In Numba's IR each is a weak function that calls the scalar one lane by lane. What `library` makes for a level
-takes its place: calls of glibc's libmvec where the machine has it, whose results are within 4 ulp.
-The scalar functions are within 1 or 2, so the last bits hang on the level and on the number of lanes.
+In Numba's IR each is a weak function that calls the scalar function lane by lane. `library` generates its
+replacement for a level, which calls glibc's libmvec where available, with results within 4 ulp. The scalar
+functions are within 1 or 2 ulp, so the last bits depend on the level and on the number of lanes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from codegen.simd.vector.values import (
 )
 
 MAX_ULP = 4
-"""Units in the last place that a result may be off, as glibc states for libmvec."""
+"""Largest error of a result in units in the last place, as glibc states for libmvec."""
 
 _PLACEHOLDER = re.compile(r"tilejit\.(?P<name>\w+)\.(?P<dtype>f32|f64)x(?P<lanes>\d+)")
 
@@ -44,7 +44,7 @@ def _function(name: str) -> Emit:
 
 
 def _scalar(module: Any, name: str, dtype: str) -> Any:
-    """The C library's function. LLVM must not know it: it would make others of some that nobody allowed."""
+    """The C library's function, marked `nobuiltin`: LLVM would replace some calls without permission."""
     function = _declared(module, scalar_symbol(name, dtype), llvm_kind(dtype, 1), ARGUMENTS[name])
     for attribute in ("nobuiltin", "nounwind", "readnone"):
         function.attributes.add(attribute)
@@ -57,7 +57,7 @@ def _declared(module: Any, symbol: str, kind: Any, arguments: int) -> Any:
 
 
 def _placeholder(module: Any, name: str, dtype: str, lanes: int) -> Any:
-    """A function that may be replaced at the link, and which LLVM therefore does not look into."""
+    """A weak function: the linker may replace it, so LLVM does not analyze its body."""
     symbol = f"tilejit.{name}.{dtype}x{lanes}"
     known = module.globals.get(symbol)
     if known:
@@ -74,7 +74,7 @@ def _placeholder(module: Any, name: str, dtype: str, lanes: int) -> Any:
 
 
 def library(names: Iterable[str], level: str) -> str:
-    """LLVM IR that defines those of the functions named for which the level has vector versions, or ""."""
+    """LLVM IR that defines the named functions that have vector versions at the level, or "" if none do."""
     module = ir.Module()
     for symbol in names:
         found = _PLACEHOLDER.fullmatch(symbol)
@@ -88,7 +88,7 @@ def library(names: Iterable[str], level: str) -> str:
 
 
 def _define(module: Any, symbol: str, name: str, dtype: str, lanes: int, version: tuple[str, int]) -> None:
-    """The operands in as many parts as it takes; fewer lanes than one part repeat the first."""
+    """Call the vector version for each register. Lanes missing in a register repeat the first one."""
     vector_symbol, width = version
     arguments = ARGUMENTS[name]
     function = _declared(module, symbol, llvm_kind(dtype, lanes), arguments)
@@ -97,15 +97,17 @@ def _define(module: Any, symbol: str, name: str, dtype: str, lanes: int, version
         vectorized.attributes.add(attribute)
     function.attributes.add("alwaysinline")
     builder = ir.IRBuilder(function.append_basic_block())
-    parts = []
+    registers = []
     for start in range(0, lanes, width):
-        chosen = [k if k < lanes else 0 for k in range(start, start + width)]
-        operands = [_chosen(builder, a, chosen) for a in function.args]
-        parts.append(builder.call(vectorized, operands))
-    while len(parts) > 1:
-        both = list(range(2 * lanes_of(parts[0])))
-        parts = [_chosen(builder, a, both, b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
-    builder.ret(parts[0] if lanes >= width else _chosen(builder, parts[0], list(range(lanes))))
+        indices = [k if k < lanes else 0 for k in range(start, start + width)]
+        operands = [_chosen(builder, a, indices) for a in function.args]
+        registers.append(builder.call(vectorized, operands))
+    while len(registers) > 1:
+        both = list(range(2 * lanes_of(registers[0])))
+        registers = [
+            _chosen(builder, a, both, b) for a, b in zip(registers[::2], registers[1::2], strict=True)
+        ]
+    builder.ret(registers[0] if lanes >= width else _chosen(builder, registers[0], list(range(lanes))))
 
 
 def _chosen(builder: Any, a: Any, lanes: list[int], b: Any = None) -> Any:
@@ -114,7 +116,7 @@ def _chosen(builder: Any, a: Any, lanes: list[int], b: Any = None) -> Any:
 
 
 def _power(builder: Any, dtype: str, base: Any, exponent: Any) -> Any:
-    """Of integers by squaring, which wraps; a negative exponent, which NumPy refuses, gives 0."""
+    """Integers use repeated squaring, which wraps. A negative exponent, which NumPy rejects, gives 0."""
     if dtype in FLOATS:
         return _function("pow")(builder, dtype, base, exponent)
     zero = number(base.type, 0)
@@ -126,7 +128,7 @@ def _power(builder: Any, dtype: str, base: Any, exponent: Any) -> Any:
 
 
 def _squared(builder: Any, base: Any, exponent: Any) -> Any:
-    """A bit of the exponents a round, for as long as any lane has some left."""
+    """One exponent bit per iteration, until no lane has any left."""
     kind, zero, one = base.type, number(base.type, 0), number(base.type, 1)
     before, loop, done = builder.block, builder.append_basic_block(), builder.append_basic_block()
     builder.branch(loop)
@@ -152,4 +154,4 @@ NAMED = {
     **{name: by_lanes(name, count, _function(name), FLOATS) for name, count in ARGUMENTS.items()},
     "pow": by_lanes("pow", 2, _power, (*INTEGERS, *FLOATS)),
 }
-"""The routines of this module by the names they have in kernels."""
+"""The routines of this module by their names in kernels."""

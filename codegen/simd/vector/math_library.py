@@ -1,7 +1,7 @@
-"""Functions of the C library that kernels may call, by their symbols, and loading them. No numba here.
+"""Symbols of the C library functions that kernels may call, and loading them. Does not import Numba.
 
-glibc has vector versions in libmvec: `_ZGVeN16v_expf` computes sixteen f32 with AVX-512. Their letter is the
-instruction set (b SSE, d AVX2, e AVX-512), then the lanes, then a v an argument.
+glibc has vector versions in libmvec: `_ZGVeN16v_expf` computes sixteen f32 with AVX-512. The letter is the
+instruction set (b SSE, d AVX2, e AVX-512). The number of lanes and one v per argument follow.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 LIBMVEC = "libmvec.so.1"
 LIBM = "libm.so.6"
 PROCESS = "ucrtbase" if os.name == "nt" else None
-"""Where to find what the process has loaded anyway."""
+"""The library to open for functions that the process has already loaded."""
 
 UNARY = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan"),
@@ -23,10 +23,10 @@ UNARY = (
 BINARY = ("pow", "atan2", "hypot")
 
 ARGUMENTS = dict.fromkeys(UNARY, 1) | dict.fromkeys(BINARY, 2)
-"""How many arguments each function takes that kernels call by name."""
+"""Number of arguments of each function that kernels call by name."""
 
 ROUNDING = ("floor", "ceil", "trunc", "rint", "fma", "fmod")
-"""What LLVM itself calls where the level has no instruction for it."""
+"""Functions that LLVM itself calls where the level has no instruction."""
 
 SUFFIX = {"f32": "f", "f64": ""}
 
@@ -52,18 +52,18 @@ VECTOR_SYMBOLS = frozenset(
     vector_symbol(s, name, dtype)[0] for s in _SETS for name in ARGUMENTS for dtype in SUFFIX
 )
 SYMBOLS = SCALAR_SYMBOLS | VECTOR_SYMBOLS
-"""All that kernels may leave to the C library."""
+"""All C library symbols that kernels may reference."""
 
 
 def best_vector_symbol(level: str, name: str, dtype: str, lanes: int) -> tuple[str, int] | None:
-    """The widest version for a level with no more lanes than that, else its narrowest; None if there is none.
+    """The widest version for a level with at most `lanes` lanes, else its narrowest; None if there is none.
 
     Two lanes of f32 are padded to the narrowest version's four.
     """
     versions = [vector_symbol(letter, name, dtype) for letter in _OF_LEVEL.get(level, "")]
-    there = [(symbol, width) for symbol, width in versions if is_there(symbol)]
-    fitting = [version for version in there if version[1] <= lanes]
-    return next(iter(fitting or there[-1:]), None)
+    available = [(symbol, width) for symbol, width in versions if is_there(symbol)]
+    fitting = [version for version in available if version[1] <= lanes]
+    return next(iter(fitting or available[-1:]), None)
 
 
 def are_there(symbols: Iterable[str]) -> bool:
@@ -78,9 +78,9 @@ def is_there(symbol: str) -> bool:
 
 @cache
 def address_of(symbol: str) -> int:
-    """Where a function of the C library or its libraries of mathematics begins; 0 where there is none.
+    """The address of a function in the C library or its math libraries, or 0 if there is none.
 
-    The libraries are loaded for all of the process, as LLVM's own loader needs them.
+    The libraries are loaded for the entire process, because LLVM's own loader needs their symbols.
     """
     libraries = (LIBMVEC,) if symbol in VECTOR_SYMBOLS else (LIBM, PROCESS)
     for library in map(_library, libraries):
@@ -92,7 +92,7 @@ def address_of(symbol: str) -> int:
 
 @cache
 def _library(name: str | None) -> ctypes.CDLL | None:
-    """A library by name, or all that the process has loaded; None where there is no such thing."""
+    """A library by name, or everything that the process has loaded; None if it cannot be opened."""
     try:
         return ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
     except (OSError, TypeError):

@@ -1,7 +1,8 @@
-"""Loads and stores of vectors at raw addresses: whole, their first lanes only, or a step apart.
+"""Vector loads and stores at raw addresses: of all lanes, of the first lanes only, or strided.
 
-Nothing is said about what aliases what: a kernel may write the array that it reads. What `_first` forms leave
-out is never touched, be it on a page that is not there. Arrays of "i1" have a byte an element, as NumPy's.
+Accesses carry no alias information, because a kernel may write the array that it reads. Lanes that `_first`
+forms leave out are never accessed, so they may be on an unmapped page. An "i1" takes a byte in memory, as in
+NumPy.
 """
 
 from __future__ import annotations
@@ -34,16 +35,20 @@ from codegen.simd.vector.values import (
 
 REGISTER_BITS = 512
 MANY_LANES = 256
-"""So many do not fit a byte as a count."""
+"""The fewest lanes whose count does not fit in a byte."""
 
 
 def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) -> Any:
-    """`load_f32x16(address)`, `gather_…(address, step_bytes)`, `pick_…(address, offsets)` with a vector of
-    them, in bytes, `store_…(address, v)`, and `scatter_…(address, step_bytes, v)`, which writes lane by lane
-    where they share a place.
+    """A vector access:
 
-    `which`: "_first" forms take a count behind all that, of lanes from the first; the others read as 0.
-    "_where" forms of what stores take a mask there.
+        load_f32x16(address)
+        gather_…(address, step_bytes)      strided load
+        pick_…(address, offsets)           gather, by a vector of offsets in bytes
+        store_…(address, v)
+        scatter_…(address, step_bytes, v)  strided store; of lanes that share an address the last one wins
+
+    `which`: "_first" forms take a number of leading lanes as the last argument; the other lanes read as 0.
+    "_where" forms of stores take a mask there.
     """
     reads, has_step = what in ("load", "gather", "pick"), what in ("gather", "pick", "scatter")
     element = I16 if half else I8 if dtype == MASK else element_kind(dtype)
@@ -58,7 +63,7 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) 
         if which == "_first":
             mask = first_mask(builder, mask, lanes, bits)
         if what == "pick":
-            read = _picked(builder, address, step, wide(element, lanes), mask)
+            read = _read_offsets(builder, address, step, wide(element, lanes), mask)
             return from_memory(builder, read, dtype, half)
         if reads:
             read = _read(builder, address, step, wide(element, lanes), mask)
@@ -70,17 +75,17 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) 
         numbers = [types.int64] * len(kinds)
         if what == "pick":
             if shape(kinds[1]) != ("i64", lanes):
-                raise TypingError(f"{name} takes {lanes} offsets of 64 bits, not {kinds[1]}")
+                raise TypingError(f"{name}: expected {lanes} 64-bit offsets, got {kinds[1]}")
             numbers[1] = kinds[1]
         if reads:
             return value(*numbers), generate
         written = kinds[1 + has_step]
         if shape(written) != (dtype, lanes):
-            raise TypingError(f"{name} of {written}: cast it first")
+            raise TypingError(f"{name}: expected {dtype}x{lanes}, got {written}; cast it first")
         numbers[1 + has_step] = written
         if which == "_where":
             if shape(kinds[-1]) != (MASK, lanes):
-                raise TypingError(f"{name} takes a mask of {lanes} lanes, not {kinds[-1]}")
+                raise TypingError(f"{name}: expected a mask of {lanes} lanes, got {kinds[-1]}")
             numbers[-1] = kinds[-1]
         return types.void(*numbers), generate
 
@@ -88,9 +93,9 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) 
 
 
 def streamed(name: str, dtype: str, lanes: int, half: str) -> Any:
-    """`stream_f32x16(address, v)`: a store past the cache, to a multiple of as many bytes or of a line.
+    """`stream_f32x16(address, v)`: a non-temporal store to a multiple of the vector's size, or of a line.
 
-    A fence (`stream_fence`) must follow before others read it. None for fewer than 16 bytes.
+    A `stream_fence` must follow before other threads read the data. None for vectors of less than 16 bytes.
     """
     element_bytes = 2 if half else max(bits_of(dtype), 8) // 8
     align = min(element_bytes * lanes, LINE_BYTES)
@@ -106,7 +111,7 @@ def streamed(name: str, dtype: str, lanes: int, half: str) -> Any:
 
     def rule(address: Any, written: Any) -> Any:
         if shape(written) != (dtype, lanes):
-            raise TypingError(f"{name} of {written}: cast it first")
+            raise TypingError(f"{name}: expected {dtype}x{lanes}, got {written}; cast it first")
         return types.void(types.int64, written), generate
 
     return routine_of(name, 2, rule)
@@ -122,7 +127,7 @@ def first_lanes(name: str, lanes: int) -> Any:
 
 
 def first_mask(builder: Any, count: Any, lanes: int, bits: int) -> Any:
-    """Lanes below a 64-bit count, compared in integers of `bits` bits, or fewer where registers are short."""
+    """Lanes below a 64-bit count, compared as integers of `bits` bits, or fewer to fit in a register."""
     if lanes == 1:
         return builder.icmp_signed(">", count, number(I64, 0))
     none, every = number(I64, 0), number(I64, lanes)
@@ -135,14 +140,14 @@ def first_mask(builder: Any, count: Any, lanes: int, bits: int) -> Any:
 
 
 def from_memory(builder: Any, value: Any, dtype: str, half: str) -> Any:
-    """What lies in memory as a vector of the dtype."""
+    """Convert a vector from its representation in memory to the dtype."""
     if half:
         return from_half(builder, value, half)
     return builder.icmp_unsigned("!=", value, number(value.type, 0)) if dtype == MASK else value
 
 
 def to_memory(builder: Any, value: Any, dtype: str, half: str) -> Any:
-    """A vector of the dtype as it lies in memory."""
+    """Convert a vector of the dtype to its representation in memory."""
     if half:
         return to_quiet_half(builder, value, half)
     return builder.zext(value, lanes_like(value, I8)) if dtype == MASK else value
@@ -163,21 +168,21 @@ def _write(builder: Any, value: Any, address: Any, step: Any, mask: Any) -> None
         _store(builder, value, address)
     else:
         for k in range(lanes_of(value)):
-            _store(builder, lane(builder, value, k), _place(builder, address, step, k))
+            _store(builder, lane(builder, value, k), _address(builder, address, step, k))
 
 
 def _store(builder: Any, value: Any, address: Any) -> None:
     builder.store(value, pointer(builder, address, value.type)).align = 1
 
 
-def _place(builder: Any, address: Any, step: Any, k: int) -> Any:
+def _address(builder: Any, address: Any, step: Any, k: int) -> Any:
     return builder.add(address, builder.mul(step, number(I64, k)))
 
 
 def _read_masked(builder: Any, address: Any, step: Any, kind: Any, mask: Any) -> Any:
-    """By LLVM's masked intrinsics, which know vectors only: a single lane becomes one of length 1."""
+    """Use LLVM's masked intrinsics, which only take vectors: a scalar becomes a vector of one lane."""
     if step is not None:
-        return _gathered(builder, _places(builder, address, step, _count(kind)), kind, mask)
+        return _masked_gather(builder, _pointers(builder, address, step, _count(kind)), kind, mask)
     mask, vector = _at_least_vector(builder, mask), ir.VectorType(kind, 1) if _count(kind) == 1 else kind
     load = intrinsic_of(builder, "llvm.masked.load", vector, [I8.as_pointer(), I32, mask.type, vector], "p0")
     zero, align = number(vector, 0), number(I32, 1)
@@ -185,19 +190,21 @@ def _read_masked(builder: Any, address: Any, step: Any, kind: Any, mask: Any) ->
     return builder.extract_element(out, number(I32, 0)) if vector is not kind else out
 
 
-def _picked(builder: Any, address: Any, offsets: Any, kind: Any, mask: Any) -> Any:
-    """Lanes at places of their own."""
-    first, apart = (_at_least_vector(builder, x) for x in (repeated(builder, address, _count(kind)), offsets))
-    places = builder.inttoptr(builder.add(first, apart), ir.VectorType(I8.as_pointer(), _count(kind)))
+def _read_offsets(builder: Any, address: Any, offsets: Any, kind: Any, mask: Any) -> Any:
+    """Load each lane from its own offset."""
+    first, distances = (
+        _at_least_vector(builder, x) for x in (repeated(builder, address, _count(kind)), offsets)
+    )
+    pointers = builder.inttoptr(builder.add(first, distances), ir.VectorType(I8.as_pointer(), _count(kind)))
     every = number(ir.VectorType(ir.IntType(1), _count(kind)), 1)
-    return _gathered(builder, places, kind, every if mask is None else mask)
+    return _masked_gather(builder, pointers, kind, every if mask is None else mask)
 
 
-def _gathered(builder: Any, places: Any, kind: Any, mask: Any) -> Any:
+def _masked_gather(builder: Any, pointers: Any, kind: Any, mask: Any) -> Any:
     mask, vector = _at_least_vector(builder, mask), ir.VectorType(kind, 1) if _count(kind) == 1 else kind
-    operands = [places.type, I32, mask.type, vector]
+    operands = [pointers.type, I32, mask.type, vector]
     gather = intrinsic_of(builder, "llvm.masked.gather", vector, operands, f"v{vector.count}p0")
-    out = builder.call(gather, [places, number(I32, 1), mask, number(vector, 0)])
+    out = builder.call(gather, [pointers, number(I32, 1), mask, number(vector, 0)])
     return builder.extract_element(out, number(I32, 0)) if vector is not kind else out
 
 
@@ -209,19 +216,19 @@ def _count(kind: Any) -> int:
 def _write_masked(builder: Any, value: Any, address: Any, step: Any, mask: Any) -> None:
     value, mask, align = _at_least_vector(builder, value), _at_least_vector(builder, mask), number(I32, 1)
     if step is None:
-        name, suffix, places = "llvm.masked.store", "p0", pointer(builder, address, I8)
+        name, suffix, pointers = "llvm.masked.store", "p0", pointer(builder, address, I8)
     else:
         name, suffix = "llvm.masked.scatter", f"v{value.type.count}p0"
-        places = _places(builder, address, step, value.type.count)
-    operands = [value.type, places.type, I32, mask.type]
+        pointers = _pointers(builder, address, step, value.type.count)
+    operands = [value.type, pointers.type, I32, mask.type]
     store = intrinsic_of(builder, name, ir.VoidType(), operands, suffix, of=value.type)
-    builder.call(store, [value, places, align, mask])
+    builder.call(store, [value, pointers, align, mask])
 
 
-def _places(builder: Any, address: Any, step: Any, lanes: int) -> Any:
-    """Pointers a step apart, in a vector."""
-    first, apart = (_at_least_vector(builder, repeated(builder, x, lanes)) for x in (address, step))
-    offsets = builder.mul(apart, ir.Constant(apart.type, list(range(lanes))))
+def _pointers(builder: Any, address: Any, step: Any, lanes: int) -> Any:
+    """A vector of pointers that are a step apart."""
+    first, steps = (_at_least_vector(builder, repeated(builder, x, lanes)) for x in (address, step))
+    offsets = builder.mul(steps, ir.Constant(steps.type, list(range(lanes))))
     return builder.inttoptr(builder.add(first, offsets), ir.VectorType(I8.as_pointer(), lanes))
 
 

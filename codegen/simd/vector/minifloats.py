@@ -1,8 +1,9 @@
-"""Floats of 8 and 16 bits from and to float32, in integers: no CPU level has instructions for all of them.
+"""Conversions between 8- and 16-bit floats and float32, for vectors and scalars.
 
-Copies convert by `from_half`, `to_half`, `widened` and `narrowed`, with the bits of NumPy and ml_dtypes; they
-set the processor's flags of an overflow and of an invalid number only where that is said. Loops write halves
-by `to_quiet_half`: nobody reads flags around them. Lanes of a vector and single numbers alike.
+They use integer arithmetic, because no CPU level has instructions for all formats. Copies call `from_half`,
+`to_half`, `widened` and `narrowed`, which produce the same bits as NumPy and ml_dtypes. They set the
+processor's overflow and invalid flags only where documented. Loops do not check flags, and write halves with
+`to_quiet_half`.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ INFINITY = 0x7F800000
 
 @dataclass(frozen=True, slots=True)
 class Minifloat:
-    """Bits of the exponent and of the mantissa, the exponent's bias, and which codes are no numbers.
+    """Bits of the exponent and the mantissa, the exponent's bias, and the codes of NaN and infinity.
 
-    "ieee" has infinities and NaNs as IEEE 754, "fn" one NaN of either sign and no infinity, "fnuz" one NaN
-    in the place of minus zero.
+    "ieee" has infinities and NaNs as in IEEE 754. "fn" has one NaN of either sign and no infinity. "fnuz" has
+    one NaN, with the code of minus zero.
     """
 
     exponent: int
@@ -31,7 +32,7 @@ class Minifloat:
 
     @property
     def bits(self) -> int:
-        """Bits of one number."""
+        """Bits of one number, with the sign."""
         return 1 + self.exponent + self.mantissa
 
     @property
@@ -41,17 +42,17 @@ class Minifloat:
 
     @property
     def exponents(self) -> int:
-        """An exponent of all ones, in its place."""
+        """An exponent of all ones, at its bit position."""
         return ((1 << self.exponent) - 1) << self.mantissa
 
     @property
     def beyond(self) -> int:
-        """What stands behind the largest number, without a sign."""
+        """The code after that of the largest number, without a sign."""
         return {"ieee": self.exponents, "fn": self.magnitude, "fnuz": self.magnitude + 1}[self.specials]
 
     @property
     def nan(self) -> int:
-        """The quiet NaN, without a sign but for "fnuz"."""
+        """The quiet NaN, without a sign except for "fnuz"."""
         return self.exponents | 1 << (self.mantissa - 1) if self.specials == "ieee" else self.beyond
 
 
@@ -73,13 +74,13 @@ def least_of(builder: Any, value: Any, bound: Any) -> Any:
 
 
 def at_least_one(builder: Any, payload: Any) -> Any:
-    """A NaN whose payload is lost would be an infinity."""
+    """Keep a payload nonzero: with zero the NaN would be an infinity."""
     none = builder.icmp_unsigned("==", payload, number(payload.type, 0))
     return builder.select(none, number(payload.type, 1), payload)
 
 
 def from_half(builder: Any, value: Any, half: str) -> Any:
-    """The bits of a bf16 or an f16 as the float32 of its value; exact, and a NaN keeps its payload."""
+    """Convert the bits of a bf16 or f16 to float32. It is exact, and a NaN keeps its payload."""
     code = builder.zext(value, lanes_like(value, I32))
     if half == "f16":
         return widened(builder, code, MINIFLOATS["f16"])
@@ -87,10 +88,10 @@ def from_half(builder: Any, value: Any, half: str) -> Any:
 
 
 def to_half(builder: Any, single: Any, half: str) -> Any:
-    """float32 as the bits of a bf16 or an f16, to nearest even, as ml_dtypes and NumPy round and warn.
+    """Convert float32 to the bits of a bf16 or f16, rounded to nearest even, as ml_dtypes and NumPy do.
 
-    A NaN as bf16 becomes the quiet one of its sign, and one that signals sets the flag; as f16 it keeps its
-    sign and the upper bits of its payload, and what is too large sets the flag of an overflow.
+    For bf16, a NaN becomes the quiet NaN of its sign, and a signaling NaN sets the invalid flag. For f16, a
+    NaN keeps its sign and the upper bits of its payload, and too large a value sets the overflow flag.
     """
     if half == "f16":
         code = _numpys_f16(builder, single)
@@ -101,7 +102,7 @@ def to_half(builder: Any, single: Any, half: str) -> Any:
 
 
 def to_quiet_half(builder: Any, single: Any, half: str) -> Any:
-    """The same numbers in fewer steps, whatever flags they set; NaNs are quiet, of f16 with a payload."""
+    """The same numbers in fewer steps, ignoring flags. NaNs are quiet, and those of f16 keep a payload."""
     bits = builder.bitcast(single, lanes_like(single, I32))
 
     def const(value: int) -> Any:
@@ -121,27 +122,28 @@ def to_quiet_half(builder: Any, single: Any, half: str) -> Any:
 
 
 def to_odd(builder: Any, value: Any) -> Any:
-    """f64 as f32: towards zero, with the last bit set where anything was lost.
+    """Convert f64 to f32 toward zero, and set the last bit if any bits were lost.
 
-    A float is too large by one step where it is not the number and larger; its bits less one are the lower.
+    The nearest float is one step too large if its magnitude exceeds the number's. Its bits minus one are the
+    next float toward zero.
     """
     single = lanes_like(value, F32)
     bits = lanes_like(value, I32)
     near = builder.fptrunc(value, single)
     back = builder.fpext(near, value.type)
-    whole = builder.bitcast(near, bits)
+    code = builder.bitcast(near, bits)
     lost = builder.fcmp_ordered("!=", back, value)
     size, least = (llvm_function(builder, "llvm.fabs", x) for x in (back, value))
     above = builder.and_(lost, builder.fcmp_ordered(">", size, least))
-    whole = builder.select(above, builder.sub(whole, number(bits, 1)), whole)
-    whole = builder.or_(whole, builder.zext(lost, bits))
-    return builder.bitcast(whole, single)
+    code = builder.select(above, builder.sub(code, number(bits, 1)), code)
+    code = builder.or_(code, builder.zext(lost, bits))
+    return builder.bitcast(code, single)
 
 
 def narrowed(builder: Any, single: Any, kind: Minifloat) -> Any:
-    """float32 as the 32-bit code of a shorter number, to nearest even, as ml_dtypes rounds.
+    """Convert float32 to the 32-bit code of a shorter float, rounded to nearest even, as ml_dtypes does.
 
-    What is too large becomes infinity, or NaN. A NaN becomes the quiet one; one that signals sets the flag.
+    Values that are too large become infinity or NaN. NaNs become quiet; signaling ones set the invalid flag.
     """
     bits = builder.bitcast(single, lanes_like(single, I32))
 
@@ -157,9 +159,9 @@ def narrowed(builder: Any, single: Any, kind: Minifloat) -> Any:
 
 
 def widened(builder: Any, code: Any, kind: Minifloat) -> Any:
-    """The code in the low bits of 32 as a float32; exact. A NaN of 8 bits becomes the quiet one of its sign.
+    """Convert the code in the low bits of 32 to float32, exactly. 8-bit NaNs become quiet, with their sign.
 
-    One of f16 keeps its payload, as in NumPy: the instruction of AVX2 would quiet it, and SSE2 has none.
+    f16 NaNs keep their payload, as in NumPy. The AVX2 instruction would quiet them, and SSE2 has none.
     """
 
     def const(value: int) -> Any:
@@ -188,7 +190,7 @@ def widened(builder: Any, code: Any, kind: Minifloat) -> Any:
 
 
 def _bf16(builder: Any, bits: Any, is_nan: Any) -> Any:
-    """The bits of a float32 as the 32-bit code of a bf16."""
+    """Convert the bits of a float32 to the 32-bit code of a bf16."""
 
     def const(value: int) -> Any:
         return number(bits.type, value)
@@ -201,10 +203,10 @@ def _bf16(builder: Any, bits: Any, is_nan: Any) -> Any:
 
 
 def _numpys_f16(builder: Any, single: Any) -> Any:
-    """float32 as the 32-bit code of an f16, with NumPy's NaNs and its flag of an overflow.
+    """Convert float32 to the 32-bit code of an f16, with NumPy's NaNs and overflow flag.
 
-    The product overflows where a finite number rounds to 2**16 or more, and its exponent is all ones just
-    where that of the f16 is. No flag tells of an underflow.
+    The product overflows if a finite number rounds to 2**16 or more. Its exponent is all ones exactly when
+    the f16's is. Underflow sets no flag.
     """
     kind = MINIFLOATS["f16"]
     bits = builder.bitcast(single, lanes_like(single, I32))
@@ -228,7 +230,7 @@ def _numpys_f16(builder: Any, single: Any) -> Any:
 
 
 def _nearest(builder: Any, magnitude: Any, kind: Minifloat, *, with_flags: bool = True) -> Any:
-    """The code of a number that is no NaN, without its sign; what is too large stands behind the largest."""
+    """The code of a number other than NaN, without its sign. Too large numbers get the code `beyond`."""
 
     def const(value: int) -> Any:
         return number(magnitude.type, value)
@@ -240,7 +242,7 @@ def _nearest(builder: Any, magnitude: Any, kind: Minifloat, *, with_flags: bool 
 
 
 def _rounded(builder: Any, magnitude: Any, kind: Minifloat) -> Any:
-    """The bits of a float32 with half a step of the shorter one added, less a bit where that is even."""
+    """The bits of a float32 plus half a step of the shorter float, minus one if the shorter code is even."""
     shift = 23 - kind.mantissa
     odd = builder.and_(builder.lshr(magnitude, number(magnitude.type, shift)), number(magnitude.type, 1))
     return builder.add(builder.add(magnitude, number(magnitude.type, (1 << (shift - 1)) - 1)), odd)
@@ -249,9 +251,9 @@ def _rounded(builder: Any, magnitude: Any, kind: Minifloat) -> Any:
 def _with_small(
     builder: Any, magnitude: Any, normal: Any, kind: Minifloat, *, with_flags: bool = True
 ) -> Any:
-    """What is below the least normal number is rounded by an addition, at whose sum's last bit codes end.
+    """Round numbers below the smallest normal one by an addition whose sum ends at the last bit of the code.
 
-    with_flags: the flags are read, so no NaN that signals may come to the addition.
+    with_flags: the flags matter, so a signaling NaN must not reach the addition.
     """
     least = number(magnitude.type, (128 - kind.bias) << 23)
     magic = number(magnitude.type, (127 - kind.bias + 23 - kind.mantissa + 1) << 23)

@@ -1,19 +1,19 @@
-"""The names that generated kernels have for what computes with vectors.
+"""Names of vector routines in generated kernels.
 
-D is one of i1 (a byte in memory), i8 to i64, u8 to u64, f32, f64; N a power of two; H bf16 or f16:
+D is i1 (a byte in memory), i8 to i64, u8 to u64, f32 or f64. N is a power of two. H is bf16 or f16.
 
     load_DxN(address)                    store_DxN(address, v)
     load_DxN_first(address, count)       store_DxN_first(address, v, count)
     gather_DxN(address, step_bytes)      scatter_DxN(address, step_bytes, v)
     gather_DxN_first(…, count)           scatter_DxN_first(…, count)
-    pick_DxN(address, offsets_bytes)     pick_DxN_first(…, count): a place for each lane
+    pick_DxN(address, offsets_bytes)     pick_DxN_first(…, count): an offset for each lane
     store_DxN_where(address, v, mask)    scatter_DxN_where(address, step_bytes, v, mask)
     load_H_as_f32xN, gather_…, pick_…    store_f32xN_as_H, scatter_…, and their _first and _where forms
-    stream_DxN(address, v)               stream_f32xN_as_H: past the cache, at multiples of a line
-    transposed_DxN((v, …))               N vectors whose rows and columns change places
+    stream_DxN(address, v)               stream_f32xN_as_H: non-temporal, at multiples of a line
+    transposed_DxN((v, …))               N vectors with rows and columns swapped
     splat_DxN(number), iota_DxN(), cast_DxN(v), first_N(count)
 
-and the operators of Python between vectors of one type, with the functions in NAMES.
+Python's operators apply to vectors of one type. NAMES lists the other functions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from codegen.simd.vector.math_library import ARGUMENTS
 from codegen.simd.vector.values import EVERY
 
 MAX_LANES = 1024
-"""Lanes of the widest vector: a super-vector is cut into registers before it comes here."""
+"""Lanes of the widest vector: a super-vector is split into registers before it gets here."""
 
 NAMES = frozenset(
     [
@@ -39,7 +39,7 @@ NAMES = frozenset(
         "first_lane",
     ]
 )
-"""The functions that are called by one name for every type."""
+"""Functions that have one name for every type."""
 
 _FORMS = tuple(
     re.compile(form + "(?P<which>_first|_where)?")
@@ -54,7 +54,7 @@ _FORMS = tuple(
 
 @cache
 def routine(name: str) -> Any:
-    """What generated kernels mean by a name, made when it is first wanted; None where it is none of ours."""
+    """The routine that generated kernels call by a name, built on first use; None for names not TileJIT's."""
     if name in NAMES:
         return by_name()[name]
     for form in _FORMS:
@@ -65,7 +65,7 @@ def routine(name: str) -> Any:
 
 
 def _of_parts(name: str, what: str, dtype: str, lanes: str, half: str, which: str) -> Any:
-    # With the operators, which the source need not name.
+    # Importing arithmetic defines the operators, which the source need not name.
     from codegen.simd.vector import arithmetic, casts, memory, transposes
 
     del arithmetic
@@ -92,7 +92,7 @@ def _of_parts(name: str, what: str, dtype: str, lanes: str, half: str, which: st
 
 @cache
 def by_name() -> dict[str, Any]:
-    """The functions behind NAMES."""
+    """The functions in NAMES, by name."""
     from codegen.simd.vector import arithmetic, casts, math
 
     return arithmetic.NAMED | casts.NAMED | math.NAMED

@@ -1,7 +1,7 @@
-"""Numbers of exact types in kernels of loops: reads and writes at addresses, conversions, shifts.
+"""Scalars of exact types in loop kernels: reads and writes at addresses, conversions and shifts.
 
-Sides of these kernels may overlap, so nothing here carries the alias scopes of copies. bf16 and f16 are held
-as the float32 of their value: `as_bf16` rounds one to what a bf16 can be.
+Sources and destinations of these kernels may overlap, so accesses do not carry the alias scopes of copies.
+bf16 and f16 values are held as float32; `as_bf16` rounds a number to a bf16 value.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NUMBERS = {
     "f32": types.float32,
     "f64": types.float64,
 }
-"""Numba's type of each dtype that has one; "i1" is its boolean."""
+"""The Numba type of each dtype that has one; "i1" is Numba's boolean."""
 
 _NAME = re.compile(r"(read|write|as|shl|shr)_(i1|[iu](?:8|16|32|64)|f32|f64|bf16|f16)(_at)?")
 
@@ -139,7 +139,7 @@ def _unary(result: Any, argument: Any, emit: Any) -> Any:
 
 
 def _cast(dtype: str) -> Any:
-    """A number of any type as this one; what does not fit is as in casts of vectors."""
+    """Convert a number of any type to this one. Values out of range convert as in vector casts."""
     target = "f32" if dtype in HALF_TYPES else dtype
     number = types.boolean if target == "i1" else NUMBERS[target]
 
@@ -160,7 +160,7 @@ def _cast(dtype: str) -> Any:
 
 
 def _shift(dtype: str, *, left: bool) -> Any:
-    """By as many bits as the number has or more: 0, or -1 for what was negative."""
+    """Shifts by at least the bit width give 0, or -1 if a negative number is shifted right."""
     number, bits = NUMBERS[dtype], int(dtype[1:])
     name = "shl" if left else "ashr" if dtype[0] == "i" else "lshr"
 

@@ -1,6 +1,6 @@
-"""Lanes that lie a step apart in memory: whole loads and a shuffle where the step is short.
+"""Strided loads: vector loads and shuffles for short steps, else one load per lane.
 
-Nothing is read outside of what lies between the first element and the last.
+They read no bytes before the first element or after the last.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from codegen.simd.register.shuffles import shuffle
 from codegen.simd.vector.values import joined, number
 
 SHORT_STEPS = (2, 3, 4)
-"""Elements from lane to lane for which whole loads touch no more lines than one load a lane."""
+"""Steps in elements for which vector loads touch no more lines than one load per lane."""
 FEWEST_LANES = 4
 
 
 def spaced(builder: Any, address: Any, step: Any, kind: Any) -> Any:
-    """A vector of elements `step` bytes apart, which is known when the kernel runs.
+    """A vector of elements `step` bytes apart; the step is only known at run time.
 
     step 8 of f32x4: two loads, of elements 0-3 and 3-6, and a shuffle that keeps 0, 2, 4, 6
     """
@@ -29,23 +29,23 @@ def spaced(builder: Any, address: Any, step: Any, kind: Any) -> Any:
     if kind.count < FEWEST_LANES:
         return _one_by_one(builder, address, step, kind)
     size = element_bytes(kind.element)
-    ways = {by * size: _every(by) for by in SHORT_STEPS} | {size: load_untagged, -size: _backwards}
-    return _chosen(builder, address, step, kind, ways)
+    methods = {by * size: _every(by) for by in SHORT_STEPS} | {size: load_untagged, -size: _backwards}
+    return _chosen(builder, address, step, kind, methods)
 
 
-_Way = Callable[[Any, Any, Any], Any]
+_Method = Callable[[Any, Any, Any], Any]
 
 
-def _chosen(builder: Any, address: Any, step: Any, kind: Any, ways: dict[int, _Way]) -> Any:
-    """The way of the step; others go one by one."""
+def _chosen(builder: Any, address: Any, step: Any, kind: Any, methods: dict[int, _Method]) -> Any:
+    """Switch to the step's method; steps without one load lane by lane."""
     other, done = (builder.append_basic_block(name) for name in ("any_step", "loaded"))
     choice = builder.switch(step, other)
     found = []
-    for by, way in ways.items():
+    for by, method in methods.items():
         block = builder.append_basic_block(f"step_{by}")
         choice.add_case(ir.Constant(I64, by), block)
         builder.position_at_end(block)
-        found.append((way(builder, address, kind), builder.block))
+        found.append((method(builder, address, kind), builder.block))
         builder.branch(done)
     builder.position_at_end(other)
     found.append((_one_by_one(builder, address, step, kind), builder.block))
@@ -57,43 +57,43 @@ def _chosen(builder: Any, address: Any, step: Any, kind: Any, ways: dict[int, _W
     return value
 
 
-def _every(by: int) -> _Way:
-    """Each `by`-th element, of as many loads side by side; the last begins early enough to end on it."""
+def _every(by: int) -> _Method:
+    """Every `by`-th element, in `by` adjacent loads. The last begins early, to end on the last element."""
 
     def read(builder: Any, address: Any, kind: Any) -> Any:
         lanes, size = kind.count, element_bytes(kind.element)
         starts = [k * lanes for k in range(1, by - 1)] + [(lanes - 1) * by + 1 - lanes]
-        value, places = load_untagged(builder, address, kind), list(range(0, lanes, by))
+        value, indices = load_untagged(builder, address, kind), list(range(0, lanes, by))
         for start in starts:
-            part = load_untagged(builder, builder.add(address, number(I64, start * size)), kind)
-            held, reached = len(places), (start + lanes - 1) // by + 1
-            places += [lanes + k * by - start for k in range(held, reached)]
-            value = shuffle(builder, value, part, places + [0] * (lanes - reached))
-            places = list(range(reached))
+            more = load_untagged(builder, builder.add(address, number(I64, start * size)), kind)
+            held, reached = len(indices), (start + lanes - 1) // by + 1
+            indices += [lanes + k * by - start for k in range(held, reached)]
+            value = shuffle(builder, value, more, indices + [0] * (lanes - reached))
+            indices = list(range(reached))
         return value
 
     return read
 
 
 def _backwards(builder: Any, address: Any, kind: Any) -> Any:
-    """One load of all lanes, turned round."""
+    """One load of all lanes, reversed."""
     first = (kind.count - 1) * element_bytes(kind.element)
     value = load_untagged(builder, builder.sub(address, number(I64, first)), kind)
     return shuffle(builder, value, value, list(range(kind.count))[::-1])
 
 
 def _one_by_one(builder: Any, address: Any, step: Any, kind: Any) -> Any:
-    places = [builder.add(address, builder.mul(step, number(I64, k))) for k in range(kind.count)]
-    return joined(builder, [load_untagged(builder, place, kind.element) for place in places])
+    addresses = [builder.add(address, builder.mul(step, number(I64, k))) for k in range(kind.count)]
+    return joined(builder, [load_untagged(builder, each, kind.element) for each in addresses])
 
 
 def load_untagged(builder: Any, address: Any, kind: Any) -> Any:
-    """Load at any alignment, and say nothing of what aliases it: loops read what they write."""
+    """Load at any alignment, without alias information: loops may read what they write."""
     value = builder.load(pointer(builder, address, kind))
     value.align = 1
     return value
 
 
 def element_bytes(kind: Any) -> int:
-    """Bytes of a number in memory."""
+    """Bytes of an element in memory."""
     return {"float": 4, "double": 8}.get(str(kind)) or int(kind.width) // 8

@@ -1,4 +1,4 @@
-"""Square blocks of lanes transposed in registers: what is a row of one array is a column of the other."""
+"""Transposes of square blocks in registers: the rows of one array are the columns of another."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from codegen.simd.vector.values import MASK, Vector, bits_of, lanes_like, number
 
 
 def transposed(name: str, dtype: str, lanes: int) -> Any:
-    """`transposed_f32x16((a, b, …))`: lane k of vector r goes to lane r of vector k, of sixteen vectors.
+    """`transposed_f32x16((a, b, …))`: lane k of vector r moves to lane r of vector k, for sixteen vectors.
 
-    As many vectors as each has lanes; None for one lane.
+    There are as many vectors as lanes. None for one lane.
     """
     if lanes == 1:
         return None
@@ -26,18 +26,18 @@ def transposed(name: str, dtype: str, lanes: int) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         rows = cgutils.unpack_tuple(builder, args[0], lanes)  # type: ignore[no-untyped-call]
-        columns = _turned(builder, rows, dtype, lanes)
+        columns = _columns(builder, rows, dtype, lanes)
         return cgutils.pack_array(builder, columns)  # type: ignore[no-untyped-call]
 
     def rule(given: Any) -> Any:
         if given != block:
-            raise TypingError(f"{name} takes a tuple of {lanes} vectors of {dtype}, not {given}")
+            raise TypingError(f"{name}: expected a tuple of {lanes} vectors of {dtype}, got {given}")
         return block(block), generate
 
     return routine_of(name, 1, rule)
 
 
-def _turned(builder: Any, rows: list[Any], dtype: str, lanes: int) -> list[Any]:
+def _columns(builder: Any, rows: list[Any], dtype: str, lanes: int) -> list[Any]:
     if dtype == MASK:
         bytes_ = [builder.zext(row, lanes_like(row, I8)) for row in rows]
         return [
@@ -52,20 +52,20 @@ def _turned(builder: Any, rows: list[Any], dtype: str, lanes: int) -> list[Any]:
 
 
 def _by_exchanges(builder: Any, rows: list[Any]) -> list[Any]:
-    """Eklundh's way: rows half a block apart exchange half of their lanes, then a quarter apart, and on."""
-    lanes, far = len(rows), len(rows) // 2
+    """Eklundh's method: rows half a block apart exchange half of their lanes, then a quarter apart, etc."""
+    lanes, distance = len(rows), len(rows) // 2
     rows = list(rows)
-    while far:
+    while distance:
         for r in range(lanes):
-            if not r & far:
-                upper, lower = rows[r], rows[r + far]
-                picks = (
-                    [k if not k & far else lanes + k - far for k in range(lanes)],
-                    [k + far if not k & far else lanes + k for k in range(lanes)],
+            if not r & distance:
+                upper, lower = rows[r], rows[r + distance]
+                masks = (
+                    [k if not k & distance else lanes + k - distance for k in range(lanes)],
+                    [k + distance if not k & distance else lanes + k for k in range(lanes)],
                 )
-                rows[r], rows[r + far] = (
-                    builder.shuffle_vector(upper, lower, ir.Constant(ir.VectorType(I32, lanes), pick))
-                    for pick in picks
+                rows[r], rows[r + distance] = (
+                    builder.shuffle_vector(upper, lower, ir.Constant(ir.VectorType(I32, lanes), mask))
+                    for mask in masks
                 )
-        far //= 2
+        distance //= 2
     return rows

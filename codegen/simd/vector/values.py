@@ -1,9 +1,8 @@
-"""Vectors as values of generated kernels: a Numba type whose values are LLVM's vectors.
+"""The vector type of generated kernels: a Numba type whose values are LLVM vectors.
 
-`load_f32x16(address) + splat_f32x16(2.0)` adds sixteen lanes. A vector of one lane is a plain LLVM scalar of
-exactly that type, which does not widen as Numba's own numbers do, so that kernels can compute element by
-element in the same words; Numba's numbers are taken for such where a function is called by name.
-Masks are vectors of "i1".
+`load_f32x16(address) + splat_f32x16(2.0)` adds sixteen lanes. A vector of one lane is an LLVM scalar of
+exactly that type. It does not widen as Numba's own numbers do, so kernels can compute element by element with
+the same routines. Functions called by name also take Numba numbers as single lanes. Masks are "i1" vectors.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ NUMBA = {
     "f32": types.float32,
     "f64": types.float64,
 }
-"""Numba's own scalar of each dtype."""
+"""The Numba scalar type of each dtype."""
 
 _DTYPES = {kind: dtype for dtype, kind in NUMBA.items()}
 
@@ -55,12 +54,12 @@ class VectorModel(models.PrimitiveModel):
 
 
 def bits_of(dtype: str) -> int:
-    """Bits of a number: 32 for "f32"."""
+    """Bits of an element: 32 for "f32"."""
     return int(dtype[1:])
 
 
 def is_signed(dtype: str) -> bool:
-    """Whether an integer has a sign."""
+    """Whether a dtype is a signed integer."""
     return dtype in SIGNED
 
 
@@ -75,12 +74,12 @@ def element_kind(dtype: str) -> Any:
 
 
 def llvm_kind(dtype: str, lanes: int) -> Any:
-    """The LLVM type of a vector; of one lane, the element's."""
+    """The LLVM type of a vector, or of the element for one lane."""
     return wide(element_kind(dtype), lanes)
 
 
 def wide(element: Any, lanes: int) -> Any:
-    """`lanes` of an LLVM type; one is the type itself."""
+    """The LLVM vector type of `lanes` elements, or the element type for one lane."""
     return ir.VectorType(element, lanes) if lanes > 1 else element
 
 
@@ -90,12 +89,12 @@ def lanes_of(value: Any) -> int:
 
 
 def lanes_like(value: Any, element: Any) -> Any:
-    """The LLVM type with as many lanes as a value, of another element."""
+    """The LLVM type of another element with as many lanes as a value."""
     return wide(element, lanes_of(value))
 
 
 def number(kind: Any, value: float) -> Any:
-    """A constant; the same in each lane of a vector."""
+    """A constant, repeated in each lane of a vector."""
     return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
 
 
@@ -105,7 +104,7 @@ def lane(builder: Any, value: Any, k: int) -> Any:
 
 
 def joined(builder: Any, lanes: list[Any]) -> Any:
-    """Scalars as one LLVM value, in their order."""
+    """Combine scalars into one LLVM value, in order."""
     if len(lanes) == 1:
         return lanes[0]
     out = ir.Constant(ir.VectorType(lanes[0].type, len(lanes)), ir.Undefined)
@@ -115,7 +114,7 @@ def joined(builder: Any, lanes: list[Any]) -> Any:
 
 
 def repeated(builder: Any, scalar: Any, lanes: int) -> Any:
-    """A scalar in each lane."""
+    """Repeat a scalar in each lane."""
     if lanes == 1:
         return scalar
     undefined = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
@@ -126,7 +125,7 @@ def repeated(builder: Any, scalar: Any, lanes: int) -> Any:
 def intrinsic_of(
     builder: Any, name: str, result: Any, operands: list[Any], suffix: str = "", *, of: Any = None
 ) -> Any:
-    """LLVM's function of that name for a type, by default its result's; `suffix` names a second type."""
+    """The LLVM intrinsic of that name for a type, by default the result's; `suffix` names a second type."""
     kind = result if of is None else of
     lanes = f"v{kind.count}" if isinstance(kind, ir.VectorType) else ""
     element = kind.element if lanes else kind
@@ -136,47 +135,47 @@ def intrinsic_of(
 
 
 def llvm_function(builder: Any, name: str, *operands: Any) -> Any:
-    """LLVM's function of that name on operands of one type, called."""
+    """Call the LLVM intrinsic of that name on operands of one type."""
     kind = operands[0].type
     return builder.call(intrinsic_of(builder, name, kind, [kind] * len(operands)), operands)
 
 
 def shape(kind: Any) -> tuple[str, int]:
-    """dtype and lanes of a Numba type: a vector's, or those of a number of Numba's as a single lane.
+    """The dtype and lanes of a Numba type; a Numba number has a single lane.
 
     Raises:
-        TypingError: it is neither.
+        TypingError: the type is neither a vector nor a number.
     """
     if isinstance(kind, Vector):
         return kind.dtype, kind.lanes
     plain: Any = types.unliteral(kind)  # type: ignore[no-untyped-call]
     if plain in _DTYPES:
         return _DTYPES[plain], 1
-    raise TypingError(f"{kind} is neither a vector nor a number")
+    raise TypingError(f"expected a vector or a number, got {kind}")
 
 
 def same_shape(name: str, kinds: Iterable[Any], accepts: Iterable[str]) -> tuple[str, int]:
-    """dtype and lanes that all operands have.
+    """The dtype and lanes that all operands share.
 
     Raises:
-        TypingError: they differ, or the routine has no meaning for that dtype.
+        TypingError: the operands differ, or the routine does not support their dtype.
     """
     shapes = {shape(kind) for kind in kinds}
     (first, *others) = shapes
     if others:
-        raise TypingError(f"{name} of {' and '.join(sorted(f'{d}x{n}' for d, n in shapes))}: cast one first")
+        raise TypingError(f"{name} got {' and '.join(sorted(f'{d}x{n}' for d, n in shapes))}; cast one first")
     if first[0] not in accepts:
-        raise TypingError(f"{name} is not there for {first[0]}, only for {', '.join(accepts)}")
+        raise TypingError(f"{name}: expected one of {', '.join(accepts)}, got {first[0]}")
     return first
 
 
 def like(kind: Any, dtype: str, lanes: int) -> Any:
-    """The type of a result: a vector next to vectors, a number of Numba's next to those."""
+    """The type of a result: a vector for a vector operand, else a Numba number."""
     return Vector(dtype, lanes) if isinstance(kind, Vector) else NUMBA[dtype]
 
 
 def routine_of(name: str, arity: int, rule: Callable[..., Any]) -> Any:
-    """An intrinsic of `arity` arguments; `rule` makes (signature, generate) of their types."""
+    """An intrinsic of `arity` arguments; `rule` returns (signature, generate) for their types."""
 
     def none(typing):
         return rule()
@@ -199,7 +198,7 @@ def routine_of(name: str, arity: int, rule: Callable[..., Any]) -> Any:
 
 
 def by_lanes(name: str, arity: int, emit: Emit, accepts: Iterable[str], *, mask: bool = False) -> Any:
-    """A routine on operands of one type, lane by lane; it makes the same type, or a mask."""
+    """A lanewise routine on operands of one type. It returns the same type, or a mask."""
     accepted = tuple(accepts)
 
     def rule(*kinds: Any) -> Any:
@@ -217,7 +216,7 @@ def by_lanes(name: str, arity: int, emit: Emit, accepts: Iterable[str], *, mask:
 def define_operator(
     symbol: Any, arity: int, emit: Emit, accepts: Iterable[str], *, mask: bool = False
 ) -> None:
-    """Teach Numba an operator on vectors of one type."""
+    """Define an operator on vectors of one type for Numba."""
     accepted = tuple(accepts)
 
     def result(*kinds: Any) -> Any:
@@ -244,4 +243,4 @@ IN_PLACE = {
     getattr(operator, name): getattr(operator, f"i{name.rstrip('_')}")
     for name in ("add", "sub", "mul", "truediv", "and_", "or_", "xor", "lshift", "rshift")
 }
-"""The operator that `a += b` calls, by that of `a + b`."""
+"""The operator of `a += b` by the operator of `a + b`."""

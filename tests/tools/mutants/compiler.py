@@ -29,8 +29,8 @@ PASSES_AND_SCHEDULES = (
     Mutant(
         "strips-rest-offset",
         "The rest behind whole strips starts at the wrong offset.",
-        "const=int_size(ref.const) + whole * size * int_size(ref.stride(axis))",
-        "const=int_size(ref.const) + whole * int_size(ref.stride(axis))",
+        "const=int_size(ref.const) + full * size * int_size(ref.stride(axis))",
+        "const=int_size(ref.const) + full * int_size(ref.stride(axis))",
         ("test_passes", "test_tuning"),
     ),
     Mutant(
