@@ -247,10 +247,13 @@ def _note_head(name: str) -> dict[str, Any]:
 
 def _default_directory() -> Path:
     wanted = settings().cache_directory
-    if wanted:
-        return Path(wanted)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "tilejit"
+    return Path(wanted) if wanted else user_cache() / "tilejit"
+
+
+def user_cache() -> Path:
+    """The user's cache folder: XDG_CACHE_HOME, or ~/.cache. Relative paths count as unset, as XDG says."""
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return base if base.is_absolute() else Path.home() / ".cache"
 
 
 @cache

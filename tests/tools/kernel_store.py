@@ -23,7 +23,7 @@ import numpy as np
 
 from codegen.backend import build
 from codegen.backend.build import NumbaIr
-from codegen.backend.store import KernelStore, StoreKey, compiler_digest, llvm_version
+from codegen.backend.store import KernelStore, StoreKey, compiler_digest, llvm_version, user_cache
 from codegen.backend.store_files import digest_of, distrust
 from codegen.pipeline.calibrate import remember
 from codegen.schedule.schedule import DEFAULT_THRESHOLDS
@@ -89,7 +89,7 @@ def folder_name(facts: dict[str, str]) -> str:
 def _kept_folder() -> Path | None:
     """The folder of these versions, or None where nothing can be kept."""
     try:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tilejit-tests").absolute()
+        base = user_cache() / "tilejit-tests"
         folder = base / folder_name(versions())
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.utime(folder)

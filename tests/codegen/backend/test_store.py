@@ -12,7 +12,7 @@ import pytest
 
 from codegen.backend import store as store_module
 from codegen.backend.object_symbols import undefined_symbols
-from codegen.backend.store import LLVM_LIBRARIES, KernelStore, StoreKey, compiler_files, store_key
+from codegen.backend.store import LLVM_LIBRARIES, KernelStore, StoreKey, compiler_files, store_key, user_cache
 from codegen.support.cpu import LEVELS, level_named
 from codegen.support.errors import StoreError
 from codegen.support.versions import library_stamp
@@ -321,6 +321,13 @@ def test_the_directory_is_made_for_the_user_alone(tmp_path: Path, monkeypatch: p
     monkeypatch.delenv("TILEJIT_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert KernelStore.open().directory == tmp_path / "xdg" / "tilejit"
+
+
+@pytest.mark.parametrize("base", ["", "relative"])
+def test_a_relative_cache_folder_is_ignored(base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise each working directory would have its own store."""
+    monkeypatch.setenv("XDG_CACHE_HOME", base)
+    assert user_cache() == Path.home() / ".cache"
 
 
 def test_the_head_is_one_line_of_json(store: KernelStore, key: StoreKey) -> None:
