@@ -1,6 +1,6 @@
 """The compiler: access maps, loop nests, Python source, native kernels. It knows no XLA and no CuTe.
 
-This module is the facade: everything that `tilejit` imports from the compiler, and nothing else. A name is
+This module is the facade: everything that `tilejit` and `bench` import from the compiler. A name is
 imported when it is first used, because importing everything would take ten times as long as a first copy.
 """
 
@@ -174,7 +174,7 @@ if _TYPE_CHECKING:
     from codegen.support.versions import is_free_threaded as is_free_threaded
 
 TILEJIT = True
-"""Tells this package from others of its name."""
+"""Distinguishes this package from others named codegen."""
 
 _HOMES = {
     "analysis.bounds": "check_bounds nested_accesses",
@@ -245,7 +245,7 @@ _HOMES = {
     "support.locks": "compiler_lock hold_in_forks",
     "support.versions": "is_free_threaded",
 }
-"""The module of each name."""
+"""The module of each name; the same names as in the imports above, which a test compares."""
 
 _HOME_OF = {name: f"codegen.{home}" for home, names in _HOMES.items() for name in names.split()}
 

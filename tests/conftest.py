@@ -72,7 +72,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Tests that are chosen by name, by `-k` or because they failed before always run.
     """
     chosen = any(config.getoption(name, None) for name in ("keyword", "lf", "failedfirst"))
-    if is_stress() or chosen or all("::" in argument for argument in config.args):
+    named = tuple(argument.rpartition("/")[2] for argument in config.args if "::" in argument)
+    if is_stress() or chosen or len(named) == len(config.args):
         return
     left_out = {item for item in items if item.get_closest_marker("stress")}
     shared, rotated = _cases_of(items, "share"), _cases_of(items, "rotated")
@@ -81,6 +82,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out.update(set(cases).difference(in_turn(cases, part)))
     for test in set(rotated).difference(in_turn(list(rotated), ROTATION)):
         left_out.update(rotated[test])
+    left_out = {item for item in left_out if not item.nodeid.rpartition("/")[2].startswith(named)}
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]

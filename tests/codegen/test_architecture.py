@@ -61,7 +61,8 @@ def imported(path: Path, *, top_level: bool = False) -> set[str]:
         if isinstance(node, ast.Import):
             out |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.module, f"{path}: relative import"
+            assert node.level == 0, f"{path}: relative import"
+            assert node.module
             full = {f"{node.module}.{alias.name}" for alias in node.names}
             out |= {name if name in NAMES else node.module for name in full}
     return out
