@@ -57,8 +57,8 @@ class ReferencePages(griffe.Extension):
 
 
 def _public(annotation: Any) -> Any:
-    """An annotation in names that users know; none where it is Any."""
-    if annotation is None or str(annotation) == "Any":
+    """An annotation in names that users know."""
+    if annotation is None:
         return None
     text = re.sub(r"\b\w+\b", lambda name: PUBLIC_TYPES.get(name[0], name[0]), str(annotation))
     return text if text != str(annotation) else annotation
