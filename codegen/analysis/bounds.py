@@ -205,6 +205,8 @@ def _known(index: Index, values: Mapping[str, int]) -> Index:
                 elif isinstance(known, Affine):
                     out = out + known * factor
             return Sum(tuple(left), out) if left else out
+        case _:
+            raise AssertionError(f"bounds: no rule for {type(index).__name__}")
 
 
 def _linear(index: Index, constraints: list[Affine]) -> Affine:
@@ -226,6 +228,8 @@ def _linear(index: Index, constraints: list[Affine]) -> Affine:
             for part, factor in parts:
                 total = total + _linear(part, constraints) * factor
             return total
+        case _:
+            raise AssertionError(f"bounds: no rule for {type(index).__name__}")
 
 
 class Nowhere(Enum):

@@ -102,3 +102,5 @@ def _by_shifts(index: Index) -> bool:
             return by.bit_count() == 1 and _by_shifts(of)
         case Sum(terms, _):
             return all(_by_shifts(term) for term, _ in terms)
+        case _:
+            raise AssertionError(f"costs: no rule for {type(index).__name__}")

@@ -245,3 +245,5 @@ def _linear(index: Index, names: Mapping[str, str], system: _System) -> Affine:
             for part, k in parts:
                 total = total + _linear(part, names, system) * k
             return total
+        case _:
+            raise AssertionError(f"dependence: no rule for {type(index).__name__}")

@@ -70,6 +70,8 @@ def _values(statement: Statement) -> tuple[Value, ...]:
             return statement.values
         case For(carried=carried):
             return tuple(value for each in carried for value in (each.start, each.update))
+        case _:
+            raise AssertionError(f"emit: no rule for {type(statement).__name__}")
 
 
 def _columns(function: Function, block: Block, access: Load | Store) -> bool:

@@ -152,10 +152,6 @@ def _advanced(axis: str, nest: LoopNest, out: Writer, at: tuple[str, str]) -> tu
 def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> None:
     src, dst = at
     match stmt:
-        case CopyRun(_, _, count, True) if nest.table_loop:
-            out.line(f"stream_run_prefetched({dst}, {src}, {_text(count)}, prefetch_distance)")
-        case CopyRun(_, _, count, stream):
-            out.line(f"{'stream' if stream else 'copy'}_run({dst}, {src}, {_text(count)})")
         case CopyChunks(_, _, width, count, _, stream):
             name = f"{'stream' if stream else 'copy'}_chunks_u{8 * width}"
             out.line(f"{name}({dst}, {src}, {_text(count)}, {LINE_TABLE})")
@@ -164,8 +160,6 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
             out.line(f"{name}({dst}, {src}, {_text(length)})")
         case Reverse(_, _, width, length, count):
             out.line(f"reverse_groups_{_text(length)}_u{8 * width}({dst}, {src}, {_text(count)})")
-        case FillRun(_, count):
-            out.line(f"fill_run({dst}, {_text(count)}, fill_low, fill_high)")
         case Interleave():
             if nest.table_loop and _reads_in_order(stmt):
                 row_bytes = int(_text(stmt.columns)) * stmt.width
@@ -312,7 +306,7 @@ def _byte_element(stmt: Elementwise, src: str, dst: str) -> str:
     to, at = f"k * {_text(stmt.dst_step)}", f"k * {_text(stmt.src_step)}"
     match stmt.value:
         case Fill():
-            return f"fill_run({dst} + {to}, {target.bits // 8}, fill_low, fill_high)"
+            return f"fill_part({dst} + {to}, {target.bits // 8}, fill_low, fill_high)"
         case Convert(_, kind, result):
             value = CONVERSIONS[kind, result].format(load_call(source, src, at=at))
             return store_call(target, dst, value, at=to)
@@ -329,7 +323,7 @@ def _bit_element(stmt: Elementwise, src: str, dst: str) -> str:
     at = f"({at}) >> 3" if source.bits >= 8 else at
     match stmt.value:
         case Fill() if target.bits >= 8:
-            return f"fill_run({to}, {target.bits // 8}, fill_low, fill_high)"
+            return f"fill_part({to}, {target.bits // 8}, fill_low, fill_high)"
         case Fill():
             return store_call(target, to, "fill_low")
         case Convert():

@@ -79,6 +79,8 @@ def index_text(index: Index, names: dict[str, str], table: Table) -> str:
             texts = [index_text(part, names, table) for part, _ in parts]
             texts = [f"({t})" if k == 1 else f"{k} * ({t})" for t, (_, k) in zip(texts, parts, strict=True)]
             return " + ".join([*texts, *([index_text(rest, names, table)] if rest != Affine() else [])])
+        case _:
+            raise AssertionError(f"emit: no rule for {type(index).__name__}")
 
 
 def _factor(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from codegen.emit.names import Names, Table, affine_text, index_text, product_text
 from codegen.emit.writer import Writer
-from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, index_symbols
+from codegen.ir.index import Affine, FloorDiv, Index, Mod, Part, Sum, index_symbols
 from codegen.ir.nodes import ArrayArg, Function, Load, Store
 from codegen.support.errors import KernelError
 
@@ -130,8 +130,16 @@ def shifted(index: Index, name: str, by: int) -> Index:
         case Mod(of, divisor):
             return Mod(shifted(of, name, by), divisor)
         case Sum(parts, rest):
-            moved = tuple((replace(part, of=shifted(part.of, name, by)), k) for part, k in parts)
+            moved = tuple((_shifted(part, name, by), k) for part, k in parts)
             return Sum(moved, rest + Affine(by * rest.coefficient(name)))
+        case _:
+            raise AssertionError(f"emit: no rule for {type(index).__name__}")
+
+
+def _shifted(part: Part, name: str, by: int) -> Part:
+    if not isinstance(part, FloorDiv | Mod):
+        raise AssertionError(f"emit: no rule for {type(part).__name__}")
+    return replace(part, of=shifted(part.of, name, by))
 
 
 def slope(index: Index, name: str) -> int:

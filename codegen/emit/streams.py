@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from codegen.emit.facts import flat, read
 from codegen.emit.scope import ELEMENT_BYTES, Lanes, Scope, element_address, lane_stride
-from codegen.ir.copies.tiles import LANE_BYTES
 from codegen.ir.index import Affine, Index, index_symbols
+from codegen.ir.lines import LANE_BYTES
 from codegen.ir.nodes import For, Function, Let, Store
 
 

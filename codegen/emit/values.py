@@ -136,6 +136,8 @@ def _index_register(index: Index, scope: Scope, lanes: Lanes, register: int) -> 
             ]
             texts += [_index_register(rest, scope, lanes, register)] if rest != Affine() else []
             return f"({' + '.join(texts)})"
+        case _:
+            raise AssertionError(f"emit: no rule for {type(index).__name__}")
 
 
 def _load(load: Load, scope: Scope) -> Text:

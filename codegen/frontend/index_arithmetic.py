@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, add_indices, scale_index
+from codegen.ir.index import Affine, FloorDiv, Index, Mod, Part, Sum, add_indices, scale_index
 
 _NODES, _ENDS = 100, 16
 """Larger index expressions, and minima or maxima of more of them, become plain values instead."""
@@ -18,7 +18,7 @@ def total(a: Index, b: Index) -> Index:
     found = add_indices(a, b)
     if not isinstance(found, Sum):
         return found
-    parts: dict[FloorDiv | Mod, int] = {}
+    parts: dict[Part, int] = {}
     for part, factor in found.parts:
         parts[part] = parts.get(part, 0) + factor
     left = tuple((part, factor) for part, factor in parts.items() if factor)
@@ -40,6 +40,8 @@ def _nodes(index: Index) -> int:
             return 1 + _nodes(of) if by < 2**62 else _NODES + 1
         case Sum(parts, rest):
             return _nodes(rest) + sum(_nodes(part) for part, _ in parts)
+        case _:
+            return _NODES + 1
 
 
 def scaled(ends: tuple[Index, ...], factor: int) -> tuple[Index, ...]:

@@ -53,11 +53,13 @@ _ANY = ("add", "sub", "mul", "div", "neg", "abs", "min", "max")
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """The NumPy dtype of an IR dtype.
 
-    "f32" -> float32    "i1" -> bool    "bf16" -> ml_dtypes' bfloat16
+    "f32" -> float32    "i1" -> bool    "bf16" -> ml_dtypes' bfloat16    "bits512" -> object, an int each
 
     Raises:
         KernelError: kernels do not support a dtype of this name.
     """
+    if name.startswith("bits"):
+        return np.dtype(object)
     if name not in _NUMPY:
         raise KernelError(f"kernels know no dtype {name}\nthey know {', '.join(sorted(_NUMPY))}")
     return _NUMPY[name]

@@ -1,4 +1,7 @@
-"""Index expressions: affine in loop indices and sizes, with floor division and remainder by constants."""
+"""Index expressions: affine in loop indices and sizes, with floor division and remainder by constants.
+
+Copies also multiply by strides that are known at run time, and take the least of several expressions.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ class Affine:
 
     2*i + j - 3 -> Affine(-3, (("i", 2), ("j", 1)))
 
-    Symbols are the names of loop indices, `A.shape[0]`, and integer arguments. They are sorted by name, and
-    no coefficient is 0.
+    Symbols are the names of loop indices, `A.shape[0]`, integer arguments, and integer locals of copies. The
+    name of a buffer is its address. Symbols are sorted by name, and no coefficient is 0.
     """
 
     constant: int = 0
@@ -67,10 +70,31 @@ class Mod:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
-    """Scaled quotients and remainders plus an affine rest; `parts` holds (part, scale) pairs."""
+class Times:
+    """An expression times a symbol, such as a stride that is known at run time."""
 
-    parts: tuple[tuple[FloorDiv | Mod, int], ...]
+    of: Index
+    by: str
+
+    def __str__(self) -> str:
+        return f"{_factor(self.of)} * {self.by}"
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """The least of several expressions."""
+
+    of: tuple[Index, ...]
+
+    def __str__(self) -> str:
+        return f"min({', '.join(map(str, self.of))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Scaled parts that are not affine, plus an affine rest; `parts` holds (part, scale) pairs."""
+
+    parts: tuple[tuple[Part, int], ...]
     rest: Affine = Affine()
 
     def __str__(self) -> str:
@@ -84,7 +108,8 @@ def _factor(index: Index) -> str:
     return text if text.isidentifier() else f"({text})"
 
 
-Index: TypeAlias = Affine | FloorDiv | Mod | Sum
+Part: TypeAlias = FloorDiv | Mod | Times | Least
+Index: TypeAlias = Affine | Part | Sum
 
 
 def affine(constant: int, terms: list[tuple[str, int]]) -> Affine:
@@ -116,7 +141,7 @@ def scale_index(a: Index, factor: int) -> Index:
     return Sum(tuple((p, k * factor) for p, k in parts), rest * factor) if factor else Affine()
 
 
-def _parts(a: Index) -> tuple[tuple[tuple[FloorDiv | Mod, int], ...], Affine]:
+def _parts(a: Index) -> tuple[tuple[tuple[Part, int], ...], Affine]:
     if isinstance(a, Affine):
         return (), a
     return (a.parts, a.rest) if isinstance(a, Sum) else (((a, 1),), Affine())
@@ -129,6 +154,10 @@ def index_symbols(index: Index) -> set[str]:
             return {name for name, _ in terms}
         case FloorDiv(of) | Mod(of):
             return index_symbols(of)
+        case Times(of, by):
+            return index_symbols(of) | {by}
+        case Least(several):
+            return set[str]().union(*map(index_symbols, several))
         case Sum(parts, rest):
             return index_symbols(rest).union(*(index_symbols(part) for part, _ in parts))
 
@@ -142,5 +171,9 @@ def evaluate_index(index: Index, values: Mapping[str, int]) -> int:
             return evaluate_index(of, values) // by
         case Mod(of, by):
             return evaluate_index(of, values) % by
+        case Times(of, name):
+            return evaluate_index(of, values) * values[name]
+        case Least(several):
+            return min(evaluate_index(each, values) for each in several)
         case Sum(parts, rest):
             return evaluate_index(rest, values) + sum(k * evaluate_index(part, values) for part, k in parts)

@@ -6,21 +6,29 @@ Functions (exp, sin, …) are NumPy's in the dtype of their operands, one lane a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import islice, product
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.ir.buffers import Buffer, bits_of, bits_of_element, element_of
 from codegen.ir.dtypes import numpy_dtype
 from codegen.ir.index import Index, evaluate_index, index_symbols
+from codegen.ir.instructions import instruction, is_instruction
 from codegen.ir.nodes import (
+    Alloc,
     ArrayArg,
+    Call,
+    Compare,
     Const,
+    Entries,
     For,
     Function,
+    If,
     IndexValue,
     Let,
     Load,
@@ -29,9 +37,11 @@ from codegen.ir.nodes import (
     Reduce,
     ScalarArg,
     Statement,
+    Step,
     Store,
     Value,
     VectorShape,
+    View,
 )
 from codegen.ir.operations import compute
 from codegen.support.errors import KernelError
@@ -41,9 +51,14 @@ Number: TypeAlias = Any
 
 
 def interpret(
-    function: Function, arguments: Sequence[NDArray[Any] | int | float | bool]
+    function: Function,
+    arguments: Sequence[NDArray[Any] | int | float | bool],
+    buffers: Mapping[str, Buffer] | None = None,
+    span: tuple[int, int] = (0, 0),
 ) -> tuple[Number, ...]:
-    """Run a kernel. Arrays are written in place; results are NumPy scalars.
+    """Run a kernel. Arrays and buffers are written in place; results are NumPy scalars.
+
+    `span` is the range of the parallel loop of a copy.
 
     Both branches of a select are computed. A lane beyond the loop's bound is neither read nor written. It
     loads as 0, and its carried values do not change. As in NumPy, integer division by 0 gives 0, and a shift
@@ -53,7 +68,9 @@ def interpret(
         KernelError: a subscript is negative or outside its array (raised before that element is accessed),
             the arguments do not match the function, or the IR is not well formed.
     """
-    run = _Run({}, {}, {})
+    run = _Run({}, {}, {"begin": span[0], "end": span[1]})
+    for each in function.buffers:
+        run.name_buffer(each.name, (buffers or {})[each.name])
     if len(arguments) != len(function.arguments):
         raise KernelError(f"{function.name} takes {len(function.arguments)} arguments, got {len(arguments)}")
     for argument, given in zip(function.arguments, arguments, strict=True):
@@ -61,6 +78,10 @@ def interpret(
     with np.errstate(all="ignore"):
         run.block(function.body)
         return tuple(run.value(result) for result in function.results)
+
+
+UNDEFINED = 0xA5
+"""Bytes of scratch before a kernel writes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +102,7 @@ class _Run:
     locals: dict[str, Number]
     symbols: dict[str, int]
     lanes: list[_Lanes] = field(default_factory=list)
+    buffers: dict[str, Buffer] = field(default_factory=dict)
 
     def bind(self, argument: ArrayArg | ScalarArg, given: Any) -> None:
         """Set the value of an argument."""
@@ -89,6 +111,9 @@ class _Run:
             value = self.locals[argument.name] = dtype.type(given)
             if dtype.kind in "iu":
                 self.symbols[argument.name] = int(value)
+            return
+        if self.buffers:  # the tables of a copy are memory, not arrays
+            self.arrays[argument.name] = given
             return
         if not isinstance(given, np.ndarray) or (given.dtype, given.ndim) != (dtype, argument.rank):
             shown = (
@@ -103,11 +128,72 @@ class _Run:
         for statement in body:
             match statement:
                 case Let(name, value):
-                    self.locals[name] = self.value(value)
+                    found = self.locals[name] = self.value(value)
+                    if not value.shape and found.dtype.kind in "iu":
+                        self.symbols[name] = int(found)
+                case Store(array) if array in self.buffers:
+                    self.store_in_buffer(statement)
                 case Store():
                     self.store(statement)
                 case For():
                     self.loop(statement)
+                case View(name, buffer, offset):
+                    self.name_buffer(name, self.buffers[buffer].view(evaluate_index(offset, self.symbols)))
+                case Alloc(name, size):
+                    self.name_buffer(name, Buffer(np.full(size, UNDEFINED, np.uint8)))
+                case If(tests, then, otherwise):
+                    self.block(then if all(map(self.holds, tests)) else otherwise)
+                case Call(name, operands):
+                    given = [
+                        self.buffers[x] if isinstance(x, str) else evaluate_index(x, self.symbols)
+                        for x in operands
+                    ]
+                    instruction(name).meaning(*given)
+
+    def holds(self, test: Compare) -> bool:
+        """Whether a comparison holds."""
+        left, right = (evaluate_index(side, self.symbols) for side in (test.left, test.right))
+        return bool(getattr(operator, test.relation)(left, right))
+
+    def name_buffer(self, name: str, buffer: Buffer) -> None:
+        """Bind a buffer to a name; the name as a symbol is its address."""
+        self.buffers[name] = buffer
+        self.symbols[name] = buffer.address
+
+    def offsets(self, access: Load | Store, shape: VectorShape) -> Iterator[tuple[tuple[int, ...], int]]:
+        """The active lanes of a load or store, each with its offset in the buffer."""
+        start = evaluate_index(access.subscripts[0], self.symbols)
+        moves = [self.step(step) for step in access.steps or (0,) * len(shape)]
+        lanes = product(*map(range, shape))
+        active = None if access.first is None else evaluate_index(access.first, self.symbols)
+        for lane in islice(lanes, active):
+            yield lane, start + sum(move(k) for move, k in zip(moves, lane, strict=True))
+
+    def step(self, step: Step) -> Callable[[int], int]:
+        """The distance of a lane from the first one."""
+        match step:
+            case Entries(table, first):
+                entries, begin = self.arrays[table], evaluate_index(first, self.symbols)
+                return lambda k: int(entries[begin + k])
+            case str():
+                stride = self.symbols[step]
+                return lambda k: k * stride
+            case _:
+                return lambda k: k * step
+
+    def load_from_buffer(self, load: Load) -> Number:
+        """Load an element or a super-vector from a buffer; inactive lanes are 0."""
+        buffer, bits = self.buffers[load.array], bits_of(load.dtype)
+        found = np.zeros(load.shape, numpy_dtype(load.dtype))
+        for lane, offset in self.offsets(load, load.shape):
+            found[lane] = element_of(buffer.read(offset, bits), load.dtype)
+        return found if load.shape or load.dtype.startswith("bits") else found[()]
+
+    def store_in_buffer(self, store: Store) -> None:
+        """Store an element or a super-vector in a buffer."""
+        buffer, value, dtype = self.buffers[store.array], self.value(store.value), store.value.dtype
+        for lane, offset in self.offsets(store, store.value.shape):
+            buffer.write(offset, bits_of(dtype), bits_of_element(value[lane], dtype))
 
     def loop(self, loop: For) -> None:
         """Run a loop; all carried locals are updated together at the end of each iteration."""
@@ -157,10 +243,16 @@ class _Run:
                 return self.locals[name]
             case IndexValue():
                 return self.index_value(value)
+            case Load(array) if array in self.buffers:
+                return self.load_from_buffer(value)
+            case Load(array, (entry,), "i64", ()) if self.buffers:
+                return self.arrays[array][evaluate_index(entry, self.symbols)]
             case Load():
                 return self.load(value)
             case Op(name, operands, dtype, shape):
                 found = [self.value(operand) for operand in operands]
+                if is_instruction(name):
+                    return np.reshape(instruction(name).meaning(*found), shape)
                 if name == "broadcast":
                     # A super-vector of outer loops has the leading dimensions.
                     inner = (1,) * (len(shape) - np.ndim(found[0]))
@@ -278,12 +370,14 @@ class _Run:
 
 
 def _offsets(
-    lane: tuple[int, ...], dims: tuple[int | None, ...], steps: tuple[int, ...]
+    lane: tuple[int, ...], dims: tuple[int | None, ...], steps: tuple[Step, ...]
 ) -> list[tuple[int, int]]:
     """The offset of a lane in each subscript that varies: (subscript, offset)."""
     dims, steps = dims or (None,) * len(lane), steps or (1,) * len(lane)
     return [
-        (varying, k * step) for k, varying, step in zip(lane, dims, steps, strict=True) if varying is not None
+        (varying, k * step)
+        for k, varying, step in zip(lane, dims, steps, strict=True)
+        if varying is not None and isinstance(step, int)
     ]
 
 

@@ -1,8 +1,11 @@
-"""The IR of kernels on one page: loops with affine bounds around stores of scalars or super-vectors.
+"""The IR on one page: loops with affine bounds around stores of scalars or super-vectors.
 
 A value has a dtype with its MLIR name ("f32", "bf16", "i32", "u8", "i1" for booleans) and a shape: () for
 scalars, (256,) or (32, 256) for super-vectors. The same nodes serve both, so one printer, one interpreter and
 one emitter suffice.
+
+Copies move elements without computing with them. Their dtypes are "bits8" … "bits512", and they address flat
+buffers: `BufferArg`, `View`, and steps that are known at run time. `If` and `Call` are for copies too.
 """
 
 from __future__ import annotations
@@ -34,6 +37,29 @@ class ScalarArg:
 
     name: str
     dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class BufferArg:
+    """Flat storage, addressed in units of `unit_bits` bits: 8 for bytes, 1 for elements that share bytes.
+
+    A load or a store has one subscript, an offset in units, and the steps of its lanes are in units too.
+    """
+
+    name: str
+    unit_bits: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Steps from a table: lane k of a super-vector is `table[first + k]` units from its subscript."""
+
+    table: str
+    first: Index
+
+
+Step: TypeAlias = int | str | Entries
+"""The distance between lanes: a number, the name of an integer, or a table with an entry for each lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +102,7 @@ class Load:
     steps   elements from lane to lane of each vector dimension, in that subscript; 1 unless loops step
     along   only for a gather (vector.gather), where each lane has its own subscripts: the loop index of each
             vector dimension, "" for none, as in IndexValue; a gather has no dims or steps
+    first   only the first lanes are loaded, this many; None for all
     """
 
     array: str
@@ -83,8 +110,9 @@ class Load:
     dtype: str
     shape: VectorShape = ()
     dims: tuple[int | None, ...] = ()
-    steps: tuple[int, ...] = ()
+    steps: tuple[Step, ...] = ()
     along: tuple[str, ...] = ()
+    first: Index | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +167,19 @@ class Store:
 
     accumulate  the combiner if the element is combined with the value ("C[i] += x"), else ""
     where       an i1 mask of the value's shape that selects the lanes to store; None stores all
+    first       only the first lanes are stored, this many; None for all
+    streamed    whether the lines bypass the cache; the address is a multiple of a line
     """
 
     array: str
     subscripts: tuple[Index, ...]
     value: Value
     dims: tuple[int | None, ...] = ()
-    steps: tuple[int, ...] = ()
+    steps: tuple[Step, ...] = ()
     accumulate: str = ""
     where: Value | None = None
+    first: Index | None = None
+    streamed: bool = False
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -195,17 +227,74 @@ class For:
     reduction: bool = False
 
 
-Statement: TypeAlias = For | Let | Store
+@dataclass(frozen=True, slots=True)
+class View:
+    """A name for a buffer from an offset on, in units: memref.subview.
+
+    opaque  whether the compiler treats the address as unknown. Otherwise strength reduction keeps a register
+            per loop and access live through the entire nest.
+    """
+
+    name: str
+    buffer: str
+    offset: Index
+    opaque: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Alloc:
+    """Scratch of this thread, on a line boundary, that lives in the first cache; its bytes are undefined."""
+
+    name: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison of two index expressions: lt, le, gt, ge, eq or ne."""
+
+    left: Index
+    relation: Literal["lt", "le", "gt", "ge", "eq", "ne"]
+    right: Index
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """Run `body` if all comparisons hold, else `otherwise`: scf.if."""
+
+    tests: tuple[Compare, ...]
+    body: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Run an instruction that accesses memory itself; `instructions.py` declares them.
+
+    Operands that are strings are buffers, the others are integers.
+    """
+
+    instruction: str
+    operands: tuple[str | Index, ...] = ()
+
+
+Statement: TypeAlias = For | Let | Store | View | Alloc | If | Call
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A kernel: its arguments in the order of the Python function, its statements and its results."""
+    """A kernel: its arguments in the order of the Python function, its statements and its results.
+
+    buffers  the flat storage that a copy reads and writes
+    summary  one line for readers: what moves, how, and how much
+    """
 
     name: str
     arguments: tuple[ArrayArg | ScalarArg, ...]
     body: tuple[Statement, ...]
     results: tuple[Value, ...] = ()
+    buffers: tuple[BufferArg, ...] = ()
+    summary: str = ""
 
     def array(self, name: str) -> ArrayArg:
         """The array argument with that name."""

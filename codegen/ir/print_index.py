@@ -178,6 +178,8 @@ class IndexPrinter:
                     scaled = self.pure(f"arith.muli {scaled}, {factor} : {kind}", names)
                     total = self.pure(f"arith.addi {total}, {scaled} : {kind}", names)
                 return total
+            case _:
+                raise AssertionError(f"print: no rule for {type(index).__name__}")
 
     def lane_step(self, name: str, names: SsaNames) -> int:
         """The step of an index from lane to lane."""

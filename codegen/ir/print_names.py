@@ -100,6 +100,8 @@ def expression(index: Index, name: Callable[[str], str]) -> str:
         case Sum(terms, rest):
             text = _sum([(f"({expression(term, name)})", k) for term, k in terms])
             return text if rest == Affine() else f"{text} + {expression(rest, name)}"
+        case _:
+            raise AssertionError(f"print: no rule for {type(index).__name__}")
 
 
 def _sum(terms: Sequence[tuple[str, int]]) -> str:

@@ -37,6 +37,8 @@ def rename_arrays(function: Function, names: Mapping[str, str]) -> Function:
                     replace(c, start=value(c.start), update=value(c.update)) for c in node.carried
                 )
                 return replace(node, body=tuple(map(statement, node.body)), carried=carried)
+            case _:
+                raise AssertionError(f"rename_arrays: no rule for {type(node).__name__}")
 
     body = tuple(map(statement, function.body))
     return replace(function, body=body, results=tuple(map(value, function.results)))

@@ -26,15 +26,8 @@ from codegen.ir.copies.nodes import (
     wrap,
 )
 from codegen.ir.copies.rewriting import int_size, keep_only, scalar
-from codegen.ir.copies.tiles import (
-    LANE_BYTES,
-    LINE_BYTES,
-    Digit,
-    PackedLines,
-    RowGroups,
-    TileGrid,
-    block_shape,
-)
+from codegen.ir.copies.tiles import Digit, PackedLines, RowGroups, TileGrid, block_shape
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.schedule.schedule import Schedule
 
 

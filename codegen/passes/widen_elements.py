@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from codegen.ir.copies.nodes import Buffer, Element, Load, LoopNest, refs
 from codegen.ir.copies.rewriting import int_size, keep_only, rebuilt, scalar
-from codegen.ir.copies.tiles import LINE_BYTES
+from codegen.ir.lines import LINE_BYTES
 
 WIDTHS = (2, 4, 8, 16, 32, 64)
 MOST_AROUND_LINES = 2

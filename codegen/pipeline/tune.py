@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from codegen.backend.store import KernelStore, compiler_digest, default_store
 from codegen.ir.copies.nodes import For, LoopNest, Ref, refs
 from codegen.ir.copies.rewriting import int_size, rebuilt, scalar
-from codegen.ir.copies.tiles import LINE_BYTES
+from codegen.ir.lines import LINE_BYTES
 from codegen.passes.strip_mine import strip_mine
 from codegen.pipeline.copies import Pick
 from codegen.pipeline.steps import STRUCTURE, launch_of, reach_of, run_part, step_of, with_alternative

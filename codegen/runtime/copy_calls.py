@@ -19,7 +19,8 @@ from codegen.analysis.ranges import check_range
 from codegen.ir.copies.nodes import Transpose
 from codegen.ir.copies.rewriting import int_size
 from codegen.ir.copies.segments import SEGMENT_TABLES, Segments
-from codegen.ir.copies.tiles import LINE_BYTES, PAGE_PREFETCH_BYTES, PREFETCH_ARGUMENT, Panel, Table, TileGrid
+from codegen.ir.copies.tiles import PREFETCH_ARGUMENT, Panel, Table, TileGrid
+from codegen.ir.lines import LINE_BYTES, PAGE_PREFETCH_BYTES
 from codegen.maps.refine import PairTable
 from codegen.runtime.kernel import Step
 from codegen.support.caching import lazy

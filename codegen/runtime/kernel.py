@@ -15,8 +15,11 @@ from codegen.backend.object_loader import load_object
 from codegen.backend.object_symbols import can_be_loaded
 from codegen.backend.store import default_store, store_key
 from codegen.emit.copy_source import emit, kernel_name
+from codegen.emit.source import source_of
 from codegen.ir.copies.nodes import LoopNest
 from codegen.ir.copies.printer import format_nest
+from codegen.ir.nodes import Function
+from codegen.passes.lower_copies.nest import has_lowering, lower_copy_nest
 from codegen.schedule.schedule import Schedule
 from codegen.support.caching import lazy
 from codegen.support.cpu import cpu_level
@@ -55,9 +58,16 @@ class Kernel:
         return kernel_name(self.nest, self.arguments)
 
     @lazy
+    def lowered(self) -> Function | None:
+        """The function that the source is printed from; None for transfers that are routines still."""
+        if not has_lowering(self.nest.innermost):
+            return None
+        return lower_copy_nest(self.nest, self.name, self.arguments)
+
+    @lazy
     def source(self) -> str:
         """The Python source that Numba compiles."""
-        return emit(self.nest, self.arguments)
+        return source_of(self.lowered) if self.lowered else emit(self.nest, self.arguments)
 
     @property
     def call(self) -> Callable[[int, int, int, int, int], None]:

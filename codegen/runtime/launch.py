@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from codegen.ir.copies.nodes import group_table, line_table, refs
 from codegen.ir.copies.rewriting import int_size
-from codegen.ir.copies.tiles import GROUP_ARGUMENTS, LINE_BYTES, LINE_TABLE
+from codegen.ir.copies.tiles import GROUP_ARGUMENTS, LINE_TABLE
+from codegen.ir.lines import LINE_BYTES
 from codegen.maps.refine import PairTable
 from codegen.runtime.copy_calls import FILL_ARGUMENTS, SCRATCH, Calls, Pattern, PlainCall, TableCalls
 from codegen.runtime.kernel import Step

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from codegen.ir.copies.nodes import Convert, Fill, For, LoopNest, PackedSide, Side, refs
 from codegen.ir.copies.rewriting import int_size, scalar
-from codegen.ir.copies.tiles import LANE_BYTES, LINE_BYTES
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.schedule.choose_interleave import around, chunk_of, grouped_axes, joined_axes
 from codegen.schedule.choose_order import best_order, by_source, window_cut
 from codegen.schedule.choose_transpose import VectorSize, transpose_candidates, transpose_schedule

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from codegen.ir.copies.nodes import For, LoopNest, Side, refs
 from codegen.ir.copies.rewriting import int_size
-from codegen.ir.copies.tiles import LINE_BYTES, MOST_GROUPED
+from codegen.ir.copies.tiles import MOST_GROUPED
+from codegen.ir.lines import LINE_BYTES
 from codegen.schedule.schedule import STRIP
 
 SHORT_ROW_BYTES = 64

@@ -8,7 +8,7 @@ import numpy as np
 
 from codegen.ir.copies.nodes import For, LoopNest, Ref, refs
 from codegen.ir.copies.rewriting import cut_axis, int_size, long_axis
-from codegen.ir.copies.tiles import LINE_BYTES
+from codegen.ir.lines import LINE_BYTES
 
 WINDOW_BYTES = 1 << 16
 PAGE_BYTES = 1 << 12

@@ -10,7 +10,8 @@ import numpy as np
 
 from codegen.frontend.lower_copy import LoweredCopy
 from codegen.ir.copies.segments import MOST_OFFSET, MOVES, Part, Segments
-from codegen.ir.copies.tiles import LINE_BYTES, Digit
+from codegen.ir.copies.tiles import Digit
+from codegen.ir.lines import LINE_BYTES
 
 MOST_MOVES_BYTES = 20 << 10
 """Limit on the table of moves of all parts, which shares the cache with the buffer and its source. Swizzled

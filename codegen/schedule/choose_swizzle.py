@@ -9,7 +9,8 @@ from math import gcd, prod
 import numpy as np
 
 from codegen.frontend.lower_copy import LoweredCopy
-from codegen.ir.copies.tiles import LINE_BYTES, Digit, Table
+from codegen.ir.copies.tiles import Digit, Table
+from codegen.ir.lines import LINE_BYTES
 from codegen.schedule.choose import CHUNK_BYTES, MOST_PIECES
 from codegen.schedule.choose_segments import Whole, wholes_of
 from codegen.schedule.schedule import OUTER_RANKS

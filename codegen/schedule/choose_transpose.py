@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from codegen.ir.copies.nodes import LoopNest
-from codegen.ir.copies.tiles import LINE_BYTES, Block, block_shape, joined_run
+from codegen.ir.copies.tiles import Block, block_shape, joined_run
+from codegen.ir.lines import LINE_BYTES
 from codegen.schedule.machine import machine
 from codegen.schedule.schedule import Schedule, TransposeSchedule
 from codegen.schedule.transpose_box import TransposeBox, Walk, axes_of, prefixes, size_of

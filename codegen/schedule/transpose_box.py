@@ -7,7 +7,8 @@ from math import prod
 
 from codegen.ir.copies.nodes import Convert, LoopNest, Side, refs
 from codegen.ir.copies.rewriting import int_size, scalar
-from codegen.ir.copies.tiles import LANE_BYTES, LINE_BYTES, Block
+from codegen.ir.copies.tiles import Block
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.schedule.schedule import TransposeSchedule
 
 MOST_JOINED = 1 << 14

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from codegen.ir.copies.tiles import LINE_BYTES
+from codegen.ir.lines import LINE_BYTES
 from codegen.simd import direct_fields as fields
 from codegen.simd.register.calls import call_kernel
 from codegen.simd.register.decorator import for_kernels

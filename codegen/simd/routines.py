@@ -23,7 +23,9 @@ from codegen.simd.copy import (
 from codegen.simd.copy.casts import conversion_routine
 from codegen.simd.copy.staging import staged_dense, staged_rows
 from codegen.simd.copy.transposes import moved, part_transpose, plain_transpose, stream_transpose
+from codegen.simd.instructions import BUILDERS
 from codegen.simd.register import alignment, bits, calls, memory
+from codegen.simd.register.super_vectors import access_routine, arguments_routine, scratch_routine
 from codegen.simd.vector.names import routine as vector_routine
 from codegen.simd.vector.scalars import scalar_routine
 
@@ -46,11 +48,15 @@ def _routine(name: str) -> Any:
     """The routine of that name, built on first use; None for a name of Python or NumPy."""
     for known in (
         _OTHERS.get,
+        BUILDERS.get,
         listed_routines().get,
         _transpose,
         scalar_routine,
         conversion_routine,
         vector_routine,
+        access_routine,
+        arguments_routine,
+        scratch_routine,
     ):
         if (routine := known(name)) is not None:
             return routine
@@ -97,8 +103,6 @@ PREFIXES = (
     "int64_at",
     "opaque",
     "swap_",
-    "copy_run",
     "stream_",
-    "fill_run",
     "prefetch_span",
 )

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import tilejit as tj
-from codegen.ir.copies.tiles import LINE_BYTES
+from codegen.ir.lines import LINE_BYTES
 from codegen.runtime.direct_calls import MOST_ENTRIES
 from codegen.simd import direct_fields as words
 

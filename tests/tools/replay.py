@@ -6,15 +6,21 @@ import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.ir.buffers import Buffer
 from codegen.ir.copies.interpreter import interpret
 from codegen.ir.copies.nodes import Convert, Elementwise, Fill, FillRun, Load, LoopNest, Ref, Store, wrap
+from codegen.ir.interpreter import interpret as interpret_function
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.nodes import ArrayArg, Function
 from codegen.pipeline.copies import CopyProgram
 from codegen.runtime.copy_calls import TableCalls
+from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
 from codegen.support.errors import KernelError
 
@@ -31,6 +37,7 @@ class Watched:
     src: Bytes
     before: Bytes
     after: Bytes
+    addresses: tuple[int, int] = (0, 0)
 
 
 @contextmanager
@@ -48,7 +55,8 @@ def watching(*, snapshots: bool = True) -> Iterator[list[Watched]]:
         source = _bytes_of(self.lowered.src, src) if self.lowered.boxes else none
         before = _bytes_of(self.lowered.dst, dst) if self.steps else none
         original(self, src, dst, threads, alive=alive)
-        seen.append(Watched(self, source, before, _bytes_of(self.lowered.dst, dst) if self.steps else none))
+        after = _bytes_of(self.lowered.dst, dst) if self.steps else none
+        seen.append(Watched(self, source, before, after, (src, dst)))
 
     CopyProgram.run = run  # type: ignore[method-assign]
     try:
@@ -70,6 +78,67 @@ def interpreted(watched: Watched, *, vectorized: bool) -> Bytes | None:
                 return None
             raise
     return out
+
+
+def interpreted_when_lowered(watched: Watched) -> Bytes:
+    """The destination as the interpreter leaves it when it runs the functions that sources are printed from.
+
+    Each call of a kernel is interpreted on the same arguments, and on storages that begin at the same offset
+    in a line.
+    """
+    program = watched.program
+    sides = zip((watched.src, watched.before), watched.addresses, program.bounds, strict=True)
+    storages = [_storage(held, address + low) for held, address, (low, _) in sides]
+    src, dst = (storage.ctypes.data - low for storage, (low, _) in zip(storages, program.bounds, strict=True))
+    original = Kernel.call
+
+    def call(self: Kernel) -> Any:
+        function = self.lowered
+        if function is None:
+            return original.fget(self)  # type: ignore[attr-defined]
+        return partial(_interpret_call, function, storages)
+
+    Kernel.call = property(call)  # type: ignore[method-assign, assignment]
+    try:
+        program.run(src, dst)
+    finally:
+        Kernel.call = original  # type: ignore[method-assign]
+    return storages[1]
+
+
+def _storage(held: Bytes, address: int) -> Bytes:
+    """A copy of bytes at the same offset in a line as an address."""
+    room = np.zeros(len(held) + 2 * LINE_BYTES, np.uint8)
+    first = (address - room.ctypes.data) % LINE_BYTES
+    storage = room[first : first + len(held)]
+    storage[:] = held
+    return storage
+
+
+class _Table:
+    """64-bit integers in memory."""
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+
+    def __getitem__(self, index: int) -> np.int64:
+        return np.int64(ctypes.c_int64.from_address(self.address + 8 * index).value)
+
+
+def _interpret_call(
+    function: Function, storages: list[Bytes], src: int, dst: int, sizes: int, begin: int, end: int
+) -> None:
+    numbers = _Table(sizes)
+    units = {buffer.name: 8 // buffer.unit_bits for buffer in function.buffers}
+    buffers = {
+        name: Buffer(storage, 8 // units[name], storage.ctypes.data * units[name], address)
+        for name, storage, address in zip(("src", "dst"), storages, (src, dst), strict=True)
+    }
+    given = [
+        _Table(int(numbers[k])) if isinstance(argument, ArrayArg) else int(numbers[k])
+        for k, argument in enumerate(function.arguments)
+    ]
+    interpret_function(function, given, buffers, (begin, end))  # type: ignore[arg-type]
 
 
 def run_nest(nest: LoopNest, launch: Launch, program: CopyProgram, buffers: dict[str, Bytes]) -> None:

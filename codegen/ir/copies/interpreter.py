@@ -43,13 +43,13 @@ from codegen.ir.copies.tiles import (
     LAYER_DST,
     LAYER_SRC,
     LAYERS,
-    LINE_BYTES,
     LINE_TABLE,
     ROW,
     ROWS,
     SRC,
     grid_tables,
 )
+from codegen.ir.lines import LINE_BYTES
 from codegen.support.errors import KernelError
 
 Bytes: TypeAlias = NDArray[np.uint8]

@@ -15,7 +15,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.copies.tiles import LINE_BYTES, Digit, Table
+from codegen.ir.copies.tiles import Digit, Table
+from codegen.ir.lines import LINE_BYTES
 from codegen.support.caching import lazy
 
 MOVES = (64, 32, 16, 8, 4, 2, 1)

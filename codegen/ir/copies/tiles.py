@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.support.caching import lazy
 
 Digit: TypeAlias = tuple[int, int, int]
@@ -39,12 +40,6 @@ OPEN_ROWS, LAYERS, LAYER_SRC, LAYER_DST = _LAST
 their strides in the source and in the destination."""
 
 
-LINE_BYTES = 64
-LANE_BYTES = 16
-PAGE_PREFETCH_BYTES = 4096
-"""Prefetch distance for a run's source lines if the offset of the next run is known: memory latency times the
-bandwidth of one core. Measured on tiles in random order: 0.7 of memcpy without prefetching, 0.8 at 2048,
-1.1 at 4096 (Zen 5, 2026-11)."""
 MOST_GROUPED = 32
 """Maximum number of result rows that are deinterleaved at the same time: their buffer takes half of L1."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from codegen.ir.copies.tiles import LINE_BYTES
+from codegen.ir.lines import LINE_BYTES
 from codegen.schedule.schedule import COLUMN_BYTES
 from codegen.simd.copy.bit_runs import splat, spread
 from codegen.simd.copy.interleaves import unzip_rows, zip_rows

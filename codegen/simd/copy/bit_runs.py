@@ -7,7 +7,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from codegen.ir.copies.tiles import LINE_BYTES
+from codegen.ir.lines import LINE_BYTES
 from codegen.simd.register.bits import PACKERS, UNPACKERS, WIDTHS
 from codegen.simd.register.decorator import for_kernels
 from codegen.simd.register.memory import I32, I64, load, prefetch, statement, store, store_streaming, vector

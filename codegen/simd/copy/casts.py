@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from codegen.ir.copies.tiles import LINE_BYTES
+from codegen.ir.lines import LINE_BYTES
 from codegen.simd.register.decorator import for_kernels
 from codegen.simd.register.memory import F32, F64, I64, load, statement, store, vector
 from codegen.simd.register.shuffles import shuffle

@@ -7,7 +7,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from codegen.ir.copies.tiles import LANE_BYTES, LINE_BYTES
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.simd.copy.row_buffers import CHUNK_BYTES, LEAST_BYTES, ROW_PITCH, drain_row, row_buffer
 from codegen.simd.register.decorator import for_kernels
 from codegen.simd.register.memory import (

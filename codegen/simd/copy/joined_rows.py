@@ -11,7 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from codegen.ir.copies.tiles import LINE_BYTES
+from codegen.ir.lines import LINE_BYTES
 from codegen.simd.copy.interleaves import unzip_rows, unzip_three, zipped_lines
 from codegen.simd.register.decorator import for_kernels
 from codegen.simd.register.memory import I64, load, pointer, statement, store, store_streaming, vector

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from codegen.ir.copies.tiles import LANE_BYTES, LINE_BYTES
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.schedule.schedule import REVERSED, REVERSED_GROUPS
 from codegen.simd.register.decorator import for_kernels
 from codegen.simd.register.memory import (

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from codegen.ir.copies.tiles import LINE_BYTES
+from codegen.ir.lines import LINE_BYTES
 from codegen.simd.copy.staging import drain_part
 from codegen.simd.register.decorator import for_kernels
 from codegen.simd.register.memory import I8, I64, drain_64, drain_line, prefetch_line

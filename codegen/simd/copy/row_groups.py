@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from codegen.ir.copies.tiles import LINE_BYTES, MOST_GROUPED
+from codegen.ir.copies.tiles import MOST_GROUPED
+from codegen.ir.lines import LINE_BYTES
 from codegen.simd.copy.joined_rows import LINE_INTERLEAVES
 from codegen.simd.copy.row_buffers import CHUNK_BYTES, LEAST_BYTES, ROW_PITCH, drain_row, row_buffer
 from codegen.simd.register.decorator import for_kernels

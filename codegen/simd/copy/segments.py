@@ -7,7 +7,7 @@ from typing import Any
 from llvmlite import ir
 
 from codegen.ir.copies.segments import BYTES, CHUNKS, DST, HEAD, MOVES, NEXT, SEGMENT_FIELDS, SRC
-from codegen.ir.copies.tiles import LINE_BYTES
+from codegen.ir.lines import LINE_BYTES
 from codegen.simd.copy.staging import drain_part
 from codegen.simd.register.decorator import for_kernels
 from codegen.simd.register.memory import I64, drain_line, int64_at, load, pointer, prefetch, statement, vector

@@ -7,8 +7,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from codegen.ir.copies.tiles import LINE_BYTES
-from codegen.simd.copy.runs import PREFETCH_BYTES
+from codegen.ir.lines import LINE_BYTES
 from codegen.simd.register.decorator import for_kernels
 from codegen.simd.register.memory import (
     I64,
@@ -25,6 +24,9 @@ from codegen.simd.register.memory import (
     vector,
 )
 from codegen.simd.register.shuffles import shuffle
+
+PREFETCH_BYTES = 256
+"""Prefetch distance while few chunks are read: those read next mostly follow in the source."""
 
 AHEAD = 64
 """Prefetch distance in chunks: 0.5 to 2 KiB."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from codegen.ir.copies.tiles import LINE_BYTES, Block
+from codegen.ir.copies.tiles import Block
+from codegen.ir.lines import LINE_BYTES
 from codegen.simd.copy.runs import part_of_line
 from codegen.simd.copy.transposes import Moved, block, block_columns, block_rows, part_transpose
 from codegen.simd.register.decorator import for_kernels

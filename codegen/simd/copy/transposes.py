@@ -17,7 +17,8 @@ from typing import Any, get_args
 from llvmlite import ir
 from numba.core import cgutils
 
-from codegen.ir.copies.tiles import LANE_BYTES, LINE_BYTES, Block
+from codegen.ir.copies.tiles import Block
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.simd.copy.casts import is_long, lane_conversion
 from codegen.simd.register.decorator import for_kernels
 from codegen.simd.register.memory import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.ir.copies.tiles import LINE_BYTES
+from codegen.ir.lines import LINE_BYTES
 from codegen.simd.register.decorator import for_kernels
 
 NEVER = 1 << 62

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.ir.copies.tiles import LANE_BYTES, LINE_BYTES
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.simd.register.memory import vector
 from codegen.simd.register.shuffles import shuffle, unpack
 

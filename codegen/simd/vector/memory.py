@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.core.errors import TypingError
 
-from codegen.ir.copies.tiles import LANE_BYTES, LINE_BYTES
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.simd.register.memory import I8, I16, I32, I64, pointer
 from codegen.simd.vector.minifloats import from_half, to_quiet_half
 from codegen.simd.vector.strided import load_untagged, spaced

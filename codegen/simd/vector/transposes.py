@@ -9,7 +9,7 @@ from numba import types
 from numba.core import cgutils
 from numba.core.errors import TypingError
 
-from codegen.ir.copies.tiles import LINE_BYTES
+from codegen.ir.lines import LINE_BYTES
 from codegen.simd.register.memory import I8, I32
 from codegen.simd.register.networks import transposed_lines
 from codegen.simd.vector.values import MASK, Vector, bits_of, lanes_like, number, routine_of

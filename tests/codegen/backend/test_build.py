@@ -25,7 +25,7 @@ KERNEL = """
 from codegen.backend.build import build, numba_ir
 from codegen.support.cpu import cpu_level
 
-COPY = "def {0}(src, dst, sizes, begin, end):\\n    copy_run(dst, src, min(end - begin, 99))\\n"
+COPY = "def {0}(src, dst, sizes, begin, end):\\n    copy_block(dst, src, min(end - begin, 99))\\n"
 """
 
 AFTER = (

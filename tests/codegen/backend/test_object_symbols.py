@@ -23,7 +23,7 @@ define void @{name}(i64 %src, i64 %dst, i64 %sizes, i64 %begin, i64 %end) {{
 }}
 """
 
-COPY = "def {0}(src, dst, sizes, begin, end):\n    copy_run(dst, src, min(end - begin, 99))\n"
+COPY = "def {0}(src, dst, sizes, begin, end):\n    copy_block(dst, src, min(end - begin, 99))\n"
 FOREIGN = ("system", "execve", "puts", "numba_unpickle", "PyErr_Clear", "NRT_incref", "__stack_chk_fail")
 
 

@@ -97,4 +97,4 @@ def test_sources_are_python(name: str) -> None:
         namespace: dict[str, object] = {}
         exec(compile(kernel.source, kernel.name, "exec"), namespace)
         assert callable(namespace[kernel.name])
-        assert kernel.name in (namespace["__doc__"] or "")  # type: ignore[operator]
+        assert all(len(line) <= 110 for line in kernel.source.splitlines()) or kernel.lowered is None

@@ -19,7 +19,7 @@ from tilejit.layout.formats import registry
 
 HOSTILE = (
     *("__import__", "os", "eval", "exec", "lambda", "def", "import", "None", "True", "raise", "print"),
-    *("src", "dst", "sizes", "begin", "end", "range", "min", "int64_at", "opaque", "copy_run", "__class__"),
+    *("src", "dst", "sizes", "begin", "end", "range", "min", "int64_at", "opaque", "copy_part", "__class__"),
     *("load_f32x16", "stream_fence", "call_kernel", "answered", "self", "builtins", "globals"),
 )
 PARTS = (
@@ -42,10 +42,13 @@ BUILTINS = {"range", "min", "max", "abs", "len", "int", "float", "bool"}
 def check_source(source: str) -> set[str]:
     """One function behind one docstring, of nothing but loops, numbers and known calls; its own names."""
     tree = ast.parse(source)
-    words, function = tree.body
-    assert isinstance(words, ast.Expr)
-    assert isinstance(words.value, ast.Constant)
+    *words, function = tree.body
     assert isinstance(function, ast.FunctionDef)
+    if not words:  # the docstring is inside
+        words = [function.body.pop(0)]
+    (text,) = words
+    assert isinstance(text, ast.Expr)
+    assert isinstance(text.value, ast.Constant)
     assert not function.decorator_list
     names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
     known = bound_routines({node.id for node in names})

@@ -29,7 +29,7 @@ from codegen.ir.copies.tiles import PackedLines, TileGrid
 from codegen.support.errors import KernelError
 from tests.tools.guard import span_bytes, strided_view
 from tests.tools.oracle import random_elements, same_elements
-from tests.tools.replay import interpreted, watching
+from tests.tools.replay import interpreted, interpreted_when_lowered, watching
 from tests.tools.strategies import picker, shape, strides
 from tilejit.convert import pack, unpack
 
@@ -68,6 +68,7 @@ def test_kernels_and_nests_give_the_same_bytes(number: int, seed: int) -> None:
     for watched in seen:
         for vectorized in (False, True):
             assert np.array_equal(interpreted(watched, vectorized=vectorized), watched.after)  # type: ignore[arg-type]
+        assert np.array_equal(interpreted_when_lowered(watched), watched.after)
 
 
 def _array(rng: np.random.Generator, spec: object, steps: tuple[int, ...]) -> np.ndarray:  # type: ignore[type-arg]

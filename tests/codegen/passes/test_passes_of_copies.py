@@ -31,7 +31,8 @@ from codegen.ir.copies.nodes import (
 )
 from codegen.ir.copies.printer import format_nest
 from codegen.ir.copies.rewriting import int_size
-from codegen.ir.copies.tiles import GRID_TABLES, GROUP_TABLE, LINE_BYTES, LINE_TABLE, grid_tables
+from codegen.ir.copies.tiles import GRID_TABLES, GROUP_TABLE, LINE_TABLE, grid_tables
+from codegen.ir.lines import LINE_BYTES
 from codegen.passes.normalize import NORMALIZE, coalesce, drop_units, face_forward, order_by_destination
 from codegen.passes.pad_rank import pad_rank
 from codegen.passes.parametrize import parametrize_sizes

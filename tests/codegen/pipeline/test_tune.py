@@ -13,7 +13,8 @@ import tilejit as tj
 from codegen.backend.store import KernelStore
 from codegen.ir.copies.nodes import Element, Fill, LoopNest, Ref, Transpose, refs
 from codegen.ir.copies.rewriting import int_size
-from codegen.ir.copies.tiles import COLUMNS, LINE_BYTES
+from codegen.ir.copies.tiles import COLUMNS
+from codegen.ir.lines import LINE_BYTES
 from codegen.maps.access import strided_map
 from codegen.passes.select_transfer import super_vectorize
 from codegen.pipeline import tune

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from codegen.ir.copies.nodes import group_table, line_table
 from codegen.ir.copies.segments import SEGMENT_FIELDS, SEGMENT_TABLES
-from codegen.ir.copies.tiles import FIELDS, GROUP_TABLE, LINE_BYTES, LINE_TABLE
+from codegen.ir.copies.tiles import FIELDS, GROUP_TABLE, LINE_TABLE
+from codegen.ir.lines import LINE_BYTES
 from codegen.pipeline.copies import CopyProgram
 from codegen.runtime.copy_calls import (
     GRID_ARGUMENTS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.ir.copies.tiles import LANE_BYTES
+from codegen.ir.lines import LANE_BYTES
 from codegen.simd.copy import transposes
 from codegen.simd.routines import listed_routines, transpose_routine
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.ir.copies.tiles import PAGE_PREFETCH_BYTES
+from codegen.ir.lines import PAGE_PREFETCH_BYTES
 from codegen.runtime.copy_calls import MAX_PREFETCHED_ENTRIES
 from tests.codegen.simd.case import Case, called_names
 from tests.codegen.simd.cases import STREAM, by_table, through_tables
@@ -52,10 +52,10 @@ def calls(case: Case) -> set[str]:
 def test_who_asks_ahead() -> None:
     """Kernels that stream through tables, and no others."""
     for name, case in CASES.items():
-        asks = {"stream_run_prefetched"} if "runs" in name else {"prefetch_span"}
+        asks = {"prefetch_line"} if "runs" in name else {"prefetch_span"}
         assert asks <= calls(case), name
     for case in through_tables(np.random.default_rng(SEED)):
-        assert not calls(case) & {"stream_run_prefetched", "prefetch_span"}, case
+        assert not calls(case) & {"prefetch_line", "prefetch_span"}, case
 
 
 def ahead(dims: tuple[int, ...], src: tuple[int, ...]) -> tuple[int, int, int]:

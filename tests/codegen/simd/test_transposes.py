@@ -389,7 +389,7 @@ def test_runs_at_every_alignment(stream: bool) -> None:
         for gap in (64 - count % 64, 7):
             digits = ((3, count + 1, count + gap), (count, 1, 1))
             program = lowered(digits, 1, stream=stream)
-            assert f"{'stream' if stream else 'copy'}_run(" in program.kernels[0].source
+            assert f"{'stream' if stream else 'write'}_u8_64(" in program.kernels[0].source
             check(program, digits, 1, ALIGNMENTS)
 
 

@@ -36,7 +36,7 @@ from tests.tools.oracle import (
     unpacked_by_definition,
     value_mask,
 )
-from tests.tools.replay import INTERPRETED_BYTES, Watched, interpreted, watching
+from tests.tools.replay import INTERPRETED_BYTES, Watched, interpreted, interpreted_when_lowered, watching
 from tests.tools.soak.copies import copy_arrays, keywords
 from tests.tools.soak.layouts import gather, relay, view
 from tests.tools.soak.loops import expression, loops
@@ -268,6 +268,8 @@ def _judge(case: Case, seen: list[Watched], sampled: bool) -> None:
                 case.bench.counts["interpreted"] += not vectorized
                 name = "vectorized" if vectorized else "scalar"
                 case.check(bool((out == watched.after).all()), f"kernels and the {name} nests disagree")
+        out = interpreted_when_lowered(watched)
+        case.check(bool((out == watched.after).all()), "kernels and the functions that they print disagree")
 
 
 def _shape(case: Case, kind: str) -> Any:

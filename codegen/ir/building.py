@@ -1,0 +1,75 @@
+"""Short forms for the index expressions and statements that passes build."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from codegen.ir.index import (
+    Affine,
+    FloorDiv,
+    Index,
+    Least,
+    Mod,
+    Times,
+    add_indices,
+    index_symbol,
+    scale_index,
+)
+from codegen.ir.nodes import Compare, For, Statement
+
+Term: TypeAlias = Index | int | str
+"""An index expression, a number, or the name of a symbol."""
+
+
+def index_of(term: Term) -> Index:
+    """The index expression of a term."""
+    if isinstance(term, int):
+        return Affine(term)
+    return index_symbol(term) if isinstance(term, str) else term
+
+
+def plus(*terms: Term) -> Index:
+    """The sum of terms."""
+    total: Index = Affine()
+    for term in terms:
+        total = add_indices(total, index_of(term))
+    return total
+
+
+def minus(a: Term, b: Term) -> Index:
+    """The difference of two terms."""
+    return plus(a, scale_index(index_of(b), -1))
+
+
+def times(a: Term, factor: int | str) -> Index:
+    """A term times a number or a symbol."""
+    if isinstance(factor, int):
+        return scale_index(index_of(a), factor)
+    return Times(index_of(a), factor)
+
+
+def least(*terms: Term) -> Index:
+    """The least of several terms."""
+    return Least(tuple(map(index_of, terms)))
+
+
+def multiple(a: Term, of: int) -> Index:
+    """The largest multiple of a number that is at most a term: a // of * of."""
+    return scale_index(FloorDiv(index_of(a), of), of)
+
+
+def rest(a: Term, of: int) -> Index:
+    """The remainder of a term: a % of."""
+    return Mod(index_of(a), of)
+
+
+def compare(left: Term, relation: Literal["lt", "le", "gt", "ge", "eq", "ne"], right: Term) -> Compare:
+    """A comparison of two terms."""
+    return Compare(index_of(left), relation, index_of(right))
+
+
+def loop(
+    index: str, lower: Term, upper: Term, *body: Statement, step: int = 1, parallel: bool = False
+) -> For:
+    """for index in range(lower, upper, step): body"""
+    return For(index, (index_of(lower),), (index_of(upper),), step, body, parallel=parallel)

@@ -1,0 +1,98 @@
+"""Instructions: the register-level operations that copies use, each declared once with its meaning.
+
+The interpreter runs the meaning, which is a loop over scalars. `simd/` registers a builder for each name,
+which emits LLVM IR. A test runs every builder against its meaning on every CPU level.
+
+There are two kinds. An operation takes super-vectors and returns one: `Op("transposed", …)`. A memory
+instruction is a statement: `Call("copy_part", …)`. Its operands are buffers and integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.ir.buffers import Buffer
+from codegen.support.errors import KernelError
+
+Lanes = NDArray[Any]
+"""The elements of a super-vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A register-level operation and its meaning."""
+
+    name: str
+    meaning: Callable[..., Any]
+
+
+_INSTRUCTIONS: dict[str, Instruction] = {}
+
+
+def instruction(name: str) -> Instruction:
+    """The instruction of that name.
+
+    Raises:
+        KernelError: there is none.
+    """
+    if name not in _INSTRUCTIONS:
+        raise KernelError(f"kernels have no instruction {name}")
+    return _INSTRUCTIONS[name]
+
+
+def is_instruction(name: str) -> bool:
+    """Whether an instruction of that name is declared."""
+    return name in _INSTRUCTIONS
+
+
+def instructions() -> tuple[Instruction, ...]:
+    """All instructions, by name."""
+    return tuple(_INSTRUCTIONS[name] for name in sorted(_INSTRUCTIONS))
+
+
+def _declared(meaning: Callable[..., Any]) -> Callable[..., Any]:
+    _INSTRUCTIONS[meaning.__name__] = Instruction(meaning.__name__, meaning)
+    return meaning
+
+
+@_declared
+def copy_part(dst: Buffer, src: Buffer, count: int) -> None:
+    """Copy `count` bytes, fewer than a line."""
+    copy_block(dst, src, count)
+
+
+@_declared
+def copy_block(dst: Buffer, src: Buffer, count: int) -> None:
+    """Copy `count` bytes of disjoint buffers: memcpy."""
+    for k in range(count):
+        dst.write(k, 8, src.read(k, 8))
+
+
+@_declared
+def prefetch_line(address: int) -> None:
+    """Request a line into the second cache. The address may be outside of the storage."""
+
+
+@_declared
+def fill_part(dst: Buffer, count: int, low: int, high: int) -> None:
+    """Write the first `count` bytes of a 16-byte pattern, repeated: fewer than a line."""
+    line = repeated_line(low, high)
+    for k in range(count):
+        dst.write(k, 8, line[k])
+
+
+@_declared
+def repeated_line(low: int, high: int) -> Lanes:
+    """64 bytes: a 16-byte pattern, given as two 64-bit numbers, four times."""
+    pattern = b"".join((int(x) & (1 << 64) - 1).to_bytes(8, "little") for x in (low, high))
+    return np.array(list(pattern * 4), object)
+
+
+@_declared
+def stream_fence() -> None:
+    """Order streamed stores before all later stores."""

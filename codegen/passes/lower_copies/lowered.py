@@ -1,0 +1,49 @@
+"""What the lowering of a transfer gets and returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codegen.ir.copies.nodes import Size
+from codegen.ir.nodes import Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Where a transfer reads and writes: the names of two views, and what surrounds them.
+
+    Attributes:
+        dst, src: the views of the innermost loop of the nest.
+        in_table: whether a loop over the entries of offset tables surrounds the transfer. Then
+            `prefetch_distance` is the distance in bytes from this entry to one that comes later, if the
+            transfer asks for it.
+        in_bits: whether the views are addressed in bits.
+    """
+
+    dst: str
+    src: str
+    in_table: bool
+    in_bits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A transfer as loops over super-vectors.
+
+    Attributes:
+        body: the statements that replace the transfer.
+        what: what moves and how much, for readers: "= src[{at}, x], x < count bytes"; `{at}` stands for the
+            axes around it.
+        how: the super-vectors, and where they are stored: "Lines of 64 bytes, streamed".
+        prologue: statements before all loops, such as constants.
+    """
+
+    body: tuple[Statement, ...]
+    what: str
+    how: str
+    prologue: tuple[Statement, ...] = ()
+
+
+def text(size: Size) -> int | str:
+    """A size as the passes write it: a number, or the name of an argument."""
+    return size if isinstance(size, int) else size.name

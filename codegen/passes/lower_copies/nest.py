@@ -1,0 +1,99 @@
+"""Lower a parametrized copy nest to loops over super-vectors, which the emitter prints as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from codegen.ir.building import least, loop, minus, plus, times
+from codegen.ir.copies.nodes import CopyRun, FillRun, For, ForEach, LoopNest, Stmt, Transfer, refs
+from codegen.ir.index import index_symbol
+from codegen.ir.nodes import ArrayArg, BufferArg, Function, IndexValue, Let, Load, ScalarArg, Statement, View
+from codegen.passes.lower_copies.lowered import Lowered, Sides, text
+from codegen.passes.lower_copies.runs import lower_fill, lower_run
+
+LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {CopyRun: lower_run, FillRun: lower_fill}
+"""The lowering of each kind of transfer; the others are still printed as calls of routines."""
+
+OFFSETS = ("src_offsets", "dst_offsets")
+TABLES = frozenset(OFFSETS)
+"""The arguments that are addresses of tables of 64-bit integers."""
+
+
+def has_lowering(transfer: Transfer) -> bool:
+    """Whether a transfer is lowered to loops."""
+    return type(transfer) in LOWERINGS
+
+
+def lower_copy_nest(nest: LoopNest, name: str, arguments: tuple[str, ...]) -> Function:
+    """Replace the transfer of a nest by loops over super-vectors, inside the nest's own loops.
+
+    before:  for a in a_extent:  copy_run dst[a_dst*a] <- src[a_src*a], count bytes
+    after:   for a in 0..a_extent:
+               src_a = src + a * a_src; dst_a = dst + a * a_dst
+               for x in 0..count - 64 step 64:  dst_a[x] = src_a[x] [64]
+               …
+
+    arguments  the names of the kernel's arguments, in the order of its table
+    """
+    axes = [loop.axis for loop in nest.loops]
+    around = f"_{axes[-1]}" if axes else "_entry" if nest.table_loop else ""
+    has_source = refs(nest.innermost)[0] is not None
+    in_bits = any(b.unit_bits == 1 for b in nest.buffers)
+    sides = Sides(
+        f"dst{around}", f"src{around}" if has_source else "src", nest.table_loop is not None, in_bits
+    )
+    lowered = LOWERINGS[type(nest.innermost)](nest.innermost, sides)
+    body = _statement(nest.body, nest, ("src", "dst"), lowered, parallel=True)
+    given = tuple(ArrayArg(a, "i64", 1, "C") if a in TABLES else ScalarArg(a, "i64") for a in arguments)
+    units = {b.name: b.unit_bits for b in nest.buffers}
+    buffers = tuple(BufferArg(side, units.get(side, 8)) for side in ("src", "dst"))
+    at = ", ".join([*(["entry"] if nest.table_loop else []), *axes, "x"])
+    shared = "table entries" if nest.table_loop else axes[0] if axes else ""
+    summary = f"dst[{at}] = {lowered.what.format(at=at)}. {lowered.how}"
+    summary += f"; parallel over {shared}." if shared else "."
+    return Function(name, given, (*lowered.prologue, *body), buffers=buffers, summary=summary)
+
+
+def _statement(
+    stmt: Stmt, nest: LoopNest, at: tuple[str, str], lowered: Lowered, *, parallel: bool
+) -> tuple[Statement, ...]:
+    """A loop of the nest around the lowered transfer; `at` names the views of both sides."""
+    match stmt:
+        case For(axis, extent, body):
+            views = _views(nest, axis, at)
+            inside = _statement(body, nest, (f"src_{axis}", f"dst_{axis}"), lowered, parallel=False)
+            ends = ("begin", "end") if parallel else (0, text(extent))
+            return (loop(axis, *ends, *views, *inside, parallel=parallel),)
+        case ForEach(axis, _, body):
+            views = _entry(nest, axis, at)
+            inside = _statement(body, nest, (f"src_{axis}", f"dst_{axis}"), lowered, parallel=False)
+            return (loop(axis, "begin", "end", *views, *inside, parallel=True),)
+        case _:
+            return lowered.body
+
+
+def _entry(nest: LoopNest, axis: str, at: tuple[str, str]) -> list[Statement]:
+    """The views of both sides at one entry of the offset tables, and the distance to a later entry."""
+    inner = nest.innermost
+    out: list[Statement] = []
+    for name, side, table, ref in zip(("src", "dst"), at, OFFSETS, refs(inner), strict=True):
+        if ref is not None:
+            offset = Let(table.removesuffix("s"), Load(table, (index_symbol(axis),), "i64"))
+            out += [offset, View(f"{name}_{axis}", side, index_symbol(offset.name))]
+    if isinstance(inner, CopyRun) and inner.stream:
+        later = least(plus(axis, "prefetch_entries"), plus("end", -1))
+        out.append(Let("later_offset", Load("src_offsets", (later,), "i64")))
+        out.append(Let("prefetch_distance", IndexValue(minus("later_offset", "src_offset"))))
+    return out
+
+
+def _views(nest: LoopNest, axis: str, at: tuple[str, str]) -> list[Statement]:
+    """The views of both sides in one iteration of a loop."""
+    src, dst = refs(nest.innermost)
+    opaque = axis != nest.loops[-1].axis
+    sides = (("dst", at[1], dst), *(() if src is None else (("src", at[0], src),)))
+    return [
+        View(f"{name}_{axis}", old, times(index_symbol(axis), text(ref.stride(axis))), opaque)
+        for name, old, ref in sides
+    ]

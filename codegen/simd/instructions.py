@@ -1,0 +1,39 @@
+"""The LLVM builders of the instructions that `codegen/ir/instructions.py` declares, by name.
+
+A builder is a routine that Numba inlines into a kernel: an intrinsic, or a short compiled function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+
+from codegen.simd.copy.runs import copy_part, fill_part
+from codegen.simd.register.memory import I64, memcpy, prefetch_line, stream_fence, vector
+from codegen.simd.register.networks import join_lanes
+from codegen.simd.register.super_vectors import SuperVector, from_parts, leaf
+
+
+def _repeated_line(*inputs: Any) -> tuple[Any, Callable[..., Any]]:
+    """repeated_line(low, high): 16 bytes, four times."""
+    kind = SuperVector(8, 1, 64)
+
+    def emit(builder: Any, low: Any, high: Any) -> Any:
+        pair: Any = ir.Constant(vector(64, 2), ir.Undefined)
+        for k, half in enumerate((low, high)):
+            pair = builder.insert_element(pair, half, ir.Constant(I64, k))
+        return from_parts(builder, kind, [join_lanes(builder, [builder.bitcast(pair, vector(8, 16))] * 4)])
+
+    return kind, emit
+
+
+BUILDERS: dict[str, Any] = {
+    "copy_part": copy_part,
+    "copy_block": memcpy,
+    "fill_part": fill_part,
+    "prefetch_line": prefetch_line,
+    "repeated_line": leaf("repeated_line", 2, _repeated_line),
+    "stream_fence": stream_fence,
+}

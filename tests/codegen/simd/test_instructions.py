@@ -1,0 +1,70 @@
+"""Every instruction's builder against its meaning, at every CPU level that this machine has."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+
+import numpy as np
+import pytest
+
+from codegen.backend.build import build
+from codegen.backend.object_loader import load_object
+from codegen.ir.buffers import Buffer
+from codegen.ir.instructions import instruction, instructions
+from codegen.simd.instructions import BUILDERS
+from codegen.support.cpu import host_levels, level_named
+from tests.conftest import SEED
+from tests.tools.guard import Guarded
+
+KERNEL = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)
+
+
+def test_each_instruction_has_a_builder() -> None:
+    """Streaming is a property of a store; instructions are named by what they compute."""
+    assert {each.name for each in instructions()} == set(BUILDERS)
+
+
+LEVELS = host_levels()
+
+
+@cache
+def kernel(body: str, level: str) -> Callable[[int, int, int, int, int], None]:
+    """A kernel of one statement on its five arguments, a to e, compiled for a level."""
+    name = f"kernel_{sha256(f'{body}{level}'.encode()).hexdigest()[:12]}"
+    built = build(name, f"def {name}(a, b, c, d, e):\n    {body}\n", level_named(level))
+    return KERNEL(load_object(name, bytes(built.object_code)))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", ["copy_part", "copy_block"])
+def test_copies_of_bytes(name: str, level: str) -> None:
+    """Between guard pages, flush against either one."""
+    rng = np.random.default_rng(SEED)
+    source, target = Guarded(1 << 12), Guarded(1 << 12)
+    for count in (0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 33, 63):
+        for at_end in (False, True):
+            src, dst = source.place(count, at_end=at_end), target.place(count, at_end=at_end)
+            src[:] = rng.integers(0, 256, count)
+            expected = np.zeros(count, np.uint8)
+            instruction(name).meaning(Buffer(expected), Buffer(src), count)
+            kernel(f"{name}(b, a, c)", level)(src.ctypes.data, dst.ctypes.data, count, 0, 0)
+            assert np.array_equal(dst, expected)
+            assert target.untouched()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_padding_patterns(level: str) -> None:
+    low, high = 0x0123456789ABCDEF, -0x123456789
+    line = instruction("repeated_line").meaning(low, high)
+    out = np.zeros(64, np.uint8)
+    kernel("write_u8_64(a, repeated_line(b, c))", level)(out.ctypes.data, low, high, 0, 0)
+    assert np.array_equal(out, line)
+    target = Guarded(1 << 12)
+    for count in range(64):
+        dst = target.place(count, at_end=True)
+        kernel("fill_part(a, b, c, d)", level)(dst.ctypes.data, count, low, high, 0)
+        assert np.array_equal(dst, line[:count])
+        assert target.untouched()
