@@ -58,7 +58,7 @@ def open_store(*, cold: bool) -> Path | None:
         os.environ[OWN_STORE] = str(folder)
     os.environ["TILEJIT_CACHE_DIR"] = os.environ[OWN_STORE]
     os.environ.pop("TILEJIT_NO_CACHE", None)
-    share()
+    use_kept_ir()
     return made
 
 
@@ -101,7 +101,7 @@ def _kept_folder() -> Path | None:
     return folder if os.access(folder, os.W_OK) and not distrust(folder) else None
 
 
-def share() -> None:
+def use_kept_ir() -> None:
     """Make every build of this process look for Numba's IR in the store of the test run, if there is one."""
     if OWN_STORE in os.environ:
         build.numba_ir = numba_ir

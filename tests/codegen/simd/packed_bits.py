@@ -19,7 +19,7 @@ from codegen.passes.parametrize import parametrize_sizes
 from codegen.runtime.kernel import Kernel, kernel_for
 from codegen.schedule.schedule import COLUMN_BYTES
 from tests.tools.guard import CANARY, Guarded
-from tests.tools.kernel_store import share
+from tests.tools.kernel_store import use_kept_ir
 from tests.tools.stress import in_turn
 
 Bytes = NDArray[np.uint8]
@@ -158,7 +158,7 @@ def _once(
 
 
 if __name__ == "__main__":
-    share()
+    use_kept_ir()
     for each in in_turn(list(routines(plain=False)), 5):
         check(each)
     print("checked")

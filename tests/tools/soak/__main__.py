@@ -95,10 +95,10 @@ def _finish(options: argparse.Namespace, child: subprocess.Popen[str], progress:
 
 
 def _work(options: argparse.Namespace) -> int:
-    from tests.tools.kernel_store import share
+    from tests.tools.kernel_store import use_kept_ir
     from tests.tools.soak.cases import KINDS, Bench, SoakError, run_case
 
-    share()
+    use_kept_ir()
     step, handle = options.worker
     kinds = tuple(options.kinds.split(",")) if options.kinds else KINDS
     at = mmap.mmap(handle, 8)
