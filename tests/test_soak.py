@@ -12,6 +12,7 @@ import pytest
 
 from tests.tools.guard import Guarded
 from tests.tools.oracle import environment
+from tests.tools.soak.__main__ import main
 from tests.tools.stress import lower_levels, share, turn_of
 
 CHUNKS = 2
@@ -71,6 +72,36 @@ def test_the_soak_names_the_case_that_ends_the_process() -> None:
     os.close(handle)
     assert done.returncode < 0
     assert number == 7
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--cases 0", "expected an integer of at least 1, got '0'"),
+        ("--jobs 0", "expected an integer of at least 1, got '0'"),
+        ("--seed -1", "expected an integer of at least 0, got '-1'"),
+        ("--first x", "expected an integer of at least 0, got 'x'"),
+        ("--seconds 0", "expected a positive number of seconds, got '0'"),
+        ("--kinds copy,cpoy", "unknown kind 'cpoy'; choose from cast, copy, "),
+        ("--level mmx", "invalid choice: 'mmx'"),
+    ],
+)
+def test_mistakes_in_options(options: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A mistake is an error, not a run without cases."""
+    with pytest.raises(SystemExit) as ended:
+        main(options.split())
+    assert ended.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    usage, error = printed.err.splitlines()
+    assert usage == "usage: python -m tests.tools.soak [options]"
+    assert said in error
+
+
+def test_a_run_tests_at_least_one_case() -> None:
+    """However short its time is, and however many jobs it has."""
+    said = soaked("--cases", 1, "--jobs", 3, "--seconds", 1e-9, "--kinds", "copy")
+    assert "\n1 cases in" in said
 
 
 def test_canaries() -> None:

@@ -16,8 +16,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from math import inf
 from pathlib import Path
 
+from codegen.support.cpu import host_levels
 from tests.tools.oracle import environment
 
 FAILURES_SHOWN = 20
@@ -25,25 +27,13 @@ FAILURES_SHOWN = 20
 
 def main(arguments: list[str] | None = None) -> int:
     """Run cases in child processes; 0 when all hold."""
-    parser = argparse.ArgumentParser(prog="python -m tests.tools.soak", description=__doc__)
-    parser.add_argument("--cases", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--first", type=int, default=0, help="number of the first case")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--seconds", type=float, help="begin no case after so long; say where to go on")
-    parser.add_argument("--kinds", help="such as copy,relayout,loops; all if absent")
-    parser.add_argument("--level", default="", help="CPU level of the kernels: avx512, avx2 or sse2")
-    parser.add_argument(
-        "--keep-going", action="store_true", help="show up to 20 failures, not the first alone"
-    )
-    parser.add_argument("--worker", nargs=2, type=int, metavar=("STEP", "FILE"), help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
+    options = _options(arguments)
     if options.worker:
         return _work(options)
     print(f"seed {options.seed}, cases {options.first} to {options.first + options.cases - 1}", flush=True)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as directory:
-        reports = [_start(options, job, Path(directory)) for job in range(options.jobs)]
+        reports = [_start(options, job, Path(directory)) for job in range(min(options.jobs, options.cases))]
         outcomes = [_finish(options, *report) for report in reports]
     counts: Counter[str] = Counter()
     kernels: set[str] = set()
@@ -61,6 +51,56 @@ def main(arguments: list[str] | None = None) -> int:
     kinds = Counter(name.rsplit("_", 1)[0] for name in kernels)
     print("  kernels: " + ", ".join(f"{name} {count}" for name, count in sorted(kinds.items())))
     return 0 if all(good for good, _ in outcomes) else 1
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line; a mistake in it ends the process with 2."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.tools.soak", usage="%(prog)s [options]", description=__doc__
+    )
+    parser.add_argument("--cases", type=_positive, default=2000)
+    parser.add_argument("--seed", type=_natural, default=0)
+    parser.add_argument("--first", type=_natural, default=0, help="number of the first case")
+    parser.add_argument("--jobs", type=_positive, default=1)
+    parser.add_argument(
+        "--seconds", type=_seconds, help="start no case after this time; print how to continue"
+    )
+    parser.add_argument("--kinds", type=_kinds, help="such as copy,relayout,loops; all by default")
+    parser.add_argument("--level", choices=host_levels(), default="", help="CPU level of the kernels")
+    parser.add_argument(
+        "--keep-going", action="store_true", help="show up to 20 failures instead of only the first"
+    )
+    parser.add_argument("--worker", nargs=2, type=int, metavar=("STEP", "FILE"), help=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
+
+
+def _natural(text: str, least: int = 0) -> int:
+    if not (text.isascii() and text.isdecimal() and least <= int(text) < 2**63):
+        raise argparse.ArgumentTypeError(f"expected an integer of at least {least}, got {text[:40]!r}")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    return _natural(text, 1)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < inf:
+        raise argparse.ArgumentTypeError(f"expected a positive number of seconds, got {text[:40]!r}")
+    return seconds
+
+
+def _kinds(text: str) -> str:
+    from tests.tools.soak.cases import KINDS
+
+    if unknown := [kind for kind in text.split(",") if kind not in KINDS]:
+        known = ", ".join(sorted({*KINDS}))
+        raise argparse.ArgumentTypeError(f"unknown kind {unknown[0][:40]!r}; choose from {known}")
+    return text
 
 
 def _start(options: argparse.Namespace, job: int, directory: Path) -> tuple[subprocess.Popen[str], Path]:
@@ -105,7 +145,7 @@ def _work(options: argparse.Namespace) -> int:
     bench, failures, done, number = Bench(), 0, 0, options.first
     began = time.monotonic()
     for number in range(options.first, options.first + options.cases, step):
-        if options.seconds and time.monotonic() - began > options.seconds:
+        if done and options.seconds and time.monotonic() - began > options.seconds:
             break
         at[:] = number.to_bytes(8, "little")
         try:
