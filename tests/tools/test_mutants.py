@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.mutants.__main__ import MUTANTS, exit_code, read_results
+from tests.tools.mutants import __main__ as program
+from tests.tools.mutants.__main__ import MUTANTS, exit_code, main, read_results
 from tests.tools.mutants.compiler import COMPILER
 from tests.tools.mutants.library import LIBRARY
 from tests.tools.mutants.mutant import (
@@ -83,6 +84,30 @@ def test_outcomes(project: Path, tmp_path: Path) -> None:
     assert sources_digest(project) == before
 
 
+def test_without_likely_tests_nothing_is_known(project: Path, tmp_path: Path) -> None:
+    trial = Trial(project, tmp_path / "store", 60, likely=True)
+    outcome = trial.run(Mutant("unused", "", "x / 2", "x / 3"))
+    assert (outcome.result, outcome.is_killed) == ("untested", False)
+    assert "run without --likely" in outcome.by
+    assert exit_code([outcome] + [Outcome("killed")] * 39) == 1
+
+
+@pytest.mark.parametrize("name", ["tests/golden/kernel.txt", "tests/test_other.py", "tilejit/page.html"])
+def test_the_digest_follows_every_file(name: str, project: Path) -> None:
+    """Except bytecode, which runs of the tests write."""
+    digests = {sources_digest(project)}
+    file = project / name
+    for text in ("one", "two"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        digests.add(sources_digest(project))
+    assert len(digests) == 3
+    bytecode = project / "tests" / "__pycache__" / "test_other.pyc"
+    bytecode.parent.mkdir()
+    bytecode.write_bytes(b"\xff")
+    assert sources_digest(project) in digests
+
+
 def test_a_test_that_fails_anyway_proves_nothing(project: Path, tmp_path: Path) -> None:
     (project / "tests" / "test_double.py").write_text("def test_double():\n    assert False\n")
     outcome = Trial(project, tmp_path / "store", 60).run(Mutant("three", "", "2 * x", "3 * x"))
@@ -122,3 +147,23 @@ def test_results_of_other_sources_do_not_count(tmp_path: Path) -> None:
     assert read_results(file, run) == {}
     file.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"mutant": "c", "res')
     assert read_results(file, run) == {"a": Outcome("survived", "", 2.0)}
+
+
+@pytest.mark.parametrize("name", [".", "file/results.jsonl"])
+def test_results_need_a_file(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as ended:
+        main(["--only", "fence-dropped", "--results", str(tmp_path / name)])
+    assert ended.value.code == 2
+    assert "error: cannot write results to" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_an_interruption_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(program, "run_all", interrupt)
+    assert main(["--results", str(tmp_path / "results.jsonl")]) == 130
+    assert capsys.readouterr().err.count("\n") == 1

@@ -30,6 +30,8 @@ PROJECT = Path(__file__).resolve().parents[3]
 MUTANTS = {mutant.name: mutant for mutant in (*COMPILER, *LIBRARY)}
 SPARED = 20
 """One mutant in so many may survive."""
+INTERRUPTED = 130
+"""The exit code of shells after Ctrl-C."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,14 +42,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for mutant in chosen:
             print(f"{mutant.name:32} {mutant.breaks}")
         return 0
-    found = run_all(chosen, asked)
+    try:
+        found = run_all(chosen, asked)
+    except KeyboardInterrupt:
+        print("interrupted; a new run skips finished mutants unless --only names them", file=sys.stderr)
+        return INTERRUPTED
     print(table(chosen, found))
     return exit_code(found.values())
 
 
 def run_all(chosen: Sequence[Mutant], asked: argparse.Namespace) -> dict[str, Outcome]:
     """The outcome of each mutant; those that the results file already has are not run again."""
-    asked.results.parent.mkdir(parents=True, exist_ok=True)
     store = asked.results.parent / "store"
     store.mkdir(mode=0o700, exist_ok=True)
     found: dict[str, Outcome] = {}
@@ -100,7 +105,7 @@ def table(chosen: Sequence[Mutant], found: Mapping[str, Outcome]) -> str:
 def exit_code(outcomes: Collection[Outcome]) -> int:
     """0 if enough mutants were killed and no result is in doubt."""
     missed = sum(not outcome.is_killed for outcome in outcomes)
-    doubtful = any(outcome.result in ("stale", "unproven") for outcome in outcomes)
+    doubtful = any(outcome.result in ("stale", "unproven", "untested") for outcome in outcomes)
     return int(doubtful or missed * SPARED > len(outcomes))
 
 
@@ -127,7 +132,16 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--likely", action="store_true", help="run only test files that are likely to notice")
     parser.add_argument("--limit", type=float, default=1800, help="seconds after which a run counts as hung")
     parser.add_argument("--project", type=Path, default=PROJECT, help=argparse.SUPPRESS)
-    return parser.parse_args(arguments)
+    asked = parser.parse_args(arguments)
+    if not asked.list:
+        try:
+            asked.results.parent.mkdir(parents=True, exist_ok=True)
+            asked.results.open("a").close()
+        except OSError as error:
+            parser.error(
+                f"cannot write results to {str(asked.results)!r}: {error.strerror}; name another file"
+            )
+    return asked
 
 
 if __name__ == "__main__":

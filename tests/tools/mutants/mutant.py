@@ -42,12 +42,18 @@ def sources(root: Path) -> dict[Path, str]:
 
 
 def sources_digest(root: Path) -> str:
-    """A digest that changes with any module of either package, any test and pytest's options."""
-    texts = sources(root)
-    for file in (*sorted((root / "tests").rglob("*.py")), root / "pyproject.toml"):
-        texts[file] = file.read_text(encoding="utf-8") if file.exists() else ""
-    named = "\0".join(f"{file.relative_to(root)}\0{text}" for file, text in texts.items())
-    return sha256(named.encode()).hexdigest()[:16]
+    """A digest that changes with any file of either package or of the tests, and with pytest's options.
+
+    Golden files, corpora and other data of the tests are included, but not bytecode.
+    """
+    folders = [root / name for name in (*PACKAGES, "tests")]
+    files = [file for folder in folders for file in sorted(folder.rglob("*"))] + [root / "pyproject.toml"]
+    digest = sha256()
+    for file in files:
+        if file.is_file() and "__pycache__" not in file.parts:
+            digest.update(f"{file.relative_to(root)}\0{file.stat().st_size}\0".encode())
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def locate(mutant: Mutant, texts: dict[Path, str]) -> Path:

@@ -39,8 +39,8 @@ class Outcome:
     """What became of a mutant.
 
     Attributes:
-        result: "killed", "timeout" (killed as well: the tests hung), "survived", "stale", or "unproven" (the
-            test that failed also fails without the mutant).
+        result: "killed", "timeout" (killed as well: the tests hung), "survived", "stale", "unproven" (the
+            test that failed also fails without the mutant), or "untested" (no test file was run).
         by: the first test that failed, or what ended the run.
         seconds: how long the tests ran.
         paths: what pytest was given.
@@ -106,6 +106,8 @@ class Trial:
         return [[str(file.relative_to(self.root)) for file in stage] for stage in stages if stage]
 
     def _tested(self, stages: Sequence[Sequence[str]], store: Path) -> Outcome:
+        if not stages:
+            return Outcome("untested", "no test file is likely to notice it; run without --likely")
         for paths in stages:
             code, output = self._pytest(paths, store)
             failed, crashed = _FAILED.search(output), _CRASHED.search(output)
