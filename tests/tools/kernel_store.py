@@ -10,9 +10,12 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shutil
+import stat
 import sysconfig
 import tempfile
+import time
 import zlib
 from contextlib import suppress
 from functools import cache
@@ -35,6 +38,12 @@ OWN_STORE = "TILEJIT_TEST_STORE"
 
 FOLDERS_KEPT = 4
 """How many folders stay, so that runs of four Pythons in turn find their kernels."""
+
+IN_USE_SECONDS = 3600
+"""A folder that a run opened within this time stays: the run may not have ended."""
+
+_FOLDER = re.compile(r"[0-9a-f]{16}")
+"""Names of folders, as `folder_name` makes them."""
 
 _by_numba = build.numba_ir
 
@@ -93,12 +102,22 @@ def _kept_folder() -> Path | None:
         folder = base / folder_name(versions())
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.utime(folder)
-        others = sorted((path.stat().st_mtime, path) for path in base.iterdir())
+        _remove_old_folders(base)
+        return folder if os.access(folder, os.W_OK) and not distrust(folder) else None
     except (OSError, RuntimeError):
         return None
-    for _, path in others[:-FOLDERS_KEPT]:
-        shutil.rmtree(path, ignore_errors=True)
-    return folder if os.access(folder, os.W_OK) and not distrust(folder) else None
+
+
+def _remove_old_folders(base: Path) -> None:
+    """Keep the folders used last, and those that another run may be using; leave other entries alone."""
+    used = []
+    for path in base.iterdir():
+        with suppress(OSError):  # another run may remove it at the same time
+            if _FOLDER.fullmatch(path.name) and stat.S_ISDIR((status := path.lstat()).st_mode):
+                used.append((status.st_mtime, path))
+    for seconds, path in sorted(used)[:-FOLDERS_KEPT]:
+        if time.time() - seconds > IN_USE_SECONDS:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def use_kept_ir() -> None:

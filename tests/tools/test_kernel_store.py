@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from dataclasses import fields, replace
 from pathlib import Path
 from subprocess import run
@@ -88,14 +89,25 @@ def test_a_cache_folder_that_cannot_be_used_is_no_error(
     close_store(made)
 
 
-def test_other_runs_folders_do_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("hours", [0, 2])
+def test_folders_of_other_versions(hours: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest are removed, unless another run may be using them; entries of other names stay."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("TILEJIT_CACHE_DIR", "")
-    for number in range(FOLDERS_KEPT + 2):
+    base = tmp_path / "tilejit-tests"
+    base.mkdir()
+    (base / "dangling").symlink_to("nowhere")
+    (base / "notes.txt").touch()
+    count = FOLDERS_KEPT + 2
+    for number in range(count):
         monkeypatch.delenv(OWN_STORE, raising=False)
         monkeypatch.setattr(kernel_store, "versions", lambda number=number: {"numpy": str(number)})
-        open_store(cold=False)
-    assert len(list((tmp_path / "tilejit-tests").iterdir())) == FOLDERS_KEPT
+        assert open_store(cold=False) is None
+        used = time.time() - hours * 3600 + number - count
+        os.utime(os.environ[OWN_STORE], (used, used))
+    names = {path.name for path in base.iterdir()}
+    newest = range(0 if hours == 0 else count - FOLDERS_KEPT, count)
+    assert names == {"dangling", "notes.txt"} | {folder_name({"numpy": str(n)}) for n in newest}
 
 
 def test_numba_compiles_a_source_once(compiled: list[str]) -> None:
