@@ -57,6 +57,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("turn") is not None:
         os.environ[TURN] = str(config.getoption("turn"))
     os.environ.setdefault(TURN, str(today()))
+    try:
+        turn()
+    except ValueError as error:
+        raise pytest.UsageError(f"{TURN}: expected an integer, got {os.environ[TURN][:40]!r}") from error
     settings.load_profile("fixed" if is_stress() else "share")
     _own_store.append(open_store(cold=config.getoption("cold")))
 
@@ -69,13 +73,16 @@ def pytest_unconfigure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect tests marked `stress`, and tests and cases of `rotated` and `share` outside this run's turn.
 
-    Tests that are chosen by name, by `-k` or because they failed before always run.
+    Tests that are chosen by name, by `-k` or because they failed before always run. `-m stress` runs the
+    tests marked `stress`, with shares of their cases.
     """
     chosen = any(config.getoption(name, None) for name in ("keyword", "lf", "failedfirst"))
     named = tuple(argument.rpartition("/")[2] for argument in config.args if "::" in argument)
     if is_stress() or chosen or len(named) == len(config.args):
         return
-    left_out = {item for item in items if item.get_closest_marker("stress")}
+    left_out = set()
+    if "stress" not in config.getoption("markexpr"):  # "not stress" needs nothing here: pytest deselects them
+        left_out = {item for item in items if item.get_closest_marker("stress")}
     shared, rotated = _cases_of(items, "share"), _cases_of(items, "rotated")
     for cases in shared.values():
         (part,) = cases[0].get_closest_marker("share").args

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from subprocess import CompletedProcess, run
+from sys import executable
+
 import pytest
 
 from codegen.support.cpu import host_levels
+from tests.tools.oracle import environment
 from tests.tools.stress import STRESS, TURN, in_turn, lower_levels, own_level, share
 
 
@@ -54,3 +59,26 @@ def test_every_lower_level_has_its_turn(monkeypatch: pytest.MonkeyPatch) -> None
         assert len(chosen) == min(1, len(every))
         met.update(chosen)
     assert met == set(every)
+
+
+def collected(*options: str, **changes: str) -> CompletedProcess[str]:
+    """What pytest collects of a file with tests marked `stress`."""
+    command = [executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", *options]
+    command.append("tests/tools/test_mutants.py")
+    root = Path(__file__).parents[2]
+    return run(command, cwd=root, env=environment(**changes), capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "runs"), [([], False), (["-m", "stress"], True), (["-m", "not stress"], False)]
+)
+def test_marked_tests_run_when_selected(options: list[str], runs: bool) -> None:
+    done = collected(*options, TILEJIT_TEST_STRESS="")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ("test_hanging_tests_are_ended" in done.stdout) == runs
+
+
+def test_a_wrong_turn_is_an_error_of_usage() -> None:
+    done = collected(TILEJIT_TEST_TURN="abc")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert done.stderr.splitlines()[0] == "ERROR: TILEJIT_TEST_TURN: expected an integer, got 'abc'"
