@@ -7,10 +7,12 @@ with what was there.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import errno
 import io
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -47,6 +49,7 @@ class CommandLine:
 
     def __init__(self) -> None:
         self.folder = os.path.realpath(tempfile.mkdtemp(prefix="tilejit-fuzz-"))
+        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
         tempfile.tempdir = self.folder
         os.environ["TILEJIT_CACHE_DIR"] = tempfile.mkdtemp(dir=self.folder, prefix="store-")
         self.files = _files()

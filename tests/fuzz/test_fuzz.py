@@ -150,6 +150,7 @@ assert not list(outside.iterdir())
 for arguments in (b"pack\\nx.npy\\no.npy\\n--layout\\ntpu", b"show\\nf32[4]", b"cache\\nclear"):
     line(arguments)
 assert sorted(p for p in os.listdir(line.folder) if "." in p and p != "link.npy") == sorted(line.files)
+print(line.folder)
 """
 
 
@@ -158,3 +159,4 @@ def test_the_command_line_writes_nowhere_else(tmp_path: Path) -> None:
     outside.mkdir()
     done = child("-c", OUTSIDE, str(outside))
     assert done.returncode == 0, done.stderr
+    assert not Path(done.stdout.strip()).exists(), "its folder is removed at the end"
