@@ -476,7 +476,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], type[Exception], s
         lambda a: np.add(a, [1]),
         (X,),
         tj.KernelError,
-        "a list is no number(.*\n)+.*arguments",
+        "a list is not a number(.*\n)+.*arguments",
     ),
     "33 dimensions": (lambda a: a + 1, (X.reshape(37, 70, *[1] * 31),), tj.KernelError, "33 dim.*\n.*view"),
     "complex": (lambda a, b: a + b, (X, X + 0j), tj.KernelError, r"argument 1 is complex.*\n  they know"),
