@@ -183,9 +183,9 @@ def _located(message: str, at: TracebackType | None) -> str:
         return message
     positions = list(code.co_positions())[last.tb_lasti // 2]
     column = positions[2] if positions[0] == last.tb_lineno else None
-    cause, *mend = message.split("\n")
-    mended = "\n".join([cause, *(line.removeprefix("  ") for line in mend)])
-    return pointed(mended, code.co_filename, last.tb_lineno, text, column or 0)
+    cause, *details = message.split("\n")
+    text_of_error = "\n".join([cause, *(line.removeprefix("  ") for line in details)])
+    return pointed(text_of_error, code.co_filename, last.tb_lineno, text, column or 0)
 
 
 def _stand_in(k: int, x: Any, recording: Recording, *, known: bool) -> Any:

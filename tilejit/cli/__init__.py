@@ -1,7 +1,7 @@
 """The command line: `tilejit demo`, pack, unpack, relayout, show, view, explain, formats, vectorize, cache.
 
 Errors are one line on stderr and exit code 2. Nothing heavy is imported before a command needs it, and no
-command before `main` minds signals.
+command before `main` has installed its signal handlers.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _ENDING = ("SIGTERM", "SIGHUP")
 
 def main() -> None:
     """Run the command line; what the `tilejit` script calls."""
-    mind = threading.current_thread() is threading.main_thread()
-    if mind:
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if in_main_thread:  # Python allows handlers only there
         _on(_ENDING, _leave)
     try:
         from tilejit.cli.commands import app
@@ -31,7 +31,7 @@ def main() -> None:
         print("tilejit: interrupted", file=sys.stderr)
         raise SystemExit(130) from None
     finally:
-        if mind:  # what is left to do is Python's own, and reports an interruption by tracebacks
+        if in_main_thread:  # Python's own shutdown reports an interruption by tracebacks
             _on((*_ENDING, "SIGINT"), signal.SIG_IGN)
 
 
