@@ -75,7 +75,7 @@ T = filled(tj.as_layout("blis-a", dims=X.shape, dtype="f32", mr=4))
 
 def test_layouts_without_parameters_say_so() -> None:
     for layout, what in (("{1,0}", "the text '{1,0}'"), (tj.Layout((1, 0)), "a Layout"), (T.spec, "a Shape")):
-        with pytest.raises(TypeError, match=re.escape(f"patterns; {what} has no parameters")):
+        with pytest.raises(TypeError, match=re.escape(f"{what} has no parameter 'foo'\n  leave it out")):
             tj.relayout(T, layout, foo=1)
 
 
@@ -96,6 +96,9 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     ),
     "a parameter there is not": (lambda: tj.relayout(T, "blis-a", nr=4), TypeError, "it takes mr"),
     "relayout with a dtype": (lambda: tj.relayout(T, "blis-a", dtype="f32"), TypeError, "no dtype"),
+    "pack with a dtype": (lambda: tj.pack(X, "tpu", dtype="f4"), TypeError, "no dtype.*\n.*with astype"),
+    "pack with dims": (lambda: tj.pack(X, "tpu", dims=(2, 3)), TypeError, "no dims.*\n  leave dims out$"),
+    "an empty text": (lambda: tj.pack(X, " "), tj.LayoutError, "expected a layout, got ' '\n  write"),
     "sizes of no axis": (lambda: tj.relayout(T, PATTERN, mi=8, k=2), TypeError, "no axis"),
     "a size too small": (lambda: tj.relayout(T, PATTERN, m=1, mi=8, ni=2), tj.LayoutError, "dimension 0"),
     "explain between arrays": (lambda: tj.explain(X, X.copy(), mr=4), TypeError, "'mr'"),

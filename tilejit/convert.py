@@ -191,7 +191,8 @@ def of_the_layout(parameters: dict[str, Any], call: str, holder: str) -> dict[st
     """
     for name in ("dims", "dtype"):
         if name in parameters:
-            raise TypeError(f"{call} takes no {name}: {holder} has its own")
+            convert = ", or convert the array first with astype" * ((name, holder) == ("dtype", "the array"))
+            raise TypeError(f"{call} takes no {name}: {holder} has its own\n  leave {name} out{convert}")
     return parameters
 
 

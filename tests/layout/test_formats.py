@@ -162,7 +162,7 @@ def test_as_layout(obj: Any, more: dict[str, Any], text: str) -> None:
         ("(f32[2])", {}, "tuple"),
         ("b(f32[2])", {}, "buffer"),
         ("token[]", {}, "token"),
-        ("", {}, "dtype is missing"),
+        ("", {}, "expected a layout, got ''"),
         ("f32[2", {}, "missing"),
         ("x" * 100_000, {}, "no format"),
     ],

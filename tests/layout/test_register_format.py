@@ -121,9 +121,9 @@ def test_wrong_types(name: Any, description: Any) -> None:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (None, "not NoneType"),
-        (3, "not int"),
-        ((1, 0), "not tuple"),
+        (None, "expected a layout, got NoneType"),
+        (3, "expected a layout, got int"),
+        ((1, 0), "expected a layout, got tuple"),
         ("tpu", "returns a name, 'tpu'"),
         ("mine", "returns a name"),
         ("{1,0:T(8,", "missing"),

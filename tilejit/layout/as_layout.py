@@ -73,6 +73,11 @@ def as_layout(
         TypeError: an object of another type, or parameters where none are taken.
     """
     sizes = None if dims is None else int_tuple(dims, "dims")
+    if isinstance(obj, str) and not obj.strip():
+        raise LayoutError(
+            f"expected a layout, got {obj[:40]!r}\n"
+            "  write a layout such as {1,0:T(8,128)}, a shape such as f32[3,5]{1,0}, or a format such as tpu"
+        )
     if isinstance(obj, str) and is_name(obj):
         name, given = _called(obj, parameters)
         fault = TypeError if ELEMENT_SIZE in parameters else LayoutError
@@ -90,7 +95,8 @@ def as_layout(
     if parameters:
         what = f"the text {obj[:40]!r}" if isinstance(obj, str) else f"a {type(obj).__name__}"
         raise TypeError(
-            f"{next(iter(parameters))[:40]!r} is one of named formats and patterns; {what} has no parameters"
+            f"{what} has no parameter {next(iter(parameters))[:40]!r}\n"
+            "  leave it out: only named formats and patterns have parameters"
         )
     if isinstance(obj, str):
         obj = parse_cute_shape(obj) or _read(obj, sizes)
@@ -103,10 +109,7 @@ def as_layout(
             f"{str(obj)[:60]} is a {kind}, not one array's shape\n  give the shape of each array on its own"
         )
     if not isinstance(obj, Shape | CuteShape):
-        raise TypeError(
-            f"a layout is a Shape, a Layout, a text such as 'f32[3,5]{{1,0:T(2,2)}}', a CuTe layout, a "
-            f"format's name or a pattern, not {type(obj).__name__}{_mend_of(obj)}"
-        )
+        raise TypeError(f"expected a layout, got {type(obj).__name__}\n  {_mend_of(obj)}")
     return _checked(obj, sizes)
 
 
@@ -189,12 +192,12 @@ def _cute_shape(obj: object, dims: tuple[int, ...], dtype: object, parameters: d
 
 
 def _mend_of(obj: object) -> str:
-    """How to make a layout of a part of one."""
+    """What to give instead of an object that is not a layout, which may be a part of one."""
     if isinstance(obj, Swizzle):
-        return "\n  compose it with a layout: tilejit.cute.ComposedLayout(swizzle, 0, layout)"
+        return "compose it with a layout: tilejit.cute.ComposedLayout(swizzle, 0, layout)"
     if hasattr(obj, "bound") and hasattr(obj, "layout"):
-        return "\n  give its .layout, and dims of its .bound"
-    return ""
+        return "give its .layout, and dims of its .bound"
+    return "give a Shape, a Layout, a CuTe layout, a text such as f32[3,5]{1,0:T(2,2)}, a format or a pattern"
 
 
 def _width(parameters: dict[str, Any], taken: tuple[str, ...] | None) -> tuple[int, dict[str, Any]]:

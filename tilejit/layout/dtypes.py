@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -99,6 +101,8 @@ PRIMITIVE_TYPES: MappingProxyType[str, PrimitiveType] = MappingProxyType(_table(
 
 _BY_NUMPY_NAME = {row.numpy_name: row for row in PRIMITIVE_TYPES.values() if row.numpy_name}
 _NUMPYS_OWN = {row.numpy: row for row in _BY_NUMPY_NAME.values() if not row.fallback}
+_NUMPYS_CODE = re.compile(r"[<>=|]?[fic]\d{1,2}")
+"""NumPy's short names of numbers; u1 to u4 are XLA's."""
 
 
 @cache
@@ -127,13 +131,18 @@ def lookup(name: str) -> PrimitiveType:
 def nearest_dtype(name: str) -> str:
     """What to write instead of a name that is no dtype, as a sentence.
 
-    "int4" -> "write s4"    "f33" -> "write f32"
+    "int4" -> "write s4"    "f33" -> "write f32"    "f4" -> "write f32, which is NumPy's f4"
     """
     lowered = name[:64].lower()
     if lowered in PRIMITIVE_TYPES:
         return f"write {lowered}"
     if lowered in _BY_NUMPY_NAME:
         return f"write {_BY_NUMPY_NAME[lowered].name}"
+    if _NUMPYS_CODE.fullmatch(lowered):
+        with suppress(TypeError):
+            found = _NUMPYS_OWN.get(np.dtype(lowered).newbyteorder("="))
+            if found:
+                return f"write {found.name}, which is NumPy's {lowered}"
     if lowered in ("tuple", "buffer"):
         return "write a tuple in parentheses, e.g. (f32[2], s8[3]), and a buffer as b(f32[2])"
     import difflib
