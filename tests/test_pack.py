@@ -444,7 +444,7 @@ def test_arrays_of_a_wrong_type(x: Any) -> None:
 
 
 def test_ragged_lists_are_refused() -> None:
-    with pytest.raises(tj.LayoutError, match="no array"):
+    with pytest.raises(tj.LayoutError, match="expected an array, got list: "):
         tj.pack([[1, 2], [3]], "{1,0}")
 
 

@@ -213,7 +213,7 @@ def as_array(x: Any) -> Array:
         OverflowError,
         RuntimeError,
     ) as error:  # the last is torch's, of a tensor with a gradient
-        raise LayoutError(f"this is no array: {error}") from error
+        raise LayoutError(f"expected an array, got {type(x).__name__}: {error}") from error
     try:
         from_numpy(array.dtype)
     except LayoutError as error:

@@ -43,7 +43,7 @@ def compute_tiled(e: Elementwise, args: tuple[Any, ...], out: Any, where: Any, l
 
     Raises:
         LayoutError: shapes do not fit, or both out and layout are given.
-        TypeError: a result does not become what `out` holds, or the mask is none of booleans.
+        TypeError: a result does not become what `out` holds, or the mask is not boolean.
     """
     if layout is not None and out is not None:
         raise LayoutError("out= has a layout of its own\n  leave layout= out")

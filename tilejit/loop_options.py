@@ -98,7 +98,7 @@ def _sizes(value: Any) -> tuple[int, ...] | str:
             )
         if value == "auto" or registers:
             return value
-        raise KernelError(f"virtual_vector_size={value!r:.40} is no size\n  {_A_SIZE}")
+        raise KernelError(f"virtual_vector_size={value!r:.40} is not a size\n  {_A_SIZE}")
     sizes = _tuple("virtual_vector_size", value, 1, _A_SIZE)
     if not 1 <= len(sizes) <= 3:
         raise KernelError(

@@ -13,7 +13,7 @@ _INSTEAD = {
     **dict.fromkeys(("T", "mT", "transpose", "reshape", "ravel", "flatten", "swapaxes", "squeeze"), _VIEW),
     "copy": "it is a value, which nothing changes",
     "fill": "expressions are not written in place",
-    "item": "it is no number of Python",
+    "item": "it is not a Python number",
 }
 """What to write instead of attributes of arrays."""
 
@@ -57,7 +57,7 @@ class NoArray:
 
     def __float__(self) -> float:
         raise KernelError(
-            "an expression is no number of Python\n"
+            "an expression is not a Python number\n"
             "  write NumPy's functions, np.exp(x) for math.exp(x), and x.astype(...) for conversions"
         )
 
@@ -65,5 +65,5 @@ class NoArray:
 
     def __array__(self, *args: Any, **keywords: Any) -> Any:
         raise KernelError(
-            "an expression is no array of NumPy\n  write functions of elements; x.astype(...) for conversions"
+            "an expression is not a NumPy array\n  write functions of elements; x.astype(...) for conversions"
         )

@@ -35,8 +35,8 @@ def bound_arguments(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) 
     given = dict(zip(parameters, args[1:], strict=False))
     for key, value in keywords.items():
         if key in given or key not in parameters:
-            twice = "is given twice" if key in given else "is no keyword of it"
-            raise TypeError(f"np.{name} of an expression: {key} {twice}")
+            wrong = f"got {key} twice" if key in given else f"unexpected keyword {key}"
+            raise TypeError(f"np.{name} of an expression: {wrong}")
         given[key] = value
     for key, instead in _INSTEAD.items():
         if given.get(key) is not None:

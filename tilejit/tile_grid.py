@@ -183,14 +183,16 @@ def integers(ids: Any) -> Array:
     """Ids as an array of whole numbers, which may be Python's own.
 
     Raises:
-        LayoutError: they make no array.
-        TypeError: they are no whole numbers.
+        LayoutError: they don't form an array.
+        TypeError: they are not integers.
     """
     refuse_masked(ids)
     try:
         given = np.asarray(ids)
     except ValueError as error:
-        raise LayoutError(f"ids is no array: {error}\n  give flat numbers [n], or places") from error
+        raise LayoutError(
+            f"ids: expected an array, got {type(ids).__name__}: {error}\n  give flat numbers [n], or places"
+        ) from error
     if given.size == 0 and given.dtype == np.float64 and not isinstance(ids, np.ndarray):
         given = given.astype(np.int64)  # an empty list
     if given.dtype.kind == "O" or (given.dtype.kind == "f" and not isinstance(ids, np.ndarray)):

@@ -24,7 +24,7 @@ def elements(value: Any, element: PrimitiveType) -> Array:
 
     Raises:
         LayoutError: the element type does not hold a value.
-        TypeError: the value is no array of numbers.
+        TypeError: the value is not an array of numbers.
     """
     if element.numpy is None:
         raise LayoutError(f"{element.name}[] has no elements\n  use an array's shape")
@@ -37,9 +37,9 @@ def elements(value: Any, element: PrimitiveType) -> Array:
     except LayoutError:
         raise
     except TypeError as error:
-        raise TypeError(f"no value for {element.name}: {error}") from error
+        raise TypeError(f"the value cannot be converted to {element.name}: {error}") from error
     except (ValueError, ArithmeticError) as error:
-        raise LayoutError(f"the value is none of {element.name}: {error}") from error
+        raise LayoutError(f"the value cannot be converted to {element.name}: {error}") from error
 
 
 def _converted(value: Any, array: Array, element: PrimitiveType, dtype: np.dtype[Any]) -> Array:
@@ -73,10 +73,10 @@ def _plain_numbers(array: Array, element: PrimitiveType) -> Array:
             type(part).__name__ for part in array.reshape(-1) if not isinstance(part, Number | np.generic)
         }
         if wrong:
-            raise TypeError(f"{min(wrong)} is no number")
+            raise TypeError(f"expected numbers, got {min(wrong)}")
         return array.astype(np.float64) if element.kind == "float" else array
     if kind not in "biufc":
-        raise TypeError(f"{array.dtype} is no type of numbers")
+        raise TypeError(f"expected numbers, got an array of {array.dtype}")
     if kind == "c" and element.kind not in ("complex", "pred"):
         if not np.all(array.imag == 0):
             raise TypeError("it is complex, and its imaginary part would be lost; take .real")

@@ -100,7 +100,7 @@ def test_directories_that_are_refused(shards: Path, tmp_path: Path) -> None:
     assert "nothing to be unpacked" in fails("unpack", shards, out)
     assert "no format" in fails("pack", shards, out, "--layout", "nope-nope")
     (shards / SHARDS[1]).write_bytes(b"damaged")
-    assert "no safetensors file" in fails("pack", shards, out, *layout)
+    assert "not a safetensors file" in fails("pack", shards, out, *layout)
     assert not out.exists()
 
 
@@ -117,8 +117,8 @@ def test_directories_that_are_refused(shards: Path, tmp_path: Path) -> None:
         ({"weight_map": {}}, "names no tensor"),
         ({"weight_map": 3}, "no weight_map"),
         ([], "no weight_map"),
-        ("{", "no index of shards"),
-        ("[" * 100_000, "no index of shards"),
+        ("{", "not an index of shards"),
+        ("[" * 100_000, "not an index of shards"),
         ({"weight_map": {"nope": SHARDS[0]}}, "holds 'nope', but it does not"),
         ({"weight_map": {"x": "missing.safetensors"}}, "No such file"),
     ],
@@ -265,4 +265,4 @@ def test_what_is_no_file_says_nothing_of_finished_shards(shards: Path) -> None:
     packed = shards.with_name("packed")
     packed.mkdir()
     os.mkfifo(packed / DONE_NAME)
-    assert "no ordinary file" in fails("pack", shards, packed, "--layout", "tpu", "--resume")
+    assert "not a regular file" in fails("pack", shards, packed, "--layout", "tpu", "--resume")

@@ -86,7 +86,7 @@ def test_nothing_is_left_of_what_was_piped(tmp_path: Path) -> None:
     [
         (b"", ("-", "-"), "standard input is empty"),
         (b"hello, world", ("-", "-"), "neither a .npy nor a .safetensors"),
-        (npy(X)[:-5], ("-", "-"), "'standard input' is no .npy file"),
+        (npy(X)[:-5], ("-", "-"), "'standard input' is not a .npy file"),
         (npy(X), ("-", "y.safetensors"), "IN is .npy and OUT is .safetensors"),
         (npy(X), ("-", "-", "--resume"), "--resume is for files"),
         (npy(X), (".", "-"), "IN is a directory"),

@@ -115,7 +115,7 @@ ERRORS = {
     ("nothing.mlir",): "No such file",
     ("nothing.py",): "No such file",
     ("red.mlir", "--virtual-vector-size", "0"): "positive",
-    ("red.mlir", "--virtual-vector-size", "many"): "is no list of numbers",
+    ("red.mlir", "--virtual-vector-size", "many"): "is not a list of numbers",
     ("loops.py", "--virtual-vector-size", "0"): "positive",
     ("loops.py", "--dtype", "f31"): "f31",
 }

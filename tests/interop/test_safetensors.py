@@ -281,7 +281,7 @@ def test_huge_shapes_without_elements_are_read_as_the_library_reads_them(
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(tilejit.LayoutError, match="no ordinary file"):
+    with pytest.raises(tilejit.LayoutError, match="not a regular file"):
         plan_pack(tmp_path, "tpu")
     with pytest.raises(FileNotFoundError):
         plan_pack(tmp_path / "none.safetensors", "tpu")
@@ -291,7 +291,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.timeout(20)
 def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.safetensors")
-    with pytest.raises(tilejit.LayoutError, match="no ordinary file"):
+    with pytest.raises(tilejit.LayoutError, match="not a regular file"):
         plan_pack(tmp_path / "pipe.safetensors", "tpu")
 
 
@@ -303,9 +303,9 @@ def test_errors_name_the_file_that_was_asked_for(source: Path) -> None:
 
 
 def test_a_device_is_never_replaced(source: Path) -> None:
-    with pytest.raises(tilejit.TilejitError, match="no ordinary file"):
+    with pytest.raises(tilejit.TilejitError, match="not a regular file"):
         plan_pack(source, "tpu").write("/dev/null")
-    with pytest.raises(tilejit.TilejitError, match="no ordinary file"):
+    with pytest.raises(tilejit.TilejitError, match="not a regular file"):
         plan_pack(source, "tpu").write(source.parent)
 
 

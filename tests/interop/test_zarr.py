@@ -237,7 +237,7 @@ def test_a_damaged_chunk_is_an_error(tmp_path: Path) -> None:
         ({"layout": "tpu", "tile": 8}, "unknown key 'tile'"),
         ({"parameters": {"mr": 8}}, "has no layout"),
         ({"layout": 8}, "layout is a text"),
-        ({"layout": "blis-a", "parameters": {"mr": "8"}}, "'mr' is no number"),
+        ({"layout": "blis-a", "parameters": {"mr": "8"}}, "'mr': expected an integer or a list of integers"),
         ({"layout": "blis-a", "parameters": [8]}, "parameters is a map"),
         ({"layout": "blis-a", "parameters": {"threads": 8}}, "named threads"),
         ({"layout": "tpu", "dtype": "nope"}, "nope"),

@@ -52,8 +52,8 @@ def test_written_tags_are_read_back(data: st.DataObject) -> None:
     [
         ("nChw16", "has no letter", 6, "16n"),
         ("nchw16c", "lower case", 1, "write C"),
-        ("nChw16x", "x is no dimension", 6, "n c h w"),
-        ("nChw16C", "C is no dimension", 6, "write c"),
+        ("nChw16x", "x is not a dimension of the tag", 6, "n c h w"),
+        ("nChw16C", "C is not a dimension of the tag", 6, "write c"),
         ("nChw1c", "a block of 1", 4, "from 2"),
         ("nChw0c", "a block of 0", 4, "from 2"),
         ("nChw99999999999999999999c", "a block of 9999", 4, "from 2"),
@@ -61,8 +61,8 @@ def test_written_tags_are_read_back(data: st.DataObject) -> None:
         ("nCChw16c", "c stands twice", 2, "once"),
         ("NChw16c", "N stands in upper case", 0, "write n"),
         ("aCb", "C stands in upper case", 1, "16c"),
-        ("aCd16c", "no dimensions that oneDNN names", 0, "from a on"),
-        ("nChwo16c", "no dimensions that oneDNN names", 0, "n c d h w"),
+        ("aCd16c", "not dimensions that oneDNN names", 0, "from a on"),
+        ("nChwo16c", "not dimensions that oneDNN names", 0, "n c d h w"),
     ],
 )
 def test_mistakes_have_a_caret(tag: str, says: str, at: int, mend: str) -> None:

@@ -108,7 +108,7 @@ def test_view_writes_nothing_where_it_fails(tmp_path: Any, monkeypatch: pytest.M
         fails("view", *arguments, "-o", "page.html")
     assert 'tilejit view "f32[33,300]" --layout "tpu"' in fails("view", "tpu")
     assert "No such file" in fails("view", SMALL, "-o", "none/page.html")
-    assert "no ordinary file" in fails("view", SMALL, "-o", "/dev/null")
+    assert "not a regular file" in fails("view", SMALL, "-o", "/dev/null")
     assert not list(tmp_path.iterdir())
 
 

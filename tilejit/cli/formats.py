@@ -104,7 +104,9 @@ def _array(name: str, dims: str | None, dtype: str | None) -> tuple[tuple[int, .
 def _dims(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")] if text.strip() else []
     if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
-        raise LayoutError(f"--dims {text[:40]!r} are no dimensions\n  write e.g. --dims 33,300")
+        raise LayoutError(
+            f"--dims: expected sizes separated by commas, got {text[:40]!r}\n  write e.g. --dims 33,300"
+        )
     return tuple(map(int, parts))
 
 

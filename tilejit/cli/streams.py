@@ -133,7 +133,7 @@ def input_text() -> str:
     found = _checked_input().read(MOST_TEXT + 1)
     if len(found) > MOST_TEXT:
         raise TilejitError(
-            f"standard input is longer than {MOST_TEXT} bytes, so it is no text of a layout or of loops"
+            f"standard input is longer than {MOST_TEXT} bytes; expected the text of a layout or of loops"
         )
     return found.decode(errors="replace")
 

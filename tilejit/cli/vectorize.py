@@ -76,7 +76,7 @@ def numbers(option: str, text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise typer.BadParameter(f"{option} {text[:40]!r} is no list of numbers, such as 32,256") from None
+        raise typer.BadParameter(f"{option} {text[:40]!r} is not a list of numbers such as 32,256") from None
 
 
 def _of_mlir(

@@ -92,7 +92,7 @@ def read(path: str | os.PathLike[str]) -> Container:
         try:
             entries, metadata, start = _read_header(file, size)
         except LayoutError as error:
-            raise LayoutError(f"{str(path)!r} is no safetensors file: {error}") from error
+            raise LayoutError(f"{str(path)!r} is not a safetensors file: {error}") from error
         data = np.empty(0, np.uint8) if start == size else np.memmap(file, np.uint8, "r", offset=start)
         file.seek(0)
         digest = hashlib.sha256(file.read(start)).digest()
@@ -116,7 +116,7 @@ def write(
 
     Raises:
         LayoutError: the header would be longer than readers accept.
-        TilejitError: `path` is no ordinary file, or another run is writing it.
+        TilejitError: `path` is not a regular file, or another run is writing it.
         OSError: the disk refuses.
     """
     ordered = sorted(outputs, key=lambda o: -DTYPE_BITS[o.dtype])
@@ -182,9 +182,9 @@ def _parse(raw: bytes) -> dict[str, Any]:
     except RecursionError as error:
         raise LayoutError("the header is nested too deeply") from error
     except ValueError as error:
-        raise LayoutError(f"the header is no JSON: {str(error)[:80]}") from error
+        raise LayoutError(f"the header is not JSON: {str(error)[:80]}") from error
     if not isinstance(header, dict):
-        raise LayoutError("the header is no JSON object")
+        raise LayoutError("the header is not a JSON object")
     return header
 
 
@@ -198,7 +198,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _entry(name: str, facts: Any) -> Entry:

@@ -124,7 +124,7 @@ def _read_index(path: Path) -> dict[str, Any]:
             raise LayoutError("its weight_map names no tensor")
     except (ValueError, RecursionError) as error:
         said = str(error) or "it is nested too deeply"
-        raise LayoutError(f"{str(path)!r} is no index of shards: {said[:200]}") from error
+        raise LayoutError(f"{str(path)!r} is not an index of shards: {said[:200]}") from error
     return index
 
 

@@ -58,7 +58,7 @@ def open_array(path: str | os.PathLike[str]) -> ArrayFile:
         except (SyntaxError, TokenError, RecursionError, MemoryError) as error:
             reason = f"its header cannot be read: {error}"
     raise LayoutError(
-        f"{str(path)!r} is no .npy file of plain elements: {(reason.splitlines() or ['?'])[0][:120]}"
+        f"{str(path)!r} is not a .npy file of plain elements: {(reason.splitlines() or ['?'])[0][:120]}"
     )
 
 

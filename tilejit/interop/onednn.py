@@ -200,7 +200,7 @@ def _checked_tag(tag: str) -> str:
         raise TypeError(f"a tag is a str such as 'nChw16c', not {type(tag).__name__}")
     if not is_tag(tag):
         raise LayoutError(
-            f"{tag[:40]!r} is no tag of oneDNN\n  write its dimensions and blocks, e.g. nChw16c or aBcd16b"
+            f"{tag[:40]!r} is not a oneDNN tag\n  write its dimensions and blocks, e.g. nChw16c or aBcd16b"
         )
     parse_tag(tag)
     return tag

@@ -180,7 +180,7 @@ def _open(path: Path) -> int:
         if stat.S_ISREG(os.fstat(handle).st_mode):
             return handle
         os.close(handle)
-    raise TilejitError(f"{str(path)!r} is no ordinary file\n  remove it, or choose another name")
+    raise TilejitError(f"{str(path)!r} is not a regular file\n  remove it, or choose another name")
 
 
 def _lock(journal: int, notes: Path, path: str | os.PathLike[str]) -> None:

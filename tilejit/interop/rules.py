@@ -108,7 +108,8 @@ def read_rules(path: str | os.PathLike[str], default: Wish | None = None, dtype:
     default: what tensors of no rule become; None: they stay. dtype: what rules without one convert to.
 
     Raises:
-        LayoutError: the file is no TOML, or says something that no rule says; the message names the line.
+        LayoutError: the file is not valid TOML, or says something that no rule says; the message names the
+            line.
         OSError: it cannot be read.
     """
     with open_ordinary(path) as file:
@@ -167,7 +168,10 @@ def _parameters(source: _Source, given: dict[str, Any], line: int) -> dict[str, 
     for key, value in given.items():
         numbers = value if isinstance(value, list) else [value]
         if not numbers or any(type(n) is not int for n in numbers):
-            source.refuse(line, key, f"the parameter {key[:40]!r} is no number", "write e.g. { mr = 8 }")
+            said = (
+                f"parameter {key[:40]!r}: expected an integer or a list of integers, got {str(value)[:40]!r}"
+            )
+            source.refuse(line, key, said, "write e.g. { mr = 8 }")
         try:
             refuse_reserved(key, "a parameter")
         except LayoutError as error:
@@ -198,12 +202,14 @@ class _Source:
             return tomllib.loads(self.raw.decode())
         except UnicodeDecodeError as error:
             line = self.raw.count(b"\n", 0, error.start) + 1
-            self.refuse(line, "", "the file is no text in UTF-8", "save it as UTF-8")
+            self.refuse(line, "", "the file is not UTF-8 text", "save it as UTF-8")
         except tomllib.TOMLDecodeError as error:
             text, _, place = str(error).rpartition(" (at ")
             numbers = re.findall(r"\d+", place)
             line, column = map(int, numbers) if len(numbers) == 2 else (len(self.lines), 1)
-            self.refuse(line, column - 1, f"this is no TOML: {text or str(error)}", "mend it, see toml.io")
+            self.refuse(
+                line, column - 1, f"this is not valid TOML: {text or str(error)}", "fix it, see toml.io"
+            )
         except RecursionError:
             self.refuse(1, "", "the file is nested too deeply", "write one [[rule]] after the other")
 
@@ -223,7 +229,7 @@ class _Source:
                 warnings.simplefilter("ignore", FutureWarning)  # "[[a]" may mean something else one day
                 return re.compile(text)
         except (re.error, RecursionError, OverflowError) as error:
-            said = f"tensors is no regular expression: {str(error)[:80]}"
+            said = f"tensors is not a valid regular expression: {str(error)[:80]}"
             self.refuse(line, "tensors", said, "write e.g. '.*\\.weight', a dot as \\. in single quotes")
 
     def refuse(self, number: int, at: str | int, what: str, mend: str) -> NoReturn:

@@ -145,7 +145,7 @@ def write_parts(
 
     Raises:
         LayoutError: a value does not fit the packed dtype, named with its tensor.
-        TilejitError: `path` is no ordinary file, or another run is writing it.
+        TilejitError: `path` is not a regular file, or another run is writing it.
         OSError: the disk refuses.
     """
     with _opened(path, origin, say) as (done, write):

@@ -20,7 +20,7 @@ def open_ordinary(path: str | os.PathLike[str]) -> IO[bytes]:
     """Open a file to read; a pipe or a device is refused at once, where `open` would wait for its other end.
 
     Raises:
-        LayoutError: it is no ordinary file.
+        LayoutError: it is not a regular file.
         OSError: it cannot be opened.
     """
     flags = (getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
@@ -28,7 +28,7 @@ def open_ordinary(path: str | os.PathLike[str]) -> IO[bytes]:
     if stat.S_ISREG(os.fstat(handle).st_mode):
         return os.fdopen(handle, "rb")
     os.close(handle)
-    raise LayoutError(f"{str(path)!r} is no ordinary file\n  copy what it gives to a file first")
+    raise LayoutError(f"{str(path)!r} is not a regular file\n  copy its contents to a file first")
 
 
 @contextmanager
@@ -108,7 +108,7 @@ def mode_of(target: Path) -> int | None:
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(status.st_mode):
-        raise TilejitError(f"{str(target)!r} is no ordinary file, so nothing is written over it")
+        raise TilejitError(f"{str(target)!r} is not a regular file, so it is not overwritten")
     return stat.S_IMODE(status.st_mode)
 
 

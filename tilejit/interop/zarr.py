@@ -309,7 +309,8 @@ def _checked_parameters(given: Any) -> Parameters:
         whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in numbers)
         if not isinstance(key, str) or not numbers or not whole:
             raise LayoutError(
-                f"the parameter {str(key)[:40]!r} is no number and no list of them\n  write e.g. mr: 8"
+                f"parameter {str(key)[:40]!r}: expected an integer or a list of integers, "
+                f"got {str(value)[:40]!r}\n  write e.g. mr: 8"
             )
         refuse_reserved(key, "a parameter")
         listed = tuple(int(n) for n in numbers)

@@ -261,7 +261,9 @@ def _integer(value: Any, what: str) -> Index:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise LayoutIndexError(f"{what} is no array: {error}") from error
+        raise LayoutIndexError(
+            f"{what}: expected an integer or an array, got {type(value).__name__}: {error}"
+        ) from error
     if array.dtype.kind not in "iu":
         if array.size == 0:
             return array.astype(np.int64)

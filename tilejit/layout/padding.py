@@ -96,7 +96,9 @@ def _python_number(value: object, what: str) -> int | float | complex:
         if isinstance(value, SupportsFloat):
             return float(value)
     except (ValueError, ArithmeticError) as error:
-        raise LayoutError(f"{what} is no number that fits: {error}\n  give a Python number") from error
+        raise LayoutError(
+            f"{what} cannot be converted to a Python number: {error}\n  give an int or a float"
+        ) from error
     raise TypeError(f"{what} is a number, not {type(value).__name__}")
 
 

@@ -89,7 +89,7 @@ def _packing_lines(shape: Shape) -> list[str]:
         return []
     if bits != shape.element.bits or 8 % bits:
         raise LayoutError(
-            f"E({bits}) is no width that {shape.primitive_type} elements can have in a buffer\n"
+            f"E({bits}) is not a width that {shape.primitive_type} elements can have in a buffer\n"
             f"  leave E out, or write E({shape.element.bits}) where that is 1, 2 or 4"
         )
     group = 8 // bits

@@ -346,7 +346,7 @@ class _Reader:
             start = self.now
             found = self.element_name()
             if PRIMITIVE_TYPES[found].kind not in ("signed", "unsigned"):
-                self.fail(f"{found} is no integer type", "write one such as u32", start)
+                self.fail(f"{found} is not an integer type", "write one such as u32", start)
             return found
 
         return self.in_parentheses(name, "the type")

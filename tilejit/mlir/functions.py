@@ -246,7 +246,7 @@ class _Reader:
         memref, which = self.scope.memref(op.operands[0]), self.scope.index(op.operands[1])
         if not isinstance(which, Affine) or which.terms or not 0 <= which.constant < len(memref.sizes):
             raise Unsupported(
-                f"({which}) is no dimension of {memref.name}, which has {len(memref.sizes)}",
+                f"({which}) is not a dimension of {memref.name}, which has {len(memref.sizes)}",
                 "write an arith.constant from 0 up",
             )
         self.scope.values[op.results[0]] = IndexValue(memref.sizes[which.constant])

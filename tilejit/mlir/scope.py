@@ -51,7 +51,7 @@ class Scope:
         """A value that can be computed with."""
         match self.meaning(value):
             case MemRef(name):
-                raise Unsupported(f"the memref {name} is no number", "load an element of it")
+                raise Unsupported(f"expected a number, got the memref {name}", "load an element of it")
             case Extremum(kind, parts):
                 first, *rest = (IndexValue(part) for part in parts)
                 total: Value = first

@@ -75,7 +75,7 @@ def constant_of(value: object, dtype: str) -> int | float | bool:
     if isinstance(value, FloatAttr):
         return float(value.value.data)
     if not isinstance(value, IntegerAttr):
-        raise Unsupported("the constant is no number", "write one number, as `arith.constant 1.0 : f32`")
+        raise Unsupported("the constant is not a number", "write one number, as `arith.constant 1.0 : f32`")
     number = int(value.value.data)
     if dtype == "i1":
         return bool(number)

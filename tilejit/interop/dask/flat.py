@@ -48,7 +48,7 @@ def to_flat(
         LayoutError: as `pack`; or no range of the buffer holds a box: of swizzles across all of it, layouts
             that merge dimensions, and such that have the tiles of several boxes side by side.
         TypeError: an argument is of a wrong type.
-        TilejitError: `path` is no ordinary file.
+        TilejitError: `path` is not a regular file.
         OSError: the disk refuses.
     """
     x = da.asarray(x)

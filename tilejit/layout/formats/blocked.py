@@ -105,7 +105,7 @@ def _blis_b(dims: Dims, element: Element, *, nr: int | None = None) -> Blocking:
 def _morton(dims: Dims, element: Element, *, size: int = 8) -> Blocking:
     block = checked_size("size", size)
     if not 2 <= block <= MAX_MORTON or block & (block - 1):
-        raise LayoutError(f"size={block} is no power of two from 2 to {MAX_MORTON}\n  write e.g. size=8")
+        raise LayoutError(f"size={block} is not a power of two from 2 to {MAX_MORTON}\n  write e.g. size=8")
     bits = range(block.bit_length() - 1)
     rows, columns = (" ".join(f"{axis}{bit}" for bit in bits) for axis in "mn")
     mixed = " ".join(f"m{bit} n{bit}" for bit in bits)

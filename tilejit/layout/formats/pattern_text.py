@@ -138,7 +138,7 @@ class _Reader:
 
     def unit(self) -> None:
         if small_int(self.now.text) != 1:
-            self.fail("a number other than 1 is no axis", "give it a name, and its size as mi=8")
+            self.fail("a number other than 1 is not an axis", "give it a name, and its size as mi=8")
         self.take()
 
     def right(self, known: set[str]) -> list[str]:

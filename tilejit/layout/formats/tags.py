@@ -112,7 +112,7 @@ def parse_tag(text: str) -> Tag:
         raise mistake(
             text,
             0,
-            f"{' '.join(order)} are no dimensions that oneDNN names",
+            f"{' '.join(order)} are not dimensions that oneDNN names",
             "write letters from a on, e.g. aBcd16b, or those of a kind of tensor: n c d h w, g o i d h w",
         )
     blocks = tuple(_block(text, order, match) for match in _BLOCK.finditer(text, len(letters)))
@@ -129,7 +129,7 @@ def _block(text: str, order: str, match: re.Match[str]) -> tuple[int, str]:
         raise mistake(text, len(text), f"the block {number[:20]} has no letter", mend)
     if letter not in order:
         mend = f"write {letter.lower()}" if letter.lower() in order else f"write one of {' '.join(order)}"
-        raise mistake(text, match.start(2), f"{letter} is no dimension of a block", mend)
+        raise mistake(text, match.start(2), f"{letter} is not a dimension of the tag", mend)
     if size is None or size < 2:
         raise mistake(text, match.start(), f"a block of {number[:20]}", "write a size from 2 to 2^63-1")
     return size, letter
