@@ -22,7 +22,7 @@ def checked_buffer(buffer: Any, spec: Spec, what: str) -> Array:
 
     Raises:
         LayoutError: it does not hold the shape, or the shape cannot be packed.
-        TypeError: it is no array.
+        TypeError: it is not an array.
     """
     check_packable(spec)
     if not isinstance(buffer, np.ndarray):

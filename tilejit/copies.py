@@ -57,7 +57,7 @@ def copyto(
     Raises:
         KernelError: threads is less than one.
         LayoutError: virtual_vector_size, specialize or tune have no such value.
-        TypeError: dst is no array, the conversion is forbidden, or a keyword is of a wrong type.
+        TypeError: dst is not an array, the conversion is forbidden, or a keyword is of a wrong type.
         ValueError: src cannot be broadcast to dst, or dst is read-only.
     """
     tuning = DEFAULT

@@ -25,7 +25,7 @@ def outputs(
 
     Raises:
         LayoutError: their number or a shape differs, two share memory, or one is read-only.
-        TypeError: one is no array, or of a dtype that the result does not become.
+        TypeError: one is not an array, or of a dtype that the result does not become.
     """
     if out is None:
         make = empty if mask is None else np.zeros
@@ -60,7 +60,7 @@ def check_array(out: Any, dtype: np.dtype[Any], shape: tuple[int, ...] | None) -
 
     Raises:
         LayoutError: its shape differs.
-        TypeError: it is no plain array, or of a dtype that the result does not become.
+        TypeError: it is not a plain array, or of a dtype that the result does not become.
     """
     if not is_plain(out):
         raise TypeError(f"out is an array, plain or tiled, not {type(out).__name__}")

@@ -260,7 +260,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
 
     Raises:
         KernelError: an option has no such value.
-        TypeError: what is decorated is no function, or there is no such option.
+        TypeError: what is decorated is not a function, or there is no such option.
     """
     checked = read_options("kernel", options)
 

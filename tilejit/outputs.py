@@ -21,7 +21,7 @@ def output_tiled(out: Any, spec: Spec, source: Array) -> TiledArray:
 
     Raises:
         LayoutError: `out` does not hold the shape, is read-only, or overlaps the source.
-        TypeError: it is no array.
+        TypeError: it is not an array.
     """
     if out is None:
         dtype = np.dtype(np.uint8) if spec.packed else spec.dtype
@@ -46,7 +46,7 @@ def checked_out(
 
     Raises:
         LayoutError: `out` is of another shape or dtype, read-only, or overlaps itself or the source.
-        TypeError: it is no array.
+        TypeError: it is not an array.
     """
     if not isinstance(out, np.ndarray) and not (tiled and isinstance(out, TiledArray)):
         wanted = "an array or a TiledArray" if tiled else "an array"

@@ -110,7 +110,7 @@ class CopyPlan(Direct):
 
         Raises:
             LayoutError: an array differs from those of the plan, or dst is read-only; nothing is written.
-            TypeError: an argument is no array.
+            TypeError: an argument is not an array.
         """
         if not (
             type(dst) is np.ndarray
@@ -295,7 +295,7 @@ def plan_copy(
 
     Raises:
         LayoutError: src cannot be broadcast to dst, dst is read-only, or a keyword has no such value.
-        TypeError: an argument is no array, or the dtypes do not convert by the rule "same_kind".
+        TypeError: an argument is not an array, or the dtypes do not convert by the rule "same_kind".
     """
     tuning = read_tuning(virtual_vector_size, specialize, tune)
     for name, array in (("dst", dst), ("src", src)):

@@ -52,7 +52,7 @@ def read_axes(axis: Any, rank: int) -> Axes:
     Raises:
         LayoutIndexError: there is no such dimension, as NumPy's AxisError.
         LayoutError: one is named twice.
-        TypeError: it is no integer.
+        TypeError: it is not an integer.
     """
     if axis is None:
         return tuple(range(rank))

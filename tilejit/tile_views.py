@@ -233,7 +233,7 @@ def logical_divide(t: Any, tiler: Any) -> Any:
     each size, tile before rest.
 
     Raises:
-        NoLayoutError: of a layout, where the tiler has no complement or a part is no layout.
+        NoLayoutError: of a layout, where the tiler has no complement or a part is not a layout.
         LayoutError: more tilers than dimensions, or the tiles pass the end of the array.
     """
     if not isinstance(t, TiledArray):

@@ -32,7 +32,7 @@ class TiledArray:
 
     Raises:
         LayoutError: at construction, where the buffer does not hold the shape, or the shape cannot be packed.
-        TypeError: at construction, where the buffer is no array or the shape no Shape.
+        TypeError: at construction, where the buffer is not an array or the shape is not a Shape.
     """
 
     __slots__ = ("_buffer", "_spec")

@@ -78,7 +78,7 @@ def _array(name: str, dims: str | None, dtype: str | None) -> tuple[tuple[int, .
     """The array to show a format on: as asked, else a small one of the format's own.
 
     Raises:
-        LayoutError: the name is no format's, or neither it nor --dims says the dimensions.
+        LayoutError: the name is not a format's, or neither it nor --dims says the dimensions.
     """
     from tilejit.layout.as_layout import is_name
     from tilejit.layout.formats.pattern_text import is_pattern, parse_pattern

@@ -69,7 +69,7 @@ def from_jax(array: jax.Array, obj: Any, /, **parameters: Any) -> TiledArray:
 
     Raises:
         LayoutError: the array is of another dtype or size, or cannot be read here: see `numpy_view`.
-        TypeError: it is no array of jax, or a parameter is not the layout's.
+        TypeError: it is not an array of jax, or a parameter is not the layout's.
     """
     buffer = numpy_view(array)
     if "dims" in parameters and "dtype" not in parameters:
@@ -123,7 +123,7 @@ def numpy_view(array: jax.Array) -> Array:
 
     Raises:
         LayoutError: the array is not on the CPU, is spread over devices, or has been deleted.
-        TypeError: it is no array of jax, or one that is traced by jit, grad or vmap.
+        TypeError: it is not an array of jax, or one that is traced by jit, grad or vmap.
     """
     if isinstance(array, jax.core.Tracer):
         raise TypeError(

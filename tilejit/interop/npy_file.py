@@ -34,7 +34,7 @@ def read(path: str | os.PathLike[str]) -> Array:
     """The array of a .npy file, mapped rather than read.
 
     Raises:
-        LayoutError: it is no .npy file, is damaged, or holds Python objects.
+        LayoutError: it is not a .npy file, is damaged, or holds Python objects.
         OSError: it cannot be opened.
     """
     return open_array(path).array

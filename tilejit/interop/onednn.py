@@ -84,7 +84,7 @@ def to_onednn(x: Any, tag: str, /, *, out: Any = None, threads: int | None = Non
     Raises:
         LayoutError: a mistake in the tag, an array of another rank, or of a dtype that oneDNN has not; or as
             `tilejit.pack`.
-        TypeError: as `tilejit.pack`, or the tag is no text.
+        TypeError: as `tilejit.pack`, or the tag is not a str.
     """
     checked = _checked_tag(tag)
     array = convert.as_array(x)
@@ -112,7 +112,7 @@ def from_onednn(
     Raises:
         LayoutError: a mistake in the tag, a buffer of another size, a dtype that oneDNN has not; or as
             `tilejit.unpack`.
-        TypeError: as `tilejit.unpack`, or the tag is no text.
+        TypeError: as `tilejit.unpack`, or the tag is not a str.
     """
     return convert.unpack(buffer, layout_of(tag, dims, dtype), out=out, threads=threads)
 
@@ -172,7 +172,7 @@ def of_mkldnn(tensor: Any, tag: str, /) -> TiledArray:
 
     Raises:
         LayoutError: the tag takes another number of bytes than the tensor has, or as `layout_of`.
-        TypeError: it is no such tensor.
+        TypeError: it is not such a tensor.
     """
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(tensor, torch.Tensor) or not tensor.is_mkldnn:
@@ -194,7 +194,7 @@ def _checked_tag(tag: str) -> str:
 
     Raises:
         LayoutError: it is none, or has a mistake, which the message shows.
-        TypeError: it is no text.
+        TypeError: it is not a str.
     """
     if not isinstance(tag, str):
         raise TypeError(f"a tag is a str such as 'nChw16c', not {type(tag).__name__}")

@@ -77,7 +77,7 @@ def from_torch(tensor: torch.Tensor, obj: Any, /, **parameters: Any) -> TiledArr
 
     Raises:
         LayoutError: the tensor is of another dtype or size, or has no memory to read: see `numpy_view`.
-        TypeError: it is no tensor, or a parameter is not the layout's.
+        TypeError: it is not a tensor, or a parameter is not the layout's.
     """
     buffer = numpy_view(tensor)
     if not buffer.flags.c_contiguous:
@@ -147,7 +147,7 @@ def numpy_view(tensor: torch.Tensor, what: str = "the tensor") -> Array:
     Raises:
         LayoutError: the tensor needs a gradient, is not on the CPU, is sparse, quantized, in oneDNN's own
             memory, a conjugate or a negation that has not been worked out, or of a dtype NumPy has not.
-        TypeError: it is no tensor.
+        TypeError: it is not a tensor.
     """
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{what} is a torch.Tensor, not {type(tensor).__name__}")

@@ -15,7 +15,7 @@ def integer(number: object, what: str) -> int:
     """A number that a caller gave, as an int. what: how messages call it.
 
     Raises:
-        TypeError: it is no integer, or a bool.
+        TypeError: it is a bool or not an integer.
     """
     try:
         return operator.index(None if isinstance(number, bool) else number)  # type: ignore[arg-type]

@@ -218,7 +218,7 @@ def parse_cute_shape(text: str) -> CuteShape | None:
     """Read "f32[3,5] (4,8):(8,1)", as `str` prints it; None where the text is of another kind.
 
     Raises:
-        LayoutError: the part behind the brackets is no layout, or not one of the array.
+        LayoutError: the part behind the brackets is not a layout, or not one of the array.
     """
     from tilejit.layout.cute.text import is_cute, parse
 

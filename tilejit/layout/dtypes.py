@@ -118,7 +118,7 @@ def lookup(name: str) -> PrimitiveType:
 
     Raises:
         LayoutError: there is no such type; the message names the nearest.
-        TypeError: the name is no text.
+        TypeError: the name is not a str.
     """
     if not isinstance(name, str):
         raise TypeError(f"the name of a dtype is a str such as 'f32', not {type(name).__name__}")

@@ -108,7 +108,7 @@ class Layout:
         """Read a layout alone, such as "{1,0:T(8,128)}"; given a rank, the order must be of that rank.
 
         Raises:
-            LayoutError: the text is no layout; the message shows where and what to write instead.
+            LayoutError: the text is not a layout; the message shows where and what to write instead.
             TypeError: not a str.
         """
         from tilejit.layout.xla_text import parse_layout

@@ -26,7 +26,7 @@ def checked_padding_value(
 
     Raises:
         LayoutError: elements of that type cannot hold it.
-        TypeError: it is no number.
+        TypeError: it is not a number.
     """
     if value is None:
         return None
@@ -60,7 +60,7 @@ def padding_bytes(value: object, dtype: PrimitiveType, what: str = "padding") ->
 
     Raises:
         LayoutError: elements of that type cannot hold the value.
-        TypeError: it is no number.
+        TypeError: it is not a number.
     """
     if isinstance(value, np.generic) and value.dtype == dtype.numpy:
         return value.tobytes()  # its very bits: a NaN keeps its sign and payload

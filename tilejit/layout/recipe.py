@@ -26,7 +26,7 @@ def recipe(shape: Shape) -> str:
     The buffer is flat, of x's dtype; of uint8 where E packs several elements into a byte.
 
     Raises:
-        LayoutError: the shape has no size, E is no width that can be packed, an array of more than
+        LayoutError: the shape has no size, E is not a width that can be packed, an array of more than
             NumPy's 64 dimensions would be needed.
     """
     steps, extents = tile_steps(shape)

@@ -31,7 +31,7 @@ class Module:
 
         Raises:
             KernelError: there is none.
-            TypeError: it is no name.
+            TypeError: it is not a name.
         """
         if not isinstance(name, str):
             raise TypeError(f"a function's name is a str, not {type(name).__name__}")
@@ -51,8 +51,8 @@ def parse(text: str) -> Module:
     "func.func @scale(%A: memref<?xf32>) { … }" -> Module with `.functions`
 
     Raises:
-        KernelError: the text is no MLIR, or has what kernels cannot say; with its line and a caret.
-        TypeError: it is no text.
+        KernelError: the text is not MLIR, or has what kernels cannot say; with its line and a caret.
+        TypeError: it is not a str.
     """
     if not isinstance(text, str):
         raise TypeError(f"a text of MLIR is a str, not {type(text).__name__}")

@@ -104,7 +104,7 @@ class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
     block; there a routine that was imported before cannot be pickled.
 
     Raises:
-        TypeError: smallest is no whole number.
+        TypeError: smallest is not a whole number.
         ValueError: smallest is negative.
     """
 

@@ -245,7 +245,7 @@ def astype(
 
     Raises:
         KernelError: threads is less than one.
-        TypeError: x is no array, or the rule `casting` forbids the conversion.
+        TypeError: x is not an array, or the rule `casting` forbids the conversion.
     """
     if threads is not None:
         check_threads(threads)
@@ -283,7 +283,7 @@ def byteswap(x: Array, inplace: bool = False, *, threads: int | None = None) -> 
 
     Raises:
         KernelError: threads is less than one.
-        TypeError: x is no array.
+        TypeError: x is not an array.
     """
     if threads is not None:
         check_threads(threads)
@@ -308,7 +308,7 @@ def tobytes(x: Array, order: Order | None = "C", *, threads: int | None = None) 
 
     Raises:
         KernelError: threads is less than one.
-        TypeError: x is no array.
+        TypeError: x is not an array.
     """
     if threads is not None:
         check_threads(threads)

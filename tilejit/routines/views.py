@@ -37,7 +37,7 @@ def transpose(
 
     Raises:
         KernelError: threads is less than one.
-        ValueError: axes is no permutation of the array's, or out has another shape.
+        ValueError: axes is not a permutation of the array's, or out has another shape.
     """
     return _copied(np.transpose(as_numpy(a), axes), out, threads)
 

@@ -141,7 +141,7 @@ class TiledDask:
             LayoutError: there is an array already and `overwrite` is False, one is made there meanwhile, or
                 no text says the layout.
             TilejitError: the store is one that a single process fills from end to end, as a ZIP file is.
-            TypeError: it is no store.
+            TypeError: it is not a store.
             ImportError: zarr is not installed.
         """
         from tilejit.interop.dask.zarr_chunks import write

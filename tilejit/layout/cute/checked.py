@@ -38,7 +38,7 @@ def prefix_product(value: object, start: int = 1) -> IntTuple:
     ((2, 3), 4) -> ((1, 2), 6)
 
     Raises:
-        LayoutError: the start is no integer.
+        LayoutError: the start is not an integer.
         TypeError: not made of integers.
     """
     return int_tuple.prefix_product(as_int_tuple(value), integer(start))

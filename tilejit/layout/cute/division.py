@@ -25,7 +25,7 @@ def logical_divide(layout: Layout, tiler: Any) -> Layout:
             for each of the first modes, which divide mode by mode.
 
     Raises:
-        NoLayoutError: the tiler has no complement, or a part is no layout.
+        NoLayoutError: the tiler has no complement, or a part is not a layout.
         LayoutError: more tilers than modes.
     """
     expect_layout(layout)

@@ -74,7 +74,7 @@ def max_common_layout(a: Layout, b: Layout) -> Layout:
 
     Raises:
         LayoutError: as right_inverse.
-        TypeError: either is no Layout.
+        TypeError: either is not a Layout.
     """
     if not isinstance(a, Layout):
         raise TypeError(f"layouts have something in common, {type(a).__name__} has not")

@@ -64,7 +64,7 @@ class Layout:
         """Read a layout such as "(2,2):(2,4)".
 
         Raises:
-            LayoutError: the text is no layout; the message shows where and what to write instead.
+            LayoutError: the text is not a layout; the message shows where and what to write instead.
             TypeError: not a str.
         """
         from tilejit.layout.cute.text import parse_layout

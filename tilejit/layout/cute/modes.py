@@ -200,7 +200,7 @@ def select(layout: Layout, *places: int) -> Layout:
 
     Raises:
         LayoutIndexError: there is no such mode.
-        TypeError: a place is no integer.
+        TypeError: a place is not an integer.
     """
     expect_layout(layout)
     if any(isinstance(place, tuple | list) for place in places):

@@ -28,7 +28,7 @@ def logical_product(block: Layout, tiler: Any) -> Layout:
         tiler: a Layout, an integer n for n:1, or a tuple of these or `_`, one for each of the first modes.
 
     Raises:
-        NoLayoutError: the block has no complement, or a part is no layout.
+        NoLayoutError: the block has no complement, or a part is not a layout.
         LayoutError: more tilers than modes.
     """
     expect_layout(block)

@@ -49,7 +49,7 @@ def keywords_of(function: Callable[..., object]) -> tuple[str, ...] | None:
     def f(dims, dtype, *, block=8) -> ("block",)
 
     Raises:
-        TypeError: it is no function, or cannot be called with dims and dtype by place.
+        TypeError: it is not a function, or cannot be called with dims and dtype by place.
     """
     if not callable(function):
         raise TypeError(f"a format is a function of dims and dtype, not {type(function).__name__}")

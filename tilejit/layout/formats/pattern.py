@@ -48,7 +48,7 @@ class Pattern:
 
         Raises:
             LayoutError: another number of dimensions, sizes missing, given twice, below 1 or too small.
-            TypeError: a size is no integer, or of an axis that the pattern has not.
+            TypeError: a size is not an integer, or of an axis that the pattern has not.
         """
         known = self._known(sizes)
         groups = self._spread(dims)
@@ -130,7 +130,7 @@ def checked_size(name: str, size: object) -> int:
 
     Raises:
         LayoutError: it is not from 1 to 2^63-1.
-        TypeError: it is no integer, or a bool.
+        TypeError: it is a bool or not an integer.
     """
     value = integer(size, name)
     if not 1 <= value <= MAX_INT64:

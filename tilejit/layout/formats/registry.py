@@ -36,9 +36,9 @@ def register_format(name: str, function: Callable[..., object], description: str
     description: one line, the first of the function's docstring if not given.
 
     Raises:
-        LayoutError: the name is taken, is a tag of oneDNN's or a dtype, or is no plain word; or a parameter
-            has the name of a keyword of the calls, such as threads.
-        TypeError: the name is no str, or the function cannot be called with dims and dtype.
+        LayoutError: the name is taken, a oneDNN tag, a dtype or not a plain word; or a parameter has the name
+            of a keyword of the calls, such as threads.
+        TypeError: the name is not a str, or the function cannot be called with dims and dtype.
     """
     if not isinstance(name, str):
         raise TypeError(f"a format's name is a str, not {type(name).__name__}")
@@ -103,7 +103,7 @@ def find_format(name: str) -> Format:
 
     Raises:
         LayoutError: there is no such format, and the message names the nearest; or a mistake in the tag.
-        TypeError: the name is no str.
+        TypeError: the name is not a str.
     """
     if not isinstance(name, str):
         raise TypeError(f"a format's name is a str, not {type(name).__name__}")
