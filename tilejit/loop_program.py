@@ -38,9 +38,9 @@ from codegen import (
     remember,
     rename_arrays,
     shown,
-    super_vectorize,
     threads_by_size,
     tile_loops,
+    vectorize_function,
 )
 from tilejit.memory import Array, address
 from tilejit.strided import order_of, overlaps_itself, share_memory, span
@@ -122,7 +122,7 @@ class LoopProgram:
         options = self.options
         reductions = options.vectorize_reductions or options.fastmath
         sizes = options.sizes(function)
-        return super_vectorize(function, sizes, options.fastest_varying, reductions, options.tail)
+        return vectorize_function(function, sizes, options.fastest_varying, reductions, options.tail)
 
     @lazy
     def scalar_kernel(self) -> LoopKernel:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from codegen import ArrayArg, KernelError, ScalarArg, format_function, read_function, super_vectorize
+from codegen import ArrayArg, KernelError, ScalarArg, format_function, read_function, vectorize_function
 
 ANNOTATION = re.compile(
     r"\s*(?P<dtype>i1|[iu](?:8|16|32|64)|f16|bf16|f32|f64)\s*(?:\[(?P<dims>[\s:,]*)\])?\s*"
@@ -47,7 +47,7 @@ def vectorized_functions(
         name = (module.__file__ or "").strip("<>")
         raise KernelError(f"{name} defines no function; write one with `for` loops over arrays")
     for python in functions:
-        wide = super_vectorize(
+        wide = vectorize_function(
             read_function(python).typed(arguments_of(python, dtype)), sizes, fastest, reductions, "mask"
         )
         yield "".join(f"// {loop}\n" for loop in wide.loops) + format_function(wide.function).rstrip("\n")

@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen import Function, KernelError, Vectorized, interpret, shown
-from codegen import super_vectorize as vectorize_function
+from codegen import Function, KernelError, Vectorized, interpret, shown, vectorize_function
 from tilejit.loop_options import read_truth, refuse_giants
 from tilejit.loop_program import LoopOptions, LoopProgram
 from tilejit.mlir.module import parse

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from codegen.analysis.polyhedra import feasible
 from codegen.ir.index import Affine, affine, evaluate_index, index_symbol
 from codegen.ir.nodes import Function, Statement
-from codegen.passes.super_vectorize import super_vectorize
+from codegen.pipeline.loops import vectorize_function
 from tests.codegen.ir.nests import add, function, i, j, load, loop, n, number, plus, store
 from tests.codegen.passes.meaning import same_meaning
 from tests.tools.stress import share
@@ -95,7 +95,7 @@ def nests(draw: st.DrawFn) -> Function:
 @given(nests(), st.sampled_from(SIZES), st.booleans())
 def test_random_nests_keep_their_meaning(kernel: Function, sizes: tuple[int, ...], reductions: bool) -> None:
     """Lanes that are stored in any order, loaded before: what is allowed leaves the same bits."""
-    made = super_vectorize(kernel, sizes, reductions=reductions)
+    made = vectorize_function(kernel, sizes, reductions=reductions)
     same_meaning(kernel, made.function, {})
 
 
@@ -115,7 +115,7 @@ def test_one_loop_is_refused_only_where_lanes_would_differ(
     kernel = function(
         loop("i", low, high, store("A", (target,), add(load("A", source), number(1))), step=step)
     )
-    (report,) = super_vectorize(kernel, (size,)).loops
+    (report,) = vectorize_function(kernel, (size,)).loops
     steps = list(range(low, high, step))
     scalar, lanes = np.arange(200) * 1000, np.arange(200) * 1000
     for at in steps:

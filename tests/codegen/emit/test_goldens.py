@@ -13,8 +13,8 @@ from codegen.emit.nest_source import emit_loops
 from codegen.frontend.python_ast import read_function
 from codegen.ir.dtypes import argument
 from codegen.ir.printer import format_function
-from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.tile import tile_loops
+from codegen.pipeline.loops import vectorize_function
 from tests.tools.goldens import GOLDEN, check_golden
 
 KERNELS = GOLDEN / "loops"
@@ -79,7 +79,7 @@ def text_of(case: Case) -> str:
     function = read_function(case.function).typed(arrays)
     if case.tiles:
         function = tile_loops(function, {1: case.sizes[-1]}).function
-    made = super_vectorize(function, case.sizes, None, case.reductions, case.tail)
+    made = vectorize_function(function, case.sizes, None, case.reductions, case.tail)
     loops = [f"{report.index}: {str(report).partition(f'loop {report.index}: ')[2]}" for report in made.loops]
     source = emit_loops(made.function, vector_bytes=64, tail=case.tail).source
     return "\n".join([*loops, "", format_function(made.function), source])

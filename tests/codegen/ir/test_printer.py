@@ -11,7 +11,7 @@ import pytest
 
 from codegen.ir.nodes import Carried, Const, Function
 from codegen.ir.printer import format_function
-from codegen.passes.super_vectorize import super_vectorize
+from codegen.pipeline.loops import vectorize_function
 from tests.codegen.ir.nests import (
     add,
     function,
@@ -87,13 +87,13 @@ func.func @kernel(%A: memref<?xi32>, %C: memref<?xf32>) {
 def test_seeds_sum_with_one_side_transposed() -> None:
     value = add(add(load("A", i, j), load("B", j, i)), number(1))
     kernel = function(over_n("i", over_m("j", store("C", (i, j), value))))
-    assert format_function(super_vectorize(kernel, (32, 256)).function) == ADD_2D
+    assert format_function(vectorize_function(kernel, (32, 256)).function) == ADD_2D
 
 
 def test_seeds_reduction() -> None:
     carried = Carried("s", number(0), add(local("s"), op("cos", load("A", i))), "add")
     kernel = function(loop("i", 0, 500, carried=[carried]), results=[local("s")])
-    assert format_function(super_vectorize(kernel, (128,), reductions=True).function) == VECRED
+    assert format_function(vectorize_function(kernel, (128,), reductions=True).function) == VECRED
 
 
 def test_scalar_loop_downwards() -> None:
@@ -121,7 +121,7 @@ def test_numbers(value: float, dtype: str, text: str) -> None:
 
 
 def forms(row: Row) -> tuple[Function, Function]:
-    return row.kernel, super_vectorize(row.kernel, row.sizes, **row.options).function  # type: ignore[arg-type]
+    return row.kernel, vectorize_function(row.kernel, row.sizes, **row.options).function  # type: ignore[arg-type]
 
 
 def module(kernels: list[Function]) -> str:

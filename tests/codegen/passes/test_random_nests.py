@@ -14,8 +14,8 @@ from codegen.frontend.python_ast import read_function
 from codegen.ir.dtypes import argument
 from codegen.ir.interpreter import interpret
 from codegen.ir.nodes import Function
-from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.tile import tile_loops
+from codegen.pipeline.loops import vectorize_function
 from tests.codegen.passes.random_nests import ARRAYS, Nest, nest
 from tests.tools.stress import share
 
@@ -58,7 +58,7 @@ def test_the_interpreter_does_what_python_does(drawn: Nest, sizes: tuple[int, ..
     """Before and after loops run as lanes."""
     expected, function = by_python(drawn), typed(drawn)
     cut = tile_loops(function, {}).function
-    for form in (function, *(super_vectorize(each, sizes).function for each in (function, cut))):
+    for form in (function, *(vectorize_function(each, sizes).function for each in (function, cut))):
         found = drawn.copied()
         interpret(form, found)
         agree(found, expected, drawn)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from codegen.ir.interpreter import interpret
-from codegen.passes.super_vectorize import super_vectorize
+from codegen.pipeline.loops import vectorize_function
 from tests.codegen.frontend.test_python_ast import copied, same, typed
 from tests.codegen.passes.rows import ROWS, Row
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.share(3)
 def test_lanes_do_what_iterations_did(row: Row, sizes: tuple[int, ...]) -> None:
     function = typed(row.function, row.arguments)
     one, other = copied(row.arguments), copied(row.arguments)
-    wide = super_vectorize(function, sizes, None, False, "mask").function
+    wide = vectorize_function(function, sizes, None, False, "mask").function
     results = zip(interpret(function, one), interpret(wide, other), strict=True)
     assert all(same(a, b) for a, b in (*results, *zip(one, other, strict=True)))
 
@@ -28,7 +28,7 @@ def test_reductions_of_lanes(row: Row) -> None:
     """Combined in another order: the same but for rounding."""
     function = typed(row.function, row.arguments)
     one, other = copied(row.arguments), copied(row.arguments)
-    wide = super_vectorize(function, (4,), None, True, "mask").function
+    wide = vectorize_function(function, (4,), None, True, "mask").function
     pairs = [*zip(interpret(function, one), interpret(wide, other), strict=True)]
     for a, b in (*pairs, *zip(one, other, strict=True)):
         half = getattr(a, "dtype", None) == np.float16

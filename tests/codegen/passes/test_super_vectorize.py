@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from codegen.analysis.reductions import neutral
 from codegen.analysis.report import CARRIED, UNPROFITABLE
 from codegen.ir.dtypes import numpy_dtype
-from codegen.ir.nodes import COMBINERS
+from codegen.ir.nodes import COMBINERS, For, Function
 from codegen.ir.operations import compute
-from codegen.passes.super_vectorize import Vectorized, super_vectorize
+from codegen.passes.super_vectorize import super_vectorize
+from codegen.pipeline.loops import Vectorized, vectorize_function
+from codegen.schedule.choose_lanes import choose_lanes
 from codegen.support.errors import KernelError
 from tests.codegen.ir.nests import add, function, half, i, j, load, number, op, over_m, over_n, plus, store
 from tests.codegen.passes.meaning import same_meaning
@@ -22,7 +26,7 @@ each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
 
 def vectorized(row: Row) -> Vectorized:
-    return super_vectorize(row.kernel, row.sizes, **row.options)  # type: ignore[arg-type]
+    return vectorize_function(row.kernel, row.sizes, **row.options)  # type: ignore[arg-type]
 
 
 @each_row
@@ -41,6 +45,36 @@ def test_same_meaning(row: Row, numbers: dict[str, int]) -> None:
     if "unknown operation" in row.name or "annotated" in row.name:
         pytest.skip("has no meaning that lanes keep")
     same_meaning(row.kernel, vectorized(row).function, numbers)
+
+
+def copies() -> Function:
+    return function(over_n("i", over_m("j", store("C", (i, j), load("A", i, j)))))
+
+
+def test_the_pass_runs_the_scheduled_loop_and_no_other() -> None:
+    """Even if another loop is cheaper."""
+    found = choose_lanes(copies(), (8,))
+    assert (found.dims, found.lanes) == (((1, 0),), {1: 8})
+    (outer,) = super_vectorize(copies(), replace(found, dims=((0, 0),))).body
+    assert isinstance(outer, For)
+    (inner,) = outer.body
+    assert isinstance(inner, For)
+    assert (outer.size, inner.size) == (8, 1)
+    assert super_vectorize(copies(), replace(found, dims=())) == copies()
+
+
+@pytest.mark.parametrize(
+    ("dims", "text"),
+    [
+        (((2, 0),), "no loop 2"),
+        (((1, 1),), "expected vector dimension 0 for loop j, got 1"),
+        (((0, 1), (1, 0)), "expected vector dimension 0 for loop i, got 1"),
+        (((0, 0), (1, 0)), "expected vector dimension 1 for loop j, got 0"),
+    ],
+)
+def test_schedules_of_other_functions_raise(dims: tuple[tuple[int, int], ...], text: str) -> None:
+    with pytest.raises(KernelError, match=text):
+        super_vectorize(copies(), replace(choose_lanes(copies(), (4, 8)), dims=dims))
 
 
 REDUCED = [(how, dtype) for how in COMBINERS for dtype in ("i1", "i8", "i32", "i64", "u8", "u32", "u64")]
@@ -67,13 +101,13 @@ def test_neutral_elements_change_nothing(combiner: str, dtype: str) -> None:
 def test_what_never_moves_has_no_lanes() -> None:
     """Be it that iterations were promised to be apart: the kernel stays scalar, and says so."""
     kernel = function(over_n("i", store("C", (3,), load("A", i)), parallel=True))
-    (report,) = super_vectorize(kernel, (8,)).loops
+    (report,) = vectorize_function(kernel, (8,)).loops
     assert (report.code, report.text) == (CARRIED, "C[3] is one element for all iterations of i")
 
 
 def test_reasons_name_both_accesses() -> None:
     kernel = function(over_n("i", store("A", (plus(i, 1),), load("A", i))))
-    (report,) = super_vectorize(kernel, (8,)).loops
+    (report,) = vectorize_function(kernel, (8,)).loops
     assert report.code == CARRIED
     assert report.text == "A[i + 1] is written and A[i] read in a later iteration of i of the super-vector"
 
@@ -84,18 +118,18 @@ def test_pairs_to_check_at_run_time() -> None:
         over_n("i", store("D", (i,), load("D", plus(i, -1)))),
         over_n("i", over_m("j", store("E", (i, j), load("A", i)))),
     )
-    assert super_vectorize(kernel, (8,)).checks == (("A", "C"), ("A", "E"), ("B", "C"))
+    assert vectorize_function(kernel, (8,)).checks == (("A", "C"), ("A", "E"), ("B", "C"))
 
 
 def test_what_profit_hangs_on() -> None:
     """A division of each lane's index costs more than scalar loads, less than a scalar function of math."""
     plain = function(over_n("i", store("C", (i,), load("A", half(i, 3)))))
-    (report,) = super_vectorize(plain, (8,)).loops
+    (report,) = vectorize_function(plain, (8,)).loops
     assert report.code == UNPROFITABLE
     assert "the scalar loop" in report.text
     assert "A[i // 3] gathered" in report.text
     costly = function(over_n("i", store("C", (i,), op("exp", load("A", half(i, 3))))))
-    (report,) = super_vectorize(costly, (8,)).loops
+    (report,) = vectorize_function(costly, (8,)).loops
     assert report.vectorized
     assert report.text == "A[i // 3] gathered, C[i] contiguous"
 
@@ -108,7 +142,7 @@ def test_shifts_only_where_iterations_may_run_twice(
     asked: str, wanted: str, stored: str, loaded: str
 ) -> None:
     kernel = function(over_n("i", store(stored, (i,), add(load(loaded, i), number(1)))))
-    (report,) = super_vectorize(kernel, (8,), tail=asked).loops
+    (report,) = vectorize_function(kernel, (8,), tail=asked).loops
     assert (report.vectorized, report.tail) == (True, wanted)
 
 
@@ -129,4 +163,4 @@ def test_wrong_arguments(
 ) -> None:
     kernel = function(over_n("i", store("C", (i,), load("A", i))))
     with pytest.raises(KernelError, match=text):
-        super_vectorize(kernel, sizes, fastest, tail=tail)
+        vectorize_function(kernel, sizes, fastest, tail=tail)

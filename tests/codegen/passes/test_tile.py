@@ -11,8 +11,8 @@ import tilejit as tj
 from codegen.analysis.dependence import goes_back
 from codegen.ir.nodes import For, Statement
 from codegen.ir.visit import accesses_of, loops_of
-from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.tile import tile_loops
+from codegen.pipeline.loops import vectorize_function
 from tests.codegen.ir.nests import function, i, j, load, loop, m, n, over_m, over_n, plus, store
 from tests.codegen.passes.meaning import same_meaning
 from tests.codegen.passes.table import ROWS, Row
@@ -31,7 +31,7 @@ def test_same_meaning(row: Row) -> None:
     numbers = {"n": 37, "m": 21}
     same_meaning(row.kernel, cut, numbers)
     if cut != row.kernel:
-        same_meaning(row.kernel, super_vectorize(cut, row.sizes, **row.options).function, numbers)  # type: ignore
+        same_meaning(row.kernel, vectorize_function(cut, row.sizes, **row.options).function, numbers)  # type: ignore
 
 
 def copied(di: int, dj: int) -> Statement:

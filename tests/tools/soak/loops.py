@@ -16,7 +16,7 @@ import tilejit as tj
 from codegen.frontend.python_ast import read_function
 from codegen.ir.dtypes import argument
 from codegen.ir.interpreter import interpret
-from codegen.passes.super_vectorize import super_vectorize
+from codegen.pipeline.loops import vectorize_function
 from codegen.support.errors import KernelError
 from tests.codegen.passes.random_nests import ARRAYS, Nest, nest
 from tests.tools.guard import Guarded, span_bytes, strided_view
@@ -105,7 +105,7 @@ def _nest(case: Case, drawn: Nest) -> None:
         given = zip([*ARRAYS, "n"], drawn.copied(), strict=True)
         function = read_function(drawn.python).typed([argument(name, value) for name, value in given])
         if case.chance(2):
-            function = super_vectorize(function, sizes, tail=tail).function
+            function = vectorize_function(function, sizes, tail=tail).function
         found = drawn.copied()
         interpret(function, found)
     for name, mine, right in zip(ARRAYS, found, wanted, strict=False):

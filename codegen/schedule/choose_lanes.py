@@ -1,0 +1,169 @@
+"""Choose which loops run as lanes of super-vectors: legal choices, if lanes cost less than iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice, product
+
+from codegen.analysis.costs import cost, unit
+from codegen.analysis.legality import Choice, Request, refusal
+from codegen.analysis.outcomes import describe
+from codegen.analysis.report import UNPROFITABLE, Refusal
+from codegen.ir.nodes import Function
+from codegen.ir.visit import Access, Loop, accesses_of, loops_of
+from codegen.support.errors import KernelError
+
+TAILS = ("scalar", "mask", "shift", "assume_divisible")
+MOST_CHOICES = 64
+"""Maximum number of loop choices tried per root."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSchedule:
+    """Which loops of a function run as lanes of super-vectors.
+
+    for i: for j: C[i, j] = A[i, j], 32x256   dims ((0, 0), (1, 1))
+    for i: C[i] = C[i - 1], 256               dims (), refusals: loop 0 carries a dependence
+
+    request    the requested options; sizes of one lane are dropped
+    dims       (number of a loop in source order, its vector dimension); dimension 0 begins a nest of them
+    refusals   why other loops don't, one for each loop responsible, in the order in which they were found
+    """
+
+    request: Request
+    dims: tuple[tuple[int, int], ...]
+    refusals: tuple[Refusal, ...] = ()
+
+    @property
+    def choice(self) -> Choice:
+        """The vector dimension of each loop that runs as lanes, by its number."""
+        return dict(self.dims)
+
+    @property
+    def lanes(self) -> dict[int, int]:
+        """The number of iterations of each such loop that run together."""
+        return self.request.lanes(self.choice)
+
+
+def choose_lanes(
+    function: Function,
+    sizes: tuple[int, ...],
+    fastest_varying: tuple[int, ...] | None = None,
+    reductions: bool = False,
+    tail: str = "mask",
+) -> LaneSchedule:
+    """The cheapest legal choice of loops in each nest; no loop where the scalar nest costs less.
+
+    sizes             lanes of each vector dimension, outermost first, one to three
+    fastest_varying   for each vector dimension, the memory dimension (innermost is 0) that varies along it in
+                      stores, or in loads if nothing is stored; None lets the cost model decide
+    reductions        whether reduction loops may run as lanes, which changes the order of combining
+    tail              the requested handling of the last iterations
+
+    Raises:
+        KernelError: a size is not positive, there are not one to three sizes, fastest_varying has a different
+            length, or tail is unknown.
+    """
+    request = _checked(sizes, fastest_varying, reductions, tail)
+    if not request.sizes:
+        return LaneSchedule(request, ())
+    roots = loops_of(function.body)
+    search = _Search(function, accesses_of(function.body, roots), request, {})
+    dims = tuple(pair for root in roots for choice in search.best(root).nests for pair in choice.items())
+    return LaneSchedule(request, dims, tuple(search.refused.values()))
+
+
+def _checked(
+    sizes: tuple[int, ...], fastest_varying: tuple[int, ...] | None, reductions: bool, tail: str
+) -> Request:
+    if not 1 <= len(sizes) <= 3:
+        raise KernelError(f"expected one to three sizes of a super-vector, got {len(sizes)}: {sizes}")
+    if any(size < 1 for size in sizes):
+        raise KernelError(f"expected positive sizes of a super-vector, got {sizes}")
+    if fastest_varying is not None and len(fastest_varying) != len(sizes):
+        raise KernelError(
+            f"fastest_varying {fastest_varying} has another length than the sizes {sizes}; give a memory "
+            "dimension, the innermost 0, for each size"
+        )
+    if fastest_varying is not None and any(dim < 0 for dim in fastest_varying):
+        raise KernelError(f"fastest_varying counts memory dimensions from 0, got {fastest_varying}")
+    if tail not in TAILS:
+        raise KernelError(f"tail is one of {', '.join(TAILS)}, not {tail!r}")
+    kept = [k for k, size in enumerate(sizes) if size > 1]
+    fastest = None if fastest_varying is None else tuple(fastest_varying[k] for k in kept)
+    return Request(tuple(sizes[k] for k in kept), fastest, reductions, tail)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The cheapest plan found for a loop and the loops inside it: the choice for each nest of lanes."""
+
+    cost: float
+    nests: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """The search over choices of loops; refusals are kept for the report, by the loop that causes them."""
+
+    function: Function
+    accesses: tuple[Access, ...]
+    request: Request
+    refused: dict[int, Refusal]
+
+    def best(self, loop: Loop) -> _Plan:
+        """The cheaper plan: this loop as the root of a super-vector, or the loops inside it separately."""
+        inner = [self.best(each) for each in loop.inside]
+        nests = tuple(choice for plan in inner for choice in plan.nests)
+        best = _Plan(cost(self.function, self.accesses, loop, self.lanes(nests)), nests)
+        for choice in islice(_choices(loop, len(self.request.sizes)), MOST_CHOICES):
+            price = cost(self.function, self.accesses, loop, self.request.lanes(choice))
+            if price >= best.cost and best.nests:
+                continue
+            why = refusal(self.function, loop, choice, self.accesses, self.request)
+            if why is None and price >= best.cost:
+                text = f"lanes cost {price:.0f}, the scalar loop {best.cost:.0f}"
+                text += self.dearest(loop, self.request.lanes(choice))
+                why = Refusal(loop.number, UNPROFITABLE, text)
+            if why is not None:
+                self.refused.setdefault(why.loop, why)
+            else:
+                best = _Plan(price, (choice,))
+        return best
+
+    def dearest(self, loop: Loop, lanes: Mapping[int, int]) -> str:
+        """The most expensive access in lanes, as text; "" if there are no accesses."""
+        own = [a for a in self.accesses if loop in a.loops]
+        found = max(own, key=lambda access: unit(self.function, access, lanes), default=None)
+        return "" if found is None else f"; {describe(self.function, found, loop)}"
+
+    def lanes(self, nests: Sequence[Choice]) -> dict[int, int]:
+        """The number of iterations that run together, by loop number."""
+        return {number: size for choice in nests for number, size in self.request.lanes(choice).items()}
+
+
+def _choices(loop: Loop, dims: int, dim: int = 0) -> Iterator[dict[int, int]]:
+    """All assignments of vector dimensions dim, dim + 1, … to a loop and loops inside it, innermost last.
+
+    i(j(k)) in 2 dimensions from i: {i: 0, j: 1} and {i: 0, k: 1}. Sibling loops get the same dimension:
+    i(j, k) -> {i: 0, j: 1, k: 1}. Assignments to more siblings come first.
+    """
+    if dims == 1:
+        yield {loop.number: dim}
+        return
+    options: list[list[dict[int, int]]] = [[*_below(each, dims - 1, dim + 1)] for each in loop.inside]
+    with_any = [k for k, found in enumerate(options) if found]
+    for count in range(len(with_any), 0, -1):
+        for used in combinations(with_any, count):
+            for found in product(*(options[k] for k in used)):
+                yield {loop.number: dim} | {n: d for each in found for n, d in each.items()}
+
+
+def _below(loop: Loop, dims: int, dim: int) -> Iterator[dict[int, int]]:
+    """Choices whose root is this loop or a loop inside it."""
+    yield from _choices(loop, dims, dim)
+    inside = [[*_below(each, dims, dim)] for each in loop.inside]
+    with_any = [found for found in inside if found]
+    for found in product(*with_any) if with_any else ():
+        yield {n: d for each in found for n, d in each.items()}
