@@ -16,13 +16,13 @@ if _TYPE_CHECKING:
     from codegen.analysis.integers import check_powers as check_powers
     from codegen.analysis.ranges import check_disjoint as check_disjoint
     from codegen.analysis.report import LoopReport as LoopReport
+    from codegen.analysis.strides import ELEMENT_BYTES as ELEMENT_BYTES
     from codegen.backend.store import KernelStore as KernelStore
     from codegen.backend.store import compiler_digest as compiler_digest
     from codegen.backend.store import default_store as default_store
     from codegen.backend.store_check import remove_entries as remove_entries
     from codegen.backend.store_check import verify_store as verify_store
     from codegen.emit.copy_elements import can_convert as can_convert
-    from codegen.emit.scope import ELEMENT_BYTES as ELEMENT_BYTES
     from codegen.frontend.calls import strong_operand as strong_operand
     from codegen.frontend.functions import UFUNCS as UFUNCS
     from codegen.frontend.functions import call_ufunc as call_ufunc
@@ -182,10 +182,10 @@ _HOMES = {
     "analysis.integers": "check_fits check_powers",
     "analysis.ranges": "check_disjoint",
     "analysis.report": "LoopReport",
+    "analysis.strides": "ELEMENT_BYTES",
     "backend.store": "KernelStore compiler_digest default_store",
     "backend.store_check": "remove_entries verify_store",
     "emit.copy_elements": "can_convert",
-    "emit.scope": "ELEMENT_BYTES",
     "frontend.calls": "strong_operand",
     "frontend.functions": "UFUNCS call_ufunc",
     "frontend.operands": (

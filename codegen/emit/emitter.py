@@ -8,6 +8,7 @@ from codegen.emit.names import Names
 from codegen.emit.scope import Partial, Scope, Text
 from codegen.emit.writer import Writer
 from codegen.ir.nodes import Carried, For, Statement
+from codegen.schedule.registers import VectorLoop
 
 
 class Emitter(Protocol):
@@ -16,10 +17,6 @@ class Emitter(Protocol):
     @property
     def names(self) -> Names:
         """The source of fresh names."""
-
-    @property
-    def tail(self) -> str:
-        """The tail mode."""
 
     @property
     def fast(self) -> bool:
@@ -51,5 +48,7 @@ class Emitter(Protocol):
     ) -> None:
         """Write a `for` loop; `fill` is the name for its number of active lanes, "" if all are active."""
 
-    def vector_loop(self, loop: For, lower: str, upper: str, scope: Scope, out: Writer) -> None:
+    def vector_loop(
+        self, loop: For, plan: VectorLoop, lower: str, upper: str, scope: Scope, out: Writer
+    ) -> None:
         """Write full blocks of registers, then the tail."""

@@ -15,23 +15,20 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
+from codegen.analysis.bodies import flat, full_blocks, shared_loop, stored, values
 from codegen.analysis.bounds import loads
-from codegen.emit.blocks import block_of, emit_blocks, transposed_loads
-from codegen.emit.facts import flat, stored, unmasked, values, vector_dtypes
+from codegen.analysis.strides import HALVES, held_dtype
+from codegen.emit.blocks import emit_blocks, transposed_loads
 from codegen.emit.names import Names, Table
 from codegen.emit.ranges import least_steps_text, range_text, whole_text
-from codegen.emit.scope import ELEMENT_BYTES, HALVES, Hoisted, Lanes, Partial, Scope, Text, held_dtype
+from codegen.emit.scope import Hoisted, Lanes, Partial, Scope, Text
 from codegen.emit.stores import emit_store
-from codegen.emit.streams import streamed_store
 from codegen.emit.tails import head_loop, single_lines, tail_loops
 from codegen.emit.values import spread, unwrapped, value_text
 from codegen.emit.writer import Writer
 from codegen.ir.nodes import Carried, For, Function, Let, Statement, Store
+from codegen.schedule.registers import LoopPlan, RegisterSchedule, TransposedLoops, VectorLoop
 from codegen.support.errors import KernelError
-
-TAILS = ("scalar", "mask", "shift", "assume_divisible")
-MAX_REGISTERS = 4
-"""Maximum number of registers of a super-vector that are processed together."""
 
 MOST_OF_A_NAME = 80
 """Maximum number of characters of the function's name in the kernel's source."""
@@ -55,24 +52,16 @@ class LoopsSource:
     streamed: tuple[str, ...] = ()
 
 
-def emit_loops(
-    function: Function,
-    *,
-    vector_bytes: int = 64,
-    tail: str = "mask",
-    stream: bool = False,
-    fast: bool = False,
-) -> LoopsSource:
-    """The source of a function, scalar or super-vectorized, for registers of `vector_bytes` bytes.
+def emit_loops(function: Function, schedule: RegisterSchedule, *, fast: bool = False) -> LoopsSource:
+    """The source of a function, scalar or super-vectorized, whose loops run as the schedule says.
 
-    With `stream`, arrays that are written once and not read are stored past the cache in full lines, if tails
-    are masked. With `fast`, float vectors use the routines named `fast_…`.
+    With `fast`, float vectors use the routines named `fast_…`.
 
     Raises:
-        KernelError: no kernel can express the function.
+        KernelError: no kernel can express the function, or the schedule is that of another function.
     """
     names = Names()
-    emitter = _Emitter(function, names, Table(names), vector_bytes, tail, stream and tail == "mask", fast)
+    emitter = _Emitter(function, names, Table(names), _plans(function, schedule), fast)
     body = Writer()
     emitter.function_body(body)
     entries = emitter.table.entries
@@ -88,7 +77,10 @@ def emit_loops(
     past = f", lines of {' and '.join(emitter.streamed)} past the cache" if emitter.streamed else ""
     # A function's name may contain anything, even quotation marks and statements.
     title = re.sub(r"[^0-9A-Za-z_<>]", "_", function.name[:MOST_OF_A_NAME])
-    out.line(f'"""{title}, super-vectors in registers of {vector_bytes} bytes at most, tail {tail}{past}."""')
+    out.line(
+        f'"""{title}, super-vectors in registers of {schedule.register_bytes} bytes at most, '
+        f'tail {schedule.tail}{past}."""'
+    )
     out.line()
     with out.block(f"def {name}(results, scratch, sizes, begin, end):"):
         out.lines(arguments)
@@ -104,12 +96,12 @@ def emit_loops(
     )
 
 
-def shared_loop(function: Function) -> For | None:
-    """The loop whose iterations may be split among calls: the only statement of a kernel without results."""
-    if len(function.body) != 1 or function.results:
-        return None
-    (loop,) = function.body
-    return loop if isinstance(loop, For) and not loop.carried else None
+def _plans(function: Function, schedule: RegisterSchedule) -> dict[int, LoopPlan]:
+    """The plan of each loop, by the identity of its node."""
+    loops = [statement for statement in flat(function.body) if isinstance(statement, For)]
+    if len(loops) != len(schedule.loops):
+        raise KernelError(f"{function.name} has {len(loops)} loops, its schedule {len(schedule.loops)}")
+    return {id(loop): plan for loop, plan in zip(loops, schedule.loops, strict=True)}
 
 
 def _entry(function: Function, entry: str, k: int) -> str:
@@ -125,23 +117,12 @@ def _entry(function: Function, entry: str, k: int) -> str:
     return f"int64_at(sizes, {k})"
 
 
-def is_vector_loop(loop: For) -> bool:
-    """Whether a loop takes super-vectors and no loop inside it does: the one that is split into registers."""
-    return loop.size > 1 and not _has_vector_loop(loop.body)
-
-
-def _has_vector_loop(body: tuple[Statement, ...]) -> bool:
-    return any(isinstance(s, For) and (s.size > 1 or _has_vector_loop(s.body)) for s in body)
-
-
 @dataclass(frozen=True, slots=True)
 class _Emitter:
     function: Function
     names: Names
     table: Table
-    vector_bytes: int
-    tail: str
-    stream: bool = False
+    plans: dict[int, LoopPlan]
     fast: bool = False
     streamed: list[str] = field(default_factory=list)
 
@@ -194,13 +175,13 @@ class _Emitter:
     def loop(self, loop: For, scope: Scope, out: Writer, ends: tuple[str, str] | None = None) -> None:
         """Write a loop; `scope` holds the carried values after it."""
         lower, upper = ends or self.ends(loop, scope)
-        if scope.lanes is None and is_vector_loop(loop):
-            self.vector_loop(loop, lower, upper, scope, out)
-            return
-        block = block_of(self.function, loop, self.vector_bytes) if scope.lanes is None else None
-        if block is not None:
-            emit_blocks(self, block, (lower, upper), scope, out)
-            return
+        match self.plans[id(loop)] if scope.lanes is None else None:
+            case VectorLoop() as plan:
+                self.vector_loop(loop, plan, lower, upper, scope, out)
+                return
+            case TransposedLoops() as plan:
+                emit_blocks(self, loop, plan, (lower, upper), scope, out)
+                return
         loop = replace(loop, step=loop.step // loop.size, size=1)
         inside, carried = self.carry(loop.carried, scope, out)
         if inside.hoisted is not None:  # This loop may not run at all.
@@ -284,15 +265,16 @@ class _Emitter:
             out.line(f"{', '.join(n for n, _ in pairs)} = {', '.join(v for _, v in pairs)}")
         return bool(pairs)
 
-    def vector_loop(self, loop: For, lower: str, upper: str, scope: Scope, out: Writer) -> None:
-        """Write full blocks of registers, then the tail in the emitter's tail mode."""
-        loop = replace(loop, carried=tuple(unmasked(each, loop) for each in loop.carried))
-        held = scope.held
+    def vector_loop(
+        self, loop: For, plan: VectorLoop, lower: str, upper: str, scope: Scope, out: Writer
+    ) -> None:
+        """Write full blocks of registers, then the tail."""
+        loop, held = full_blocks(loop), scope.held
         step = loop.step // loop.size
-        lanes = self.lanes_of(loop, step)
+        lanes = Lanes(loop.index, plan.lanes, plan.registers, step, fast=self.fast)
         block = lanes.count * lanes.registers
         first, last = self.bound_name(loop, lower, "lower", out), self.bound_name(loop, upper, "upper", out)
-        streamed = streamed_store(self.function, loop, scope, lanes) if self.stream else None
+        streamed = next((s for s in loop.body if isinstance(s, Store) and s.array == plan.streamed), None)
         whole = self.names.fresh(f"{loop.index}_whole")
         if streamed is None:
             out.line(f"{whole} = {whole_text(first, last, step, block)}")
@@ -309,7 +291,7 @@ class _Emitter:
         self.plain_loop(once, begin, whole, inside, carried, loops)
         if streamed is not None and lanes.registers > 1:
             whole = single_lines(self, loop, (whole, last), inside, loops)
-        rest = tail_loops(self, loop, (first, whole, last), scope, lanes, carried, loops)
+        rest = tail_loops(self, loop, plan.tail, (first, whole, last), scope, lanes, carried, loops)
         with out.block(f"if {first} {'<' if step > 0 else '>'} {last}:") if hoisted.loads else nullcontext():
             out.lines(hoisted.out)
             out.lines(loops)
@@ -335,10 +317,3 @@ class _Emitter:
         name = self.names.fresh(f"{loop.index}_{what}")
         out.line(f"{name} = {bound}")
         return name
-
-    def lanes_of(self, loop: For, step: int) -> Lanes:
-        """The lanes per register, limited by the widest dtype and the super-vector, and the registers."""
-        widest = max((ELEMENT_BYTES[held_dtype(d)] for d in vector_dtypes(loop)), default=8)
-        count = min(max(1, self.vector_bytes // widest), 1 << (loop.size.bit_length() - 1))
-        registers = min(MAX_REGISTERS, max(1, loop.size // count))
-        return Lanes(loop.index, count, registers, step, fast=self.fast)

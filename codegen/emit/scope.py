@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from codegen.analysis.strides import byte_stride, slope
 from codegen.emit.names import Names, Table, affine_text, index_text, product_text
 from codegen.emit.writer import Writer
 from codegen.ir.index import Affine, FloorDiv, Index, Mod, Part, Sum, index_symbols
-from codegen.ir.nodes import ArrayArg, Function, Load, Store
-from codegen.support.errors import KernelError
-
-HALVES = ("bf16", "f16")
-ELEMENT_BYTES = {"i1": 1, "bf16": 2, "f16": 2} | {f"{k}{n}": n // 8 for k in "iu" for n in (8, 16, 32, 64)}
-ELEMENT_BYTES |= {"f32": 4, "f64": 8}
+from codegen.ir.nodes import Function, Load, Store
+from codegen.schedule.registers import Place
 
 Text: TypeAlias = str | tuple[str, ...]
 """An expression, or one per register."""
@@ -30,6 +27,7 @@ class Lanes:
     live       the name of the number of active lanes in a single register, "" if all are active
     fast       whether floats may be contracted and reassociated
     rows       in a block, the index of the outer loop that advances by row_step per register; else ""
+    columns    in a block, the accesses that are loaded or stored by columns
     """
 
     index: str
@@ -40,6 +38,7 @@ class Lanes:
     fast: bool = False
     rows: str = ""
     row_step: int = 1
+    columns: frozenset[Place] = frozenset()
 
     @property
     def along(self) -> str:
@@ -52,7 +51,14 @@ class Lanes:
 
     def transposed(self) -> Lanes:
         """The same block with its rows as lanes."""
-        return replace(self, index=self.rows, step=self.row_step, rows=self.index, row_step=self.step)
+        return replace(
+            self,
+            index=self.rows,
+            step=self.row_step,
+            rows=self.index,
+            row_step=self.step,
+            columns=frozenset(),
+        )
 
     def moves(self, index: Index) -> bool:
         """Whether an expression differs within a register or from register to register."""
@@ -142,23 +148,6 @@ def _shifted(part: Part, name: str, by: int) -> Part:
     return replace(part, of=shifted(part.of, name, by))
 
 
-def slope(index: Index, name: str) -> int:
-    """The coefficient of a symbol in the expression."""
-    if name not in index_symbols(index):
-        return 0
-    match index:
-        case Affine():
-            return index.coefficient(name)
-        case Sum(parts, rest) if all(name not in index_symbols(part) for part, _ in parts):
-            return rest.coefficient(name)
-    raise KernelError(f"{index} does not have a constant step from lane to lane of {name}")
-
-
-def held_dtype(dtype: str) -> str:
-    """The dtype of the registers that a dtype is computed in."""
-    return "f32" if dtype in HALVES else dtype
-
-
 def element_address(access: Load | Store, scope: Scope, register: int = 0) -> tuple[str, str]:
     """The address of an element: the name of a base address, and an offset in bytes."""
     array = scope.function.array(access.array)
@@ -193,12 +182,6 @@ def _scaled(index: Index, factor: int, scope: Scope, register: int) -> str:
     assert isinstance(index, Affine)
     names = [(scope.indices.get(n) or scope.table.name(n), c * factor) for n, c in index.terms]
     return affine_text(index.constant * factor, names)
-
-
-def byte_stride(array: ArrayArg, dimension: int) -> int | None:
-    """Bytes from one element to the next along a dimension; None if known only at the call."""
-    near = {"C": array.rank - 1, "F": 0}.get(array.order)
-    return ELEMENT_BYTES[array.dtype] if dimension == near else None
 
 
 def lane_stride(access: Load | Store, scope: Scope) -> str | int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 
+from codegen.analysis.strides import ELEMENT_BYTES, HALVES
 from codegen.emit.blocks import is_transposed, transposed
-from codegen.emit.facts import accumulated
 from codegen.emit.names import Names
-from codegen.emit.scope import ELEMENT_BYTES, HALVES, Scope, Text, element_address, lane_stride
-from codegen.emit.values import spread, unwrapped, value_text
+from codegen.emit.scope import Scope, Text, element_address, lane_stride
+from codegen.emit.values import accumulated, spread, unwrapped, value_text
 from codegen.emit.writer import Writer
 from codegen.ir.nodes import Store, Value
 from codegen.support.errors import KernelError

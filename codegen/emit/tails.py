@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from codegen.analysis.strides import ELEMENT_BYTES
 from codegen.emit.emitter import Emitter
-from codegen.emit.facts import may_shift
 from codegen.emit.ranges import trips_text, whole_text
-from codegen.emit.scope import Lanes, Partial, Scope, Text
-from codegen.emit.streams import line_start
+from codegen.emit.scope import Lanes, Partial, Scope, Text, element_address
 from codegen.emit.writer import Writer
+from codegen.ir.index import Affine, Index
 from codegen.ir.nodes import For, Store
+from codegen.schedule.registers import Tail
 
 
 def head_loop(
@@ -21,7 +22,7 @@ def head_loop(
     assert scope.lanes is not None
     step, lanes = scope.lanes.step, scope.lanes
     head, live = emitter.names.fresh(f"{loop.index}_head"), emitter.names.fresh(f"{loop.index}_live")
-    to_line = line_start(streamed, replace(scope, lanes=None), loop, first)
+    to_line = _line_start(streamed, replace(scope, lanes=None), loop, first)
     least = f"min({to_line}, {trips_text(first, last, step)})"
     least = least if step == 1 else f"{least} * {step}"
     out.line(f"{head} = {least if first == '0' else f'{first} + {least}'}")
@@ -30,6 +31,24 @@ def head_loop(
         replace(loop, step=lanes.count * step, size=1), first, head, masked, {}, out, fill=live
     )
     return head
+
+
+def _line_start(store: Store, scope: Scope, loop: For, first: str) -> str:
+    """The number of elements that a loop stores before its first full line."""
+    size = ELEMENT_BYTES[scope.function.array(store.array).dtype]
+    if first.isdigit():
+        fixed = tuple(_substituted(s, loop.index, int(first)) for s in store.subscripts)
+        store = replace(store, subscripts=fixed)
+    base, offset = element_address(store, replace(scope, indices={**scope.indices, loop.index: first}))
+    return f"elements_to_line({base if offset == '0' else f'{base} + {offset}'}, {size})"
+
+
+def _substituted(subscript: Index, index: str, number: int) -> Index:
+    """The subscript with a number in place of a loop's index."""
+    if not isinstance(subscript, Affine):
+        return subscript
+    factor = subscript.coefficient(index)
+    return subscript + Affine(factor * number, ((index, -factor),) if factor else ())
 
 
 def single_lines(emitter: Emitter, loop: For, ends: tuple[str, str], scope: Scope, out: Writer) -> str:
@@ -46,6 +65,7 @@ def single_lines(emitter: Emitter, loop: For, ends: tuple[str, str], scope: Scop
 def tail_loops(
     emitter: Emitter,
     loop: For,
+    tail: Tail,
     ends: tuple[str, str, str],
     scope: Scope,
     lanes: Lanes,
@@ -54,13 +74,13 @@ def tail_loops(
 ) -> dict[str, str]:
     """Write the iterations after the last full block; return the names of a scalar tail's accumulators."""
     first, whole, last = ends
-    if emitter.tail == "assume_divisible" and loop.size % (lanes.count * lanes.registers) == 0:
+    if not tail:
         return {}
     single, step = replace(lanes, registers=1), lanes.step
     heads = {name: held[:1] for name, held in carried.items() if isinstance(held, tuple)}
     inside = replace(scope, held={**scope.held, **heads})
     once = replace(loop, step=lanes.count * step, size=1)
-    if emitter.tail == "mask" or (emitter.tail == "shift" and not may_shift(loop)):
+    if tail == "mask":
         live = emitter.names.fresh(f"{loop.index}_live")
         masked = replace(inside, lanes=replace(single, live=live))
         emitter.plain_loop(once, whole, last, masked, {**heads}, out, fill=live)
@@ -70,7 +90,7 @@ def tail_loops(
         out.line(f"{done} = {whole_text(whole, last, step, lanes.count)}")
         emitter.plain_loop(once, whole, done, replace(inside, lanes=single), {**heads}, out)
         whole = done
-    if emitter.tail == "shift":
+    if tail == "shift":
         _shifted_tail(emitter, loop, (first, whole, last), replace(scope, lanes=single), out)
         return {}
     return _scalar_tail(emitter, loop, whole, last, scope, out)

@@ -7,21 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from codegen.analysis.strides import ELEMENT_BYTES, HALVES, byte_stride, held_dtype
 from codegen.emit.names import FUNCTIONS
-from codegen.emit.scope import (
-    ELEMENT_BYTES,
-    HALVES,
-    Lanes,
-    Partial,
-    Scope,
-    Text,
-    byte_stride,
-    element_address,
-    held_dtype,
-    lane_stride,
-)
+from codegen.emit.scope import Lanes, Partial, Scope, Text, element_address, lane_stride
 from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, index_symbols
-from codegen.ir.nodes import ArrayArg, Const, IndexValue, Load, Local, Op, Reduce, Value
+from codegen.ir.nodes import ArrayArg, Const, IndexValue, Load, Local, Op, Reduce, Store, Value
 from codegen.ir.visit import coefficient
 from codegen.support.errors import KernelError
 
@@ -55,6 +45,12 @@ def value_text(value: Value, scope: Scope) -> Text:
         case Reduce():
             return _reduce(value, scope)
     raise AssertionError(f"emit: no rule for {type(value).__name__}")
+
+
+def accumulated(store: Store, dtype: str) -> Value:
+    """The stored value combined with the old element, for an accumulating store."""
+    old = Load(store.array, store.subscripts, dtype, store.value.shape, store.dims, store.steps)
+    return Op(store.accumulate, (old, store.value), dtype, store.value.shape)
 
 
 def spread(text: Text, dtype: str, lanes: Lanes) -> tuple[str, ...]:

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.emit.nest_source import LoopsSource, emit_loops, shared_loop
+from codegen.analysis.bodies import shared_loop
+from codegen.emit.nest_source import LoopsSource, emit_loops
 from codegen.ir.index import evaluate_index
 from codegen.ir.nodes import Function
 from codegen.runtime.direct_entries import NO_SIDE, RESULT, DirectCall
 from codegen.runtime.kernel import KERNEL_PROTOTYPES, native, native_address
 from codegen.runtime.threads import run_parts
+from codegen.schedule.choose_registers import choose_registers
 from codegen.schedule.machine import machine
 from codegen.support.caching import lazy
 
@@ -46,13 +48,8 @@ class LoopKernel:
     @lazy
     def emitted(self) -> LoopsSource:
         """The source and the argument table that it reads."""
-        return emit_loops(
-            self.function,
-            vector_bytes=machine().register_bytes,
-            tail=self.tail,
-            stream=self.stream,
-            fast=self.fast,
-        )
+        schedule = choose_registers(self.function, machine().register_bytes, self.tail, stream=self.stream)
+        return emit_loops(self.function, schedule, fast=self.fast)
 
     @lazy
     def calls(self) -> dict[bool, Any]:

@@ -15,6 +15,7 @@ from codegen.ir.dtypes import argument
 from codegen.ir.printer import format_function
 from codegen.passes.tile import tile_loops
 from codegen.pipeline.loops import vectorize_function
+from codegen.schedule.choose_registers import choose_registers
 from tests.tools.goldens import GOLDEN, check_golden
 
 KERNELS = GOLDEN / "loops"
@@ -81,7 +82,7 @@ def text_of(case: Case) -> str:
         function = tile_loops(function, {1: case.sizes[-1]}).function
     made = vectorize_function(function, case.sizes, None, case.reductions, case.tail)
     loops = [f"{report.index}: {str(report).partition(f'loop {report.index}: ')[2]}" for report in made.loops]
-    source = emit_loops(made.function, vector_bytes=64, tail=case.tail).source
+    source = emit_loops(made.function, choose_registers(made.function, 64, case.tail)).source
     return "\n".join([*loops, "", format_function(made.function), source])
 
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.emit.nest_source import emit_loops
+from codegen.emit.nest_source import LoopsSource, emit_loops
 from codegen.frontend.python_ast import read_function
 from codegen.ir.nodes import ArrayArg, Function
+from codegen.schedule.choose_registers import choose_registers
 from codegen.simd.routines import bound_routines
 from tilejit.convert import pack_program
 from tilejit.layout.formats import registry
@@ -37,6 +38,10 @@ VALUES = (ast.Name, ast.Call, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, a
 SIGNS = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 BUILTINS = {"range", "min", "max", "abs", "len", "int", "float", "bool"}
 """What Python itself has of all that kernels call."""
+
+
+def emitted(function: Function) -> LoopsSource:
+    return emit_loops(function, choose_registers(function, 64))
 
 
 def check_source(source: str) -> set[str]:
@@ -139,7 +144,7 @@ def test_names_of_functions(name: str) -> None:
 
     arrays = [ArrayArg("a", "f32", 1, "C"), ArrayArg("b", "f32", 1, "C")]
     typed = read_function(add).typed(arrays)
-    made = emit_loops(Function(name, typed.arguments, typed.body, typed.results))
+    made = emitted(Function(name, typed.arguments, typed.body, typed.results))
     assert made.name.isidentifier()
     assert len(made.name) < 120
     made.source.encode()
@@ -174,7 +179,7 @@ def test_names_of_arguments(k: int) -> None:
     a, b, i = (*names, "x", "y", "z")[:3]
     function = loops_over((a, b, i))
     arrays = [ArrayArg(a, "f32", 1, "C"), ArrayArg(b, "f32", 1, "C")]
-    made = emit_loops(read_function(function).typed(arrays))
+    made = emitted(read_function(function).typed(arrays))
     own = check_source(made.source)
     assert not own & BUILTINS
 
@@ -204,6 +209,6 @@ def test_names_of_mlir(name: str) -> None:
     ):
         text = MLIR.format(name=name, a=a, n=n, i=i, v=v)
         (program,) = mlir.parse(text).programs
-        check_source(emit_loops(program.function).source)
+        check_source(emitted(program.function).source)
         printed = format_program(program)
         assert [p.name for p in mlir.parse(printed).programs] == [program.name], "what is printed reads back"

@@ -1,4 +1,4 @@
-"""Facts about loop bodies that the emitter needs."""
+"""Facts about loop bodies: the arrays they write and read, and the values that differ from lane to lane."""
 
 from __future__ import annotations
 
@@ -6,25 +6,38 @@ from dataclasses import replace
 
 from codegen.analysis.bounds import loads
 from codegen.ir.index import index_symbol, index_symbols
-from codegen.ir.nodes import Carried, For, IndexValue, Let, Load, Local, Op, Statement, Store, Value
+from codegen.ir.nodes import Carried, For, Function, IndexValue, Let, Load, Local, Op, Statement, Store, Value
 
 
-def unmasked(carried: Carried, loop: For) -> Carried:
-    """Remove the select that masks lanes past the loop's end: full blocks have no such lanes.
+def shared_loop(function: Function) -> For | None:
+    """The loop whose iterations may be split among calls: the only statement of a kernel without results."""
+    if len(function.body) != 1 or function.results:
+        return None
+    (loop,) = function.body
+    return loop if isinstance(loop, For) and not loop.carried else None
 
-    select(i < n, s + A[i], s) -> s + A[i]
+
+def full_blocks(loop: For) -> For:
+    """The loop without the selects that mask lanes past its end: full blocks have no such lanes.
+
+    before:  for i in 0..n carrying s = 0: s = select(i < n, s + A[i], s)
+    after:   for i in 0..n carrying s = 0: s = s + A[i]
     """
+    return replace(loop, carried=tuple(_unmasked(each, loop) for each in loop.carried))
+
+
+def _unmasked(carried: Carried, loop: For) -> Carried:
     match carried.update:
-        case Op("select", (mask, update, Local(name))) if name == carried.name and is_lane_mask(mask, loop):
+        case Op("select", (mask, update, Local(name))) if name == carried.name and _is_lane_mask(mask, loop):
             return replace(carried, update=update)
     return carried
 
 
-def is_lane_mask(value: Value, loop: For) -> bool:
+def _is_lane_mask(value: Value, loop: For) -> bool:
     """Whether a value is the mask of the lanes that are iterations of the loop."""
     match value:
         case Op("and", (a, b)):
-            return is_lane_mask(a, loop) and is_lane_mask(b, loop)
+            return _is_lane_mask(a, loop) and _is_lane_mask(b, loop)
         case Op("lt" | "gt", (IndexValue(index), IndexValue(bound))):
             return index == index_symbol(loop.index) and bound in loop.upper
     return False
@@ -94,9 +107,3 @@ def varies(value: Value, index: str) -> bool:
         case Op(_, operands):
             return any(varies(operand, index) for operand in operands)
     return False
-
-
-def accumulated(store: Store, dtype: str) -> Value:
-    """The stored value combined with the old element, for an accumulating store."""
-    old = Load(store.array, store.subscripts, dtype, store.value.shape, store.dims, store.steps)
-    return Op(store.accumulate, (old, store.value), dtype, store.value.shape)

@@ -1,0 +1,83 @@
+"""Choose pairs of loops over super-vectors that run as blocks transposed in registers.
+
+A block has as many rows (iterations of the outer loop) as a register has lanes of the inner loop. An array
+that is contiguous along the outer loop is loaded or stored by columns and transposed in registers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codegen.analysis.bodies import flat, vector_dtypes
+from codegen.analysis.strides import ELEMENT_BYTES, byte_stride, held_dtype, slope
+from codegen.ir.nodes import For, Function, Load, Statement, Store
+from codegen.ir.visit import loads, values_of
+from codegen.schedule.registers import Place
+
+MOST_ROWS, LEAST_ROWS = 16, 4
+"""Maximum and minimum rows per block: more do not fit in the registers, fewer are not worth the shuffles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The block of a loop: see TransposedLoops. between: the indices of the loops between it and `inner`."""
+
+    inner: For
+    between: tuple[str, ...]
+    side: int
+    columns: frozenset[Place]
+
+
+def block_of(function: Function, outer: For, register_bytes: int) -> Block | None:
+    """The block of a loop over super-vectors and the innermost one inside it; None if no array is transposed.
+
+    for i: for j: C[j, i] = A[i, j]     C is contiguous along i, A along j: a block
+    """
+    if outer.size < LEAST_ROWS or outer.carried:
+        return None
+    inside = _inside(outer)
+    if not inside or inside[-1].size < LEAST_ROWS:
+        return None
+    inner = inside[-1]
+    widest = max((ELEMENT_BYTES[held_dtype(d)] for d in vector_dtypes(inner)), default=8)
+    most = (1 << (size.bit_length() - 1) for size in (outer.size, inner.size))
+    side = min(MOST_ROWS, register_bytes // widest, *most)
+    if side < LEAST_ROWS:
+        return None
+    accesses = _accesses(inner.body)
+    columns = frozenset((a.array, a.subscripts) for a in accesses if _by_columns(function, a, outer, inner))
+    return Block(inner, tuple(loop.index for loop in inside[:-1]), side, columns) if columns else None
+
+
+def _inside(outer: For) -> list[For]:
+    """The loops perfectly nested in a loop, down to the innermost one over super-vectors."""
+    loops: list[For] = []
+    body = outer.body
+    while len(body) == 1 and isinstance(body[0], For) and not body[0].carried:
+        loops.append(body[0])
+        body = body[0].body
+        if not any(isinstance(s, For) and s.size > 1 for s in flat(body)):
+            break
+    return loops
+
+
+def _accesses(body: tuple[Statement, ...]) -> list[Load | Store]:
+    stores = [statement for statement in flat(body) if isinstance(statement, Store)]
+    return [*stores, *(load for value in values_of(body) for load in loads(value))]
+
+
+def _by_columns(function: Function, access: Load | Store, outer: For, inner: For) -> bool:
+    """Whether elements are contiguous from row to row, and not from lane to lane."""
+    if isinstance(access, Load) and access.along:
+        return False
+    array, apart = function.array(access.array), False
+    row_step, lane_step = outer.step // outer.size, inner.step // inner.size
+    for dimension, subscript in enumerate(access.subscripts):
+        down, across = slope(subscript, outer.index) * row_step, slope(subscript, inner.index) * lane_step
+        if byte_stride(array, dimension) is None:
+            apart = apart or across != 0
+            if down:
+                return False
+        elif across or down != 1:
+            return False
+    return apart

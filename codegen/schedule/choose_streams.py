@@ -1,0 +1,36 @@
+"""Choose the store of a loop over super-vectors that bypasses the cache."""
+
+from __future__ import annotations
+
+from codegen.analysis.bodies import flat, read
+from codegen.analysis.strides import ELEMENT_BYTES, lane_stride_bytes
+from codegen.ir.index import index_symbols
+from codegen.ir.lines import LANE_BYTES
+from codegen.ir.nodes import For, Function, Let, Store
+
+
+def streamed_array(function: Function, loop: For, around: tuple[str, ...], lanes: int) -> str:
+    """The array whose lines bypass the cache, or "": each element is written once and never read.
+
+    for i: for j: C[i, j] = A[i, j]          C
+    for i: for j: C[j] = A[i, j]             none: C is written repeatedly
+    for j: C[j] = C[j] + A[j]                none: its lines are in the cache
+    for j: if A[j] > 0: C[j] = A[j]          none: unchanged elements would have to be read
+
+    around: the indices of the loops around this one; lanes: its lanes per register
+    """
+    if loop.carried or not all(isinstance(statement, Let | Store) for statement in loop.body):
+        return ""
+    kept, stores = read(function.body), [s for s in flat(function.body) if isinstance(s, Store)]
+    for store in loop.body:
+        if not isinstance(store, Store) or store.accumulate or store.where is not None or store.array in kept:
+            continue
+        used = frozenset[str]().union(*map(index_symbols, store.subscripts))
+        if not {*around, loop.index} <= used or [s.array for s in stores].count(store.array) > 1:
+            continue
+        array = function.array(store.array)
+        size, step = ELEMENT_BYTES[array.dtype], loop.step // loop.size
+        stride = lane_stride_bytes(array, store.subscripts, loop.index, step)
+        if stride == size and size * lanes >= LANE_BYTES:
+            return store.array
+    return ""

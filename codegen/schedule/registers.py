@@ -1,0 +1,66 @@
+"""How the loops of a kernel run in registers: the decisions that its source is printed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from codegen.ir.index import Index
+
+Tail: TypeAlias = Literal["", "mask", "shift", "scalar"]
+Place: TypeAlias = tuple[str, tuple[Index, ...]]
+"""An access: its array and subscripts."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorLoop:
+    """A loop over super-vectors that runs as blocks of registers, then a tail.
+
+    lanes      lanes per register, a power of two
+    registers  registers per block
+    tail       how the iterations that fill no block run; "" if there are none
+    streamed   the array whose full lines the loop's only store to it writes past the cache, or ""
+    """
+
+    lanes: int
+    registers: int
+    tail: Tail
+    streamed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TransposedLoops:
+    """Two loops over super-vectors that run as square blocks, some of whose accesses are transposed.
+
+    between    the number of loops between the outer one, which has this plan, and the inner one
+    side       iterations of each loop in a block: registers, and lanes per register
+    columns    the accesses that are contiguous along the outer loop: a register of these is a column
+    rest       how the inner loop runs for rows and lanes that fill no block
+    row_tail   whether iterations of the outer loop may be left after the last block
+    lane_tail  whether iterations of the inner loop may be
+    """
+
+    between: int
+    side: int
+    columns: frozenset[Place]
+    rest: VectorLoop
+    row_tail: bool
+    lane_tail: bool
+
+
+LoopPlan: TypeAlias = VectorLoop | TransposedLoops | None
+"""How one loop runs; None: iteration by iteration."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterSchedule:
+    """How the loops of one function run in registers.
+
+    register_bytes  the size of a register
+    tail            the requested tail; that of each loop is legal for it
+    loops           the plan of each loop, in source order
+    """
+
+    register_bytes: int
+    tail: str
+    loops: tuple[LoopPlan, ...]
