@@ -14,7 +14,7 @@ import tilejit as tj
 from codegen.ir.copies.nodes import CopyRun, Element, Elementwise, PackBits
 from codegen.maps.access import strided_map
 from codegen.pipeline.copies import compile_copy
-from codegen.runtime.copy_calls import GRID_ARGUMENTS, OFFSET_ARGUMENTS
+from codegen.runtime.copy_calls import OFFSET_ARGUMENTS
 from codegen.schedule.schedule import Thresholds
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import environment
@@ -118,15 +118,17 @@ def test_sizes_stand_in_the_source() -> None:
     (kernel,) = plan_of_runs((123, 77), specialize="sizes").kernels
     assert "int64_at" not in kernel.source
     assert f"{77 * 4})" in kernel.source
-    assert f" * {78 * 4}" in kernel.source
-    assert f" * {79 * 4}" in kernel.source
+    assert f"{78 * 4} * " in kernel.source
+    assert f"{79 * 4} * " in kernel.source
     assert kernel.arguments == ()
 
 
-def test_sizes_of_a_transpose_stand_in_its_tables() -> None:
+def test_sizes_of_a_transpose_stand_in_the_source() -> None:
     (kernel,) = plan_of((123, 77), specialize="sizes").kernels
-    assert kernel.arguments == GRID_ARGUMENTS
-    assert (kernel,) == plan_of((124, 99), specialize="sizes").kernels == plan_of((123, 77)).kernels
+    assert kernel.arguments == ()
+    assert f"min(i_tile + 96, {123})" in kernel.source
+    assert (kernel,) != plan_of((124, 99), specialize="sizes").kernels
+    assert plan_of((124, 99)).kernels == plan_of((123, 77)).kernels
 
 
 def test_kernels_of_sizes_are_not_shared_and_those_of_structure_are() -> None:
@@ -199,16 +201,17 @@ def test_a_strip_of_packed_elements_is_whole_bytes() -> None:
 
 
 def test_a_transpose_is_told_its_tile() -> None:
-    """Whole lines each way, 16 elements; all there are where more are asked for."""
-    sizes = ((16, (16, 16)), ((32, 64), (32, 64)), ((8, 65), (16, 77)), (200, (123, 77)), ("auto", (96, 77)))
+    """Full lines each way, 16 elements; the sizes of tiles are literals of the kernel."""
+    sizes = ((16, (16, 16)), ((32, 64), (32, 64)), ((8, 65), (16, 80)), (200, (208, 208)), ("auto", (96, 96)))
     for size, tile in sizes:
         program = plan_of((123, 77), virtual_vector_size=size)._program
         assert program is not None
         (cut,) = {step.schedule.transpose for step in program.steps}
         assert cut is not None
         assert cut.tile == tile
-        (grid,) = {step.vectorized.innermost.grid for step in program.steps}  # type: ignore[union-attr]
-        assert grid.tile == tile  # type: ignore[union-attr]
+        (kernel,) = program.kernels
+        assert f"min(i_tile + {tile[0]}, rows)" in kernel.source
+        assert f"min(j_tile + {tile[1]}, columns)" in kernel.source
 
 
 @pytest.mark.parametrize("size", [None, (16, 32), (48, 16)], ids=str)

@@ -30,6 +30,7 @@ from codegen.ir.copies.nodes import (
     Stmt,
     Transfer,
     Transpose,
+    TransposeTiles,
     UnpackBits,
     refs,
 )
@@ -67,6 +68,7 @@ def kernel_name(nest: LoopNest, arguments: tuple[str, ...]) -> str:
         Reverse: "reverse_runs",
         FillRun: "fill_runs",
         Transpose: "transpose",
+        TransposeTiles: "transpose",
         Gather: "gather",
         Elementwise: "copy_elements",
         PackBits: "pack_bits",

@@ -26,6 +26,7 @@ from codegen.ir.nodes import (
     Load,
     Local,
     Op,
+    Prefetch,
     Statement,
     Step,
     Store,
@@ -91,6 +92,8 @@ def _statement(statement: Statement, out: Writer) -> None:
             out.line(f"{name} = opaque({address})" if opaque else f"{name} = {address}")
         case Alloc(name, size):
             out.line(f"{name} = scratch_{size}()")
+        case Prefetch(load):
+            out.line(_access("prefetch", load))
         case If():
             _if(statement, out, "if")
         case Store():
@@ -156,14 +159,23 @@ def _value(value: Value) -> str:
             return name
         case Load(array, (subscript,), "i64", ()):
             return f"int64_at({array}, {_index(subscript)})"
-        case Load(array, (subscript,), dtype, (_, *_) as shape):
-            suffix, more = _rows(value.steps)
-            arguments = ", ".join([_plus(array, subscript), *more])
-            return f"read_u{bits_of(dtype)}_{_shape(tuple(shape), value.steps)}{suffix}({arguments})"
+        case Load(shape=(_, *_)):
+            return _access("read", value)
+        case Op("lt", (left, right), _, ()):
+            return f"{_value(left)} < {_value(right)}"
+        case Op("select", (condition, then, otherwise), _, ()):
+            return f"{_value(then)} if {_value(condition)} else {_value(otherwise)}"
         case Op(name, operands) if is_instruction(name):
             return f"{name}({', '.join(map(_value, operands))})"
         case _:
             raise AssertionError(f"emit: no rule for {value}")
+
+
+def _access(verb: str, load: Load) -> str:
+    """The load of a super-vector, or a request for its lines."""
+    suffix, more = _rows(load.steps)
+    arguments = ", ".join([_plus(load.array, load.subscripts[0]), *more])
+    return f"{verb}_u{bits_of(load.dtype)}_{_shape(load.shape, load.steps)}{suffix}({arguments})"
 
 
 def _shape(shape: tuple[int, ...], steps: Sequence[Step]) -> str:
@@ -265,6 +277,8 @@ def _symbols(body: Sequence[Statement]) -> Iterator[str]:
             case Store():
                 yield from _symbols_of_access(statement)
                 yield from _symbols_of(statement.value)
+            case Prefetch(load):
+                yield from _symbols_of_access(load)
             case Call(_, operands):
                 for operand in operands:
                     yield from {operand} if isinstance(operand, str) else index_symbols(operand)

@@ -61,6 +61,17 @@ def _declared(meaning: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @_declared
+def transposed(a: Lanes) -> Lanes:
+    """[R, C] -> [C, R]: out[c, r] = a[r, c]."""
+    rows, columns = a.shape
+    out = np.empty((columns, rows), a.dtype)
+    for r in range(rows):
+        for c in range(columns):
+            out[c, r] = a[r, c]
+    return out
+
+
+@_declared
 def copy_part(dst: Buffer, src: Buffer, count: int) -> None:
     """Copy `count` bytes, fewer than a line."""
     copy_block(dst, src, count)

@@ -34,6 +34,7 @@ from codegen.ir.nodes import (
     Load,
     Local,
     Op,
+    Prefetch,
     Reduce,
     ScalarArg,
     Statement,
@@ -141,6 +142,8 @@ class _Run:
                     self.name_buffer(name, self.buffers[buffer].view(evaluate_index(offset, self.symbols)))
                 case Alloc(name, size):
                     self.name_buffer(name, Buffer(np.full(size, UNDEFINED, np.uint8)))
+                case Prefetch():
+                    pass
                 case If(tests, then, otherwise):
                     self.block(then if all(map(self.holds, tests)) else otherwise)
                 case Call(name, operands):

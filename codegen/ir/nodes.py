@@ -250,6 +250,13 @@ class Alloc:
 
 
 @dataclass(frozen=True, slots=True)
+class Prefetch:
+    """Request the lines of a super-vector that a later iteration loads; they may be outside the storage."""
+
+    load: Load
+
+
+@dataclass(frozen=True, slots=True)
 class Compare:
     """A comparison of two index expressions: lt, le, gt, ge, eq or ne."""
 
@@ -278,7 +285,7 @@ class Call:
     operands: tuple[str | Index, ...] = ()
 
 
-Statement: TypeAlias = For | Let | Store | View | Alloc | If | Call
+Statement: TypeAlias = For | Let | Store | View | Alloc | Prefetch | If | Call
 
 
 @dataclass(frozen=True, slots=True)

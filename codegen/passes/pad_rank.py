@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.copies.nodes import For, LoopNest, Transpose, wrap
+from codegen.ir.copies.nodes import For, LoopNest, Transpose, TransposeTiles, wrap
 from codegen.schedule.schedule import Schedule
 
 
@@ -15,7 +15,7 @@ def pad_rank(nest: LoopNest, schedule: Schedule) -> LoopNest:
     after:   for i in 9: for one0 in 1:           copy_run …
     """
     loops = nest.loops
-    if isinstance(nest.innermost, Transpose):
+    if isinstance(nest.innermost, Transpose | TransposeTiles):
         return nest
     missing = schedule.rank - len(loops)
     ones = tuple(For(f"one{k}", 1, nest.innermost) for k in range(missing))

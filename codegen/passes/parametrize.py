@@ -24,8 +24,10 @@ from codegen.ir.copies.nodes import (
     Ref,
     Reverse,
     Size,
+    TileLoop,
     Transfer,
     Transpose,
+    TransposeTiles,
     UnpackBits,
     wrap,
 )
@@ -59,7 +61,9 @@ def _canonical_element(element: Element, inner: Transfer) -> Element:
     match inner:
         case CopyRun() | FillRun() | Gather():
             return Element("u8", 8)
-        case CopyChunks() | Reverse() | Interleave() | Transpose() | PackBits() | UnpackBits():
+        case CopyChunks() | Reverse() | Interleave() | PackBits() | UnpackBits():
+            return Element(f"u{element.bits}", element.bits)
+        case Transpose() | TransposeTiles():
             return Element(f"u{element.bits}", element.bits)
         case Elementwise(_, value) if not isinstance(value, Convert):
             return Element(f"u{element.bits}", element.bits)
@@ -113,6 +117,8 @@ class _Parametrize:
                 return self.interleave(stmt)
             case Transpose():
                 return replace(stmt, dst=self.ref(stmt.dst), src=self.ref(stmt.src), grid=None)
+            case TransposeTiles():
+                return self.tiles(stmt)
             case Gather():
                 return replace(stmt, dst=self.ref(stmt.dst), src=self.ref(stmt.src), segments=None)
             case Elementwise():
@@ -123,6 +129,32 @@ class _Parametrize:
                 return self.bits(stmt, "dst_step", step)
             case _:
                 raise AssertionError(f"parametrize: no rule for {type(stmt).__name__}")
+
+    def tiles(self, stmt: TransposeTiles) -> TransposeTiles:
+        """Tiles and blocks remain literals; tables come as arguments."""
+        names = iter(NAMES)
+        loops = tuple(
+            loop if loop.axis in ("rows", "columns") else self.tile_loop(next(names), loop)
+            for loop in stmt.loops
+        )
+        return replace(
+            stmt,
+            dst=self.ref(stmt.dst),
+            src=self.ref(stmt.src),
+            rows=self.size("rows", stmt.rows),
+            columns=self.size("columns", stmt.columns),
+            row_step=self.step("src_pitch", stmt.row_step),
+            column_step=self.step("dst_pitch", stmt.column_step),
+            loops=loops,
+        )
+
+    def tile_loop(self, name: str, loop: TileLoop) -> TileLoop:
+        sizes = {"extent": loop.extent, "src": loop.src, "dst": loop.dst}
+        return TileLoop(name, *(self.size(f"{name}_{what}", value) for what, value in sizes.items()))
+
+    def step(self, name: str, step: Size | PackedLines) -> Size | PackedLines:
+        """A pitch, or a table whose offsets come at run time."""
+        return PackedLines() if isinstance(step, PackedLines) else self.size(name, step)
 
     def interleave(self, stmt: Interleave) -> Interleave:
         rows, columns = stmt.rows, stmt.columns

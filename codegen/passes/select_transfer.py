@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
@@ -19,8 +20,10 @@ from codegen.ir.copies.nodes import (
     PackBits,
     Ref,
     Reverse,
+    TileLoop,
     Transfer,
     Transpose,
+    TransposeTiles,
     UnpackBits,
     refs,
     wrap,
@@ -28,7 +31,7 @@ from codegen.ir.copies.nodes import (
 from codegen.ir.copies.rewriting import int_size, keep_only, scalar
 from codegen.ir.copies.tiles import Digit, PackedLines, RowGroups, TileGrid, block_shape
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
-from codegen.schedule.schedule import Schedule
+from codegen.schedule.schedule import Schedule, TransposeSchedule
 
 
 def super_vectorize(nest: LoopNest, schedule: Schedule) -> LoopNest:
@@ -150,7 +153,34 @@ def _groups(nest: LoopNest, schedule: Schedule) -> RowGroups | None:
     return RowGroups(digits or ((1, 0, 0),), -(-line // first) * first)
 
 
-def _transpose(nest: LoopNest, schedule: Schedule) -> Transpose:
+def _in_tiles(
+    cut: TransposeSchedule,
+    digits: Callable[[tuple[str, ...]], tuple[Digit, ...]],
+    dst: Ref,
+    src: Ref,
+    width: int,
+) -> TransposeTiles:
+    """Loops over tiles and blocks; a joined side gets a table of offsets."""
+    rows, columns = digits(cut.rows), digits(cut.columns)
+    others = {axis: digits((axis,))[0] for axis in cut.loops if axis not in ("rows", "columns")}
+    return TransposeTiles(
+        dst,
+        src,
+        width,
+        prod(n for n, _, _ in rows),
+        prod(n for n, _, _ in columns),
+        rows[0][1] if len(rows) == 1 else PackedLines(tuple((n, s) for n, s, _ in rows), more=cut.tile[0]),
+        columns[0][2] if len(columns) == 1 else PackedLines(tuple((n, d) for n, _, d in columns)),
+        tuple(TileLoop(axis, *others.get(axis, ())) for axis in cut.loops),
+        cut.tile,
+        block_shape(width, cut.block),
+        cut.order,
+        cut.stream,
+        cut.prefetch_bytes,
+    )
+
+
+def _transpose(nest: LoopNest, schedule: Schedule) -> Transpose | TransposeTiles:
     """The transfer takes all loops and determines the order of its tiles itself."""
     cut = schedule.transpose
     src, dst = _outer_refs(nest, ())
@@ -164,6 +194,8 @@ def _transpose(nest: LoopNest, schedule: Schedule) -> Transpose:
 
     width = nest.buffer("dst").element.bits // 8
     source_width = nest.buffer("src").element.bits // 8
+    if cut.loops:
+        return _in_tiles(cut, digits, dst, src, width)
     grid = TileGrid(
         digits(cut.rows),
         digits(cut.columns),

@@ -7,7 +7,16 @@ from dataclasses import replace
 from math import prod
 
 from codegen.analysis.ranges import affine_range
-from codegen.ir.copies.nodes import Elementwise, LoopNest, Transpose, group_table, line_table, refs
+from codegen.ir.copies.nodes import (
+    Elementwise,
+    LoopNest,
+    Transpose,
+    TransposeTiles,
+    group_table,
+    joined_tables,
+    line_table,
+    refs,
+)
 from codegen.ir.copies.rewriting import int_size
 from codegen.ir.copies.tiles import GROUP_ARGUMENTS, LINE_TABLE, PREFETCH_ARGUMENT
 from codegen.maps.refine import PairTable
@@ -60,7 +69,7 @@ def step_of(
     inner = vectorized.innermost
     front = OFFSET_ARGUMENTS if tables else ()
     grid = GRID_ARGUMENTS if isinstance(inner, Transpose) else ()
-    lines = (LINE_TABLE,) if line_table(inner) else ()
+    lines = (LINE_TABLE,) if line_table(inner) else tuple(joined_tables(inner))
     groups = GROUP_ARGUMENTS if group_table(inner) else ()
     fills = FILL_ARGUMENTS if refs(inner)[0] is None else ()
     distance = (PREFETCH_ARGUMENT,) if isinstance(inner, Elementwise) and inner.prefetch else ()
@@ -116,6 +125,8 @@ def _trips(nest: LoopNest, tables: tuple[PairTable, ...]) -> int:
     inner = nest.innermost
     if isinstance(inner, Transpose) and inner.grid:
         return inner.grid.count
+    if isinstance(inner, TransposeTiles):
+        return inner.trips
     return int_size(nest.loops[0].extent)
 
 

@@ -10,7 +10,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.copies.nodes import group_table, line_table, refs
+from codegen.ir.copies.nodes import group_table, joined_tables, line_table, refs
 from codegen.ir.copies.rewriting import int_size
 from codegen.ir.copies.tiles import GROUP_ARGUMENTS, LINE_TABLE
 from codegen.ir.lines import LINE_BYTES
@@ -111,6 +111,7 @@ class Launch:
         if groups:
             numbers = groups.offsets.ctypes.data, len(groups.offsets), groups.piece
             given.update(zip(GROUP_ARGUMENTS, numbers, strict=True))
+        given.update({name: table.offsets.ctypes.data for name, table in joined_tables(inner).items()})
         values = [given[name] for name in self.step.kernel.arguments]
         return np.array([v - (1 << 64) if v >= 1 << 63 else v for v in values], np.int64)
 
@@ -133,7 +134,7 @@ class Launch:
         Table entries and tiles lie where their tables say, and segments are full lines already.
         """
         nest = self.step.vectorized
-        if not isinstance(self.calls, PlainCall) or self.serial:
+        if not isinstance(self.calls, PlainCall) or self.serial or not nest.loops:
             return 0
         return int_size(refs(nest.innermost)[1].stride(nest.loops[0].axis))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from codegen.ir.copies.nodes import PackedSide
-from codegen.ir.copies.tiles import Block, Stage
+from codegen.ir.copies.tiles import Block, BlockOrder, Stage
 
 Mode: TypeAlias = Literal[
     "run",
@@ -43,6 +43,10 @@ class TransposeSchedule:
     stage, stream, block  as in `Transpose`
     layers, together      an axis, or "", along which `together` tiles share one buffer
     lines                 lines of each result row in the buffer, if long rows are staged
+    loops                 without a buffer: the loops around blocks, outermost first: "rows" and "columns" for
+                          tiles of them, and the other axes
+    order                 without a buffer: the order of the blocks of a tile
+    prefetch_bytes        without a buffer: how far ahead each row of a block is requested; 0 for not at all
     """
 
     rows: tuple[str, ...]
@@ -54,6 +58,9 @@ class TransposeSchedule:
     layers: str = ""
     together: int = 1
     lines: int = 1
+    loops: tuple[str, ...] = ()
+    order: BlockOrder = "columns"
+    prefetch_bytes: int = 0
 
     def __str__(self) -> str:
         rows, columns = " ".join(self.rows), " ".join(self.columns)
@@ -61,6 +68,7 @@ class TransposeSchedule:
         text += f" | staged {self.stage}" if self.stage else ""
         text += f", {self.lines} lines each" if self.lines > 1 else ""
         text += f", {self.together} layers of {self.layers}" if self.layers else ""
+        text += f" | loops {' '.join(self.loops)}, {self.order} first" if self.loops else ""
         return text + (" | streaming stores" if self.stream else "")
 
 

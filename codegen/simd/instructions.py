@@ -14,6 +14,7 @@ from codegen.simd.copy.runs import copy_part, fill_part
 from codegen.simd.register.memory import I64, memcpy, prefetch_line, stream_fence, vector
 from codegen.simd.register.networks import join_lanes
 from codegen.simd.register.super_vectors import SuperVector, from_parts, leaf
+from codegen.simd.register.transposed import transposed
 
 
 def _repeated_line(*inputs: Any) -> tuple[Any, Callable[..., Any]]:
@@ -36,4 +37,5 @@ BUILDERS: dict[str, Any] = {
     "prefetch_line": prefetch_line,
     "repeated_line": leaf("repeated_line", 2, _repeated_line),
     "stream_fence": stream_fence,
+    "transposed": transposed,
 }

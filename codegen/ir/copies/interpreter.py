@@ -30,6 +30,7 @@ from codegen.ir.copies.nodes import (
     Store,
     Transfer,
     Transpose,
+    TransposeTiles,
     UnpackBits,
 )
 from codegen.ir.copies.segments import MOVES
@@ -47,6 +48,7 @@ from codegen.ir.copies.tiles import (
     ROW,
     ROWS,
     SRC,
+    PackedLines,
     grid_tables,
 )
 from codegen.ir.lines import LINE_BYTES
@@ -150,6 +152,8 @@ class _Run:
                 self.interleave(stmt, env)
             case Transpose():
                 self.transpose(stmt, env)
+            case TransposeTiles():
+                self.transpose_tiles(stmt, env)
             case Gather():
                 self.gather(stmt, env)
             case Elementwise():
@@ -236,6 +240,22 @@ class _Run:
                     self.write("dst", dst, 8 * width, self.swapped(src, width))
                 else:
                     self.move(dst, src, 8 * width, 8 * width)
+
+    def transpose_tiles(self, stmt: TransposeTiles, env: dict[str, int]) -> None:
+        """Move element by element; tiles and blocks only change the order."""
+        to, at, width = self.offset(stmt.dst, env), self.offset(stmt.src, env), stmt.width
+        rows, columns = self.size(stmt.rows), self.size(stmt.columns)
+        starts = [
+            step.offsets if isinstance(step, PackedLines) else np.arange(count) * self.size(step)
+            for step, count in ((stmt.row_step, rows), (stmt.column_step, columns))
+        ]
+        others = [x for x in stmt.loops if x.axis not in ("rows", "columns")]
+        for index in product(*(range(self.size(x.extent)) for x in others)):
+            src = at + sum(k * self.size(x.src) for k, x in zip(index, others, strict=True))
+            dst = to + sum(k * self.size(x.dst) for k, x in zip(index, others, strict=True))
+            for r, c in product(range(rows), range(columns)):
+                to_element = dst + int(starts[1][c]) + r * width
+                self.move(to_element, src + int(starts[0][r]) + c * width, 8 * width, 8 * width)
 
     def gather(self, stmt: Gather, env: dict[str, int]) -> None:
         """Run every move of each part, for every segment of the part."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from codegen.ir.copies.segments import Segments
-from codegen.ir.copies.tiles import Block, PackedLines, RowGroups, Stage, TileGrid
+from codegen.ir.copies.tiles import Block, BlockOrder, PackedLines, RowGroups, Stage, TileGrid
 
 Side: TypeAlias = Literal["dst", "src"]
 PackedSide: TypeAlias = Side | Literal[""]
@@ -190,6 +190,53 @@ class Transpose:
 
 
 @dataclass(frozen=True, slots=True)
+class TileLoop:
+    """A loop around the blocks of a transpose: over tiles of "rows" or "columns", or over another digit.
+
+    The extent and the strides, in bytes, are those of another digit.
+    """
+
+    axis: str
+    extent: Size = 1
+    src: Size = 0
+    dst: Size = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TransposeTiles:
+    """Transpose rows x columns elements of `width` bytes, tile by tile, in register blocks.
+
+    Element (r, c) is read at row_step * r + width * c and stored at column_step * c + width * r, in bytes. A
+    step is a table of offsets instead where several digits are joined. `order` is the order of the blocks in
+    a tile: "rows" moves along a row of blocks first, "diagonals" also changes rows with each block.
+    """
+
+    dst: Ref
+    src: Ref
+    width: int
+    rows: Size
+    columns: Size
+    row_step: Size | PackedLines
+    column_step: Size | PackedLines
+    loops: tuple[TileLoop, ...]
+    tile: tuple[int, int]
+    block: tuple[int, int]
+    order: BlockOrder
+    stream: bool = False
+    prefetch_bytes: int = 0
+
+    @property
+    def trips(self) -> int:
+        """Iterations of the first loop; sizes are numbers still."""
+        first = self.loops[0]
+        sizes = {"rows": (self.rows, self.tile[0]), "columns": (self.columns, self.tile[1])}
+        count, step = sizes.get(first.axis, (first.extent, 1))
+        if not isinstance(count, int):
+            raise AssertionError(f"expected a number of {first.axis}, got {count}")
+        return -(-count // step)
+
+
+@dataclass(frozen=True, slots=True)
 class Gather:
     """Gather the chunks of each destination segment in an L1 buffer; write full aligned lines past the cache.
 
@@ -278,6 +325,7 @@ Transfer: TypeAlias = (
     | FillRun
     | Interleave
     | Transpose
+    | TransposeTiles
     | Gather
     | Elementwise
     | PackBits
@@ -344,10 +392,22 @@ def refs(stmt: Transfer) -> tuple[Ref | None, Ref]:
             return None, dst
         case CopyRun(dst, src) | CopyChunks(dst, src) | Reverse(dst, src) | Interleave(dst, src):
             return src, dst
-        case Transpose(dst, src) | Gather(dst, src):
+        case Transpose(dst, src) | TransposeTiles(dst, src) | Gather(dst, src):
             return src, dst
         case PackBits(dst, src) | UnpackBits(dst, src):
             return src, dst
+
+
+ROW_TABLE, COLUMN_TABLE = "row_offsets", "column_offsets"
+"""The arguments of a kernel for the offsets of joined rows and columns."""
+
+
+def joined_tables(stmt: Transfer) -> dict[str, PackedLines]:
+    """The tables of joined rows and columns that a transpose reads, by argument name."""
+    if not isinstance(stmt, TransposeTiles):
+        return {}
+    steps = {ROW_TABLE: stmt.row_step, COLUMN_TABLE: stmt.column_step}
+    return {name: step for name, step in steps.items() if isinstance(step, PackedLines)}
 
 
 def line_table(stmt: Transfer) -> PackedLines | None:

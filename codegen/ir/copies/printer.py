@@ -25,6 +25,7 @@ from codegen.ir.copies.nodes import (
     Store,
     Transfer,
     Transpose,
+    TransposeTiles,
     UnpackBits,
 )
 from codegen.ir.copies.segments import Segments
@@ -89,6 +90,10 @@ def format_transfer(stmt: Transfer) -> str:
             how = f"{'streamed ' if stream else ''}{f'{stage} staged ' if stage else ''}transpose"
             what = f"{convert or f'u{8 * width}'} by {block}s{_format_grid(grid)}"
             return f"{format_ref(dst)} <- {how} {format_ref(src)}, {what}"
+        case TransposeTiles(dst, src, width, rows, columns):
+            how = f"{'streamed ' if stmt.stream else ''}transpose"
+            shape = f"{format_size(rows)} x {format_size(columns)} u{8 * width}"
+            return f"{format_ref(dst)} <- {how} {format_ref(src)}, {shape}, {_format_tiles(stmt)}"
         case Reverse(dst, src, width, length, count, stream):
             runs = "" if count == 1 else f"{format_size(count)} runs of "
             how = "streamed reversed" if stream else "reversed"
@@ -159,6 +164,20 @@ def _format_grid(grid: TileGrid | None) -> str:
         count, src, dst = grid.layers
         layers = f", {grid.together} of {count} layers {src} and {dst} apart together"
     return f"{text}{others}, {tiles} of {grid.tile[0]}x{grid.tile[1]}{layers}"
+
+
+def _format_tiles(stmt: TransposeTiles) -> str:
+    """The steps, the tiles, the blocks, and the loops around them."""
+
+    def step(of: Size | PackedLines) -> str:
+        if isinstance(of, PackedLines):
+            return " x ".join(f"{n} at {stride}" for n, stride in of.digits) or "by a table"
+        return f"{format_size(of)} apart"
+
+    loops = " ".join(loop.axis for loop in stmt.loops)
+    tile, block = ("x".join(map(str, shape)) for shape in (stmt.tile, stmt.block))
+    steps = f"rows {step(stmt.row_step)}, columns {step(stmt.column_step)}"
+    return f"{steps}, tiles of {tile} in blocks of {block} by {stmt.order}, loops {loops}"
 
 
 def _columns(columns: Size) -> str:

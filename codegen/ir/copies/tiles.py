@@ -32,6 +32,9 @@ Stage: TypeAlias = Literal["", "rows", "dense"]
 """The staging buffer of a tile: none, one that holds long result rows separately ("rows"), or one that holds
 short result rows contiguously ("dense")."""
 
+BlockOrder: TypeAlias = Literal["columns", "rows", "diagonals"]
+"""The order of the blocks of a tile: down the columns first, along the rows first, or diagonally."""
+
 FIELDS = 12
 """Numbers per entry in the table of tiles."""
 SRC, DST, ROW, ROWS, COLUMN, COLUMNS, NEXT_SRC, NEXT_ROW, *_LAST = range(FIELDS)
@@ -60,15 +63,18 @@ class PackedLines:
     digits  (count, stride in bytes), most minor first: lines of the first digit, then the digits that follow
             it; empty if a run-time table holds the offsets
     listed  the offsets one by one, if they are not a product of digits
+    more    entries after the last one, which repeat it: prefetches read on
     """
 
     digits: tuple[tuple[int, int], ...] = ()
     listed: tuple[int, ...] = field(default=(), repr=False)
+    more: int = field(default=0, repr=False)
 
     @lazy
     def offsets(self) -> Table:
         """The offset of each line."""
-        return np.array(self.listed, np.int64) if self.listed else _joined(list(self.digits))
+        offsets = np.array(self.listed, np.int64) if self.listed else _joined(list(self.digits))
+        return _repeated(offsets, self.more)
 
 
 @dataclass(frozen=True)

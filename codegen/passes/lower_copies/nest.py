@@ -6,17 +6,34 @@ from collections.abc import Callable
 from typing import Any
 
 from codegen.ir.building import least, loop, minus, plus, times
-from codegen.ir.copies.nodes import CopyRun, FillRun, For, ForEach, LoopNest, Stmt, Transfer, refs
+from codegen.ir.copies.nodes import (
+    COLUMN_TABLE,
+    ROW_TABLE,
+    CopyRun,
+    FillRun,
+    For,
+    ForEach,
+    LoopNest,
+    Stmt,
+    Transfer,
+    TransposeTiles,
+    refs,
+)
 from codegen.ir.index import index_symbol
 from codegen.ir.nodes import ArrayArg, BufferArg, Function, IndexValue, Let, Load, ScalarArg, Statement, View
 from codegen.passes.lower_copies.lowered import Lowered, Sides, text
 from codegen.passes.lower_copies.runs import lower_fill, lower_run
+from codegen.passes.lower_copies.transposes import lower_transpose
 
-LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {CopyRun: lower_run, FillRun: lower_fill}
+LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
+    CopyRun: lower_run,
+    FillRun: lower_fill,
+    TransposeTiles: lower_transpose,
+}
 """The lowering of each kind of transfer; the others are still printed as calls of routines."""
 
 OFFSETS = ("src_offsets", "dst_offsets")
-TABLES = frozenset(OFFSETS)
+TABLES = frozenset((*OFFSETS, ROW_TABLE, COLUMN_TABLE))
 """The arguments that are addresses of tables of 64-bit integers."""
 
 
@@ -50,7 +67,8 @@ def lower_copy_nest(nest: LoopNest, name: str, arguments: tuple[str, ...]) -> Fu
     buffers = tuple(BufferArg(side, units.get(side, 8)) for side in ("src", "dst"))
     at = ", ".join([*(["entry"] if nest.table_loop else []), *axes, "x"])
     shared = "table entries" if nest.table_loop else axes[0] if axes else ""
-    summary = f"dst[{at}] = {lowered.what.format(at=at)}. {lowered.how}"
+    what = lowered.what.format(at=at)
+    summary = f"{what if what.startswith('dst[') else f'dst[{at}] = {what}'}. {lowered.how}"
     summary += f"; parallel over {shared}." if shared else "."
     return Function(name, given, (*lowered.prologue, *body), buffers=buffers, summary=summary)
 

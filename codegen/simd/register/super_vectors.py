@@ -21,7 +21,7 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic, models, register_model
 
 from codegen.ir.lines import LINE_BYTES
-from codegen.simd.register.memory import I8, I32, I64, hidden, pointer
+from codegen.simd.register.memory import I8, I32, I64, hidden, pointer, prefetch
 
 
 class SuperVector(types.Type):
@@ -170,7 +170,18 @@ def _write(kind: SuperVector, how: str, name: str, *, stream: bool) -> Rule:
     return rule
 
 
-_ACCESS = re.compile(r"(read|write|stream)_u(\d+)_(?:(\d+)x)?(\d+)(_at)?")
+def _prefetch(kind: SuperVector, how: str) -> Rule:
+    """Requests for the lines of a super-vector that a later iteration loads."""
+
+    def emit(builder: Any, address: Any, *more: Any) -> None:
+        for start in _starts(builder, kind, how, address, more):
+            for k in range(0, kind.row_bytes, LINE_BYTES):
+                prefetch(builder, builder.add(start, ir.Constant(I64, k)))
+
+    return lambda *inputs: (types.void, emit)
+
+
+_ACCESS = re.compile(r"(read|write|stream|prefetch)_u(\d+)_(?:(\d+)x)?(\d+)(_at)?")
 
 
 @cache
@@ -185,6 +196,8 @@ def access_routine(name: str) -> Any:
     arity = 1 + bool(how)
     if verb == "read":
         return leaf(name, arity, _read(kind, how))
+    if verb == "prefetch":
+        return leaf(name, arity, _prefetch(kind, how))
     return leaf(name, arity + 1, _write(kind, how, name, stream=verb == "stream"))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import tilejit as tj
 from codegen.backend.store import KernelStore
-from codegen.ir.copies.nodes import Element, Fill, LoopNest, Ref, Transpose, refs
+from codegen.ir.copies.nodes import Element, Fill, LoopNest, Ref, Transpose, TransposeTiles, refs
 from codegen.ir.copies.rewriting import int_size
 from codegen.ir.copies.tiles import COLUMNS
 from codegen.ir.lines import LINE_BYTES
@@ -98,12 +98,12 @@ def test_tiles_fit_the_buffer_they_are_staged_in(digits: list[tuple[int, int, in
     for threads, footprint in product((1, 4, 64), (1 << 20, 1 << 30)):
         for way in candidates(nest, threads=threads, footprint=footprint, virtual_vector_size=size):
             inner = super_vectorize(nest, way).innermost
+            if isinstance(inner, TransposeTiles):
+                continue
             assert isinstance(inner, Transpose)
             grid = inner.grid
             assert grid is not None
             tiles = grid.entries(0, grid.count)
-            if not inner.stage:
-                continue
             staged += 1
             panel = grid.panel if inner.stage == "rows" else grid.dense_panel
             assert tiles[:, COLUMNS].max() <= len(panel.places), way

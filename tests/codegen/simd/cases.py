@@ -101,8 +101,18 @@ def levels_of(case: Case) -> frozenset[str]:
 
 
 def routine_of(case: Case) -> tuple[str, str]:
-    """The routine of the first kernel, its family apart from what it moves: u8, f32_to_bf16, bits 1_2."""
+    """The routine of the first kernel, its family apart from what it moves: u8, f32_to_bf16, bits 1_2.
+
+    A kernel whose source shows its loops has the instructions between its loads and its stores instead.
+    """
     names = called_names(case.program.kernels[0].source) - {"int64_at", "opaque", "stream_fence"}
+    stores = [
+        found for name in names if (found := re.fullmatch(r"(stream|write)_u(\d+)_(?:(\d+)x)?(.*)", name))
+    ]
+    if stores:
+        verb, bits, rows, columns = min(stores, key=lambda found: found[0]).groups()
+        between = sorted(name for name in names if not re.match(r"[a-z]+_(u?\d)", name))
+        return " ".join([verb, *between, "square" * (rows == columns)]), f"u{bits}"
     name = min(names, key=_not_streaming)
     family, _, elements = re.sub(r"_(?=[usf]\d|swap|\d(_\d)?$)", " ", name, count=1).partition(" ")
     return family, elements

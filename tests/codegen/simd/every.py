@@ -28,14 +28,13 @@ def every_routine() -> dict[str, Any]:
 def _is_used(stream: str, how: str, kind: str, width: int) -> bool:
     """Whether kernels use it: rows are staged only for streaming.
 
-    Two elements wider than a lane fill a line, and two half as wide as a lane fill a lane.
+    Two elements wider than a lane fill a line, and two half as wide as a lane fill a lane. Lines
+    and lanes that are stored in place have their loops in the kernel.
     """
-    if how == "staged_rows" and not stream:
+    if (how == "staged_rows" and not stream) or (how == "transpose" and kind in ("line", "lane")):
         return False
     if kind == "part":
         return width * 2 < LANE_BYTES and (bool(stream) or how == "transpose")
     if kind == "band":
         return width < LANE_BYTES and how == "staged_dense"
-    if width <= LANE_BYTES or (stream and how == "transpose"):
-        return True
-    return kind == "line" and (bool(stream) or how == "transpose")
+    return width <= LANE_BYTES or (kind == "line" and bool(stream))

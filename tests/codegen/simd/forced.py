@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from codegen.ir.copies.nodes import Element, LoopNest, refs
+from codegen.ir.copies.nodes import Element, LoopNest, joined_tables, refs
 from codegen.ir.copies.tiles import Block, Digit, Stage, Table
 from codegen.maps.access import strided_map
 from codegen.pipeline import copies as pipeline
@@ -21,8 +21,10 @@ from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.runtime import launch
 from codegen.runtime.copy_calls import TableCalls, TileCalls
 from codegen.runtime.launch import Launch
+from codegen.schedule import choose_transpose
 from codegen.schedule.choose import padded_rank
 from codegen.schedule.schedule import Schedule, Thresholds, TransposeSchedule
+from codegen.schedule.transpose_box import TransposeBox
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit.strided import span
 
@@ -136,6 +138,7 @@ def compiled(
             max(how.together, 1),
             how.lines,
         )
+        cut = choose_transpose.with_loops(TransposeBox.of(nest), cut, threads)
         return Schedule("transpose", tuple(outer), (), transpose=cut)
 
     patch.setattr(pipeline, "choose", forced)
@@ -186,6 +189,8 @@ def tile_calls(step: Launch) -> TileCalls | None:
 
 def guard_tables(step: Launch) -> None:
     """Put the tables that a transpose reads where nothing may be read behind them."""
+    for table in joined_tables(step.step.vectorized.innermost).values():
+        vars(table)["offsets"] = _guarded(table.offsets)
     calls = tile_calls(step)
     if calls is None:
         return

@@ -1,0 +1,186 @@
+"""Lower transposes: loops over tiles, and in each tile over register blocks."""
+
+from __future__ import annotations
+
+from codegen.ir.building import compare, index_of, least, loop, minus, plus, times
+from codegen.ir.copies.nodes import COLUMN_TABLE, ROW_TABLE, Size, TileLoop, TransposeTiles
+from codegen.ir.copies.tiles import PackedLines
+from codegen.ir.index import Index
+from codegen.ir.nodes import (
+    Carried,
+    Compare,
+    Entries,
+    For,
+    If,
+    IndexValue,
+    Let,
+    Load,
+    Local,
+    Op,
+    Prefetch,
+    Statement,
+    Step,
+    Store,
+    View,
+)
+from codegen.passes.lower_copies.lowered import Lowered, Sides, text
+
+TILES = {"rows": ("i", 0), "columns": ("j", 1)}
+"""The index of a loop over tiles, and its position in a pair of rows and columns."""
+
+
+def lower_transpose(transpose: TransposeTiles, sides: Sides) -> Lowered:
+    """Loops over tiles; in each, blocks are loaded, transposed in registers and stored.
+
+    before:  transpose dst <- src, rows x columns, tiles of 96x96 in blocks of 16x16
+    after:   for i_tile in 0..rows step 96: for j_tile in 0..columns step 96:
+               for j_block in j_tile..j_stop step 16: for i_block in i_tile..i_stop step 16:
+                 dst[j, i] = transposed(src[i, j] [16, 16])
+
+    A last block that would cross the edge begins earlier: i = min(i_block, rows - 16).
+    """
+    t = transpose
+    body: tuple[Statement, ...] = (*_next_tile(t, sides), *_blocks(t, _views(t, sides)))
+    if len(t.loops) > 2:
+        body = (*_opaque_views(t, sides), *body)
+    for k, each in reversed(list(enumerate(t.loops))):
+        body = (_loop(t, each, body, parallel=k == 0 and not sides.in_table),)
+    tile, block = ("x".join(map(str, shape)) for shape in (t.tile, t.block))
+    at = "".join(f"{x.axis}, " for x in t.loops if x.axis not in TILES)
+    how = f"Tiles of {tile}, super-vectors of {block}{', lines streamed' if t.stream else ''}"
+    how += "" if sides.in_table else f"; parallel over {TILES.get(t.loops[0].axis, (t.loops[0].axis,))[0]}"
+    return Lowered(body, f"dst[{at}j, i] = src[{at}i, j], i < rows, j < columns, u{8 * t.width}", how)
+
+
+def _loop(t: TransposeTiles, around: TileLoop, body: tuple[Statement, ...], *, parallel: bool) -> For:
+    """One loop of the nest; a parallel one runs from `begin` to `end`, which count its iterations."""
+    if around.axis not in TILES:
+        first, last = ("begin", "end") if parallel else (0, text(around.extent))
+        return loop(around.axis, first, last, *body, parallel=parallel)
+    index, side = TILES[around.axis]
+    size, count = t.tile[side], text((t.rows, t.columns)[side])
+    stop = Let(f"{index}_stop", IndexValue(least(plus(f"{index}_tile", size), count)))
+    if parallel:
+        ends = times("begin", size), least(times("end", size), count)
+    else:
+        ends = index_of(0), index_of(count)
+    return loop(f"{index}_tile", *ends, stop, *body, step=size, parallel=parallel)
+
+
+def _others(t: TransposeTiles, side: str) -> Index:
+    """The offset of the digits that are neither rows nor columns."""
+    strides = {x.axis: text(x.src if side == "src" else x.dst) for x in t.loops if x.axis not in TILES}
+    return plus(*(times(axis, stride) for axis, stride in strides.items()))
+
+
+def _opaque_views(t: TransposeTiles, sides: Sides) -> tuple[Statement, ...]:
+    """Both sides at this iteration of the loops over other digits."""
+    names = {"src": sides.src, "dst": sides.dst}
+    return tuple(View(f"{x}_tile", name, _others(t, x), opaque=True) for x, name in names.items())
+
+
+def _views(t: TransposeTiles, sides: Sides) -> tuple[str, str]:
+    """The names of destination and source inside all loops."""
+    return ("dst_tile", "src_tile") if len(t.loops) > 2 else (sides.dst, sides.src)
+
+
+def _blocks(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
+    """The blocks of a tile, in the schedule's order."""
+    rows, columns = t.block
+    i = Let("i", IndexValue(least("i_block", minus(text(t.rows), rows))))
+    j = Let("j", IndexValue(least("j_block", minus(text(t.columns), columns))))
+    body: tuple[Statement, ...] = _block(t, views)
+    if t.order == "rows":
+        inner = loop("j_block", "j_tile", "j_stop", j, *body, step=columns)
+        return (loop("i_block", "i_tile", "i_stop", i, inner, step=rows),)
+    if t.order == "columns":
+        inner = loop("i_block", "i_tile", "i_stop", i, *body, step=rows)
+        return (loop("j_block", "j_tile", "j_stop", j, inner, step=columns),)
+    down = loop("i_block", "i_tile", "i_stop", i, j, *body, step=rows)
+    return (loop("diagonal", "j_tile", "j_stop", _wrapping(down, columns), step=columns),)
+
+
+def _wrapping(down: For, columns: int) -> For:
+    """The loop over rows of blocks, which moves on by one column of blocks each time, around the tile.
+
+    Blocks of one row, and blocks of one column, share cache sets at many pitches.
+    """
+    following = plus("j_block", columns)
+    inside = Op("lt", (IndexValue(following), Local("j_stop", "i64")), "i1")
+    wrapped = Op("select", (inside, IndexValue(following), Local("j_tile", "i64")), "i64")
+    carried = Carried("j_block", Local("diagonal", "i64"), wrapped)
+    return For(down.index, down.lower, down.upper, down.step, down.body, (carried,))
+
+
+def _block(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
+    """block = src[i, j] [R, C]; dst[j, i] = transposed(block)"""
+    dst, src = views
+    load = _read(t, src, index_of("i"), index_of("j"))
+    rows, columns = t.block
+    value = Op("transposed", (Local("block", load.dtype, t.block),), load.dtype, (columns, rows))
+    at, step = _row(t.column_step, COLUMN_TABLE, index_of("j"))
+    store = Store(dst, (plus(at, times("i", t.width)),), value, (0, 0), (step, t.width), streamed=t.stream)
+    ahead: tuple[Statement, ...] = ()
+    if t.stream:
+        i, j = (minus(x, f"{x}_tile") for x in "ij")
+        i = plus("next_i", i) if isinstance(t.row_step, PackedLines) else i
+        ahead = (Prefetch(_read(t, "next_tile", i, j)),)
+    elif t.prefetch_bytes:
+        later = plus("j", t.prefetch_bytes // t.width)
+        ahead = (Prefetch(_read(t, src, index_of("i"), later)),)
+    return (Let("block", load), store, *ahead)
+
+
+def _read(t: TransposeTiles, src: str, i: Index, j: Index) -> Load:
+    at, step = _row(t.row_step, ROW_TABLE, i)
+    where = plus(at, times(j, t.width))
+    return Load(src, (where,), f"bits{8 * t.width}", t.block, (0, 0), (step, t.width))
+
+
+def _row(step: Size | PackedLines, table: str, index: Index) -> tuple[Index, Step]:
+    """The offset of a row and the step to the next one; with a table, the step has the offset too."""
+    if isinstance(step, PackedLines):
+        return index_of(0), Entries(table, index)
+    return times(index, text(step)), text(step)
+
+
+def _next_tile(t: TransposeTiles, sides: Sides) -> tuple[Statement, ...]:
+    """Where the next tile begins, whose lines are requested while this one is stored.
+
+    The innermost loop moves on, or begins again while the one around it moves on.
+    """
+    if not t.stream:
+        return ()
+    inner = t.loops[-1]
+    if len(t.loops) == 1:
+        return _begins(t, sides, {})
+    again = _begins(t, sides, {t.loops[-2].axis: 1, inner.axis: 0})
+    return (If((_has_next(t, inner),), _begins(t, sides, {inner.axis: 1}), again),)
+
+
+def _has_next(t: TransposeTiles, around: TileLoop) -> Compare:
+    if around.axis in TILES:
+        index, side = TILES[around.axis]
+        return compare(f"{index}_stop", "lt", text((t.rows, t.columns)[side]))
+    return compare(plus(around.axis, 1), "lt", text(around.extent))
+
+
+def _begins(t: TransposeTiles, sides: Sides, moved: dict[str, int]) -> tuple[Statement, ...]:
+    """The first element of a tile; `moved` is 1 for a loop that moves on, 0 for one that begins again.
+
+    With a table of rows, the first row is an index into it, and not in the address.
+    """
+
+    def first(axis: str) -> Index:
+        index, side = TILES.get(axis, (axis, 0))
+        here = f"{index}_tile" if axis in TILES else index
+        step = t.tile[side] if axis in TILES else 1
+        return index_of(0) if moved.get(axis) == 0 else plus(here, step if moved.get(axis) else 0)
+
+    offset = times(first("columns"), t.width)
+    for x in t.loops:
+        if x.axis not in TILES:
+            offset = plus(offset, times(first(x.axis), text(x.src)))
+    if isinstance(t.row_step, PackedLines):
+        return (Let("next_i", IndexValue(first("rows"))), View("next_tile", sides.src, offset))
+    return (View("next_tile", sides.src, plus(offset, times(first("rows"), text(t.row_step)))),)

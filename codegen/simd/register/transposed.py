@@ -1,0 +1,60 @@
+"""Transposes of super-vectors in registers: [R, C] -> [C, R] for every element of 8 bits to a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.simd.register.networks import join_lanes, transposed_lanes, transposed_lines
+from codegen.simd.register.shuffles import shuffle
+from codegen.simd.register.super_vectors import (
+    SuperVector,
+    from_parts,
+    leaf,
+    parts_of,
+    super_vector,
+)
+
+
+def _rule(value: Any) -> tuple[Any, Callable[..., Any]]:
+    """transposed(value); columns of the result are a line long, or rows of the operand are."""
+    given = super_vector(value, "transposed")
+    width, rows, columns = given.bits // 8, given.rows, given.columns
+    result = SuperVector(given.bits, columns, rows)
+
+    def emit(builder: Any, operand: Any) -> Any:
+        parts = parts_of(builder, operand)
+        if rows * width == LINE_BYTES and given.row_bytes == LINE_BYTES:
+            return from_parts(builder, result, transposed_lines(builder, parts, width))
+        if rows * width == LINE_BYTES:
+            return from_parts(builder, result, _long_columns(builder, parts, width))
+        return from_parts(builder, result, _short_columns(builder, parts, width))
+
+    return result, emit
+
+
+def _long_columns(builder: Any, parts: list[Any], width: int) -> list[Any]:
+    """Lines from rows of a lane each, or of one element that is longer."""
+    if width > LANE_BYTES:
+        return [shuffle(builder, parts[0], parts[1], list(range(LINE_BYTES)))]
+    n = LANE_BYTES // width
+    lanes = LINE_BYTES // LANE_BYTES
+    joined = [join_lanes(builder, [parts[r + n * lane] for lane in range(lanes)]) for r in range(n)]
+    return transposed_lanes(builder, joined, width)
+
+
+def _short_columns(builder: Any, parts: list[Any], width: int) -> list[Any]:
+    """Lanes from rows of a line each: lane l of line k holds result row k + n * l."""
+    n = LANE_BYTES // width
+    lines = transposed_lanes(builder, parts, width)
+    out = []
+    for c in range(LINE_BYTES // width):
+        line = lines[c % n]
+        first = c // n * LANE_BYTES
+        line = builder.bitcast(line, parts[0].type)
+        out.append(shuffle(builder, line, line, list(range(first, first + LANE_BYTES))))
+    return out
+
+
+transposed = leaf("transposed", 1, _rule)
