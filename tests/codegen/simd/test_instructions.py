@@ -68,3 +68,36 @@ def test_padding_patterns(level: str) -> None:
         kernel("fill_part(a, b, c, d)", level)(dst.ctypes.data, count, low, high, 0)
         assert np.array_equal(dst, line[:count])
         assert target.untouched()
+
+
+def blocks() -> list[tuple[int, int, int]]:
+    """(bits, rows, columns) of the super-vectors that transposes use."""
+    out = []
+    for width in (1, 2, 4, 8, 16, 32, 64):
+        side = 64 // width
+        out += [(8 * width, side, side), (8 * width, side, max(16 // width, 1))]
+        out += [(8 * width, 16 // width, side)] if width < 16 else []
+    return list(dict.fromkeys(out))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("bits", "rows", "columns"), blocks())
+def test_transposed(bits: int, rows: int, columns: int, level: str) -> None:
+    """Rows at a pitch are read and stored; sources and results end at a guard page."""
+    width, rng = bits // 8, np.random.default_rng(SEED)
+    pitch, out_pitch = columns * width + 3, rows * width + 5
+    source, target = Guarded(1 << 14), Guarded(1 << 14)
+    src = source.place((rows - 1) * pitch + columns * width, at_end=True)
+    dst = target.place((columns - 1) * out_pitch + rows * width, at_end=True)
+    src[:], dst[:] = rng.integers(0, 256, len(src)), 0
+    body = f"write_u{bits}_{columns}x{rows}(b, d, transposed(read_u{bits}_{rows}x{columns}(a, c)))"
+    kernel(body, level)(src.ctypes.data, dst.ctypes.data, pitch, out_pitch, 0)
+
+    def matrix(data: np.ndarray, pitch: int, n: int, m: int) -> np.ndarray:
+        strides = pitch, width
+        return np.ndarray((n, m), f"V{width}", data.data, 0, strides)
+
+    found = matrix(dst, out_pitch, columns, rows)
+    wanted = instruction("transposed").meaning(matrix(src, pitch, rows, columns))
+    assert found.tobytes() == wanted.tobytes()
+    assert target.untouched()
