@@ -107,7 +107,6 @@ def compiler_files() -> tuple[Path, ...]:
     root = Path(__file__).parents[1]
     names = (
         "backend/build.py",
-        "ir/copies/segments.py",
         "ir/copies/tiles.py",
         "ir/element_types.py",
         "ir/lines.py",

@@ -35,7 +35,6 @@ from codegen.ir.copies.nodes import (
     refs,
 )
 from codegen.ir.copies.printer import format_transfer
-from codegen.ir.copies.segments import SEGMENT_TABLES
 from codegen.ir.copies.tiles import (
     COLUMN,
     COLUMNS,
@@ -85,7 +84,7 @@ def emit(nest: LoopNest, arguments: tuple[str, ...]) -> str:
     out.line()
     loops = " ".join(loop.axis for loop in nest.loops)
     each = "for each table entry, " if nest.table_loop else ""
-    what = {Transpose: "tiles", Gather: "parts of segments"}.get(type(nest.innermost), f"loops {loops}")
+    what = "tiles" if isinstance(nest.innermost, Transpose) else f"loops {loops}"
     out.line(f"{each}{what}, the first over [begin, end), around:")
     out.line(format_transfer(nest.innermost))
     out.line('"""')
@@ -169,9 +168,6 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
             out.line(_interleave_call(stmt, src, dst))
         case Transpose():
             _tiles(stmt, out, src, dst, first=nest.table_loop is None)
-        case Gather():
-            tables = ", ".join((*SEGMENT_TABLES[:2], "begin, end", *SEGMENT_TABLES[2:]))
-            out.line(f"stream_segments({dst}, {src}, {tables})")
         case PackBits(_, _, _, _, step):
             out.line(_bits_call("pack", stmt, step, src, dst))
         case UnpackBits(_, _, _, _, step):
@@ -191,7 +187,7 @@ def _reads_in_order(stmt: Transfer) -> bool:
 
 def _streams(stmt: Transfer) -> bool:
     """Whether lines bypass the cache, so that the kernel needs a fence before other threads read them."""
-    kinds = CopyRun | CopyChunks | Reverse | Interleave | Transpose | Gather | PackBits | UnpackBits
+    kinds = CopyRun | CopyChunks | Reverse | Interleave | Transpose | PackBits | UnpackBits
     return isinstance(stmt, kinds) and stmt.stream
 
 

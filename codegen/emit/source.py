@@ -190,9 +190,9 @@ def _rows(steps: Sequence[Step]) -> tuple[str, list[str]]:
     if len(steps) < 2:
         return "", []
     match steps[0]:
-        case Entries(table, first):
+        case Entries(table, first, half):
             at = _scaled(8, first)
-            return "_at", [table if at == "0" else f"{table} + {at}"]
+            return f"_at_{half}" if half else "_at", [table if at == "0" else f"{table} + {at}"]
         case pitch:
             return "", [str(pitch)]
 
@@ -213,13 +213,17 @@ def _index(index: Index) -> str:
             return f"{_factor(of)} // {by}"
         case Mod(of, by):
             # A mask also serves addresses, which may be negative as integers.
-            return f"{_factor(of)} & {by - 1}" if by.bit_count() == 1 else f"{_factor(of)} % {by}"
+            return f"{_factor(of)} & {_mask(by - 1)}" if by.bit_count() == 1 else f"{_factor(of)} % {by}"
         case Times(of, by):
             return f"{_factor(of)} * {by}"
         case Least(several):
             return f"min({', '.join(map(_index, several))})"
         case Sum(parts, rest):
             return _sum([*(_term(part, k) for part, k in parts), *rest.terms], rest.constant)
+
+
+def _mask(ones: int) -> str:
+    return str(ones) if ones < 1 << 16 else f"0x{ones:X}"
 
 
 def _term(part: Index, factor: int) -> tuple[str, int]:

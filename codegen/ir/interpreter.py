@@ -81,6 +81,9 @@ def interpret(
         return tuple(run.value(result) for result in function.results)
 
 
+_HALVES: dict[str, Callable[[int], int]] = {"": int, "low": lambda x: x % 2**32, "high": lambda x: x >> 32}
+"""The step that an entry of a table holds, by `Entries.half`."""
+
 UNDEFINED = 0xA5
 """Bytes of scratch before a kernel writes them."""
 
@@ -129,9 +132,7 @@ class _Run:
         for statement in body:
             match statement:
                 case Let(name, value):
-                    found = self.locals[name] = self.value(value)
-                    if not value.shape and found.dtype.kind in "iu":
-                        self.symbols[name] = int(found)
+                    self.name_value(name, self.value(value))
                 case Store(array) if array in self.buffers:
                     self.store_in_buffer(statement)
                 case Store():
@@ -158,6 +159,12 @@ class _Run:
         left, right = (evaluate_index(side, self.symbols) for side in (test.left, test.right))
         return bool(getattr(operator, test.relation)(left, right))
 
+    def name_value(self, name: str, value: Number) -> None:
+        """Bind a value to a name; integers are symbols of index expressions too."""
+        self.locals[name] = value
+        if not np.shape(value) and value.dtype.kind in "iu":
+            self.symbols[name] = int(value)
+
     def name_buffer(self, name: str, buffer: Buffer) -> None:
         """Bind a buffer to a name; the name as a symbol is its address."""
         self.buffers[name] = buffer
@@ -175,9 +182,9 @@ class _Run:
     def step(self, step: Step) -> Callable[[int], int]:
         """The distance of a lane from the first one."""
         match step:
-            case Entries(table, first):
+            case Entries(table, first, half):
                 entries, begin = self.arrays[table], evaluate_index(first, self.symbols)
-                return lambda k: int(entries[begin + k])
+                return lambda k: _HALVES[half](int(entries[begin + k]))
             case str():
                 stride = self.symbols[step]
                 return lambda k: k * stride
@@ -204,7 +211,7 @@ class _Run:
         up = loop.step > 0
         start, stop = (max(starts), min(stops)) if up else (min(starts), max(stops))
         for carried in loop.carried:
-            self.locals[carried.name] = self.value(carried.start)
+            self.name_value(carried.name, self.value(carried.start))
         if loop.size < 1 or loop.step % loop.size:
             raise KernelError(f"interpret: {loop.index} goes by {loop.step}, {loop.size} iterations at once")
         step = loop.step // loop.size
@@ -215,7 +222,8 @@ class _Run:
                 self.lanes.append(_Lanes(loop.index, loop.size, step, lanes < stop if up else lanes > stop))
             self.block(loop.body)
             updated = {c.name: self._kept(c.name, self.value(c.update)) for c in loop.carried}
-            self.locals |= updated
+            for name, value in updated.items():
+                self.name_value(name, value)
             if loop.size > 1:
                 self.lanes.pop()
         self.symbols.pop(loop.index, None)

@@ -52,10 +52,14 @@ class BufferArg:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Steps from a table: lane k of a super-vector is `table[first + k]` units from its subscript."""
+    """Steps from a table: lane k of a super-vector is `table[first + k]` units from its subscript.
+
+    half: "low" or "high" if an entry packs two unsigned numbers of 32 bits, of which one is the step.
+    """
 
     table: str
     first: Index
+    half: Literal["", "low", "high"] = ""
 
 
 Step: TypeAlias = int | str | Entries
@@ -155,7 +159,10 @@ Value: TypeAlias = Const | Local | IndexValue | Load | Op | Reduce
 
 @dataclass(frozen=True, slots=True)
 class Let:
-    """A name for a value, from here to the end of the enclosing body; assigned once."""
+    """A name for a value, from here to the end of the enclosing body; assigned once.
+
+    A name that both branches of an `If` assign is known after it; so is a view that both define.
+    """
 
     name: str
     value: Value

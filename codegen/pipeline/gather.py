@@ -8,7 +8,7 @@ from codegen.analysis.ranges import affine_range, check_range
 from codegen.frontend.lower_copy import LoweredCopy, box_nest, pad_nest
 from codegen.ir.copies.nodes import Buffer, CopyChunks, Element, For, Gather, LoopNest, Ref, wrap
 from codegen.ir.copies.rewriting import int_size
-from codegen.ir.copies.segments import SEGMENT_TABLES, Segments
+from codegen.ir.copies.segments import SEGMENT_ARGUMENTS, Segments
 from codegen.ir.copies.tiles import LINE_TABLE, PackedLines
 from codegen.maps.refine import Box
 from codegen.passes.pad_rank import pad_rank
@@ -48,7 +48,7 @@ def gathered(
     observe("gathered", vectorized)
     parametrized, _ = parametrize_sizes(vectorized)
     observe("parametrize_sizes", parametrized)
-    kernel = kernel_for(parametrized, SEGMENT_TABLES)
+    kernel = kernel_for(parametrized, SEGMENT_ARGUMENTS)
     step = Step(nests[0], Schedule("gather", (), (), stream=True), vectorized, kernel, (), tuple(nests[1:]))
     calls, bounds = SegmentCalls(segments, pattern), (copy.src.byte_bounds, copy.dst.byte_bounds)
     return Launch(step, calls, 0, copy.dst.bounds[0], segments.count, pattern, bounds=bounds)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from codegen.analysis.ranges import check_range
 from codegen.ir.copies.nodes import Transpose
 from codegen.ir.copies.rewriting import int_size
-from codegen.ir.copies.segments import SEGMENT_TABLES, Segments
+from codegen.ir.copies.segments import SEGMENT_ARGUMENTS, Segments
 from codegen.ir.copies.tiles import PREFETCH_ARGUMENT, Panel, Table, TileGrid
 from codegen.ir.lines import LINE_BYTES, PAGE_PREFETCH_BYTES
 from codegen.maps.refine import PairTable
@@ -281,8 +281,8 @@ class SegmentCalls(Calls):
     @property
     def given(self) -> dict[str, int]:
         """The moves of all parts, and the padding."""
-        addresses = 0, self.segments.pieces.ctypes.data, 0, self.pattern.ctypes.data
-        return dict(zip(SEGMENT_TABLES, addresses, strict=True))
+        addresses = 0, self.segments.moves.ctypes.data, 0, self.pattern.ctypes.data
+        return dict(zip(SEGMENT_ARGUMENTS, addresses, strict=True))
 
     @property
     def scratch_bytes(self) -> int:

@@ -240,7 +240,7 @@ def _cost(made: Segments) -> float:
     lines, pages = _touched(made)
     moves = sum(sum(map(len, part.moves)) * part.count for part in made.parts)
     entries = sum(part.count for part in made.parts)
-    each = 0.7 if made.pieces.nbytes <= MOST_MOVES_BYTES else 3
+    each = 0.7 if made.moves.nbytes <= MOST_MOVES_BYTES else 3
     return 2 * lines + 5 * pages + each * moves + 30 * entries
 
 

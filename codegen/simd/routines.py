@@ -16,7 +16,6 @@ from codegen.simd.copy import (
     reversals,
     row_groups,
     runs,
-    segments,
     short_runs,
     transposes,
 )
@@ -86,7 +85,7 @@ def transpose_routine(stream: str | None, how: str, kind: str, element: str) -> 
 def listed_routines() -> dict[str, Any]:
     """The routines that exist from the start; others are built for the types in their names."""
     names: dict[str, Any] = {}
-    for module in (memory, runs, segments):
+    for module in (memory, runs):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
     names |= memory.ELEMENTS | transposes.SMALL_TRANSPOSES | interleaves.INTERLEAVES
     names |= short_runs.CHUNKS | reversals.REVERSALS | joined_rows.LINE_INTERLEAVES | row_groups.ROW_GROUPS

@@ -19,7 +19,8 @@ from codegen.ir.interpreter import interpret as interpret_function
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import ArrayArg, Function
 from codegen.pipeline.copies import CopyProgram
-from codegen.runtime.copy_calls import TableCalls
+from codegen.runtime import launch as launches
+from codegen.runtime.copy_calls import SCRATCH, TableCalls
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
 from codegen.support.errors import KernelError
@@ -90,19 +91,26 @@ def interpreted_when_lowered(watched: Watched) -> Bytes:
     sides = zip((watched.src, watched.before), watched.addresses, program.bounds, strict=True)
     storages = [_storage(held, address + low) for held, address, (low, _) in sides]
     src, dst = (storage.ctypes.data - low for storage, (low, _) in zip(storages, program.bounds, strict=True))
-    original = Kernel.call
+    original, scratch = Kernel.call, launches.scratch
+    own: list[Bytes] = []
+
+    def recorded(size: int) -> Bytes:
+        own[:] = [scratch(size)]
+        return own[0]
 
     def call(self: Kernel) -> Any:
         function = self.lowered
         if function is None:
             return original.fget(self)  # type: ignore[attr-defined]
-        return partial(_interpret_call, function, storages)
+        return partial(_interpret_call, function, storages, own)
 
     Kernel.call = property(call)  # type: ignore[method-assign, assignment]
+    launches.scratch = recorded
     try:
         program.run(src, dst)
     finally:
         Kernel.call = original  # type: ignore[method-assign]
+        launches.scratch = scratch
     return storages[1]
 
 
@@ -126,19 +134,39 @@ class _Table:
 
 
 def _interpret_call(
-    function: Function, storages: list[Bytes], src: int, dst: int, sizes: int, begin: int, end: int
+    function: Function,
+    storages: list[Bytes],
+    own: list[Bytes],
+    src: int,
+    dst: int,
+    sizes: int,
+    begin: int,
+    end: int,
 ) -> None:
+    """Interpret one call of a kernel; `own` holds the thread's buffer, if the call has one."""
     numbers = _Table(sizes)
     units = {buffer.name: 8 // buffer.unit_bits for buffer in function.buffers}
     buffers = {
         name: Buffer(storage, 8 // units[name], storage.ctypes.data * units[name], address)
         for name, storage, address in zip(("src", "dst"), storages, (src, dst), strict=True)
     }
+    for k, argument in enumerate(function.arguments):
+        if argument.name in units:
+            buffers[argument.name] = _argument_buffer(argument.name, int(numbers[k]), own)
     given = [
         _Table(int(numbers[k])) if isinstance(argument, ArrayArg) else int(numbers[k])
         for k, argument in enumerate(function.arguments)
     ]
     interpret_function(function, given, buffers, (begin, end))  # type: ignore[arg-type]
+
+
+def _argument_buffer(name: str, address: int, own: list[Bytes]) -> Buffer:
+    """The storage behind an argument that is an address: the thread's buffer, or a line of padding."""
+    if name == SCRATCH:
+        storage = next(each for each in own if each.ctypes.data == address)
+    else:
+        storage = np.frombuffer(ctypes.string_at(address, LINE_BYTES), np.uint8)
+    return Buffer(storage, 8, address, address)
 
 
 def run_nest(nest: LoopNest, launch: Launch, program: CopyProgram, buffers: dict[str, Bytes]) -> None:

@@ -23,17 +23,20 @@ MOVES = (64, 32, 16, 8, 4, 2, 1)
 """Bytes per move, in the order in which a part's table lists its moves."""
 
 HEAD = len(MOVES) + 1
-"""Numbers before a part's moves: how many moves there are of each width, and whether they are padding."""
+"""Numbers before a part's moves: where the moves of each width end in the table; whether it is padding."""
+
+HALF = 1 << 32
+"""A move is one number: its offset in the segment times HALF, plus its source offset from the entry's SRC."""
 
 SEGMENT_FIELDS = 5
 """Numbers in one entry of the table of segments."""
-SRC, DST, CHUNKS, NEXT, BYTES = range(SEGMENT_FIELDS)
+SRC, DST, PART, NEXT, BYTES = range(SEGMENT_FIELDS)
 
 MOST_ENTRIES = 1 << 15
 """Up to this many entries are computed once; more are computed while the copy runs."""
 
 MOST_OFFSET = 1 << 31
-"""Maximum distance in bytes of one segment's chunks in the source: the table's offsets have 32 bits."""
+"""Maximum distance in bytes of one segment's chunks in the source, below HALF."""
 
 _Pairs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -66,6 +69,11 @@ class Part:
     def bytes_each(self) -> int:
         """Bytes that it contributes to one segment."""
         return prod(d[0] for d in self.inner) * self.run
+
+    @property
+    def lowest(self) -> int:
+        """The lowest source offset of its chunks, counted from the first chunk: negative or 0."""
+        return sum((extent - 1) * min(src_step, 0) for extent, src_step, _ in self.inner)
 
     def start(self, index: int) -> int:
         """The destination offset of the segment with this index; it increases with the index."""
@@ -135,19 +143,20 @@ class Segments:
 
     @lazy
     def _tables(self) -> tuple[Table, tuple[int, ...]]:
-        """The moves of all parts in one table, and the byte offset in it at which each part begins."""
+        """The moves of all parts in one table, and the index in it at which each part begins."""
         tables, starts, at = [], [], 0
         for part in self.parts:
-            head = [*(len(m) for m in part.moves), int(part.fills)]
+            ends = at + HEAD + np.cumsum([len(m) for m in part.moves])
             moves = np.concatenate(part.moves)
-            tables.append(np.concatenate([head, moves[:, 1] << 32 | moves[:, 0] & 0xFFFFFFFF]))
+            packed = moves[:, 1] * HALF + moves[:, 0] - part.lowest
+            tables.append(np.concatenate([ends, [int(part.fills)], packed]))
             starts.append(at)
-            at += tables[-1].nbytes
+            at += len(tables[-1])
         return np.concatenate(tables), tuple(starts)
 
     @property
-    def pieces(self) -> Table:
-        """The moves that CHUNKS of an entry points into; the source offset is in the low 32 bits."""
+    def moves(self) -> Table:
+        """The moves of all parts. PART of an entry is the index of the part's HEAD numbers in there."""
         return self._tables[0]
 
     @lazy
@@ -159,8 +168,8 @@ class Segments:
     def entries(self, begin: int, end: int) -> Table:
         """The parts of segments in destination order.
 
-        BYTES is the segment's length in the entry of its last part, else 0. NEXT is the source offset of the
-        same part in its next segment.
+        SRC is the lowest source offset of the part's chunks, NEXT the same in the part's next segment.
+        BYTES is the segment's length in the entry of its last part, else 0.
         """
         every = self.every_entry
         if every is None:
@@ -175,8 +184,9 @@ class Segments:
                 bisect_left(range(part.count), at * self.length, key=part.start) for at in (begin, end)
             )
             src, dst = part.starts(first, min(last + 1, part.count))
+            src += part.lowest
             entry = np.zeros((last - first, SEGMENT_FIELDS), np.int64)
-            entry[:, SRC], entry[:, DST], entry[:, CHUNKS] = src[: last - first], dst[: last - first], table
+            entry[:, SRC], entry[:, DST], entry[:, PART] = src[: last - first], dst[: last - first], table
             entry[:, NEXT] = entry[:, SRC]
             entry[: len(src) - 1, NEXT] = src[1:]
             out.append(entry)
@@ -188,5 +198,5 @@ class Segments:
         return merged
 
 
-SEGMENT_TABLES = ("segments", "pieces", "scratch", "pattern")
-"""The tables of segments that a kernel receives, by argument name."""
+SEGMENT_ARGUMENTS = "segments", "moves", "scratch", "pattern"
+"""The arguments of a gather: the tables of entries and of moves, the buffer, and a line of padding."""

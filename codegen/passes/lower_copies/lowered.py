@@ -36,12 +36,15 @@ class Lowered:
             axes around it.
         how: the super-vectors, and where they are stored: "Lines of 64 bytes, streamed".
         prologue: statements before all loops, such as constants.
+        axes: the loops of `body` that belong to the axes around `what`, outermost first. If the nest has no
+            loops, the first one is parallel.
     """
 
     body: tuple[Statement, ...]
     what: str
     how: str
     prologue: tuple[Statement, ...] = ()
+    axes: tuple[str, ...] = ()
 
 
 def text(size: Size) -> int | str:

@@ -13,6 +13,7 @@ from codegen.ir.copies.nodes import (
     FillRun,
     For,
     ForEach,
+    Gather,
     LoopNest,
     Stmt,
     Transfer,
@@ -21,6 +22,7 @@ from codegen.ir.copies.nodes import (
 )
 from codegen.ir.index import index_symbol
 from codegen.ir.nodes import ArrayArg, BufferArg, Function, IndexValue, Let, Load, ScalarArg, Statement, View
+from codegen.passes.lower_copies.gather import lower_gather
 from codegen.passes.lower_copies.lowered import Lowered, Sides, text
 from codegen.passes.lower_copies.runs import lower_fill, lower_run
 from codegen.passes.lower_copies.transposes import lower_transpose
@@ -29,12 +31,16 @@ LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
     CopyRun: lower_run,
     FillRun: lower_fill,
     TransposeTiles: lower_transpose,
+    Gather: lower_gather,
 }
 """The lowering of each kind of transfer; the others are still printed as calls of routines."""
 
 OFFSETS = ("src_offsets", "dst_offsets")
-TABLES = frozenset((*OFFSETS, ROW_TABLE, COLUMN_TABLE))
+TABLES = frozenset((*OFFSETS, ROW_TABLE, COLUMN_TABLE, "segments", "moves"))
 """The arguments that are addresses of tables of 64-bit integers."""
+
+BUFFERS = frozenset(("scratch", "pattern"))
+"""The arguments that are addresses of other storage: the thread's own buffer, and a line of padding."""
 
 
 def has_lowering(transfer: Transfer) -> bool:
@@ -55,16 +61,15 @@ def lower_copy_nest(nest: LoopNest, name: str, arguments: tuple[str, ...]) -> Fu
     """
     axes = [loop.axis for loop in nest.loops]
     around = f"_{axes[-1]}" if axes else "_entry" if nest.table_loop else ""
-    has_source = refs(nest.innermost)[0] is not None
     in_bits = any(b.unit_bits == 1 for b in nest.buffers)
-    sides = Sides(
-        f"dst{around}", f"src{around}" if has_source else "src", nest.table_loop is not None, in_bits
-    )
+    sides = Sides(f"dst{around}", f"src{around}", nest.table_loop is not None, in_bits)
     lowered = LOWERINGS[type(nest.innermost)](nest.innermost, sides)
     body = _statement(nest.body, nest, ("src", "dst"), lowered, parallel=True)
     given = tuple(ArrayArg(a, "i64", 1, "C") if a in TABLES else ScalarArg(a, "i64") for a in arguments)
     units = {b.name: b.unit_bits for b in nest.buffers}
-    buffers = tuple(BufferArg(side, units.get(side, 8)) for side in ("src", "dst"))
+    sides_and_others = ("src", "dst", *(a for a in arguments if a in BUFFERS))
+    buffers = tuple(BufferArg(name, units.get(name, 8)) for name in sides_and_others)
+    axes += lowered.axes
     at = ", ".join([*(["entry"] if nest.table_loop else []), *axes, "x"])
     shared = "table entries" if nest.table_loop else axes[0] if axes else ""
     what = lowered.what.format(at=at)

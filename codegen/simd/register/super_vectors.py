@@ -4,6 +4,7 @@ To LLVM, a super-vector is an array of vectors, which it keeps in registers. Nam
 
     read_u32_16x8(address, pitch)              16 rows of 8 elements, `pitch` bytes apart
     read_u32_16x8_at(address, table)           the same, row k being `table[k]` bytes from the address
+    read_u8_4x64_at_low(address, table)        the same, by the low (or high) 32 bits of `table[k]`, unsigned
     read_u8_64(address)                        one row
     write_u32_8x16(address, pitch, value)      the same for stores; stream_… stores lines past the cache
 """
@@ -117,17 +118,26 @@ def row_addresses(builder: Any, address: Any, pitch: Any, rows: int) -> list[Any
     return out
 
 
-def table_addresses(builder: Any, address: Any, table: Any, rows: int) -> list[Any]:
-    """The addresses of rows at the first offsets of a table."""
-    entries = [builder.add(table, ir.Constant(I64, 8 * row)) for row in range(rows)]
-    return [builder.add(address, builder.load(pointer(builder, entry, I64))) for entry in entries]
+def table_addresses(builder: Any, address: Any, table: Any, rows: int, how: str = "_at") -> list[Any]:
+    """The addresses of rows at the first offsets of a table, or at one half of each of its entries."""
+    out = []
+    for row in range(rows):
+        offset = builder.load(pointer(builder, builder.add(table, ir.Constant(I64, 8 * row)), I64))
+        if how == "_at_low":
+            offset = builder.and_(offset, ir.Constant(I64, (1 << 32) - 1))
+        elif how == "_at_high":
+            offset = builder.lshr(offset, ir.Constant(I64, 32))
+        out.append(builder.add(address, offset))
+    return out
 
 
 def _starts(builder: Any, kind: SuperVector, how: str, address: Any, more: Sequence[Any]) -> list[Any]:
     """The address of each row."""
     if not how:
         return [address]
-    return (table_addresses if how == "_at" else row_addresses)(builder, address, more[0], kind.rows)
+    if how.startswith("_at"):
+        return table_addresses(builder, address, more[0], kind.rows, how)
+    return row_addresses(builder, address, more[0], kind.rows)
 
 
 def _part_addresses(builder: Any, kind: SuperVector, starts: Sequence[Any]) -> list[Any]:
@@ -181,7 +191,7 @@ def _prefetch(kind: SuperVector, how: str) -> Rule:
     return lambda *inputs: (types.void, emit)
 
 
-_ACCESS = re.compile(r"(read|write|stream|prefetch)_u(\d+)_(?:(\d+)x)?(\d+)(_at)?")
+_ACCESS = re.compile(r"(read|write|stream|prefetch)_u(\d+)_(?:(\d+)x)?(\d+)(_at(?:_low|_high)?)?")
 
 
 @cache

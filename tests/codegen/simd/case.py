@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.copies.nodes import group_table, line_table
-from codegen.ir.copies.segments import SEGMENT_FIELDS, SEGMENT_TABLES
+from codegen.ir.copies.segments import SEGMENT_ARGUMENTS, SEGMENT_FIELDS
 from codegen.ir.copies.tiles import FIELDS, GROUP_TABLE, LINE_TABLE
 from codegen.ir.lines import LINE_BYTES
 from codegen.pipeline.copies import CopyProgram
@@ -128,10 +128,10 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
     if name == GROUP_TABLE and groups:
         return int(groups.offsets.size)
     calls = launch.calls.inner if isinstance(launch.calls, TableCalls) else launch.calls
-    if name in SEGMENT_TABLES and isinstance(calls, SegmentCalls):
+    if name in SEGMENT_ARGUMENTS and isinstance(calls, SegmentCalls):
         return {
             "segments": end * SEGMENT_FIELDS,
-            "pieces": calls.segments.pieces.size,
+            "moves": calls.segments.moves.size,
             SCRATCH: calls.scratch_bytes,
             "pattern": LINE_BYTES // 8,
         }[name]

@@ -13,6 +13,7 @@ import pytest
 from codegen.backend.build import build
 from codegen.backend.object_loader import load_object
 from codegen.ir.buffers import Buffer
+from codegen.ir.copies.segments import MOVES
 from codegen.ir.instructions import instruction, instructions
 from codegen.simd.instructions import BUILDERS
 from codegen.support.cpu import host_levels, level_named
@@ -101,3 +102,37 @@ def test_transposed(bits: int, rows: int, columns: int, level: str) -> None:
     wanted = instruction("transposed").meaning(matrix(src, pitch, rows, columns))
     assert found.tobytes() == wanted.tobytes()
     assert target.untouched()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("rows", [1, 4])
+@pytest.mark.parametrize("width", MOVES)
+def test_rows_at_halves_of_table_entries(width: int, rows: int, level: str) -> None:
+    """Row k is read at the low half of entry k and written at the high half, between guard pages."""
+    rng = np.random.default_rng((SEED, width, rows))
+    source, target, listed = Guarded(1 << 12), Guarded(1 << 12), Guarded(1 << 12)
+    read, write = (f"{verb}_u8_{rows}x{width}_at" for verb in ("read", "write"))
+    run = kernel(f"{write}_high(b, c, {read}_low(a, c))", level)
+    for at_end in (False, True):
+        src, dst = (room.place(rows * width, at_end=at_end) for room in (source, target))
+        table = listed.place(8 * rows, at_end=at_end).view(np.int64)
+        src[:] = rng.integers(0, 256, src.size)
+        offsets, places = (width * rng.permutation(rows) for _ in range(2))
+        table[:] = places << 32 | offsets
+        run(src.ctypes.data, dst.ctypes.data, table.ctypes.data, 0, 0)
+        for offset, place in zip(offsets, places, strict=True):
+            assert np.array_equal(dst[place:][:width], src[offset:][:width])
+        assert target.untouched()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_halves_have_no_sign(level: str) -> None:
+    """A low half of 2**31 and more is an offset forward; one of 2**32 - 1 leaves the high half alone."""
+    source = np.arange(64, dtype=np.uint8)
+    for low in (1 << 31, (1 << 32) - 1):
+        out, table = np.zeros(64, np.uint8), np.array([16 << 32 | low])
+        start = source.ctypes.data - low
+        kernel("write_u8_1x8_at_high(b, c, read_u8_1x8_at_low(a, c))", level)(
+            start, out.ctypes.data, table.ctypes.data, 0, 0
+        )
+        assert np.array_equal(out[16:24], source[:8])

@@ -25,7 +25,7 @@ from codegen.schedule.choose_segments import SegmentLimits, segments_of
 from codegen.schedule.schedule import Thresholds
 from tests.codegen.simd.forced import _guarded, arenas, guarded_scratch
 from tests.codegen.simd.levels import AtLevels
-from tests.tools.replay import Watched, interpreted
+from tests.tools.replay import Watched, interpreted, interpreted_when_lowered
 from tests.tools.strategies import picker, shape
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.indexing import access_map, linear_index
@@ -168,7 +168,7 @@ def test_entries_by_ranges(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("text", SPECS[:4])
 def test_nests_before_and_after(text: str) -> None:
-    """The boxes one by one, and the segments, leave the same bytes as the kernel."""
+    """The boxes one by one, the segments, and the loops of the kernel leave the same bytes as the kernel."""
     spec, pack, unpack = programs(text)
     plain = np.random.default_rng(7).integers(0, 256, prod(spec.dimensions) * spec.dtype.itemsize, np.uint8)
     tiled = expected(spec, plain.view(spec.dtype).reshape(spec.dimensions))
@@ -178,6 +178,10 @@ def test_nests_before_and_after(text: str) -> None:
             out = interpreted(seen, vectorized=vectorized)
             assert out is not None
             assert (out == wanted).all(), f"{text}, vectorized {vectorized}"
+        assert all(step.kernel.lowered for step in program.steps)
+        for address in (0, 1, 63):
+            out = interpreted_when_lowered(replace(seen, addresses=(64 - address, address)))
+            assert (out == wanted).all(), f"{text}, destination {address} bytes into a line"
 
 
 def test_gaps_between_rows() -> None:

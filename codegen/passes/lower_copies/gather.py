@@ -1,0 +1,154 @@
+"""Lower gathers: segments of the destination are assembled in a buffer, then streamed in full lines."""
+
+from __future__ import annotations
+
+from codegen.ir.building import Term, compare, index_of, least, loop, minus, multiple, plus, rest, times
+from codegen.ir.copies.nodes import Gather
+from codegen.ir.copies.segments import (
+    BYTES,
+    DST,
+    HALF,
+    HEAD,
+    MOVES,
+    NEXT,
+    PART,
+    SEGMENT_FIELDS,
+    SRC,
+)
+from codegen.ir.index import Affine, Index, index_symbol
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.nodes import (
+    Call,
+    Carried,
+    Entries,
+    For,
+    If,
+    IndexValue,
+    Let,
+    Load,
+    Local,
+    Statement,
+    Store,
+    View,
+)
+from codegen.passes.lower_copies.lowered import Lowered, Sides
+from codegen.passes.lower_copies.runs import STREAMED, line, part
+
+BLOCK = 4
+"""Moves in a block: all of its loads precede its stores."""
+
+PREFETCH_INTERVALS = {64: 1, 32: 2, 16: 2}
+"""One of so many moves prefetches its source; one of each block if moves are narrower.
+
+Thus every line of the source is prefetched once or twice, a segment ahead.
+"""
+
+
+def lower_gather(gather: Gather, sides: Sides) -> Lowered:
+    """Assemble the parts of each segment in a buffer, then stream it; adjacent segments may share a line.
+
+    before:  dst <- pieces of src, streamed, segment by segment
+    after:   carried = 0
+             for entry in begin..end:
+               source, start, part, next_source, segment_bytes = segments[5 * entry] …
+               buffer = scratch + 64 + dst_entry % 64
+               for each width in 64, 32, 16, 8, 4, 2, 1:
+                 for move in … step 4:  buffer[«moves».high[move]] = src_entry[«moves».low[move]] [4, width]
+                 for move in the rest:  … [1, width]
+               if segment_bytes > 0:
+                 the bytes before the first full line, unless they are carried in the buffer
+                 for x in first..last step 64:  dst_entry[x] = buffer[x] [64] @streamed
+                 carry the bytes after the last full line to an adjacent segment, else copy them
+
+    An entry is the part of a segment that one box contributes. The last part has the segment's length. The
+    buffer has a line in front for carried bytes, and holds a segment at its destination's offset in a line.
+    """
+    drained = If((compare("segment_bytes", "gt", 0),), _drained(), (_let("carries", "carried"),))
+    body = (*_views(sides), *_assembled(), drained)
+    carried = Carried("carried", IndexValue(Affine()), Local("carries", "i64"))
+    ends = (index_symbol("begin"),), (index_symbol("end"),)
+    entries = For("entry", *ends, 1, body, (carried,), parallel=True)
+    widths = f"{', '.join(map(str, MOVES[:-1]))} or {MOVES[-1]}"
+    moved = f"buffer[high + b] = src[entry, low + b] for the halves of each move of {widths} bytes"
+    what = f"buffer[x], x < segment_bytes, where {moved}"
+    return Lowered((entries,), what, STREAMED, axes=("entry",))
+
+
+def _views(sides: Sides) -> tuple[Statement, ...]:
+    """The fields of an entry, and the views that its moves use."""
+    parts = ("src_entry", "source"), ("next_entry", "next_source")
+    source = tuple(View(name, sides.src, index_symbol(offset)) for name, offset in parts)
+    padding = tuple(View(name, "pattern", Affine()) for name, _ in parts)
+    return (
+        _field("source", SRC),
+        _field("start", DST),
+        _field("part", PART),
+        _field("next_source", NEXT),
+        _field("segment_bytes", BYTES),
+        View("dst_entry", sides.dst, index_symbol("start")),
+        View("buffer", "scratch", plus(rest("dst_entry", LINE_BYTES), LINE_BYTES)),
+        Let("is_padding", Load("moves", (plus("part", HEAD - 1),), "i64")),
+        If((compare("is_padding", "eq", 0),), source, padding),
+    )
+
+
+def _field(name: str, field: int, entry: Term = "entry") -> Let:
+    """A field of an entry of the table of segments."""
+    return Let(name, Load("segments", (plus(times(entry, SEGMENT_FIELDS), field),), "i64"))
+
+
+def _let(name: str, term: Term) -> Let:
+    return Let(name, IndexValue(index_of(term)))
+
+
+def _assembled() -> tuple[Statement, ...]:
+    """All moves of a part, which follow the ends of each width's moves in the table."""
+    out: list[Statement] = []
+    first: Index = plus("part", HEAD)
+    for k, width in enumerate(MOVES):
+        stop = f"stop_{width}"
+        out.append(Let(stop, Load("moves", (plus("part", k),), "i64")))
+        blocks = loop("move", first, minus(stop, BLOCK - 1), *_moves(width, BLOCK), step=BLOCK)
+        others = minus(stop, rest(minus(stop, first), BLOCK))
+        out += [blocks, loop("move", others, stop, *_moves(width, 1))]
+        first = index_symbol(stop)
+    return tuple(out)
+
+
+def _moves(width: int, count: int) -> tuple[Statement, ...]:
+    """`count` moves, and prefetches of their sources in the part's next segment.
+
+    The entries of the table are read before any store, so that LLVM reads them only once.
+    """
+    start, shape, move = (Affine(),), (count, width), index_symbol("move")
+    offsets, places = (Entries("moves", move, half) for half in ("low", "high"))
+    chunks = Local("chunks", "bits8", shape)
+    load = Let("chunks", Load("src_entry", start, "bits8", shape, (0, 0), (offsets, 1)))
+    store = Store("buffer", start, chunks, (0, 0), (places, 1))
+    ahead = [(f"ahead_{k}", k) for k in range(0, count, PREFETCH_INTERVALS.get(width, BLOCK))]
+    entries = [Let(name, Load("moves", (plus("move", k),), "i64")) for name, k in ahead]
+    prefetches = [Call("prefetch_line", (plus("next_entry", rest(name, HALF)),)) for name, _ in ahead]
+    return (*entries, load, store, *prefetches)
+
+
+def _drained() -> tuple[Statement, ...]:
+    """Move a finished segment out of the buffer, except for bytes of a line that the next segment completes.
+
+    `x` counts from the segment's first byte, so that carried bytes have negative offsets.
+    """
+    dst = "dst_entry"
+    begun = _let("first", times(rest(dst, LINE_BYTES), -1))
+    head = _let("first", least(rest(times(dst, -1), LINE_BYTES), "segment_bytes"))
+    next_start = _field("next_start", DST, least(plus("entry", 1), minus("end", 1)))
+    adjacent = compare("next_start", "eq", plus("start", "segment_bytes"))
+    last = index_symbol("last")
+    kept = Load("buffer", (last,), "bits8", (LINE_BYTES,), (0,), (1,))
+    carry = Store("scratch", (Affine(LINE_BYTES),), kept, (0,), (1,)), _let("carries", 1)
+    others = *part(dst, "buffer", "last", minus("segment_bytes", "last")), _let("carries", 0)
+    return (
+        If((compare("carried", "eq", 1),), (begun,), (head, *part(dst, "buffer", 0, "first"))),
+        _let("last", plus("first", multiple(minus("segment_bytes", "first"), LINE_BYTES))),
+        loop("x", "first", "last", line(dst, "buffer", "x", stream=True), step=LINE_BYTES),
+        next_start,
+        If((compare("last", "lt", "segment_bytes"), adjacent), carry, others),
+    )
