@@ -1,1 +1,1 @@
-"""Routines that move runs, rows, tiles and segments."""
+"""Routines that move runs, rows and tiles."""
