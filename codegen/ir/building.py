@@ -43,9 +43,10 @@ def minus(a: Term, b: Term) -> Index:
 
 def times(a: Term, factor: int | str) -> Index:
     """A term times a number or a symbol."""
+    index = index_of(a)
     if isinstance(factor, int):
-        return scale_index(index_of(a), factor)
-    return Times(index_of(a), factor)
+        return scale_index(index, factor)
+    return index if index == Affine() else Times(index, factor)
 
 
 def least(*terms: Term) -> Index:

@@ -162,22 +162,33 @@ def _in_tiles(
 ) -> TransposeTiles:
     """Loops over tiles and blocks; a joined side gets a table of offsets."""
     rows, columns = digits(cut.rows), digits(cut.columns)
+    row_count, column_count = (prod(n for n, _, _ in side) for side in (rows, columns))
+    block = block_shape(width, cut.block)
+    if row_count < block[0] or column_count < block[1]:
+        raise AssertionError(f"expected {block} rows and columns or more, got {row_count, column_count}")
     others = {axis: digits((axis,))[0] for axis in cut.loops if axis not in ("rows", "columns")}
     return TransposeTiles(
         dst,
         src,
         width,
-        prod(n for n, _, _ in rows),
-        prod(n for n, _, _ in columns),
-        rows[0][1] if len(rows) == 1 else PackedLines(tuple((n, s) for n, s, _ in rows), more=cut.tile[0]),
-        columns[0][2] if len(columns) == 1 else PackedLines(tuple((n, d) for n, _, d in columns)),
+        row_count,
+        column_count,
+        rows[0][1]
+        if len(rows) == 1
+        else PackedLines(tuple((n, s) for n, s, _ in rows), more=2 * cut.tile[0]),
+        columns[0][2] if len(columns) == 1 else _joined([(n, d) for n, _, d in columns]),
         tuple(TileLoop(axis, *others.get(axis, ())) for axis in cut.loops),
         cut.tile,
-        block_shape(width, cut.block),
+        block,
         cut.order,
         cut.stream,
         cut.prefetch_bytes,
+        cut.stage == "rows",
     )
+
+
+def _joined(digits: list[tuple[int, int]], more: int = 0) -> PackedLines:
+    return PackedLines(tuple(digits), more=more)
 
 
 def _transpose(nest: LoopNest, schedule: Schedule) -> Transpose | TransposeTiles:

@@ -28,6 +28,7 @@ from codegen.runtime.copy_calls import (
     FILL_ARGUMENTS,
     GRID_ARGUMENTS,
     OFFSET_ARGUMENTS,
+    SCRATCH,
     Pattern,
     PrefetchCall,
     calls_for,
@@ -70,10 +71,11 @@ def step_of(
     front = OFFSET_ARGUMENTS if tables else ()
     grid = GRID_ARGUMENTS if isinstance(inner, Transpose) else ()
     lines = (LINE_TABLE,) if line_table(inner) else tuple(joined_tables(inner))
+    panel = (SCRATCH,) if isinstance(inner, TransposeTiles) and inner.staged else ()
     groups = GROUP_ARGUMENTS if group_table(inner) else ()
     fills = FILL_ARGUMENTS if refs(inner)[0] is None else ()
     distance = (PREFETCH_ARGUMENT,) if isinstance(inner, Elementwise) and inner.prefetch else ()
-    names = (*front, *grid, *lines, *groups, *fills, *distance, *(name for name, _ in sizes))
+    names = (*front, *grid, *lines, *panel, *groups, *fills, *distance, *(name for name, _ in sizes))
     kernel = kernel_for(parametrized, names)
     return Step(nest, schedule, vectorized, kernel, sizes)
 

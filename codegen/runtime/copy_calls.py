@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.analysis.ranges import check_range
-from codegen.ir.copies.nodes import Transpose
+from codegen.ir.copies.nodes import Transpose, TransposeTiles
 from codegen.ir.copies.rewriting import int_size
 from codegen.ir.copies.segments import SEGMENT_ARGUMENTS, Segments
 from codegen.ir.copies.tiles import PREFETCH_ARGUMENT, Panel, Table, TileGrid
@@ -125,6 +125,28 @@ class PrefetchCall(PlainCall):
     def given(self) -> dict[str, int]:
         """The prefetch distance."""
         return {PREFETCH_ARGUMENT: self.distance}
+
+
+@dataclass(frozen=True)
+class PanelCall(PlainCall):
+    """One call with a buffer for the panel of a staged transpose."""
+
+    panel_bytes: int
+
+    @property
+    def given(self) -> dict[str, int]:
+        """The address of the buffer, which differs between threads."""
+        return {SCRATCH: 0}
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Size of the panel."""
+        return self.panel_bytes
+
+    @property
+    def is_one(self) -> bool:
+        """Always false: each call gets a buffer."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -317,6 +339,8 @@ def calls_for(
     calls: Calls = PlainCall()
     if isinstance(inner, Transpose) and inner.grid:
         calls = TileCalls(inner, inner.grid, in_tables=bool(tables))
+    if isinstance(inner, TransposeTiles) and inner.staged:
+        calls = PanelCall(inner.panel_bytes)
     return TableCalls(tables, calls, _prefetch(step, src_offset, reach), bounds, reach) if tables else calls
 
 

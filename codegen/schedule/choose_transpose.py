@@ -40,15 +40,15 @@ LINE_ROWS_ACROSS = 16
 MANY_WAYS = 12
 """An L1 cache with this many ways holds the source rows of a panel that has one line per result row."""
 
-PANEL_COLUMNS = {1: 256, 2: 256, 4: 512, 8: 256, 16: 256, 32: 256, 64: 128}
-"""Columns of a panel that is staged by long result rows, by element size in bytes."""
+PANEL_COLUMNS = 256
+"""Columns of a panel that is staged by long result rows."""
 
-PANEL_LINES = {1: 2, 2: 1, 4: 1, 8: 2, 16: 2, 32: 2, 64: 2}
+PANEL_LINES = 2
 """Lines of each result row in such a panel, on a cache with that many ways (Zen 5, 2026-11)."""
 
-NARROW_PANEL = 256, 4
-"""The same (columns, lines) if there are more rows than ways, so that their lines are evicted before the next
-chunk: longer runs of the destination pay (8 ways, Zen 4, 2026-11: u16 12 -> 15 GB/s)."""
+NARROW_LINES = 4
+"""The same on a cache with fewer ways. There are more rows than ways, so their lines are evicted before the
+next tile of rows, and longer runs of the destination pay (8 ways, Zen 4, 2026-11: 1.2 times as fast as 1)."""
 
 SET_BYTES = 4096
 """Rows about this far apart, or a multiple of it, share L1 cache sets."""
@@ -179,7 +179,7 @@ def _staged(box: TransposeBox) -> TransposeSchedule | None:
         # A panel of lines would have too few columns; stage a dense part of each result row instead.
         rows = fitting[-1]
         return _dense(box, rows, tuple(box.chain(box.column, "src", rows)), stream=True)
-    if long or r * box.width * box.side > DENSE_BYTES:
+    if r >= box.side and (long or r * box.width * box.side > DENSE_BYTES):
         if block == "line" and box.width in BANDED and box.is_special:
             block = "band"
         wide, lines = _panel(box)
@@ -189,9 +189,8 @@ def _staged(box: TransposeBox) -> TransposeSchedule | None:
 
 def _panel(box: TransposeBox) -> tuple[int, int]:
     """The columns of a panel of long result rows, and the lines per result row."""
-    wide, lines = PANEL_COLUMNS[box.width], PANEL_LINES[box.width]
-    few = machine().first_cache_ways < MANY_WAYS and (box.width in BANDED or _crowded(box))
-    return (min(wide, NARROW_PANEL[0]), NARROW_PANEL[1]) if few else (wide, lines)
+    lines = NARROW_LINES if machine().first_cache_ways < MANY_WAYS else PANEL_LINES
+    return PANEL_COLUMNS, lines
 
 
 def _crowded(box: TransposeBox) -> bool:
@@ -276,7 +275,7 @@ TRIPS_PER_THREAD = 8
 
 
 def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> TransposeSchedule:
-    """The schedule with its loops around blocks, and the order of the blocks, if it has no buffer.
+    """The schedule with its loops around blocks, and the order of the blocks.
 
     Loops are sorted by the distance between their iterations in the source, so that the next tile mostly
     follows in memory. If the first one has too few iterations for all threads, the one with most comes first.
@@ -287,13 +286,17 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
     rows, columns = (tuple(walks[axis] for axis in axes) for axes in (cut.rows, cut.columns))
     taken = (*cut.rows, *cut.columns)
     steps = {w.axis: (abs(w.src), w.extent) for w in box.walks if w.axis not in taken}
-    steps["rows"] = _row_step(rows, cut.tile[0]), -(-size_of(rows) // cut.tile[0])
     steps["columns"] = cut.tile[1] * box.source_width, -(-size_of(columns) // cut.tile[1])
+    if not cut.stage:
+        steps["rows"] = _row_step(rows, cut.tile[0]), -(-size_of(rows) // cut.tile[0])
     loops = sorted(steps, key=lambda axis: -steps[axis][0])
     most = max(loops, key=lambda axis: steps[axis][1])
     if threads > 1 and steps[loops[0]][1] < min(TRIPS_PER_THREAD * threads, steps[most][1]):
         loops.remove(most)
         loops.insert(0, most)
+    if cut.stage:
+        order: BlockOrder = "rows" if cut.block == "band" else "columns"
+        return replace(cut, loops=(*loops, "rows"), order=order, tile=(cut.lines * box.side, cut.tile[1]))
     order = _block_order(box, cut)
     ahead = FAR_PREFETCH_BYTES if order == "rows" and cut.block == "line" else 0
     return replace(cut, loops=tuple(loops), order=order, prefetch_bytes=ahead)
@@ -312,8 +315,10 @@ def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
 
 
 def is_in_tiles(box: TransposeBox, cut: TransposeSchedule) -> bool:
-    """Whether blocks are stored in place, by the loops of `TransposeTiles`."""
-    return not cut.stage and cut.block in ("line", "lane") and not box.converts
+    """Whether the copy is a `TransposeTiles`, whose tiles are literals."""
+    if box.converts or cut.block == "part":
+        return False
+    return not cut.stage or cut.stage == "rows"
 
 
 def _row_step(rows: tuple[Walk, ...], tile: int) -> int:

@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 
 from codegen.ir.copies.segments import Segments
 from codegen.ir.copies.tiles import Block, BlockOrder, PackedLines, RowGroups, Stage, TileGrid
+from codegen.ir.lines import LINE_BYTES
 
 Side: TypeAlias = Literal["dst", "src"]
 PackedSide: TypeAlias = Side | Literal[""]
@@ -209,6 +210,9 @@ class TransposeTiles:
     Element (r, c) is read at row_step * r + width * c and stored at column_step * c + width * r, in bytes. A
     step is a table of offsets instead where several digits are joined. `order` is the order of the blocks in
     a tile: "rows" moves along a row of blocks first, "diagonals" also changes rows with each block.
+
+    If `staged`, a tile goes through a panel in cache, from which full lines are stored wherever result rows
+    begin. The innermost loop is then the one over tiles of rows.
     """
 
     dst: Ref
@@ -224,6 +228,17 @@ class TransposeTiles:
     order: BlockOrder
     stream: bool = False
     prefetch_bytes: int = 0
+    staged: bool = False
+
+    @property
+    def panel_pitch(self) -> int:
+        """Bytes from row to row of the panel: a line, then the tile's part of a result row."""
+        return self.tile[0] * self.width + LINE_BYTES
+
+    @property
+    def panel_bytes(self) -> int:
+        """The size of the panel; 0 without one."""
+        return self.tile[1] * self.panel_pitch + LINE_BYTES if self.staged else 0
 
     @property
     def trips(self) -> int:

@@ -91,7 +91,7 @@ def format_transfer(stmt: Transfer) -> str:
             what = f"{convert or f'u{8 * width}'} by {block}s{_format_grid(grid)}"
             return f"{format_ref(dst)} <- {how} {format_ref(src)}, {what}"
         case TransposeTiles(dst, src, width, rows, columns):
-            how = f"{'streamed ' if stmt.stream else ''}transpose"
+            how = f"{'streamed ' if stmt.stream else ''}{'staged ' if stmt.staged else ''}transpose"
             shape = f"{format_size(rows)} x {format_size(columns)} u{8 * width}"
             return f"{format_ref(dst)} <- {how} {format_ref(src)}, {shape}, {_format_tiles(stmt)}"
         case Reverse(dst, src, width, length, count, stream):

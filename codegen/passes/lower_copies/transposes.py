@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from codegen.ir.building import compare, index_of, least, loop, minus, plus, times
-from codegen.ir.copies.nodes import COLUMN_TABLE, ROW_TABLE, Size, TileLoop, TransposeTiles
+from codegen.ir.copies.nodes import COLUMN_TABLE, TileLoop, TransposeTiles
 from codegen.ir.copies.tiles import PackedLines
 from codegen.ir.index import Index
+from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
     Carried,
     Compare,
-    Entries,
     For,
     If,
     IndexValue,
     Let,
-    Load,
     Local,
     Op,
     Prefetch,
     Statement,
-    Step,
     Store,
     View,
 )
+from codegen.passes.lower_copies.blocks import TILES, read_block, row_at, transposed_block
 from codegen.passes.lower_copies.lowered import Lowered, Sides, text
-
-TILES = {"rows": ("i", 0), "columns": ("j", 1)}
-"""The index of a loop over tiles, and its position in a pair of rows and columns."""
+from codegen.passes.lower_copies.panels import lower_panel
 
 
 def lower_transpose(transpose: TransposeTiles, sides: Sides) -> Lowered:
@@ -40,16 +37,21 @@ def lower_transpose(transpose: TransposeTiles, sides: Sides) -> Lowered:
     A last block that would cross the edge begins earlier: i = min(i_block, rows - 16).
     """
     t = transpose
-    body: tuple[Statement, ...] = (*_next_tile(t, sides), *_blocks(t, _views(t, sides)))
+    inner = lower_panel(t, *_views(t, sides)) if t.staged else _blocks(t, _views(t, sides))
+    body: tuple[Statement, ...] = (*_next_tile(t, sides), *inner)
     if len(t.loops) > 2:
         body = (*_opaque_views(t, sides), *body)
     for k, each in reversed(list(enumerate(t.loops))):
         body = (_loop(t, each, body, parallel=k == 0 and not sides.in_table),)
     tile, block = ("x".join(map(str, shape)) for shape in (t.tile, t.block))
     at = "".join(f"{x.axis}, " for x in t.loops if x.axis not in TILES)
-    how = f"Tiles of {tile}, super-vectors of {block}{', lines streamed' if t.stream else ''}"
+    how = f"{'Panels' if t.staged else 'Tiles'} of {tile}, super-vectors of {block}"
+    how += ", lines streamed" if t.stream else ""
     how += "" if sides.in_table else f"; parallel over {TILES.get(t.loops[0].axis, (t.loops[0].axis,))[0]}"
-    return Lowered(body, f"dst[{at}j, i] = src[{at}i, j], i < rows, j < columns, u{8 * t.width}", how)
+    prologue = (View("panel", "scratch", index_of(LINE_BYTES)),) if t.staged else ()
+    return Lowered(
+        body, f"dst[{at}j, i] = src[{at}i, j], i < rows, j < columns, u{8 * t.width}", how, prologue
+    )
 
 
 def _loop(t: TransposeTiles, around: TileLoop, body: tuple[Statement, ...], *, parallel: bool) -> For:
@@ -115,33 +117,18 @@ def _wrapping(down: For, columns: int) -> For:
 def _block(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
     """block = src[i, j] [R, C]; dst[j, i] = transposed(block)"""
     dst, src = views
-    load = _read(t, src, index_of("i"), index_of("j"))
-    rows, columns = t.block
-    value = Op("transposed", (Local("block", load.dtype, t.block),), load.dtype, (columns, rows))
-    at, step = _row(t.column_step, COLUMN_TABLE, index_of("j"))
+    load, value = transposed_block(t, src)
+    at, step = row_at(t.column_step, COLUMN_TABLE, index_of("j"))
     store = Store(dst, (plus(at, times("i", t.width)),), value, (0, 0), (step, t.width), streamed=t.stream)
     ahead: tuple[Statement, ...] = ()
     if t.stream:
         i, j = (minus(x, f"{x}_tile") for x in "ij")
         i = plus("next_i", i) if isinstance(t.row_step, PackedLines) else i
-        ahead = (Prefetch(_read(t, "next_tile", i, j)),)
+        ahead = (Prefetch(read_block(t, "next_tile", i, j)),)
     elif t.prefetch_bytes:
         later = plus("j", t.prefetch_bytes // t.width)
-        ahead = (Prefetch(_read(t, src, index_of("i"), later)),)
+        ahead = (Prefetch(read_block(t, src, index_of("i"), later)),)
     return (Let("block", load), store, *ahead)
-
-
-def _read(t: TransposeTiles, src: str, i: Index, j: Index) -> Load:
-    at, step = _row(t.row_step, ROW_TABLE, i)
-    where = plus(at, times(j, t.width))
-    return Load(src, (where,), f"bits{8 * t.width}", t.block, (0, 0), (step, t.width))
-
-
-def _row(step: Size | PackedLines, table: str, index: Index) -> tuple[Index, Step]:
-    """The offset of a row and the step to the next one; with a table, the step has the offset too."""
-    if isinstance(step, PackedLines):
-        return index_of(0), Entries(table, index)
-    return times(index, text(step)), text(step)
 
 
 def _next_tile(t: TransposeTiles, sides: Sides) -> tuple[Statement, ...]:

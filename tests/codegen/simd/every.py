@@ -31,7 +31,7 @@ def _is_used(stream: str, how: str, kind: str, width: int) -> bool:
     Two elements wider than a lane fill a line, and two half as wide as a lane fill a lane. Lines
     and lanes that are stored in place have their loops in the kernel.
     """
-    if (how == "staged_rows" and not stream) or (how == "transpose" and kind in ("line", "lane")):
+    if how != "staged_dense" and (not stream or kind != "part") and (how, kind) != ("transpose", "part"):
         return False
     if kind == "part":
         return width * 2 < LANE_BYTES and (bool(stream) or how == "transpose")
