@@ -32,8 +32,11 @@ def _fill(t: TransposeTiles, src: str) -> Statement:
     i = Let("i", IndexValue(least("i_block", minus(text(t.rows), rows))))
     j = Let("j", IndexValue(least("j_block", minus("j_stop", columns))))
     load, value = transposed_block(t, src)
-    at = plus(times(minus("j", "j_first"), pitch), times(minus("i", "i_tile"), t.width))
-    body: tuple[Statement, ...] = (Let("block", load), Store("panel", (at,), value, (0, 0), (pitch, t.width)))
+    into = View(
+        "into", "panel", plus(times(minus("j", "j_first"), pitch), times(minus("i", "i_tile"), t.width))
+    )
+    store = Store("into", (index_of(0),), value, (0, 0), (pitch, t.width))
+    body: tuple[Statement, ...] = (Let("block", load), into, store)
     if t.order == "rows":
         inner = loop("j_block", "j_first", "j_stop", j, *body, step=columns)
         return loop("i_block", "i_tile", "i_stop", i, inner, step=rows)
@@ -85,13 +88,12 @@ def _result_row(t: TransposeTiles, dst: str) -> tuple[Statement, ...]:
 def _ahead(t: TransposeTiles) -> tuple[tuple[Statement, ...], Statement]:
     """For each line that goes out, request one of the next tile, whose elements are counted row by row."""
     rows, columns = t.tile
-    number = times(minus("j", "j_first"), rows)
-    row = FloorDiv(number, columns)
-    column = rest(number, columns)
+    number = Let("element", IndexValue(times(minus("j", "j_first"), rows)))
+    row, column = FloorDiv(index_of("element"), columns), rest("element", columns)
     request = Call("prefetch_line", (plus("ahead", minus("x", "first")),))
     if isinstance(t.row_step, PackedLines):
         offset = Let("ahead_offset", Load("row_offsets", (plus("next_i", row),), "i64"))
         view = View("ahead", "next_tile", plus("ahead_offset", times(column, t.width)))
-        return (offset, view), request
+        return (number, offset, view), request
     step = times(row, text(t.row_step))
-    return (View("ahead", "next_tile", plus(step, times(column, t.width))),), request
+    return (number, View("ahead", "next_tile", plus(step, times(column, t.width)))), request

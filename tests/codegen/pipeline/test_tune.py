@@ -99,6 +99,7 @@ def test_tiles_fit_the_buffer_they_are_staged_in(digits: list[tuple[int, int, in
         for way in candidates(nest, threads=threads, footprint=footprint, virtual_vector_size=size):
             inner = super_vectorize(nest, way).innermost
             if isinstance(inner, TransposeTiles):
+                staged += inner.staged
                 continue
             assert isinstance(inner, Transpose)
             grid = inner.grid
