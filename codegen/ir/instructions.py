@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -107,3 +108,47 @@ def repeated_line(low: int, high: int) -> Lanes:
 @_declared
 def stream_fence() -> None:
     """Order streamed stores before all later stores."""
+
+
+@_declared
+def joined(a: Lanes) -> Lanes:
+    """[R, C] -> [R * C]: out[r * C + c] = a[r, c]."""
+    rows, columns = a.shape
+    out = np.empty(rows * columns, a.dtype)
+    for r, c in product(range(rows), range(columns)):
+        out[r * columns + c] = a[r, c]
+    return out
+
+
+@_declared
+def reversed_elements(a: Lanes) -> Lanes:
+    """[N] -> [N]: out[k] = a[N - 1 - k]."""
+    out = np.empty_like(a)
+    for k in range(len(a)):
+        out[k] = a[len(a) - 1 - k]
+    return out
+
+
+@_declared
+def reversed_groups_2(a: Lanes) -> Lanes:
+    """[N] -> [N], n = 2: out[n * g + k] = a[n * g + n - 1 - k]; elements after the last full group stay."""
+    return _reversed_groups(a, 2)
+
+
+@_declared
+def reversed_groups_3(a: Lanes) -> Lanes:
+    """[N] -> [N], n = 3: the same."""
+    return _reversed_groups(a, 3)
+
+
+@_declared
+def reversed_groups_4(a: Lanes) -> Lanes:
+    """[N] -> [N], n = 4: the same."""
+    return _reversed_groups(a, 4)
+
+
+def _reversed_groups(a: Lanes, n: int) -> Lanes:
+    out = a.copy()
+    for g, k in product(range(len(a) // n), range(n)):
+        out[n * g + k] = a[n * g + n - 1 - k]
+    return out

@@ -13,6 +13,7 @@ from llvmlite import ir
 from codegen.simd.copy.runs import copy_part, fill_part
 from codegen.simd.register.memory import I64, memcpy, prefetch_line, stream_fence, vector
 from codegen.simd.register.networks import join_lanes
+from codegen.simd.register.orders import ORDERS
 from codegen.simd.register.super_vectors import SuperVector, from_parts, leaf
 from codegen.simd.register.transposed import transposed
 
@@ -38,4 +39,5 @@ BUILDERS: dict[str, Any] = {
     "repeated_line": leaf("repeated_line", 2, _repeated_line),
     "stream_fence": stream_fence,
     "transposed": transposed,
+    **ORDERS,
 }

@@ -91,7 +91,7 @@ def _mover(width: int) -> Any:
 
 
 move_1, move_2, move_4, move_8, move_16, move_32, move_64 = (_mover(w) for w in (1, 2, 4, 8, 16, 32, 64))
-move_u8, move_u16, move_u32, move_u64, move_u128 = move_1, move_2, move_4, move_8, move_16
+move_u8, move_u16, move_u32, move_u64, move_u128, move_u256 = move_1, move_2, move_4, move_8, move_16, move_32
 
 
 def _drainer(width: int, *, stream: bool = False) -> Any:

@@ -6,15 +6,20 @@ import ctypes
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from codegen.backend.build import build
 from codegen.backend.object_loader import load_object
 from codegen.ir.buffers import Buffer
 from codegen.ir.copies.segments import MOVES
 from codegen.ir.instructions import instruction, instructions
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.schedule.choose import CHUNK_BYTES
+from codegen.schedule.schedule import REVERSED, REVERSED_GROUPS
 from codegen.simd.instructions import BUILDERS
 from codegen.support.cpu import host_levels, level_named
 from tests.conftest import SEED
@@ -136,3 +141,71 @@ def test_halves_have_no_sign(level: str) -> None:
             start, out.ctypes.data, table.ctypes.data, 0, 0
         )
         assert np.array_equal(out[16:24], source[:8])
+
+
+def elements(data: NDArray[np.uint8], bits: int) -> NDArray[Any]:
+    """The elements in bytes, as numbers."""
+    width = bits // 8
+    found = [int.from_bytes(data[k : k + width].tobytes(), "little") for k in range(0, len(data), width)]
+    return np.array(found, object)
+
+
+def check_in_place(statement: str, name: str, bits: int, size: int, level: str) -> None:
+    """An operation on `size` bytes, read and written flush against guard pages."""
+    rng = np.random.default_rng(SEED)
+    source, target = Guarded(1 << 12), Guarded(1 << 12)
+    for at_end in (False, True):
+        src, dst = source.place(size, at_end=at_end), target.place(size, at_end=at_end)
+        src[:] = rng.integers(0, 256, size)
+        kernel(statement, level)(dst.ctypes.data, src.ctypes.data, 0, 0, 0)
+        expected = instruction(name).meaning(elements(src, bits))
+        assert np.array_equal(elements(dst, bits), expected), statement
+        assert target.untouched()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("bits", [8 * width for width in REVERSED])
+def test_reversed_elements(bits: int, level: str) -> None:
+    for size in (LANE_BYTES, LINE_BYTES):
+        shape = f"u{bits}_{8 * size // bits}"
+        statement = f"write_{shape}(a, reversed_elements(read_{shape}(b)))"
+        check_in_place(statement, "reversed_elements", bits, size, level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("group", REVERSED_GROUPS)
+def test_reversed_groups(group: int, level: str) -> None:
+    """Full groups are reversed; the elements after the last one stay."""
+    for width in (width for width in REVERSED if group * width <= LANE_BYTES):
+        name, shape = f"reversed_groups_{group}", f"u{8 * width}_{LANE_BYTES // width}"
+        check_in_place(f"write_{shape}(a, {name}(read_{shape}(b)))", name, 8 * width, LANE_BYTES, level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("width", CHUNK_BYTES)
+@pytest.mark.parametrize("verb", ["write", "stream"])
+def test_rows_at_the_offsets_of_a_table_are_joined(verb: str, width: int, level: str) -> None:
+    """Rows in any order, negative offsets too; the first and the last row touch the guard pages."""
+    count, rng = LINE_BYTES // width, np.random.default_rng(SEED)
+    shape = f"u{8 * width}_{count}"
+    statement = f"{verb}_{shape}(a, joined(read_u{8 * width}_{count}x1_at(b, c)))"
+    source, target = Guarded(1 << 12), Guarded(1 << 12)
+    gap = 3 * width
+    src = source.place((count - 1) * gap + width, at_end=True)
+    src[:] = rng.integers(0, 256, len(src))
+    for base in (0, gap):
+        table = rng.permutation(count) * gap - base
+        dst = target.place(LINE_BYTES, at_end=True)
+        kernel(statement, level)(dst.ctypes.data, src.ctypes.data + base, table.ctypes.data, 0, 0)
+        rows = np.stack([elements(src[at + base : at + base + width], 8 * width) for at in table])
+        assert np.array_equal(elements(dst, 8 * width), instruction("joined").meaning(rows))
+        assert target.untouched()
+
+
+def test_meanings() -> None:
+    """What their docstrings say, on small super-vectors."""
+    assert instruction("joined").meaning(np.array([[1, 2], [3, 4]])).tolist() == [1, 2, 3, 4]
+    assert instruction("reversed_elements").meaning(np.array([1, 2, 3])).tolist() == [3, 2, 1]
+    groups = {2: [2, 1, 4, 3, 6, 5, 8, 7], 3: [3, 2, 1, 6, 5, 4, 7, 8], 4: [4, 3, 2, 1, 8, 7, 6, 5]}
+    for group, expected in groups.items():
+        assert instruction(f"reversed_groups_{group}").meaning(np.arange(1, 9)).tolist() == expected
