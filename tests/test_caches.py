@@ -42,7 +42,6 @@ FINITE = {
     **dict.fromkeys(ONE, "one in all"),
     **dict.fromkeys(("_natives", "_loaded", "_kernels"), "a kernel, whose machine code stays in memory"),
     **dict.fromkeys(BLOCKS, "a kind of block that a kernel moves"),
-    **dict.fromkeys(("reverse_run", "stream_reverse_run", "reverse_groups"), "a width of elements"),
     **dict.fromkeys(("_access", "_routine", "_BY_NUMPY", "_BY_NUMPY_NAME"), "a dtype"),
     **dict.fromkeys(("element_conversion", "conversion_run"), "two dtypes"),
     **dict.fromkeys(("_without_entries", "_definitions"), "a class"),

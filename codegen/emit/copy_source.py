@@ -153,14 +153,6 @@ def _advanced(axis: str, nest: LoopNest, out: Writer, at: tuple[str, str]) -> tu
 def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> None:
     src, dst = at
     match stmt:
-        case CopyChunks(_, _, width, count, _, stream):
-            name = f"{'stream' if stream else 'copy'}_chunks_u{8 * width}"
-            out.line(f"{name}({dst}, {src}, {_text(count)}, {LINE_TABLE})")
-        case Reverse(_, _, width, length, 1, stream):
-            name = f"{'stream_' if stream else ''}reverse_run_u{8 * width}"
-            out.line(f"{name}({dst}, {src}, {_text(length)})")
-        case Reverse(_, _, width, length, count):
-            out.line(f"reverse_groups_{_text(length)}_u{8 * width}({dst}, {src}, {_text(count)})")
         case Interleave():
             if nest.table_loop and _reads_in_order(stmt):
                 row_bytes = int(_text(stmt.columns)) * stmt.width
@@ -187,7 +179,7 @@ def _reads_in_order(stmt: Transfer) -> bool:
 
 def _streams(stmt: Transfer) -> bool:
     """Whether lines bypass the cache, so that the kernel needs a fence before other threads read them."""
-    kinds = CopyRun | CopyChunks | Reverse | Interleave | Transpose | PackBits | UnpackBits
+    kinds = CopyRun | Interleave | Transpose | PackBits | UnpackBits
     return isinstance(stmt, kinds) and stmt.stream
 
 

@@ -56,7 +56,7 @@ def least(*terms: Term) -> Index:
 
 def multiple(a: Term, of: int) -> Index:
     """The largest multiple of a number that is at most a term: a // of * of."""
-    return scale_index(FloorDiv(index_of(a), of), of)
+    return scale_index(FloorDiv(index_of(a), of), of) if of > 1 else index_of(a)
 
 
 def rest(a: Term, of: int) -> Index:

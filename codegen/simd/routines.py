@@ -13,10 +13,8 @@ from codegen.simd.copy import (
     bit_runs,
     interleaves,
     joined_rows,
-    reversals,
     row_groups,
     runs,
-    short_runs,
     transposes,
 )
 from codegen.simd.copy.casts import conversion_routine
@@ -88,7 +86,7 @@ def listed_routines() -> dict[str, Any]:
     for module in (memory, runs):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
     names |= memory.ELEMENTS | transposes.SMALL_TRANSPOSES | interleaves.INTERLEAVES
-    names |= short_runs.CHUNKS | reversals.REVERSALS | joined_rows.LINE_INTERLEAVES | row_groups.ROW_GROUPS
+    names |= joined_rows.LINE_INTERLEAVES | row_groups.ROW_GROUPS
     names |= bit_runs.BIT_RUNS | bit_rows.BIT_ROWS
     names |= bits.PACKERS | bits.UNPACKERS | bits.BIT_LOADS | bits.BIT_STORES
     return names

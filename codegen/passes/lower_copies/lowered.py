@@ -32,12 +32,14 @@ class Lowered:
 
     Attributes:
         body: the statements that replace the transfer.
-        what: what moves and how much, for readers: "= src[{at}, x], x < count bytes"; `{at}` stands for the
-            axes around it.
+        what: what moves and how much, for readers: "dst[{at}, x] = src[{at}, x], x < count bytes"; `{at}`
+            stands for the axes around it.
         how: the super-vectors, and where they are stored: "Lines of 64 bytes, streamed".
         prologue: statements before all loops, such as constants.
         axes: the loops of `body` that belong to the axes around `what`, outermost first. If the nest has no
             loops, the first one is parallel.
+        opaque: whether the views of the innermost loop are opaque, as those of outer loops are. A body of
+            several loops is faster so, because LLVM then keeps no pointer for each of them and each access.
     """
 
     body: tuple[Statement, ...]
@@ -45,6 +47,7 @@ class Lowered:
     how: str
     prologue: tuple[Statement, ...] = ()
     axes: tuple[str, ...] = ()
+    opaque: bool = False
 
 
 def text(size: Size) -> int | str:

@@ -9,34 +9,53 @@ from codegen.ir.building import least, loop, minus, plus, times
 from codegen.ir.copies.nodes import (
     COLUMN_TABLE,
     ROW_TABLE,
+    CopyChunks,
     CopyRun,
     FillRun,
     For,
     ForEach,
     Gather,
     LoopNest,
+    Reverse,
     Stmt,
     Transfer,
     TransposeTiles,
     refs,
 )
+from codegen.ir.copies.tiles import LINE_TABLE
 from codegen.ir.index import index_symbol
-from codegen.ir.nodes import ArrayArg, BufferArg, Function, IndexValue, Let, Load, ScalarArg, Statement, View
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.nodes import (
+    ArrayArg,
+    BufferArg,
+    Call,
+    Function,
+    IndexValue,
+    Let,
+    Load,
+    ScalarArg,
+    Statement,
+    View,
+)
+from codegen.passes.lower_copies.chunks import lower_chunks
 from codegen.passes.lower_copies.gather import lower_gather
 from codegen.passes.lower_copies.lowered import Lowered, Sides, text
+from codegen.passes.lower_copies.reversals import lower_reverse
 from codegen.passes.lower_copies.runs import lower_fill, lower_run
 from codegen.passes.lower_copies.transposes import lower_transpose
 
 LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
+    CopyChunks: lower_chunks,
     CopyRun: lower_run,
     FillRun: lower_fill,
-    TransposeTiles: lower_transpose,
     Gather: lower_gather,
+    Reverse: lower_reverse,
+    TransposeTiles: lower_transpose,
 }
 """The lowering of each kind of transfer; the others are still printed as calls of routines."""
 
 OFFSETS = ("src_offsets", "dst_offsets")
-TABLES = frozenset((*OFFSETS, ROW_TABLE, COLUMN_TABLE, "segments", "moves"))
+TABLES = frozenset((*OFFSETS, ROW_TABLE, COLUMN_TABLE, LINE_TABLE, "segments", "moves"))
 """The arguments that are addresses of tables of 64-bit integers."""
 
 BUFFERS = frozenset(("scratch", "pattern"))
@@ -70,10 +89,9 @@ def lower_copy_nest(nest: LoopNest, name: str, arguments: tuple[str, ...]) -> Fu
     sides_and_others = ("src", "dst", *(a for a in arguments if a in BUFFERS))
     buffers = tuple(BufferArg(name, units.get(name, 8)) for name in sides_and_others)
     axes += lowered.axes
-    at = ", ".join([*(["entry"] if nest.table_loop else []), *axes, "x"])
+    at = ", ".join([*(["entry"] if nest.table_loop else []), *axes])
     shared = "table entries" if nest.table_loop else axes[0] if axes else ""
-    what = lowered.what.format(at=at)
-    summary = f"{what if what.startswith('dst[') else f'dst[{at}] = {what}'}. {lowered.how}"
+    summary = f"{lowered.what.format(at=at)}. {lowered.how}"
     summary += f"; parallel over {shared}." if shared else "."
     return Function(name, given, (*lowered.prologue, *body), buffers=buffers, summary=summary)
 
@@ -84,7 +102,8 @@ def _statement(
     """A loop of the nest around the lowered transfer; `at` names the views of both sides."""
     match stmt:
         case For(axis, extent, body):
-            views = _views(nest, axis, at)
+            opaque = lowered.opaque or axis != nest.loops[-1].axis
+            views = _views(nest, axis, at, opaque=opaque)
             inside = _statement(body, nest, (f"src_{axis}", f"dst_{axis}"), lowered, parallel=False)
             ends = ("begin", "end") if parallel else (0, text(extent))
             return (loop(axis, *ends, *views, *inside, parallel=parallel),)
@@ -104,17 +123,22 @@ def _entry(nest: LoopNest, axis: str, at: tuple[str, str]) -> list[Statement]:
         if ref is not None:
             offset = Let(table.removesuffix("s"), Load(table, (index_symbol(axis),), "i64"))
             out += [offset, View(f"{name}_{axis}", side, index_symbol(offset.name))]
-    if isinstance(inner, CopyRun) and inner.stream:
+    if isinstance(inner, CopyRun | Reverse) and inner.stream:
         later = least(plus(axis, "prefetch_entries"), plus("end", -1))
         out.append(Let("later_offset", Load("src_offsets", (later,), "i64")))
-        out.append(Let("prefetch_distance", IndexValue(minus("later_offset", "src_offset"))))
+    match inner:
+        case CopyRun(stream=True):
+            out.append(Let("prefetch_distance", IndexValue(minus("later_offset", "src_offset"))))
+        case Reverse(stream=True):
+            out.append(View("src_later", at[0], plus("later_offset", "prefetch_low")))
+            line = Call("prefetch_line", (plus("src_later", "x"),))
+            out.append(loop("x", 0, "prefetch_bytes", line, step=LINE_BYTES))
     return out
 
 
-def _views(nest: LoopNest, axis: str, at: tuple[str, str]) -> list[Statement]:
+def _views(nest: LoopNest, axis: str, at: tuple[str, str], *, opaque: bool) -> list[Statement]:
     """The views of both sides in one iteration of a loop."""
     src, dst = refs(nest.innermost)
-    opaque = axis != nest.loops[-1].axis
     sides = (("dst", at[1], dst), *(() if src is None else (("src", at[0], src),)))
     return [
         View(f"{name}_{axis}", old, times(index_symbol(axis), text(ref.stride(axis))), opaque)

@@ -63,7 +63,7 @@ def lower_run(run: CopyRun, sides: Sides) -> Lowered:
              else: the bytes before the first full line; the lines; the bytes after them
     """
     dst, src, count = sides.dst, sides.src, text(run.count)
-    what = f"src[{{at}}], x < {count} bytes"
+    what = f"dst[{{at}}, x] = src[{{at}}, x], x < {count} bytes"
     if not run.stream:
         return Lowered((copy_run(dst, src, count),), what, "Super-vectors of 64 bytes")
     if sides.in_table:
@@ -120,7 +120,9 @@ def lower_fill(fill: FillRun, sides: Sides) -> Lowered:
     store = Store(dst, (index_symbol("x"),), Local("pattern", "bits8", (LINE_BYTES,)), (0,), (1,))
     last = Call("fill_part", ("tail", rest(count, LINE_BYTES), *map(index_symbol, FILL)))
     body = loop("x", 0, lines, store, step=LINE_BYTES), View("tail", dst, lines), last
-    return Lowered(body, f"padding, x < {count} bytes", "Super-vectors of 64 bytes", (pattern,))
+    return Lowered(
+        body, f"dst[{{at}}, x] = padding, x < {count} bytes", "Super-vectors of 64 bytes", (pattern,)
+    )
 
 
 FILL = ("fill_low", "fill_high")

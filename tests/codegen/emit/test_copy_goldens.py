@@ -46,6 +46,15 @@ COPIES = {
 }
 """Dtypes and shape of the source, which is transposed."""
 
+VIEWS = {
+    "copy_u32_reversed_streamed": ("u4", (16384, 16384), (1, -1)),
+    "copy_u8_pixels_reversed": ("u1", (300, 400, 3), (1, 1, -1)),
+    "copy_u64_chunks": ("u8", (300, 80, 8), (1, -2, -1)),
+}
+"""Dtype and shape of an array, and the steps of the source in it."""
+
+NAMES = (*CASES, *COPIES, *VIEWS)
+
 
 @pytest.fixture(autouse=True)
 def many_ways(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,6 +67,10 @@ def program_of(name: str) -> CopyProgram:
     if name in COPIES:
         source, target, dims = COPIES[name]
         return tj.explain(virtual(dims, np.dtype(source)).T, virtual(dims[::-1], np.dtype(target))).program
+    if name in VIEWS:
+        dtype, dims, steps = VIEWS[name]
+        view = virtual(dims, np.dtype(dtype))[tuple(slice(None, None, step) for step in steps)]
+        return tj.explain(view, virtual(view.shape, view.dtype)).program
     shape = tj.Shape.parse(CASES[name])
     array = virtual(shape.dimensions, shape.dtype)
     if name.startswith("unpack"):
@@ -73,7 +86,7 @@ def virtual(dims: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
 def text_of(name: str) -> str:
     """Every box of the copy: schedule, nests before and after, and each kernel's source once."""
     program = program_of(name)
-    parts = [f"{name}: {CASES.get(name) or COPIES[name]}\n"]
+    parts = [f"{name}: {(CASES | COPIES | VIEWS)[name]}\n"]
     for k, step in enumerate(program.steps):
         parts.append(f"--- box {k}: {step.schedule}, kernel {step.kernel.name}\n{format_nest(step.scalar)}")
         parts.append(format_nest(step.vectorized))
@@ -81,16 +94,16 @@ def text_of(name: str) -> str:
     return "\n".join(parts)
 
 
-@pytest.mark.parametrize("name", [*CASES, *COPIES])
+@pytest.mark.parametrize("name", NAMES)
 def test_golden(name: str, request: pytest.FixtureRequest) -> None:
     check_golden(GOLDEN / f"{name}.txt", text_of(name), request)
 
 
 def test_no_golden_without_a_case() -> None:
-    assert {path.stem for path in GOLDEN.glob("*.txt")} == {*CASES, *COPIES}
+    assert {path.stem for path in GOLDEN.glob("*.txt")} == set(NAMES)
 
 
-@pytest.mark.parametrize("name", [*CASES, *COPIES])
+@pytest.mark.parametrize("name", NAMES)
 def test_sources_are_python(name: str) -> None:
     """Each source compiles and defines the function that carries its name."""
     for kernel in program_of(name).kernels:

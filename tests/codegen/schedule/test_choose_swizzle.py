@@ -12,7 +12,7 @@ from codegen.schedule.choose_swizzle import Places, places_of
 from codegen.schedule.schedule import Thresholds
 from tests.codegen.simd.forced import arenas
 from tests.codegen.simd.levels import AtLevels
-from tests.tools.replay import Watched, interpreted
+from tests.tools.replay import Watched, interpreted, interpreted_when_lowered
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, linear_index
@@ -94,13 +94,14 @@ def test_past_the_cache(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("text", [TEXTS[0], TEXTS[-1]])
 def test_nests_before_and_after(text: str) -> None:
-    """The boxes one by one, and the pieces, leave the same bytes as the kernel."""
+    """The boxes one by one, the pieces, and the lowered function leave the same bytes as the kernel."""
     spec, pack, unpack = programs(text, CACHED)
     plain, tiled = contents(spec)
     for program, content, wanted in ((pack, plain, tiled), (unpack, tiled, plain)):
         seen = Watched(program, content, np.zeros_like(wanted), wanted)
         for vectorized in (False, True):
             assert (interpreted(seen, vectorized=vectorized) == wanted).all()
+        assert (interpreted_when_lowered(seen) == wanted).all()
 
 
 def found(text: str) -> Places | None:

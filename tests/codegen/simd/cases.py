@@ -299,19 +299,23 @@ def _reversals(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
 def through_tables(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
     """Entries in an order that only a table knows, read or written: runs, rows transposed and interleaved.
 
-    Of what a later entry reads, lines are asked for: a part of it, all of it, and several entries.
+    Runs are also read backward. Of what a later entry reads, lines are asked for: a part of it, all of it,
+    and several entries.
     """
     pitch = _whole_lines(5000) + 3
     forward, mixed = np.arange(7) * pitch, rng.permutation(7) * pitch
     moves: tuple[tuple[str, int, Dims, Dims, Dims], ...] = (
         *((f"runs of {n} bytes", 1, (n,), (1,), (1,)) for n in (2, 7, 64, 200, 4096, 4999)),
+        *((f"reversed runs of {n} bytes", 1, (n,), (1,), (-1,)) for n in (7, 200, 4999)),
         ("rows of a transpose", 4, (37, 19), (19 * 4, 4), (4, 37 * 4)),
         ("rows of an interleave", 2, (130, 2), (4, 2), (2, 260)),
         ("rows of a deinterleave", 2, (130, 2), (2, 320), (4, 2)),
     )
     for what, width, dims, dst, src in moves:
-        yield by_table(rng, f"{kind}{what}, read by table", width, dims, (forward, dst), (mixed, src))
-        yield by_table(rng, f"{kind}{what}, written by table", width, dims, (mixed, dst), (forward, src))
+        first = sum((n - 1) * -step for n, step in zip(dims, src, strict=True) if step < 0)
+        read, in_order = (mixed + first, src), (forward + first, src)
+        yield by_table(rng, f"{kind}{what}, read by table", width, dims, (forward, dst), read)
+        yield by_table(rng, f"{kind}{what}, written by table", width, dims, (mixed, dst), in_order)
 
 
 Side = tuple[NDArray[np.int64], Dims]
