@@ -47,6 +47,8 @@ FINITE = {
     **dict.fromkeys(("_without_entries", "_definitions"), "a class"),
     **dict.fromkeys(("address_of", "routine"), "a function that a kernel calls"),
     "_open": "a block that is open",
+    "_INSTRUCTIONS": "an instruction that is declared",
+    **dict.fromkeys(("access_routine", "arguments_routine", "scratch_routine"), "a leaf that a kernel calls"),
     "_library": "a library of functions",
     "package_version": "a package",
     "_FORMATS": "a format that was registered",

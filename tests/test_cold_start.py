@@ -24,7 +24,12 @@ NEVER_OF_OURS = (
         "codegen.runtime.loop_kernel",
         "codegen.pipeline.tune",
     ),
-    *("codegen.frontend.python_ast", "codegen.ir.nodes", "codegen.ir.interpreter", "codegen.analysis.bounds"),
+    *(
+        "codegen.frontend.python_ast",
+        "codegen.ir.dtypes",
+        "codegen.ir.interpreter",
+        "codegen.analysis.bounds",
+    ),
     *("codegen.passes.super_vectorize", "codegen.schedule.choose_lanes", "codegen.pipeline.loops"),
     *("codegen.ir.copies.interpreter", "codegen.runtime.call_tables"),
     "codegen.pipeline.tune",

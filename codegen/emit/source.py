@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from codegen.emit.writer import Writer
-from codegen.ir.buffers import bits_of
+from codegen.ir.element_types import bits_of
 from codegen.ir.index import Affine, FloorDiv, Index, Least, Mod, Sum, Times, index_symbols
 from codegen.ir.instructions import is_instruction
 from codegen.ir.nodes import (

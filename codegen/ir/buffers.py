@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.dtypes import numpy_dtype
+from codegen.ir.element_types import bits_of
 from codegen.support.errors import KernelError
 
 
@@ -62,11 +63,6 @@ class Buffer:
                 f"interpret: bytes {first} to {first + count} are outside of {len(self.storage)} bytes"
             )
         return first, shift, count
-
-
-def bits_of(dtype: str) -> int:
-    """Bits of an element in storage: 32 for "f32", 16 for "bf16", 512 for "bits512"."""
-    return 8 if dtype == "i1" else int(dtype.lstrip("abcdefghijklmnopqrstuvwxyz"))
 
 
 def element_of(number: int, dtype: str) -> Any:

@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.buffers import Buffer
 from codegen.support.errors import KernelError
+
+if TYPE_CHECKING:  # the interpreter's, which copies that are stored do not load
+    from codegen.ir.buffers import Buffer
 
 Lanes = NDArray[Any]
 """The elements of a super-vector."""

@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.buffers import Buffer, bits_of, bits_of_element, element_of
+from codegen.ir.buffers import Buffer, bits_of_element, element_of
 from codegen.ir.dtypes import numpy_dtype
+from codegen.ir.element_types import bits_of
 from codegen.ir.index import Index, evaluate_index, index_symbols
 from codegen.ir.instructions import instruction, is_instruction
 from codegen.ir.nodes import (

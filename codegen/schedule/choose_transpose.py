@@ -280,8 +280,9 @@ TRIPS_PER_THREAD = 8
 def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> TransposeSchedule:
     """The schedule with its loops around blocks, and the order of the blocks.
 
-    Loops are sorted by the distance between their iterations in the source, so that the next tile mostly
-    follows in memory. If the first one has too few iterations for all threads, the one with most comes first.
+    Past the cache, loops are sorted by the distance between their iterations in the source, so that the next
+    tile mostly follows in memory. In cache, tiles are innermost, so that few kernels serve all shapes. If the
+    first loop has too few iterations for all threads, the one with most comes first.
     """
     if not is_in_tiles(box, cut):
         return cut
@@ -293,6 +294,8 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
     if not cut.stage:
         steps["rows"] = _row_step(rows, cut.tile[0]), -(-size_of(rows) // cut.tile[0])
     loops = sorted(steps, key=lambda axis: -steps[axis][0])
+    if not cut.stream:
+        loops = [*(axis for axis in loops if axis not in ("rows", "columns")), "rows", "columns"]
     most = max(loops, key=lambda axis: steps[axis][1])
     if threads > 1 and steps[loops[0]][1] < min(TRIPS_PER_THREAD * threads, steps[most][1]):
         loops.remove(most)
