@@ -146,8 +146,10 @@ def _store(store: Store) -> str:
             return f"move_{kind}({address}, {_plus(value.array, value.subscripts[0])})"
         return f"store_{kind}({address}, {_value(value)})"
     verb = "stream" if store.streamed else "write"
+    verb += "" if store.first is None else "_first"
     suffix, more = _rows(store.steps)
-    arguments = ", ".join([address, *more, _value(value)])
+    few = [] if store.first is None else [_index(store.first)]
+    arguments = ", ".join([address, *more, _value(value), *few])
     return f"{verb}_{kind}_{_shape(value.shape, store.steps)}{suffix}({arguments})"
 
 
@@ -278,7 +280,8 @@ def _symbols(body: Sequence[Statement]) -> Iterator[str]:
                     yield from index_symbols(test.left) | index_symbols(test.right)
                 yield from _symbols(then)
                 yield from _symbols(otherwise)
-            case Store():
+            case Store(first=few):
+                yield from index_symbols(few) if few else ()
                 yield from _symbols_of_access(statement)
                 yield from _symbols_of(statement.value)
             case Prefetch(load):

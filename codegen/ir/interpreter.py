@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, product
+from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -175,9 +175,10 @@ class _Run:
         """The active lanes of a load or store, each with its offset in the buffer."""
         start = evaluate_index(access.subscripts[0], self.symbols)
         moves = [self.step(step) for step in access.steps or (0,) * len(shape)]
-        lanes = product(*map(range, shape))
-        active = None if access.first is None else evaluate_index(access.first, self.symbols)
-        for lane in islice(lanes, active):
+        active = list(shape)
+        if access.first is not None:
+            active[0] = min(shape[0], evaluate_index(access.first, self.symbols))
+        for lane in product(*map(range, active)):
             yield lane, start + sum(move(k) for move, k in zip(moves, lane, strict=True))
 
     def step(self, step: Step) -> Callable[[int], int]:

@@ -106,7 +106,7 @@ class Load:
     steps   elements from lane to lane of each vector dimension, in that subscript; 1 unless loops step
     along   only for a gather (vector.gather), where each lane has its own subscripts: the loop index of each
             vector dimension, "" for none, as in IndexValue; a gather has no dims or steps
-    first   only the first lanes are loaded, this many; None for all
+    first   only the first lanes are loaded, this many, or the first rows of several; None for all
     """
 
     array: str
@@ -174,7 +174,7 @@ class Store:
 
     accumulate  the combiner if the element is combined with the value ("C[i] += x"), else ""
     where       an i1 mask of the value's shape that selects the lanes to store; None stores all
-    first       only the first lanes are stored, this many; None for all
+    first       only the first lanes are stored, this many, or the first rows of several; None for all
     streamed    whether the lines bypass the cache; the address is a multiple of a line
     """
 

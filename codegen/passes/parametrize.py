@@ -17,6 +17,7 @@ from codegen.ir.copies.nodes import (
     For,
     Gather,
     Interleave,
+    LaneReads,
     Load,
     LoopNest,
     PackBits,
@@ -146,7 +147,12 @@ class _Parametrize:
             row_step=self.step("src_pitch", stmt.row_step),
             column_step=self.step("dst_pitch", stmt.column_step),
             loops=loops,
+            lanes=self.lanes(stmt.lanes) if stmt.lanes else None,
         )
+
+    def lanes(self, reads: LaneReads) -> LaneReads:
+        names = "closed_start", "closed_stop", "open_offset"
+        return LaneReads(*(self.size(name, getattr(reads, name)) for name in names))
 
     def tile_loop(self, name: str, loop: TileLoop) -> TileLoop:
         sizes = {"extent": loop.extent, "src": loop.src, "dst": loop.dst}

@@ -31,6 +31,7 @@ from codegen.ir.copies.nodes import (
 from codegen.ir.copies.rewriting import int_size, keep_only, scalar
 from codegen.ir.copies.tiles import Digit, PackedLines, RowGroups, TileGrid, block_shape
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.passes.lane_reads import lane_reads
 from codegen.schedule.schedule import Schedule, TransposeSchedule
 
 
@@ -163,27 +164,30 @@ def _in_tiles(
     """Loops over tiles and blocks; a joined side gets a table of offsets."""
     rows, columns = digits(cut.rows), digits(cut.columns)
     row_count, column_count = (prod(n for n, _, _ in side) for side in (rows, columns))
-    block = block_shape(width, cut.block)
+    tile, block, lanes = cut.tile, block_shape(width, cut.block), None
     if row_count < block[0] or column_count < block[1]:
         raise AssertionError(f"expected {block} rows and columns or more, got {row_count, column_count}")
     others = {axis: digits((axis,))[0] for axis in cut.loops if axis not in ("rows", "columns")}
+    if cut.block == "part":
+        block = block_shape(width, "lane")
+        tile = tile[0], block[1]
+        lanes = lane_reads(rows, column_count, tuple(others.values()), width, block[0])
     return TransposeTiles(
         dst,
         src,
         width,
         row_count,
         column_count,
-        rows[0][1]
-        if len(rows) == 1
-        else PackedLines(tuple((n, s) for n, s, _ in rows), more=2 * cut.tile[0]),
+        rows[0][1] if len(rows) == 1 else _joined([(n, s) for n, s, _ in rows], more=2 * tile[0]),
         columns[0][2] if len(columns) == 1 else _joined([(n, d) for n, _, d in columns]),
         tuple(TileLoop(axis, *others.get(axis, ())) for axis in cut.loops),
-        cut.tile,
+        tile,
         block,
         cut.order,
         cut.stream,
         cut.prefetch_bytes,
         cut.stage == "rows",
+        lanes,
     )
 
 

@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from codegen.ir.copies.nodes import Convert, For, Load, LoopNest, Param, Ref, TileLoop, Transfer, wrap
+from codegen.ir.copies.nodes import (
+    Convert,
+    For,
+    LaneReads,
+    Load,
+    LoopNest,
+    Param,
+    Ref,
+    TileLoop,
+    Transfer,
+    wrap,
+)
 
 
 def specialize_sizes(nest: LoopNest, values: Mapping[str, int]) -> LoopNest:
@@ -36,7 +47,7 @@ def _specialized(value: Any, values: Mapping[str, int]) -> Any:
         case Ref(buffer, const, terms, tables):
             specialized = tuple((axis, _specialized(stride, values)) for axis, stride in terms)
             return Ref(buffer, _specialized(const, values), specialized, tables)
-        case Load() | Convert() | TileLoop():
+        case Load() | Convert() | TileLoop() | LaneReads():
             return _specialized_fields(value, values)
         case (TileLoop(), *_):
             return tuple(_specialized(loop, values) for loop in value)

@@ -14,7 +14,7 @@ from functools import partial
 
 from codegen.analysis.ranges import check_disjoint, check_range
 from codegen.frontend.lower_copy import LoweredCopy, box_nest, lower_copy, pad_nest
-from codegen.ir.copies.nodes import Element, Elementwise, LoopNest, Transpose, refs
+from codegen.ir.copies.nodes import Element, Elementwise, LoopNest, Transpose, TransposeTiles, refs
 from codegen.ir.copies.rewriting import cut_axis, int_size
 from codegen.maps.access import AccessMap
 from codegen.maps.padding import PaddingBox
@@ -34,7 +34,7 @@ from codegen.pipeline.steps import (
     step_of,
     with_alternative,
 )
-from codegen.pipeline.verify import check_tiles, verify_copy, verify_nest
+from codegen.pipeline.verify import check_lanes, check_tiles, verify_copy, verify_nest
 from codegen.runtime.kernel import Kernel, Step
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
@@ -319,6 +319,8 @@ class _Maker:
         launch = launch_of(step, tables, fill, bounds, reach)
         if settings().verify and isinstance(inner, Transpose) and inner.grid:
             check_tiles(inner.grid, (launch.src_offset, launch.dst_offset), reach)
+        if settings().verify and isinstance(inner, TransposeTiles):
+            check_lanes(inner, launch.src_offset, reach)
         return with_alternative(
             launch, self._vector_size(nest), lambda other: self._launch(nest, other, tables)
         )

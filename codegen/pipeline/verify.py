@@ -14,7 +14,7 @@ import numpy as np
 
 from codegen.analysis.ranges import affine_range, check_range
 from codegen.frontend.lower_copy import LoweredCopy
-from codegen.ir.copies.nodes import For, LoopNest, Store, refs
+from codegen.ir.copies.nodes import For, LoopNest, Store, TransposeTiles, refs
 from codegen.ir.copies.tiles import (
     COLUMN,
     COLUMNS,
@@ -26,9 +26,11 @@ from codegen.ir.copies.tiles import (
     ROW,
     ROWS,
     SRC,
+    PackedLines,
     Table,
     TileGrid,
 )
+from codegen.ir.lines import LANE_BYTES
 from codegen.maps.access import map_offset
 from codegen.maps.digit_trees import Leaf, Offsets, Opaque, Split, Switch, Tree, Window, ceil_div
 from codegen.maps.refine import Box, PairLeaf, PairSplit, PairSwitch, PairTable, PairTree
@@ -158,6 +160,30 @@ def _extremes(offsets: Table, first: Table, count: Table) -> tuple[Table, Table]
     found = [(offsets[a : a + n].min(), offsets[a : a + n].max()) for a, n in ranges.tolist()]
     low, high = np.array(found, np.int64)[which.reshape(-1)].T
     return low, high
+
+
+def check_lanes(tiles: TransposeTiles, start: int, reach: tuple[int, int, int, int]) -> None:
+    """Invariant 3 for blocks that read a full lane of each shorter row: no lane leaves the nest's reach.
+
+    start  the nest's first source offset, in bytes
+    reach  of the nest, as `reach_of` returns it
+    """
+    lanes = tiles.lanes
+    if lanes is None:
+        return
+    count, block = _int(tiles.rows), tiles.block[0]
+    step = tiles.row_step
+    offsets = step.offsets[:count] if isinstance(step, PackedLines) else np.arange(count) * _int(step)
+    blocks = np.arange(0, count, block)
+    highest = offsets[np.minimum(blocks, count - block)[:, None] + np.arange(block)].max(axis=1)
+    others = [(_int(x.extent), _int(x.src)) for x in tiles.loops if x.axis not in ("rows", "columns")]
+    low, last = affine_range(start, others)
+    is_open = (blocks < _int(lanes.closed_start)) | (blocks >= _int(lanes.closed_stop))
+    if is_open.any():
+        check_range("source", reach[0], last + int(highest[is_open].max()) + LANE_BYTES, reach[:2])
+    if low < start + _int(lanes.open_offset):
+        last = min(last, start + _int(lanes.open_offset) - 1)
+        check_range("source", reach[0], last + int(highest.max()) + LANE_BYTES, reach[:2])
 
 
 def check_injective(box: Box, width: int = 1) -> None:

@@ -290,7 +290,8 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
     rows, columns = (tuple(walks[axis] for axis in axes) for axes in (cut.rows, cut.columns))
     taken = (*cut.rows, *cut.columns)
     steps = {w.axis: (abs(w.src), w.extent) for w in box.walks if w.axis not in taken}
-    steps["columns"] = cut.tile[1] * box.source_width, -(-size_of(columns) // cut.tile[1])
+    if cut.block != "part":
+        steps["columns"] = cut.tile[1] * box.source_width, -(-size_of(columns) // cut.tile[1])
     if not cut.stage:
         steps["rows"] = _row_step(rows, cut.tile[0]), -(-size_of(rows) // cut.tile[0])
     loops = sorted(steps, key=lambda axis: -steps[axis][0])
@@ -313,7 +314,7 @@ def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
 
     Blocks of bytes are so large that the lines of one are evicted before the next, down a column.
     """
-    if cut.stream:
+    if cut.stream or cut.block == "part":
         return "columns"
     if any(pitch % SHARING_BYTES == 0 for pitch in (box.row.src, box.column.dst)):
         return "diagonals"
@@ -322,9 +323,9 @@ def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
 
 def is_in_tiles(box: TransposeBox, cut: TransposeSchedule) -> bool:
     """Whether the copy is a `TransposeTiles`, whose tiles are literals."""
-    if box.converts or cut.block == "part":
+    if box.converts:
         return False
-    return not cut.stage or cut.stage == "rows"
+    return not cut.stage or (cut.stage == "rows" and cut.block != "part")
 
 
 def _row_step(rows: tuple[Walk, ...], tile: int) -> int:
@@ -344,7 +345,8 @@ def _in_blocks(box: TransposeBox, cut: TransposeSchedule) -> TransposeSchedule:
     """
     (rows, columns), (all_rows, all_columns) = cut.tile, box.counts(cut)
     if is_in_tiles(box, cut):
-        return replace(cut, tile=(-(-rows // box.side) * box.side, -(-columns // box.side) * box.side))
+        wide = all_columns if cut.block == "part" else -(-columns // box.side) * box.side
+        return replace(cut, tile=(-(-rows // box.side) * box.side, wide))
     rows = min(-(-rows // box.side) * box.side, all_rows)
     columns = min(-(-columns // box.side) * box.side, all_columns)
     return replace(cut, tile=(rows, columns))

@@ -204,6 +204,20 @@ class TileLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class LaneReads:
+    """Which blocks may read a full lane of each row, although rows are shorter.
+
+    A lane that begins at the end of the source reads beyond it. While the source offset of the other digits
+    is less than `open_offset`, every block may. Otherwise, all may but those that begin at a row from
+    `closed_start` on and before `closed_stop`.
+    """
+
+    closed_start: Size
+    closed_stop: Size
+    open_offset: Size
+
+
+@dataclass(frozen=True, slots=True)
 class TransposeTiles:
     """Transpose rows x columns elements of `width` bytes, tile by tile, in register blocks.
 
@@ -213,6 +227,9 @@ class TransposeTiles:
 
     If `staged`, a tile goes through a panel in cache, from which full lines are stored wherever result rows
     begin. The innermost loop is then the one over tiles of rows.
+
+    With `lanes`, there are fewer columns than a block has: blocks read lanes, of which `columns` are stored.
+    Blocks that may not are moved element by element.
     """
 
     dst: Ref
@@ -229,6 +246,7 @@ class TransposeTiles:
     stream: bool = False
     prefetch_bytes: int = 0
     staged: bool = False
+    lanes: LaneReads | None = None
 
     @property
     def panel_pitch(self) -> int:

@@ -15,6 +15,7 @@ from codegen.ir.copies.nodes import (
     ForEach,
     Gather,
     Interleave,
+    LaneReads,
     Load,
     LoopNest,
     PackBits,
@@ -177,7 +178,14 @@ def _format_tiles(stmt: TransposeTiles) -> str:
     loops = " ".join(loop.axis for loop in stmt.loops)
     tile, block = ("x".join(map(str, shape)) for shape in (stmt.tile, stmt.block))
     steps = f"rows {step(stmt.row_step)}, columns {step(stmt.column_step)}"
-    return f"{steps}, tiles of {tile} in blocks of {block} by {stmt.order}, loops {loops}"
+    lanes = f", {_format_lanes(stmt.lanes)}" if stmt.lanes else ""
+    return f"{steps}, tiles of {tile} in blocks of {block} by {stmt.order}, loops {loops}{lanes}"
+
+
+def _format_lanes(reads: LaneReads) -> str:
+    """The blocks that may not read full lanes."""
+    start, stop = format_size(reads.closed_start), format_size(reads.closed_stop)
+    return f"no lanes from row {start} to {stop} at offset {format_size(reads.open_offset)} and after"
 
 
 def _columns(columns: Size) -> str:

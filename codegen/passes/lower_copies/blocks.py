@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import index_of, plus, times
-from codegen.ir.copies.nodes import ROW_TABLE, Size, TransposeTiles
+from codegen.ir.building import Term, index_of, plus, times
+from codegen.ir.copies.nodes import ROW_TABLE, Size, TileLoop, TransposeTiles
 from codegen.ir.copies.tiles import PackedLines
 from codegen.ir.index import Index
 from codegen.ir.nodes import Entries, Load, Local, Op, Step
@@ -13,9 +13,14 @@ TILES = {"rows": ("i", 0), "columns": ("j", 1)}
 """The index of a loop over tiles, and its position in a pair of rows and columns."""
 
 
-def transposed_block(t: TransposeTiles, src: str) -> tuple[Load, Op]:
+def other_loops(t: TransposeTiles) -> tuple[TileLoop, ...]:
+    """The loops over digits that are neither rows nor columns."""
+    return tuple(x for x in t.loops if x.axis not in TILES)
+
+
+def transposed_block(t: TransposeTiles, src: str, j: Term = "j") -> tuple[Load, Op]:
     """The load of the block at (i, j), and its transpose, where a local `block` holds it."""
-    load = read_block(t, src, index_of("i"), index_of("j"))
+    load = read_block(t, src, index_of("i"), index_of(j))
     rows, columns = t.block
     return load, Op("transposed", (Local("block", load.dtype, t.block),), load.dtype, (columns, rows))
 

@@ -21,9 +21,10 @@ from codegen.ir.nodes import (
     Store,
     View,
 )
-from codegen.passes.lower_copies.blocks import TILES, read_block, row_at, transposed_block
+from codegen.passes.lower_copies.blocks import TILES, other_loops, read_block, row_at, transposed_block
 from codegen.passes.lower_copies.lowered import Lowered, Sides, text
 from codegen.passes.lower_copies.panels import lower_panel
+from codegen.passes.lower_copies.short_rows import OTHERS_OFFSET, lower_short_rows
 
 
 def lower_transpose(transpose: TransposeTiles, sides: Sides) -> Lowered:
@@ -37,16 +38,18 @@ def lower_transpose(transpose: TransposeTiles, sides: Sides) -> Lowered:
     A last block that would cross the edge begins earlier: i = min(i_block, rows - 16).
     """
     t = transpose
-    inner = lower_panel(t, *_views(t, sides)) if t.staged else _blocks(t, _views(t, sides))
-    body: tuple[Statement, ...] = (*_next_tile(t, sides), *inner)
-    if len(t.loops) > 2:
+    body: tuple[Statement, ...] = (*_next_tile(t, sides), *_tile(t, _views(t, sides)))
+    if other_loops(t):
         body = (*_opaque_views(t, sides), *body)
     for k, each in reversed(list(enumerate(t.loops))):
         body = (_loop(t, each, body, parallel=k == 0 and not sides.in_table),)
     tile, block = ("x".join(map(str, shape)) for shape in (t.tile, t.block))
     at = "".join(f"{x.axis}, " for x in t.loops if x.axis not in TILES)
+    if t.lanes:
+        tile, block = f"{t.tile[0]} rows", f"{block}, of which `columns` are stored"
     how = f"{'Panels' if t.staged else 'Tiles'} of {tile}, super-vectors of {block}"
     how += ", lines streamed" if t.stream else ""
+    how += ", closed blocks by elements" if t.lanes else ""
     how += "" if sides.in_table else f"; parallel over {TILES.get(t.loops[0].axis, (t.loops[0].axis,))[0]}"
     prologue = (View("panel", "scratch", index_of(LINE_BYTES)),) if t.staged else ()
     return Lowered(
@@ -71,19 +74,30 @@ def _loop(t: TransposeTiles, around: TileLoop, body: tuple[Statement, ...], *, p
 
 def _others(t: TransposeTiles, side: str) -> Index:
     """The offset of the digits that are neither rows nor columns."""
-    strides = {x.axis: text(x.src if side == "src" else x.dst) for x in t.loops if x.axis not in TILES}
+    strides = {x.axis: text(x.src if side == "src" else x.dst) for x in other_loops(t)}
     return plus(*(times(axis, stride) for axis, stride in strides.items()))
 
 
 def _opaque_views(t: TransposeTiles, sides: Sides) -> tuple[Statement, ...]:
     """Both sides at this iteration of the loops over other digits."""
-    names = {"src": sides.src, "dst": sides.dst}
-    return tuple(View(f"{x}_tile", name, _others(t, x), opaque=True) for x, name in names.items())
+    src, dst = _others(t, "src"), _others(t, "dst")
+    offset: tuple[Statement, ...] = ()
+    if t.lanes:
+        offset, src = (Let(OTHERS_OFFSET, IndexValue(src)),), index_of(OTHERS_OFFSET)
+    views = View("src_tile", sides.src, src, opaque=True), View("dst_tile", sides.dst, dst, opaque=True)
+    return (*offset, *views)
 
 
 def _views(t: TransposeTiles, sides: Sides) -> tuple[str, str]:
     """The names of destination and source inside all loops."""
-    return ("dst_tile", "src_tile") if len(t.loops) > 2 else (sides.dst, sides.src)
+    return ("dst_tile", "src_tile") if other_loops(t) else (sides.dst, sides.src)
+
+
+def _tile(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
+    """What moves one tile."""
+    if t.staged:
+        return lower_panel(t, *views)
+    return lower_short_rows(t, t.lanes, *views) if t.lanes else _blocks(t, views)
 
 
 def _blocks(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
@@ -136,7 +150,7 @@ def _next_tile(t: TransposeTiles, sides: Sides) -> tuple[Statement, ...]:
 
     The innermost loop moves on, or begins again while the one around it moves on.
     """
-    if not t.stream:
+    if not t.stream or t.lanes:
         return ()
     inner = t.loops[-1]
     if len(t.loops) == 1:

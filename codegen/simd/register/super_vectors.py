@@ -7,12 +7,14 @@ To LLVM, a super-vector is an array of vectors, which it keeps in registers. Nam
     read_u8_4x64_at_low(address, table)        the same, by the low (or high) 32 bits of `table[k]`, unsigned
     read_u8_64(address)                        one row
     write_u32_8x16(address, pitch, value)      the same for stores; stream_… stores lines past the cache
+    write_first_u8_16x64(address, pitch, value, rows)    only the first rows, fewer than all
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import cache
 from typing import Any
 
@@ -103,44 +105,40 @@ def lanes_as(builder: Any, part: Any, bits: int) -> Any:
     return builder.bitcast(part, ir.VectorType(ir.IntType(bits), part.type.count * 8 // bits))
 
 
-def row_addresses(builder: Any, address: Any, pitch: Any, rows: int) -> list[Any]:
+def row_addresses(builder: Any, address: Any, pitch: Any, rows: int) -> Iterator[Any]:
     """base, base + p, base + 2p, base + 3p, then a new base: x86 addressing modes, and two registers.
 
     Each base is opaque. Otherwise LLVM keeps a multiple of the pitch for each row, in registers that it does
     not have: streamed blocks of 16 x 16 u32 fell from 0.75 to 0.58 of memcpy (Zen 3, 2026-11).
     """
-    out: list[Any] = []
     base = address
     for row in range(rows):
         if row and row % 4 == 0:
             base = hidden(builder, builder.add(base, builder.shl(pitch, ir.Constant(I64, 2))))
-        out.append(builder.add(base, builder.mul(pitch, ir.Constant(I64, row % 4))))
-    return out
+        yield builder.add(base, builder.mul(pitch, ir.Constant(I64, row % 4)))
 
 
-def table_addresses(builder: Any, address: Any, table: Any, rows: int, how: str = "_at") -> list[Any]:
+def table_addresses(builder: Any, address: Any, table: Any, rows: int, how: str = "_at") -> Iterator[Any]:
     """The addresses of rows at the first offsets of a table, or at one half of each of its entries."""
-    out = []
     for row in range(rows):
         offset = builder.load(pointer(builder, builder.add(table, ir.Constant(I64, 8 * row)), I64))
         if how == "_at_low":
             offset = builder.and_(offset, ir.Constant(I64, (1 << 32) - 1))
         elif how == "_at_high":
             offset = builder.lshr(offset, ir.Constant(I64, 32))
-        out.append(builder.add(address, offset))
-    return out
+        yield builder.add(address, offset)
 
 
-def _starts(builder: Any, kind: SuperVector, how: str, address: Any, more: Sequence[Any]) -> list[Any]:
-    """The address of each row."""
+def _starts(builder: Any, kind: SuperVector, how: str, address: Any, more: Sequence[Any]) -> Iterator[Any]:
+    """The address of each row, computed where the caller asks for it."""
     if not how:
-        return [address]
+        return iter([address])
     if how.startswith("_at"):
         return table_addresses(builder, address, more[0], kind.rows, how)
     return row_addresses(builder, address, more[0], kind.rows)
 
 
-def _part_addresses(builder: Any, kind: SuperVector, starts: Sequence[Any]) -> list[Any]:
+def _part_addresses(builder: Any, kind: SuperVector, starts: Iterable[Any]) -> list[Any]:
     offsets = range(0, kind.row_bytes, kind.part_bytes)
     return [builder.add(start, ir.Constant(I64, k)) for start in starts for k in offsets]
 
@@ -164,34 +162,59 @@ def _write(kind: SuperVector, how: str, name: str, *, stream: bool) -> Rule:
         starts = _starts(builder, kind, how, address, more)
         addresses = _part_addresses(builder, kind, starts)
         for at, part in zip(addresses, parts_of(builder, more[-1]), strict=True):
-            done = builder.store(part, pointer(builder, at, part.type))
-            done.align = kind.part_bytes if stream else 1
-            if stream:
-                done.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(I32, 1)]))
+            _store(builder, part, at, stream=stream)
 
-    def rule(*inputs: Any) -> tuple[Any, Callable[..., Any]]:
-        given = super_vector(inputs[-1], name)
-        if (given.bits * given.rows * given.columns) != kind.bits * kind.rows * kind.columns:
-            raise TypingError(f"{name} expected a super-vector of {kind}, got {given}")
-        if given.part_bytes != kind.part_bytes:
-            raise TypingError(f"{name} expected rows as in {kind}, got {given}")
-        return types.void, emit
+    return lambda *inputs: (types.void, _checked(kind, inputs[-1], name, emit))
 
-    return rule
+
+def _write_first(kind: SuperVector, how: str, name: str, *, stream: bool) -> Rule:
+    """Stores of the first rows, a register each: one more inside each test of their number."""
+
+    def emit(builder: Any, address: Any, *more: Any) -> None:
+        *place, value, count = more
+        rows = zip(parts_of(builder, value)[:-1], _starts(builder, kind, how, address, place), strict=False)
+        with ExitStack() as inside:
+            for row in range(kind.rows - 1):
+                more_rows = builder.icmp_signed(">", count, ir.Constant(I64, row))
+                inside.enter_context(builder.if_then(more_rows, likely=True))
+                _store(builder, *next(rows), stream=stream)
+
+    return lambda *inputs: (types.void, _checked(kind, inputs[-2], name, emit))
+
+
+def _store(builder: Any, part: Any, address: Any, *, stream: bool) -> None:
+    done = builder.store(part, pointer(builder, address, part.type))
+    done.align = part.type.count if stream else 1
+    if stream:
+        done.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(I32, 1)]))
+
+
+def _checked(kind: SuperVector, value: Any, name: str, emit: Callable[..., None]) -> Callable[..., None]:
+    """The builder of a store, if a value of that type has its shape.
+
+    Raises:
+        TypingError: it has not.
+    """
+    given = super_vector(value, name)
+    if (given.bits * given.rows * given.columns) != kind.bits * kind.rows * kind.columns:
+        raise TypingError(f"{name} expected a super-vector of {kind}, got {given}")
+    if given.part_bytes != kind.part_bytes:
+        raise TypingError(f"{name} expected rows as in {kind}, got {given}")
+    return emit
 
 
 def _prefetch(kind: SuperVector, how: str) -> Rule:
     """Requests for the lines of a super-vector that a later iteration loads."""
 
     def emit(builder: Any, address: Any, *more: Any) -> None:
-        for start in _starts(builder, kind, how, address, more):
+        for start in list(_starts(builder, kind, how, address, more)):
             for k in range(0, kind.row_bytes, LINE_BYTES):
                 prefetch(builder, builder.add(start, ir.Constant(I64, k)))
 
     return lambda *inputs: (types.void, emit)
 
 
-_ACCESS = re.compile(r"(read|write|stream|prefetch)_u(\d+)_(?:(\d+)x)?(\d+)(_at(?:_low|_high)?)?")
+_ACCESS = re.compile(r"(read|write|stream|prefetch)_(first_)?u(\d+)_(?:(\d+)x)?(\d+)(_at(?:_low|_high)?)?")
 
 
 @cache
@@ -200,7 +223,7 @@ def access_routine(name: str) -> Any:
     found = _ACCESS.fullmatch(name)
     if not found:
         return None
-    verb, bits, rows, columns, table = found.groups()
+    verb, first, bits, rows, columns, table = found.groups()
     kind = SuperVector(int(bits), int(rows or 1), int(columns))
     how = table or ("_by_pitch" if rows else "")
     arity = 1 + bool(how)
@@ -208,6 +231,8 @@ def access_routine(name: str) -> Any:
         return leaf(name, arity, _read(kind, how))
     if verb == "prefetch":
         return leaf(name, arity, _prefetch(kind, how))
+    if first:
+        return leaf(name, arity + 2, _write_first(kind, how, name, stream=verb == "stream"))
     return leaf(name, arity + 1, _write(kind, how, name, stream=verb == "stream"))
 
 

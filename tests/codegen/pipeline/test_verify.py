@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 import pytest
 from hypothesis import given
 
-from codegen.analysis.ranges import check_disjoint, check_range
+from codegen.analysis.ranges import affine_range, check_disjoint, check_range
 from codegen.frontend.lower_copy import LoweredCopy, box_nest, lower_copy
-from codegen.ir.copies.nodes import Element, For, LoopNest, Transpose
+from codegen.ir.copies.nodes import Element, For, LoopNest, Ref, TileLoop, Transpose, TransposeTiles
+from codegen.ir.copies.rewriting import int_size
+from codegen.ir.copies.tiles import Digit, PackedLines
 from codegen.maps.access import AccessMap, Root, strided_map
 from codegen.maps.digit_trees import Leaf, Opaque, Split, Tree, Window
 from codegen.maps.refine import Box, PairLeaf, PairSplit, PairTable, PairTree
+from codegen.passes.lane_reads import lane_reads
 from codegen.passes.normalize import NORMALIZE
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.steps import reach_of
 from codegen.pipeline.verify import (
     check_box_bounds,
     check_injective,
+    check_lanes,
     check_pair_tree,
     check_probes,
     check_regrouping,
@@ -168,6 +173,43 @@ def test_3_tiles(dims: tuple[int, int], width: int, place: int) -> None:
             check_tiles(inner.grid, starts, (reach[0], reach[1], reach[2], reach[3]))
         return
     raise AssertionError("a transpose has tables of tiles")
+
+
+LANES = (
+    ("rows behind each other", ((100, 9, 1),), ()),
+    ("the first row is the last of the source", ((100, -9, 1),), ()),
+    ("joined rows", ((4, 9, 1), (16, 144, 4), (4, 36, 64)), ((3, 3000, 3000),)),
+    ("the last row of the source is in the middle", ((50, 9, 1), (2, -450, 50)), ()),
+    ("others between rows", ((200, 90, 1),), ((10, 9, 3000),)),
+    ("others backwards", ((200, 20, 1),), ((10, -5000, 3000),)),
+    ("every row is the last", ((64, 0, 1),), ((3, 9, 1000),)),
+)
+
+
+@pytest.mark.parametrize(("rows", "others"), [x[1:] for x in LANES], ids=[x[0] for x in LANES])
+def test_3_lanes(rows: tuple[Digit, ...], others: tuple[Digit, ...]) -> None:
+    """No open block reads beyond the box; one more block, or one more place of the others, does."""
+    columns, block = 9, (64, 16)
+    reads = lane_reads(rows, columns, others, 1, block[0])
+    sides = [[(n, s) for n, s, _ in digits] for digits in (rows, others)]
+    step: int | PackedLines = rows[0][1] if len(rows) == 1 else PackedLines(tuple(sides[0]))
+    loops = tuple(TileLoop(f"d{k}", n, src, dst) for k, (n, src, dst) in enumerate(others))
+    count = prod(n for n, _, _ in rows)
+    tiles = TransposeTiles(
+        *(Ref(side, 0, ()) for side in ("dst", "src")),
+        *(1, count, columns, step, count, (TileLoop("rows"), *loops), (384, 16), block, "columns"),
+        lanes=reads,
+    )
+    low, high = affine_range(0, [*sides[0], *sides[1]])
+    reach = low, high + columns, 0, 1 << 20
+    check_lanes(tiles, 0, reach)
+    start, stop, offset = (int_size(x) for x in (reads.closed_start, reads.closed_stop, reads.open_offset))
+    beyond = [replace(reads, closed_start=start + 64), replace(reads, closed_stop=(stop - 1) // 64 * 64)]
+    if others:
+        beyond.append(replace(reads, open_offset=offset + 1))
+    for wrong in beyond:
+        with pytest.raises(KernelError, match="is touched at"):
+            check_lanes(replace(tiles, lanes=wrong), 0, reach)
 
 
 def test_4_destination_written_twice() -> None:

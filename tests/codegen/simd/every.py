@@ -19,7 +19,7 @@ def every_routine() -> dict[str, Any]:
         for width in (1, 2, 4, 8, 16, 32, 64)
         for kind in transposes.BLOCKS
         for stream in ("", "stream_")
-        for how in ("transpose", "staged_rows", "staged_dense")
+        for how in ("staged_rows", "staged_dense")
         if _is_used(stream, how, kind, width)
     }
     return listed_routines() | {name: transpose_routine(*parts) for name, parts in transposed.items()}
@@ -28,13 +28,13 @@ def every_routine() -> dict[str, Any]:
 def _is_used(stream: str, how: str, kind: str, width: int) -> bool:
     """Whether kernels use it: rows are staged only for streaming.
 
-    Two elements wider than a lane fill a line, and two half as wide as a lane fill a lane. Lines
-    and lanes that are stored in place have their loops in the kernel.
+    Two elements wider than a lane fill a line, and two half as wide as a lane fill a lane. Blocks
+    that are stored in place have their loops in the kernel.
     """
-    if how != "staged_dense" and (not stream or kind != "part") and (how, kind) != ("transpose", "part"):
+    if how == "staged_rows" and (not stream or kind != "part"):
         return False
     if kind == "part":
-        return width * 2 < LANE_BYTES and (bool(stream) or how == "transpose")
+        return width * 2 < LANE_BYTES and bool(stream)
     if kind == "band":
         return width < LANE_BYTES and how == "staged_dense"
     return width <= LANE_BYTES or (kind == "line" and bool(stream))

@@ -110,6 +110,35 @@ def test_transposed(bits: int, rows: int, columns: int, level: str) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("verb", ["write", "stream"])
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_first_rows(width: int, verb: str, level: str) -> None:
+    """At a pitch and by a table, each as long as what is stored; the last row ends at a guard page."""
+    rows, bits = 16 // width, 8 * width
+    source, target, listed = Guarded(1 << 12), Guarded(1 << 13), Guarded(1 << 12)
+    src = source.place(1024, at_end=True)
+    src[:] = np.random.default_rng(SEED).integers(0, 256, src.size)
+    value = f"read_u{bits}_{rows}x{64 // width}(a, 64)"
+    by_pitch, by_table = (
+        kernel(f"{verb}_first_u{bits}_{rows}x{64 // width}{how}(b, d, {value}, c)", level)
+        for how in ("", "_at")
+    )
+    for count in range(rows):
+        for pitch in (64, 192):
+            dst = target.place(max(count - 1, 0) * pitch + 64 * (count > 0), at_end=True)
+            table = listed.place(8 * count, at_end=True).view(np.int64)
+            table[:] = pitch * np.arange(count)
+            for run, places in ((by_pitch, pitch), (by_table, table.ctypes.data)):
+                dst[:] = 0
+                run(src.ctypes.data, dst.ctypes.data, count, places, 0)
+                expected = np.zeros_like(dst)
+                for row in range(count):
+                    expected[row * pitch :][:64] = src[64 * row :][:64]
+                assert np.array_equal(dst, expected)
+                assert target.untouched()
+
+
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("rows", [1, 4])
 @pytest.mark.parametrize("width", MOVES)
 def test_rows_at_halves_of_table_entries(width: int, rows: int, level: str) -> None:

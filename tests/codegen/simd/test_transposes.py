@@ -34,9 +34,9 @@ PANELS = [
 IN_PLACE = [
     f"{stream}transpose_by_{block}s_u{8 * width}"
     for width in (1, 2, 4, 8, 16, 32, 64)
-    for block in ("line", "lane")
+    for block in ("line", "lane", "part")
     for stream in ("", "stream_")
-    if width < 32 or stream or block == "line"
+    if (width < 8 if block == "part" else width < 32 or stream or block == "line")
 ]
 BLOCKED = sorted([*(n for n in every_routine() if "_by_" in n), *IN_PLACE, *PANELS])
 SMALL = sorted(SMALL_TRANSPOSES)
@@ -75,6 +75,7 @@ class Routine:
         if self.name not in IN_PLACE:
             return f" {self.name}("
         verb = "stream" if self.stream else "write"
+        verb += "_first" * (self.block == "part")
         return f" {verb}_u{8 * self.width}_{block_columns(self.width, self.block)}x{self.side}"
 
     def cut(self, tile: tuple[int, int]) -> Cut:
@@ -154,10 +155,18 @@ def problems(r: Routine) -> list[Problem]:
 
 
 def _parts(r: Routine, rows: int, columns: int) -> list[Problem]:
-    """Few columns, joined of two digits where there are enough; the last source row is none of the last."""
+    """Few columns, joined of two digits where there are enough; the last source row is none of the last.
+
+    In one, others begin each element apart; in one, the row that ends the source is in the last two blocks.
+    """
     w, aligned = r.width, 64 if r.stream and not r.stage else 7
     joined = (r.side // 2, 6)
+    near = problem(w, (rows,), (columns,), (16 // w,), gaps=(0, aligned * 2))
+    few, pitch = r.side // 2 if aligned == 64 else 3 * r.side // 4, columns * w
+    middle = ((few, pitch, w), (2, -few * pitch, few * w))
     out = [
+        replace(near, others=tuple((n, w, dst) for n, _, dst in near.others)),
+        Problem(w, middle, problem(w, (2 * few,), (columns,), gaps=(0, aligned)).columns),
         problem(w, (rows,), (columns,), (2, 2), gaps=(0, aligned * 2)),
         problem(w, (rows,), (columns,), (3,), change="broadcast others"),
         problem(w, joined, (columns,), (2,), gaps=(1, 0)),

@@ -1,0 +1,62 @@
+"""Lower transposes of rows shorter than a lane: blocks read lanes, and store as many columns as there are."""
+
+from __future__ import annotations
+
+from codegen.ir.building import compare, index_of, least, loop, minus, plus, times
+from codegen.ir.copies.nodes import COLUMN_TABLE, ROW_TABLE, LaneReads, Size, TransposeTiles
+from codegen.ir.copies.tiles import PackedLines
+from codegen.ir.nodes import Compare, If, IndexValue, Let, Load, Statement, Store, View
+from codegen.passes.lower_copies.blocks import other_loops, row_at, transposed_block
+from codegen.passes.lower_copies.lowered import text
+
+OTHERS_OFFSET = "src_offset"
+"""The local that holds the source offset of the other digits."""
+
+
+def lower_short_rows(t: TransposeTiles, reads: LaneReads, dst: str, src: str) -> tuple[Statement, ...]:
+    """One tile: a loop over blocks, without prefetches, because the rows are mostly adjacent.
+
+    after:   for i_block in i_tile..i_stop step 64:
+               if src_offset >= open_offset and i_block >= closed_start and i_block < closed_stop:
+                 for j in 0..columns: for i in i_block..i_block + 64: dst[j, i] = src[i, j]
+               else: dst[:columns, i] = transposed(src[i] [64, 16])[:columns]
+
+    Lanes of the blocks that the test names would end after the source: see `LaneReads`.
+    """
+    closed: tuple[Compare, ...] = (
+        compare("i_block", "ge", text(reads.closed_start)),
+        compare("i_block", "lt", text(reads.closed_stop)),
+    )
+    if other_loops(t):
+        closed = (compare(OTHERS_OFFSET, "ge", text(reads.open_offset)), *closed)
+    either = If(closed, (_elements(t, dst, src),), _block(t, dst, src))
+    return (loop("i_block", "i_tile", "i_stop", either, step=t.block[0]),)
+
+
+def _block(t: TransposeTiles, dst: str, src: str) -> tuple[Statement, ...]:
+    """block = src[i] [R, C]; dst[:columns, i] = transposed(block)[:columns]"""
+    i = Let("i", IndexValue(least("i_block", minus(text(t.rows), t.block[0]))))
+    load, value = transposed_block(t, src, 0)
+    at, step = row_at(t.column_step, COLUMN_TABLE, index_of(0))
+    where, few = plus(at, times("i", t.width)), index_of(text(t.columns))
+    store = Store(dst, (where,), value, (0, 0), (step, t.width), first=few, streamed=t.stream)
+    return i, Let("block", load), store
+
+
+def _elements(t: TransposeTiles, dst: str, src: str) -> Statement:
+    """for j in 0..columns: for i in i_block..i_block + 64: dst[j, i] = src[i, j]"""
+    to = _row("dst_j", dst, t.column_step, COLUMN_TABLE, "j")
+    at = _row("src_i", src, t.row_step, ROW_TABLE, "i")
+    value = Load("src_i", (times("j", t.width),), f"bits{8 * t.width}")
+    stop = least(plus("i_block", t.block[0]), "i_stop")
+    inner = loop("i", "i_block", stop, *at, Store("dst_j", (times("i", t.width),), value))
+    return loop("j", 0, text(t.columns), *to, inner)
+
+
+def _row(name: str, base: str, step: Size | PackedLines, table: str, index: str) -> tuple[Statement, ...]:
+    """The view of one row of either side, opaque so that LLVM does not vectorize these few elements."""
+    if not isinstance(step, PackedLines):
+        return (View(name, base, times(index, text(step)), opaque=True),)
+    offset = table.removesuffix("s")
+    load = Let(offset, Load(table, (index_of(index),), "i64"))
+    return load, View(name, base, index_of(offset), opaque=True)
