@@ -40,10 +40,8 @@ from codegen.ir.copies.tiles import (
     COLUMNS,
     DST,
     FIELDS,
-    GROUP_ARGUMENTS,
     LAYER_SRC,
     LAYERS,
-    LINE_TABLE,
     NEXT_ROW,
     NEXT_SRC,
     OPEN_ROWS,
@@ -120,18 +118,11 @@ def _statement(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str], *, 
 
 
 def _prefetch(axis: str, nest: LoopNest, out: Writer, src: str) -> None:
-    """Prefetch the source of a later table entry: hardware prefetchers cannot predict entries.
-
-    Runs prefetch a line with each line that they write, from the entry that is a page's worth of bytes ahead.
-    Deinterleaves prefetch with each of their calls: prefetching all lines of an entry at once would stall.
-    """
+    """Prefetch the source of a later table entry: hardware prefetchers cannot predict entries."""
     inner = nest.innermost
     if not _streams(inner):
         return
     following = f"int64_at(src_offsets, min({axis} + prefetch_entries, end - 1))"
-    if isinstance(inner, CopyRun) or _reads_in_order(inner):
-        out.line(f"prefetch_distance = {following} - int64_at(src_offsets, {axis})")
-        return
     start = f"{src} + {following} + prefetch_low"
     start = f"({start}) >> 3" if nest.buffer("src").unit_bits == 1 else start
     out.line(f"prefetch_span({start}, prefetch_bytes)")
@@ -153,11 +144,6 @@ def _advanced(axis: str, nest: LoopNest, out: Writer, at: tuple[str, str]) -> tu
 def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> None:
     src, dst = at
     match stmt:
-        case Interleave():
-            if nest.table_loop and _reads_in_order(stmt):
-                row_bytes = int(_text(stmt.columns)) * stmt.width
-                out.line(f"prefetch_span({src} + prefetch_distance, {_text(stmt.rows)} * {row_bytes})")
-            out.line(_interleave_call(stmt, src, dst))
         case Transpose():
             _tiles(stmt, out, src, dst, first=nest.table_loop is None)
         case PackBits(_, _, _, _, step):
@@ -170,16 +156,9 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
             raise AssertionError(f"emit: no rule for {type(stmt).__name__}")
 
 
-def _reads_in_order(stmt: Transfer) -> bool:
-    """Whether the transfer deinterleaves contiguous rows with streaming stores."""
-    if not isinstance(stmt, Interleave) or stmt.lines or stmt.groups:
-        return False
-    return stmt.stream and stmt.side == "src"
-
-
 def _streams(stmt: Transfer) -> bool:
     """Whether lines bypass the cache, so that the kernel needs a fence before other threads read them."""
-    kinds = CopyRun | Interleave | Transpose | PackBits | UnpackBits
+    kinds = Transpose | PackBits | UnpackBits
     return isinstance(stmt, kinds) and stmt.stream
 
 
@@ -188,22 +167,6 @@ def _interleave_name(stmt: Interleave) -> str:
     if stmt.groups:
         return f"{name}_groups"
     return f"{name}_lines" if stmt.lines else name
-
-
-def _interleave_call(stmt: Interleave, src: str, dst: str) -> str:
-    kind = f"u{8 * stmt.width}"
-    if not stmt.side:
-        shape = (
-            f"{_text(stmt.rows)}, {_text(stmt.columns)}, {_text(stmt.row_step)}, {_text(stmt.column_step)}"
-        )
-        return f"transpose_small_{kind}({dst}, {src}, {shape})"
-    name = f"{'stream_' if stmt.stream else ''}{_interleave_name(stmt)}"
-    count, long, step = stmt.rows, stmt.columns, stmt.row_step
-    if stmt.side == "src":
-        count, long, step = stmt.columns, stmt.rows, stmt.column_step
-    table = f", {LINE_TABLE}" if stmt.lines else ""
-    table += f", {', '.join(GROUP_ARGUMENTS)}" if stmt.groups else ""
-    return f"{name}_{_text(count)}_{kind}({dst}, {src}, {_text(long)}, {_text(step)}{table})"
 
 
 def _tiles(stmt: Transpose, out: Writer, src: str, dst: str, *, first: bool) -> None:

@@ -11,7 +11,7 @@ from textwrap import wrap
 
 from codegen.emit.writer import Writer
 from codegen.ir.element_types import bits_of
-from codegen.ir.index import Affine, FloorDiv, Index, Least, Mod, Sum, Times, index_symbols
+from codegen.ir.index import Affine, FloorDiv, Index, Least, Mod, Quotient, Sum, Times, index_symbols
 from codegen.ir.instructions import is_instruction
 from codegen.ir.nodes import (
     Alloc,
@@ -150,7 +150,7 @@ def _store(store: Store) -> str:
     suffix, more = _rows(store.steps)
     few = [] if store.first is None else [_index(store.first)]
     arguments = ", ".join([address, *more, _value(value), *few])
-    return f"{verb}_{kind}_{_shape(value.shape, store.steps)}{suffix}({arguments})"
+    return f"{verb}_{kind}_{_shape(value.shape)}{suffix}({arguments})"
 
 
 def _value(value: Value) -> str:
@@ -163,12 +163,11 @@ def _value(value: Value) -> str:
             return f"int64_at({array}, {_index(subscript)})"
         case Load(shape=(_, *_)):
             return _access("read", value)
-        case Op("lt", (left, right), _, ()):
-            return f"{_value(left)} < {_value(right)}"
-        case Op("select", (condition, then, otherwise), _, ()):
-            return f"{_value(then)} if {_value(condition)} else {_value(otherwise)}"
         case Op(name, operands) if is_instruction(name):
             return f"{name}({', '.join(map(_value, operands))})"
+        case Op("select", (Op(relation, (left, right)), then, otherwise)) if relation in RELATIONS:
+            test = f"{_value(left)} {RELATIONS[relation]} {_value(right)}"
+            return f"{_value(then)} if {test} else {_value(otherwise)}"
         case _:
             raise AssertionError(f"emit: no rule for {value}")
 
@@ -177,13 +176,11 @@ def _access(verb: str, load: Load) -> str:
     """The load of a super-vector, or a request for its lines."""
     suffix, more = _rows(load.steps)
     arguments = ", ".join([_plus(load.array, load.subscripts[0]), *more])
-    return f"{verb}_u{bits_of(load.dtype)}_{_shape(load.shape, load.steps)}{suffix}({arguments})"
+    return f"{verb}_u{bits_of(load.dtype)}_{_shape(load.shape)}{suffix}({arguments})"
 
 
-def _shape(shape: tuple[int, ...], steps: Sequence[Step]) -> str:
-    """16x8 for rows at a pitch; 128 for rows that follow each other."""
-    if len(shape) == 2 and steps[0] == shape[1] * int(steps[1]):  # type: ignore[arg-type]
-        return str(shape[0] * shape[1])
+def _shape(shape: tuple[int, ...]) -> str:
+    """16x8 for rows at a pitch; 128 for one row."""
     return "x".join(map(str, shape))
 
 
@@ -216,6 +213,8 @@ def _index(index: Index) -> str:
         case Mod(of, by):
             # A mask also serves addresses, which may be negative as integers.
             return f"{_factor(of)} & {_mask(by - 1)}" if by.bit_count() == 1 else f"{_factor(of)} % {by}"
+        case Quotient(of, by):
+            return f"{_factor(of)} // {by}"
         case Times(of, by):
             return f"{_factor(of)} * {by}"
         case Least(several):

@@ -10,6 +10,7 @@ from codegen.ir.index import (
     Index,
     Least,
     Mod,
+    Quotient,
     Times,
     add_indices,
     index_symbol,
@@ -57,6 +58,11 @@ def least(*terms: Term) -> Index:
 def multiple(a: Term, of: int) -> Index:
     """The largest multiple of a number that is at most a term: a // of * of."""
     return scale_index(FloorDiv(index_of(a), of), of) if of > 1 else index_of(a)
+
+
+def quotient(a: Term, by: int | str) -> Index:
+    """A term divided by a positive number or symbol, rounded down: a // by."""
+    return FloorDiv(index_of(a), by) if isinstance(by, int) else Quotient(index_of(a), by)
 
 
 def rest(a: Term, of: int) -> Index:

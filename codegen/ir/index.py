@@ -81,6 +81,17 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
+class Quotient:
+    """An expression divided by a positive symbol, rounded down."""
+
+    of: Index
+    by: str
+
+    def __str__(self) -> str:
+        return f"{_factor(self.of)} // {self.by}"
+
+
+@dataclass(frozen=True, slots=True)
 class Least:
     """The least of several expressions."""
 
@@ -108,7 +119,7 @@ def _factor(index: Index) -> str:
     return text if text.isidentifier() else f"({text})"
 
 
-Part: TypeAlias = FloorDiv | Mod | Times | Least
+Part: TypeAlias = FloorDiv | Mod | Times | Quotient | Least
 Index: TypeAlias = Affine | Part | Sum
 
 
@@ -154,7 +165,7 @@ def index_symbols(index: Index) -> set[str]:
             return {name for name, _ in terms}
         case FloorDiv(of) | Mod(of):
             return index_symbols(of)
-        case Times(of, by):
+        case Times(of, by) | Quotient(of, by):
             return index_symbols(of) | {by}
         case Least(several):
             return set[str]().union(*map(index_symbols, several))
@@ -173,6 +184,8 @@ def evaluate_index(index: Index, values: Mapping[str, int]) -> int:
             return evaluate_index(of, values) % by
         case Times(of, name):
             return evaluate_index(of, values) * values[name]
+        case Quotient(of, name):
+            return evaluate_index(of, values) // values[name]
         case Least(several):
             return min(evaluate_index(each, values) for each in several)
         case Sum(parts, rest):

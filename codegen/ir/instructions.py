@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.ir.copies.tiles import INTERLEAVED_ROWS
 from codegen.support.errors import KernelError
 
 if TYPE_CHECKING:  # the interpreter's, which copies that are stored do not load
@@ -58,8 +60,12 @@ def instructions() -> tuple[Instruction, ...]:
     return tuple(_INSTRUCTIONS[name] for name in sorted(_INSTRUCTIONS))
 
 
+def _declare(name: str, meaning: Callable[..., Any]) -> None:
+    _INSTRUCTIONS[name] = Instruction(name, meaning)
+
+
 def _declared(meaning: Callable[..., Any]) -> Callable[..., Any]:
-    _INSTRUCTIONS[meaning.__name__] = Instruction(meaning.__name__, meaning)
+    _declare(meaning.__name__, meaning)
     return meaning
 
 
@@ -154,3 +160,34 @@ def _reversed_groups(a: Lanes, n: int) -> Lanes:
     for g, k in product(range(len(a) // n), range(n)):
         out[n * g + k] = a[n * g + n - 1 - k]
     return out
+
+
+@_declared
+def drain_part(dst: Buffer, scratch: Buffer, count: int) -> None:
+    """Copy `count` bytes, fewer than a line, out of scratch."""
+    copy_block(dst, scratch, count)
+
+
+@_declared
+def interleaved(a: Lanes) -> Lanes:
+    """[R, C] -> [C * R]: out[c*R + r] = a[r, c]."""
+    rows, columns = a.shape
+    out = np.empty(rows * columns, a.dtype)
+    for r in range(rows):
+        for c in range(columns):
+            out[c * rows + r] = a[r, c]
+    return out
+
+
+def _deinterleaved(count: int, a: Lanes) -> Lanes:
+    """deinterleaved_2 … deinterleaved_8: [R * count] -> [count, R]: out[c, r] = a[r*count + c]."""
+    packed = a.ravel()
+    out = np.empty((count, len(packed) // count), a.dtype)
+    for c in range(count):
+        for r in range(len(packed) // count):
+            out[c, r] = packed[r * count + c]
+    return out
+
+
+for _count in INTERLEAVED_ROWS:
+    _declare(f"deinterleaved_{_count}", partial(_deinterleaved, _count))

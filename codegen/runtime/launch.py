@@ -109,7 +109,7 @@ class Launch:
         if lines:
             given[LINE_TABLE] = lines.offsets.ctypes.data
         if groups:
-            numbers = groups.offsets.ctypes.data, len(groups.offsets), groups.piece
+            numbers = groups.offsets.ctypes.data, len(groups.offsets), groups.run
             given.update(zip(GROUP_ARGUMENTS, numbers, strict=True))
         given.update({name: table.offsets.ctypes.data for name, table in joined_tables(inner).items()})
         values = [given[name] for name in self.step.kernel.arguments]

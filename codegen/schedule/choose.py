@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from codegen.ir.copies.nodes import Convert, Fill, For, LoopNest, PackedSide, Side, refs
 from codegen.ir.copies.rewriting import int_size, scalar
+from codegen.ir.copies.tiles import INTERLEAVED_ROWS
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.schedule.choose_interleave import around, chunk_of, grouped_axes, joined_axes
 from codegen.schedule.choose_order import best_order, by_source, window_cut
@@ -39,9 +40,6 @@ MOST_PIECES = 1 << 10
 
 MOST_GROUPS = 1 << 16
 """Short reversed runs per call, so that threads can share them."""
-
-INTERLEAVES = (2, 3, 4, 8)
-"""Short digits that are worth a kernel with the digit as a literal."""
 
 
 def choose(
@@ -256,9 +254,9 @@ def _transfer(nest: LoopNest, *, past_cache: bool) -> Transfer:
         return "run", (row.axis,), ""
     rows, columns = int_size(row.extent), int_size(column.extent)
     interleave: PackedSide = ""
-    if rows in INTERLEAVES and dst.stride(column.axis) == rows * width and width < 16:
+    if rows in INTERLEAVED_ROWS and dst.stride(column.axis) == rows * width and width < 16:
         interleave = "dst"
-    elif columns in INTERLEAVES and src.stride(row.axis) == columns * width and width < 16:
+    elif columns in INTERLEAVED_ROWS and src.stride(row.axis) == columns * width and width < 16:
         interleave = "src"
     long, short = (column, row) if interleave == "dst" else (row, column)
     joined = joined_axes(nest, long, short, interleave, past_cache=past_cache) if interleave else ()

@@ -296,7 +296,8 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
         steps["rows"] = _row_step(rows, cut.tile[0]), -(-size_of(rows) // cut.tile[0])
     loops = sorted(steps, key=lambda axis: -steps[axis][0])
     if not cut.stream:
-        loops = [*(axis for axis in loops if axis not in ("rows", "columns")), "rows", "columns"]
+        tiles = [axis for axis in ("rows", "columns") if axis in steps]
+        loops = [*(axis for axis in loops if axis not in tiles), *tiles]
     most = max(loops, key=lambda axis: steps[axis][1])
     if threads > 1 and steps[loops[0]][1] < min(TRIPS_PER_THREAD * threads, steps[most][1]):
         loops.remove(most)

@@ -10,7 +10,9 @@ from typing import Any
 
 from llvmlite import ir
 
-from codegen.simd.copy.runs import copy_part, fill_part
+from codegen.ir.copies.tiles import INTERLEAVED_ROWS
+from codegen.simd.copy.runs import copy_part, drain_part, fill_part
+from codegen.simd.register.interleaves import deinterleaved, interleaved
 from codegen.simd.register.memory import I64, memcpy, prefetch_line, stream_fence, vector
 from codegen.simd.register.networks import join_lanes
 from codegen.simd.register.orders import ORDERS
@@ -34,10 +36,16 @@ def _repeated_line(*inputs: Any) -> tuple[Any, Callable[..., Any]]:
 BUILDERS: dict[str, Any] = {
     "copy_part": copy_part,
     "copy_block": memcpy,
+    "drain_part": drain_part,
     "fill_part": fill_part,
+    "interleaved": leaf("interleaved", 1, interleaved),
     "prefetch_line": prefetch_line,
     "repeated_line": leaf("repeated_line", 2, _repeated_line),
     "stream_fence": stream_fence,
     "transposed": transposed,
     **ORDERS,
+    **{
+        f"deinterleaved_{count}": leaf(f"deinterleaved_{count}", 1, deinterleaved(count))
+        for count in INTERLEAVED_ROWS
+    },
 }

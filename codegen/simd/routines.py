@@ -11,11 +11,7 @@ from codegen.simd import direct
 from codegen.simd.copy import (
     bit_rows,
     bit_runs,
-    interleaves,
-    joined_rows,
-    row_groups,
     runs,
-    transposes,
 )
 from codegen.simd.copy.casts import conversion_routine
 from codegen.simd.copy.staging import staged_dense, staged_rows
@@ -85,8 +81,7 @@ def listed_routines() -> dict[str, Any]:
     names: dict[str, Any] = {}
     for module in (memory, runs):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
-    names |= memory.ELEMENTS | transposes.SMALL_TRANSPOSES | interleaves.INTERLEAVES
-    names |= joined_rows.LINE_INTERLEAVES | row_groups.ROW_GROUPS
+    names |= memory.ELEMENTS
     names |= bit_runs.BIT_RUNS | bit_rows.BIT_ROWS
     names |= bits.PACKERS | bits.UNPACKERS | bits.BIT_LOADS | bits.BIT_STORES
     return names

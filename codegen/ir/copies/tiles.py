@@ -43,6 +43,9 @@ OPEN_ROWS, LAYERS, LAYER_SRC, LAYER_DST = _LAST
 their strides in the source and in the destination."""
 
 
+INTERLEAVED_ROWS = (2, 3, 4, 8)
+"""How many rows can be packed together in registers."""
+
 MOST_GROUPED = 32
 """Maximum number of result rows that are deinterleaved at the same time: their buffer takes half of L1."""
 
@@ -83,11 +86,11 @@ class RowGroups:
 
     digits  (count, source stride, destination stride), most minor first; empty if a run-time table holds the
             offsets
-    piece   elements of a row that are contiguous in the source
+    run     elements of a row that are contiguous in the source, at least a line
     """
 
     digits: tuple[Digit, ...] = ()
-    piece: int = 0
+    run: int = 0
 
     @lazy
     def offsets(self) -> Table:
@@ -332,7 +335,7 @@ def _cut(count: int, most: int, block: int) -> Table:
 LINE_TABLE = "line_offsets"
 """The argument of a kernel for the table of packed lines."""
 
-GROUP_ARGUMENTS = GROUP_TABLE, GROUP_COUNT, GROUP_CHUNK = "group_offsets", "group_count", "piece"
+GROUP_ARGUMENTS = GROUP_TABLE, GROUP_COUNT, GROUP_RUN = "group_offsets", "group_count", "group_run"
 """The arguments of a kernel for the table of row groups."""
 
 PREFETCH_ARGUMENT = "prefetch_distance"

@@ -15,6 +15,7 @@ from codegen.ir.copies.nodes import (
     For,
     ForEach,
     Gather,
+    Interleave,
     LoopNest,
     Reverse,
     Stmt,
@@ -22,7 +23,7 @@ from codegen.ir.copies.nodes import (
     TransposeTiles,
     refs,
 )
-from codegen.ir.copies.tiles import LINE_TABLE
+from codegen.ir.copies.tiles import GROUP_TABLE, LINE_TABLE
 from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
@@ -39,6 +40,7 @@ from codegen.ir.nodes import (
 )
 from codegen.passes.lower_copies.chunks import lower_chunks
 from codegen.passes.lower_copies.gather import lower_gather
+from codegen.passes.lower_copies.interleaves import lower_interleave, reads_in_order
 from codegen.passes.lower_copies.lowered import Lowered, Sides, text
 from codegen.passes.lower_copies.reversals import lower_reverse
 from codegen.passes.lower_copies.runs import lower_fill, lower_run
@@ -49,13 +51,14 @@ LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
     CopyRun: lower_run,
     FillRun: lower_fill,
     Gather: lower_gather,
+    Interleave: lower_interleave,
     Reverse: lower_reverse,
     TransposeTiles: lower_transpose,
 }
 """The lowering of each kind of transfer; the others are still printed as calls of routines."""
 
 OFFSETS = ("src_offsets", "dst_offsets")
-TABLES = frozenset((*OFFSETS, ROW_TABLE, COLUMN_TABLE, LINE_TABLE, "segments", "moves"))
+TABLES = frozenset((*OFFSETS, ROW_TABLE, COLUMN_TABLE, LINE_TABLE, GROUP_TABLE, "segments", "moves"))
 """The arguments that are addresses of tables of 64-bit integers."""
 
 BUFFERS = frozenset(("scratch", "pattern"))
@@ -116,24 +119,25 @@ def _statement(
 
 
 def _entry(nest: LoopNest, axis: str, at: tuple[str, str]) -> list[Statement]:
-    """The views of both sides at one entry of the offset tables, and the distance to a later entry."""
+    """The views of both sides at one entry of the offset tables, and the prefetch of a later entry.
+
+    Hardware prefetchers cannot predict entries. Transfers that read their entry in order prefetch while they
+    run, by the distance between the entries: prefetching all lines of an entry at once would stall.
+    """
     inner = nest.innermost
     out: list[Statement] = []
     for name, side, table, ref in zip(("src", "dst"), at, OFFSETS, refs(inner), strict=True):
         if ref is not None:
             offset = Let(table.removesuffix("s"), Load(table, (index_symbol(axis),), "i64"))
             out += [offset, View(f"{name}_{axis}", side, index_symbol(offset.name))]
-    if isinstance(inner, CopyRun | Reverse) and inner.stream:
-        later = least(plus(axis, "prefetch_entries"), plus("end", -1))
-        out.append(Let("later_offset", Load("src_offsets", (later,), "i64")))
-    match inner:
-        case CopyRun(stream=True):
-            out.append(Let("prefetch_distance", IndexValue(minus("later_offset", "src_offset"))))
-        case Reverse(stream=True):
-            out.append(View("src_later", at[0], plus("later_offset", "prefetch_low")))
-            line = Call("prefetch_line", (plus("src_later", "x"),))
-            out.append(loop("x", 0, "prefetch_bytes", line, step=LINE_BYTES))
-    return out
+    if not getattr(inner, "stream", False):
+        return out
+    later = least(plus(axis, "prefetch_entries"), plus("end", -1))
+    out.append(Let("later_offset", Load("src_offsets", (later,), "i64")))
+    if isinstance(inner, CopyRun) or (isinstance(inner, Interleave) and reads_in_order(inner)):
+        return [*out, Let("prefetch_distance", IndexValue(minus("later_offset", "src_offset")))]
+    lines = Call("prefetch_line", (plus(at[0], "later_offset", "prefetch_low", "x"),))
+    return [*out, loop("x", 0, "prefetch_bytes", lines, step=LINE_BYTES)]
 
 
 def _views(nest: LoopNest, axis: str, at: tuple[str, str], *, opaque: bool) -> list[Statement]:

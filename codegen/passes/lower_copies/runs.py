@@ -120,9 +120,8 @@ def lower_fill(fill: FillRun, sides: Sides) -> Lowered:
     store = Store(dst, (index_symbol("x"),), Local("pattern", "bits8", (LINE_BYTES,)), (0,), (1,))
     last = Call("fill_part", ("tail", rest(count, LINE_BYTES), *map(index_symbol, FILL)))
     body = loop("x", 0, lines, store, step=LINE_BYTES), View("tail", dst, lines), last
-    return Lowered(
-        body, f"dst[{{at}}, x] = padding, x < {count} bytes", "Super-vectors of 64 bytes", (pattern,)
-    )
+    what = f"dst[{{at}}, x] = padding, x < {count} bytes"
+    return Lowered(body, what, "Super-vectors of 64 bytes", (pattern,))
 
 
 FILL = ("fill_low", "fill_high")

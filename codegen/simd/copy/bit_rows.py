@@ -13,10 +13,10 @@ from llvmlite import ir
 from codegen.ir.lines import LINE_BYTES
 from codegen.schedule.schedule import COLUMN_BYTES
 from codegen.simd.copy.bit_runs import splat, spread
-from codegen.simd.copy.interleaves import unzip_rows, zip_rows
 from codegen.simd.copy.row_buffers import CHUNK_BYTES, LEAST_BYTES, ROW_PITCH, drain_row, row_buffer
 from codegen.simd.register.bits import PACKERS, UNPACKERS, WIDTHS
 from codegen.simd.register.decorator import for_kernels
+from codegen.simd.register.interleaves import unzip_rows, zip_rows
 from codegen.simd.register.memory import (
     I8,
     I64,

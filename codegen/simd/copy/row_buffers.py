@@ -12,7 +12,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from codegen.ir.lines import LINE_BYTES
-from codegen.simd.copy.staging import drain_part
+from codegen.simd.copy.runs import drain_part
 from codegen.simd.register.decorator import for_kernels
 from codegen.simd.register.memory import I8, I64, drain_64, drain_line, prefetch_line
 

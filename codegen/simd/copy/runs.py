@@ -6,6 +6,12 @@ from typing import Any
 
 from codegen.simd.register.decorator import for_kernels
 from codegen.simd.register.memory import (
+    drain_1,
+    drain_2,
+    drain_4,
+    drain_8,
+    drain_16,
+    drain_32,
     move_1,
     move_2,
     move_4,
@@ -48,6 +54,8 @@ def part_of_line(moves: tuple[Any, ...]) -> Any:
 
 
 copy_part = part_of_line((move_1, move_2, move_4, move_8, move_16, move_32))
+drain_part = part_of_line((drain_1, drain_2, drain_4, drain_8, drain_16, drain_32))
+"""The same out of scratch."""
 
 
 @for_kernels

@@ -11,24 +11,15 @@ from typing import Any
 
 from codegen.ir.copies.tiles import Block
 from codegen.ir.lines import LINE_BYTES
-from codegen.simd.copy.runs import part_of_line
+from codegen.simd.copy.runs import drain_part
 from codegen.simd.copy.transposes import Moved, block, block_columns, block_rows, part_transpose
 from codegen.simd.register.decorator import for_kernels
 from codegen.simd.register.memory import (
-    drain_1,
-    drain_2,
-    drain_4,
-    drain_8,
-    drain_16,
-    drain_32,
     drain_64,
     drain_line,
     int64_at,
     prefetch_line,
 )
-
-drain_part = part_of_line((drain_1, drain_2, drain_4, drain_8, drain_16, drain_32))
-"""Move less than a line out of a buffer."""
 
 
 @for_kernels

@@ -216,22 +216,6 @@ def by_elements(width: int) -> Any:
     return transpose_elements
 
 
-def _small(width: int) -> Any:
-    """Digits too short for any block, by 64 bytes of 64 source rows, so that lines stay in cache."""
-    move, wide = MOVES[width], max(LINE_BYTES // width, 4)
-
-    @for_kernels
-    def transpose_small(dst, src, rows, columns, row_step, column_step):
-        for c0 in range(0, columns, wide):
-            for r0 in range(0, rows, 64):
-                for c in range(c0, min(c0 + wide, columns)):
-                    out, row = dst + c * column_step, src + c * width
-                    for r in range(r0, min(r0 + 64, rows)):
-                        move(out + r * width, row + r * row_step)
-
-    return transpose_small
-
-
 @cache
 def part_transpose(element: Moved, *, stream: bool) -> Any:
     """Tiles with fewer columns than a lane, stored directly or, if streaming, in full non-temporal lines."""
@@ -318,7 +302,3 @@ def stream_transpose(element: Moved, kind: Block) -> Any:
             c += columns_step
 
     return streamed
-
-
-SMALL_TRANSPOSES = {f"transpose_small_u{8 * width}": _small(width) for width in MOVES}
-"""Not for wider elements: two of them already fill a lane."""

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from codegen.emit.copy_elements import CONVERSIONS
 from codegen.ir.copies.nodes import Element
+from codegen.ir.copies.tiles import INTERLEAVED_ROWS
 from codegen.maps.access import AccessMap, Root
 from codegen.maps.digit_trees import Leaf, Opaque
 from codegen.pipeline.copies import compile_copy
 from codegen.runtime.kernel import Kernel
 from codegen.schedule import choose_transpose, transpose_box
-from codegen.schedule.choose import CHUNK_BYTES, INTERLEAVES, REVERSED, REVERSED_GROUPS
+from codegen.schedule.choose import CHUNK_BYTES, REVERSED, REVERSED_GROUPS
 from codegen.schedule.choose_transpose import ALIAS_BYTES, BANDED, LONG_ROW_BYTES
 from codegen.schedule.schedule import COLUMN_BYTES, Thresholds
 from codegen.support.cpu import LEVELS, host_levels
@@ -237,7 +238,7 @@ def _converted_transposes(rng: np.random.Generator, kind: str = "") -> Iterator[
 def _interleaves(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
     for width in (w for w in WIDTHS if w < 16):
         side = LINE_BYTES // width
-        for count in INTERLEAVES:
+        for count in INTERLEAVED_ROWS:
             for columns in (2 * side + 5, 2 * side, 3):
                 pitch = _whole_lines(columns * width)
                 packed, apart = (count * width, width), (width, pitch)
@@ -253,7 +254,7 @@ def _interleaves(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
 def _joined_interleaves(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
     """Rows of half a line or a line, joined; packed lines of three groups of rows lie side by side."""
     for width in (w for w in WIDTHS if w < 16):
-        for count in INTERLEAVES:
+        for count in INTERLEAVED_ROWS:
             first = max(LINE_BYTES // width // (1 if count == 3 else 2), 2)
             dims, row, together = (3, 5, first, count), 5 * first * width, first * count * width
             apart = count * _whole_lines(row), first * width, width, _whole_lines(row)

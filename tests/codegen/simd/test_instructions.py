@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -16,6 +16,7 @@ from codegen.backend.build import build
 from codegen.backend.object_loader import load_object
 from codegen.ir.buffers import Buffer
 from codegen.ir.copies.segments import MOVES
+from codegen.ir.copies.tiles import INTERLEAVED_ROWS
 from codegen.ir.instructions import instruction, instructions
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.schedule.choose import CHUNK_BYTES
@@ -23,7 +24,7 @@ from codegen.schedule.schedule import REVERSED, REVERSED_GROUPS
 from codegen.simd.instructions import BUILDERS
 from codegen.support.cpu import host_levels, level_named
 from tests.conftest import SEED
-from tests.tools.guard import Guarded
+from tests.tools.guard import Guarded, strided_view
 
 KERNEL = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)
 
@@ -45,7 +46,7 @@ def kernel(body: str, level: str) -> Callable[[int, int, int, int, int], None]:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", ["copy_part", "copy_block"])
+@pytest.mark.parametrize("name", ["copy_part", "copy_block", "drain_part"])
 def test_copies_of_bytes(name: str, level: str) -> None:
     """Between guard pages, flush against either one."""
     rng = np.random.default_rng(SEED)
@@ -238,3 +239,39 @@ def test_meanings() -> None:
     groups = {2: [2, 1, 4, 3, 6, 5, 8, 7], 3: [3, 2, 1, 6, 5, 4, 7, 8], 4: [4, 3, 2, 1, 8, 7, 6, 5]}
     for group, expected in groups.items():
         assert instruction(f"reversed_groups_{group}").meaning(np.arange(1, 9)).tolist() == expected
+
+
+def row_shapes() -> Iterator[tuple[int, int, int]]:
+    """(element bits, rows, columns) of the blocks that interleaves move: 64, 32 and 16 bytes of each row."""
+    for bits in (8, 16, 32, 64):
+        for rows in INTERLEAVED_ROWS:
+            for size in (64,) if rows == 3 else (64, 32, 16):
+                yield bits, rows, 8 * size // bits
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("bits", "rows", "columns"), list(row_shapes()))
+def test_interleaves(bits: int, rows: int, columns: int, level: str) -> None:
+    """Separate rows on one side, flush against guard pages; packed elements on the other."""
+    rng = np.random.default_rng(SEED)
+    dtype, row = np.dtype(f"u{bits // 8}"), columns * bits // 8
+    kind, flat = f"u{bits}_{rows}x{columns}", f"u{bits}_{rows * columns}"
+    pack = kernel(f"write_{flat}(b, interleaved(read_{kind}(a, c)))", level)
+    unpack = kernel(f"write_{kind}(a, c, deinterleaved_{rows}(read_{flat}(b)))", level)
+    apart, together = Guarded(1 << 12), Guarded(1 << 12)
+    for gap, at_end in ((0, False), (3, True), (row, False)):
+        pitch = row + gap
+        place = apart.place((rows - 1) * pitch + row, at_end=at_end)
+        packed = together.place(rows * row, at_end=at_end).view(dtype)
+        place[:] = rng.integers(0, 256, len(place))
+        block = strided_view(place, dtype, (rows, columns), (pitch, bits // 8))
+        pack(place.ctypes.data, packed.ctypes.data, pitch, 0, 0)
+        assert np.array_equal(packed, instruction("interleaved").meaning(block))
+        before = place.copy()
+        packed[:] = packed[::-1].copy()
+        expected = strided_view(before, dtype, (rows, columns), (pitch, bits // 8))
+        expected[...] = instruction(f"deinterleaved_{rows}").meaning(packed)
+        unpack(place.ctypes.data, packed.ctypes.data, pitch, 0, 0)
+        assert np.array_equal(place, before)
+        assert apart.untouched()
+        assert together.untouched()

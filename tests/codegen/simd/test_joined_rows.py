@@ -1,30 +1,38 @@
-"""Interleaves of joined rows: every routine between guard pages, at every alignment, at every CPU level."""
+"""Interleaves of joined rows: every kernel between guard pages, at every alignment, at every CPU level."""
 
 from __future__ import annotations
 
 import re
 from itertools import product
 
+import numpy as np
 import pytest
 
 from codegen.ir.copies.nodes import Interleave, LoopNest
-from codegen.ir.copies.tiles import Digit
+from codegen.ir.copies.tiles import INTERLEAVED_ROWS, Digit
+from codegen.passes.lower_copies.row_buffers import LEAST_BYTES
 from codegen.pipeline.copies import CopyProgram
 from codegen.schedule.choose import choose
 from codegen.schedule.choose_interleave import CHUNK_BYTES, MOST_LINES
 from codegen.schedule.schedule import STRIP
-from codegen.simd.copy.joined_rows import LINE_INTERLEAVES
-from codegen.simd.copy.row_buffers import LEAST_BYTES
-from codegen.simd.copy.row_groups import ROW_GROUPS
 from tests.codegen.passes.test_passes_of_copies import nest_of
 from tests.codegen.simd.forced import PLACES, _guarded, check, lowered
 from tests.codegen.simd.levels import AtLevels
+from tests.tools.replay import interpreted_when_lowered, watching
 
 pytestmark = pytest.mark.share(5)
 
 LINE = 64
 GROUPS = 3
 """Rows packed together so many times, side by side: what keeps joined digits apart in the packed lines."""
+WIDTHS = (8, 16, 32, 64)
+LINES = [
+    f"{stream}{de}interleave_lines_{count}_u{bits}"
+    for stream, de, count, bits in product(("", "stream_"), ("", "de"), INTERLEAVED_ROWS, WIDTHS)
+]
+ROW_GROUPS = [
+    f"stream_deinterleave_groups_{count}_u{bits}" for count, bits in product(INTERLEAVED_ROWS, WIDTHS)
+]
 ALIGNMENTS = tuple((True, False, gap) for gap in range(LINE))
 
 
@@ -64,22 +72,27 @@ def guard_lines(program: CopyProgram) -> None:
             vars(inner.groups)["offsets"] = _guarded(inner.groups.offsets)
 
 
-@pytest.mark.parametrize("name", sorted(LINE_INTERLEAVES))
+@pytest.mark.parametrize("name", LINES)
 def test_every_routine(name: str) -> None:
     found = re.fullmatch(r"(stream_)?(de)?interleave_lines_(\d)_u(\d+)", name)
     assert found, name
     width, count, pack = int(found[4]) // 8, int(found[3]), not found[2]
+    kind = f"u{8 * width}_{count}x{LINE // width}"
+    written = f"{'stream' if found[1] else 'write'}_{kind}{'_at' * pack}("
+    moved = f"{'interleaved' if pack else f'deinterleaved_{count}'}(block)"
     for (first, second), gap, hole in product(shapes_of(width, count), (0, LINE, width), (0, LINE)):
         if found[1] and not pack and (first * second * width + gap) % LINE:
             continue  # Those go by a buffer.
         digits = digits_of(width, count, first, second, pack=pack, gap=gap, hole=hole)
         program = lowered(digits, width, stream=bool(found[1]))
-        assert f" {name}(" in program.kernels[0].source, digits
+        source = program.kernels[0].source.splitlines()
+        assert any(written in line and moved in line for line in source), digits
+        assert pack or any(f"read_{kind}_at(" in line for line in source), digits
         guard_lines(program)
         check(program, digits, width, (*PLACES, (False, True, width), (True, False, 16)))
 
 
-@pytest.mark.parametrize("name", sorted(ROW_GROUPS))
+@pytest.mark.parametrize("name", ROW_GROUPS)
 def test_every_routine_of_groups(name: str) -> None:
     """Rows below and above what is worth a buffer, rests of chunks, at places that differ by a byte."""
     found = re.fullmatch(r"stream_deinterleave_groups_(\d)_u(\d+)", name)
@@ -91,9 +104,20 @@ def test_every_routine_of_groups(name: str) -> None:
             if (first * second * width + gap) % LINE == 0:
                 continue
             program = lowered(digits, width, stream=True)
-            assert f" {name}(" in program.kernels[0].source, digits
+            assert is_through_scratch(program, count), digits
             guard_lines(program)
             check(program, digits, width, (*PLACES, (False, True, width), (True, False, 16)))
+
+
+def is_through_scratch(program: CopyProgram, count: int) -> bool:
+    """Whether a program deinterleaves groups into scratch, and streams full lines out of it."""
+    source = program.kernels[0].source
+    parts = (
+        "for group in range(group_count)",
+        f"deinterleaved_{count}(",
+        "stream_u8_64(dst_row + x, read_u8_64(held",
+    )
+    return all(part in source for part in parts)
 
 
 def group_shapes_of(width: int, count: int) -> list[tuple[int, int]]:
@@ -111,7 +135,7 @@ def test_groups_at_every_alignment(width: int, count: int) -> None:
     first, second = group_shapes_of(width, count)[-1]
     digits = digits_of(width, count, first, second, pack=False, gap=width, hole=0)
     program = lowered(digits, width, stream=True)
-    assert "stream_deinterleave_groups" in program.kernels[0].source
+    assert is_through_scratch(program, count)
     guard_lines(program)
     check(program, digits, width, ALIGNMENTS)
 
@@ -145,6 +169,22 @@ def test_every_alignment(width: int, count: int, pack: bool) -> None:
     program = lowered(digits, width, stream=True)
     guard_lines(program)
     check(program, digits, width, ALIGNMENTS)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("pack", [True, False])
+@pytest.mark.parametrize(("width", "count", "gap"), [(1, 4, 0), (2, 2, 2), (4, 3, 4), (8, 8, 0)])
+def test_interpreted(width: int, count: int, gap: int, pack: bool, stream: bool) -> None:
+    """The functions that sources are printed from, below and above what is worth a buffer."""
+    for least in (LINE, LEAST_BYTES + 100):
+        first = LINE // width
+        digits = digits_of(width, count, first, -(-least // LINE) + 1, pack=pack, gap=gap, hole=LINE)
+        program = lowered(digits, width, stream=stream)
+        with watching() as seen:
+            check(program, digits, width, ((False, False, 0), (True, False, width)))
+        assert len(seen) == 2
+        for watched in seen:
+            assert np.array_equal(interpreted_when_lowered(watched), watched.after)
 
 
 def test_threads_share_the_strips() -> None:

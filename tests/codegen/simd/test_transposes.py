@@ -9,18 +9,18 @@ from itertools import product
 import numpy as np
 import pytest
 
+from codegen.ir.copies.tiles import INTERLEAVED_ROWS
 from codegen.pipeline import copies as pipeline
 from codegen.pipeline.copies import CopyProgram
 from codegen.runtime import copy_calls as calls
 from codegen.schedule import choose_transpose, transpose_box
 from codegen.schedule.choose_transpose import PANEL_LINES_TRIED
 from codegen.schedule.machine import machine
-from codegen.simd.copy.interleaves import INTERLEAVES
-from codegen.simd.copy.transposes import BLOCKS, SMALL_TRANSPOSES, block_columns
+from codegen.simd.copy.transposes import BLOCKS, block_columns
 from tests.codegen.simd.every import every_routine
 from tests.codegen.simd.forced import PLACES, Cut, Problem, check, compiled, lowered, problem, tile_calls
 from tests.codegen.simd.levels import AtLevels
-from tests.tools.replay import run_nest
+from tests.tools.replay import interpreted_when_lowered, run_nest, watching
 
 pytestmark = pytest.mark.share(7)
 
@@ -39,7 +39,7 @@ IN_PLACE = [
     if (width < 8 if block == "part" else width < 32 or stream or block == "line")
 ]
 BLOCKED = sorted([*(n for n in every_routine() if "_by_" in n), *IN_PLACE, *PANELS])
-SMALL = sorted(SMALL_TRANSPOSES)
+SMALL = [f"transpose_small_u{bits}" for bits in (8, 16, 32)]
 ALIGNMENTS = tuple((src, dst, gap) for gap in range(64) for src, dst in ((False, True), (True, False)))
 """The destination begins `gap` bytes behind a guard page, or ends that many before one."""
 THREE = (*PLACES[1:], (True, False, 3))
@@ -71,7 +71,7 @@ class Routine:
         """What the source of its kernels has: stores of blocks, or a call of the routine."""
         if self.name in PANELS:
             rows = 16 // self.width if self.block == "band" else self.side
-            return f" write_u{8 * self.width}_{block_columns(self.width, self.block)}x{rows}(panel"
+            return f" write_u{8 * self.width}_{block_columns(self.width, self.block)}x{rows}(into"
         if self.name not in IN_PLACE:
             return f" {self.name}("
         verb = "stream" if self.stream else "write"
@@ -311,16 +311,25 @@ def test_small_transposes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         shape = problem(width, (rows,), (columns,), (3,), gaps=(1, 2), change=change)
         program = compiled(shape, "", monkeypatch)
-        assert f" {name}(" in program.kernels[0].source
+        assert f"move_u{8 * width}(dst_column + " in program.kernels[0].source
         check(program, shape.digits, width)
 
 
-@pytest.mark.parametrize("name", sorted(INTERLEAVES))
+INTERLEAVES = [
+    f"{stream}{de}interleave_{count}_u{bits}"
+    for stream, de, count, bits in product(("", "stream_"), ("", "de"), INTERLEAVED_ROWS, (8, 16, 32, 64))
+]
+
+
+@pytest.mark.parametrize("name", INTERLEAVES)
 def test_interleaves(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = re.fullmatch(r"(stream_)?(de)?interleave_(\d)_u(\d+)", name)
     assert found, name
     width, count, taken_apart = int(found[4]) // 8, int(found[3]), bool(found[2])
     side = 64 // width
+    block = f"u{8 * width}_{count}x{side}" if taken_apart else f"u{8 * width}_{count * side}"
+    moved = f"{'stream' if found[1] else 'write'}_{block}("
+    shuffled = f"deinterleaved_{count}(block)" if taken_apart else "interleaved(block)"
     parts = (side // 4, side // 2, 3 * side // 4, side)
     for many in (2, *parts, side - 1, side + 1, 2 * side, 3 * side + side // 2 + 1):
         rows, columns = ((many,), (count,)) if taken_apart else ((count,), (many,))
@@ -332,8 +341,29 @@ def test_interleaves(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             shape = problem(width, rows, columns, (3,), gaps=gaps, change=change)
             how = "src" if taken_apart else "dst"
             program = compiled(shape, how, monkeypatch, stream=bool(found[1]))
-            assert f" {name}(" in program.kernels[0].source
+            assert any(moved in line and shuffled in line for line in program.kernels[0].source.splitlines())
             check(program, shape.digits, width, (*PLACES, *((True, False, gap) for gap in (1, 16, 32))))
+
+
+@pytest.mark.parametrize(
+    ("side", "stream"), [("dst", False), ("src", False), ("dst", True), ("src", True), ("", False)]
+)
+@pytest.mark.parametrize(("width", "count"), [(1, 4), (2, 2), (4, 3)])
+def test_interleaves_interpreted(
+    width: int, count: int, side: str, stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The functions that sources are printed from: aligned, through scratch, short rows."""
+    for many in (5, 24 // width, 64 // width, 700 // width):
+        rows, columns = ((many,), (count,)) if side == "src" else ((count,), (many,))
+        for gap in (3, 64 - many * width % 64):
+            gaps = (0, gap) if side == "src" else (gap, 0)
+            shape = problem(width, rows, columns, (2,), gaps=gaps)
+            program = compiled(shape, side, monkeypatch, stream=stream)
+            with watching() as seen:
+                check(program, shape.digits, width, ((False, False, 0), (True, False, width)))
+            assert len(seen) == 2
+            for watched in seen:
+                assert np.array_equal(interpreted_when_lowered(watched), watched.after)
 
 
 CHOSEN = {

@@ -1,0 +1,203 @@
+"""Lower interleaves of rows that are joined from digits shorter than a line.
+
+Line k of the packed side begins at byte `line_offsets[k]`. Rows are contiguous and at least a line long. A
+last block that would cross their end begins earlier and moves some elements again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.ir.building import (
+    Term,
+    compare,
+    index_of,
+    least,
+    loop,
+    minus,
+    multiple,
+    plus,
+    quotient,
+    rest,
+    times,
+)
+from codegen.ir.copies.tiles import GROUP_COUNT, GROUP_RUN, GROUP_TABLE, LINE_TABLE
+from codegen.ir.index import Index, index_symbol
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.nodes import Entries, If, IndexValue, Let, Load, Statement, View
+from codegen.passes.lower_copies.packed_rows import PackedRows
+from codegen.passes.lower_copies.row_buffers import (
+    CHUNK_BYTES,
+    LEAST_BYTES,
+    ROW_PITCH,
+    ROWS,
+    chunk_rows,
+    drain_row,
+)
+
+
+def joined_rows(rows: PackedRows, dst: str, src: str, *, stream: bool) -> tuple[Statement, ...]:
+    """Interleave or deinterleave rows, with packed lines at the offsets of a table.
+
+    before:  dst <- interleave src, 2 rows of columns u16, packed lines by a table
+    after:   for start in 0..columns step 32:
+               column = min(start, columns - 32); line = column // 16
+               block = src[2*column] [2, 32]
+               dst[line_offsets[line..]] = interleaved(block) [2, 32]
+
+    Streamed packed lines are either all aligned or all unaligned: their offsets are multiples of a line.
+    """
+    plain = _blocks(rows, dst, src)
+    if not stream:
+        return (plain,)
+    aligned = compare(rest(dst, LINE_BYTES), "eq", 0)
+    if rows.packs:
+        return (If((aligned,), (_blocks(rows, dst, src, stream=True),), (plain,)),)
+    tests = aligned, compare(rest(rows.pitch, LINE_BYTES), "eq", 0)
+    return (If(tests, _full_lines(rows, dst, src), (plain,)),)
+
+
+def _blocks(rows: PackedRows, dst: str, src: str, *, stream: bool = False, first: Term = 0) -> Statement:
+    """Blocks of a line of each row; the last one may overlap the one before it."""
+    along, _ = rows.indices
+    here = Let(along, IndexValue(least("start", minus(rows.length, rows.line))))
+    return loop(
+        "start",
+        0,
+        rows.length,
+        here,
+        *_block(rows, dst, src, along, stream=stream, first=first),
+        step=rows.line,
+    )
+
+
+def _block(
+    rows: PackedRows, dst: str, src: str, at: str, *, stream: bool = False, first: Term = 0
+) -> tuple[Statement, ...]:
+    """A block from element `at` on; the table is that of rows that begin at element `first`."""
+    line = Let("line", IndexValue(_line(rows, plus(at, first))))
+    table = Entries(LINE_TABLE, index_symbol("line"))
+    return line, *rows.block(dst, src, at, rows.line, stream=stream, table=table)
+
+
+def _line(rows: PackedRows, at: Term) -> Index:
+    """The number of the packed line that holds element `at` of all rows."""
+    if rows.line % rows.count:
+        return quotient(times(at, rows.count), rows.line)
+    return index_of(at) if rows.line == rows.count else quotient(at, rows.line // rows.count)
+
+
+def _full_lines(rows: PackedRows, dst: str, src: str) -> tuple[Statement, ...]:
+    """Stream full lines of separate rows; the last block, if it overlaps one, is stored."""
+    along, _ = rows.indices
+    last = Let("last", IndexValue(minus(rows.length, rows.line))), *_block(rows, dst, src, "last")
+    whole = Let("whole", IndexValue(multiple(rows.length, rows.line)))
+    return (
+        whole,
+        loop(along, 0, "whole", *_block(rows, dst, src, along, stream=True), step=rows.line),
+        If((compare("whole", "lt", rows.length),), last),
+    )
+
+
+def deinterleave_groups(rows: PackedRows, dst: str, src: str) -> tuple[Statement, ...]:
+    """Deinterleave several groups of rows at the same time, so that the source is read in order.
+
+    before:  for group in group_count: dst[…] <- deinterleave src[…], packed lines by a table
+    after:   if rows < 256: for group in group_count: deinterleave it
+             else:
+               for number in chunks of rows:
+                 for part in runs of the chunk: for group in group_count: deinterleave the run into scratch
+                 for group in group_count: for column in 2: drain the row from scratch
+
+    `run` elements, at least a line, are contiguous; a rest below a line belongs to the run before.
+    """
+    is_short = compare(rows.length, "lt", LEAST_BYTES // rows.width)
+    plain = loop("group", 0, GROUP_COUNT, *_group(dst, src), _blocks(rows, "dst_at", "src_at"))
+    most, packed = CHUNK_BYTES // rows.width, rows.count * rows.width
+    chunks = plus(quotient(minus(rows.length, rows.line), "chunk"), 1)
+    through = (
+        Let("run", IndexValue(least(GROUP_RUN, most))),
+        Let("chunk", IndexValue(times(quotient(most, "run"), "run"))),
+        Let("last_line", IndexValue(plus(_line(rows, rows.length), -1))),
+        Let("run_bytes", IndexValue(times(times(GROUP_COUNT, packed), "run"))),
+        loop(
+            "number",
+            0,
+            chunks,
+            Let("first", IndexValue(times("number", "chunk"))),
+            *chunk_rows("chunk_rows", minus(rows.length, "first"), "chunk", rows.line),
+            Let("chunk_bytes", IndexValue(times("chunk_rows", rows.width))),
+            _fill(rows, src),
+            _drain(rows, dst, src),
+        ),
+    )
+    return (If((is_short,), (plain,), through),)
+
+
+def _group(dst: str, src: str) -> tuple[Statement, ...]:
+    """The views of a group on both sides."""
+    return (
+        Let("group_src", Load(GROUP_TABLE, (times("group", 2),), "i64")),
+        Let("group_dst", Load(GROUP_TABLE, (plus(times("group", 2), 1),), "i64")),
+        View("src_at", src, index_symbol("group_src")),
+        View("dst_at", dst, index_symbol("group_dst")),
+    )
+
+
+def _fill(rows: PackedRows, src: str) -> Statement:
+    """Deinterleave the rows of a chunk into scratch in source order, run by run."""
+    inside = replace(rows, length="run_rows", pitch=ROW_PITCH)
+    group = plus(times("group", rows.count * ROW_PITCH), times("part_first", rows.width))
+    return loop(
+        "part",
+        0,
+        plus(quotient(minus("chunk_rows", rows.line), "run"), 1),
+        Let("part_first", IndexValue(times("part", "run"))),
+        *chunk_rows("run_rows", minus("chunk_rows", "part_first"), "run", rows.line),
+        Let("past", IndexValue(plus("first", "part_first"))),
+        loop(
+            "group",
+            0,
+            GROUP_COUNT,
+            Let("group_src", Load(GROUP_TABLE, (times("group", 2),), "i64")),
+            View("src_at", src, index_symbol("group_src")),
+            View("held", ROWS, group, opaque=True),
+            _blocks(inside, "held", "src_at", first="past"),
+        ),
+    )
+
+
+def _drain(rows: PackedRows, dst: str, src: str) -> Statement:
+    """Drain the chunk of all rows, and prefetch what follows it in source order.
+
+    The n-th row prefetches CHUNK_BYTES from n * CHUNK_BYTES on. Each run of all groups has `run_bytes`.
+    """
+    drained = drain_row(
+        "dst_row",
+        "held",
+        "chunk_bytes",
+        compare("first", "eq", 0),
+        compare(plus("first", "chunk_rows"), "eq", rows.length),
+        src,
+        plus("next_line", "within"),
+    )
+    after = Let("after", IndexValue(plus("first", "chunk_rows", times("runs", "run"))))
+    ahead = Let("ahead", IndexValue(least(_line(rows, "after"), "last_line")))
+    row = plus(times("group", rows.count), "column")
+    columns = loop(
+        "column",
+        0,
+        rows.count,
+        View("dst_row", "dst_at", times("column", rows.pitch), opaque=True),
+        View("held", ROWS, times(row, ROW_PITCH), opaque=True),
+        Let("passed", IndexValue(times(row, CHUNK_BYTES))),
+        Let("runs", IndexValue(quotient("passed", "run_bytes"))),
+        Let("within", IndexValue(minus("passed", times("runs", "run_bytes")))),
+        after,
+        ahead,
+        Let("next_line", Load(LINE_TABLE, (index_symbol("ahead"),), "i64")),
+        *drained,
+    )
+    offset = Let("group_dst", Load(GROUP_TABLE, (plus(times("group", 2), 1),), "i64"))
+    chunk = View("dst_at", dst, plus("group_dst", times("first", rows.width)))
+    return loop("group", 0, GROUP_COUNT, offset, chunk, columns)

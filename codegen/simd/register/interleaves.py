@@ -1,0 +1,144 @@
+"""Interleaves of a few rows in registers, and their inverses: pure functions of LLVM values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.simd.register.memory import vector
+from codegen.simd.register.networks import LANES, transposed_lines
+from codegen.simd.register.shuffles import shuffle
+from codegen.simd.register.super_vectors import SuperVector, from_parts, lanes_as, parts_of, super_vector
+
+
+def interleaved(*inputs: Any) -> tuple[Any, Callable[..., Any]]:
+    """interleaved(block): the rows of a block element by element, as one row."""
+    given = super_vector(inputs[0], "interleaved")
+    kind = SuperVector(given.bits, 1, given.rows * given.columns)
+
+    def emit(builder: Any, block: Any) -> Any:
+        rows = [lanes_as(builder, part, given.bits) for part in parts_of(builder, block)]
+        return from_parts(builder, kind, zipped_lines(builder, rows, given.bits // 8))
+
+    return kind, emit
+
+
+def deinterleaved(count: int) -> Callable[..., tuple[Any, Callable[..., Any]]]:
+    """deinterleaved_2(line): the rows that `interleaved` packed together, `count` of them."""
+
+    def rule(*inputs: Any) -> tuple[Any, Callable[..., Any]]:
+        given = super_vector(inputs[0], f"deinterleaved_{count}")
+        kind = SuperVector(given.bits, count, given.rows * given.columns // count)
+
+        def emit(builder: Any, packed: Any) -> Any:
+            lines = [lanes_as(builder, part, given.bits) for part in parts_of(builder, packed)]
+            return from_parts(builder, kind, _unzipped(builder, lines, count, given.bits // 8))
+
+        return kind, emit
+
+    return rule
+
+
+def _unzipped(builder: Any, lines: list[Any], count: int, width: int) -> list[Any]:
+    """The rows that `zipped_lines` interleaved."""
+    if count == 3:
+        return unzip_three(builder, lines, width)
+    if _is_square(lines, width):
+        return transposed_lines(builder, lines, width)
+    return unzip_rows(builder, joined(builder, lines), count)
+
+
+def _is_square(lines: list[Any], width: int) -> bool:
+    """Whether the lines have as many elements as there are lines: eight of 8 bytes."""
+    return len(lines) * width == LINE_BYTES and lines[0].type.count == len(lines)
+
+
+def zip_rows(builder: Any, rows: list[Any]) -> Any:
+    """Interleave rows into one vector: r0[0] r1[0] … r0[1] r1[1] …"""
+    if len(rows) == 1:
+        return rows[0]
+    even, odd = zip_rows(builder, rows[0::2]), zip_rows(builder, rows[1::2])
+    lanes = even.type.count
+    return shuffle(builder, even, odd, [k // 2 + (k % 2) * lanes for k in range(2 * lanes)])
+
+
+def zip_three(builder: Any, rows: list[Any], width: int) -> list[Any]:
+    """Interleave three lines into three: r0[0] r1[0] r2[0] r0[1] …
+
+    First within lanes: 16 bytes of each row become 48 bytes in order. Then the lanes are put in order.
+    """
+    n = LANE_BYTES // width
+    triples = [
+        _in_lanes(builder, rows, [((j * n + i) % 3, (j * n + i) // 3) for i in range(n)], width)
+        for j in range(3)
+    ]
+    order = [(j, lane) for lane in range(LANES) for j in range(3)]
+    return [_lanes_of(builder, triples, order[4 * k : 4 * k + 4]) for k in range(3)]
+
+
+def unzip_three(builder: Any, lines: list[Any], width: int) -> list[Any]:
+    """The rows that `zip_three` interleaved."""
+    n = LANE_BYTES // width
+    order = [(k, lane) for k in range(3) for lane in range(LANES)]
+    triples = [_lanes_of(builder, lines, order[j::3]) for j in range(3)]
+    return [
+        _in_lanes(builder, triples, [((3 * i + r) // n, (3 * i + r) % n) for i in range(n)], width)
+        for r in range(3)
+    ]
+
+
+def _in_lanes(builder: Any, three: list[Any], selection: list[tuple[int, int]], width: int) -> Any:
+    """Items of three lines by (line, index within the lane), the same in each of the four lanes."""
+    n, items = LANE_BYTES // width, vector(8 * width, LINE_BYTES // width)
+    a, b, c = (builder.bitcast(line, items) for line in three)
+    starts = range(0, items.count, n)
+    two = [lane + index + (items.count if which == 1 else 0) for lane in starts for which, index in selection]
+    all_ = [
+        items.count + lane + index if which == 2 else lane + i
+        for lane in starts
+        for i, (which, index) in enumerate(selection)
+    ]
+    return shuffle(builder, shuffle(builder, a, b, two), c, all_)
+
+
+def _lanes_of(builder: Any, three: list[Any], selection: list[tuple[int, int]]) -> Any:
+    """A line of four lanes selected from three lines, by (line, lane)."""
+    kind, words = three[0].type, vector(64, 8)
+    a, b, c = (builder.bitcast(line, words) for line in three)
+    two = [8 * (which == 1) + 2 * lane + half for which, lane in selection for half in (0, 1)]
+    all_ = [
+        8 + 2 * lane + half if which == 2 else 2 * i + half
+        for i, (which, lane) in enumerate(selection)
+        for half in (0, 1)
+    ]
+    return builder.bitcast(shuffle(builder, shuffle(builder, a, b, two), c, all_), kind)
+
+
+def unzip_rows(builder: Any, zipped: Any, count: int) -> list[Any]:
+    """The rows that `zip_rows` interleaved."""
+    lanes = zipped.type.count // count
+    return [shuffle(builder, zipped, zipped, [r + count * c for c in range(lanes)]) for r in range(count)]
+
+
+def zipped_lines(builder: Any, rows: list[Any], width: int) -> list[Any]:
+    """The interleaved rows as lines, or as one vector if they fill less than a line."""
+    if len(rows) == 3:
+        return zip_three(builder, rows, width)
+    if _is_square(rows, width):
+        return transposed_lines(builder, rows, width)
+    zipped, lanes = zip_rows(builder, rows), LINE_BYTES // width
+    starts = range(0, zipped.type.count, lanes)
+    return [
+        shuffle(builder, zipped, zipped, list(range(k, min(k + lanes, zipped.type.count)))) for k in starts
+    ]
+
+
+def joined(builder: Any, lines: list[Any]) -> Any:
+    """Concatenate lines, a power of two of them, into one vector."""
+    while len(lines) > 1:
+        both = range(2 * lines[0].type.count)
+        lines = [
+            shuffle(builder, low, high, list(both)) for low, high in zip(lines[::2], lines[1::2], strict=True)
+        ]
+    return lines[0]
