@@ -1,8 +1,9 @@
-"""Every stage of one copy on file: its nests, what its run-time tables hold, and the kernel's source."""
+"""Every stage of some copies on file: its nests, what its run-time tables hold, and the kernel's source."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +11,13 @@ import pytest
 from codegen.ir.copies.nodes import Element, LoopNest
 from codegen.ir.copies.printer import format_nest
 from codegen.ir.copies.segments import HALF, HEAD, MOVES, Segments
+from codegen.maps.access import AccessMap, strided_map
 from codegen.pipeline import gather
 from codegen.pipeline.copies import compile_copy
 from codegen.runtime.copy_calls import SegmentCalls
+from codegen.schedule import choose_transpose
+from codegen.schedule.choose_transpose import MANY_WAYS
+from codegen.schedule.machine import machine
 from codegen.schedule.schedule import Thresholds
 from tests.codegen.simd.test_segments import ALWAYS
 from tests.tools.goldens import GOLDEN, check_golden
@@ -21,6 +26,74 @@ from tilejit.layout.indexing import access_map
 from tilejit.memory import bytes_map
 
 GATHERED = "u8[9,50]{1,0:T(4,40)}"
+
+
+STREAMED, CACHED = Thresholds(0), Thresholds(1 << 40)
+
+TILED = {
+    "pack_f32_8x128": ("f32[24,300]{1,0:T(8,128)}", 0),
+    "pack_bf16_8x128_2x1": ("bf16[24,300]{1,0:T(8,128)(2,1)}", None),
+    "pack_pred_in_bits": ("pred[32,128]{1,0:T(32,128)(32,1)E(1)}", None),
+    "pack_f32_uneven_padded": ("f32[13,130]{1,0:T(8,128)}", -1),
+    "pack_f32_transposed": ("f32[300,200]{0,1:T(8,128)}", None),
+}
+"""Packed arrays: the shape, and the padding value; None leaves padding as it is."""
+
+TRANSPOSED = {
+    "transpose_u32_in_cache": ("u32", (300, 200), CACHED),
+    "transpose_u32_streamed": ("u32", (512, 1024), STREAMED),
+    "transpose_u32_staged": ("u32", (1003, 701), STREAMED),
+    "transpose_u16_short_rows": ("u16", (12, 4000), STREAMED),
+}
+"""Transposed arrays: the element type, and the shape of the source."""
+
+
+@pytest.fixture(autouse=True)
+def many_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Panels are chosen by the ways of this machine's first cache."""
+    many = replace(machine(), first_cache_ways=MANY_WAYS)
+    monkeypatch.setattr(choose_transpose, "machine", lambda: many)
+
+
+def stages(title: str, src: AccessMap, dst: AccessMap, element: Element, **options: Any) -> str:
+    """The nests after each pass, and the kernels' sources."""
+    parts = [f"{title}\n"]
+
+    def observe(name: str, nest: LoopNest) -> None:
+        text = f"--- {name}\n{format_nest(nest)}"
+        if not parts[-1].endswith(text.split("\n", 1)[1]):
+            parts.append(text)
+
+    program = compile_copy(src, dst, element, element, observe=observe, **options)
+    schedules = [str(launch.step.schedule) for launch in program.launches]
+    parts.append("--- schedules\n" + "\n".join(dict.fromkeys(schedules)) + "\n")
+    parts += [f"--- kernel\n{kernel.source}" for kernel in program.kernels]
+    return "\n".join(parts)
+
+
+@pytest.mark.parametrize("name", TILED)
+def test_stages_of_a_pack(name: str, request: pytest.FixtureRequest) -> None:
+    text, value = TILED[name]
+    spec = as_layout(text)
+    plain = bytes_map(spec.dimensions, np.empty(spec.dimensions, spec.dtype).strides, spec.dtype.itemsize)
+    padding = None if value is None else np.array(value, spec.dtype).tobytes()
+    bits = access_map(spec).element_bits
+    source, target = Element(f"u{plain.element_bits}", plain.element_bits), Element(f"u{bits}", bits)
+    element = source if source == target else target
+    made = stages(f"pack {text}", plain, access_map(spec), element, padding=padding, thresholds=CACHED)
+    check_golden(GOLDEN / "stages" / f"{name}.txt", made, request)
+
+
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_stages_of_a_transpose(name: str, request: pytest.FixtureRequest) -> None:
+    kind, (rows, columns), thresholds = TRANSPOSED[name]
+    width = int(kind[1:]) // 8
+    stop = rows * columns * width
+    src = strided_map((columns, rows), (width, columns * width), (0, stop), element_bits=8 * width)
+    dst = strided_map((columns, rows), (rows * width, width), (0, stop), element_bits=8 * width)
+    title, element = f"{kind}[{rows},{columns}] transposed", Element(kind, 8 * width)
+    made = stages(title, src, dst, element, thresholds=thresholds)
+    check_golden(GOLDEN / "stages" / f"{name}.txt", made, request)
 
 
 def test_stages_of_a_gather(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
