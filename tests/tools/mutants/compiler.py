@@ -67,9 +67,23 @@ EMITTED_CODE = (
     Mutant(
         "fence-dropped",
         "A kernel with streaming stores returns without a fence.",
-        'body.line("stream_fence()")',
-        "pass",
+        "if _streams(function.body):",
+        "if False:",
         ("test_goldens", "test_copy_goldens"),
+    ),
+    Mutant(
+        "panel-forgets-rest",
+        "The bytes after the last line of a panel's row do not wait for the next tile.",
+        "(kept,), (*ends, remaining)",
+        "(), (*ends, remaining)",
+        ("test_transposes", "test_copies"),
+    ),
+    Mutant(
+        "last-panel-too-narrow",
+        "The last panel holds fewer columns than a block, which then begins before it.",
+        'first = Let("j_first", IndexValue(least("j_tile", minus(text(t.columns), t.block[1]))))',
+        'first = Let("j_first", IndexValue(least("j_tile", text(t.columns))))',
+        ("test_transposes", "test_copies"),
     ),
     Mutant(
         "short-run-overshoots",
