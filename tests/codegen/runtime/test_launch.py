@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilejit as tj
+from codegen.ir.copies.nodes import joined_tables
 from codegen.pipeline.copies import CopyProgram
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import LINE_BYTES, PAGE_BYTES, UNEVEN, Launch, on_boundary
@@ -65,18 +66,25 @@ def test_threads_do_not_share_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_launches_take_no_address_along() -> None:
     """A copy of a launch has tables of its own, and arguments that name those."""
-    src = np.random.default_rng(0).integers(0, 9, (70, 90)).astype(np.float32).T
+    src = np.random.default_rng(0).integers(0, 9, (8, 5, 6, 30)).astype(np.float32).transpose(3, 1, 2, 0)
     program = tj.plan_copy(src.copy(), src, threads=2)._program
     assert isinstance(program, CopyProgram)
     (launch,) = program.launches
-    assert launch.calls.given["tiles"] in launch.sizes
+    assert tables_of(launch)
+    assert tables_of(launch) <= set(launch.sizes.tolist())
     for again in (copy.deepcopy(program), pickle.loads(pickle.dumps(program))):
         (other,) = again.launches
-        assert other.calls.given["tiles"] in other.sizes
-        assert launch.calls.given["tiles"] not in other.sizes
-        out = np.zeros((90, 70), np.float32)
+        assert tables_of(other) <= set(other.sizes.tolist())
+        assert not tables_of(launch) & set(other.sizes.tolist())
+        out = np.zeros(src.shape, np.float32)
         again.run(src.ctypes.data, out.ctypes.data)
         assert (out == src).all()
+
+
+def tables_of(launch: Launch) -> set[int]:
+    """The addresses of the tables of joined rows and columns."""
+    tables = joined_tables(launch.step.vectorized.innermost)
+    return {table.offsets.ctypes.data for table in tables.values()}
 
 
 def test_calls_stay_here() -> None:

@@ -18,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
-from codegen.ir.copies.nodes import Transpose
+from codegen.ir.copies.nodes import TransposeTiles
 from codegen.runtime.kernel import Kernel
 from codegen.support.cpu import level_named
 from tests.codegen.simd.case import Bytes, Call, Case, calls_of
@@ -70,7 +70,7 @@ def test_kernels_on_neon(group: str, tmp_path: Path) -> None:
 @pytest.mark.rotated
 def test_transposes_use_neon(tmp_path: Path) -> None:
     inner = {kernel: kernel.nest.innermost for kernel in kernels(level=NEON.name)}
-    plain = {k: x for k, x in inner.items() if isinstance(x, Transpose) and not (x.stage or x.stream)}
+    plain = {k: x for k, x in inner.items() if isinstance(x, TransposeTiles) and not (x.staged or x.stream)}
     assert {x.width for x in plain.values()} == set(WIDTHS)
     built = {kernel: object_code(kernel, NEON) for kernel in in_turn(list(plain), 8)}
     for kernel, text in machine_texts(NEON, built, tmp_path).items():
