@@ -22,7 +22,6 @@ if _TYPE_CHECKING:
     from codegen.backend.store import default_store as default_store
     from codegen.backend.store_check import remove_entries as remove_entries
     from codegen.backend.store_check import verify_store as verify_store
-    from codegen.emit.copy_elements import can_convert as can_convert
     from codegen.frontend.calls import strong_operand as strong_operand
     from codegen.frontend.functions import UFUNCS as UFUNCS
     from codegen.frontend.functions import call_ufunc as call_ufunc
@@ -47,6 +46,7 @@ if _TYPE_CHECKING:
     from codegen.ir.element_types import BYTE_FLOAT_TYPES as BYTE_FLOAT_TYPES
     from codegen.ir.element_types import HALF_TYPES as HALF_TYPES
     from codegen.ir.element_types import INTEGER_TYPES as INTEGER_TYPES
+    from codegen.ir.element_types import can_convert as can_convert
     from codegen.ir.index import Affine as Affine
     from codegen.ir.index import FloorDiv as FloorDiv
     from codegen.ir.index import Index as Index
@@ -185,7 +185,6 @@ _HOMES = {
     "analysis.strides": "ELEMENT_BYTES",
     "backend.store": "KernelStore compiler_digest default_store",
     "backend.store_check": "remove_entries verify_store",
-    "emit.copy_elements": "can_convert",
     "frontend.calls": "strong_operand",
     "frontend.functions": "UFUNCS call_ufunc",
     "frontend.operands": (
@@ -199,7 +198,7 @@ _HOMES = {
     "ir.copies.rewriting": "int_size",
     "ir.copies.tiles": "Digit",
     "ir.dtypes": "FLOAT_FUNCTIONS numpy_dtype",
-    "ir.element_types": "BYTE_FLOAT_TYPES HALF_TYPES INTEGER_TYPES",
+    "ir.element_types": "BYTE_FLOAT_TYPES HALF_TYPES INTEGER_TYPES can_convert",
     "ir.index": (
         "Affine FloorDiv Index Mod Sum add_indices evaluate_index index_symbol index_symbols scale_index"
     ),

@@ -43,7 +43,7 @@ FINITE = {
     **dict.fromkeys(("_natives", "_loaded", "_kernels"), "a kernel, whose machine code stays in memory"),
     **dict.fromkeys(BLOCKS, "a kind of block that a kernel moves"),
     **dict.fromkeys(("_access", "_routine", "_BY_NUMPY", "_BY_NUMPY_NAME"), "a dtype"),
-    **dict.fromkeys(("element_conversion", "conversion_run"), "two dtypes"),
+    "conversion": "two dtypes",
     **dict.fromkeys(("_without_entries", "_definitions"), "a class"),
     **dict.fromkeys(("address_of", "routine"), "a function that a kernel calls"),
     "_open": "a block that is open",

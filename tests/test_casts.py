@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tilejit
-from codegen.emit.copy_elements import CONVERSIONS
+from codegen.ir.element_types import CONVERSIONS
 from tests.conftest import SEED
 from tilejit.moves import move_for
 from tilejit.plan import CopyPlan

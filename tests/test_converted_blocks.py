@@ -144,7 +144,8 @@ def test_the_report_tells_of_blocks() -> None:
         assert "bf16(f32 src" in text
         assert "streamed transpose" in text
     assert shown.program.kernels == copy.kernels
-    assert "prefetch_span" in shown.source
+    (converting,) = (k for k in shown.program.kernels if k.name.startswith("copy_elements"))
+    assert "prefetch_line(" in converting.source
     shown.program.run_share(address(src), address(dst), 0, 1)
     (table,) = shown.program.tables.values()
     assert {launch.step.kernel for launch, _ in table.calls} == set(copy.kernels)

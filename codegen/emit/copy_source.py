@@ -9,20 +9,16 @@ from __future__ import annotations
 from hashlib import sha256
 from re import findall
 
-from codegen.emit.copy_elements import CONVERSIONS, load_call, run_call, store_call
 from codegen.emit.writer import Writer
 from codegen.ir.copies.nodes import (
-    Convert,
     CopyChunks,
     CopyRun,
     Elementwise,
-    Fill,
     FillRun,
     For,
     ForEach,
     Gather,
     Interleave,
-    Load,
     LoopNest,
     PackBits,
     Reverse,
@@ -45,8 +41,6 @@ from codegen.ir.copies.tiles import (
     NEXT_ROW,
     NEXT_SRC,
     OPEN_ROWS,
-    PREFETCH_ARGUMENT,
-    PREFETCH_ELEMENTS,
     ROW,
     ROWS,
     SRC,
@@ -150,8 +144,6 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
             out.line(_bits_call("pack", stmt, step, src, dst))
         case UnpackBits(_, _, _, _, step):
             out.line(_bits_call("unpack", stmt, step, src, dst))
-        case Elementwise():
-            _elementwise(stmt, out, nest, src, dst)
         case _:
             raise AssertionError(f"emit: no rule for {type(stmt).__name__}")
 
@@ -211,78 +203,6 @@ def _bits_call(verb: str, stmt: PackBits | UnpackBits, step: Size, src: str, dst
     if step == 1:
         return f"{stream}{verb}_run_{bits}({dst}, {src}, {count})"
     return f"{verb}_bits_{bits}({dst}, {src}, {count}, {_text(step)})"
-
-
-def _elementwise(stmt: Elementwise, out: Writer, nest: LoopNest, src: str, dst: str) -> None:
-    in_bits = nest.buffer("dst").unit_bits == 1
-    if stmt.prefetch:
-        _elements_prefetched(stmt, out, src, dst)
-        return
-    routine = _run_routine(stmt)
-    if routine:
-        out.line(f"{routine}({dst}, {src}, {_text(stmt.count)})")
-        return
-    with out.block(f"for k in range({_text(stmt.count)}):"):
-        out.line(_bit_element(stmt, src, dst) if in_bits else _byte_element(stmt, src, dst))
-
-
-def _elements_prefetched(stmt: Elementwise, out: Writer, src: str, dst: str) -> None:
-    """Write runs of constant length, which LLVM vectorizes, with prefetches between them, not inside."""
-    count, read = _text(stmt.count), f"{PREFETCH_ELEMENTS} * {_text(stmt.src_step)}"
-    routine = _run_routine(stmt)
-    out.line(f"whole = {count} // {PREFETCH_ELEMENTS} * {PREFETCH_ELEMENTS}")
-    with out.block(f"for begun in range(0, whole, {PREFETCH_ELEMENTS}):"):
-        out.line(f"dst_begun = {dst} + begun * {_text(stmt.dst_step)}")
-        out.line(f"src_begun = {src} + begun * {_text(stmt.src_step)}")
-        if routine:
-            out.line(f"{routine}(dst_begun, src_begun, {PREFETCH_ELEMENTS})")
-        else:
-            with out.block(f"for k in range({PREFETCH_ELEMENTS}):"):
-                out.line(_byte_element(stmt, "src_begun", "dst_begun"))
-        out.line(f"prefetch_span(src_begun + {PREFETCH_ARGUMENT}, {read})")
-    with out.block(f"for k in range(whole, {count}):"):
-        out.line(_byte_element(stmt, src, dst))
-
-
-def _run_routine(stmt: Elementwise) -> str:
-    """The routine that converts elements that are contiguous on both sides; "" if a loop is needed."""
-    if not isinstance(stmt.value, Convert):
-        return ""
-    if (stmt.dst_step, stmt.src_step) != (stmt.dst_element.bits // 8, stmt.src_element.bits // 8):
-        return ""
-    return run_call(stmt.value.source, stmt.value.target)
-
-
-def _byte_element(stmt: Elementwise, src: str, dst: str) -> str:
-    """Move one element between byte addresses."""
-    source, target = stmt.src_element, stmt.dst_element
-    to, at = f"k * {_text(stmt.dst_step)}", f"k * {_text(stmt.src_step)}"
-    match stmt.value:
-        case Fill():
-            return f"fill_part({dst} + {to}, {target.bits // 8}, fill_low, fill_high)"
-        case Convert(_, kind, result):
-            value = CONVERSIONS[kind, result].format(load_call(source, src, at=at))
-            return store_call(target, dst, value, at=to)
-        case Load():
-            return f"move_u{source.bits}_at({dst}, {to}, {src}, {at})"
-
-
-def _bit_element(stmt: Elementwise, src: str, dst: str) -> str:
-    """Move one element between bit addresses, where one side is packed."""
-    source, target = stmt.src_element, stmt.dst_element
-    to = f"{dst} + k * {_text(stmt.dst_step)}"
-    at = f"{src} + k * {_text(stmt.src_step)}"
-    to = f"({to}) >> 3" if target.bits >= 8 else to
-    at = f"({at}) >> 3" if source.bits >= 8 else at
-    match stmt.value:
-        case Fill() if target.bits >= 8:
-            return f"fill_part({to}, {target.bits // 8}, fill_low, fill_high)"
-        case Fill():
-            return store_call(target, to, "fill_low")
-        case Convert():
-            raise AssertionError("emit: packed elements are not converted")
-        case Load():
-            return store_call(target, to, load_call(source, at))
 
 
 def _text(size: Size) -> str:

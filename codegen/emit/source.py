@@ -35,6 +35,7 @@ from codegen.ir.nodes import (
 )
 
 LINE_LENGTH = 110
+INTEGERS = tuple(f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64))
 RELATIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
@@ -87,8 +88,9 @@ def _statement(statement: Statement, out: Writer) -> None:
             _loop(statement, out)
         case Let(name, value):
             out.line(f"{name} = {_value(value)}")
-        case View(name, buffer, offset, opaque):
+        case View(name, buffer, offset, opaque, in_bytes):
             address = _plus(buffer, offset)
+            address = f"({address}) >> 3" if in_bytes else address
             out.line(f"{name} = opaque({address})" if opaque else f"{name} = {address}")
         case Alloc(name, size):
             out.line(f"{name} = scratch_{size}()")
@@ -142,15 +144,51 @@ def _store(store: Store) -> str:
     value, kind = store.value, f"u{bits_of(store.value.dtype)}"
     address = _plus(store.array, store.subscripts[0])
     if not value.shape:
-        if isinstance(value, Load) and value.dtype == store.value.dtype:
-            return f"move_{kind}({address}, {_plus(value.array, value.subscripts[0])})"
-        return f"store_{kind}({address}, {_value(value)})"
+        return _store_element(store)
     verb = "stream" if store.streamed else "write"
     verb += "" if store.first is None else "_first"
     suffix, more = _rows(store.steps)
     few = [] if store.first is None else [_index(store.first)]
     arguments = ", ".join([address, *more, _value(value), *few])
     return f"{verb}_{kind}_{_shape(value.shape)}{suffix}({arguments})"
+
+
+def _store_element(store: Store) -> str:
+    """The store of a scalar.
+
+    Numbers have their base and offset as arguments: LLVM vectorizes loops where it sees which addresses are
+    contiguous. Moved-only elements have one address.
+    """
+    value, offset = store.value, store.subscripts[0]
+    bits = bits_of(value.dtype)
+    if value.dtype.startswith("bits"):
+        address = _plus(store.array, offset)
+        if isinstance(value, Load) and bits >= 8:
+            return f"move_u{bits}({address}, {_plus(value.array, value.subscripts[0])})"
+        return f"store_u{bits}({address}, {_value(value)})"
+    to = f"{store.array}, {_index(offset)}"
+    if isinstance(value, Load):
+        return f"move_u{bits}_at({to}, {value.array}, {_index(value.subscripts[0])})"
+    kind = value.dtype if value.dtype in ("f32", "f64") else f"u{bits}"
+    return f"store_{kind}_at({to}, {_value(value)})"
+
+
+def _load_element(load: Load) -> str:
+    """The load of a scalar, in the form of `_store_element`; short floats are loaded as their bits."""
+    array, offset, dtype = load.array, load.subscripts[0], load.dtype
+    if dtype.startswith("bits"):
+        return f"load_u{bits_of(dtype)}({_plus(array, offset)})"
+    kind = dtype if dtype in (*INTEGERS, "f32", "f64") else f"u{bits_of(dtype)}"
+    return f"load_{kind}_at({array}, {_index(offset)})"
+
+
+def _cast(value: Op) -> str:
+    """A conversion. Integers have 64 bits until they are stored, which keeps their low bits."""
+    operand = value.operands[0]
+    resized = operand.dtype in INTEGERS and value.dtype in INTEGERS
+    if resized or value.dtype.startswith("bits"):
+        return _value(operand)
+    return f"convert_{operand.dtype}_to_{value.dtype}({_value(operand)})"
 
 
 def _value(value: Value) -> str:
@@ -163,6 +201,10 @@ def _value(value: Value) -> str:
             return f"int64_at({array}, {_index(subscript)})"
         case Load(shape=(_, *_)):
             return _access("read", value)
+        case Load():
+            return _load_element(value)
+        case Op("cast"):
+            return _cast(value)
         case Op(name, operands) if is_instruction(name):
             return f"{name}({', '.join(map(_value, operands))})"
         case Op("select", (Op(relation, (left, right)), then, otherwise)) if relation in RELATIONS:

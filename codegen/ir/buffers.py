@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.dtypes import numpy_dtype
+from codegen.ir.dtypes import stored_dtype
 from codegen.ir.element_types import bits_of
 from codegen.support.errors import KernelError
 
@@ -32,6 +32,11 @@ class Buffer:
     def view(self, offset: int) -> Buffer:
         """The same storage, from an offset on."""
         return replace(self, address=self.address + offset)
+
+    def in_bytes(self) -> Buffer:
+        """The same storage, whose offsets count bytes from the byte that holds offset 0 on."""
+        units = 8 // self.unit_bits
+        return Buffer(self.storage, 8, self.origin // units, self.address // units)
 
     def read(self, offset: int, bits: int) -> int:
         """The element at an offset, as a number; its first byte is least significant.
@@ -69,11 +74,11 @@ def element_of(number: int, dtype: str) -> Any:
     """The element whose bits are a number; moved-only elements are the number itself."""
     if dtype.startswith("bits"):
         return number
-    return np.frombuffer(number.to_bytes(bits_of(dtype) // 8, "little"), numpy_dtype(dtype))[0]
+    return np.frombuffer(number.to_bytes(bits_of(dtype) // 8, "little"), stored_dtype(dtype))[0]
 
 
 def bits_of_element(element: Any, dtype: str) -> int:
     """The bits of an element as a number."""
     if dtype.startswith("bits"):
         return int(element)
-    return int.from_bytes(np.asarray(element, numpy_dtype(dtype)).tobytes(), "little")
+    return int.from_bytes(np.asarray(element, stored_dtype(dtype)).tobytes(), "little")

@@ -18,6 +18,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from codegen.ir.element_types import BYTE_FLOAT_TYPES
 from codegen.ir.nodes import ArrayArg, ScalarArg
 from codegen.support.errors import KernelError, OperandError
 
@@ -30,6 +31,7 @@ _NUMPY: dict[str, np.dtype[Any]] = {
     **{f"i{8 * size}": np.dtype(f"i{size}") for size in (1, 2, 4, 8)},
     **{f"u{8 * size}": np.dtype(f"u{size}") for size in (1, 2, 4, 8)},
 }
+_STORED = {name: np.dtype(getattr(ml_dtypes, f"float8_{name[2:]}")) for name in BYTE_FLOAT_TYPES}
 NUMPY_DTYPES = frozenset(_NUMPY.values())
 """The dtypes that kernels compute in."""
 
@@ -63,6 +65,17 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     if name not in _NUMPY:
         raise KernelError(f"kernels know no dtype {name}\nthey know {', '.join(sorted(_NUMPY))}")
     return _NUMPY[name]
+
+
+def stored_dtype(name: str) -> np.dtype[Any]:
+    """The same, and also for floats of 8 bits, which kernels convert but do not compute with.
+
+    "f8e5m2" -> ml_dtypes' float8_e5m2
+
+    Raises:
+        KernelError: kernels do not support a dtype of this name.
+    """
+    return _STORED.get(name) or numpy_dtype(name)
 
 
 def dtype_name(dtype: np.dtype[Any], of: str = "") -> str:

@@ -191,3 +191,27 @@ def _deinterleaved(count: int, a: Lanes) -> Lanes:
 
 for _count in INTERLEAVED_ROWS:
     _declare(f"deinterleaved_{_count}", partial(_deinterleaved, _count))
+
+
+@_declared
+def swap_16(value: Lanes) -> Lanes:
+    """Each element of 16 bits with its bytes in reverse order."""
+    return _swapped(value, 2)
+
+
+@_declared
+def swap_32(value: Lanes) -> Lanes:
+    """Each element of 32 bits with its bytes in reverse order."""
+    return _swapped(value, 4)
+
+
+@_declared
+def swap_64(value: Lanes) -> Lanes:
+    """Each element of 64 bits with its bytes in reverse order."""
+    return _swapped(value, 8)
+
+
+def _swapped(value: Lanes, size: int) -> Lanes:
+    """out[k] = the bytes of a[k] in reverse order, in the dtype of a."""
+    out = [int.from_bytes(int(x).to_bytes(size, "big"), "little") for x in np.ravel(value)]
+    return np.array(out, np.asarray(value).dtype).reshape(np.shape(value))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.buffers import Buffer, bits_of_element, element_of
-from codegen.ir.dtypes import numpy_dtype
+from codegen.ir.dtypes import numpy_dtype, stored_dtype
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import Index, evaluate_index, index_symbols
 from codegen.ir.instructions import instruction, is_instruction
@@ -140,8 +140,9 @@ class _Run:
                     self.store(statement)
                 case For():
                     self.loop(statement)
-                case View(name, buffer, offset):
-                    self.name_buffer(name, self.buffers[buffer].view(evaluate_index(offset, self.symbols)))
+                case View(name, buffer, offset, _, in_bytes):
+                    view = self.buffers[buffer].view(evaluate_index(offset, self.symbols))
+                    self.name_buffer(name, view.in_bytes() if in_bytes else view)
                 case Alloc(name, size):
                     self.name_buffer(name, Buffer(np.full(size, UNDEFINED, np.uint8)))
                 case Prefetch():
@@ -196,7 +197,7 @@ class _Run:
     def load_from_buffer(self, load: Load) -> Number:
         """Load an element or a super-vector from a buffer; inactive lanes are 0."""
         buffer, bits = self.buffers[load.array], bits_of(load.dtype)
-        found = np.zeros(load.shape, numpy_dtype(load.dtype))
+        found = np.zeros(load.shape, stored_dtype(load.dtype))
         for lane, offset in self.offsets(load, load.shape):
             found[lane] = element_of(buffer.read(offset, bits), load.dtype)
         return found if load.shape or load.dtype.startswith("bits") else found[()]
@@ -241,7 +242,7 @@ class _Run:
     def value(self, value: Value) -> Number:
         """Evaluate a value: a NumPy scalar, or an array of its shape."""
         found = self._value(value)
-        if np.shape(found) != value.shape or found.dtype != numpy_dtype(value.dtype):
+        if np.shape(found) != value.shape or found.dtype != stored_dtype(value.dtype):
             raise KernelError(f"interpret: {value} is {_kind(found)}")
         return found
 

@@ -124,8 +124,9 @@ class Op:
     """An elementwise operation by name: arithmetic, comparison, conversion or function.
 
     add sub mul div floordiv mod pow neg abs min max and or xor not shl shr | eq ne lt le gt ge |
-    select(condition, then, otherwise) | cast | sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos
-    atan atan2 sinh cosh tanh asinh acosh atanh cbrt hypot floor ceil trunc rint copysign fma
+    select(condition, then, otherwise) | cast (to bits1: is it not zero? to bits2 and bits4: its low bits) |
+    sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh
+    cbrt hypot floor ceil trunc rint copysign fma
     broadcast (a scalar to a super-vector; or a super-vector of the outer loops along the inner loops: its
     dimensions come first in the result, so every lane [a, b] holds its element [a])
 
@@ -238,14 +239,16 @@ class For:
 class View:
     """A name for a buffer from an offset on, in units: memref.subview.
 
-    opaque  whether the compiler treats the address as unknown. Otherwise strength reduction keeps a register
-            per loop and access live through the entire nest.
+    opaque    whether the compiler treats the address as unknown. Otherwise strength reduction keeps a
+              register per loop and access live through the entire nest.
+    in_bytes  whether the name counts bytes where the buffer counts bits
     """
 
     name: str
     buffer: str
     offset: Index
     opaque: bool = False
+    in_bytes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

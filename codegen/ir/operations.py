@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from codegen.ir.dtypes import COMPARISONS, numpy_dtype
+from codegen.ir.dtypes import COMPARISONS, stored_dtype
+from codegen.ir.element_types import bits_of
 from codegen.support.errors import KernelError
 
 _EXACT: dict[str, Callable[..., Any]] = {
@@ -80,7 +81,9 @@ def compute(name: str, operands: Sequence[Any], dtype: str) -> Any:
     Raises:
         KernelError: the operation does not exist, or the operands have the wrong dtypes.
     """
-    result = numpy_dtype(dtype)
+    result = stored_dtype(dtype)
+    if name == "cast" and dtype.startswith("bits"):
+        return _bits(operands[0], bits_of(dtype))
     if name == "cast":
         return operands[0].astype(result)
     if name == "select":
@@ -94,6 +97,13 @@ def compute(name: str, operands: Sequence[Any], dtype: str) -> Any:
         wide = [operand.astype(np.float32) for operand in operands]
         return _run(name, wide).astype(result)
     return _run(name, operands).astype(result)
+
+
+def _bits(numbers: Any, bits: int) -> Any:
+    """The low bits of numbers; for one bit, whether they are not zero."""
+    mask = (1 << bits) - 1
+    kept = [int(x != 0) if bits == 1 else int(x) & mask for x in np.ravel(numbers)]
+    return np.array(kept, object).reshape(np.shape(numbers))
 
 
 def _checked(name: str, operands: Sequence[Any], dtype: np.dtype[Any]) -> None:

@@ -13,7 +13,16 @@ from llvmlite import ir
 from codegen.ir.copies.tiles import INTERLEAVED_ROWS
 from codegen.simd.copy.runs import copy_part, drain_part, fill_part
 from codegen.simd.register.interleaves import deinterleaved, interleaved
-from codegen.simd.register.memory import I64, memcpy, prefetch_line, stream_fence, vector
+from codegen.simd.register.memory import (
+    I64,
+    memcpy,
+    prefetch_line,
+    stream_fence,
+    swap_16,
+    swap_32,
+    swap_64,
+    vector,
+)
 from codegen.simd.register.networks import join_lanes
 from codegen.simd.register.orders import ORDERS
 from codegen.simd.register.super_vectors import SuperVector, from_parts, leaf
@@ -42,6 +51,9 @@ BUILDERS: dict[str, Any] = {
     "prefetch_line": prefetch_line,
     "repeated_line": leaf("repeated_line", 2, _repeated_line),
     "stream_fence": stream_fence,
+    "swap_16": swap_16,
+    "swap_32": swap_32,
+    "swap_64": swap_64,
     "transposed": transposed,
     **ORDERS,
     **{

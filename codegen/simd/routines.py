@@ -94,7 +94,6 @@ PREFIXES = (
     "store_f",
     "int64_at",
     "opaque",
-    "swap_",
     "stream_",
     "prefetch_span",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codegen.ir.copies.nodes import Size
-from codegen.ir.nodes import Statement
+from codegen.ir.nodes import Local, Op, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +53,8 @@ class Lowered:
 def text(size: Size) -> int | str:
     """A size as the passes write it: a number, or the name of an argument."""
     return size if isinstance(size, int) else size.name
+
+
+def named(name: str, value: Op) -> Local:
+    """The value of a Let."""
+    return Local(name, value.dtype, value.shape)

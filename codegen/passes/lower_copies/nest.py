@@ -11,6 +11,7 @@ from codegen.ir.copies.nodes import (
     ROW_TABLE,
     CopyChunks,
     CopyRun,
+    Elementwise,
     FillRun,
     For,
     ForEach,
@@ -39,6 +40,7 @@ from codegen.ir.nodes import (
     View,
 )
 from codegen.passes.lower_copies.chunks import lower_chunks
+from codegen.passes.lower_copies.elements import lower_elements
 from codegen.passes.lower_copies.gather import lower_gather
 from codegen.passes.lower_copies.interleaves import lower_interleave, reads_in_order
 from codegen.passes.lower_copies.lowered import Lowered, Sides, text
@@ -49,6 +51,7 @@ from codegen.passes.lower_copies.transposes import lower_transpose
 LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
     CopyChunks: lower_chunks,
     CopyRun: lower_run,
+    Elementwise: lower_elements,
     FillRun: lower_fill,
     Gather: lower_gather,
     Interleave: lower_interleave,

@@ -1,7 +1,6 @@
-"""Element conversions that kernels call: of one element, of a vector's lanes, and of a run.
+"""Element conversions that kernels call: of one element, of a super-vector, and of a vector's lanes.
 
-convert_f32_to_bf16(value)                one element, in the type that element loads and stores use
-convert_run_f32_to_bf16(dst, src, count)  elements that are contiguous on both sides
+convert_f32_to_bf16(value)    a super-vector, or one element in the type that element loads and stores use
 """
 
 from __future__ import annotations
@@ -13,86 +12,60 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
-from codegen.ir.lines import LINE_BYTES
-from codegen.simd.register.decorator import for_kernels
-from codegen.simd.register.memory import F32, F64, I64, load, statement, store, vector
+from codegen.ir.element_types import element_of_dtype
+from codegen.simd.register.memory import F32, F64, I64, vector
 from codegen.simd.register.shuffles import shuffle
+from codegen.simd.register.super_vectors import SuperVector, as_one, from_one, leaf
 from codegen.simd.vector.conversions import bits_of, converted
 from codegen.simd.vector.minifloats import MINIFLOATS
 from codegen.simd.vector.values import lanes_like, wide
 
-_NAME = re.compile(r"convert_(run_)?([a-z0-9]+)_to_([a-z0-9]+)")
+_NAME = re.compile(r"convert_([a-z0-9]+)_to_([a-z0-9]+)")
 _FLOATS: dict[str, tuple[Any, Any]] = {"f32": (F32, types.float32), "f64": (F64, types.float64)}
 
 
 def conversion_routine(name: str) -> Any:
     """The routine of that name, or None if it is not a conversion."""
     found = _NAME.fullmatch(name)
-    if found is None:
-        return None
-    run, source, target = found.groups()
-    return conversion_run(source, target) if run else element_conversion(source, target)
+    return conversion(*found.groups()) if found else None
 
 
 @cache
-def element_conversion(source: str, target: str) -> Any:
-    """Convert one element. Types other than float and double use the low bits of an int64."""
-    result = _FLOATS[target][1] if target in _FLOATS else types.int64
-    argument = _FLOATS[source][1] if source in _FLOATS else types.int64
+def conversion(source: str, target: str) -> Any:
+    """Convert between two dtypes of the IR.
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value = args[0]
-        if source not in _FLOATS and bits_of(source) < 64:
-            value = builder.trunc(value, ir.IntType(bits_of(source)))
-        out = converted(builder, value, source, target)
-        if target in _FLOATS or bits_of(target) == 64:
-            return out
-        return builder.zext(out, I64)
-
-    name = f"convert_{source}_to_{target}"
-    namespace = {"signature": result(argument), "generate": generate}
-    exec(f"def {name}(typing, value):\n    return signature, generate\n", namespace)
-    return intrinsic(namespace[name])
-
-
-@cache
-def conversion_run(source: str, target: str) -> Any:
-    """Convert a run in vectors of a line or more on one side, and one more that overlaps the last.
-
-    Shorter runs are converted in eights and ones.
+    Single elements other than float and double are the low bits of an int64.
     """
+    source, target = element_of_dtype(source), element_of_dtype(target)
+
+    def rule(kind: Any) -> tuple[Any, Callable[..., Any]]:
+        if isinstance(kind, SuperVector):
+            return _lanes_rule(kind, source, target)
+        result = _FLOATS[target][1] if target in _FLOATS else types.int64
+        return result, lambda builder, value: _one(builder, value, source, target)
+
+    return leaf(f"convert_{source}_to_{target}", 1, rule)
+
+
+def _one(builder: Any, value: Any, source: str, target: str) -> Any:
+    if source not in _FLOATS and bits_of(source) < 64:
+        value = builder.trunc(value, ir.IntType(bits_of(source)))
+    out = converted(builder, value, source, target)
+    return out if target in _FLOATS or bits_of(target) == 64 else builder.zext(out, I64)
+
+
+def _lanes_rule(kind: SuperVector, source: str, target: str) -> tuple[SuperVector, Callable[..., Any]]:
+    """All lanes as one LLVM vector, which LLVM splits into registers."""
     before, after, convert = lane_conversion(f"{source}_to_{target}")
-    lanes = min(max(LINE_BYTES // min(before, after), 16), 32)
+    result = SuperVector(8 * after, kind.rows, kind.columns)
 
-    def mover(count: int) -> Any:
-        def emit(builder: Any, dst: Any, src: Any) -> None:
-            store(builder, convert(builder, load(builder, src, wide(ir.IntType(8 * before), count))), dst)
+    def emit(builder: Any, value: Any) -> Any:
+        element, lanes = ir.IntType(8 * before), kind.rows * kind.columns
+        vector_ = builder.bitcast(as_one(builder, value), wide(element, lanes))
+        return from_one(builder, result, convert(builder, vector_))
 
-        return statement(emit, 2, f"convert_{count}_{source}_to_{target}")
-
-    full, eight, one = mover(lanes), mover(8), mover(1)
-
-    @for_kernels
-    def convert_run(dst, src, count):
-        if count >= lanes:
-            last = count - lanes
-            for k in range(0, last, lanes):
-                full(dst + k * after, src + k * before)
-            full(dst + last * after, src + last * before)
-        elif count >= 8:
-            eight(dst, src)
-            if count > 16:
-                eight(dst + 8 * after, src + 8 * before)
-            if count > 24:
-                eight(dst + 16 * after, src + 16 * before)
-            eight(dst + (count - 8) * after, src + (count - 8) * before)
-        else:
-            for k in range(count):
-                one(dst + k * after, src + k * before)
-
-    return convert_run
+    return result, emit
 
 
 def lane_conversion(name: str) -> tuple[int, int, Callable[[Any, Any], Any]]:

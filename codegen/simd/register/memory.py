@@ -91,7 +91,8 @@ def _mover(width: int) -> Any:
 
 
 move_1, move_2, move_4, move_8, move_16, move_32, move_64 = (_mover(w) for w in (1, 2, 4, 8, 16, 32, 64))
-move_u8, move_u16, move_u32, move_u64, move_u128, move_u256 = move_1, move_2, move_4, move_8, move_16, move_32
+move_u8, move_u16, move_u32, move_u64 = move_1, move_2, move_4, move_8
+move_u128, move_u256, move_u512 = move_16, move_32, move_64
 
 
 def _drainer(width: int, *, stream: bool = False) -> Any:
@@ -232,7 +233,7 @@ def _element_storer(name: str, kind: Any, argument: Any, narrow: bool) -> Any:
 
 
 def _element_mover(width: int) -> Any:
-    kind = vector(8, width) if width > 8 else ir.IntType(8 * width)
+    kind = ir.IntType(8 * width)
 
     def emit(builder: Any, dst: Any, dst_offset: Any, src: Any, src_offset: Any) -> None:
         value = builder.load(element_pointer(builder, src, src_offset, kind))
@@ -247,12 +248,12 @@ def _element_mover(width: int) -> Any:
 
 def _element_family() -> dict[str, Any]:
     """Loads, stores and moves of the elements of a loop, by their names in kernels."""
-    out: dict[str, Any] = {f"move_u{8 * w}_at": _element_mover(w) for w in (1, 2, 4, 8, 16, 32, 64)}
+    out: dict[str, Any] = {f"move_u{8 * w}_at": _element_mover(w) for w in (1, 2, 4, 8)}
     for bits in (8, 16, 32, 64):
         kind, narrow = ir.IntType(bits), bits < 64
-        for sign, extend in (("u", "zext"), ("s", "sext")):
-            name = f"{sign}{bits}"
-            out[f"load_{name}_at"] = _element_loader(name, kind, types.int64, extend if narrow else "")
+        out[f"load_u{bits}_at"] = _element_loader(f"u{bits}", kind, types.int64, "zext" if narrow else "")
+        if narrow:
+            out[f"load_i{bits}_at"] = _element_loader(f"i{bits}", kind, types.int64, "sext")
         out[f"store_u{bits}_at"] = _element_storer(f"u{bits}", kind, types.int64, narrow)
     for name, kind, numba_type in (("f32", F32, types.float32), ("f64", F64, types.float64)):
         out[f"load_{name}_at"] = _element_loader(name, kind, numba_type, "")

@@ -25,6 +25,7 @@ from numba.extending import intrinsic, models, register_model
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.simd.register.memory import I8, I32, I64, hidden, pointer, prefetch
+from codegen.simd.register.shuffles import shuffle
 
 
 class SuperVector(types.Type):
@@ -97,6 +98,27 @@ def from_parts(builder: Any, kind: SuperVector, parts: Sequence[Any]) -> Any:
     for k, part in enumerate(parts):
         value = builder.insert_value(value, builder.bitcast(part, kind.llvm.element), k)
     return value
+
+
+def as_one(builder: Any, value: Any) -> Any:
+    """All bytes of a super-vector in one LLVM vector."""
+    parts = parts_of(builder, value)
+    while len(parts) > 1:
+        size = 2 * parts[0].type.count
+        parts = [
+            shuffle(builder, *pair, list(range(size))) for pair in zip(parts[::2], parts[1::2], strict=True)
+        ]
+    return parts[0]
+
+
+def from_one(builder: Any, kind: SuperVector, value: Any) -> Any:
+    """A super-vector from one LLVM value of the same size."""
+    if kind.parts == 1:
+        return from_parts(builder, kind, [value])
+    size = kind.part_bytes
+    bytes_ = builder.bitcast(value, ir.VectorType(I8, kind.parts * size))
+    parts = (range(k * size, k * size + size) for k in range(kind.parts))
+    return from_parts(builder, kind, [shuffle(builder, bytes_, bytes_, list(part)) for part in parts])
 
 
 def lanes_as(builder: Any, part: Any, bits: int) -> Any:

@@ -16,9 +16,9 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.emit.copy_elements import CONVERSIONS
 from codegen.ir.copies.nodes import Element
 from codegen.ir.copies.tiles import INTERLEAVED_ROWS
+from codegen.ir.element_types import CONVERSIONS
 from codegen.maps.access import AccessMap, Root
 from codegen.maps.digit_trees import Leaf, Opaque
 from codegen.pipeline.copies import compile_copy

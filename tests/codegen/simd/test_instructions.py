@@ -17,8 +17,11 @@ from codegen.backend.object_loader import load_object
 from codegen.ir.buffers import Buffer
 from codegen.ir.copies.segments import MOVES
 from codegen.ir.copies.tiles import INTERLEAVED_ROWS
+from codegen.ir.dtypes import stored_dtype
+from codegen.ir.element_types import bits_of
 from codegen.ir.instructions import instruction, instructions
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.ir.operations import compute
 from codegen.schedule.choose import CHUNK_BYTES
 from codegen.schedule.schedule import REVERSED, REVERSED_GROUPS
 from codegen.simd.instructions import BUILDERS
@@ -275,3 +278,39 @@ def test_interleaves(bits: int, rows: int, columns: int, level: str) -> None:
         assert np.array_equal(place, before)
         assert apart.untouched()
         assert together.untouched()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("bits", [16, 32, 64])
+def test_swaps(bits: int, level: str) -> None:
+    values = np.random.default_rng(SEED).integers(0, 1 << 64, 9, np.uint64).astype(f"u{bits // 8}")
+    out = np.zeros_like(values)
+    swap = f"store_u{bits}_at(b, c, swap_{bits}(load_u{bits}_at(a, c)))"
+    for k in range(len(values)):
+        kernel(swap, level)(values.ctypes.data, out.ctypes.data, k * bits // 8, 0, 0)
+    assert np.array_equal(out, instruction(f"swap_{bits}").meaning(values))
+    assert np.array_equal(out, values.byteswap())
+
+
+CASTS = [("f32", "bf16"), ("f16", "f64"), ("i8", "f32"), ("f64", "i8"), ("u16", "i1"), ("i64", "f16")]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("lanes", [1, 8, 16, 32])
+@pytest.mark.parametrize(("source", "target"), CASTS, ids=lambda name: name)
+def test_conversions(source: str, target: str, lanes: int, level: str) -> None:
+    """Super-vectors of one register, of several, and of part of one, between guard pages."""
+    before, after = stored_dtype(source), stored_dtype(target)
+    rooms = Guarded(1 << 12), Guarded(1 << 12)
+    values = np.random.default_rng(SEED).integers(0, 100, lanes).astype(before)
+    read = f"read_u{bits_of(source)}_{lanes}(a)"
+    body = f"write_u{bits_of(target)}_{lanes}(b, convert_{source}_to_{target}({read}))"
+    for at_end in (False, True):
+        src, dst = (
+            room.place(lanes * dtype.itemsize, at_end=at_end)
+            for room, dtype in zip(rooms, (before, after), strict=True)
+        )
+        src[:] = values.view(np.uint8)
+        kernel(body, level)(src.ctypes.data, dst.ctypes.data, 0, 0, 0)
+        assert np.array_equal(dst, compute("cast", [values], target).view(np.uint8))
+        assert rooms[1].untouched()

@@ -44,6 +44,14 @@ def bits(array: Array) -> Array:
     return array.view(f"u{array.itemsize}")
 
 
+def converting(source: str, target: str) -> str:
+    """The body of a kernel that converts super-vectors."""
+    before, after = (32 if name == "f32" else 8 * dtype(name).itemsize for name in (source, target))
+    read = f"read_u{before}_32(src + k * {before // 8})"
+    loop = "    for k in range(0, end, 32):\n"
+    return f"{loop}        write_u{after}_32(dst + k * {after // 8}, convert_{source}_to_{target}({read}))\n"
+
+
 def test_every_short_float_is_known() -> None:
     assert tuple(MINIFLOATS) == ("f16", *BYTE_FLOAT_TYPES)
     assert all(kind.bits == 8 * dtype(name).itemsize for name, kind in MINIFLOATS.items())
@@ -54,7 +62,7 @@ def test_narrowed(name: str) -> None:
     """In copies: every bit, NaNs too."""
     x = singles(name)
     out = np.zeros(len(x), dtype(name))
-    kernel(f"    convert_run_f32_to_{name}(dst, src, end)\n")(x.ctypes.data, out.ctypes.data, 0, 0, len(x))
+    kernel(converting("f32", name))(x.ctypes.data, out.ctypes.data, 0, 0, len(x))
     with np.errstate(all="ignore"):
         wanted = x.astype(dtype(name))
     differ = np.flatnonzero(bits(out) != bits(wanted))
@@ -67,7 +75,7 @@ def test_widened(name: str) -> None:
     x = codes(name)
     with np.errstate(all="ignore"):
         wanted = bits(x.astype(np.float32))
-    run = f"    convert_run_{name}_to_f32(dst, src, end)\n"
+    run = converting(name, "f32")
     body = f"store_f32x16(dst + k * 4, load_{name}_as_f32x16(src + k * 2))"
     loop = f"    for k in range(0, end, 16):\n        {body}\n"
     for body in (run, loop) if name in HALF_TYPES else (run,):

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tests.tools.strategies as random_of
-from codegen.emit.copy_elements import can_convert
 from codegen.frontend import lower_copy
 from codegen.ir.copies import segments as segments
+from codegen.ir.element_types import can_convert
 from codegen.maps import padding
 from codegen.passes.split_run import split_run
 from codegen.pipeline import calibrate

@@ -1,0 +1,183 @@
+"""Lower copies of single elements: moves, conversions and padding, in a loop over elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from codegen.ir.building import Term, compare, index_of, loop, minus, multiple, plus, times
+from codegen.ir.copies.nodes import Convert, Element, Elementwise, Fill
+from codegen.ir.copies.tiles import PREFETCH_ARGUMENT, PREFETCH_ELEMENTS
+from codegen.ir.element_types import INTEGER_TYPES, dtype_of
+from codegen.ir.index import Affine, Index, index_symbol
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.nodes import Call, If, IndexValue, Let, Load, Local, Op, Statement, Store, Value, View
+from codegen.passes.lower_copies.lowered import Lowered, Sides, named, text
+from codegen.passes.lower_copies.runs import FILL
+
+
+def lower_elements(stmt: Elementwise, sides: Sides) -> Lowered:
+    """Move, convert or fill `count` elements.
+
+    before:  dst <- bf16(f32 src), count elements, steps dst_step and src_step
+    after:   for x in 0..count: dst[x * dst_step] = cast(src[x * src_step])
+    """
+    what = f"dst[{{at}}, x] = {_formula(stmt)}, x < {text(stmt.count)}"
+    steps = [stmt.dst_step] if isinstance(stmt.value, Fill) else [stmt.dst_step, stmt.src_step]
+    apart = f"{' and '.join(str(text(step)) for step in steps)} {'bits' if sides.in_bits else 'bytes'} apart"
+    if sides.in_bits:
+        return Lowered((_packed(stmt, sides),), what, f"Elements {apart}")
+    if stmt.prefetch:
+        how = f"Runs of {PREFETCH_ELEMENTS} elements, with prefetches between them"
+        return Lowered(_prefetched(stmt, sides), what, how)
+    if _is_contiguous(stmt):
+        body = _converted_run(stmt, sides.dst, sides.src, text(stmt.count))
+        return Lowered(body, what, f"Super-vectors of {_lanes(stmt)} elements")
+    return Lowered((_elements(stmt, sides.dst, sides.src, text(stmt.count)),), what, f"Elements {apart}")
+
+
+def _formula(stmt: Elementwise) -> str:
+    """The value of an element, for readers: bf16(f32 src[…])."""
+    match stmt.value:
+        case Fill():
+            return "padding"
+        case Convert(_, source, _) if source.startswith("swap "):
+            return f"swap_{stmt.src_element.bits}(src[{{at}}, x])"
+        case Convert(_, source, target):
+            return f"{dtype_of(target)}({dtype_of(source)} src[{{at}}, x])"
+    bits = stmt.dst_element.bits
+    return "src[{at}, x]" if bits == stmt.src_element.bits else f"bits{bits}(src[{{at}}, x])"
+
+
+def _elements(
+    stmt: Elementwise, dst: str, src: str, stop: Term, start: Term = 0, index: str = "x"
+) -> Statement:
+    """for x in start..stop: dst[x * dst_step] = src[x * src_step], which LLVM vectorizes."""
+    to, at = times(index, text(stmt.dst_step)), times(index, text(stmt.src_step))
+    match _value(stmt, src, at):
+        case Load() as element:
+            return loop(index, start, stop, Store(dst, (to,), element))
+        case Op() as value:
+            return loop(index, start, stop, Let("value", value), Store(dst, (to,), named("value", value)))
+    width = index_of(stmt.dst_element.bits // 8)
+    fill = Call("fill_part", ("dst_x", width, *map(index_symbol, FILL)))
+    return loop("x", start, stop, View("dst_x", dst, to), fill)
+
+
+def _value(stmt: Elementwise, src: str, at: Index) -> Value | None:
+    """An element of the source, converted; None for padding."""
+    if isinstance(stmt.value, Fill):
+        return None
+    dtype = _number(stmt.src_element)
+    stored = "u64" if dtype == "i64" else dtype  # loads of i64 are entries of tables
+    value: Value = Load(src, (at,), stored)
+    if not isinstance(stmt.value, Convert):
+        return value
+    if stmt.value.source.startswith("swap "):
+        return Op(f"swap_{stmt.src_element.bits}", (value,), dtype)
+    value = value if stored == dtype else Op("cast", (value,), dtype)
+    return Op("cast", (value,), _number(stmt.dst_element))
+
+
+def _number(element: Element) -> str:
+    """The dtype of an element in a loop that LLVM vectorizes; elements over 64 bits are only moved."""
+    return dtype_of(element.name) if element.bits <= 64 else f"bits{element.bits}"
+
+
+def _is_contiguous(stmt: Elementwise) -> bool:
+    """Whether super-vectors are converted: elements are contiguous on both sides, and not just resized."""
+    if not isinstance(stmt.value, Convert) or stmt.value.source.startswith("swap "):
+        return False
+    if {stmt.value.source, stmt.value.target} <= set(INTEGER_TYPES):
+        return False
+    return (stmt.dst_step, stmt.src_step) == (stmt.dst_element.bits // 8, stmt.src_element.bits // 8)
+
+
+def _lanes(stmt: Elementwise) -> int:
+    """Elements of a super-vector: a line or more on one side."""
+    return min(max(LINE_BYTES * 8 // min(stmt.dst_element.bits, stmt.src_element.bits), 16), 32)
+
+
+def _converted(stmt: Elementwise, dst: str, src: str, at: Term, lanes: int) -> tuple[Statement, ...]:
+    """dst[at] = cast(src[at]), elements of a super-vector."""
+    to, begin = (times(at, e.bits // 8) for e in (stmt.dst_element, stmt.src_element))
+    value = Load(src, (begin,), _number(stmt.src_element), (lanes,), (0,), (stmt.src_element.bits // 8,))
+    block = Op("cast", (value,), _number(stmt.dst_element), (lanes,))
+    store = Store(dst, (to,), named("block", block), (0,), (stmt.dst_element.bits // 8,))
+    return Let("block", block), store
+
+
+def _converted_run(stmt: Elementwise, dst: str, src: str, count: int | str) -> tuple[Statement, ...]:
+    """Convert contiguous elements: super-vectors, then one more that overlaps the last.
+
+    if count >= 32: for x in 0..count - 32 step 32: dst[x] = cast(src[x]) [32]; and the last 32
+    elif count >= 8: the same with 8 elements; else: one by one
+    """
+    lanes = _lanes(stmt)
+
+    def convert(at: Term, size: int) -> tuple[Statement, ...]:
+        return _converted(stmt, dst, src, at, size)
+
+    last = minus(count, lanes)
+    full = (loop("x", 0, last, *convert("x", lanes), step=lanes), *convert(last, lanes))
+    if isinstance(count, int) and count >= lanes:
+        return full
+    eights = (*convert(0, 8), *_more_eights(convert, count, lanes), *convert(minus(count, 8), 8))
+    ones = (loop("x", 0, count, *convert("x", 1)),)
+    short = If((compare(count, "ge", 8),), eights, ones)
+    return (If((compare(count, "ge", lanes),), full, (short,)),)
+
+
+def _more_eights(
+    convert: Callable[[Term, int], tuple[Statement, ...]], count: int | str, lanes: int
+) -> list[Statement]:
+    """The eights between the first and the last one."""
+    return [If((compare(count, "gt", at + 8),), convert(at, 8)) for at in range(8, lanes - 8, 8)]
+
+
+def _prefetched(stmt: Elementwise, sides: Sides) -> tuple[Statement, ...]:
+    """Runs of constant length, which LLVM vectorizes, with prefetches between them, not inside.
+
+    for x in 0..count // 64 * 64 step 64:
+      for k in 0..64: dst[x + k] = cast(src[x + k])
+      prefetch the lines of 64 elements of src, prefetch_distance bytes ahead
+    for the elements after them: dst[x] = cast(src[x])
+    """
+    dst, src, count = sides.dst, sides.src, text(stmt.count)
+    views = (
+        View("dst_x", dst, times("x", text(stmt.dst_step))),
+        View("src_x", src, times("x", text(stmt.src_step))),
+    )
+    few = _elements(stmt, "dst_x", "src_x", PREFETCH_ELEMENTS, index="k")
+    if _is_contiguous(stmt):
+        lanes = _lanes(stmt)
+        few = loop("k", 0, PREFETCH_ELEMENTS, *_converted(stmt, "dst_x", "src_x", "k", lanes), step=lanes)
+    ahead = Call("prefetch_line", (plus("src_x", "y", PREFETCH_ARGUMENT),))
+    lines = loop("y", 0, times(text(stmt.src_step), PREFETCH_ELEMENTS), ahead, step=LINE_BYTES)
+    stop = Let("stop", IndexValue(multiple(count, PREFETCH_ELEMENTS)))
+    body = loop("x", 0, "stop", *views, few, lines, step=PREFETCH_ELEMENTS)
+    return (stop, body, _elements(stmt, dst, src, count, "stop"))
+
+
+def _packed(stmt: Elementwise, sides: Sides) -> Statement:
+    """Elements at addresses in bits, one side of which or both are packed."""
+    views = [
+        View(f"{name}_x", base, times("x", text(step)), in_bytes=True)
+        for name, base, step, element in (
+            ("dst", sides.dst, stmt.dst_step, stmt.dst_element),
+            ("src", sides.src, stmt.src_step, stmt.src_element),
+        )
+        if element.bits >= 8 and not (name == "src" and isinstance(stmt.value, Fill))
+    ]
+    count, bits = text(stmt.count), stmt.dst_element.bits
+    to = ("dst_x", Affine()) if bits >= 8 else (sides.dst, times("x", text(stmt.dst_step)))
+    if isinstance(stmt.value, Fill) and bits >= 8:
+        fill = Call("fill_part", (to[0], index_of(bits // 8), *map(index_symbol, FILL)))
+        return loop("x", 0, count, *views, fill)
+    value: Value = Local("fill_low", "i64")
+    if not isinstance(stmt.value, Fill):
+        from_bits = stmt.src_element.bits
+        at = ("src_x", Affine()) if from_bits >= 8 else (sides.src, times("x", text(stmt.src_step)))
+        value = Load(at[0], (at[1],), f"bits{from_bits}")
+    if value.dtype != f"bits{bits}":
+        value = Op("cast", (value,), f"bits{bits}")
+    return loop("x", 0, count, *views, Store(to[0], (to[1],), value))
