@@ -254,8 +254,15 @@ def _cached(box: TransposeBox) -> TransposeSchedule | None:
         return None
     if size_of(rows) < side:
         return _dense(box, rows, columns, stream=False)
+    if block == "line" and not box.converts and not _shares_sets(box):
+        block = "lane"
     tile = TILE_LINES * side, TILE_LINES * side
     return TransposeSchedule(axes_of(rows), axes_of(columns), tile, "", False, block)
+
+
+def _shares_sets(box: TransposeBox) -> bool:
+    """Whether rows of either side are so far apart that the blocks of a tile share cache sets."""
+    return any(pitch % SHARING_BYTES == 0 for pitch in (box.row.src, box.column.dst))
 
 
 def _scheduled(box: TransposeBox, cut: TransposeSchedule, threads: int, size: VectorSize | None) -> Schedule:
@@ -317,7 +324,7 @@ def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
     """
     if cut.stream or cut.block == "part":
         return "columns"
-    if any(pitch % SHARING_BYTES == 0 for pitch in (box.row.src, box.column.dst)):
+    if _shares_sets(box):
         return "diagonals"
     return "rows" if box.width == 1 else "columns"
 
