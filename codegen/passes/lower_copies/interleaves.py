@@ -52,16 +52,15 @@ def lower_interleave(stmt: Interleave, sides: Sides) -> Lowered:
         body = deinterleave_groups(rows, sides.dst, sides.src)
         how += f" into scratch for all groups at once, lines streamed; packed lines at {LINE_TABLE}"
         return Lowered(body, what.replace("{at}", "{at}, group"), how, scratch_rows(MOST_GROUPED))
+    how += ", streamed" if stmt.stream else ""
     if stmt.lines:
         body = joined_rows(rows, sides.dst, sides.src, stream=stmt.stream)
-        return Lowered(
-            body, what, f"{how}{', streamed' if stmt.stream else ''}; packed lines at {LINE_TABLE}"
-        )
+        return Lowered(body, what, f"{how}; packed lines at {LINE_TABLE}")
     if not stmt.stream:
         return Lowered(rows.blocks(sides.dst, sides.src), what, how)
     if rows.packs:
-        return Lowered(_stream_interleave(rows, sides), what, f"{how}, streamed")
-    return Lowered(_stream_deinterleave(rows, sides), what, f"{how}, streamed", scratch_rows(rows.count))
+        return Lowered(_stream_interleave(rows, sides), what, how)
+    return Lowered(_stream_deinterleave(rows, sides), what, how, scratch_rows(rows.count))
 
 
 def _stream_interleave(rows: PackedRows, sides: Sides) -> tuple[Statement, ...]:
