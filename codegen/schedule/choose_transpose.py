@@ -34,6 +34,9 @@ ALIAS_BYTES = 2048
 SHARING_BYTES = 1024
 """The blocks of a tile share cache sets if their rows are at a multiple of this distance."""
 
+LANE_SHARING_BYTES = 256
+"""At a multiple of this distance, a line of a source row may be evicted before its other lanes are read."""
+
 LINE_ROWS_ACROSS = 16
 """Lines across if result rows are one line: tiles with few rows need long rows to amortize their start."""
 
@@ -254,15 +257,15 @@ def _cached(box: TransposeBox) -> TransposeSchedule | None:
         return None
     if size_of(rows) < side:
         return _dense(box, rows, columns, stream=False)
-    if block == "line" and not box.converts and not _shares_sets(box):
+    if block == "line" and not box.converts and not _shares_sets(box, LANE_SHARING_BYTES):
         block = "lane"
     tile = TILE_LINES * side, TILE_LINES * side
     return TransposeSchedule(axes_of(rows), axes_of(columns), tile, "", False, block)
 
 
-def _shares_sets(box: TransposeBox) -> bool:
-    """Whether rows of either side are so far apart that the blocks of a tile share cache sets."""
-    return any(pitch % SHARING_BYTES == 0 for pitch in (box.row.src, box.column.dst))
+def _shares_sets(box: TransposeBox, distance: int) -> bool:
+    """Whether the rows of either side are a multiple of a distance apart."""
+    return any(pitch % distance == 0 for pitch in (box.row.src, box.column.dst))
 
 
 def _scheduled(box: TransposeBox, cut: TransposeSchedule, threads: int, size: VectorSize | None) -> Schedule:
@@ -272,7 +275,7 @@ def _scheduled(box: TransposeBox, cut: TransposeSchedule, threads: int, size: Ve
         cut = _resized(box, cut, size if isinstance(size, tuple) else (size, size))
     elif threads > 1:
         cut = _shared(box, cut, size_of(others), threads)
-    cut = with_loops(box, _in_blocks(box, cut), threads)
+    cut = with_loops(box, _in_blocks(box, cut, even=size is None), threads)
     return Schedule("transpose", tuple(w.axis for w in others), (), transpose=cut)
 
 
@@ -324,7 +327,7 @@ def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
     """
     if cut.stream or cut.block == "part":
         return "columns"
-    if _shares_sets(box):
+    if _shares_sets(box, SHARING_BYTES):
         return "diagonals"
     return "rows" if box.width == 1 else "columns"
 
@@ -346,18 +349,33 @@ def _row_step(rows: tuple[Walk, ...], tile: int) -> int:
     return max(abs(row.src) for row in rows)
 
 
-def _in_blocks(box: TransposeBox, cut: TransposeSchedule) -> TransposeSchedule:
+def _in_blocks(box: TransposeBox, cut: TransposeSchedule, *, even: bool) -> TransposeSchedule:
     """Round tiles up to full blocks, or to the box: blocks are the smallest unit, and buffers hold a tile.
 
     Tiles without a buffer are literals of the kernel, so they do not depend on the box.
     """
     (rows, columns), (all_rows, all_columns) = cut.tile, box.counts(cut)
     if is_in_tiles(box, cut):
+        if even and cut.stream and not cut.stage and cut.block != "part":
+            rows, columns = _even(all_rows, rows), _even(all_columns, columns)
         wide = all_columns if cut.block == "part" else -(-columns // box.side) * box.side
         return replace(cut, tile=(-(-rows // box.side) * box.side, wide))
     rows = min(-(-rows // box.side) * box.side, all_rows)
     columns = min(-(-columns // box.side) * box.side, all_columns)
     return replace(cut, tile=(rows, columns))
+
+
+MOST_EVEN = 4
+"""The most tiles in a direction that are made even; a narrow last one matters little among more."""
+
+
+def _even(count: int, tile: int) -> int:
+    """The size of even tiles, if there are few: a tile requests as many columns of the next as it has itself.
+
+    64, 48 -> 32    300, 96 -> 75    1000, 96 -> 96    10, 96 -> 96
+    """
+    tiles = -(-count // tile)
+    return -(-count // tiles) if 1 < tiles <= MOST_EVEN else tile
 
 
 def _resized(box: TransposeBox, cut: TransposeSchedule, size: tuple[int, int]) -> TransposeSchedule:
