@@ -110,6 +110,7 @@ def compiler_files() -> tuple[Path, ...]:
         "ir/copies/tiles.py",
         "ir/element_types.py",
         "ir/lines.py",
+        "ir/packed_bits.py",
         "schedule/schedule.py",
     )
     return (*(root / name for name in names), *sorted((root / "simd").rglob("*.py")))

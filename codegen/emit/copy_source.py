@@ -140,18 +140,13 @@ def _transfer(stmt: Stmt, out: Writer, nest: LoopNest, at: tuple[str, str]) -> N
     match stmt:
         case Transpose():
             _tiles(stmt, out, src, dst, first=nest.table_loop is None)
-        case PackBits(_, _, _, _, step):
-            out.line(_bits_call("pack", stmt, step, src, dst))
-        case UnpackBits(_, _, _, _, step):
-            out.line(_bits_call("unpack", stmt, step, src, dst))
         case _:
             raise AssertionError(f"emit: no rule for {type(stmt).__name__}")
 
 
 def _streams(stmt: Transfer) -> bool:
     """Whether lines bypass the cache, so that the kernel needs a fence before other threads read them."""
-    kinds = Transpose | PackBits | UnpackBits
-    return isinstance(stmt, kinds) and stmt.stream
+    return isinstance(stmt, Transpose) and stmt.stream
 
 
 def _interleave_name(stmt: Interleave) -> str:
@@ -193,16 +188,6 @@ def _tiles(stmt: Transpose, out: Writer, src: str, dst: str, *, first: bool) -> 
             name = f"{stream}transpose_{kind}"
             arguments = [*shape, *following] if stmt.stream else shape
         out.line(f"{name}({', '.join(arguments)})")
-
-
-def _bits_call(verb: str, stmt: PackBits | UnpackBits, step: Size, src: str, dst: str) -> str:
-    stream = "stream_" if stmt.stream else ""
-    count, bits = _text(stmt.count), stmt.bits
-    if stmt.columns != 1:
-        return f"{stream}{verb}_rows_{bits}_{count}({dst}, {src}, {_text(stmt.columns)}, {_text(step)})"
-    if step == 1:
-        return f"{stream}{verb}_run_{bits}({dst}, {src}, {count})"
-    return f"{verb}_bits_{bits}({dst}, {src}, {count}, {_text(step)})"
 
 
 def _text(size: Size) -> str:

@@ -17,6 +17,7 @@ from codegen.ir.nodes import (
     Alloc,
     Call,
     Compare,
+    Each,
     Entries,
     For,
     Function,
@@ -234,6 +235,8 @@ def _rows(steps: Sequence[Step]) -> tuple[str, list[str]]:
         case Entries(table, first, half):
             at = _scaled(8, first)
             return f"_at_{half}" if half else "_at", [table if at == "0" else f"{table} + {at}"]
+        case Each(pitch):
+            return "_each", [str(pitch)]
         case pitch:
             return "", [str(pitch)]
 
@@ -351,8 +354,8 @@ def _symbols_of_access(access: Load | Store) -> Iterator[str]:
         yield from index_symbols(subscript)
     for step in access.steps:
         match step:
-            case str():
-                yield step
+            case str() | Each(str()):
+                yield step if isinstance(step, str) else str(step.step)
             case Entries(table, first):
                 yield table
                 yield from index_symbols(first)

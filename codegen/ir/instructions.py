@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.ir import packed_bits
 from codegen.ir.copies.tiles import INTERLEAVED_ROWS
 from codegen.support.errors import KernelError
 
@@ -215,3 +216,13 @@ def _swapped(value: Lanes, size: int) -> Lanes:
     """out[k] = the bytes of a[k] in reverse order, in the dtype of a."""
     out = [int.from_bytes(int(x).to_bytes(size, "big"), "little") for x in np.ravel(value)]
     return np.array(out, np.asarray(value).dtype).reshape(np.shape(value))
+
+
+for _bits in packed_bits.PACKED_BITS:
+    _declare(f"packed_{_bits}", partial(packed_bits.packed, _bits))
+    _declare(f"unpacked_{_bits}", partial(packed_bits.unpacked, _bits))
+    _declare(f"packed_{_bits}_from_rows", partial(packed_bits.packed_from_rows, _bits))
+    _declare(f"pack_part_{_bits}", partial(packed_bits.pack_part, _bits))
+    _declare(f"unpack_part_{_bits}", partial(packed_bits.unpack_part, _bits))
+    for _rows in packed_bits.column_rows(_bits):
+        _declare(f"unpacked_{_bits}_into_{_rows}_rows", partial(packed_bits.unpacked_into_rows, _bits, _rows))

@@ -26,6 +26,7 @@ from codegen.ir.nodes import (
     Call,
     Compare,
     Const,
+    Each,
     Entries,
     For,
     Function,
@@ -188,6 +189,8 @@ class _Run:
             case Entries(table, first, half):
                 entries, begin = self.arrays[table], evaluate_index(first, self.symbols)
                 return lambda k: _HALVES[half](int(entries[begin + k]))
+            case Each(same):
+                return self.step(same)
             case str():
                 stride = self.symbols[step]
                 return lambda k: k * stride

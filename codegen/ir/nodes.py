@@ -62,7 +62,18 @@ class Entries:
     half: Literal["", "low", "high"] = ""
 
 
-Step: TypeAlias = int | str | Entries
+@dataclass(frozen=True, slots=True)
+class Each:
+    """The distance between rows, where the address of each row is computed from the first one.
+
+    Otherwise a block of many rows has a new base every four rows, which must then be loaded in order. This
+    saves registers for addresses, but costs some where rows are used one after another.
+    """
+
+    step: int | str
+
+
+Step: TypeAlias = int | str | Entries | Each
 """The distance between lanes: a number, the name of an integer, or a table with an entry for each lane."""
 
 

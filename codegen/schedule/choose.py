@@ -9,11 +9,11 @@ from codegen.ir.copies.nodes import Convert, Fill, For, LoopNest, PackedSide, Si
 from codegen.ir.copies.rewriting import int_size, scalar
 from codegen.ir.copies.tiles import INTERLEAVED_ROWS
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.ir.packed_bits import COLUMN_BYTES
 from codegen.schedule.choose_interleave import around, chunk_of, grouped_axes, joined_axes
 from codegen.schedule.choose_order import best_order, by_source, window_cut
 from codegen.schedule.choose_transpose import VectorSize, transpose_candidates, transpose_schedule
 from codegen.schedule.schedule import (
-    COLUMN_BYTES,
     DEFAULT_THRESHOLDS,
     OUTER_RANKS,
     REVERSED,

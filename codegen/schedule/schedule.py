@@ -24,9 +24,6 @@ Mode: TypeAlias = Literal[
 OUTER_RANKS = (2, 4, 6)
 """Outer loops are padded to one of these ranks with loops that run once, so few kernels serve all shapes."""
 
-COLUMN_BYTES = (1, 2, 4)
-"""Column sizes in bytes of packed elements with a specialized kernel; a TPU word has four bytes."""
-
 REVERSED = (1, 2, 4, 8, 16)
 """Element sizes in bytes that are reversed in registers."""
 

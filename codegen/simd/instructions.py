@@ -11,6 +11,7 @@ from typing import Any
 from llvmlite import ir
 
 from codegen.ir.copies.tiles import INTERLEAVED_ROWS
+from codegen.simd.copy.bit_parts import PARTS
 from codegen.simd.copy.runs import copy_part, drain_part, fill_part
 from codegen.simd.register.interleaves import deinterleaved, interleaved
 from codegen.simd.register.memory import (
@@ -25,6 +26,7 @@ from codegen.simd.register.memory import (
 )
 from codegen.simd.register.networks import join_lanes
 from codegen.simd.register.orders import ORDERS
+from codegen.simd.register.packed_bits import PACKED_BIT_OPERATIONS
 from codegen.simd.register.super_vectors import SuperVector, from_parts, leaf
 from codegen.simd.register.transposed import transposed
 
@@ -60,4 +62,6 @@ BUILDERS: dict[str, Any] = {
         f"deinterleaved_{count}": leaf(f"deinterleaved_{count}", 1, deinterleaved(count))
         for count in INTERLEAVED_ROWS
     },
+    **PARTS,
+    **PACKED_BIT_OPERATIONS,
 }

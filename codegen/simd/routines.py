@@ -9,8 +9,6 @@ from typing import Any
 
 from codegen.simd import direct
 from codegen.simd.copy import (
-    bit_rows,
-    bit_runs,
     runs,
 )
 from codegen.simd.copy.casts import conversion_routine
@@ -81,9 +79,7 @@ def listed_routines() -> dict[str, Any]:
     names: dict[str, Any] = {}
     for module in (memory, runs):
         names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
-    names |= memory.ELEMENTS
-    names |= bit_runs.BIT_RUNS | bit_rows.BIT_ROWS
-    names |= bits.PACKERS | bits.UNPACKERS | bits.BIT_LOADS | bits.BIT_STORES
+    names |= memory.ELEMENTS | bits.BIT_LOADS | bits.BIT_STORES
     return names
 
 

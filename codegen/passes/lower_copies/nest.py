@@ -18,10 +18,12 @@ from codegen.ir.copies.nodes import (
     Gather,
     Interleave,
     LoopNest,
+    PackBits,
     Reverse,
     Stmt,
     Transfer,
     TransposeTiles,
+    UnpackBits,
     refs,
 )
 from codegen.ir.copies.tiles import GROUP_TABLE, LINE_TABLE
@@ -44,6 +46,7 @@ from codegen.passes.lower_copies.elements import lower_elements
 from codegen.passes.lower_copies.gather import lower_gather
 from codegen.passes.lower_copies.interleaves import lower_interleave, reads_in_order
 from codegen.passes.lower_copies.lowered import Lowered, Sides, text
+from codegen.passes.lower_copies.packed_bits import lower_packing, lower_unpacking
 from codegen.passes.lower_copies.reversals import lower_reverse
 from codegen.passes.lower_copies.runs import lower_fill, lower_run
 from codegen.passes.lower_copies.transposes import lower_transpose
@@ -55,8 +58,10 @@ LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
     FillRun: lower_fill,
     Gather: lower_gather,
     Interleave: lower_interleave,
+    PackBits: lower_packing,
     Reverse: lower_reverse,
     TransposeTiles: lower_transpose,
+    UnpackBits: lower_unpacking,
 }
 """The lowering of each kind of transfer; the others are still printed as calls of routines."""
 

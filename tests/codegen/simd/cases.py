@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from codegen.ir.copies.nodes import Element
 from codegen.ir.copies.tiles import INTERLEAVED_ROWS
 from codegen.ir.element_types import CONVERSIONS
+from codegen.ir.packed_bits import COLUMN_BYTES
 from codegen.maps.access import AccessMap, Root
 from codegen.maps.digit_trees import Leaf, Opaque
 from codegen.pipeline.copies import compile_copy
@@ -26,7 +27,7 @@ from codegen.runtime.kernel import Kernel
 from codegen.schedule import choose_transpose, transpose_box
 from codegen.schedule.choose import CHUNK_BYTES, REVERSED, REVERSED_GROUPS
 from codegen.schedule.choose_transpose import ALIAS_BYTES, BANDED, LONG_ROW_BYTES
-from codegen.schedule.schedule import COLUMN_BYTES, Thresholds
+from codegen.schedule.schedule import Thresholds
 from codegen.support.cpu import LEVELS, host_levels
 from tests.codegen.simd.case import Bytes, Case, called_names
 from tests.conftest import SEED

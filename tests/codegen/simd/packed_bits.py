@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from codegen.ir.copies.interpreter import interpret
 from codegen.ir.copies.nodes import Buffer, Element, For, LoopNest, PackBits, Ref, UnpackBits
+from codegen.ir.packed_bits import COLUMN_BYTES
 from codegen.passes.parametrize import parametrize_sizes
 from codegen.runtime.kernel import Kernel, kernel_for
-from codegen.schedule.schedule import COLUMN_BYTES
 from tests.tools.guard import CANARY, Guarded
 from tests.tools.kernel_store import use_kept_ir
 from tests.tools.stress import in_turn
@@ -51,6 +51,13 @@ class Routine:
     def group(self) -> int:
         return 8 // self.bits
 
+    @property
+    def instruction(self) -> str:
+        """The instruction that it packs or unpacks in registers with."""
+        rows = self.column * self.group
+        columns = "" if not rows else "_from_rows" if self.way == "pack" else f"_into_{rows}_rows"
+        return f"{self.way}ed_{self.bits}{columns}"
+
     def nest(self, count: int, step: int) -> LoopNest:
         """The routine as a nest: `count` bytes of a run, or as many columns."""
         make: Any = PackBits if self.way == "pack" else UnpackBits
@@ -68,7 +75,8 @@ class Routine:
     @cached_property
     def kernel(self) -> Kernel:
         kernel = kernel_for(parametrize_sizes(self.nest(2, 3))[0], self.names)
-        assert f" {self}(" in kernel.source, kernel.source
+        assert f"{self.instruction}(" in kernel.source, kernel.source
+        assert ("stream_u8_" in kernel.source) == self.stream, kernel.source
         return kernel
 
     def call(self, src: Bytes, dst: Bytes, count: int, step: int) -> None:

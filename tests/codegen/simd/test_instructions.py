@@ -22,6 +22,7 @@ from codegen.ir.element_types import bits_of
 from codegen.ir.instructions import instruction, instructions
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.operations import compute
+from codegen.ir.packed_bits import COLUMN_BYTES, PACKED_BITS, column_rows
 from codegen.schedule.choose import CHUNK_BYTES
 from codegen.schedule.schedule import REVERSED, REVERSED_GROUPS
 from codegen.simd.instructions import BUILDERS
@@ -314,3 +315,59 @@ def test_conversions(source: str, target: str, lanes: int, level: str) -> None:
         kernel(body, level)(src.ctypes.data, dst.ctypes.data, 0, 0, 0)
         assert np.array_equal(dst, compute("cast", [values], target).view(np.uint8))
         assert rooms[1].untouched()
+
+
+def packed_shapes() -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Instructions that pack and unpack, with the shapes of their operands that kernels use."""
+    for bits in PACKED_BITS:
+        line = 64 * bits // 8
+        yield from ((f"packed_{bits}", (8 * size // bits,)) for size in (1, 4, 8, 64))
+        yield from ((f"unpacked_{bits}", (size,)) for size in (1, 4, 8, line))
+        for size, rows in zip(COLUMN_BYTES, column_rows(bits), strict=True):
+            for columns in (1, 16, 64):
+                yield f"packed_{bits}_from_rows", (rows, columns)
+                yield f"unpacked_{bits}_into_{rows}_rows", (columns * size,)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("name", "shape"), [*packed_shapes()], ids=str)
+def test_packed_bits(name: str, shape: tuple[int, ...], level: str) -> None:
+    rng = np.random.default_rng(SEED)
+    values = rng.integers(0, 256, shape, np.uint8) * (rng.integers(0, 3, shape) > 0).astype(np.uint8)
+    expected = instruction(name).meaning(values.astype(object)).astype(np.uint8)
+    rooms = Guarded(1 << 12), Guarded(1 << 12)
+    body = f"{access('write', expected.shape, 'b')}, {name}({access('read', shape, 'a')})))"
+    for at_end in (False, True):
+        src, dst = (
+            room.place(array.size, at_end=at_end)
+            for room, array in zip(rooms, (values, expected), strict=True)
+        )
+        src[:] = values.ravel()
+        kernel(body, level)(src.ctypes.data, dst.ctypes.data, 0, 0, 0)
+        assert np.array_equal(dst, expected.ravel())
+        assert rooms[1].untouched()
+
+
+def access(verb: str, shape: tuple[int, ...], address: str) -> str:
+    """The start of a call that loads or stores bytes, rows without a gap."""
+    pitch = f", {shape[1]}" if len(shape) == 2 else ""
+    return f"{verb}_u8_{'x'.join(map(str, shape))}({address}{pitch}"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("way", ["pack", "unpack"])
+@pytest.mark.parametrize("bits", PACKED_BITS)
+def test_packed_parts(bits: int, way: str, level: str) -> None:
+    """Fewer bytes than a line of the destination, between guard pages."""
+    rng, name, group = np.random.default_rng(SEED), f"{way}_part_{bits}", 8 // bits
+    rooms = Guarded(1 << 12), Guarded(1 << 12)
+    for count in range(64 if way == "pack" else 64 // group):
+        sizes = (count * group, count) if way == "pack" else (count, count * group)
+        for at_end in (False, True):
+            src, dst = (room.place(size, at_end=at_end) for room, size in zip(rooms, sizes, strict=True))
+            src[:] = rng.integers(0, 256, len(src)) * rng.integers(0, 2, len(src))
+            expected = np.zeros(len(dst), np.uint8)
+            instruction(name).meaning(Buffer(expected), Buffer(src), count)
+            kernel(f"{name}(b, a, c)", level)(src.ctypes.data, dst.ctypes.data, count, 0, 0)
+            assert np.array_equal(dst, expected)
+            assert rooms[1].untouched()
