@@ -150,8 +150,10 @@ def _groups(nest: LoopNest, schedule: Schedule) -> RowGroups | None:
         return None
     extents = {loop.axis: int_size(loop.extent) for loop in nest.loops}
     digits = tuple((extents[a], int_size(src.stride(a)), int_size(dst.stride(a))) for a in schedule.groups)
-    first, line = extents[schedule.inner[1]], LINE_BYTES * 8 // nest.buffer("dst").element.bits
-    return RowGroups(digits or ((1, 0, 0),), -(-line // first) * first)
+    width = nest.buffer("dst").element.bits // 8
+    columns, first = extents[schedule.inner[0]], extents[schedule.inner[1]]
+    run = -(-LINE_BYTES // width // first) * first
+    return RowGroups(digits or ((1, 0, 0),), columns, width, run)
 
 
 def _in_tiles(

@@ -109,8 +109,8 @@ class Launch:
         if lines:
             given[LINE_TABLE] = lines.offsets.ctypes.data
         if groups:
-            numbers = groups.offsets.ctypes.data, len(groups.offsets), groups.run
-            given.update(zip(GROUP_ARGUMENTS, numbers, strict=True))
+            tables = groups.offsets.ctypes.data, groups.ahead.ctypes.data
+            given.update(zip(GROUP_ARGUMENTS, (*tables, len(groups.offsets), groups.run), strict=True))
         given.update({name: table.offsets.ctypes.data for name, table in joined_tables(inner).items()})
         values = [given[name] for name in self.step.kernel.arguments]
         return np.array([v - (1 << 64) if v >= 1 << 63 else v for v in values], np.int64)

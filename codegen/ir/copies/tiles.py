@@ -49,6 +49,9 @@ INTERLEAVED_ROWS = (2, 3, 4, 8)
 MOST_GROUPED = 32
 """Maximum number of result rows that are deinterleaved at the same time: their buffer takes half of L1."""
 
+CHUNK_BYTES = 256
+"""Bytes of each result row in scratch at one time; there may be less than a line more."""
+
 
 def block_shape(width: int, block: Block) -> tuple[int, int]:
     """Rows and columns of a block of elements of `width` bytes; for "part", the minimum number of columns.
@@ -86,16 +89,31 @@ class RowGroups:
 
     digits  (count, source stride, destination stride), most minor first; empty if a run-time table holds the
             offsets
+    columns rows of each group, packed together in the source
+    width   bytes of an element
     run     elements of a row that are contiguous in the source, at least a line
     """
 
     digits: tuple[Digit, ...] = ()
+    columns: int = 0
+    width: int = 0
     run: int = 0
 
     @lazy
     def offsets(self) -> Table:
         """(source, destination) of each group."""
         return np.stack([_joined([(n, d[k]) for n, *d in self.digits]) for k in (0, 1)], axis=1)
+
+    @lazy
+    def ahead(self) -> Table:
+        """(elements, bytes) that each result row prefetches ahead, CHUNK_BYTES after the row before it.
+
+        The elements are full runs of all groups, which follow each other in the source.
+        """
+        rows = len(self.offsets) * self.columns
+        run = min(self.run, CHUNK_BYTES // self.width)
+        runs, within = np.divmod(np.arange(rows) * CHUNK_BYTES, rows * run * self.width)
+        return np.stack([runs * run, within], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,8 +353,12 @@ def _cut(count: int, most: int, block: int) -> Table:
 LINE_TABLE = "line_offsets"
 """The argument of a kernel for the table of packed lines."""
 
-GROUP_ARGUMENTS = GROUP_TABLE, GROUP_COUNT, GROUP_RUN = "group_offsets", "group_count", "group_run"
-"""The arguments of a kernel for the table of row groups."""
+GROUP_TABLES = GROUP_TABLE, GROUP_AHEAD = "group_offsets", "group_ahead"
+"""The arguments of a kernel for the tables of row groups."""
+
+GROUP_COUNT, GROUP_RUN = "group_count", "group_run"
+GROUP_ARGUMENTS = (*GROUP_TABLES, GROUP_COUNT, GROUP_RUN)
+"""All arguments of a kernel for row groups."""
 
 PREFETCH_ARGUMENT = "prefetch_distance"
 """The argument of a conversion that prefetches: the distance in bytes ahead of its reads."""

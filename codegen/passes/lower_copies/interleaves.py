@@ -6,14 +6,13 @@ from dataclasses import replace
 
 from codegen.ir.building import compare, loop, minus, plus, rest, times
 from codegen.ir.copies.nodes import Interleave
-from codegen.ir.copies.tiles import LINE_TABLE, MOST_GROUPED
+from codegen.ir.copies.tiles import CHUNK_BYTES, LINE_TABLE, MOST_GROUPED
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, If, IndexValue, Let, Statement, View
 from codegen.passes.lower_copies.joined_rows import deinterleave_groups, joined_rows
 from codegen.passes.lower_copies.lowered import Lowered, Sides, text
 from codegen.passes.lower_copies.packed_rows import PackedRows, rows_of
 from codegen.passes.lower_copies.row_buffers import (
-    CHUNK_BYTES,
     LEAST_BYTES,
     ROW_PITCH,
     ROWS,

@@ -21,13 +21,12 @@ from codegen.ir.building import (
     rest,
     times,
 )
-from codegen.ir.copies.tiles import GROUP_COUNT, GROUP_RUN, GROUP_TABLE, LINE_TABLE
+from codegen.ir.copies.tiles import CHUNK_BYTES, GROUP_AHEAD, GROUP_COUNT, GROUP_RUN, GROUP_TABLE, LINE_TABLE
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Entries, If, IndexValue, Let, Load, Statement, View
 from codegen.passes.lower_copies.packed_rows import PackedRows
 from codegen.passes.lower_copies.row_buffers import (
-    CHUNK_BYTES,
     LEAST_BYTES,
     ROW_PITCH,
     ROWS,
@@ -113,13 +112,12 @@ def deinterleave_groups(rows: PackedRows, dst: str, src: str) -> tuple[Statement
     """
     is_short = compare(rows.length, "lt", LEAST_BYTES // rows.width)
     plain = loop("group", 0, GROUP_COUNT, *_group(dst, src), _blocks(rows, "dst_at", "src_at"))
-    most, packed = CHUNK_BYTES // rows.width, rows.count * rows.width
+    most = CHUNK_BYTES // rows.width
     chunks = plus(quotient(minus(rows.length, rows.line), "chunk"), 1)
     through = (
         Let("run", IndexValue(least(GROUP_RUN, most))),
         Let("chunk", IndexValue(times(quotient(most, "run"), "run"))),
         Let("last_line", IndexValue(plus(_line(rows, rows.length), -1))),
-        Let("run_bytes", IndexValue(times(times(GROUP_COUNT, packed), "run"))),
         loop(
             "number",
             0,
@@ -170,7 +168,7 @@ def _fill(rows: PackedRows, src: str) -> Statement:
 def _drain(rows: PackedRows, dst: str, src: str) -> Statement:
     """Drain the chunk of all rows, and prefetch what follows it in source order.
 
-    The n-th row prefetches CHUNK_BYTES from n * CHUNK_BYTES on. Each run of all groups has `run_bytes`.
+    A table has the elements and the bytes that each row prefetches ahead.
     """
     drained = drain_row(
         "dst_row",
@@ -181,8 +179,6 @@ def _drain(rows: PackedRows, dst: str, src: str) -> Statement:
         src,
         plus("next_line", "within"),
     )
-    after = Let("after", IndexValue(plus("first", "chunk_rows", times("runs", "run"))))
-    ahead = Let("ahead", IndexValue(least(_line(rows, "after"), "last_line")))
     row = plus(times("group", rows.count), "column")
     columns = loop(
         "column",
@@ -190,12 +186,11 @@ def _drain(rows: PackedRows, dst: str, src: str) -> Statement:
         rows.count,
         View("dst_row", "dst_at", times("column", rows.pitch), opaque=True),
         View("held", ROWS, times(row, ROW_PITCH), opaque=True),
-        Let("passed", IndexValue(times(row, CHUNK_BYTES))),
-        Let("runs", IndexValue(quotient("passed", "run_bytes"))),
-        Let("within", IndexValue(minus("passed", times("runs", "run_bytes")))),
-        after,
-        ahead,
-        Let("next_line", Load(LINE_TABLE, (index_symbol("ahead"),), "i64")),
+        Let("ahead", Load(GROUP_AHEAD, (times(row, 2),), "i64")),
+        Let("within", Load(GROUP_AHEAD, (plus(times(row, 2), 1),), "i64")),
+        Let("after", IndexValue(plus("first", "chunk_rows", "ahead"))),
+        Let("line", IndexValue(least(_line(rows, "after"), "last_line"))),
+        Let("next_line", Load(LINE_TABLE, (index_symbol("line"),), "i64")),
         *drained,
     )
     offset = Let("group_dst", Load(GROUP_TABLE, (plus(times("group", 2), 1),), "i64"))

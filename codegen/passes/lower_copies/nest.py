@@ -26,7 +26,7 @@ from codegen.ir.copies.nodes import (
     UnpackBits,
     refs,
 )
-from codegen.ir.copies.tiles import GROUP_TABLE, LINE_TABLE
+from codegen.ir.copies.tiles import GROUP_TABLES, LINE_TABLE
 from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
@@ -66,7 +66,7 @@ LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
 """The lowering of each kind of transfer; the others are still printed as calls of routines."""
 
 OFFSETS = ("src_offsets", "dst_offsets")
-TABLES = frozenset((*OFFSETS, ROW_TABLE, COLUMN_TABLE, LINE_TABLE, GROUP_TABLE, "segments", "moves"))
+TABLES = frozenset((*OFFSETS, ROW_TABLE, COLUMN_TABLE, LINE_TABLE, *GROUP_TABLES, "segments", "moves"))
 """The arguments that are addresses of tables of 64-bit integers."""
 
 BUFFERS = frozenset(("scratch", "pattern"))

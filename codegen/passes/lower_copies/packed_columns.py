@@ -5,18 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from codegen.ir.building import Term, compare, index_of, least, loop, minus, multiple, plus, rest, times
+from codegen.ir.copies.tiles import CHUNK_BYTES
 from codegen.ir.index import Index
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Each, If, IndexValue, Let, Load, Op, Prefetch, Statement, Store, View
 from codegen.passes.lower_copies.lowered import Lowered, named
-from codegen.passes.lower_copies.row_buffers import (
-    CHUNK_BYTES,
-    LEAST_BYTES,
-    ROW_PITCH,
-    ROWS,
-    drain_row,
-    scratch_rows,
-)
+from codegen.passes.lower_copies.row_buffers import LEAST_BYTES, ROW_PITCH, ROWS, drain_row, scratch_rows
 
 BLOCK, SMALL = 64, 16
 """Columns of a full block, and of one for the rest."""

@@ -6,12 +6,10 @@ In scratch each row follows a spare line, which holds the bytes that do not fill
 from __future__ import annotations
 
 from codegen.ir.building import Term, index_of, loop, minus, multiple, plus, rest, times
+from codegen.ir.copies.tiles import CHUNK_BYTES
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Alloc, Call, Compare, If, IndexValue, Let, Load, Op, Statement, Store, View
-
-CHUNK_BYTES = 256
-"""Bytes of each row in scratch at one time; there may be less than a line more."""
 
 ROW_PITCH = CHUNK_BYTES + 2 * LINE_BYTES
 """Bytes from one row in scratch to the next."""

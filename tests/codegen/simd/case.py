@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from codegen.ir.copies.nodes import group_table, line_table
 from codegen.ir.copies.segments import SEGMENT_ARGUMENTS, SEGMENT_FIELDS
-from codegen.ir.copies.tiles import FIELDS, GROUP_TABLE, LINE_TABLE
+from codegen.ir.copies.tiles import FIELDS, GROUP_TABLE, GROUP_TABLES, LINE_TABLE
 from codegen.ir.lines import LINE_BYTES
 from codegen.pipeline.copies import CopyProgram
 from codegen.runtime.copy_calls import (
@@ -125,8 +125,8 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
     lines, groups = line_table(inner), group_table(inner)
     if name == LINE_TABLE and lines:
         return int(lines.offsets.size)
-    if name == GROUP_TABLE and groups:
-        return int(groups.offsets.size)
+    if name in GROUP_TABLES and groups:
+        return int((groups.offsets if name == GROUP_TABLE else groups.ahead).size)
     calls = launch.calls.inner if isinstance(launch.calls, TableCalls) else launch.calls
     if name in SEGMENT_ARGUMENTS and isinstance(calls, SegmentCalls):
         return {

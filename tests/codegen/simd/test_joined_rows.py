@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from codegen.ir.copies.nodes import Interleave, LoopNest
-from codegen.ir.copies.tiles import INTERLEAVED_ROWS, Digit
+from codegen.ir.copies.tiles import CHUNK_BYTES, INTERLEAVED_ROWS, Digit, RowGroups
 from codegen.passes.lower_copies.row_buffers import LEAST_BYTES
 from codegen.pipeline.copies import CopyProgram
+from codegen.schedule import choose_interleave
 from codegen.schedule.choose import choose
-from codegen.schedule.choose_interleave import CHUNK_BYTES, MOST_LINES
+from codegen.schedule.choose_interleave import MOST_LINES
 from codegen.schedule.schedule import STRIP
 from tests.codegen.passes.test_passes_of_copies import nest_of
 from tests.codegen.simd.forced import PLACES, _guarded, check, lowered
@@ -57,7 +58,7 @@ def shapes_of(width: int, count: int) -> list[tuple[int, int]]:
     out = []
     for first in (n for n in firsts if n != count):
         least = max(LINE // (first * width), 2)
-        many = CHUNK_BYTES // (first * width)
+        many = choose_interleave.CHUNK_BYTES // (first * width)
         out += [(first, second) for second in (least, least + 1, 2 * least + 1, 2 * many + 1)]
     return list(dict.fromkeys(out))
 
@@ -69,7 +70,8 @@ def guard_lines(program: CopyProgram) -> None:
         if isinstance(inner, Interleave) and inner.lines:
             vars(inner.lines)["offsets"] = _guarded(inner.lines.offsets)
         if isinstance(inner, Interleave) and inner.groups:
-            vars(inner.groups)["offsets"] = _guarded(inner.groups.offsets)
+            for name in ("offsets", "ahead"):
+                vars(inner.groups)[name] = _guarded(getattr(inner.groups, name))
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -138,6 +140,17 @@ def test_groups_at_every_alignment(width: int, count: int) -> None:
     assert is_through_scratch(program, count)
     guard_lines(program)
     check(program, digits, width, ALIGNMENTS)
+
+
+@pytest.mark.parametrize(("columns", "width", "run"), [(3, 4, 16), (2, 1, 64), (8, 2, 640), (4, 8, 12)])
+def test_how_far_groups_prefetch(columns: int, width: int, run: int) -> None:
+    """Each row asks for the chunk after that of the row before it, in runs of all groups."""
+    groups = RowGroups(((5, 64, 4096),), columns, width, run)
+    together = 5 * columns * width * min(run, CHUNK_BYTES // width)
+    elements, within = groups.ahead.T
+    assert np.array_equal(elements * (5 * columns * width) + within, CHUNK_BYTES * np.arange(5 * columns))
+    assert (within < together).all()
+    assert not (elements % min(run, CHUNK_BYTES // width)).any()
 
 
 def test_groups_of_many_rows() -> None:
