@@ -36,7 +36,7 @@ ONE = (
 )
 BLOCKS = (
     *("staged_rows", "staged_dense", "moved", "whole_block", "part", "band", "by_elements"),
-    *("part_transpose", "plain_transpose", "stream_transpose"),
+    "part_transpose",
 )
 FINITE = {
     **dict.fromkeys(ONE, "one in all"),

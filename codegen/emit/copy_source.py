@@ -175,19 +175,14 @@ def _tiles(stmt: Transpose, out: Writer, src: str, dst: str, *, first: bool) -> 
             f"int64_at(tile, {ROWS})",
             "columns",
             f"int64_at(tile, {COLUMNS})",
+            f"int64_at(tile, {OPEN_ROWS})",
         ]
         following = [f"{src} + int64_at(tile, {NEXT_SRC})", f"row_offsets + 8 * int64_at(tile, {NEXT_ROW})"]
-        if stmt.stage or stmt.block == "part":
-            shape.append(f"int64_at(tile, {OPEN_ROWS})")
-        if stmt.stage:
-            layers = [f"int64_at(tile, {LAYERS})", f"int64_at(tile, {LAYER_SRC})"]
-            panel = ["scratch", "places"]
-            panel += ["segments", "segment_columns", *layers] if dense else ["panel_lines"]
-            name, arguments = f"{stream}staged_{stmt.stage}_{kind}", [*shape, *panel, *following]
-        else:
-            name = f"{stream}transpose_{kind}"
-            arguments = [*shape, *following] if stmt.stream else shape
-        out.line(f"{name}({', '.join(arguments)})")
+        layers = [f"int64_at(tile, {LAYERS})", f"int64_at(tile, {LAYER_SRC})"]
+        panel = ["scratch", "places"]
+        panel += ["segments", "segment_columns", *layers] if dense else ["panel_lines"]
+        arguments = ", ".join([*shape, *panel, *following])
+        out.line(f"{stream}staged_{stmt.stage}_{kind}({arguments})")
 
 
 def _text(size: Size) -> str:

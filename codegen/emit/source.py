@@ -184,9 +184,9 @@ def _load_element(load: Load) -> str:
 
 
 def _cast(value: Op) -> str:
-    """A conversion. Integers have 64 bits until they are stored, which keeps their low bits."""
+    """A conversion. Single integers have 64 bits until they are stored, which keeps their low bits."""
     operand = value.operands[0]
-    resized = operand.dtype in INTEGERS and value.dtype in INTEGERS
+    resized = not value.shape and operand.dtype in INTEGERS and value.dtype in INTEGERS
     if resized or value.dtype.startswith("bits"):
         return _value(operand)
     return f"convert_{operand.dtype}_to_{value.dtype}({_value(operand)})"

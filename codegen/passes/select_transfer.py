@@ -12,6 +12,7 @@ from codegen.ir.copies.nodes import (
     CopyChunks,
     CopyRun,
     Elementwise,
+    Expr,
     FillRun,
     For,
     Interleave,
@@ -161,10 +162,11 @@ def _in_tiles(
     digits: Callable[[tuple[str, ...]], tuple[Digit, ...]],
     dst: Ref,
     src: Ref,
-    width: int,
+    widths: tuple[int, int],
+    value: Expr,
 ) -> TransposeTiles:
     """Loops over tiles and blocks; a joined side gets a table of offsets."""
-    rows, columns = digits(cut.rows), digits(cut.columns)
+    (source_width, width), rows, columns = widths, digits(cut.rows), digits(cut.columns)
     row_count, column_count = (prod(n for n, _, _ in side) for side in (rows, columns))
     tile, block, lanes = cut.tile, block_shape(width, cut.block), None
     if row_count < block[0] or column_count < block[1]:
@@ -177,6 +179,7 @@ def _in_tiles(
     return TransposeTiles(
         dst,
         src,
+        source_width,
         width,
         row_count,
         column_count,
@@ -190,6 +193,7 @@ def _in_tiles(
         cut.prefetch_bytes,
         cut.stage == "rows",
         lanes,
+        (value.source, value.target) if isinstance(value, Convert) else None,
     )
 
 
@@ -212,7 +216,7 @@ def _transpose(nest: LoopNest, schedule: Schedule) -> Transpose | TransposeTiles
     width = nest.buffer("dst").element.bits // 8
     source_width = nest.buffer("src").element.bits // 8
     if cut.loops:
-        return _in_tiles(cut, digits, dst, src, width)
+        return _in_tiles(cut, digits, dst, src, (source_width, width), scalar(nest).value)
     grid = TileGrid(
         digits(cut.rows),
         digits(cut.columns),

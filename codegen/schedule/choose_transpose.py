@@ -316,7 +316,8 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
         order: BlockOrder = "rows" if cut.block == "band" else "columns"
         return replace(cut, loops=(*loops, "rows"), order=order, tile=(cut.lines * box.side, cut.tile[1]))
     order = _block_order(box, cut)
-    ahead = FAR_PREFETCH_BYTES if order == "rows" and cut.block == "line" else 0
+    is_far = order == "rows" and cut.block == "line" and box.source_width == box.width
+    ahead = FAR_PREFETCH_BYTES if is_far else 0
     return replace(cut, loops=tuple(loops), order=order, prefetch_bytes=ahead)
 
 
@@ -334,9 +335,9 @@ def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
 
 def is_in_tiles(box: TransposeBox, cut: TransposeSchedule) -> bool:
     """Whether the copy is a `TransposeTiles`, whose tiles are literals."""
-    if box.converts:
-        return False
-    return not cut.stage or (cut.stage == "rows" and cut.block != "part")
+    if not cut.stage:
+        return True
+    return cut.stage == "rows" and cut.block != "part" and not box.converts
 
 
 def _row_step(rows: tuple[Walk, ...], tile: int) -> int:

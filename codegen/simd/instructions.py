@@ -12,6 +12,7 @@ from llvmlite import ir
 
 from codegen.ir.copies.tiles import INTERLEAVED_ROWS
 from codegen.simd.copy.bit_parts import PARTS
+from codegen.simd.copy.casts import swap
 from codegen.simd.copy.runs import copy_part, drain_part, fill_part
 from codegen.simd.register.interleaves import deinterleaved, interleaved
 from codegen.simd.register.memory import (
@@ -19,9 +20,6 @@ from codegen.simd.register.memory import (
     memcpy,
     prefetch_line,
     stream_fence,
-    swap_16,
-    swap_32,
-    swap_64,
     vector,
 )
 from codegen.simd.register.networks import join_lanes
@@ -53,9 +51,6 @@ BUILDERS: dict[str, Any] = {
     "prefetch_line": prefetch_line,
     "repeated_line": leaf("repeated_line", 2, _repeated_line),
     "stream_fence": stream_fence,
-    "swap_16": swap_16,
-    "swap_32": swap_32,
-    "swap_64": swap_64,
     "transposed": transposed,
     **ORDERS,
     **{
@@ -64,4 +59,5 @@ BUILDERS: dict[str, Any] = {
     },
     **PARTS,
     **PACKED_BIT_OPERATIONS,
+    **{f"swap_{bits}": swap(bits) for bits in (16, 32, 64)},
 }

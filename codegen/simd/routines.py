@@ -13,14 +13,14 @@ from codegen.simd.copy import (
 )
 from codegen.simd.copy.casts import conversion_routine
 from codegen.simd.copy.staging import staged_dense, staged_rows
-from codegen.simd.copy.transposes import moved, part_transpose, plain_transpose, stream_transpose
+from codegen.simd.copy.transposes import moved
 from codegen.simd.instructions import BUILDERS
 from codegen.simd.register import alignment, bits, calls, memory
 from codegen.simd.register.super_vectors import access_routine, arguments_routine, scratch_routine
 from codegen.simd.vector.names import routine as vector_routine
 from codegen.simd.vector.scalars import scalar_routine
 
-_TRANSPOSE = re.compile(r"(stream_)?(transpose|staged_rows|staged_dense)_by_(line|lane|part|band)s_(\w+)")
+_TRANSPOSE = re.compile(r"(stream_)?(staged_rows|staged_dense)_by_(line|lane|part|band)s_(\w+)")
 
 _OTHERS = {
     "call_kernel": calls.call_kernel,
@@ -60,17 +60,11 @@ def _transpose(name: str) -> Any:
 
 
 def transpose_routine(stream: str | None, how: str, kind: str, element: str) -> Any:
-    """One of the many transposes, built on first use."""
+    """One of the many staged transposes, built on first use."""
     moves = moved(element)
-    match how:
-        case "staged_rows":
-            return staged_rows(moves, kind)
-        case "staged_dense":
-            return staged_dense(moves, kind, stream=bool(stream))
-        case _ if kind == "part":
-            return part_transpose(moves, stream=bool(stream))
-        case _:
-            return (stream_transpose if stream else plain_transpose)(moves, kind)
+    if how == "staged_rows":
+        return staged_rows(moves, kind)
+    return staged_dense(moves, kind, stream=bool(stream))
 
 
 @cache

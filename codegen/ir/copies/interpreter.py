@@ -243,6 +243,9 @@ class _Run:
 
     def transpose_tiles(self, stmt: TransposeTiles, env: dict[str, int]) -> None:
         """Move element by element; tiles and blocks only change the order."""
+        swaps = stmt.convert is not None and stmt.convert[0].startswith("swap ")
+        if stmt.convert and not swaps:
+            raise KernelError(f"interpret: {' to '.join(stmt.convert)} is judged against NumPy")
         to, at, width = self.offset(stmt.dst, env), self.offset(stmt.src, env), stmt.width
         rows, columns = self.size(stmt.rows), self.size(stmt.columns)
         starts = [
@@ -255,7 +258,11 @@ class _Run:
             dst = to + sum(k * self.size(x.dst) for k, x in zip(index, others, strict=True))
             for r, c in product(range(rows), range(columns)):
                 to_element = dst + int(starts[1][c]) + r * width
-                self.move(to_element, src + int(starts[0][r]) + c * width, 8 * width, 8 * width)
+                element = src + int(starts[0][r]) + c * width
+                if swaps:
+                    self.write("dst", to_element, 8 * width, self.swapped(element, width))
+                else:
+                    self.move(to_element, element, 8 * width, 8 * width)
 
     def gather(self, stmt: Gather, env: dict[str, int]) -> None:
         """Run every move of each part, for every segment of the part."""

@@ -221,12 +221,15 @@ class LaneReads:
 class TransposeTiles:
     """Transpose rows x columns elements of `width` bytes, tile by tile, in register blocks.
 
-    Element (r, c) is read at row_step * r + width * c and stored at column_step * c + width * r, in bytes. A
-    step is a table of offsets instead where several digits are joined. `order` is the order of the blocks in
-    a tile: "rows" moves along a row of blocks first, "diagonals" also changes rows with each block.
+    Element (r, c) is read at row_step * r + source_width * c and stored at column_step * c + width * r, in
+    bytes. A step is a table of offsets instead where several digits are joined. `order` is the order of the
+    blocks in a tile: "rows" moves along a row of blocks first, "diagonals" also changes rows with each block.
 
     If `staged`, a tile goes through a panel in cache, from which full lines are stored wherever result rows
     begin. The innermost loop is then the one over tiles of rows.
+
+    With `convert`, the source and the target as in `Convert`, each element is converted. Otherwise both
+    widths are the same.
 
     With `lanes`, there are fewer columns than a block has: blocks read lanes, of which `columns` are stored.
     Blocks that may not are moved element by element.
@@ -234,6 +237,7 @@ class TransposeTiles:
 
     dst: Ref
     src: Ref
+    source_width: int
     width: int
     rows: Size
     columns: Size
@@ -247,6 +251,7 @@ class TransposeTiles:
     prefetch_bytes: int = 0
     staged: bool = False
     lanes: LaneReads | None = None
+    convert: tuple[str, str] | None = None
 
     @property
     def panel_pitch(self) -> int:

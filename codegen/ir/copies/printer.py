@@ -91,9 +91,10 @@ def format_transfer(stmt: Transfer) -> str:
             how = f"{'streamed ' if stream else ''}{f'{stage} staged ' if stage else ''}transpose"
             what = f"{convert or f'u{8 * width}'} by {block}s{_format_grid(grid)}"
             return f"{format_ref(dst)} <- {how} {format_ref(src)}, {what}"
-        case TransposeTiles(dst, src, width, rows, columns):
+        case TransposeTiles(dst, src, _, width, rows, columns):
             how = f"{'streamed ' if stmt.stream else ''}{'staged ' if stmt.staged else ''}transpose"
-            shape = f"{format_size(rows)} x {format_size(columns)} u{8 * width}"
+            element = " to ".join(stmt.convert) if stmt.convert else f"u{8 * width}"
+            shape = f"{format_size(rows)} x {format_size(columns)} {element}"
             return f"{format_ref(dst)} <- {how} {format_ref(src)}, {shape}, {_format_tiles(stmt)}"
         case Reverse(dst, src, width, length, count, stream):
             runs = "" if count == 1 else f"{format_size(count)} runs of "

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import Term, index_of, plus, times
+from codegen.ir.building import Term, index_of, loop, plus, times
 from codegen.ir.copies.nodes import ROW_TABLE, Size, TileLoop, TransposeTiles
 from codegen.ir.copies.tiles import PackedLines
+from codegen.ir.element_types import converts_in_integers, dtype_of
 from codegen.ir.index import Index
-from codegen.ir.nodes import Entries, Load, Local, Op, Step
+from codegen.ir.nodes import Entries, Let, Load, Local, Op, Statement, Step, Store, View
 from codegen.passes.lower_copies.lowered import text
 
 TILES = {"rows": ("i", 0), "columns": ("j", 1)}
 """The index of a loop over tiles, and its position in a pair of rows and columns."""
+
+SCRATCH = "converted"
+"""Scratch that holds the rows of one block."""
 
 
 def other_loops(t: TransposeTiles) -> tuple[TileLoop, ...]:
@@ -18,18 +22,77 @@ def other_loops(t: TransposeTiles) -> tuple[TileLoop, ...]:
     return tuple(x for x in t.loops if x.axis not in TILES)
 
 
-def transposed_block(t: TransposeTiles, src: str, j: Term = "j") -> tuple[Load, Op]:
-    """The load of the block at (i, j), and its transpose, where a local `block` holds it."""
-    load = read_block(t, src, index_of("i"), index_of(j))
+def transposed_block(t: TransposeTiles, src: str, j: Term = "j") -> tuple[tuple[Statement, ...], Op]:
+    """The statements that name the block at (i, j) `block`, converted; and its transpose.
+
+    block = cast(src[i, j] [16, 16])
+    """
+    before, block = _converted_block(t, src, index_of(j))
     rows, columns = t.block
-    return load, Op("transposed", (Local("block", load.dtype, t.block),), load.dtype, (columns, rows))
+    value = Op("transposed", (Local("block", block.dtype, t.block),), block.dtype, (columns, rows))
+    return (*before, Let("block", block)), value
 
 
 def read_block(t: TransposeTiles, src: str, i: Index, j: Index) -> Load:
-    """The rows of a block from (i, j) on."""
+    """The rows of a block from (i, j) on, as they are in the source."""
     at, step = row_at(t.row_step, ROW_TABLE, i)
-    where = plus(at, times(j, t.width))
-    return Load(src, (where,), f"bits{8 * t.width}", t.block, (0, 0), (step, t.width))
+    where = plus(at, times(j, t.source_width))
+    return Load(src, (where,), _source_dtype(t), t.block, (0, 0), (step, t.source_width))
+
+
+def _converted_block(t: TransposeTiles, src: str, j: Index) -> tuple[tuple[Statement, ...], Load | Op]:
+    """The block, after statements that convert it.
+
+    A long conversion goes through scratch row by row: LLVM would start it in all rows before finishing it in
+    the first, and spill intermediate values. Rows are read back at an opaque address, so that their stores
+    remain.
+
+    for row in 0..16: converted[row] = cast(src[i + row, j] [16])
+    block = converted [16, 16]
+    """
+    if not goes_through_scratch(t):
+        return (), _converted(t, read_block(t, src, index_of("i"), j))
+    (rows, columns), row_bytes = t.block, t.block[1] * t.width
+    at = element_row("src_row", src, t.row_step, ROW_TABLE, plus("i", "row"))
+    where, steps = (times(j, t.source_width),), (t.source_width,)
+    value = _converted(t, Load("src_row", where, _source_dtype(t), (columns,), (0,), steps))
+    store = Store(
+        SCRATCH, (times("row", row_bytes),), Local("elements", value.dtype, value.shape), (0,), (t.width,)
+    )
+    again = View("converted_rows", SCRATCH, index_of(0), opaque=True)
+    block = Load("converted_rows", (index_of(0),), value.dtype, t.block, (0, 0), (row_bytes, t.width))
+    return (loop("row", 0, rows, *at, Let("elements", value), store), again), block
+
+
+def goes_through_scratch(t: TransposeTiles) -> bool:
+    """Whether the rows of a block are converted one by one."""
+    return t.convert is not None and converts_in_integers(*t.convert)
+
+
+def _source_dtype(t: TransposeTiles) -> str:
+    """Elements that are moved, or only swapped, are bits."""
+    if t.convert is None or t.convert[0].startswith("swap "):
+        return f"bits{8 * t.source_width}"
+    return dtype_of(t.convert[0])
+
+
+def _converted(t: TransposeTiles, elements: Load) -> Load | Op:
+    """Elements as they are in the destination."""
+    if t.convert is None:
+        return elements
+    if t.convert[0].startswith("swap "):
+        return Op(f"swap_{8 * t.width}", (elements,), elements.dtype, elements.shape)
+    return Op("cast", (elements,), dtype_of(t.convert[1]), elements.shape)
+
+
+def element_row(
+    name: str, base: str, step: Size | PackedLines, table: str, index: Index, *, opaque: bool = False
+) -> tuple[Statement, ...]:
+    """The view of one row of either side."""
+    if not isinstance(step, PackedLines):
+        return (View(name, base, times(index, text(step)), opaque),)
+    offset = table.removesuffix("s")
+    return (Let(offset, Load(table, (index,), "i64")), View(name, base, index_of(offset), opaque))
 
 
 def row_at(step: Size | PackedLines, table: str, index: Index) -> tuple[Index, Step]:

@@ -31,12 +31,12 @@ def _fill(t: TransposeTiles, src: str) -> Statement:
     (rows, columns), pitch = t.block, t.panel_pitch
     i = Let("i", IndexValue(least("i_block", minus(text(t.rows), rows))))
     j = Let("j", IndexValue(least("j_block", minus("j_stop", columns))))
-    load, value = transposed_block(t, src)
+    block, value = transposed_block(t, src)
     into = View(
         "into", "panel", plus(times(minus("j", "j_first"), pitch), times(minus("i", "i_tile"), t.width))
     )
     store = Store("into", (index_of(0),), value, (0, 0), (pitch, t.width))
-    body: tuple[Statement, ...] = (Let("block", load), into, store)
+    body: tuple[Statement, ...] = (*block, into, store)
     if t.order == "rows":
         inner = loop("j_block", "j_first", "j_stop", j, *body, step=columns)
         return loop("i_block", "i_tile", "i_stop", i, inner, step=rows)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from codegen.ir.building import compare, index_of, least, loop, minus, plus, times
-from codegen.ir.copies.nodes import COLUMN_TABLE, ROW_TABLE, LaneReads, Size, TransposeTiles
-from codegen.ir.copies.tiles import PackedLines
-from codegen.ir.nodes import Compare, If, IndexValue, Let, Load, Statement, Store, View
-from codegen.passes.lower_copies.blocks import other_loops, row_at, transposed_block
+from codegen.ir.copies.nodes import COLUMN_TABLE, ROW_TABLE, LaneReads, TransposeTiles
+from codegen.ir.nodes import Compare, If, IndexValue, Let, Load, Statement, Store
+from codegen.passes.lower_copies.blocks import element_row, other_loops, row_at, transposed_block
 from codegen.passes.lower_copies.lowered import text
 
 OTHERS_OFFSET = "src_offset"
@@ -36,27 +35,21 @@ def lower_short_rows(t: TransposeTiles, reads: LaneReads, dst: str, src: str) ->
 def _block(t: TransposeTiles, dst: str, src: str) -> tuple[Statement, ...]:
     """block = src[i] [R, C]; dst[:columns, i] = transposed(block)[:columns]"""
     i = Let("i", IndexValue(least("i_block", minus(text(t.rows), t.block[0]))))
-    load, value = transposed_block(t, src, 0)
+    block, value = transposed_block(t, src, 0)
     at, step = row_at(t.column_step, COLUMN_TABLE, index_of(0))
     where, few = plus(at, times("i", t.width)), index_of(text(t.columns))
     store = Store(dst, (where,), value, (0, 0), (step, t.width), first=few, streamed=t.stream)
-    return i, Let("block", load), store
+    return i, *block, store
 
 
 def _elements(t: TransposeTiles, dst: str, src: str) -> Statement:
-    """for j in 0..columns: for i in i_block..i_block + 64: dst[j, i] = src[i, j]"""
-    to = _row("dst_j", dst, t.column_step, COLUMN_TABLE, "j")
-    at = _row("src_i", src, t.row_step, ROW_TABLE, "i")
+    """for j in 0..columns: for i in i_block..i_block + 64: dst[j, i] = src[i, j]
+
+    Views are opaque so that LLVM does not vectorize these few elements.
+    """
+    to = element_row("dst_j", dst, t.column_step, COLUMN_TABLE, index_of("j"), opaque=True)
+    at = element_row("src_i", src, t.row_step, ROW_TABLE, index_of("i"), opaque=True)
     value = Load("src_i", (times("j", t.width),), f"bits{8 * t.width}")
     stop = least(plus("i_block", t.block[0]), "i_stop")
     inner = loop("i", "i_block", stop, *at, Store("dst_j", (times("i", t.width),), value))
     return loop("j", 0, text(t.columns), *to, inner)
-
-
-def _row(name: str, base: str, step: Size | PackedLines, table: str, index: str) -> tuple[Statement, ...]:
-    """The view of one row of either side, opaque so that LLVM does not vectorize these few elements."""
-    if not isinstance(step, PackedLines):
-        return (View(name, base, times(index, text(step)), opaque=True),)
-    offset = table.removesuffix("s")
-    load = Let(offset, Load(table, (index_of(index),), "i64"))
-    return load, View(name, base, index_of(offset), opaque=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from codegen.ir.building import compare, index_of, least, loop, minus, plus, times
 from codegen.ir.copies.nodes import COLUMN_TABLE, TileLoop, TransposeTiles
 from codegen.ir.copies.tiles import PackedLines
+from codegen.ir.element_types import dtype_of
 from codegen.ir.index import Index
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
+    Alloc,
     Carried,
     Compare,
     For,
@@ -21,7 +23,15 @@ from codegen.ir.nodes import (
     Store,
     View,
 )
-from codegen.passes.lower_copies.blocks import TILES, other_loops, read_block, row_at, transposed_block
+from codegen.passes.lower_copies.blocks import (
+    SCRATCH,
+    TILES,
+    goes_through_scratch,
+    other_loops,
+    read_block,
+    row_at,
+    transposed_block,
+)
 from codegen.passes.lower_copies.lowered import Lowered, Sides, text
 from codegen.passes.lower_copies.panels import lower_panel
 from codegen.passes.lower_copies.short_rows import OTHERS_OFFSET, lower_short_rows
@@ -51,10 +61,26 @@ def lower_transpose(transpose: TransposeTiles, sides: Sides) -> Lowered:
     how += ", lines streamed" if t.stream else ""
     how += ", closed blocks by elements" if t.lanes else ""
     how += "" if sides.in_table else f"; parallel over {TILES.get(t.loops[0].axis, (t.loops[0].axis,))[0]}"
-    prologue = (View("panel", "scratch", index_of(LINE_BYTES)),) if t.staged else ()
-    return Lowered(
-        body, f"dst[{at}j, i] = src[{at}i, j], i < rows, j < columns, u{8 * t.width}", how, prologue
-    )
+    return Lowered(body, f"dst[{at}j, i] = {_element(t, at)}", how, _prologue(t))
+
+
+def _element(t: TransposeTiles, at: str) -> str:
+    """The value of an element, and which ones there are, for readers: bf16(f32 src[i, j]), …"""
+    element, sizes = f"src[{at}i, j]", "i < rows, j < columns"
+    if t.convert is None:
+        return f"{element}, {sizes}, u{8 * t.width}"
+    source, target = t.convert
+    if source.startswith("swap "):
+        return f"swap_{8 * t.width}({element}), {sizes}"
+    return f"{dtype_of(target)}({dtype_of(source)} {element}), {sizes}"
+
+
+def _prologue(t: TransposeTiles) -> tuple[Statement, ...]:
+    """The panel, and scratch for the rows of a block if conversions need it."""
+    panel = (View("panel", "scratch", index_of(LINE_BYTES)),) if t.staged else ()
+    if not goes_through_scratch(t):
+        return panel
+    return (*panel, Alloc(SCRATCH, t.block[0] * t.block[1] * t.width))
 
 
 def _loop(t: TransposeTiles, around: TileLoop, body: tuple[Statement, ...], *, parallel: bool) -> For:
@@ -131,7 +157,7 @@ def _wrapping(down: For, columns: int) -> For:
 def _block(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
     """block = src[i, j] [R, C]; dst[j, i] = transposed(block)"""
     dst, src = views
-    load, value = transposed_block(t, src)
+    block, value = transposed_block(t, src)
     at, step = row_at(t.column_step, COLUMN_TABLE, index_of("j"))
     store = Store(dst, (plus(at, times("i", t.width)),), value, (0, 0), (step, t.width), streamed=t.stream)
     ahead: tuple[Statement, ...] = ()
@@ -140,9 +166,9 @@ def _block(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
         i = plus("next_i", i) if isinstance(t.row_step, PackedLines) else i
         ahead = (Prefetch(read_block(t, "next_tile", i, j)),)
     elif t.prefetch_bytes:
-        later = plus("j", t.prefetch_bytes // t.width)
+        later = plus("j", t.prefetch_bytes // t.source_width)
         ahead = (Prefetch(read_block(t, src, index_of("i"), later)),)
-    return (Let("block", load), store, *ahead)
+    return (*block, store, *ahead)
 
 
 def _next_tile(t: TransposeTiles, sides: Sides) -> tuple[Statement, ...]:
@@ -178,7 +204,7 @@ def _begins(t: TransposeTiles, sides: Sides, moved: dict[str, int]) -> tuple[Sta
         step = t.tile[side] if axis in TILES else 1
         return index_of(0) if moved.get(axis) == 0 else plus(here, step if moved.get(axis) else 0)
 
-    offset = times(first("columns"), t.width)
+    offset = times(first("columns"), t.source_width)
     for x in t.loops:
         if x.axis not in TILES:
             offset = plus(offset, times(first(x.axis), text(x.src)))

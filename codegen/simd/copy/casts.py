@@ -7,16 +7,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 
 from codegen.ir.element_types import element_of_dtype
-from codegen.simd.register.memory import F32, F64, I64, vector
+from codegen.simd.register.memory import F32, F64, I64, swapped, vector
 from codegen.simd.register.shuffles import shuffle
-from codegen.simd.register.super_vectors import SuperVector, as_one, from_one, leaf
+from codegen.simd.register.super_vectors import (
+    SuperVector,
+    as_one,
+    from_one,
+    from_parts,
+    lanes_as,
+    leaf,
+    parts_of,
+)
 from codegen.simd.vector.conversions import bits_of, converted
 from codegen.simd.vector.minifloats import MINIFLOATS
 from codegen.simd.vector.values import lanes_like, wide
@@ -56,16 +64,35 @@ def _one(builder: Any, value: Any, source: str, target: str) -> Any:
 
 
 def _lanes_rule(kind: SuperVector, source: str, target: str) -> tuple[SuperVector, Callable[..., Any]]:
-    """All lanes as one LLVM vector, which LLVM splits into registers."""
+    """All lanes of a row as one LLVM vector, which LLVM splits into registers."""
     before, after, convert = lane_conversion(f"{source}_to_{target}")
+    row, result_row = (SuperVector(8 * width, 1, kind.columns) for width in (before, after))
     result = SuperVector(8 * after, kind.rows, kind.columns)
 
     def emit(builder: Any, value: Any) -> Any:
-        element, lanes = ir.IntType(8 * before), kind.rows * kind.columns
-        vector_ = builder.bitcast(as_one(builder, value), wide(element, lanes))
-        return from_one(builder, result, convert(builder, vector_))
+        parts, out = parts_of(builder, value), []
+        for k in range(0, kind.parts, row.parts):
+            lanes = as_one(builder, from_parts(builder, row, parts[k : k + row.parts]))
+            lanes = builder.bitcast(lanes, wide(ir.IntType(8 * before), kind.columns))
+            out += parts_of(builder, from_one(builder, result_row, convert(builder, lanes)))
+        return from_parts(builder, result, out)
 
     return result, emit
+
+
+def swap(bits: int) -> Any:
+    """Reverse the bytes of each element of a super-vector, or of the low bits of an int64."""
+
+    def lanes(kind: SuperVector, builder: Any, value: Any) -> Any:
+        parts = (lanes_as(builder, part, bits) for part in parts_of(builder, value))
+        return from_parts(builder, kind, [_swapped(builder, part) for part in parts])
+
+    def rule(kind: Any) -> tuple[Any, Callable[..., Any]]:
+        if isinstance(kind, SuperVector):
+            return kind, partial(lanes, kind)
+        return types.int64, lambda builder, value: swapped(builder, value, bits)
+
+    return leaf(f"swap_{bits}", 1, rule)
 
 
 def lane_conversion(name: str) -> tuple[int, int, Callable[[Any, Any], Any]]:

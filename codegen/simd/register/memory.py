@@ -264,17 +264,9 @@ def _element_family() -> dict[str, Any]:
 ELEMENTS = _element_family()
 
 
-def _swap(bits: int) -> Any:
+def swapped(builder: Any, value: Any, bits: int) -> Any:
+    """The low bits of an int64 with their bytes in reverse order."""
     kind = ir.IntType(bits)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value = args[0] if bits == 64 else builder.trunc(args[0], kind)
-        swapped = builder.call(builder.module.declare_intrinsic("llvm.bswap", [kind]), [value])
-        return swapped if bits == 64 else builder.zext(swapped, I64)
-
-    namespace = {"signature": types.int64(types.int64), "generate": generate}
-    exec(f"def swap_{bits}(typing, value):\n    return signature, generate\n", namespace)
-    return intrinsic(namespace[f"swap_{bits}"])
-
-
-swap_16, swap_32, swap_64 = _swap(16), _swap(32), _swap(64)
+    value = value if bits == 64 else builder.trunc(value, kind)
+    out = builder.call(builder.module.declare_intrinsic("llvm.bswap", [kind]), [value])
+    return out if bits == 64 else builder.zext(out, I64)

@@ -27,13 +27,15 @@ from codegen.ir.copies.nodes import (
 )
 from codegen.ir.copies.tiles import PackedLines, TileGrid
 from codegen.support.errors import KernelError
+from tests.codegen.simd.cases import CONVERTED, GROUPS, cases
 from tests.tools.guard import span_bytes, strided_view
 from tests.tools.oracle import random_elements, same_elements
-from tests.tools.replay import interpreted, interpreted_when_lowered, watching
+from tests.tools.replay import Watched, interpreted, interpreted_when_lowered, watching
 from tests.tools.strategies import picker, shape, strides
 from tilejit.convert import pack, unpack
 
 U8 = Element("u8", 8)
+INTERPRETED_BYTES = 5000
 BYTES = (Buffer("src", U8, 8), Buffer("dst", U8, 8))
 
 
@@ -69,6 +71,20 @@ def test_kernels_and_nests_give_the_same_bytes(number: int, seed: int) -> None:
         for vectorized in (False, True):
             assert np.array_equal(interpreted(watched, vectorized=vectorized), watched.after)  # type: ignore[arg-type]
         assert np.array_equal(interpreted_when_lowered(watched), watched.after)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_transposes_that_convert(group: str) -> None:
+    """In registers and through scratch; NumPy says what each conversion gives."""
+    of = {f" {source} to {target}:" for source, target in CONVERTED}
+    chosen = [case for case in cases(group) if any(name in case.name for name in of)]
+    for case in (case for case in chosen if len(case.after) <= INTERPRETED_BYTES):
+        low, dst_low = case.lows
+        watched = Watched(case.program, case.src, case.before, case.after, (-low, -dst_low))
+        if all(step.kernel.lowered for step in case.program.steps):
+            assert np.array_equal(interpreted_when_lowered(watched), case.after), case
+            of = {name for name in of if name not in case.name}
+    assert not of or group == "stream", f"no case of {of}"
 
 
 def _array(rng: np.random.Generator, spec: object, steps: tuple[int, ...]) -> np.ndarray:  # type: ignore[type-arg]

@@ -197,7 +197,7 @@ def test_3_lanes(rows: tuple[Digit, ...], others: tuple[Digit, ...]) -> None:
     count = prod(n for n, _, _ in rows)
     tiles = TransposeTiles(
         *(Ref(side, 0, ()) for side in ("dst", "src")),
-        *(1, count, columns, step, count, (TileLoop("rows"), *loops), (384, 16), block, "columns"),
+        *(1, 1, count, columns, step, count, (TileLoop("rows"), *loops), (384, 16), block, "columns"),
         lanes=reads,
     )
     low, high = affine_range(0, [*sides[0], *sides[1]])

@@ -108,9 +108,8 @@ def routine_of(case: Case) -> tuple[str, str]:
     A kernel whose source shows its loops has the instructions between its loads and its stores instead.
     """
     names = called_names(case.program.kernels[0].source) - {"int64_at", "opaque", "stream_fence"}
-    stores = [
-        found for name in names if (found := re.fullmatch(r"(stream|write)_u(\d+)_(?:(\d+)x)?(.*)", name))
-    ]
+    store = r"((?:stream|write)(?:_first)?)_u(\d+)_(?:(\d+)x)?(.*)"
+    stores = [found for name in names if (found := re.fullmatch(store, name))]
     if stores:
         verb, bits, rows, columns = min(stores, key=lambda found: found[0]).groups()
         between = sorted(name for name in names if not re.match(r"[a-z]+_(u?\d)", name))

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from llvmlite import binding
 
-from codegen.ir.copies.nodes import Transpose
+from codegen.ir.copies.nodes import Transpose, TransposeTiles
+from codegen.ir.element_types import dtype_of
+from codegen.ir.lines import LINE_BYTES
 from codegen.runtime.kernel import Kernel
 from codegen.simd.routines import bound_routines
 from codegen.support import cpu
@@ -63,17 +65,30 @@ def test_every_routine_has_a_case() -> None:
 
 
 def _converting() -> dict[str, Any]:
-    """Transposes that convert, of some conversions every one."""
+    """Staged transposes that convert."""
 
     def element(source: str, target: str) -> str:
         return source.replace(" ", "_") if "swap" in source else f"{source}_to_{target}"
 
     plain = [name for name in every_routine() if name.endswith(("lines_u8", "lanes_u8"))]
     names = {name.removesuffix("u8") + element(*pair) for name in plain for pair in IN_EVERY_WAY}
-    names |= {"transpose_by_lines_" + element(*pair) for pair in CONVERTED}
     made = bound_routines(names)
     assert set(made) == names
     return made
+
+
+@pytest.mark.rotated
+def test_every_conversion_is_transposed() -> None:
+    """In registers, where elements are stored in place."""
+    wanted = {
+        f"swap_{source.removeprefix('swap u')}"
+        if source.startswith("swap")
+        else f"convert_{dtype_of(source)}_to_{dtype_of(target)}"
+        for source, target in CONVERTED
+    }
+    called = [called_names(kernel.source) for kernel in kernels("plain")]
+    found = set().union(*(names for names in called if "transposed" in names))
+    assert wanted <= found, f"no case transposes {wanted - found}"
 
 
 def _uses(routine: Any) -> Iterator[Any]:
@@ -142,6 +157,8 @@ def assert_registers(level: CpuLevel, built: Mapping[Kernel, bytes], directory: 
 
 def moves_lines(kernel: Kernel) -> bool:
     inner = kernel.nest.innermost
+    if isinstance(inner, TransposeTiles):
+        return all(n * inner.width == LINE_BYTES for n in inner.block)
     return isinstance(inner, Transpose) and inner.block == "line"
 
 

@@ -293,6 +293,48 @@ def test_swaps(bits: int, level: str) -> None:
     assert np.array_equal(out, values.byteswap())
 
 
+def element_rows(width: int) -> list[tuple[int, int]]:
+    """Rows and columns of the blocks of a transpose whose results have this width."""
+    side = 64 // width
+    return [(side, side), (side, 16 // width)]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("bits", [16, 32, 64])
+def test_swaps_of_rows(bits: int, level: str) -> None:
+    for rows, columns in element_rows(bits // 8):
+        values = np.random.default_rng(SEED).integers(0, 1 << 64, (rows, columns), np.uint64)
+        values = values.astype(f"u{bits // 8}")
+        out = np.zeros_like(values)
+        kind = f"u{bits}_{rows}x{columns}"
+        body = f"write_{kind}(b, c, swap_{bits}(read_{kind}(a, c)))"
+        kernel(body, level)(values.ctypes.data, out.ctypes.data, columns * bits // 8, 0, 0)
+        assert np.array_equal(out, values.byteswap())
+
+
+ROW_CASTS = [("bf16", "f32"), ("i32", "f32"), ("f64", "f32"), ("f32", "f64"), ("i8", "i32"), ("i64", "i8")]
+ROW_CASTS += [("u16", "i1"), ("i1", "u16"), ("f64", "i8"), ("u8", "f64")]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("source", "target"), ROW_CASTS, ids=lambda name: name)
+def test_conversions_of_rows(source: str, target: str, level: str) -> None:
+    """Rows of up to eight registers before, of one or part of one afterwards, between guard pages."""
+    before, after = stored_dtype(source), stored_dtype(target)
+    rooms = Guarded(1 << 16), Guarded(1 << 14)
+    for rows, columns in element_rows(after.itemsize):
+        values = np.random.default_rng(SEED).integers(0, 100, rows * columns).astype(before)
+        read = f"read_u{bits_of(source)}_{rows}x{columns}(a, c)"
+        write = f"write_u{bits_of(target)}_{rows}x{columns}"
+        pitches = columns * before.itemsize, columns * after.itemsize
+        src, dst = (room.place(rows * n, at_end=True) for room, n in zip(rooms, pitches, strict=True))
+        src[:] = values.view(np.uint8)
+        body = f"{write}(b, d, convert_{source}_to_{target}({read}))"
+        kernel(body, level)(src.ctypes.data, dst.ctypes.data, *pitches, 0)
+        assert np.array_equal(dst, compute("cast", [values], target).view(np.uint8))
+        assert rooms[1].untouched()
+
+
 CASTS = [("f32", "bf16"), ("f16", "f64"), ("i8", "f32"), ("f64", "i8"), ("u16", "i1"), ("i64", "f16")]
 
 
