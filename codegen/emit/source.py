@@ -100,7 +100,7 @@ def _statement(statement: Statement, out: Writer) -> None:
         case If():
             _if(statement, out, "if")
         case Store():
-            out.line(_store(statement))
+            _call(_store(statement), out)
         case Call(name, operands):
             texts = [x if isinstance(x, str) else _index(x) for x in operands]
             out.line(f"{name}({', '.join(texts)})")
@@ -139,6 +139,23 @@ def _if(node: If, out: Writer, word: str) -> None:
 
 def _compare(test: Compare) -> str:
     return f"{_index(test.left)} {RELATIONS[test.relation]} {_index(test.right)}"
+
+
+def _call(text: str, out: Writer) -> None:
+    """A call, with each argument on a line of its own where it is too long for one."""
+    if 4 * out.depth + len(text) <= LINE_LENGTH:
+        out.line(text)
+        return
+    name, inside = text.removesuffix(")").split("(", 1)
+    level, arguments = 0, [""]
+    for part in inside.split(", "):
+        arguments[-1] += f", {part}" if level else part
+        level += part.count("(") - part.count(")")
+        arguments += [] if level else [""]
+    with out.block(f"{name}("):
+        for argument in arguments[:-1]:
+            out.line(f"{argument},")
+    out.line(")")
 
 
 def _store(store: Store) -> str:

@@ -13,6 +13,11 @@ class Writer:
         self._lines: list[str] = []
         self._depth = 0
 
+    @property
+    def depth(self) -> int:
+        """The number of blocks around the next line."""
+        return self._depth
+
     def line(self, text: str = "") -> None:
         """Add a line at the current depth."""
         self._lines.append("    " * self._depth + text if text else "")

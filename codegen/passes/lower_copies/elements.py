@@ -57,7 +57,7 @@ def _elements(
         case Load() as element:
             return loop(index, start, stop, Store(dst, (to,), element))
         case Op() as value:
-            return loop(index, start, stop, Let("value", value), Store(dst, (to,), named("value", value)))
+            return loop(index, start, stop, Store(dst, (to,), value))
     width = index_of(stmt.dst_element.bits // 8)
     fill = Call("fill_part", ("dst_x", width, *map(index_symbol, FILL)))
     return loop("x", start, stop, View("dst_x", dst, to), fill)

@@ -11,8 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 import tilejit as tj
+from codegen.ir.copies.nodes import Buffer, Convert, Element, Elementwise, For, Load, LoopNest, Ref
 from codegen.ir.copies.printer import format_nest
+from codegen.passes.parametrize import parametrize_sizes
 from codegen.pipeline.copies import CopyProgram
+from codegen.runtime.kernel import kernel_for
 from codegen.schedule import choose_transpose
 from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import machine
@@ -111,3 +114,19 @@ def test_sources_are_python(name: str) -> None:
         exec(compile(kernel.source, kernel.name, "exec"), namespace)
         assert callable(namespace[kernel.name])
         assert all(len(line) <= 110 for line in kernel.source.splitlines()) or kernel.lowered is None
+
+
+def test_long_calls_are_split() -> None:
+    """Six loops around a conversion with the longest names."""
+    elements = Element("f8e4m3b11fnuz", 8), Element("bf16", 16)
+    terms = tuple((f"i{k}", 1000) for k in range(6))
+    value = Convert(Load(Ref("src", 0, terms)), *(element.name for element in elements))
+    body: Any = Elementwise(Ref("dst", 0, terms), value, 300, 8, 8, *elements[::-1])
+    for axis, _ in reversed(terms):
+        body = For(axis, 2, body)
+    buffers = tuple(Buffer(name, x, 8) for name, x in zip(("src", "dst"), elements, strict=True))
+    nest, sizes = parametrize_sizes(LoopNest(buffers, body))
+    source = kernel_for(nest, tuple(name for name, _ in sizes)).source
+    assert max(map(len, source.splitlines())) <= 110
+    assert "convert_f8e4m3b11fnuz_to_bf16(load_u8_at(src_f, x * src_step)),\n" in source
+    compile(source, "kernel", "exec")
