@@ -16,7 +16,6 @@ from codegen.ir.nodes import (
     If,
     IndexValue,
     Let,
-    Local,
     Op,
     Prefetch,
     Statement,
@@ -148,9 +147,9 @@ def _wrapping(down: For, columns: int) -> For:
     Blocks of one row, and blocks of one column, share cache sets at many pitches.
     """
     following = plus("j_block", columns)
-    inside = Op("lt", (IndexValue(following), Local("j_stop", "i64")), "i1")
-    wrapped = Op("select", (inside, IndexValue(following), Local("j_tile", "i64")), "i64")
-    carried = Carried("j_block", Local("diagonal", "i64"), wrapped)
+    inside = Op("lt", (IndexValue(following), IndexValue(index_of("j_stop"))), "i1")
+    wrapped = Op("select", (inside, IndexValue(following), IndexValue(index_of("j_tile"))), "i64")
+    carried = Carried("j_block", IndexValue(index_of("diagonal")), wrapped)
     return For(down.index, down.lower, down.upper, down.step, down.body, (carried,))
 
 
