@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.copies.nodes import Element
+from codegen.ir.copies.nodes import Element, TransposeTiles
 from codegen.ir.copies.tiles import INTERLEAVED_ROWS
 from codegen.ir.element_types import CONVERSIONS
 from codegen.ir.packed_bits import COLUMN_BYTES
@@ -113,6 +113,9 @@ def routine_of(case: Case) -> tuple[str, str]:
     if stores:
         verb, bits, rows, columns = min(stores, key=lambda found: found[0]).groups()
         between = sorted(name for name in names if not re.match(r"[a-z]+_(u?\d)", name))
+        inner = case.program.kernels[0].nest.innermost
+        if isinstance(inner, TransposeTiles):  # a panel goes out in lines of bytes, whatever it holds
+            verb, bits = f"{verb} from a panel" if inner.staged else verb, 8 * inner.width
         return " ".join([verb, *between, "square" * (rows == columns)]), f"u{bits}"
     name = min(names, key=_not_streaming)
     family, _, elements = re.sub(r"_(?=[usf]\d|swap|\d(_\d)?$)", " ", name, count=1).partition(" ")
@@ -125,9 +128,19 @@ def _not_streaming(name: str) -> tuple[bool, str]:
 
 @cache
 def _turns() -> dict[str, int]:
-    """Numbers of families and of elements, in the order in which they come first."""
+    """Numbers of families and of elements: families that have the widest elements first, widths by logarithm.
+
+    So the families of each width take all levels, and so do three widths in a row.
+    """
     routines = [routine_of(case) for case in cases("stream")]
-    return {part: n for kind in zip(*routines, strict=True) for n, part in enumerate(dict.fromkeys(kind))}
+    widths = {f"u{8 << k}": k for k in range(7)}
+    widest: dict[str, int] = {}
+    for family, elements in routines:
+        widest[family] = max(widest.get(family, 0), widths.get(elements, 0))
+    families = sorted(widest, key=lambda family: -widest[family])
+    elements = dict.fromkeys(elements for _, elements in routines)
+    turns = {part: n for kind in (families, elements) for n, part in enumerate(kind)}
+    return turns | widths
 
 
 def in_turns(group: str, level: str) -> tuple[Case, ...]:
