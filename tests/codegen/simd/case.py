@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.copies.nodes import group_table, line_table
+from codegen.ir.copies.nodes import group_table, joined_tables, line_table
 from codegen.ir.copies.segments import SEGMENT_ARGUMENTS, SEGMENT_FIELDS
 from codegen.ir.copies.tiles import FIELDS, GROUP_TABLE, GROUP_TABLES, LINE_TABLE
 from codegen.ir.lines import LINE_BYTES
@@ -127,6 +127,8 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
         return int(lines.offsets.size)
     if name in GROUP_TABLES and groups:
         return int((groups.offsets if name == GROUP_TABLE else groups.ahead).size)
+    if name in (tables := joined_tables(inner)):
+        return int(tables[name].offsets.size)
     calls = launch.calls.inner if isinstance(launch.calls, TableCalls) else launch.calls
     if name in SEGMENT_ARGUMENTS and isinstance(calls, SegmentCalls):
         return {
@@ -135,6 +137,8 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
             SCRATCH: calls.scratch_bytes,
             "pattern": LINE_BYTES // 8,
         }[name]
+    if name == SCRATCH:
+        return calls.scratch_bytes
     if name not in GRID_ARGUMENTS or not isinstance(calls, TileCalls):
         return 0
     grid, panel = calls.grid, calls.panel
@@ -145,7 +149,6 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
         "column_offsets": grid.column_offsets.size,
         "places": panel.places.size if panel else 0,
         "segments": panel.segments.size if panel else 0,
-        SCRATCH: calls.scratch_bytes,
     }.get(name, 0)
 
 
