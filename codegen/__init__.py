@@ -43,7 +43,6 @@ if _TYPE_CHECKING:
     from codegen.ir.copies.tiles import Digit as Digit
     from codegen.ir.dtypes import FLOAT_FUNCTIONS as FLOAT_FUNCTIONS
     from codegen.ir.dtypes import numpy_dtype as numpy_dtype
-    from codegen.ir.element_types import BYTE_FLOAT_TYPES as BYTE_FLOAT_TYPES
     from codegen.ir.element_types import HALF_TYPES as HALF_TYPES
     from codegen.ir.element_types import INTEGER_TYPES as INTEGER_TYPES
     from codegen.ir.element_types import can_convert as can_convert
@@ -57,6 +56,7 @@ if _TYPE_CHECKING:
     from codegen.ir.index import index_symbol as index_symbol
     from codegen.ir.index import index_symbols as index_symbols
     from codegen.ir.index import scale_index as scale_index
+    from codegen.ir.instructions import conversion as conversion
     from codegen.ir.interpreter import interpret as interpret
     from codegen.ir.nodes import COMBINERS as COMBINERS
     from codegen.ir.nodes import ArrayArg as ArrayArg
@@ -198,10 +198,11 @@ _HOMES = {
     "ir.copies.rewriting": "int_size",
     "ir.copies.tiles": "Digit",
     "ir.dtypes": "FLOAT_FUNCTIONS numpy_dtype",
-    "ir.element_types": "BYTE_FLOAT_TYPES HALF_TYPES INTEGER_TYPES can_convert",
+    "ir.element_types": "HALF_TYPES INTEGER_TYPES can_convert",
     "ir.index": (
         "Affine FloorDiv Index Mod Sum add_indices evaluate_index index_symbol index_symbols scale_index"
     ),
+    "ir.instructions": "conversion",
     "ir.interpreter": "interpret",
     "ir.nodes": (
         "ArrayArg COMBINERS Carried Const For Function IndexValue Let Load Local Op ScalarArg Statement "

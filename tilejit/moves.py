@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from codegen import (
-    BYTE_FLOAT_TYPES,
     FLAGS_SUPPORTED,
-    HALF_TYPES,
     INTEGER_TYPES,
     Element,
     LayoutError,
     can_convert,
+    conversion,
 )
 from tilejit.layout.dtypes import from_numpy
 
@@ -24,6 +23,9 @@ WIDTHS = (16, 8, 4, 2, 1)
 _WHOLE = ("pred", *INTEGER_TYPES)
 _TRUNCATES = platform.machine().lower() in ("x86_64", "amd64")
 """Whether a float that fits no integer becomes what kernels make of it: elsewhere NumPy's loops differ."""
+
+_SILENT = "bf16", "f16"
+"""Elements that NumPy converts without a warning, although a signaling NaN sets a flag."""
 
 _OBJECT = np.dtype(object).num
 _LAST_BUILTIN = np.dtype(np.float16).num
@@ -117,7 +119,7 @@ def _converted(source: np.dtype[Any], target: np.dtype[Any]) -> Move | None:
     names = _xla_name(source), _xla_name(target)
     if not (source.isnative and target.isnative and can_convert(*names)):
         return None
-    sets_flags = _sets_flags(*names)
+    sets_flags = conversion(*names).sets_flags and names != _SILENT
     if sets_flags and not FLAGS_SUPPORTED:
         return None
     if names[0] not in _WHOLE and names[1] in _WHOLE and not _TRUNCATES:
@@ -125,16 +127,6 @@ def _converted(source: np.dtype[Any], target: np.dtype[Any]) -> Move | None:
     elements = [Element(n, 8 * d.itemsize) for n, d in zip(names, (source, target), strict=True)]
     return Move(
         elements[0], elements[1], sets_flags=sets_flags, hides_underflow=sets_flags and names[1] == "f16"
-    )
-
-
-def _sets_flags(source: str, target: str) -> bool:
-    """Whether NumPy may warn after this conversion."""
-    if source in _WHOLE:
-        return target == "f16"
-    return not (source in (*HALF_TYPES, *BYTE_FLOAT_TYPES) and target == "f32") and (source, target) != (
-        "bf16",
-        "f16",
     )
 
 

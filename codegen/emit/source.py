@@ -12,7 +12,7 @@ from textwrap import wrap
 from codegen.emit.writer import Writer
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import Affine, FloorDiv, Index, Least, Mod, Quotient, Sum, Times, index_symbols
-from codegen.ir.instructions import is_instruction
+from codegen.ir.instructions import instruction, is_instruction
 from codegen.ir.nodes import (
     Alloc,
     Call,
@@ -103,7 +103,7 @@ def _statement(statement: Statement, out: Writer) -> None:
             _call(_store(statement), out)
         case Call(name, operands):
             texts = [x if isinstance(x, str) else _index(x) for x in operands]
-            out.line(f"{name}({', '.join(texts)})")
+            out.line(f"{instruction(name).name}({', '.join(texts)})")
         case _:
             raise AssertionError(f"emit: no rule for {type(statement).__name__}")
 
@@ -206,7 +206,13 @@ def _cast(value: Op) -> str:
     resized = not value.shape and operand.dtype in INTEGERS and value.dtype in INTEGERS
     if resized or value.dtype.startswith("bits"):
         return _value(operand)
-    return f"convert_{operand.dtype}_to_{value.dtype}({_value(operand)})"
+    return _operation(f"convert_{operand.dtype}_to_{value.dtype}", value.operands)
+
+
+def _operation(name: str, operands: Sequence[Value]) -> str:
+    """A call of an instruction that returns a super-vector, or an element."""
+    instruction(name).check_operands(operands)
+    return f"{name}({', '.join(map(_value, operands))})"
 
 
 def _value(value: Value) -> str:
@@ -224,7 +230,7 @@ def _value(value: Value) -> str:
         case Op("cast"):
             return _cast(value)
         case Op(name, operands) if is_instruction(name):
-            return f"{name}({', '.join(map(_value, operands))})"
+            return _operation(name, operands)
         case Op("select", (Op(relation, (left, right)), then, otherwise)) if relation in RELATIONS:
             test = f"{_value(left)} {RELATIONS[relation]} {_value(right)}"
             return f"{_value(then)} if {test} else {_value(otherwise)}"

@@ -40,12 +40,6 @@ def can_convert(source: str, target: str) -> bool:
     return (source, target) in _KNOWN
 
 
-def converts_in_integers(source: str, target: str) -> bool:
-    """Whether a conversion takes many instructions: integer arithmetic on the bits of short floats."""
-    short = (*HALF_TYPES, *BYTE_FLOAT_TYPES)
-    return target in short or (source in short and source != "bf16")
-
-
 def dtype_of(element: str) -> str:
     """The IR's dtype of an element type: "s8" -> "i8", "pred" -> "i1", others as they are."""
     if element == "pred":

@@ -5,21 +5,29 @@ which emits LLVM IR. A test runs every builder against its meaning on every CPU 
 
 There are two kinds. An operation takes super-vectors and returns one: `Op("transposed", …)`. A memory
 instruction is a statement: `Call("copy_part", …)`. Its operands are buffers and integers.
+
+A declaration also has the facts that others decide by. Schedules choose an instruction only for elements that
+it takes. The emitter and the interpreter refuse other shapes, and counts of lanes beyond the limit. Tests
+compare flags, costs and levels with the machine code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir import packed_bits
-from codegen.ir.copies.tiles import INTERLEAVED_ROWS
+from codegen.ir import conversions, packed_bits
+from codegen.ir.copies.tiles import INTERLEAVED_ROWS, Block, block_shape
+from codegen.ir.element_types import CONVERSIONS, bits_of, dtype_of
+from codegen.ir.instruction import Counted, Instruction, Shapes
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.ir.nodes import VectorShape
+from codegen.support.cpu import LEVELS
 from codegen.support.errors import KernelError
 
 if TYPE_CHECKING:  # the interpreter's, which copies that are stored do not load
@@ -28,13 +36,17 @@ if TYPE_CHECKING:  # the interpreter's, which copies that are stored do not load
 Lanes = NDArray[Any]
 """The elements of a super-vector."""
 
+WIDTHS = (1, 2, 4, 8, 16, 32, LINE_BYTES)
+"""Bytes of an element that is only moved."""
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """A register-level operation and its meaning."""
+REVERSED_GROUPS = (2, 3, 4)
+"""Lengths of short runs, mostly pixels, that are reversed together if a run fits in a lane."""
 
-    name: str
-    meaning: Callable[..., Any]
+BYTE_SHUFFLES = tuple(level for level in LEVELS if level != "sse2")
+"""The CPU levels that put the bytes of a register in any order by one instruction."""
+
+STRUCTURED = ("neon",)
+"""The CPU levels that load several interleaved rows at once, and store them."""
 
 
 _INSTRUCTIONS: dict[str, Instruction] = {}
@@ -56,21 +68,63 @@ def is_instruction(name: str) -> bool:
     return name in _INSTRUCTIONS
 
 
+def takes(name: str, bits: int) -> bool:
+    """Whether there is such an operation for elements of that many bits."""
+    return name in _INSTRUCTIONS and bits in _INSTRUCTIONS[name].shapes
+
+
+def conversion(source: str, target: str) -> Instruction:
+    """The instruction that converts between two element types; a source "swap u16" reverses bytes.
+
+    Raises:
+        KernelError: there is none.
+    """
+    if source.startswith("swap "):
+        return instruction(f"swap_{bits_of(target)}")
+    return instruction(f"convert_{dtype_of(source)}_to_{dtype_of(target)}")
+
+
+def is_long_conversion(source: str, target: str) -> bool:
+    """Whether a conversion takes so many instructions that a block of them runs out of registers."""
+    return conversion(source, target).cost > conversions.LONG
+
+
 def instructions() -> tuple[Instruction, ...]:
     """All instructions, by name."""
     return tuple(_INSTRUCTIONS[name] for name in sorted(_INSTRUCTIONS))
 
 
-def _declare(name: str, meaning: Callable[..., Any]) -> None:
-    _INSTRUCTIONS[name] = Instruction(name, meaning)
+def _declare(name: str, meaning: Callable[..., Any], **facts: Any) -> None:
+    _INSTRUCTIONS[name] = Instruction(name, meaning, **facts)
 
 
-def _declared(meaning: Callable[..., Any]) -> Callable[..., Any]:
-    _declare(meaning.__name__, meaning)
-    return meaning
+def _declared(**facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare a function, the meaning of the instruction with its name."""
+
+    def declare(meaning: Callable[..., Any]) -> Callable[..., Any]:
+        _declare(meaning.__name__, meaning, **facts)
+        return meaning
+
+    return declare
 
 
-@_declared
+def _of_blocks(width: int, *blocks: Block) -> tuple[VectorShape, ...]:
+    return tuple(dict.fromkeys(block_shape(width, block) for block in blocks))
+
+
+def _runs(size_bytes: Sequence[int], widths: Sequence[int]) -> Shapes:
+    """One row of so many bytes, of elements of each of these widths in bytes."""
+    return {8 * width: tuple((size // width,) for size in size_bytes) for width in widths}
+
+
+def _packed_sizes(count: int) -> tuple[int, ...]:
+    """Bytes of each row in a block of rows that are packed together. Three rows cannot fill half a line."""
+    return (LINE_BYTES,) if count == 3 else (LINE_BYTES, LINE_BYTES // 2, LANE_BYTES)
+
+
+@_declared(
+    shapes={8 * w: _of_blocks(w, "line", "lane", *(("band",) if w < 16 else ())) for w in WIDTHS}, cost=6
+)
 def transposed(a: Lanes) -> Lanes:
     """[R, C] -> [C, R]: out[c, r] = a[r, c]."""
     rows, columns = a.shape
@@ -81,25 +135,25 @@ def transposed(a: Lanes) -> Lanes:
     return out
 
 
-@_declared
+@_declared(counted=Counted(2, LINE_BYTES - 1))
 def copy_part(dst: Buffer, src: Buffer, count: int) -> None:
     """Copy `count` bytes, fewer than a line."""
     copy_block(dst, src, count)
 
 
-@_declared
+@_declared(counted=Counted(2))
 def copy_block(dst: Buffer, src: Buffer, count: int) -> None:
     """Copy `count` bytes of disjoint buffers: memcpy."""
     for k in range(count):
         dst.write(k, 8, src.read(k, 8))
 
 
-@_declared
+@_declared()
 def prefetch_line(address: int) -> None:
     """Request a line into the second cache. The address may be outside of the storage."""
 
 
-@_declared
+@_declared(counted=Counted(1, LINE_BYTES - 1))
 def fill_part(dst: Buffer, count: int, low: int, high: int) -> None:
     """Write the first `count` bytes of a 16-byte pattern, repeated: fewer than a line."""
     line = repeated_line(low, high)
@@ -107,19 +161,19 @@ def fill_part(dst: Buffer, count: int, low: int, high: int) -> None:
         dst.write(k, 8, line[k])
 
 
-@_declared
+@_declared(shapes={64: ((),)}, cost=4)
 def repeated_line(low: int, high: int) -> Lanes:
     """64 bytes: a 16-byte pattern, given as two 64-bit numbers, four times."""
     pattern = b"".join((int(x) & (1 << 64) - 1).to_bytes(8, "little") for x in (low, high))
     return np.array(list(pattern * 4), object)
 
 
-@_declared
+@_declared()
 def stream_fence() -> None:
     """Order streamed stores before all later stores."""
 
 
-@_declared
+@_declared(shapes={8 * w: ((LINE_BYTES // w, 1),) for w in (8, 16, 32)}, cost=1)
 def joined(a: Lanes) -> Lanes:
     """[R, C] -> [R * C]: out[r * C + c] = a[r, c]."""
     rows, columns = a.shape
@@ -129,7 +183,7 @@ def joined(a: Lanes) -> Lanes:
     return out
 
 
-@_declared
+@_declared(shapes=_runs((LANE_BYTES, LINE_BYTES), (1, 2, 4, 8, 16)), levels=BYTE_SHUFFLES, cost=2)
 def reversed_elements(a: Lanes) -> Lanes:
     """[N] -> [N]: out[k] = a[N - 1 - k]."""
     out = np.empty_like(a)
@@ -138,38 +192,41 @@ def reversed_elements(a: Lanes) -> Lanes:
     return out
 
 
-@_declared
-def reversed_groups_2(a: Lanes) -> Lanes:
-    """[N] -> [N], n = 2: out[n * g + k] = a[n * g + n - 1 - k]; elements after the last full group stay."""
-    return _reversed_groups(a, 2)
+def _reversed_groups(n: int, a: Lanes) -> Lanes:
+    """reversed_groups_2 … reversed_groups_4: [N] -> [N]: out[n * g + k] = a[n * g + n - 1 - k].
 
-
-@_declared
-def reversed_groups_3(a: Lanes) -> Lanes:
-    """[N] -> [N], n = 3: the same."""
-    return _reversed_groups(a, 3)
-
-
-@_declared
-def reversed_groups_4(a: Lanes) -> Lanes:
-    """[N] -> [N], n = 4: the same."""
-    return _reversed_groups(a, 4)
-
-
-def _reversed_groups(a: Lanes, n: int) -> Lanes:
+    Elements after the last full group stay.
+    """
     out = a.copy()
     for g, k in product(range(len(a) // n), range(n)):
         out[n * g + k] = a[n * g + n - 1 - k]
     return out
 
 
-@_declared
+for _group in REVERSED_GROUPS:
+    _declare(
+        f"reversed_groups_{_group}",
+        partial(_reversed_groups, _group),
+        shapes=_runs((LANE_BYTES,), [w for w in WIDTHS if _group * w <= LANE_BYTES]),
+        levels=BYTE_SHUFFLES,
+        cost=2,
+    )
+
+
+@_declared(counted=Counted(2, LINE_BYTES - 1))
 def drain_part(dst: Buffer, scratch: Buffer, count: int) -> None:
     """Copy `count` bytes, fewer than a line, out of scratch."""
     copy_block(dst, scratch, count)
 
 
-@_declared
+@_declared(
+    shapes={
+        8 * w: tuple((n, size // w) for n in INTERLEAVED_ROWS for size in _packed_sizes(n))
+        for w in (1, 2, 4, 8)
+    },
+    levels=STRUCTURED,
+    cost=4,
+)
 def interleaved(a: Lanes) -> Lanes:
     """[R, C] -> [C * R]: out[c*R + r] = a[r, c]."""
     rows, columns = a.shape
@@ -181,7 +238,10 @@ def interleaved(a: Lanes) -> Lanes:
 
 
 def _deinterleaved(count: int, a: Lanes) -> Lanes:
-    """deinterleaved_2 … deinterleaved_8: [R * count] -> [count, R]: out[c, r] = a[r*count + c]."""
+    """deinterleaved_2 … deinterleaved_8: [R * count] -> [count, R]: out[c, r] = a[r*count + c].
+
+    The operand may also be in `count` rows, the packed lines of a table.
+    """
     packed = a.ravel()
     out = np.empty((count, len(packed) // count), a.dtype)
     for c in range(count):
@@ -190,39 +250,89 @@ def _deinterleaved(count: int, a: Lanes) -> Lanes:
     return out
 
 
-for _count in INTERLEAVED_ROWS:
-    _declare(f"deinterleaved_{_count}", partial(_deinterleaved, _count))
+def _packed_shapes(count: int, width: int) -> Iterator[VectorShape]:
+    yield from ((count * size // width,) for size in _packed_sizes(count))
+    yield count, LINE_BYTES // width
 
 
-@_declared
-def swap_16(value: Lanes) -> Lanes:
-    """Each element of 16 bits with its bytes in reverse order."""
-    return _swapped(value, 2)
+_DEINTERLEAVED = (LEVELS, 4), (BYTE_SHUFFLES, 8), (("avx512", *STRUCTURED), 8), (STRUCTURED, 4)
+for _count, (_levels, _cost) in zip(INTERLEAVED_ROWS, _DEINTERLEAVED, strict=True):
+    _declare(
+        f"deinterleaved_{_count}",
+        partial(_deinterleaved, _count),
+        shapes={8 * w: tuple(_packed_shapes(_count, w)) for w in (1, 2, 4, 8)},
+        levels=_levels,
+        cost=_cost,
+    )
 
 
-@_declared
-def swap_32(value: Lanes) -> Lanes:
-    """Each element of 32 bits with its bytes in reverse order."""
-    return _swapped(value, 4)
-
-
-@_declared
-def swap_64(value: Lanes) -> Lanes:
-    """Each element of 64 bits with its bytes in reverse order."""
-    return _swapped(value, 8)
-
-
-def _swapped(value: Lanes, size: int) -> Lanes:
-    """out[k] = the bytes of a[k] in reverse order, in the dtype of a."""
+def _swapped(size: int, value: Lanes) -> Lanes:
+    """swap_16 … swap_64: out[k] = the bytes of a[k] in reverse order, in the dtype of a."""
     out = [int.from_bytes(int(x).to_bytes(size, "big"), "little") for x in np.ravel(value)]
     return np.array(out, np.asarray(value).dtype).reshape(np.shape(value))
 
 
+for _width in (2, 4, 8):
+    _declare(
+        f"swap_{8 * _width}",
+        partial(_swapped, _width),
+        shapes={8 * _width: ((), *_of_blocks(_width, "line", "lane"))},
+        levels=BYTE_SHUFFLES,
+        cost=1,
+    )
+
+
+@cache
+def _converted_shapes(target_width: int, cost: int) -> tuple[VectorShape, ...]:
+    """One element; runs; blocks of a transpose, or their rows one by one if the conversion is long."""
+    blocks = _of_blocks(target_width, "line", "lane")
+    if cost > conversions.LONG:
+        blocks = tuple((columns,) for _, columns in blocks)
+    return tuple(dict.fromkeys([(), (1,), (8,), (16,), (32,), *blocks]))
+
+
+for _source, _target in CONVERSIONS:
+    if _source.startswith("swap "):
+        continue
+    _from, _to, _cost = dtype_of(_source), dtype_of(_target), conversions.cost(_source, _target)
+    _declare(
+        f"convert_{_from}_to_{_to}",
+        partial(conversions.converted, _to),
+        shapes={bits_of(_from): _converted_shapes(bits_of(_to) // 8, _cost)},
+        sets_flags=conversions.sets_flags(_source, _target),
+        cost=_cost,
+    )
+
+
 for _bits in packed_bits.PACKED_BITS:
-    _declare(f"packed_{_bits}", partial(packed_bits.packed, _bits))
-    _declare(f"unpacked_{_bits}", partial(packed_bits.unpacked, _bits))
-    _declare(f"packed_{_bits}_from_rows", partial(packed_bits.packed_from_rows, _bits))
-    _declare(f"pack_part_{_bits}", partial(packed_bits.pack_part, _bits))
-    _declare(f"unpack_part_{_bits}", partial(packed_bits.unpack_part, _bits))
-    for _rows in packed_bits.column_rows(_bits):
-        _declare(f"unpacked_{_bits}_into_{_rows}_rows", partial(packed_bits.unpacked_into_rows, _bits, _rows))
+    _declare(
+        f"packed_{_bits}",
+        partial(packed_bits.packed, _bits),
+        shapes={8: tuple((8 // _bits * size,) for size in (1, 4, 8, LINE_BYTES))},
+        cost=packed_bits.COSTS[_bits],
+    )
+    _declare(
+        f"unpacked_{_bits}",
+        partial(packed_bits.unpacked, _bits),
+        shapes={8: tuple(dict.fromkeys((size,) for size in (1, 4, 8, LINE_BYTES * _bits // 8)))},
+        cost=packed_bits.COSTS[_bits],
+    )
+    _declare(
+        f"packed_{_bits}_from_rows",
+        partial(packed_bits.packed_from_rows, _bits),
+        shapes={8: tuple(product(packed_bits.column_rows(_bits), packed_bits.COLUMNS))},
+        cost=6,
+    )
+    _declare(f"pack_part_{_bits}", partial(packed_bits.pack_part, _bits), counted=Counted(2, LINE_BYTES - 1))
+    _declare(
+        f"unpack_part_{_bits}",
+        partial(packed_bits.unpack_part, _bits),
+        counted=Counted(2, LINE_BYTES * _bits // 8 - 1),
+    )
+    for _rows, _size in zip(packed_bits.column_rows(_bits), packed_bits.COLUMN_BYTES, strict=True):
+        _declare(
+            f"unpacked_{_bits}_into_{_rows}_rows",
+            partial(packed_bits.unpacked_into_rows, _bits, _rows),
+            shapes={8: tuple((columns * _size,) for columns in packed_bits.COLUMNS)},
+            cost=13,
+        )

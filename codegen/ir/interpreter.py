@@ -155,7 +155,7 @@ class _Run:
                         self.buffers[x] if isinstance(x, str) else evaluate_index(x, self.symbols)
                         for x in operands
                     ]
-                    instruction(name).meaning(*given)
+                    instruction(name).run(*given)
 
     def holds(self, test: Compare) -> bool:
         """Whether a comparison holds."""
@@ -269,7 +269,8 @@ class _Run:
             case Op(name, operands, dtype, shape):
                 found = [self.value(operand) for operand in operands]
                 if is_instruction(name):
-                    return np.reshape(instruction(name).meaning(*found), shape)
+                    instruction(name).check_operands(operands)
+                    return np.reshape(instruction(name).run(*found), shape)
                 if name == "broadcast":
                     # A super-vector of outer loops has the leading dimensions.
                     inner = (1,) * (len(shape) - np.ndim(found[0]))

@@ -24,6 +24,13 @@ COLUMN_BYTES = (1, 2, 4)
 """Column sizes in bytes of packed elements with a specialized kernel; a TPU word has four bytes."""
 
 
+COLUMNS = (1, 16, 64)
+"""Columns of a block that is packed from rows, or unpacked into them."""
+
+COSTS = {1: 6, 2: 10, 4: 6}
+"""Vector instructions per register of a run that is packed or unpacked, at most, by bits of an element."""
+
+
 def column_rows(bits: int) -> tuple[int, ...]:
     """The rows of loose elements that become columns of packed bytes."""
     return tuple(8 // bits * size for size in COLUMN_BYTES)

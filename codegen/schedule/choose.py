@@ -7,17 +7,14 @@ from typing import TypeAlias
 
 from codegen.ir.copies.nodes import Convert, Fill, For, LoopNest, PackedSide, Side, refs
 from codegen.ir.copies.rewriting import int_size, scalar
-from codegen.ir.copies.tiles import INTERLEAVED_ROWS
-from codegen.ir.lines import LANE_BYTES, LINE_BYTES
-from codegen.ir.packed_bits import COLUMN_BYTES
+from codegen.ir.instructions import is_instruction, takes
+from codegen.ir.lines import LINE_BYTES
 from codegen.schedule.choose_interleave import around, chunk_of, grouped_axes, joined_axes
 from codegen.schedule.choose_order import best_order, by_source, window_cut
 from codegen.schedule.choose_transpose import VectorSize, transpose_candidates, transpose_schedule
 from codegen.schedule.schedule import (
     DEFAULT_THRESHOLDS,
     OUTER_RANKS,
-    REVERSED,
-    REVERSED_GROUPS,
     STRIP,
     Mode,
     Schedule,
@@ -28,9 +25,6 @@ from codegen.support.errors import KernelError
 
 Transfer: TypeAlias = tuple[Mode, tuple[str, ...], PackedSide]
 """The mode, inner loops and interleave side of a schedule."""
-
-CHUNK_BYTES = (8, 16, 32)
-"""Element sizes in bytes that fill lines as chunks, if the source has them in a different order."""
 
 SHORT_CHUNKS = 8
 """A loop longer than this does not need a table."""
@@ -247,16 +241,16 @@ def _transfer(nest: LoopNest, *, past_cache: bool) -> Transfer:
     is_reversed = row is not None and src is not None and src.stride(row.axis) == -width
     if row is None or column is None or src is None or is_reversed:
         chunks = _chunk_axes(nest, row) if row else ()
-        if row and is_reversed and not chunks and width in REVERSED:
+        if row and is_reversed and not chunks and takes("reversed_elements", 8 * width):
             return "reverse", _reversed_runs(nest, row, width), ""
         return ("pieces", chunks, "") if chunks else ("elements", _minor_axis(nest), "")
     if row is column:
         return "run", (row.axis,), ""
     rows, columns = int_size(row.extent), int_size(column.extent)
     interleave: PackedSide = ""
-    if rows in INTERLEAVED_ROWS and dst.stride(column.axis) == rows * width and width < 16:
+    if takes(f"deinterleaved_{rows}", 8 * width) and dst.stride(column.axis) == rows * width:
         interleave = "dst"
-    elif columns in INTERLEAVED_ROWS and src.stride(row.axis) == columns * width and width < 16:
+    elif takes(f"deinterleaved_{columns}", 8 * width) and src.stride(row.axis) == columns * width:
         interleave = "src"
     long, short = (column, row) if interleave == "dst" else (row, column)
     joined = joined_axes(nest, long, short, interleave, past_cache=past_cache) if interleave else ()
@@ -265,9 +259,10 @@ def _transfer(nest: LoopNest, *, past_cache: bool) -> Transfer:
 
 def _reversed_runs(nest: LoopNest, row: For, width: int) -> tuple[str, ...]:
     """The reversed loop and, if its runs are short, the loop along which they are contiguous."""
-    size = int_size(row.extent) * width
+    length = int_size(row.extent)
+    size = length * width
     src, dst = refs(scalar(nest))
-    if src is None or int_size(row.extent) not in REVERSED_GROUPS or size > LANE_BYTES:
+    if src is None or not takes(f"reversed_groups_{length}", 8 * width):
         return (row.axis,)
     groups = (x.axis for x in nest.loops if src.stride(x.axis) == dst.stride(x.axis) == size)
     return (row.axis, *groups)[:2]
@@ -278,7 +273,7 @@ def _chunk_axes(nest: LoopNest, row: For) -> tuple[str, ...]:
     _, dst = refs(scalar(nest))
     width = nest.buffer("dst").element.bits // 8
     size_bytes = prod(int_size(loop.extent) for loop in nest.loops) * width
-    if not earns_special(size_bytes) or width not in CHUNK_BYTES:
+    if not earns_special(size_bytes) or not takes("joined", 8 * width):
         return ()
     if nest.table_loop or int_size(row.extent) > SHORT_CHUNKS:
         return ()
@@ -325,9 +320,11 @@ def _packed_transfer(nest: LoopNest) -> Transfer:
 def _columns(nest: LoopNest, packed: For, bits: int) -> tuple[str, ...]:
     """The loop over columns of `packed` that are contiguous on both sides; none if elements are, too."""
     src, dst = refs(nest.innermost)
-    column = int_size(packed.extent) * bits
-    if src is None or _byte_side_stride(nest, packed.axis) == 8 or column // 8 not in COLUMN_BYTES:
+    rows = int_size(packed.extent)
+    is_column = is_instruction(f"unpacked_{bits}_into_{rows}_rows")
+    if src is None or _byte_side_stride(nest, packed.axis) == 8 or not is_column:
         return ()
+    column = rows * bits
     steps = (8, column) if nest.buffer("dst").element.bits == bits else (column, 8)
     return tuple(x.axis for x in nest.loops if (src.stride(x.axis), dst.stride(x.axis)) == steps)[:1]
 

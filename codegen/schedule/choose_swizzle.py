@@ -10,8 +10,9 @@ import numpy as np
 
 from codegen.frontend.lower_copy import LoweredCopy
 from codegen.ir.copies.tiles import Digit, Table
+from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
-from codegen.schedule.choose import CHUNK_BYTES, MOST_PIECES
+from codegen.schedule.choose import MOST_PIECES
 from codegen.schedule.choose_segments import Whole, wholes_of
 from codegen.schedule.schedule import OUTER_RANKS
 
@@ -51,7 +52,8 @@ def places_of(copy: LoweredCopy) -> Places | None:
     if len(wholes) < 2:
         return None
     together = gcd(*(w.run for w in wholes))
-    width = next((w for w in sorted(CHUNK_BYTES, reverse=True) if together % w == 0), 0)
+    widths = sorted((bits // 8 for bits in instruction("joined").shapes), reverse=True)
+    width = next((w for w in widths if together % w == 0), 0)
     if not width or together > LINE_BYTES or not _mostly(wholes, together):
         return None
     first = wholes[0]

@@ -24,12 +24,6 @@ Mode: TypeAlias = Literal[
 OUTER_RANKS = (2, 4, 6)
 """Outer loops are padded to one of these ranks with loops that run once, so few kernels serve all shapes."""
 
-REVERSED = (1, 2, 4, 8, 16)
-"""Element sizes in bytes that are reversed in registers."""
-
-REVERSED_GROUPS = (2, 3, 4)
-"""Lengths of short runs, mostly pixels, that are reversed together if a run fits in a lane."""
-
 
 @dataclass(frozen=True, slots=True)
 class TransposeSchedule:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from codegen.ir.building import Term, index_of, loop, plus, times
 from codegen.ir.copies.nodes import ROW_TABLE, Size, TileLoop, TransposeTiles
 from codegen.ir.copies.tiles import PackedLines
-from codegen.ir.element_types import converts_in_integers, dtype_of
+from codegen.ir.element_types import dtype_of
 from codegen.ir.index import Index
+from codegen.ir.instructions import is_long_conversion
 from codegen.ir.nodes import Entries, Let, Load, Local, Op, Statement, Step, Store, View
 from codegen.passes.lower_copies.lowered import text
 
@@ -66,7 +67,7 @@ def _converted_block(t: TransposeTiles, src: str, j: Index) -> tuple[tuple[State
 
 def goes_through_scratch(t: TransposeTiles) -> bool:
     """Whether the rows of a block are converted one by one."""
-    return t.convert is not None and converts_in_integers(*t.convert)
+    return t.convert is not None and is_long_conversion(*t.convert)
 
 
 def _source_dtype(t: TransposeTiles) -> str:

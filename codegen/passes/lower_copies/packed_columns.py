@@ -9,10 +9,11 @@ from codegen.ir.copies.tiles import CHUNK_BYTES
 from codegen.ir.index import Index
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Each, If, IndexValue, Let, Load, Op, Prefetch, Statement, Store, View
+from codegen.ir.packed_bits import COLUMNS
 from codegen.passes.lower_copies.lowered import Lowered, named
 from codegen.passes.lower_copies.row_buffers import LEAST_BYTES, ROW_PITCH, ROWS, drain_row, scratch_rows
 
-BLOCK, SMALL = 64, 16
+_, SMALL, BLOCK = COLUMNS
 """Columns of a full block, and of one for the rest."""
 
 PREFETCH_COLUMNS = 256

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from codegen.ir.building import Term, compare, index_of, loop, minus, multiple, plus, rest, times
 from codegen.ir.copies.nodes import Interleave
 from codegen.ir.index import index_symbol
-from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.ir.instructions import instruction
+from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Entries, If, IndexValue, Let, Load, Local, Op, Statement, Step, Store, View
 from codegen.passes.lower_copies.lowered import text
 
@@ -42,9 +43,9 @@ class PackedRows:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Elements of each row in a block, largest first. Three rows cannot fill half a line."""
-        sizes = LINE_BYTES, LINE_BYTES // 2, LANE_BYTES
-        return tuple(size // self.width for size in (sizes[:1] if self.count == 3 else sizes))
+        """Elements of each row in a block, largest first: the shapes that interleaves take."""
+        shapes = instruction("interleaved").shapes[8 * self.width]
+        return tuple(columns for rows, columns in shapes if rows == self.count)
 
     @property
     def indices(self) -> tuple[str, str]:

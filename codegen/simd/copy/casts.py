@@ -26,7 +26,6 @@ from codegen.simd.register.super_vectors import (
     parts_of,
 )
 from codegen.simd.vector.conversions import bits_of, converted
-from codegen.simd.vector.minifloats import MINIFLOATS
 from codegen.simd.vector.values import lanes_like, wide
 
 _NAME = re.compile(r"convert_([a-z0-9]+)_to_([a-z0-9]+)")
@@ -113,12 +112,6 @@ def lane_conversion(name: str) -> tuple[int, int, Callable[[Any, Any], Any]]:
         return builder.bitcast(out, lanes_like(lanes, ir.IntType(after)))
 
     return before // 8, after // 8, convert
-
-
-def is_long(name: str) -> bool:
-    """Whether a conversion takes many instructions: one between floats in integer arithmetic."""
-    source, _, target = name.partition("_to_")
-    return target in (*MINIFLOATS, "bf16") or source in MINIFLOATS
 
 
 def _swapped(builder: Any, lanes: Any) -> Any:

@@ -18,8 +18,9 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from codegen.ir.copies.tiles import Block
+from codegen.ir.instructions import is_long_conversion
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
-from codegen.simd.copy.casts import is_long, lane_conversion
+from codegen.simd.copy.casts import lane_conversion
 from codegen.simd.register.decorator import for_kernels
 from codegen.simd.register.memory import (
     I64,
@@ -61,7 +62,8 @@ def moved(name: str) -> Moved:
     """`u32` moves four bytes; `f32_to_bf16` and `swap_u32` convert. Routines are cached by the result."""
     if name.startswith("u") and "_" not in name:
         return Moved(name, int(name[1:]) // 8, int(name[1:]) // 8)
-    return Moved(name, *lane_conversion(name), is_long=is_long(name))
+    is_long = "_to_" in name and is_long_conversion(*name.split("_to_"))
+    return Moved(name, *lane_conversion(name), is_long=is_long)
 
 
 def block_columns(width: int, block: Block) -> int:

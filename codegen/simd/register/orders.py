@@ -7,8 +7,8 @@ from typing import Any
 
 from numba.core.errors import TypingError
 
+from codegen.ir.instructions import REVERSED_GROUPS
 from codegen.ir.lines import LINE_BYTES
-from codegen.schedule.schedule import REVERSED_GROUPS
 from codegen.simd.register.shuffles import shuffle
 from codegen.simd.register.super_vectors import (
     SuperVector,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import ctypes
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,10 @@ class Case:
         src, dst = self.program.lowered.src, self.program.lowered.dst
         return src.bounds[0] * src.unit_bits // 8, dst.bounds[0] * dst.unit_bits // 8
 
+    def calls(self, dst_base: int) -> list[Call]:
+        """What it calls for a destination with that base address."""
+        return calls_of(self.program, dst_base)
+
     def run(self, src: Guarded, dst: Guarded) -> None:
         """Run it here, in every placement between the guards of two segments of memory."""
         for at_end, gap in ((False, 0), (True, 0), (False, 16), (True, 3)):
@@ -64,15 +69,26 @@ class Case:
             assert dst.untouched(), f"{self}: bytes beside the destination changed"
 
 
+class Compiled(Protocol):
+    """What is compiled and called: a kernel, or its source."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+
 @dataclass(frozen=True)
 class Call:
     """One call of a kernel; `src` and `dst` are places in units from the base addresses of the storages.
 
+    unit_bits  bits of a unit on either side
     tables     what the arguments of those numbers point to
     scratch    the number of the argument that points to a buffer, and the buffer's bytes
     """
 
-    kernel: Kernel
+    kernel: Compiled
     src: int
     dst: int
     sizes: tuple[int, ...]
@@ -80,6 +96,7 @@ class Call:
     end: int
     tables: dict[int, tuple[int, ...]]
     scratch: tuple[int, int] | None
+    unit_bits: tuple[int, int] = (8, 8)
 
 
 def calls_of(program: CopyProgram, dst_base: int) -> list[Call]:
@@ -89,7 +106,8 @@ def calls_of(program: CopyProgram, dst_base: int) -> list[Call]:
 
     def record(kernel: Kernel, src: int, dst: int, sizes: int, begin: int, end: int) -> None:
         numbers = _int64s(sizes, len(kernel.arguments))
-        dst -= dst_base * 8 // kernel.nest.buffer("dst").unit_bits
+        units = {buffer.name: buffer.unit_bits for buffer in kernel.nest.buffers}
+        dst -= dst_base * 8 // units["dst"]
         tables, scratch = {}, None
         for k, (name, number) in enumerate(zip(kernel.arguments, numbers, strict=True)):
             count = _table_length(running[-1], kernel, name, numbers, end)
@@ -97,7 +115,8 @@ def calls_of(program: CopyProgram, dst_base: int) -> list[Call]:
                 scratch = k, count
             elif count and number:
                 tables[k] = _int64s(number, count)
-        calls.append(Call(kernel, src, dst, numbers, begin, end, tables, scratch))
+        unit_bits = units.get("src", 8), units["dst"]
+        calls.append(Call(kernel, src, dst, numbers, begin, end, tables, scratch, unit_bits))
 
     def run(launch: Launch, *given: int) -> None:
         running.append(launch)

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from codegen.ir.copies.nodes import Element, TransposeTiles
 from codegen.ir.copies.tiles import INTERLEAVED_ROWS
 from codegen.ir.element_types import CONVERSIONS
+from codegen.ir.instructions import REVERSED_GROUPS, instruction
 from codegen.ir.packed_bits import COLUMN_BYTES
 from codegen.maps.access import AccessMap, Root
 from codegen.maps.digit_trees import Leaf, Opaque
 from codegen.pipeline.copies import compile_copy
 from codegen.runtime.kernel import Kernel
 from codegen.schedule import choose_transpose, transpose_box
-from codegen.schedule.choose import CHUNK_BYTES, REVERSED, REVERSED_GROUPS
 from codegen.schedule.choose_transpose import ALIAS_BYTES, BANDED, LONG_ROW_BYTES
 from codegen.schedule.schedule import Thresholds
 from codegen.support.cpu import LEVELS, host_levels
@@ -293,7 +293,7 @@ def _runs(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
 
 def _reversals(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
     """Runs read from the last to the first: parts of a lane, of a line, lines; short ones side by side."""
-    for width in REVERSED:
+    for width in (bits // 8 for bits in instruction("reversed_elements").shapes):
         whole = {max(size // width, 2) for size in (16, 48, 64, 96, 320, 640)}
         for count in sorted(whole | {count + 1 for count in whole}):
             pitch = _whole_lines((count + 1) * width)
@@ -537,7 +537,7 @@ def _strided(
 
 def _pieces(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
     """Pieces of a line that the source has backwards; few and many of them, and not whole lines."""
-    for width in CHUNK_BYTES:
+    for width in (bits // 8 for bits in instruction("joined").shapes):
         for rows, short in ((2, 4), (40, 8), (3, 3)):
             dims, dst = (3, rows, short), _times((rows * short, short, 1), width)
             src = _times((2 * rows * short, -short - 1, -1), width)

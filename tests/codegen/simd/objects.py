@@ -7,16 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from shutil import which
 from subprocess import run
+from typing import TypeVar
 
 from codegen.backend.build import assembly, build
 from codegen.backend.store import default_store, store_key
-from codegen.runtime.kernel import Kernel
 from codegen.support.cpu import CpuLevel
+from tests.codegen.simd.case import Compiled
+
+K = TypeVar("K", bound=Compiled)
 
 DISASSEMBLERS = {"x86_64": "objdump", "aarch64": "aarch64-linux-gnu-objdump"}
 
 
-def object_code(kernel: Kernel, level: CpuLevel) -> bytes:
+def object_code(kernel: Compiled, level: CpuLevel) -> bytes:
     """The kernel built for a level, if no other test of this run has: their processes share one store."""
     store, key = default_store(), store_key(kernel.source, level)
     code = store.get(key)
@@ -26,7 +29,7 @@ def object_code(kernel: Kernel, level: CpuLevel) -> bytes:
     return code
 
 
-def machine_texts(level: CpuLevel, built: Mapping[Kernel, bytes], directory: Path) -> Mapping[Kernel, str]:
+def machine_texts(level: CpuLevel, built: Mapping[K, bytes], directory: Path) -> Mapping[K, str]:
     """The machine code of each as text: objects read back at once, or a second build written by LLVM."""
     disassembler = which(DISASSEMBLERS.get(level.triple.split("-")[0], ""))
     if disassembler is None:

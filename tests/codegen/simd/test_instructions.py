@@ -19,12 +19,11 @@ from codegen.ir.copies.segments import MOVES
 from codegen.ir.copies.tiles import INTERLEAVED_ROWS
 from codegen.ir.dtypes import stored_dtype
 from codegen.ir.element_types import bits_of
-from codegen.ir.instructions import instruction, instructions
+from codegen.ir.instructions import REVERSED_GROUPS, instruction, instructions
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.operations import compute
 from codegen.ir.packed_bits import COLUMN_BYTES, PACKED_BITS, column_rows
-from codegen.schedule.choose import CHUNK_BYTES
-from codegen.schedule.schedule import REVERSED, REVERSED_GROUPS
+from codegen.simd.copy.casts import conversion_routine
 from codegen.simd.instructions import BUILDERS
 from codegen.support.cpu import host_levels, level_named
 from tests.conftest import SEED
@@ -34,8 +33,13 @@ KERNEL = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)
 
 
 def test_each_instruction_has_a_builder() -> None:
-    """Streaming is a property of a store; instructions are named by what they compute."""
-    assert {each.name for each in instructions()} == set(BUILDERS)
+    """Streaming is a property of a store; instructions are named by what they compute.
+
+    Conversions are built when they are first used.
+    """
+    names = {each.name for each in instructions()}
+    assert {name for name in names if not name.startswith("convert_")} == set(BUILDERS)
+    assert all(map(conversion_routine, names - set(BUILDERS)))
 
 
 LEVELS = host_levels()
@@ -198,7 +202,7 @@ def check_in_place(statement: str, name: str, bits: int, size: int, level: str) 
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("bits", [8 * width for width in REVERSED])
+@pytest.mark.parametrize("bits", list(instruction("reversed_elements").shapes))
 def test_reversed_elements(bits: int, level: str) -> None:
     for size in (LANE_BYTES, LINE_BYTES):
         shape = f"u{bits}_{8 * size // bits}"
@@ -210,13 +214,14 @@ def test_reversed_elements(bits: int, level: str) -> None:
 @pytest.mark.parametrize("group", REVERSED_GROUPS)
 def test_reversed_groups(group: int, level: str) -> None:
     """Full groups are reversed; the elements after the last one stay."""
-    for width in (width for width in REVERSED if group * width <= LANE_BYTES):
-        name, shape = f"reversed_groups_{group}", f"u{8 * width}_{LANE_BYTES // width}"
-        check_in_place(f"write_{shape}(a, {name}(read_{shape}(b)))", name, 8 * width, LANE_BYTES, level)
+    name = f"reversed_groups_{group}"
+    for bits in instruction(name).shapes:
+        shape = f"u{bits}_{8 * LANE_BYTES // bits}"
+        check_in_place(f"write_{shape}(a, {name}(read_{shape}(b)))", name, bits, LANE_BYTES, level)
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("width", CHUNK_BYTES)
+@pytest.mark.parametrize("width", [bits // 8 for bits in instruction("joined").shapes])
 @pytest.mark.parametrize("verb", ["write", "stream"])
 def test_rows_at_the_offsets_of_a_table_are_joined(verb: str, width: int, level: str) -> None:
     """Rows in any order, negative offsets too; the first and the last row touch the guard pages."""

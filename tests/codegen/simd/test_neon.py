@@ -19,10 +19,11 @@ import numpy as np
 import pytest
 
 from codegen.ir.copies.nodes import TransposeTiles
-from codegen.runtime.kernel import Kernel
+from codegen.ir.instructions import instructions
 from codegen.support.cpu import level_named
-from tests.codegen.simd.case import Bytes, Call, Case, calls_of
+from tests.codegen.simd.case import Bytes, Call, Case, Compiled
 from tests.codegen.simd.cases import GROUPS, WIDTHS, cases, in_turns, kernels
+from tests.codegen.simd.instruction_cases import InstructionCase, instruction_cases
 from tests.codegen.simd.objects import machine_texts, object_code
 from tests.tools.stress import in_turn
 
@@ -32,6 +33,7 @@ DRIVER = Path(__file__).with_name("driver.c")
 NEON = level_named("neon")
 NEON_REGISTER = re.compile(r"\b(q\d+|v\d+\.\d+[bhsd])\b")
 PAGE = 4096
+AnyCase: TypeAlias = Case | InstructionCase
 Placement: TypeAlias = tuple[bool, int, bool, int]
 PLACEMENTS: tuple[Placement, ...] = (
     (False, 0, False, 0),
@@ -62,6 +64,24 @@ def test_kernels_on_neon(group: str, tmp_path: Path) -> None:
     One kernel in 21 by default.
     """
     chosen = in_turns(group, NEON.name)
+    done = emulated(chosen, tmp_path)
+    assert done.returncode == 0, named(done, chosen)
+    assert done.stdout == f"{len(chosen) * len(PLACEMENTS)} cases, 0 failures\n"
+
+
+PARTS = 4
+"""Programs that the kernels of all instructions are linked into."""
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_instructions_on_neon(part: int, tmp_path: Path) -> None:
+    """Every instruction by itself, for each shape that it takes, gives what its meaning says.
+
+    One instruction in 21 by default.
+    """
+    names = in_turn(instructions()[part::PARTS], 21)
+    chosen = [case for instruction in names for case in instruction_cases(instruction)]
     done = emulated(chosen, tmp_path)
     assert done.returncode == 0, named(done, chosen)
     assert done.stdout == f"{len(chosen) * len(PLACEMENTS)} cases, 0 failures\n"
@@ -102,10 +122,10 @@ def assert_stopped(done: CompletedProcess[str], where: str) -> None:
     assert where in done.stdout
 
 
-def emulated(chosen: Sequence[Case], directory: Path) -> CompletedProcess[str]:
+def emulated(chosen: Sequence[AnyCase], directory: Path) -> CompletedProcess[str]:
     """What the driver says of those cases, each in every placement, run by kernels for aarch64."""
     placed = [(case, place) for case in chosen for place in PLACEMENTS]
-    calls = [calls_of(case.program, base_address(case, *place[2:])) for case, place in placed]
+    calls = [case.calls(base_address(case, *place[2:])) for case, place in placed]
     used = list({call.kernel.name: call.kernel for made in calls for call in made}.values())
     program = linked(used, directory)
     numbers = {kernel.name: k for k, kernel in enumerate(used)}
@@ -116,13 +136,13 @@ def emulated(chosen: Sequence[Case], directory: Path) -> CompletedProcess[str]:
     return run([EMULATOR, program, file.name], capture_output=True, text=True, check=False, timeout=120)
 
 
-def base_address(case: Case, at_end: bool, gap: int) -> int:
+def base_address(case: AnyCase, at_end: bool, gap: int) -> int:
     """The destination's base address in the driver, but for whole pages: kernels differ by alignment."""
     place = -len(case.before) - gap if at_end else gap
     return (place - case.lows[1]) % PAGE
 
 
-def linked(used: Sequence[Kernel], directory: Path) -> Path:
+def linked(used: Sequence[Compiled], directory: Path) -> Path:
     """An aarch64 program of the driver and those kernels."""
     objects = []
     for kernel in reversed(used):  # the other way round than the tests of x86, which share what Numba makes
@@ -139,7 +159,7 @@ def linked(used: Sequence[Kernel], directory: Path) -> Path:
     return program
 
 
-def encoded(case: Case, place: Placement, calls: Sequence[Call], numbers: dict[str, int]) -> bytes:
+def encoded(case: AnyCase, place: Placement, calls: Sequence[Call], numbers: dict[str, int]) -> bytes:
     """One case of the file that the driver reads; its head says what stands there."""
     out = [words(len(case.src), len(case.before), *case.lows, *place, len(calls))]
     out += [encoded_call(call, numbers[call.kernel.name]) for call in calls]
@@ -148,8 +168,7 @@ def encoded(case: Case, place: Placement, calls: Sequence[Call], numbers: dict[s
 
 
 def encoded_call(call: Call, number: int) -> bytes:
-    units = {buffer.name: buffer.unit_bits for buffer in call.kernel.nest.buffers}
-    head = number, units.get("src", 8), units["dst"], call.src, call.dst, call.begin, call.end
+    head = number, *call.unit_bits, call.src, call.dst, call.begin, call.end
     counts = *(call.scratch or (-1, 0)), len(call.sizes), len(call.tables)
     tables = [words(k, len(table), *table) for k, table in call.tables.items()]
     return words(*head, *counts, *call.sizes) + b"".join(tables)
@@ -163,7 +182,7 @@ def words(*numbers: int) -> bytes:
     return np.array(numbers, np.int64).tobytes()
 
 
-def named(done: CompletedProcess[str], every: Sequence[Case]) -> str:
+def named(done: CompletedProcess[str], every: Sequence[AnyCase]) -> str:
     """The driver's report with the cases' names."""
     places = len(PLACEMENTS)
     return re.sub(r"case (\d+):", lambda m: f"{every[int(m[1]) // places]}:", done.stdout) + done.stderr

@@ -1,0 +1,76 @@
+"""What a declaration of an instruction says: its meaning, and the facts that others decide by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from codegen.ir.element_types import bits_of
+from codegen.ir.nodes import Value, VectorShape
+from codegen.support.cpu import LEVELS
+from codegen.support.errors import KernelError
+
+Shapes: TypeAlias = Mapping[int, tuple[VectorShape, ...]]
+"""For each number of bits of an element, the shapes of the super-vector that an operation takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A memory instruction acts on the first bytes only: their number is an operand.
+
+    Attributes:
+        operand: the position of the operand.
+        most: the largest number; None if any.
+    """
+
+    operand: int
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A register-level operation, its meaning, and the facts that others decide by.
+
+    Attributes:
+        name: the name in `Op` and `Call`, and in the source of kernels.
+        meaning: the operation as a loop over scalars.
+        shapes: the super-vectors that it takes; none for a memory instruction.
+        counted: the operand that counts active lanes; None if all are.
+        sets_flags: whether it may set one of the floating-point status flags that NumPy reads.
+        levels: the CPU levels at which an operation costs at most `cost`. LLVM builds it at the others too,
+            from more instructions.
+        cost: vector instructions per register of the operand or of the result, whichever has more, for the
+            most expensive shape. Loads and stores are not counted.
+    """
+
+    name: str
+    meaning: Callable[..., Any]
+    shapes: Shapes = field(default_factory=lambda: MappingProxyType({}))
+    counted: Counted | None = None
+    sets_flags: bool = False
+    levels: tuple[str, ...] = LEVELS
+    cost: int = 0
+
+    def check_operands(self, operands: Sequence[Value]) -> None:
+        """Raise if the operands of an `Op` are not of the declared family.
+
+        Raises:
+            KernelError: an operand has other elements, or another shape.
+        """
+        for operand in operands:
+            if operand.shape not in self.shapes.get(bits_of(operand.dtype), ()):
+                raise KernelError(f"{self.name} takes no {operand.dtype}{list(operand.shape)}")
+
+    def run(self, *operands: Any) -> Any:
+        """Run the meaning.
+
+        Raises:
+            KernelError: more lanes are active than the instruction can handle.
+        """
+        if self.counted:
+            count, most = operands[self.counted.operand], self.counted.most
+            if count < 0 or (most is not None and count > most):
+                raise KernelError(f"{self.name} of {count} bytes, but it takes 0 to {most or 'any number'}")
+        return self.meaning(*operands)

@@ -1,0 +1,240 @@
+"""Each instruction by itself: small kernels that load, run it and store, one for each shape that it takes.
+
+Their source is printed from the IR, and the interpreter, which runs the meaning, says what they must write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from math import prod
+
+import numpy as np
+
+from codegen.emit.source import source_of
+from codegen.ir.buffers import Buffer
+from codegen.ir.dtypes import stored_dtype
+from codegen.ir.element_types import bits_of
+from codegen.ir.index import Affine, Index, index_symbol
+from codegen.ir.instruction import Instruction
+from codegen.ir.interpreter import interpret
+from codegen.ir.nodes import (
+    BufferArg,
+    Call,
+    Function,
+    Let,
+    Load,
+    Local,
+    Op,
+    ScalarArg,
+    Statement,
+    Step,
+    Store,
+    Value,
+    VectorShape,
+)
+from codegen.ir.packed_bits import PACKED_BITS
+from tests.codegen.simd import case
+from tests.conftest import SEED
+
+GAP = 3
+"""Bytes between the rows of a block."""
+
+PATTERN = {"low": 0x0123456789ABCDEF, "high": -0x123456789}
+COUNTS = (0, 1, 3, 4, 7, 8, 15, 16, 31, 32, 33, 63, 64, 200)
+
+
+@dataclass(frozen=True)
+class SmallKernel:
+    """A kernel of a few statements, by its source."""
+
+    name: str
+    source: str
+
+
+@dataclass(frozen=True)
+class InstructionCase:
+    """A run of an instruction: the kernel, its arguments, the source, the destination before and after."""
+
+    name: str
+    kernel: SmallKernel
+    sizes: tuple[int, ...]
+    src: case.Bytes
+    before: case.Bytes
+    after: case.Bytes
+
+    def __str__(self) -> str:
+        return self.name
+
+    lows = (0, 0)
+
+    def calls(self, dst_base: int) -> list[case.Call]:
+        """The only call."""
+        return [case.Call(self.kernel, 0, 0, self.sizes, 0, 0, {}, None)]
+
+
+def instruction_cases(instruction: Instruction) -> Iterator[InstructionCase]:
+    """All elements and shapes of an operation, or several counts of a memory instruction."""
+    if not instruction.shapes:
+        yield from _memory_cases(instruction)
+    for bits, shapes in instruction.shapes.items():
+        for shape in shapes:
+            if instruction.name == "repeated_line":
+                value = Op(instruction.name, (Local("low", "i64"), Local("high", "i64")), "bits8", (64,))
+                yield _case(instruction.name, (_store(value),), PATTERN, 0, 64)
+            else:
+                yield operation_case(instruction, bits, shape)
+
+
+def operation_sizes(instruction: Instruction, bits: int, shape: VectorShape) -> tuple[VectorShape, int]:
+    """The shape of the result, and the bits of its elements."""
+    return _result_shape(instruction.name, shape), bits_of(_dtypes(instruction.name, bits, shape)[1])
+
+
+def operation_case(instruction: Instruction, bits: int, shape: VectorShape) -> InstructionCase:
+    """An operation on random elements."""
+    source, target = _dtypes(instruction.name, bits, shape)
+    made = _result_shape(instruction.name, shape)
+    name = "cast" if source != target else instruction.name
+    result = Op(name, (_loaded(source, shape),), target, made)
+    pitches = {"src_pitch": _pitch(shape, bits), "dst_pitch": _pitch(made, bits_of(target))}
+    block = Let("block", result)
+    body = (block, _store(Local("block", target, made)))
+    label = f"{instruction.name} of {source}{list(shape)}"
+    given = _elements(source, bits, prod(shape))
+    return _case(label, body, pitches, _size(shape, bits), _size(made, bits_of(target)), given)
+
+
+def _dtypes(name: str, bits: int, shape: VectorShape) -> tuple[str, str]:
+    """The dtypes of the operand and of the result. Single elements that are only moved are integers."""
+    if name.startswith("convert_"):
+        source, _, target = name.removeprefix("convert_").partition("_to_")
+        return source, target
+    moved = f"bits{bits}" if shape else f"u{bits}"
+    return moved, moved
+
+
+def _loaded(dtype: str, shape: VectorShape) -> Value:
+    """The operand; a load of i64 would be one of a table's entry."""
+    if not shape:
+        stored = "u64" if dtype == "i64" else dtype
+        load = Load("src", (Affine(),), stored)
+        return load if stored == dtype else Op("cast", (load,), dtype)
+    return Load("src", (Affine(),), dtype, shape, (0,) * len(shape), _steps("src_pitch", dtype, shape))
+
+
+def _store(value: Value) -> Store:
+    shape = value.shape
+    steps = _steps("dst_pitch", value.dtype, shape) if shape else ()
+    return Store("dst", (Affine(),), value, (0,) * len(shape), steps)
+
+
+def _steps(pitch: str, dtype: str, shape: VectorShape) -> tuple[Step, ...]:
+    return (pitch, bits_of(dtype) // 8)[-len(shape) :]
+
+
+def _pitch(shape: VectorShape, bits: int) -> int:
+    return shape[-1] * bits // 8 + GAP if shape else 0
+
+
+def _size(shape: VectorShape, bits: int) -> int:
+    """The bytes from the first element to the last."""
+    if len(shape) < 2:
+        return prod(shape) * bits // 8
+    return (shape[0] - 1) * _pitch(shape, bits) + shape[1] * bits // 8
+
+
+def _result_shape(name: str, shape: VectorShape) -> VectorShape:
+    count = prod(shape)
+    if name == "transposed":
+        return shape[::-1]
+    if name in ("joined", "interleaved"):
+        return (count,)
+    if name.startswith("deinterleaved_"):
+        rows = int(name.rpartition("_")[2])
+        return rows, count // rows
+    for bits in PACKED_BITS:
+        if name.startswith(f"packed_{bits}"):
+            return (count * bits // 8,)
+        if name == f"unpacked_{bits}":
+            return (count * 8 // bits,)
+        if name.startswith(f"unpacked_{bits}_into_"):
+            rows = int(name.split("_")[3])
+            return rows, count * 8 // bits // rows
+    return shape
+
+
+def _elements(dtype: str, bits: int, count: int) -> case.Bytes:
+    """Random elements: any bits, some of them 0, if they are moved; else small numbers."""
+    rng = np.random.default_rng((SEED, bits, count))
+    if dtype.startswith("bits"):
+        moved = rng.integers(0, 256, count * bits // 8, np.uint8)
+        return moved * (rng.integers(0, 4, moved.size) > 0)
+    numbers = rng.integers(0, 16, count) / (1 if dtype[0] in "iu" else 4)
+    return np.ascontiguousarray(numbers.astype(stored_dtype(dtype))).view(np.uint8)
+
+
+def _memory_cases(instruction: Instruction) -> Iterator[InstructionCase]:
+    counted, name = instruction.counted, instruction.name
+    if counted is None:
+        operands = (index_symbol("src"),) if name == "prefetch_line" else ()
+        yield _case(name, (Call(name, operands),), {}, 64, 64)
+        return
+    for count in COUNTS:
+        if counted.most is not None and count > counted.most:
+            break
+        src, dst = _memory_sizes(name, count)
+        many = index_symbol("count")
+        operands: tuple[str | Index, ...] = ("dst", "src", many)
+        if name == "fill_part":
+            operands = ("dst", many, index_symbol("low"), index_symbol("high"))
+        given = {"count": count, **(PATTERN if name == "fill_part" else {})}
+        yield _case(f"{name} of {count} bytes", (Call(name, operands),), given, src, dst)
+
+
+def _memory_sizes(name: str, count: int) -> tuple[int, int]:
+    """The bytes that a memory instruction reads, and writes."""
+    way, _, bits = name.partition("_part_")
+    each = 8 // int(bits) if bits else 1
+    return {"pack": (each * count, count), "unpack": (count, each * count)}.get(way, (count, count))
+
+
+def _case(
+    name: str,
+    body: tuple[Statement, ...],
+    arguments: dict[str, int],
+    src_bytes: int,
+    dst_bytes: int,
+    elements: case.Bytes | None = None,
+) -> InstructionCase:
+    """The case of a body: bytes beside rows are random in the source, and stay in the destination."""
+    rng = np.random.default_rng((SEED, src_bytes, dst_bytes))
+    src, before = (rng.integers(0, 256, size, np.uint8) for size in (src_bytes, dst_bytes))
+    if elements is not None:
+        _put_rows(src, elements, arguments.get("src_pitch", 0))
+    kernel, function = _kernel(body, tuple(arguments))
+    after = before.copy()
+    buffers = {"src": Buffer(src), "dst": Buffer(after)}
+    interpret(function, tuple(arguments.values()), buffers)
+    return InstructionCase(name, kernel, tuple(arguments.values()), src, before, after)
+
+
+def _put_rows(src: case.Bytes, elements: case.Bytes, pitch: int) -> None:
+    """Write the elements into rows of the source."""
+    row = pitch - GAP
+    if len(elements) == len(src):
+        src[:] = elements
+        return
+    for k, start in enumerate(range(0, len(src), pitch)):
+        src[start : start + row] = elements[k * row : k * row + row]
+
+
+@cache
+def _kernel(body: tuple[Statement, ...], names: tuple[str, ...]) -> tuple[SmallKernel, Function]:
+    arguments = tuple(ScalarArg(name, "i64") for name in names)
+    buffers = BufferArg("src"), BufferArg("dst")
+    name = f"instruction_{sha256(repr((body, names)).encode()).hexdigest()[:12]}"
+    function = Function(name, arguments, body, buffers=buffers, summary="dst = instruction(src).")
+    return SmallKernel(name, source_of(function)), function

@@ -1,0 +1,156 @@
+"""What instructions declare: their meaning in every shape, floating-point flags, and costs at CPU levels."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable, Iterable
+from math import prod
+
+import numpy as np
+import pytest
+
+from codegen.backend.build import assembly, build
+from codegen.backend.object_loader import load_object
+from codegen.ir.instruction import Instruction
+from codegen.ir.instructions import conversion, instruction, instructions, is_instruction, takes
+from codegen.ir.nodes import Local, VectorShape
+from codegen.runtime.float_flags import ALL_FLAGS, CLEAR_FLAGS, FLAGS_SUPPORTED, TEST_FLAGS
+from codegen.schedule.machine import REGISTERS
+from codegen.support.cpu import LEVELS, host_levels, level_named
+from codegen.support.errors import KernelError
+from tests.codegen.simd.instruction_cases import (
+    SmallKernel,
+    instruction_cases,
+    operation_case,
+    operation_sizes,
+)
+from tests.codegen.simd.objects import object_code
+from tests.tools.guard import Guarded
+
+KERNEL = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)
+NAMES = [each.name for each in instructions()]
+OPERATIONS = [each.name for each in instructions() if each.shapes and each.name != "repeated_line"]
+PLACEMENTS = ((False, 0), (True, 0), (False, 16), (True, 3))
+
+
+def native(kernel: SmallKernel, level: str) -> Callable[[int, int, int, int, int], None]:
+    return KERNEL(load_object(kernel.name, object_code(kernel, level_named(level))))
+
+
+@pytest.mark.share(21)
+@pytest.mark.parametrize("level", host_levels())
+@pytest.mark.parametrize("name", NAMES)
+def test_each_shape_alone(name: str, level: str) -> None:
+    """The kernel of one instruction writes what its meaning says, flush against guard pages."""
+    source, target = Guarded(1 << 16), Guarded(1 << 16)
+    for case in instruction_cases(instruction(name)):
+        sizes = np.array(case.sizes, np.int64)
+        for at_end, gap in PLACEMENTS:
+            src = source.place(len(case.src), at_end=at_end, gap=gap)
+            dst = target.place(len(case.before), at_end=at_end, gap=gap)
+            src[:], dst[:] = case.src, case.before
+            run = native(case.kernel, level)
+            run(src.ctypes.data, dst.ctypes.data, sizes.ctypes.data, 0, 0)
+            assert np.array_equal(dst, case.after), case
+            assert target.untouched(), case
+
+
+FLOATS = (0.1, 1.0, -2.0, 1e-40, 1e-300, 65520.0, 3e9, 1e19, 1e300, np.inf, np.nan)
+SIGNALING = {32: 0x7F80_0001, 64: 0x7FF0_0000_0000_0001}
+INTEGERS = (0, 1, 127, 128, 255, 65_519, 65_520, 1 << 31, (1 << 32) - 1, 1 << 63, (1 << 64) - 1)
+
+
+def patterns(bits: int) -> Iterable[int]:
+    """The bits of elements: all if they are short, else floats of each kind and integers at the limits."""
+    if bits <= 16:
+        return range(1 << bits)
+    with np.errstate(over="ignore", under="ignore"):
+        floats = np.array(FLOATS, f"f{bits // 8}").view(f"u{bits // 8}").tolist()
+    return [SIGNALING[bits], *floats, *(number for number in INTEGERS if number < 1 << bits)]
+
+
+@pytest.mark.skipif(not FLAGS_SUPPORTED, reason="the C library has no feclearexcept")
+@pytest.mark.share(21)
+@pytest.mark.parametrize("level", host_levels())
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_flags(name: str, level: str) -> None:
+    """Some element sets a flag if that is declared; none does if it isn't: moves read signaling NaNs too."""
+    operation = instruction(name)
+    bits = max(operation.shapes)
+    shape = max(operation.shapes[bits], key=lambda shape: (len(shape) == 1, prod(shape)))
+    case = operation_case(operation, bits, shape)
+    run, sizes, dst = native(case.kernel, level), np.array(case.sizes, np.int64), case.before.copy()
+    width = min(bits, 64) // 8
+    every = np.array(list(patterns(8 * width)), f"u{width}").view(np.uint8)
+    lanes = max(len(case.src) // width, 1) * width
+    assert CLEAR_FLAGS is not None
+    assert TEST_FLAGS is not None
+    CLEAR_FLAGS(ALL_FLAGS)
+    for start in range(0, len(every), lanes):
+        src = np.resize(every[start : start + lanes], len(case.src))
+        run(src.ctypes.data, dst.ctypes.data, sizes.ctypes.data, 0, 0)
+    raised = TEST_FLAGS(ALL_FLAGS)
+    assert bool(raised) == operation.sets_flags
+
+
+X86_REGISTER, NEON_REGISTER = re.compile(r"%([xyz]mm|k)\d"), re.compile(r"\b[vqd]\d+\b")
+X86_MOVE, NEON_MOVE = re.compile(r"v?k?mov(?!m)"), re.compile(r"ld|st|f?mov|adrp")
+
+
+def vector_instructions(kernel: SmallKernel, level: str) -> int:
+    """The instructions of a kernel that compute with vector registers: no loads, stores or moves."""
+    register, move = (NEON_REGISTER, NEON_MOVE) if level == "neon" else (X86_REGISTER, X86_MOVE)
+    target = level_named(level)
+    text = assembly(build(kernel.name, kernel.source, target).llvm_ir, target)
+    lines = [line.strip() for line in text.splitlines() if re.match(r"\s+[a-z]", line)]
+    return sum(1 for line in lines if register.search(line) and not move.match(line))
+
+
+def registers_of(shape: VectorShape, bits: int, level: str) -> int:
+    """The registers of a super-vector, whose rows begin in registers of their own."""
+    rows = shape[0] if len(shape) == 2 else 1
+    return rows * -(-max(shape[-1] * bits // 8, 1) // REGISTERS[level][0])
+
+
+def most_per_register(operation: Instruction, level: str) -> float:
+    """Vector instructions per register for the most expensive shape; conversions by their long runs."""
+    costs = []
+    for bits, shapes in operation.shapes.items():
+        for shape in (shape for shape in shapes if shape):
+            if operation.name.startswith("convert_") and (len(shape) > 1 or shape[0] < 8):
+                continue
+            count = vector_instructions(operation_case(operation, bits, shape).kernel, level)
+            (made, made_bits) = operation_sizes(operation, bits, shape)
+            registers = max(registers_of(shape, bits, level), registers_of(made, made_bits, level))
+            costs.append(count / registers)
+    return max(costs)
+
+
+@pytest.mark.share(21)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_costs(name: str, level: str) -> None:
+    """At its levels, an operation costs at most what is declared; at the others it costs more."""
+    operation = instruction(name)
+    assert (most_per_register(operation, level) <= operation.cost) == (level in operation.levels)
+
+
+def test_the_table_is_asked() -> None:
+    assert is_instruction("deinterleaved_3")
+    assert takes("deinterleaved_3", 16)
+    assert not takes("deinterleaved_3", 128)
+    assert not takes("deinterleaved_5", 8)
+    assert conversion("swap u32", "u32").name == "swap_32"
+    assert conversion("s8", "pred").name == "convert_i8_to_i1"
+    with pytest.raises(KernelError, match="no instruction convert_f32_to_u32"):
+        conversion("f32", "u32")
+
+
+def test_other_shapes_and_counts_are_refused() -> None:
+    with pytest.raises(KernelError, match=r"transposed takes no bits8\[3, 3\]"):
+        instruction("transposed").check_operands([Local("block", "bits8", (3, 3))])
+    with pytest.raises(KernelError, match="copy_part of 64 bytes"):
+        instruction("copy_part").run(None, None, 64)
+    with pytest.raises(KernelError, match="copy_block of -1 bytes"):
+        instruction("copy_block").run(None, None, -1)
