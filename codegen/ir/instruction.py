@@ -42,7 +42,7 @@ class Instruction:
         levels: the CPU levels at which an operation costs at most `cost`. LLVM builds it at the others too,
             from more instructions.
         cost: vector instructions per register of the operand or of the result, whichever has more, for the
-            most expensive shape. Loads and stores are not counted.
+            most expensive shape. Loads, stores and moves are not counted. A memory instruction has none.
     """
 
     name: str

@@ -1,6 +1,7 @@
 """The LLVM builders of the instructions that `codegen/ir/instructions.py` declares, by name.
 
-A builder is a routine that Numba inlines into a kernel: an intrinsic, or a short compiled function.
+A builder is a routine that Numba inlines into a kernel: an intrinsic, or a short compiled function. Those of
+conversions are built when a kernel first uses them, by `copy/casts.py`.
 """
 
 from __future__ import annotations
