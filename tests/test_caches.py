@@ -35,7 +35,7 @@ ONE = (
     *("_of_ml_dtypes", "cpu_name", "_system", "_llvm_engine"),
 )
 BLOCKS = (
-    *("staged_rows", "staged_dense", "moved", "whole_block", "part", "band", "by_elements"),
+    *("staged_dense", "moved", "whole_block", "part", "band", "by_elements"),
     "part_transpose",
 )
 FINITE = {

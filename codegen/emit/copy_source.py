@@ -161,7 +161,6 @@ def _tiles(stmt: Transpose, out: Writer, src: str, dst: str, *, first: bool) -> 
     element = stmt.convert or f"u{8 * stmt.width}"
     kind = f"by_{stmt.block}s_{element}"
     stream = "stream_" if stmt.stream else ""
-    dense = stmt.stage == "dense"
     with out.block(f"for k in range({'begin, end' if first else 'tile_count'}):"):
         out.line(f"tile = tiles + {8 * FIELDS} * k")
         out.line(f"src_tile = {src} + int64_at(tile, {SRC})")
@@ -179,8 +178,7 @@ def _tiles(stmt: Transpose, out: Writer, src: str, dst: str, *, first: bool) -> 
         ]
         following = [f"{src} + int64_at(tile, {NEXT_SRC})", f"row_offsets + 8 * int64_at(tile, {NEXT_ROW})"]
         layers = [f"int64_at(tile, {LAYERS})", f"int64_at(tile, {LAYER_SRC})"]
-        panel = ["scratch", "places"]
-        panel += ["segments", "segment_columns", *layers] if dense else ["panel_lines"]
+        panel = ["scratch", "places", "segments", "segment_columns", *layers]
         arguments = ", ".join([*shape, *panel, *following])
         out.line(f"{stream}staged_{stmt.stage}_{kind}({arguments})")
 

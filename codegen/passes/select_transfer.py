@@ -227,7 +227,6 @@ def _transpose(nest: LoopNest, schedule: Schedule) -> Transpose | TransposeTiles
         block_shape(width, cut.block),
         digits((cut.layers,))[0] if cut.layers else None,
         cut.together,
-        cut.lines,
         LANE_BYTES if cut.block == "part" else 0,
     )
     return Transpose(dst, src, width, grid, cut.stage, cut.stream, cut.block, _conversion(nest))

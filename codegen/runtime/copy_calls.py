@@ -51,7 +51,6 @@ GRID_ARGUMENTS = (
     "places",
     "segments",
     "segment_columns",
-    "panel_lines",
     SCRATCH,
 )
 """Arguments of a transpose, which follow those."""
@@ -156,20 +155,13 @@ class TileCalls(Calls):
     in_tables  whether a loop over offset tables encloses the tiles, so that each entry needs all of them
     """
 
-    transpose: Transpose
     grid: TileGrid
     in_tables: bool
 
     @lazy
-    def panel(self) -> Panel | None:
+    def panel(self) -> Panel:
         """The buffer that tiles are staged in."""
-        match self.transpose.stage:
-            case "rows":
-                return self.grid.panel
-            case "dense":
-                return self.grid.dense_panel
-            case "":
-                return None
+        return self.grid.dense_panel
 
     @lazy
     def tiles(self) -> Table | None:
@@ -180,29 +172,28 @@ class TileCalls(Calls):
 
     @property
     def given(self) -> dict[str, int]:
-        """The tables of the grid, and those of its panel, if any."""
+        """The tables of the grid, and those of its panel."""
         tiles, panel, grid = self.tiles, self.panel, self.grid
         return {
             "tiles": 0 if tiles is None else tiles.ctypes.data,
             "tile_count": grid.count,
             "row_offsets": grid.row_offsets.ctypes.data,
             "column_offsets": grid.column_offsets.ctypes.data,
-            "places": panel.places.ctypes.data if panel else 0,
-            "segments": panel.segments.ctypes.data if panel else 0,
-            "segment_columns": panel.segment_columns if panel else 0,
-            "panel_lines": grid.lines,
+            "places": panel.places.ctypes.data,
+            "segments": panel.segments.ctypes.data,
+            "segment_columns": panel.segment_columns,
             SCRATCH: 0,
         }
 
     @property
     def scratch_bytes(self) -> int:
         """Size of the panel."""
-        return self.panel.size_bytes if self.panel else 0
+        return self.panel.size_bytes
 
     @property
     def is_one(self) -> bool:
-        """Whether one table has all tiles, and they need no buffer."""
-        return self.tiles is not None and self.panel is None
+        """Always false: each call gets a buffer."""
+        return False
 
     def chunks(self, begin: int, end: int) -> Iterator[Chunk]:
         """Tiles [begin, end): of the complete table, or as tables of their own."""
@@ -338,7 +329,7 @@ def calls_for(
     inner = step.vectorized.innermost
     calls: Calls = PlainCall()
     if isinstance(inner, Transpose) and inner.grid:
-        calls = TileCalls(inner, inner.grid, in_tables=bool(tables))
+        calls = TileCalls(inner.grid, in_tables=bool(tables))
     if isinstance(inner, TransposeTiles) and inner.staged:
         calls = PanelCall(inner.panel_bytes)
     return TableCalls(tables, calls, _prefetch(step, src_offset, reach), bounds, reach) if tables else calls

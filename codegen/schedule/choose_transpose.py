@@ -294,13 +294,13 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
     tile mostly follows in memory. In cache, tiles are innermost, so that few kernels serve all shapes. If the
     first loop has too few iterations for all threads, the one with most comes first.
     """
-    if not is_in_tiles(box, cut):
+    if not is_in_tiles(cut):
         return cut
     walks = {w.axis: w for w in box.walks}
     rows, columns = (tuple(walks[axis] for axis in axes) for axes in (cut.rows, cut.columns))
     taken = (*cut.rows, *cut.columns)
     steps = {w.axis: (abs(w.src), w.extent) for w in box.walks if w.axis not in taken}
-    if cut.block != "part":
+    if cut.block != "part" or (cut.stage and not steps):
         steps["columns"] = cut.tile[1] * box.source_width, -(-size_of(columns) // cut.tile[1])
     if not cut.stage:
         steps["rows"] = _row_step(rows, cut.tile[0]), -(-size_of(rows) // cut.tile[0])
@@ -333,11 +333,9 @@ def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
     return "rows" if box.width == 1 else "columns"
 
 
-def is_in_tiles(box: TransposeBox, cut: TransposeSchedule) -> bool:
+def is_in_tiles(cut: TransposeSchedule) -> bool:
     """Whether the copy is a `TransposeTiles`, whose tiles are literals."""
-    if not cut.stage:
-        return True
-    return cut.stage == "rows" and cut.block != "part" and not box.converts
+    return cut.stage != "dense"
 
 
 def _row_step(rows: tuple[Walk, ...], tile: int) -> int:
@@ -356,7 +354,7 @@ def _in_blocks(box: TransposeBox, cut: TransposeSchedule, *, even: bool) -> Tran
     Tiles without a buffer are literals of the kernel, so they do not depend on the box.
     """
     (rows, columns), (all_rows, all_columns) = cut.tile, box.counts(cut)
-    if is_in_tiles(box, cut):
+    if is_in_tiles(cut):
         if even and cut.stream and not cut.stage and cut.block != "part":
             rows, columns = _even(all_rows, rows), _even(all_columns, columns)
         wide = all_columns if cut.block == "part" else -(-columns // box.side) * box.side
@@ -402,7 +400,7 @@ def _shared(box: TransposeBox, cut: TransposeSchedule, others: int, threads: int
     tiles = others * -(-rows // cut.tile[0]) * across
     if tiles >= 4 * threads or (cut.stage == "dense" and len(cut.columns) > 1):
         return cut
-    if is_in_tiles(box, cut):
+    if is_in_tiles(cut):
         return _halved(box, cut, others, threads)
     wanted = -(-columns * tiles // (4 * threads * across))
     return replace(cut, tile=(cut.tile[0], max(-(-wanted // box.side) * box.side, box.side)))

@@ -12,7 +12,7 @@ from codegen.simd.copy import (
     runs,
 )
 from codegen.simd.copy.casts import conversion_routine
-from codegen.simd.copy.staging import staged_dense, staged_rows
+from codegen.simd.copy.staging import staged_dense
 from codegen.simd.copy.transposes import moved
 from codegen.simd.instructions import BUILDERS
 from codegen.simd.register import alignment, bits, calls, memory
@@ -20,7 +20,7 @@ from codegen.simd.register.super_vectors import access_routine, arguments_routin
 from codegen.simd.vector.names import routine as vector_routine
 from codegen.simd.vector.scalars import scalar_routine
 
-_TRANSPOSE = re.compile(r"(stream_)?(staged_rows|staged_dense)_by_(line|lane|part|band)s_(\w+)")
+_TRANSPOSE = re.compile(r"(stream_)?staged_dense_by_(line|lane|part|band)s_(\w+)")
 
 _OTHERS = {
     "call_kernel": calls.call_kernel,
@@ -59,12 +59,9 @@ def _transpose(name: str) -> Any:
     return transpose_routine(*found.groups()) if found else None
 
 
-def transpose_routine(stream: str | None, how: str, kind: str, element: str) -> Any:
+def transpose_routine(stream: str | None, kind: str, element: str) -> Any:
     """One of the many staged transposes, built on first use."""
-    moves = moved(element)
-    if how == "staged_rows":
-        return staged_rows(moves, kind)
-    return staged_dense(moves, kind, stream=bool(stream))
+    return staged_dense(moved(element), kind, stream=bool(stream))
 
 
 @cache

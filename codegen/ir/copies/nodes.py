@@ -175,8 +175,8 @@ class Transpose:
     """Move a box whose sides are contiguous along different digits, tile by tile, in register blocks.
 
     `grid` describes rows, columns and tiles; it is None once sizes are arguments, which come as run-time
-    tables. Blocks are stored directly, or a panel is transposed into a buffer in cache first: see `Stage`,
-    and `Block` for the shape of a block. `stream` writes full aligned lines past the cache. `convert` names
+    tables. A panel is transposed into a buffer in cache first: see `Stage`, and `Block` for the shape of a
+    block. `stream` writes full aligned lines past the cache. `convert` names
     the conversion of each element: "f32_to_bf16", "swap_u32", or "".
     """
 

@@ -142,7 +142,6 @@ class TileGrid:
     layers         a digit along which several tiles share one buffer, the result rows of each after those of
                    the previous one; None if each tile is staged separately
     together       the number of layers that share the buffer
-    lines          lines of each long result row in the buffer, for the stage "rows"
     lane_bytes     bytes that blocks read of each source row, if that may exceed the row; else 0
     """
 
@@ -155,7 +154,6 @@ class TileGrid:
     block: tuple[int, int]
     layers: Digit | None = None
     together: int = 1
-    lines: int = 1
     lane_bytes: int = 0
 
     def __post_init__(self) -> None:
@@ -195,13 +193,6 @@ class TileGrid:
             _cut(self.row_count, self.tile[0], self.block[0]),
             _cut(self.column_count, self.tile[1], self.block[1]),
         )
-
-    @lazy
-    def panel(self) -> Panel:
-        """The staging buffer for long result rows, each stored separately."""
-        pitch = (self.lines + 1) * LINE_BYTES
-        columns = min(self.tile[1], self.column_count)
-        return Panel(np.arange(columns) * pitch, np.zeros((0, 2), np.int64), 0, (columns + 1) * pitch)
 
     @lazy
     def dense_panel(self) -> Panel:

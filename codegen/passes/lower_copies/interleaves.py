@@ -16,6 +16,7 @@ from codegen.passes.lower_copies.row_buffers import (
     LEAST_BYTES,
     ROW_PITCH,
     ROWS,
+    Ahead,
     chunk_rows,
     drain_row,
     scratch_rows,
@@ -98,8 +99,7 @@ def _through_scratch(rows: PackedRows, dst: str, src: str) -> Statement:
         "chunk_bytes",
         compare("chunk", "eq", 0),
         compare(plus("chunk", "chunk_rows"), "eq", rows.length),
-        "src_chunk",
-        plus(times("chunk_rows", packed), times("column", CHUNK_BYTES)),
+        Ahead("src_chunk", plus(times("chunk_rows", packed), times("column", CHUNK_BYTES))),
     )
     return loop(
         "chunk",

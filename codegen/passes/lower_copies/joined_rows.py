@@ -30,6 +30,7 @@ from codegen.passes.lower_copies.row_buffers import (
     LEAST_BYTES,
     ROW_PITCH,
     ROWS,
+    Ahead,
     chunk_rows,
     drain_row,
 )
@@ -176,8 +177,7 @@ def _drain(rows: PackedRows, dst: str, src: str) -> Statement:
         "chunk_bytes",
         compare("first", "eq", 0),
         compare(plus("first", "chunk_rows"), "eq", rows.length),
-        src,
-        plus("next_line", "within"),
+        Ahead(src, plus("next_line", "within")),
     )
     row = plus(times("group", rows.count), "column")
     columns = loop(

@@ -11,7 +11,14 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Each, If, IndexValue, Let, Load, Op, Prefetch, Statement, Store, View
 from codegen.ir.packed_bits import COLUMNS
 from codegen.passes.lower_copies.lowered import Lowered, named
-from codegen.passes.lower_copies.row_buffers import LEAST_BYTES, ROW_PITCH, ROWS, drain_row, scratch_rows
+from codegen.passes.lower_copies.row_buffers import (
+    LEAST_BYTES,
+    ROW_PITCH,
+    ROWS,
+    Ahead,
+    drain_row,
+    scratch_rows,
+)
 
 _, SMALL, BLOCK = COLUMNS
 """Columns of a full block, and of one for the rest."""
@@ -153,8 +160,7 @@ class PackedColumns:
                     "chunk_columns",
                     compare("chunk", "eq", 0),
                     compare(ends, "eq", columns),
-                    "src_chunk",
-                    ahead,
+                    Ahead("src_chunk", ahead),
                 ),
             ),
             step=CHUNK_BYTES,

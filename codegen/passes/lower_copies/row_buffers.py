@@ -5,11 +5,14 @@ In scratch each row follows a spare line, which holds the bytes that do not fill
 
 from __future__ import annotations
 
-from codegen.ir.building import Term, index_of, loop, minus, multiple, plus, rest, times
+from dataclasses import dataclass
+
+from codegen.ir.building import Term, index_of, loop, minus, multiple, plus, quotient, rest, times
 from codegen.ir.copies.tiles import CHUNK_BYTES
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Alloc, Call, Compare, If, IndexValue, Let, Load, Op, Statement, Store, View
+from codegen.ir.nodes import Alloc, Call, Compare, If, IndexValue, Let, Op, Statement, Store, View
+from codegen.passes.lower_copies.runs import line
 
 ROW_PITCH = CHUNK_BYTES + 2 * LINE_BYTES
 """Bytes from one row in scratch to the next."""
@@ -26,16 +29,53 @@ def scratch_rows(count: int) -> tuple[Statement, ...]:
     return Alloc("scratch", count * ROW_PITCH), View(ROWS, "scratch", index_of(LINE_BYTES))
 
 
-def chunk_rows(name: str, left: Index, size: Term, line: int) -> tuple[Statement, ...]:
-    """name = left if left < size + line else size: a rest below a line belongs to the chunk before it."""
+def chunk_rows(name: str, left: Index, size: Term, least: int) -> tuple[Statement, ...]:
+    """name = left if left < size + least else size: a rest below a line belongs to the chunk before it."""
     rows = IndexValue(index_symbol("left"))
-    is_last = Op("lt", (rows, IndexValue(plus(size, line))), "i1")
+    is_last = Op("lt", (rows, IndexValue(plus(size, least))), "i1")
     chosen = Op("select", (is_last, rows, IndexValue(index_of(size))), "i64")
     return Let("left", IndexValue(left)), Let(name, chosen)
 
 
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What to prefetch while a row is drained: the lines of `source` from `offset` on.
+
+    Attributes:
+        ratio: bytes to prefetch for how many bytes stored.
+        size: bytes to prefetch, which may need a line more than there are to store; 0 for as many lines.
+        opaque: as in `View`. Other users have more registers to spare than the drain of a panel.
+    """
+
+    source: str
+    offset: Index
+    ratio: tuple[int, int] = (1, 1)
+    size: int = 0
+    opaque: bool = True
+
+    def view(self) -> View:
+        """What follows, so that `_scaled(x)` in it is requested while the line at `x` is stored."""
+        return View("following", self.source, minus(self.offset, self._scaled("head")), self.opaque)
+
+    def requests(self) -> tuple[Statement, ...]:
+        """The requests while the line at `x` is stored."""
+        lines = range(max(self.ratio[0] // self.ratio[1], 1))
+        at = self._scaled("x")
+        return tuple(Call("prefetch_line", (plus("following", at, k * LINE_BYTES),)) for k in lines)
+
+    def last(self) -> tuple[Statement, ...]:
+        """The request for the last byte."""
+        end = plus("following", self._scaled("head"), self.size - 1)
+        return (Call("prefetch_line", (end,)),) if self.size else ()
+
+    def _scaled(self, position: str) -> Index:
+        """Bytes to prefetch for the bytes before a position."""
+        source, stored = self.ratio
+        return quotient(position, stored // source) if stored > source else times(position, source // stored)
+
+
 def drain_row(
-    row: str, held: str, count: Term, is_first: Compare, is_last: Compare, source: str, ahead: Index
+    row: str, held: str, count: Term, is_first: Compare, is_last: Compare, ahead: Ahead | None
 ) -> tuple[Statement, ...]:
     """Store `count` bytes of a result row from scratch, and prefetch a line for each line stored.
 
@@ -49,22 +89,18 @@ def drain_row(
     """
     up, down = rest(times(row, -1), LINE_BYTES), times(rest(row, LINE_BYTES), -1)
     first = Op("eq", (IndexValue(is_first.left), IndexValue(is_first.right)), "i1")
-    line = Load(held, (index_symbol("x"),), "bits8", (LINE_BYTES,), (0,), (1,))
-    last = Load(held, (plus(count, -LINE_BYTES),), "bits8", (LINE_BYTES,), (0,), (1,))
+    last = line(held, held, plus(count, -LINE_BYTES)).value
     ends = View("row_end", row, index_symbol("stop")), View("held_end", held, index_symbol("stop"))
+    following, requests, last_request = (
+        ((ahead.view(),), ahead.requests(), ahead.last()) if ahead else ((), (), ())
+    )
     return (
         Let("head", Op("select", (first, IndexValue(up), IndexValue(down)), "i64")),
         Let("stop", IndexValue(minus(multiple(plus(row, count), LINE_BYTES), row))),
-        View("following", source, minus(ahead, "head"), opaque=True),
+        *following,
         If((is_first,), (Call("drain_part", (row, held, index_symbol("head"))),)),
-        loop(
-            "x",
-            "head",
-            "stop",
-            Store(row, (index_symbol("x"),), line, (0,), (1,), streamed=True),
-            Call("prefetch_line", (plus("following", "x"),)),
-            step=LINE_BYTES,
-        ),
+        loop("x", "head", "stop", line(row, held, "x", stream=True), *requests, step=LINE_BYTES),
+        *last_request,
         If(
             (is_last,),
             (*ends, Call("drain_part", ("row_end", "held_end", minus(count, "stop")))),

@@ -32,7 +32,7 @@ from codegen.passes.lower_copies.blocks import (
     transposed_block,
 )
 from codegen.passes.lower_copies.lowered import Lowered, Sides, text
-from codegen.passes.lower_copies.panels import lower_panel
+from codegen.passes.lower_copies.panels import TILE, in_panel, lower_panel
 from codegen.passes.lower_copies.short_rows import OTHERS_OFFSET, lower_short_rows
 
 
@@ -121,7 +121,8 @@ def _views(t: TransposeTiles, sides: Sides) -> tuple[str, str]:
 def _tile(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
     """What moves one tile."""
     if t.staged:
-        return lower_panel(t, *views)
+        dst, src = views
+        return lower_panel(t, _tile(in_panel(t), (TILE, src)), dst)
     return lower_short_rows(t, t.lanes, *views) if t.lanes else _blocks(t, views)
 
 

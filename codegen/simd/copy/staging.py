@@ -1,7 +1,7 @@
 """Staged transposes: a panel goes through a buffer in cache, which is drained in full aligned lines.
 
-They are for result rows that are not aligned to lines or are shorter than a line. For each line written, one
-source line of the next panel is prefetched.
+They are for short result rows, which are contiguous in the buffer. For each line written, one source line of
+the next panel is prefetched.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any
 
 from codegen.ir.copies.tiles import Block
-from codegen.ir.lines import LINE_BYTES
 from codegen.simd.copy.runs import drain_part
 from codegen.simd.copy.transposes import Moved, block, block_columns, block_rows, part_transpose
 from codegen.simd.register.decorator import for_kernels
@@ -29,13 +28,7 @@ def prefetches(row_bytes):
     return (touched * 64 + row_bytes // 2) // row_bytes
 
 
-@for_kernels
-def row_lines(row, row_bytes):
-    """The first line of a source row, and where the row ends."""
-    return row & ~63, row + row_bytes
-
-
-def _fill_panel(element: Moved, kind: Block, *, in_order: bool = False) -> Any:
+def _fill_panel(element: Moved, kind: Block) -> Any:
     if kind == "part":
         return part_transpose(element, stream=False)
     width, source_width, move = element.width, element.source_width, block(element, kind, stream=False)
@@ -57,101 +50,7 @@ def _fill_panel(element: Moved, kind: Block, *, in_order: bool = False) -> Any:
                 r += rows_step
             c += columns_step
 
-    @for_kernels
-    def fill_in_order(buffer, src, row_offsets, rows, buffer_offsets, columns, open_rows):
-        """The same, one band of rows at a time: the few lines of its blocks stay in the L1 cache."""
-        r = 0
-        while r < rows:
-            r = max(min(r, rows - rows_step), 0)
-            c = 0
-            while c < columns:
-                c = min(c, columns - columns_step)
-                move(buffer + r * width, src + c * source_width, row_offsets + 8 * r, buffer_offsets + 8 * c)
-                c += columns_step
-            r += rows_step
-
-    return fill_in_order if kind == "band" and in_order else fill_panel
-
-
-@cache
-def staged_rows(element: Moved, kind: Block) -> Any:
-    """Tiles of long result rows."""
-    width, source_width, fill_panel = (
-        element.width,
-        element.source_width,
-        _fill_panel(element, kind, in_order=True),
-    )
-
-    @for_kernels
-    def by_rows(
-        dst,
-        src,
-        row_offsets,
-        rows,
-        column_offsets,
-        columns,
-        open_rows,
-        buffer,
-        buffer_offsets,
-        lines,
-        next_src,
-        next_rows,
-    ):
-        """Long result rows at any alignment, `lines` lines of each at a time.
-
-        The bytes after the last full line wait in front of the buffer's row for the next lines.
-        """
-        row_bytes, chunk = columns * source_width, lines * (LINE_BYTES // width)
-        r1 = 0
-        while r1 < rows:  # a range with a variable step would raise on zero
-            r0, r1 = r1, min(r1 + chunk, rows)
-            opened = max(min(open_rows, r1) - r0, 0)
-            fill_panel(buffer + 64, src, row_offsets + 8 * r0, r1 - r0, buffer_offsets, columns, opened)
-            ahead_src, ahead_rows, ahead_row = src, row_offsets + 8 * r1, 0
-            if r1 == rows:
-                ahead_src, ahead_rows = next_src, next_rows
-            next_line, next_end = row_lines(ahead_src + int64_at(ahead_rows, 0), row_bytes)
-            if lines == 1 and r0 and r1 < rows:  # Nearly all panels: one line of each row.
-                for c in range(columns):
-                    at = dst + int64_at(column_offsets, c) + r0 * width
-                    here = buffer + 64 + int64_at(buffer_offsets, c) - (at & 63)
-                    at &= ~63
-                    drain_line(at, here)
-                    prefetch_line(next_line)
-                    next_line += 64
-                    if next_line >= next_end:
-                        ahead_row = min(ahead_row + 1, chunk - 1)
-                        next_line, next_end = row_lines(
-                            ahead_src + int64_at(ahead_rows, ahead_row), row_bytes
-                        )
-                    here = buffer + int64_at(buffer_offsets, c)
-                    drain_64(here, here + 64)
-                continue
-            for c in range(columns):
-                begin = dst + int64_at(column_offsets, c) + r0 * width
-                end = begin + (r1 - r0) * width
-                here = buffer + 64 + int64_at(buffer_offsets, c) - begin
-                first = begin & ~63
-                if r0 == 0:
-                    first = min((begin + 63) & ~63, end)
-                    drain_part(begin, begin + here, first - begin)
-                last = end & ~63
-                for at in range(first, last, 64):
-                    drain_line(at, at + here)
-                    prefetch_line(next_line)
-                    next_line += 64
-                    if next_line >= next_end:
-                        ahead_row = min(ahead_row + 1, chunk - 1)
-                        next_line, next_end = row_lines(
-                            ahead_src + int64_at(ahead_rows, ahead_row), row_bytes
-                        )
-                if r1 < rows:
-                    drain_64(begin + here - 64, end + here - 64)
-                elif max(first, last) < end:
-                    last = max(first, last)
-                    drain_part(last, last + here, end - last)
-
-    return by_rows
+    return fill_panel
 
 
 @cache

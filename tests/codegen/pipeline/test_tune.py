@@ -106,7 +106,7 @@ def test_tiles_fit_the_buffer_they_are_staged_in(digits: list[tuple[int, int, in
             assert grid is not None
             tiles = grid.entries(0, grid.count)
             staged += 1
-            panel = grid.panel if inner.stage == "rows" else grid.dense_panel
+            panel = grid.dense_panel
             assert tiles[:, COLUMNS].max() <= len(panel.places), way
             assert panel.places.max() + LINE_BYTES <= panel.size_bytes, way
     assert staged

@@ -166,8 +166,8 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
         "tiles": tiles * FIELDS,
         "row_offsets": grid.row_offsets.size,
         "column_offsets": grid.column_offsets.size,
-        "places": panel.places.size if panel else 0,
-        "segments": panel.segments.size if panel else 0,
+        "places": panel.places.size,
+        "segments": panel.segments.size,
     }.get(name, 0)
 
 

@@ -196,10 +196,8 @@ def guard_tables(step: Launch) -> None:
         return
     grid, panel = calls.grid, calls.panel
     changed: dict[str, Any] = {n: _guarded(getattr(grid, n)) for n in ("row_offsets", "column_offsets")}
-    if panel:
-        name = "dense_panel" if panel is grid.dense_panel else "panel"
-        changed[name] = replace(panel, places=_guarded(panel.places), segments=_guarded(panel.segments))
-        vars(calls)["panel"] = changed[name]
+    guarded = replace(panel, places=_guarded(panel.places), segments=_guarded(panel.segments))
+    changed["dense_panel"] = vars(calls)["panel"] = guarded
     vars(grid).update(changed)
     if calls.tiles is not None:
         vars(calls)["tiles"] = _guarded(calls.tiles)

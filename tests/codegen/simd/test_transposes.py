@@ -27,9 +27,10 @@ pytestmark = pytest.mark.share(7)
 PANELS = [
     f"stream_staged_rows_by_{block}s_u{8 * width}"
     for width in (1, 2, 4, 8, 16, 32, 64)
-    for block in ("line", "lane", "band")
+    for block in ("line", "lane", "part", "band")
     if width <= 16 or block == "line"
     if width < 16 or block != "band"
+    if width < 8 or block != "part"
 ]
 IN_PLACE = [
     f"{stream}transpose_by_{block}s_u{8 * width}"
@@ -71,7 +72,8 @@ class Routine:
         """What the source of its kernels has: stores of blocks, or a call of the routine."""
         if self.name in PANELS:
             rows = 16 // self.width if self.block == "band" else self.side
-            return f" write_u{8 * self.width}_{block_columns(self.width, self.block)}x{rows}(into"
+            verb = "write" + "_first" * (self.block == "part")
+            return f" {verb}_u{8 * self.width}_{block_columns(self.width, self.block)}x{rows}(panel_tile"
         if self.name not in IN_PLACE:
             return f" {self.name}("
         verb = "stream" if self.stream else "write"
@@ -461,6 +463,7 @@ AT_LEVELS = (
     *("staged_dense_by_lines_u8", "stream_staged_dense_by_lanes_u32", "stream_staged_rows_by_lines_u16"),
     *("stream_staged_rows_by_lanes_u64", "staged_dense_by_lanes_u128"),
     *("stream_transpose_by_parts_u8", "stream_staged_dense_by_bands_u8"),
+    "stream_staged_rows_by_parts_u16",
 )
 INTERLEAVES_AT_LEVELS = ("interleave_4_u8", "stream_deinterleave_2_u16", "stream_interleave_8_u32")
 
