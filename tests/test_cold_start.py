@@ -31,7 +31,7 @@ NEVER_OF_OURS = (
         "codegen.analysis.bounds",
     ),
     *("codegen.passes.super_vectorize", "codegen.schedule.choose_lanes", "codegen.pipeline.loops"),
-    *("codegen.ir.copies.interpreter", "codegen.runtime.call_tables"),
+    "codegen.runtime.call_tables",
     "codegen.pipeline.tune",
     *("tilejit.masked", "tilejit.kernels", "tilejit.loop_program", "tilejit.traced"),
     *("tilejit.elementwise_functions", "tilejit.reductions", "tilejit.explanations", "tilejit.relayouts"),

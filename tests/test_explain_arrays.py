@@ -58,6 +58,6 @@ def test_tables_stay_small_where_extents_are_whole_multiples() -> None:
         np.lib.stride_tricks.as_strided(one, (1 << 16, 1 << 16), strides)
         for strides in ((1 << 16, 1), (1, 1 << 16))
     )
-    transposes = [step.vectorized.innermost for step in tj.explain(src, dst).program.steps]
+    transposes = [step.nest.transfer for step in tj.explain(src, dst).program.steps]
     assert transposes
     assert max(max(x.rows, x.columns) for x in transposes) <= 1 << 14

@@ -18,7 +18,7 @@ import pytest
 
 import tilejit as tj
 from codegen.frontend.lower_copy import lower_copy
-from codegen.ir.copies.nodes import Element
+from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap
 from codegen.maps.windows import tight_map
 from codegen.pipeline import gather

@@ -135,7 +135,7 @@ def test_runs_of_a_swizzle_stay_whole_and_need_no_table(monkeypatch: pytest.Monk
     text = "Sw<3,3,3> o 0 o ((8,8),(64,2)):((64,1024),(1,512))"
     for explained in (tj.explain(x, text), tj.explain(tj.as_layout(text, dims=x.shape, dtype=x.dtype), x)):
         (launch,) = explained.program.launches
-        assert len(launch.step.scalars) == 8, "a box for each value of the bits that choose"
+        assert len(launch.step.boxes) == 8, "a box for each value of the bits that choose"
         assert not launch.tables
         assert "pieces" in explained.schedule
 

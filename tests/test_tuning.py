@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.ir.copies.nodes import CopyRun, Element, Elementwise, PackBits
+from codegen.ir.copies.nodes import CopyRun, Elementwise, PackBits
+from codegen.ir.strided_box import Element
 from codegen.maps.access import strided_map
 from codegen.pipeline.copies import compile_copy
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS
@@ -153,7 +154,7 @@ def test_tables_and_padding_stay_arguments() -> None:
     x = np.arange(1440, dtype=np.float32).reshape(shape.dimensions)
     fill = padding_bytes(0, shape.element)
     source = shape.element
-    element = tj.explain(x, shape).program.steps[0].scalar.buffer("dst").element
+    element = tj.explain(x, shape).program.steps[0].box.target
     program = pack_at_once(shape, x.strides, type(element)(source.name, 32), fill, False, 1, tuning)
     tabled = [launch.step.kernel for launch in program.launches if launch.tables]
     padded = [launch.step.kernel for launch in program.launches if launch.fill is not None]
@@ -180,15 +181,15 @@ def test_a_strip_is_a_number_in_the_source_and_the_tail_is_not(
     program = plan_copy(dst, src, virtual_vector_size=size, threads=1)._program
     assert program is not None
     whole, tail = program.steps
-    assert {type(step.vectorized.innermost) for step in program.steps} == {node}
+    assert {type(step.nest.transfer) for step in program.steps} == {node}
     per_element = 4 if node is CopyRun else 1
-    assert (whole.kernel.nest.innermost.count, tail.vectorized.innermost.count) == (  # type: ignore[union-attr]
+    assert (whole.nest.transfer.count, tail.nest.transfer.count) == (  # type: ignore[union-attr]
         40 * per_element,
         30 * per_element,
     )
     assert "count" not in whole.kernel.arguments
     assert "count" in tail.kernel.arguments
-    assert whole.vectorized.loops[-1].extent == 3
+    assert whole.nest.loops[-1].extent == 3
     other = plan_copy(dst[:9], src[:9], virtual_vector_size=size, threads=1)
     assert other.kernels[0] is whole.kernel
 
@@ -198,7 +199,7 @@ def test_a_strip_of_packed_elements_is_whole_bytes() -> None:
     program = unpack_program(shape, (260, 1), tuning=Tuning(virtual_vector_size=3))
     strips = {step.schedule.strip for step in program.steps}
     assert strips == {4}
-    assert not any(isinstance(step.vectorized.innermost, PackBits) for step in program.steps)
+    assert not any(isinstance(step.nest.transfer, PackBits) for step in program.steps)
 
 
 def test_a_transpose_is_told_its_tile() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from codegen import CopyProgram, Launch, int_size, refs
+from codegen import CopyProgram, Launch
 from tilejit.memory import LINE_BYTES
 
 MOST_DENSE_BYTES = 4
@@ -52,19 +52,17 @@ def moves_small_tiles(program: CopyProgram) -> bool:
     cut = largest.step.schedule.transpose if largest else None
     if largest is None or largest.tables or cut is None or cut.block != "lane" or not cut.stream:
         return False
-    extents = {x.axis: int_size(x.extent) for x in largest.step.scalar.loops}
-    tile = prod(extents[axis] for axis in (*cut.rows, *cut.columns))
-    return tile * largest.step.scalar.buffer("dst").element.bits // 8 <= SMALL_TILE_BYTES
+    box = largest.step.box
+    tile = prod(box.extents[axis] for axis in (*cut.rows, *cut.columns))
+    return tile * box.target.bits // 8 <= SMALL_TILE_BYTES
 
 
 def _bytes_of(launch: Launch) -> int:
-    nest = launch.step.scalar
-    entries = prod(t.extent for t in launch.tables)
-    return entries * prod(int_size(x.extent) for x in nest.loops) * nest.buffer("dst").element.bits // 8
+    return prod(t.extent for t in launch.tables) * launch.step.box.size_bytes
 
 
 def _is_short(launch: Launch) -> bool:
-    schedule, width = launch.step.schedule, launch.step.scalar.buffer("dst").element.bits // 8
+    schedule, width = launch.step.schedule, launch.step.box.target.bits // 8
     cut = schedule.transpose
     if cut and cut.block == "part":
         return cut.tile[1] * width <= SHORT_PART_BYTES
@@ -73,7 +71,7 @@ def _is_short(launch: Launch) -> bool:
         return cut.stage == "dense" and width <= MOST_DENSE_BYTES and small
     if schedule.mode == "interleave" and schedule.stream:
         apart = schedule.interleave == "src"
-        long = _extent(launch, schedule.inner[apart])
+        long = launch.step.box.extents[schedule.inner[apart]]
         is_short = long * width < SHORT_ROW_BYTES if apart else long <= SHORT_PACKED or _is_cut(launch)
         return is_short and len(schedule.inner) == 2
     return schedule.mode in ("elements", "interleave")
@@ -81,15 +79,8 @@ def _is_short(launch: Launch) -> bool:
 
 def _is_cut(launch: Launch) -> bool:
     """Whether what an interleave writes at one place is short, and begins anywhere in a line."""
-    nest, inner = launch.step.scalar, launch.step.schedule.inner
-    _, dst = refs(nest.innermost)
-    width = nest.buffer("dst").element.bits // 8
-    steps = [
-        int_size(dst.stride(x.axis)) for x in nest.loops if x.axis not in inner and int_size(x.extent) > 1
-    ]
-    piece = prod(_extent(launch, axis) for axis in inner) * width
+    box, inner = launch.step.box, launch.step.schedule.inner
+    width = box.target.bits // 8
+    steps = [x.dst for x in box.axes if x.name not in inner and x.extent > 1]
+    piece = prod(box.extents[axis] for axis in inner) * width
     return piece < SHORT_PIECE_BYTES and any(step * width % LINE_BYTES for step in steps)
-
-
-def _extent(launch: Launch, axis: str) -> int:
-    return next(int_size(x.extent) for x in launch.step.scalar.loops if x.axis == axis)

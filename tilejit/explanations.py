@@ -17,8 +17,6 @@ from codegen import (
     Kernel,
     LayoutError,
     Step,
-    format_nest,
-    refs,
     thread_count,
 )
 from tilejit.buffers import check_packable
@@ -68,12 +66,12 @@ class Explanation:
     @property
     def nest(self) -> str:
         """The scalar nest of every box, with the sizes of this copy."""
-        return "\n".join(format_nest(nest) for step in self.steps for nest in step.scalars)
+        return "\n".join(str(box) for step in self.steps for box in step.boxes)
 
     @property
     def schedule(self) -> str:
         """The schedule of every box, and its nest after the passes that obey it."""
-        return "\n".join(f"{step.schedule}\n{format_nest(step.vectorized)}" for step in self.steps)
+        return "\n".join(f"{step.schedule}\n{step.nest}" for step in self.steps)
 
     @property
     def source(self) -> str:
@@ -195,8 +193,7 @@ def _between_arrays(
 
 def _volume(step: Step) -> tuple[bool, int]:
     """What a box moves, padding behind all elements."""
-    elements = prod(int(loop.extent) for loop in step.scalar.loops if isinstance(loop.extent, int))
-    return refs(step.scalar.innermost)[0] is not None, elements
+    return step.box.source is not None, prod(axis.extent for axis in step.box.axes)
 
 
 def _shape_of(

@@ -1,7 +1,7 @@
-"""Lower two access maps to the boxes and loop nests of a copy, over the common digits of both sides.
+"""Lower two access maps to the boxes of a copy, over the common digits of both sides.
 
 Roots that share a dimension are joined, and refined into digits that each side traverses with one stride.
-Their products are guard-free boxes. A box becomes a loop nest around one store. For theory and proofs, see
+Their products are guard-free boxes. For theory and proofs, see
 the project's notes on lowering.
 """
 
@@ -14,19 +14,7 @@ from math import prod
 
 import numpy as np
 
-from codegen.ir.copies.nodes import (
-    Buffer,
-    Convert,
-    Element,
-    Fill,
-    For,
-    ForEach,
-    Load,
-    LoopNest,
-    Ref,
-    Store,
-    wrap,
-)
+from codegen.ir.strided_box import Axis, Element, StridedBox
 from codegen.maps.access import AccessMap, Root, logical_roots, map_offset
 from codegen.maps.digit_trees import Offsets, Split, Tree
 from codegen.maps.padding import PaddingBox, lower_padding
@@ -176,36 +164,20 @@ def _component_table(dims: list[int], src: AccessMap, dst: AccessMap) -> PairTab
     return PairTable(prod(extents), offsets_of(src), offsets_of(dst))
 
 
-def box_nest(
+def copied_box(
     copy: LoweredCopy, box: Box, source: Element, target: Element, *, swap: bool = False
-) -> LoopNest:
-    """The scalar nest of one box: one loop per digit around dst[…] = src[…], tables outermost.
+) -> StridedBox:
+    """One box of a copy with its elements: an axis for each digit, dst[…] = src[…].
 
     `swap` reverses the bytes of every source element. A `target` other than `source` adds a conversion.
     """
-    axes = [f"d{k}" for k in range(len(box.digits))]
-    tables = (("src_offsets", "entry"),) if box.tables else ()
-    src = Ref("src", box.src_base, tuple((a, d[1]) for a, d in zip(axes, box.digits, strict=True)), tables)
-    tables = (("dst_offsets", "entry"),) if box.tables else ()
-    dst = Ref("dst", box.dst_base, tuple((a, d[2]) for a, d in zip(axes, box.digits, strict=True)), tables)
-    load = Load(src)
-    converts = swap or source.name != target.name
-    value = Convert(load, ("swap " if swap else "") + source.name, target.name) if converts else load
-    loops = tuple(For(a, d[0], Store(dst, value)) for a, d in zip(axes, box.digits, strict=True))
-    table = ForEach("entry", prod(t.extent for t in box.tables), Store(dst, value)) if box.tables else None
-    buffers = (
-        Buffer("src", source, copy.src.unit_bits),
-        Buffer("dst", target, copy.dst.unit_bits),
-    )
-    return LoopNest(buffers, wrap(loops, table, Store(dst, value)), box.digits)
+    axes = tuple(Axis(f"d{k}", *digit) for k, digit in enumerate(box.digits))
+    entries = prod(t.extent for t in box.tables) if box.tables else 0
+    return StridedBox(axes, box.src_base, box.dst_base, source, target, copy.dst.unit_bits, swap, entries)
 
 
-def pad_nest(copy: LoweredCopy, box: Box, target: Element) -> LoopNest:
-    """The scalar nest that writes the padding value over one box of slots; the box's source side is zero."""
-    axes = [f"d{k}" for k in range(len(box.digits))]
-    tables = (("dst_offsets", "entry"),) if box.tables else ()
-    dst = Ref("dst", box.dst_base, tuple((a, d[2]) for a, d in zip(axes, box.digits, strict=True)), tables)
-    store = Store(dst, Fill())
-    loops = tuple(For(a, d[0], store) for a, d in zip(axes, box.digits, strict=True))
-    table = ForEach("entry", prod(t.extent for t in box.tables), store) if box.tables else None
-    return LoopNest((Buffer("dst", target, copy.dst.unit_bits),), wrap(loops, table, store), box.digits)
+def padding_box(copy: LoweredCopy, box: Box, target: Element) -> StridedBox:
+    """One box of slots that receive the padding value; the source side of `box` is zero."""
+    axes = tuple(Axis(f"d{k}", *digit) for k, digit in enumerate(box.digits))
+    entries = prod(t.extent for t in box.tables) if box.tables else 0
+    return StridedBox(axes, 0, box.dst_base, None, target, copy.dst.unit_bits, entries=entries)

@@ -2,214 +2,138 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from codegen.ir.copies.nodes import (
-    Convert,
     CopyChunks,
     CopyRun,
-    Element,
     Elementwise,
-    Expr,
-    Fill,
     FillRun,
-    For,
     Gather,
     Interleave,
-    LaneReads,
-    Load,
-    LoopNest,
     PackBits,
-    Param,
-    Ref,
     Reverse,
     Size,
     TileLoop,
     Transfer,
+    TransferNest,
     Transpose,
     TransposeTiles,
     UnpackBits,
-    wrap,
 )
 from codegen.ir.copies.tiles import PackedLines, RowGroups
+from codegen.ir.strided_box import Element
 
 NAMES = "abcdefgh"
 
 
-def parametrize_sizes(nest: LoopNest) -> tuple[LoopNest, tuple[tuple[str, int], ...]]:
-    """Replace the sizes of a nest by parameters; return the nest and their values in argument order.
+def parametrize_sizes(
+    nest: TransferNest, is_literal: Callable[[str], bool] = lambda name: False
+) -> tuple[TransferNest, tuple[tuple[str, int], ...]]:
+    """Replace the sizes of a nest by names; return the nest and the values of the names in argument order.
 
-    before:  for i in 9:          copy_run dst[512*i] <- src[1200*i], 512 bytes
-    after:   for a in a_extent:   copy_run dst[a_dst*a] <- src[a_src*a], count bytes
+    before:  for i in 9: dst += 512, src += 1200:          CopyRun(count=512)
+    after:   for a in a_extent: dst += a_dst, src += a_src:  CopyRun(count=count)
+
+    is_literal  whether the size with a name remains a number
     """
-    rewrite = _Parametrize({loop.axis: NAMES[k] for k, loop in enumerate(nest.loops)})
-    inner = rewrite.transfer(nest.innermost)
-    loops = tuple(
-        For(rewrite.axes[loop.axis], rewrite.size(f"{rewrite.axes[loop.axis]}_extent", loop.extent), inner)
-        for loop in nest.loops
-    )
-    table = nest.table_loop
-    if table:
-        table = replace(table, count=rewrite.size("entries", table.count))
-    buffers = tuple(replace(b, element=_canonical_element(b.element, inner)) for b in nest.buffers)
-    parametrized = LoopNest(buffers, wrap(loops, table, inner))
-    return parametrized, tuple(rewrite.values.items())
+    values: dict[str, int] = {}
 
-
-def _canonical_element(element: Element, inner: Transfer) -> Element:
-    """One element type for all that the transfer moves alike, so that they share one kernel."""
-    match inner:
-        case CopyRun() | FillRun() | Gather():
-            return Element("u8", 8)
-        case CopyChunks() | Reverse() | Interleave() | PackBits() | UnpackBits():
-            return Element(f"u{element.bits}", element.bits)
-        case Transpose() | TransposeTiles():
-            return Element(f"u{element.bits}", element.bits)
-        case Elementwise(_, value) if not isinstance(value, Convert):
-            return Element(f"u{element.bits}", element.bits)
-        case _:
-            return element
-
-
-class _Parametrize:
-    """Collects the arguments in a single traversal of the nest."""
-
-    def __init__(self, axes: dict[str, str]) -> None:
-        self.axes = axes
-        self.values: dict[str, int] = {}
-
-    def size(self, name: str, value: Size) -> Param:
+    def size(name: str, value: Size) -> Size:
         if not isinstance(value, int):
             raise AssertionError(f"{name} is already parametrized")
-        self.values[name] = value
-        return Param(name)
+        if is_literal(name):
+            return value
+        values[name] = value
+        return name
 
-    def ref(self, ref: Ref) -> Ref:
-        """Give every loop a stride on both sides, so that gaps do not need another kernel."""
-        terms = tuple(
-            (new, self.size(f"{new}_{ref.buffer}", ref.stride(old))) for old, new in self.axes.items()
-        )
-        return Ref(ref.buffer, 0, terms, ref.tables)
+    loops = tuple(
+        _loop(size, name, x, reads=not nest.fills) for name, x in zip(NAMES, nest.loops, strict=False)
+    )
+    transfer = _transfer(size, nest.transfer)
+    entries = size("entries", nest.entries) if nest.entries else 0
+    return TransferNest(loops, transfer, entries, nest.unit_bits), tuple(values.items())
 
-    def value(self, value: Expr) -> Expr:
-        match value:
-            case Load(ref):
-                return Load(self.ref(ref))
-            case Convert(Load(ref), source, target):
-                return Convert(Load(self.ref(ref)), source, target)
-            case Fill():
-                return value
 
-    def transfer(self, stmt: Transfer) -> Transfer:
-        match stmt:
-            case CopyRun(dst, src, count, stream):
-                return CopyRun(self.ref(dst), self.ref(src), self.size("count", count), stream)
-            case CopyChunks():
-                parametrized = self.with_params(stmt, stmt.dst, stmt.src, count=stmt.count)
-                return replace(parametrized, places=PackedLines())  # type: ignore[no-any-return]
-            case Reverse(count=1):
-                return self.with_params(stmt, stmt.dst, stmt.src, length=stmt.length)  # type: ignore[no-any-return]
-            case Reverse():
-                return self.with_params(stmt, stmt.dst, stmt.src, count=stmt.count)  # type: ignore[no-any-return]
-            case FillRun(dst, count):
-                return FillRun(self.ref(dst), self.size("count", count))
-            case Interleave():
-                return self.interleave(stmt)
-            case Transpose():
-                return replace(stmt, dst=self.ref(stmt.dst), src=self.ref(stmt.src), grid=None)
-            case TransposeTiles():
-                return self.tiles(stmt)
-            case Gather():
-                return replace(stmt, dst=self.ref(stmt.dst), src=self.ref(stmt.src), segments=None)
-            case Elementwise():
-                return self.elementwise(stmt)
-            case PackBits(_, _, _, _, step):
-                return self.bits(stmt, "src_step", step)
-            case UnpackBits(_, _, _, _, step):
-                return self.bits(stmt, "dst_step", step)
-            case _:
-                raise AssertionError(f"parametrize: no rule for {type(stmt).__name__}")
+_Sizes = Callable[[str, Size], Size]
 
-    def tiles(self, stmt: TransposeTiles) -> TransposeTiles:
-        """Tiles and blocks remain literals; tables come as arguments."""
-        names = iter(NAMES)
-        loops = tuple(
-            loop if loop.axis in ("rows", "columns") else self.tile_loop(next(names), loop)
-            for loop in stmt.loops
-        )
-        return replace(
-            stmt,
-            dst=self.ref(stmt.dst),
-            src=self.ref(stmt.src),
-            rows=self.size("rows", stmt.rows),
-            columns=self.size("columns", stmt.columns),
-            row_step=self.step("src_pitch", stmt.row_step),
-            column_step=self.step("dst_pitch", stmt.column_step),
-            loops=loops,
-            lanes=self.lanes(stmt.lanes) if stmt.lanes else None,
-        )
 
-    def lanes(self, reads: LaneReads) -> LaneReads:
-        names = "closed_start", "closed_stop", "open_offset"
-        return LaneReads(*(self.size(name, getattr(reads, name)) for name in names))
+def _loop(size: _Sizes, name: str, loop: TileLoop, *, reads: bool = True) -> TileLoop:
+    """Every loop has a stride on both sides, so that gaps do not need another kernel."""
+    extent, dst = size(f"{name}_extent", loop.extent), size(f"{name}_dst", loop.dst)
+    return TileLoop(name, extent, size(f"{name}_src", loop.src) if reads else 0, dst)
 
-    def tile_loop(self, name: str, loop: TileLoop) -> TileLoop:
-        sizes = {"extent": loop.extent, "src": loop.src, "dst": loop.dst}
-        return TileLoop(name, *(self.size(f"{name}_{what}", value) for what, value in sizes.items()))
 
-    def step(self, name: str, step: Size | PackedLines) -> Size | PackedLines:
-        """A pitch, or a table whose offsets come at run time."""
-        return PackedLines() if isinstance(step, PackedLines) else self.size(name, step)
+def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
+    """The transfer with its sizes as names; widths, tiles and blocks are literals of the code."""
 
-    def interleave(self, stmt: Interleave) -> Interleave:
-        rows, columns = stmt.rows, stmt.columns
-        stmt = replace(
-            stmt,
-            lines=PackedLines() if stmt.lines else None,
-            groups=RowGroups() if stmt.groups else None,
-        )
-        parametrized: Interleave = self.with_params(
-            stmt, stmt.dst, stmt.src, row_step=stmt.row_step, column_step=stmt.column_step
-        )
-        if stmt.side == "dst":
-            return replace(parametrized, rows=rows, columns=self.size("columns", columns))
-        if stmt.side == "src":
-            return replace(parametrized, rows=self.size("rows", rows), columns=columns)
-        return replace(parametrized, rows=self.size("rows", rows), columns=self.size("columns", columns))
+    def named(*names: str, **others: Any) -> Any:
+        sizes = {name: size(name, getattr(transfer, name)) for name in names}
+        return replace(transfer, **sizes, **others)  # type: ignore[arg-type]
 
-    def bits(self, stmt: PackBits | UnpackBits, step_name: str, step: Size) -> Transfer:
-        """The bytes of a column remain a literal in the code, and so does a step of 1."""
-        parametrized: Transfer
-        if stmt.columns != 1:
-            sizes = {"columns": stmt.columns, step_name: step}
-            parametrized = self.with_params(stmt, stmt.dst, stmt.src, **sizes)
-        elif step == 1:
-            parametrized = self.with_params(stmt, stmt.dst, stmt.src, count=stmt.count)
-        else:
-            parametrized = self.with_params(stmt, stmt.dst, stmt.src, count=stmt.count, **{step_name: step})
-        return parametrized
+    match transfer:
+        case CopyRun() | FillRun():
+            return named("count")  # type: ignore[no-any-return]
+        case CopyChunks():
+            return named("count", places=PackedLines())  # type: ignore[no-any-return]
+        case Reverse(count=count):
+            return named("length" if count == 1 else "count")  # type: ignore[no-any-return]
+        case Interleave(side=side):
+            long = {"dst": ("columns",), "src": ("rows",), "": ("rows", "columns")}[side]
+            tables = {"lines": PackedLines()} if transfer.lines else {}
+            groups = {"groups": RowGroups()} if transfer.groups else {}
+            return named("row_step", "column_step", *long, **tables, **groups)  # type: ignore[no-any-return]
+        case Transpose():
+            return replace(transfer, grid=None)
+        case TransposeTiles():
+            return _tiles(size, transfer)
+        case Gather():
+            return replace(transfer, segments=None)
+        case Elementwise():
+            return _elements(size, transfer)
+        case PackBits(src_step=step) | UnpackBits(dst_step=step):
+            # The bytes of a column remain a literal, and so does a step of 1.
+            name = "src_step" if isinstance(transfer, PackBits) else "dst_step"
+            if transfer.columns != 1:
+                return named("columns", name)  # type: ignore[no-any-return]
+            return named("count", *([] if step == 1 else [name]))  # type: ignore[no-any-return]
 
-    def elementwise(self, stmt: Elementwise) -> Elementwise:
-        value = self.value(stmt.value)
-        plain = not isinstance(value, Convert)
-        dst, src = stmt.dst_element, stmt.src_element
-        unit = stmt.dst_step == dst.bits // 8 and stmt.src_step == src.bits // 8 and not plain
-        return replace(
-            stmt,
-            dst=self.ref(stmt.dst),
-            value=value,
-            count=self.size("count", stmt.count),
-            dst_step=stmt.dst_step if unit else self.size("dst_step", stmt.dst_step),
-            src_step=stmt.src_step if unit else self.size("src_step", stmt.src_step),
-            dst_element=Element(f"u{dst.bits}", dst.bits)
-            if plain and dst.bits >= 8 and src.bits >= 8
-            else dst,
-            src_element=Element(f"u{src.bits}", src.bits)
-            if plain and dst.bits >= 8 and src.bits >= 8
-            else src,
-        )
 
-    def with_params(self, stmt: Any, dst: Ref, src: Ref, **sizes: Size) -> Any:
-        parametrized = {name: self.size(name, value) for name, value in sizes.items()}
-        return replace(stmt, dst=self.ref(dst), src=self.ref(src), **parametrized)
+def _tiles(size: _Sizes, transfer: TransposeTiles) -> TransposeTiles:
+    """Tiles and blocks remain literals; offsets of joined digits come as run-time tables."""
+
+    def step(name: str, given: Size | PackedLines) -> Size | PackedLines:
+        return PackedLines() if isinstance(given, PackedLines) else size(name, given)
+
+    names, reads = iter(NAMES), transfer.lanes
+    loops = (x if x.axis in ("rows", "columns") else _loop(size, next(names), x) for x in transfer.loops)
+    limits = "closed_start", "closed_stop", "open_offset"
+    return replace(
+        transfer,
+        loops=tuple(loops),
+        rows=size("rows", transfer.rows),
+        columns=size("columns", transfer.columns),
+        row_step=step("src_pitch", transfer.row_step),
+        column_step=step("dst_pitch", transfer.column_step),
+        lanes=replace(reads, **{x: size(x, getattr(reads, x)) for x in limits}) if reads else None,
+    )
+
+
+def _elements(size: _Sizes, transfer: Elementwise) -> Elementwise:
+    """Steps of contiguous conversions remain literals; elements that are only moved are unsigned integers."""
+    dst, src, is_moved = transfer.target, transfer.source, transfer.convert is None
+    sides = (dst, src) if src else (dst,)
+    steps = transfer.dst_step, transfer.src_step
+    if is_moved and all(element.bits >= 8 for element in sides):
+        dst, src = _unsigned(dst), src and _unsigned(src)
+    made = replace(transfer, count=size("count", transfer.count), target=dst, source=src)
+    if not is_moved and steps == tuple(element.bits // 8 for element in sides):
+        return made
+    to, at = (size(name, step) for name, step in zip(("dst_step", "src_step"), steps, strict=True))
+    return replace(made, dst_step=to, src_step=at)
+
+
+def _unsigned(element: Element) -> Element:
+    return Element(f"u{element.bits}", element.bits)

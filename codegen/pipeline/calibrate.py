@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.backend.store import KernelStore, compiler_digest, default_store
-from codegen.ir.copies.nodes import Element
+from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, strided_map
 from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.schedule.schedule import DEFAULT_THRESHOLDS, Thresholds

@@ -1,9 +1,9 @@
 """Compile copies to kernels, and run the kernels on memory.
 
-The NORMALIZE passes take a nest and return a nest. `split_run` and `strip_mine` may split a nest in two. The
-SCHEDULED passes of `steps.py` take a nest and its schedule. `parametrize` then turns sizes into arguments,
-and `specialize` turns some of those back into literals. An observer sees the nest after each pass. A
-`CopyProgram` is a copy ready to run on two addresses.
+The NORMALIZE passes take a box and return a box. `split_run` and `strip_mine` may split a box in two. The
+passes of `steps.py` select the transfer that a schedule names, turn sizes into arguments, and lower the nest
+to loops over super-vectors. An observer sees what each pass returns. A `CopyProgram` is a copy ready to run
+on two addresses.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from codegen.analysis.ranges import check_disjoint, check_range
-from codegen.frontend.lower_copy import LoweredCopy, box_nest, lower_copy, pad_nest
-from codegen.ir.copies.nodes import Element, Elementwise, LoopNest, Transpose, TransposeTiles, refs
-from codegen.ir.copies.rewriting import cut_axis, int_size
+from codegen.frontend.lower_copy import LoweredCopy, copied_box, lower_copy, padding_box
+from codegen.ir.copies.nodes import Elementwise, Transfer, Transpose, TransposeTiles
+from codegen.ir.strided_box import Element, StridedBox, cut_long
 from codegen.maps.access import AccessMap
 from codegen.maps.padding import PaddingBox
 from codegen.maps.refine import Box, PairTable
@@ -34,7 +34,7 @@ from codegen.pipeline.steps import (
     step_of,
     with_alternative,
 )
-from codegen.pipeline.verify import check_lanes, check_tiles, verify_copy, verify_nest
+from codegen.pipeline.verify import check_lanes, check_tiles, verify_box, verify_copy
 from codegen.runtime.kernel import Kernel, Step
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
@@ -49,8 +49,8 @@ LEAST_TUNED_BYTES = 1 << 16
 MOST_CUT = 2
 """Loops that splitting long digits can add."""
 
-Pick = Callable[[LoopNest, tuple[Schedule, ...]], Schedule]
-"""Picks one of several schedules of a nest."""
+Pick = Callable[[StridedBox, tuple[Schedule, ...]], Schedule]
+"""Picks one of several schedules of a box."""
 
 
 @dataclass(frozen=True)
@@ -220,83 +220,83 @@ class _Maker:
     def box(self, box: Box) -> list[Launch]:
         if box.volume == 0:
             return []
-        nest = self._normal(box_nest(self.lowered, box, self.source, self.target, swap=self.swap))
-        folded = self._fold(nest, box)
-        if folded is not box:
-            nest = self._normal(box_nest(self.lowered, folded, self.source, self.target, swap=self.swap))
-        return [x for part in self._parts(nest) for x in self._launches(part, folded.tables)]
+
+        def with_elements(box: Box) -> StridedBox:
+            return copied_box(self.lowered, box, self.source, self.target, swap=self.swap)
+
+        return self._box(box, with_elements)
 
     def pad(self, pad: PaddingBox) -> list[Launch]:
         if pad.volume == 0:
             return []
         box = Box(0, pad.dst_base, tuple((n, 0, stride) for n, stride in pad.digits))
-        nest = self._normal(pad_nest(self.lowered, box, self.target))
-        folded = self._fold(nest, box)
+        return self._box(box, lambda box: padding_box(self.lowered, box, self.target))
+
+    def _box(self, box: Box, with_elements: Callable[[Box], StridedBox]) -> list[Launch]:
+        """The launches of a box, some of whose loops become tables if there are too many."""
+        made = self._normal(with_elements(box))
+        folded = self._fold(made, box)
         if folded is not box:
-            nest = self._normal(pad_nest(self.lowered, folded, self.target))
-        return [x for part in self._parts(nest) for x in self._launches(part, folded.tables)]
+            made = self._normal(with_elements(folded))
+        return [x for part in self._parts(made) for x in self._launches(part, folded.tables)]
 
-    def _normal(self, nest: LoopNest) -> LoopNest:
-        self.observe("box", nest)
+    def _normal(self, box: StridedBox) -> StridedBox:
+        self.observe("box", box)
+        normal = box
         for run in NORMALIZE:
-            nest = run(nest)
-            self.observe(run.__name__, nest)
+            normal = run(normal)
+            self.observe(run.__name__, normal)
         if settings().verify:
-            verify_nest(nest)
-        nest = widen(nest)
-        self.observe("widen", nest)
-        return nest
+            verify_box(box, normal)
+        normal = widen(normal)
+        self.observe("widen", normal)
+        return normal
 
-    def _fold(self, nest: LoopNest, box: Box) -> Box:
+    def _fold(self, made: StridedBox, box: Box) -> Box:
         """Turn outer loops into tables where there are more than any kernel has."""
         most = OUTER_RANKS[-1]
-        if len(nest.loops) <= most:
+        if len(made.axes) <= most:
             return box
-        src, dst = refs(nest.innermost)
-        width = nest.buffer("dst").element.bits // nest.buffer("dst").unit_bits
-        digits = [
-            (int_size(x.extent), int_size(src.stride(x.axis)) if src else 0, int_size(dst.stride(x.axis)))
-            for x in nest.loops
-        ]
+        digits = [(x.extent, x.src, x.dst) for x in made.axes]
         tables = tuple(_strided_table(*d) for d in digits[:-most])
         kept = digits[-most:]
-        run = width // self.lowered.dst.width
+        run = made.width // self.lowered.dst.width
         if run > 1:
             kept.append((run, self.lowered.src.width, self.lowered.dst.width))
-        return Box(int_size(src.const) if src else 0, int_size(dst.const), tuple(kept), box.tables + tables)
+        return Box(made.src, made.dst, tuple(kept), box.tables + tables)
 
-    def _parts(self, nest: LoopNest) -> tuple[LoopNest, ...]:
-        window = read_windows(nest, footprint=self.footprint, thresholds=self.thresholds)
+    def _parts(self, box: StridedBox) -> tuple[StridedBox, ...]:
+        window = read_windows(box, footprint=self.footprint, thresholds=self.thresholds)
         if window:
-            return cut_axis(nest, *window)
-        return split_run(nest) if self.threads > 1 else (nest,)
+            return cut_long(box, *window)
+        return split_run(box) if self.threads > 1 else (box,)
 
-    def _launches(self, nest: LoopNest, tables: tuple[PairTable, ...]) -> list[Launch]:
-        """The launches of a nest: one, or one for full strips and one for the remainder."""
-        schedule = self._schedule(nest)
-        if schedule.transpose and len(nest.loops) + MOST_CUT <= OUTER_RANKS[-1]:
-            parts = split_long(nest)
-            if parts != (nest,):
+    def _launches(self, box: StridedBox, tables: tuple[PairTable, ...]) -> list[Launch]:
+        """The launches of a box: one, or one for full strips and one for the remainder."""
+        schedule = self._schedule(box)
+        if schedule.transpose and len(box.axes) + MOST_CUT <= OUTER_RANKS[-1]:
+            parts = split_long(box)
+            if parts != (box,):
                 return [launch for part in parts for launch in self._launches(part, tables)]
-        return [self._launch(part, schedule, tables) for part in strip_mine(nest, schedule)]
+        return [self._launch(part, schedule, tables) for part in strip_mine(box, schedule)]
 
-    def _schedule(self, nest: LoopNest) -> Schedule:
+    def _schedule(self, box: StridedBox) -> Schedule:
         pick = self.pick if self.footprint >= LEAST_TUNED_BYTES else None
         propose = candidates if pick else choose
         found = propose(
-            nest,
+            box,
             threads=self.threads,
             footprint=self.footprint,
             thresholds=self.thresholds,
-            virtual_vector_size=self._vector_size(nest),
+            virtual_vector_size=self._vector_size(box),
         )
         if isinstance(found, Schedule):
             return found
-        return pick(nest, found) if pick and len(found) > 1 else found[0]
+        return pick(box, found) if pick and len(found) > 1 else found[0]
 
-    def _vector_size(self, nest: LoopNest) -> VectorSize | None:
-        """The requested size, in elements of the nest; each may hold several elements of the copy."""
-        merged = max(1, nest.buffer("dst").element.bits // self.target.bits)
+    def _vector_size(self, box: StridedBox) -> VectorSize | None:
+        """The requested size, in elements of the box; each may hold several elements of the copy."""
+        merged = max(1, box.target.bits // self.target.bits)
         match self.virtual_vector_size:
             case (rows, columns):
                 return rows, -(-columns // merged)
@@ -304,12 +304,12 @@ class _Maker:
                 return -(-size // merged)
         return None
 
-    def _launch(self, nest: LoopNest, schedule: Schedule, tables: tuple[PairTable, ...]) -> Launch:
-        step = step_of(nest, schedule, specialize=self.specialize, tables=bool(tables), observe=self.observe)
-        inner = step.vectorized.innermost
-        fill = None if refs(inner)[0] else self._pattern(inner)
+    def _launch(self, box: StridedBox, schedule: Schedule, tables: tuple[PairTable, ...]) -> Launch:
+        step = step_of(box, schedule, specialize=self.specialize, observe=self.observe)
+        inner = step.nest.transfer
+        fill = self._pattern(inner) if step.nest.fills else None
         bounds = self.lowered.src.bounds, self.lowered.dst.bounds
-        reach = reach_of(nest)
+        reach = reach_of(box)
         if not tables:
             for side, (low, stop), allowed in zip(
                 ("source", "destination"), (reach[:2], reach[2:]), bounds, strict=True
@@ -322,10 +322,10 @@ class _Maker:
         if settings().verify and isinstance(inner, TransposeTiles):
             check_lanes(inner, launch.src_offset, reach)
         return with_alternative(
-            launch, self._vector_size(nest), lambda other: self._launch(nest, other, tables)
+            launch, self._vector_size(box), lambda other: self._launch(box, other, tables)
         )
 
-    def _pattern(self, inner: object) -> tuple[int, int]:
+    def _pattern(self, inner: Transfer) -> tuple[int, int]:
         """The padding as 16 bytes in two numbers; a packed value as it is, unless full bytes are filled."""
         if self.padding is None:
             raise AssertionError("expected a padding value, got None")

@@ -5,17 +5,16 @@ from __future__ import annotations
 from math import prod
 
 from codegen.analysis.ranges import affine_range, check_range
-from codegen.frontend.lower_copy import LoweredCopy, box_nest, pad_nest
-from codegen.ir.copies.nodes import Buffer, CopyChunks, Element, For, Gather, LoopNest, Ref, wrap
-from codegen.ir.copies.rewriting import int_size
+from codegen.frontend.lower_copy import LoweredCopy, copied_box, padding_box
+from codegen.ir.copies.nodes import CopyChunks, Gather, TileLoop, TransferNest
 from codegen.ir.copies.segments import SEGMENT_ARGUMENTS, Segments
 from codegen.ir.copies.tiles import LINE_TABLE, PackedLines
+from codegen.ir.strided_box import Element
 from codegen.maps.refine import Box
 from codegen.passes.pad_rank import pad_rank
-from codegen.passes.parametrize import parametrize_sizes
-from codegen.pipeline.steps import Observer
+from codegen.pipeline.steps import Observer, kernel_of, trips_of
 from codegen.runtime.copy_calls import Pattern, PlainCall, SegmentCalls
-from codegen.runtime.kernel import Step, kernel_for
+from codegen.runtime.kernel import Step
 from codegen.runtime.launch import Launch
 from codegen.schedule.choose import padded_rank
 from codegen.schedule.choose_segments import SEGMENT_LIMITS, segments_of
@@ -36,20 +35,17 @@ def gathered(
     _check_boxes(copy)
     _check_segments(copy, segments)
     largest, *others = sorted(copy.boxes, key=lambda b: -b.volume)
-    nests = [box_nest(copy, box, element, element) for box in (largest, *(b for b in others if b.volume))]
+    boxes = [copied_box(copy, box, element, element) for box in (largest, *(b for b in others if b.volume))]
     for pad in copy.pads if pattern is not None else ():
         digits = tuple((n, 0, step) for n, step in pad.digits)
         if prod(n for n, _, _ in digits):
-            nests.append(pad_nest(copy, Box(0, pad.dst_base, digits), element))
-    for nest in nests:
-        observe("box", nest)
-    transfer = Gather(Ref("dst", copy.dst.bounds[0], ()), Ref("src", 0, ()), segments)
-    vectorized = LoopNest(nests[0].buffers, transfer)
-    observe("gathered", vectorized)
-    parametrized, _ = parametrize_sizes(vectorized)
-    observe("parametrize_sizes", parametrized)
-    kernel = kernel_for(parametrized, SEGMENT_ARGUMENTS)
-    step = Step(nests[0], Schedule("gather", (), (), stream=True), vectorized, kernel, (), tuple(nests[1:]))
+            boxes.append(padding_box(copy, Box(0, pad.dst_base, digits), element))
+    for box in boxes:
+        observe("box", box)
+    nest = TransferNest((), Gather(segments))
+    observe("gathered", nest)
+    kernel, _ = kernel_of(nest, SEGMENT_ARGUMENTS, observe)
+    step = Step(boxes[0], Schedule("gather", (), (), stream=True), nest, kernel, (), tuple(boxes[1:]))
     calls, bounds = SegmentCalls(segments, pattern), (copy.src.byte_bounds, copy.dst.byte_bounds)
     return Launch(step, calls, 0, copy.dst.bounds[0], segments.count, pattern, bounds=bounds)
 
@@ -67,29 +63,19 @@ def placed(
         return None
     _check_boxes(copy)
     _check_places(copy, found)
-    nests = [box_nest(copy, box, element, element) for box in copy.boxes if box.volume]
-    for nest in nests:
-        observe("box", nest)
-    axes = [f"d{k}" for k in range(len(found.outer))]
-    src, dst = (
-        Ref(name, at, tuple((a, d[k]) for a, d in zip(axes, found.outer, strict=True)))
-        for k, name, at in ((1, "src", found.src), (2, "dst", found.dst))
-    )
-    chunk = Element(f"u{8 * found.width}", 8 * found.width)
-    lines = PackedLines(listed=found.offsets)
-    transfer = CopyChunks(dst, src, found.width, len(found.offsets), lines, stream)
-    loops = tuple(For(a, d[0], transfer) for a, d in zip(axes, found.outer, strict=True))
-    schedule = Schedule("pieces", tuple(axes), (), rank=padded_rank(len(axes)), stream=stream)
-    buffers = tuple(Buffer(name, chunk, 8) for name in ("src", "dst"))
-    vectorized = pad_rank(LoopNest(buffers, wrap(loops, None, transfer)), schedule)
-    observe("placed", vectorized)
-    parametrized, sizes = parametrize_sizes(vectorized)
-    observe("parametrize_sizes", parametrized)
-    kernel = kernel_for(parametrized, (LINE_TABLE, *(name for name, _ in sizes)))
-    step = Step(nests[0], schedule, vectorized, kernel, sizes, tuple(nests[1:]))
+    boxes = [copied_box(copy, box, element, element) for box in copy.boxes if box.volume]
+    for box in boxes:
+        observe("box", box)
+    loops = tuple(TileLoop(f"d{k}", *digit) for k, digit in enumerate(found.outer))
+    transfer = CopyChunks(found.width, len(found.offsets), PackedLines(listed=found.offsets), stream)
+    axes = tuple(loop.axis for loop in loops)
+    schedule = Schedule("pieces", axes, (), rank=padded_rank(len(axes)), stream=stream)
+    nest = pad_rank(TransferNest(loops, transfer), schedule)
+    observe("placed", nest)
+    kernel, sizes = kernel_of(nest, (LINE_TABLE,), observe)
+    step = Step(boxes[0], schedule, nest, kernel, sizes, tuple(boxes[1:]))
     bounds = copy.src.byte_bounds, copy.dst.byte_bounds
-    trips = int_size(vectorized.loops[0].extent)
-    return Launch(step, PlainCall(), found.src, found.dst, trips, bounds=bounds)
+    return Launch(step, PlainCall(), found.src, found.dst, trips_of(nest), bounds=bounds)
 
 
 def _check_segments(copy: LoweredCopy, segments: Segments) -> None:

@@ -1,29 +1,30 @@
-"""Turn a scalar nest and its schedule into a kernel, and the kernel into a launch."""
+"""Turn a box and its schedule into a kernel, and the kernel into a launch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
+from typing import TypeAlias
 
 from codegen.analysis.ranges import affine_range
 from codegen.ir.copies.nodes import (
     Elementwise,
-    LoopNest,
+    TransferNest,
     Transpose,
     TransposeTiles,
     group_table,
     joined_tables,
     line_table,
-    refs,
 )
-from codegen.ir.copies.rewriting import int_size
 from codegen.ir.copies.tiles import GROUP_ARGUMENTS, LINE_TABLE, PREFETCH_ARGUMENT
+from codegen.ir.nodes import Function
+from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
+from codegen.passes.lower_copies.nest import kernel_name, lower_copy_nest
 from codegen.passes.pad_rank import pad_rank
 from codegen.passes.parametrize import parametrize_sizes
 from codegen.passes.select_transfer import super_vectorize
-from codegen.passes.specialize import specialize_sizes
 from codegen.runtime.copy_calls import (
     FILL_ARGUMENTS,
     GRID_ARGUMENTS,
@@ -33,64 +34,86 @@ from codegen.runtime.copy_calls import (
     PrefetchCall,
     calls_for,
 )
-from codegen.runtime.kernel import Step, kernel_for
+from codegen.runtime.kernel import Kernel, Step, kernel_for
 from codegen.runtime.launch import Launch
 from codegen.schedule.choose_transpose import VectorSize, misaligned
 from codegen.schedule.schedule import Schedule
-
-SCHEDULED = (super_vectorize, pad_rank)
-"""The passes that take a schedule, in order."""
+from codegen.support.locks import compiler_lock
 
 STRUCTURE, SIZES = "structure", "sizes"
 """Values of `specialize`: one kernel per structure, or one per structure and sizes."""
 
-Observer = Callable[[str, LoopNest], None]
+Stage: TypeAlias = StridedBox | TransferNest | Function
+"""A copy after one of the passes."""
+
+Observer = Callable[[str, Stage], None]
 
 
 def step_of(
-    nest: LoopNest,
+    box: StridedBox,
     schedule: Schedule,
     *,
     specialize: str = STRUCTURE,
-    tables: bool = False,
     observe: Observer | None = None,
 ) -> Step:
-    """Run a strip-mined scalar nest through the scheduled passes and find its kernel."""
+    """Run a strip-mined box through the scheduled passes and find its kernel."""
     observe = observe or nobody
-    vectorized = nest
-    for run in SCHEDULED:
-        vectorized = run(vectorized, schedule)
-        observe(run.__name__, vectorized)
-    parametrized, sizes = parametrize_sizes(vectorized)
+    nest = super_vectorize(box, schedule)
+    observe("super_vectorize", nest)
+    nest = pad_rank(nest, schedule)
+    observe("pad_rank", nest)
+    full_strips = any(x.name in schedule.inner and x.extent == schedule.strip for x in box.axes)
+
+    def is_literal(name: str) -> bool:
+        """All sizes become literals, or the length of full strips, or none."""
+        return specialize == SIZES or bool(schedule.strip and full_strips and name == "count")
+
+    kernel, sizes = kernel_of(nest, first_arguments(nest), observe, is_literal)
+    return Step(box, schedule, nest, kernel, sizes)
+
+
+def kernel_of(
+    nest: TransferNest,
+    arguments: tuple[str, ...],
+    observe: Observer,
+    is_literal: Callable[[str], bool] = lambda name: False,
+) -> tuple[Kernel, tuple[tuple[str, int], ...]]:
+    """The kernel of a nest, and the values of its sizes.
+
+    arguments   the kernel's first arguments; names of sizes follow
+    is_literal  as in `parametrize_sizes`
+    """
+    parametrized, sizes = parametrize_sizes(nest, is_literal)
     observe("parametrize_sizes", parametrized)
-    fixed = _literal_sizes(nest, schedule, dict(sizes), specialize)
-    parametrized = specialize_sizes(parametrized, fixed)
-    observe("specialize_sizes", parametrized)
-    sizes = tuple((name, value) for name, value in sizes if name not in fixed)
-    inner = vectorized.innermost
-    front = OFFSET_ARGUMENTS if tables else ()
-    grid = GRID_ARGUMENTS if isinstance(inner, Transpose) else ()
-    lines = (LINE_TABLE,) if line_table(inner) else tuple(joined_tables(inner))
-    panel = (SCRATCH,) if isinstance(inner, TransposeTiles) and inner.staged else ()
-    groups = GROUP_ARGUMENTS if group_table(inner) else ()
-    fills = FILL_ARGUMENTS if refs(inner)[0] is None else ()
-    distance = (PREFETCH_ARGUMENT,) if isinstance(inner, Elementwise) and inner.prefetch else ()
-    names = (*front, *grid, *lines, *panel, *groups, *fills, *distance, *(name for name, _ in sizes))
-    kernel = kernel_for(parametrized, names)
-    return Step(nest, schedule, vectorized, kernel, sizes)
+    names = (*arguments, *(name for name, _ in sizes))
+    structure = parametrized, names
+    with compiler_lock:
+        kernel = _kernels.get(structure)
+        if kernel is None:
+            name = kernel_name(parametrized, names)
+            kernel = _kernels[structure] = kernel_for(lower_copy_nest(parametrized, name, names))
+    observe("lower_copy_nest", kernel.function)
+    return kernel, sizes
 
 
-def _literal_sizes(
-    nest: LoopNest, schedule: Schedule, sizes: dict[str, int], specialize: str
-) -> dict[str, int]:
-    """The sizes that become literals: all of them, only the length of full strips, or none."""
-    if specialize == SIZES:
-        return sizes
-    full_strips = any(x.axis in schedule.inner and x.extent == schedule.strip for x in nest.loops)
-    return {"count": sizes["count"]} if schedule.strip and full_strips and "count" in sizes else {}
+_kernels: dict[tuple[TransferNest, tuple[str, ...]], Kernel] = {}
 
 
-def nobody(name: str, nest: LoopNest) -> None:
+def first_arguments(nest: TransferNest) -> tuple[str, ...]:
+    """The arguments of a kernel before its sizes: tables, scratch, padding and prefetches."""
+    inner = nest.transfer
+    return (
+        *(OFFSET_ARGUMENTS if nest.entries else ()),
+        *(GRID_ARGUMENTS if isinstance(inner, Transpose) else ()),
+        *((LINE_TABLE,) if line_table(inner) else joined_tables(inner)),
+        *((SCRATCH,) if isinstance(inner, TransposeTiles) and inner.staged else ()),
+        *(GROUP_ARGUMENTS if group_table(inner) else ()),
+        *(FILL_ARGUMENTS if nest.fills else ()),
+        *((PREFETCH_ARGUMENT,) if isinstance(inner, Elementwise) and inner.prefetch else ()),
+    )
+
+
+def nobody(name: str, stage: Stage) -> None:
     """An observer that does nothing."""
 
 
@@ -101,64 +124,63 @@ def launch_of(
     bounds: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0)),
     reach: tuple[int, int, int, int] = (0, 0, 0, 0),
 ) -> Launch:
-    """The launch of a box whose nest has a kernel.
+    """The launch of a box that has a kernel.
 
     bounds  [low, stop) of source and destination, in units
     reach   of one table entry, as `reach_of` returns it
     """
-    src, dst = refs(step.scalar.innermost)
-    src_at, dst_at = int_size(src.const) if src else 0, int_size(dst.const)
-    unit_bits = step.vectorized.buffer("dst").unit_bits
-    if step.scalar.buffer("dst").unit_bits == 1 and unit_bits == 8:
-        src_at, dst_at = src_at // 8, dst_at // 8
-    calls = calls_for(step, src_at, tables, bounds, reach)
-    trips = _trips(step.vectorized, tables)
-    scale = 8 // step.scalar.buffer("dst").unit_bits
-    src_bytes, dst_bytes = ((low // scale, -(-stop // scale)) for low, stop in bounds)
+    calls = calls_for(step, tables, bounds, reach)
+    box, scale = step.box, step.nest.unit_bits // step.box.unit_bits
+    src_bytes, dst_bytes = ((low * box.unit_bits // 8, -(-stop * box.unit_bits // 8)) for low, stop in bounds)
+    trips = prod(t.extent for t in tables) if tables else trips_of(step.nest)
     return Launch(
-        step, calls, src_at, dst_at, trips, fill, serial=unit_bits == 1, bounds=(src_bytes, dst_bytes)
+        step,
+        calls,
+        box.src // scale,
+        box.dst // scale,
+        trips,
+        fill,
+        serial=step.nest.unit_bits == 1,
+        bounds=(src_bytes, dst_bytes),
     )
 
 
-def _trips(nest: LoopNest, tables: tuple[PairTable, ...]) -> int:
-    """How many iterations threads share: table entries, tiles, or trips of the first loop."""
-    if tables:
-        return prod(t.extent for t in tables)
-    inner = nest.innermost
+def trips_of(nest: TransferNest) -> int:
+    """How many iterations threads share without tables of offsets: tiles, or trips of the first loop."""
+    inner = nest.transfer
     if isinstance(inner, Transpose) and inner.grid:
         return inner.grid.count
     if isinstance(inner, TransposeTiles):
         return inner.trips
-    return int_size(nest.loops[0].extent)
+    extent = nest.loops[0].extent
+    if not isinstance(extent, int):
+        raise AssertionError(f"expected a number of trips, got {extent}")
+    return extent
 
 
 def with_alternative(launch: Launch, size: VectorSize | None, make: Callable[[Schedule], Launch]) -> Launch:
     """The launch with a fallback for destinations that are not aligned to a cache line."""
-    otherwise = misaligned(launch.step.schedule, launch.step.scalar, size)
+    otherwise = misaligned(launch.step.schedule, launch.step.box, size)
     return replace(launch, misaligned=make(otherwise)) if otherwise else launch
 
 
 def with_prefetch(launch: Launch, distance: int) -> Launch:
     """The same row conversion, which also prefetches `distance` bytes ahead of its reads."""
-    step = step_of(launch.step.scalar, replace(launch.step.schedule, prefetch=True))
+    step = step_of(launch.step.box, replace(launch.step.schedule, prefetch=True))
     return replace(launch, step=step, calls=PrefetchCall(distance))
 
 
-def reach_of(nest: LoopNest) -> tuple[int, int, int, int]:
-    """The units that a scalar nest touches: [low, stop) of the source, then of the destination.
+def reach_of(box: StridedBox) -> tuple[int, int, int, int]:
+    """The units that a box touches: [low, stop) of the source, then of the destination.
 
     A missing source has zeros.
     """
-    out: list[int] = []
-    for ref in refs(nest.innermost):
-        if ref is None:
-            out += [0, 0]
-            continue
-        digits = [(int_size(x.extent), int_size(ref.stride(x.axis))) for x in nest.loops]
-        low, high = affine_range(int_size(ref.const), digits)
-        buffer = nest.buffer(ref.buffer)
-        out += [low, high + buffer.element.bits // buffer.unit_bits]
-    return out[0], out[1], out[2], out[3]
+    low, high = affine_range(box.dst, [(x.extent, x.dst) for x in box.axes])
+    written = low, high + box.width
+    if box.source is None:
+        return 0, 0, *written
+    low, high = affine_range(box.src, [(x.extent, x.src) for x in box.axes])
+    return low, high + box.source_width, *written
 
 
 def run_part(launches: tuple[Launch, ...], src: int, dst: int, alive: object, part: int, parts: int) -> None:

@@ -1,4 +1,4 @@
-"""Tuning: measure a nest's candidate schedules once on scratch memory, and store the winner."""
+"""Tuning: measure a box's candidate schedules once on scratch memory, and store the winner."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.backend.store import KernelStore, compiler_digest, default_store
-from codegen.ir.copies.nodes import For, LoopNest, Ref, refs
-from codegen.ir.copies.rewriting import int_size, rebuilt, scalar
 from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.passes.strip_mine import strip_mine
 from codegen.pipeline.copies import Pick
 from codegen.pipeline.steps import STRUCTURE, launch_of, reach_of, run_part, step_of, with_alternative
@@ -44,8 +43,8 @@ REPEATS = 5
 BATCH_BYTES = 4 << 20
 """Bytes that one measurement moves at least."""
 
-Measure = Callable[[LoopNest, tuple[Schedule, ...]], tuple[float, ...]]
-"""Seconds that a nest takes with each of its schedules."""
+Measure = Callable[[StridedBox, tuple[Schedule, ...]], tuple[float, ...]]
+"""Seconds that a box takes with each of its schedules."""
 
 _winners: dict[str, str] = {}
 """Winners measured in this process, for processes without a store."""
@@ -58,7 +57,7 @@ def tuned(
     measure: Measure | None = None,
     store: KernelStore | None = None,
 ) -> Pick:
-    """A function that picks a schedule by measuring on `threads` threads, once per nest and machine."""
+    """A function that picks a schedule by measuring on `threads` threads, once per box and machine."""
     by_clock = partial(timed, threads=threads, specialize=specialize)
     facts = threads, specialize, cpu_name(), cpu_level().name, compiler_digest()
     return partial(_pick, measure or by_clock, facts, store or default_store())
@@ -68,15 +67,15 @@ def _pick(
     measure: Measure,
     facts: tuple[object, ...],
     store: KernelStore,
-    nest: LoopNest,
+    box: StridedBox,
     schedules: tuple[Schedule, ...],
 ) -> Schedule:
     """The winner of an earlier measurement, else of a new one; a note can only name one of `schedules`."""
     by_text = {str(schedule): schedule for schedule in schedules}
-    name = f"schedule-{sha256(repr((nest, tuple(by_text), facts)).encode()).hexdigest()[:32]}"
+    name = f"schedule-{sha256(repr((box, tuple(by_text), facts)).encode()).hexdigest()[:32]}"
     known = _winners.get(name) or (store.get_note(name) or {}).get("winner")
     if not isinstance(known, str) or known not in by_text:
-        small = shortened(nest, schedules)
+        small = shortened(box, schedules)
         if small is None:
             return schedules[0]
         try:
@@ -90,9 +89,9 @@ def _pick(
 
 
 def shortened(
-    nest: LoopNest, schedules: tuple[Schedule, ...], most_bytes: int = MOST_BYTES
-) -> LoopNest | None:
-    """The nest reduced to `most_bytes` of memory, so that it can be measured; None where that is impossible.
+    box: StridedBox, schedules: tuple[Schedule, ...], most_bytes: int = MOST_BYTES
+) -> StridedBox | None:
+    """The box reduced to `most_bytes` of memory, so that it can be measured; None where that is impossible.
 
     before:  for i in 8192: for j in 8192:  dst[32768*j + 4*i] = src[32768*i + 4*j]
     after:   for i in 1024: for j in 1024:  dst[32768*j + 4*i] = src[32768*i + 4*j]
@@ -102,23 +101,20 @@ def shortened(
     """
     covered = {axis for schedule in schedules for axis in _transfer_axes(schedule)}
     fixed = {axis for schedule in schedules for axis in _layered_axes(schedule)}
-    store = scalar(nest)
-    src, dst = refs(store)
     while True:
-        spans = [stop - low for low, stop in _spans_bytes(nest)]
-        touched = [_touched_bytes(nest, src) if src else 0, _touched_bytes(nest, dst)]
+        spans = [stop - low for low, stop in _spans_bytes(box)]
+        touched = [_touched_bytes(box, "src") if box.source else 0, _touched_bytes(box, "dst")]
         if sum(touched) <= most_bytes and sum(spans) <= MOST_SPAN_BYTES:
-            return replace(nest, digits=())
+            return box
         sizes = touched if sum(touched) > most_bytes else spans
-        ref = src if src and sizes[0] > sizes[1] else dst
-        reach = {x.axis: (int_size(x.extent) - 1) * abs(int_size(ref.stride(x.axis))) for x in nest.loops}
-        loops_left = [x for x in nest.loops if int_size(x.extent) > KEPT_EXTENT or x.axis not in covered]
-        loops_left = [x for x in loops_left if reach[x.axis] and x.axis not in fixed]
-        if not loops_left:
+        side: Side = "src" if box.source and sizes[0] > sizes[1] else "dst"
+        reach = {x.name: (x.extent - 1) * abs(x.stride(side)) for x in box.axes}
+        left = [x for x in box.axes if x.extent > KEPT_EXTENT or x.name not in covered]
+        left = [x for x in left if reach[x.name] and x.name not in fixed]
+        if not left:
             return None
-        longest = max(loops_left, key=lambda x: (int_size(x.extent) > KEPT_EXTENT, reach[x.axis]))
-        loops = tuple(replace(x, extent=_half(x)) if x is longest else x for x in nest.loops)
-        nest = rebuilt(nest, loops, store)
+        longest = max(left, key=lambda x: (x.extent > KEPT_EXTENT, reach[x.name]))
+        box = box.with_axes(replace(x, extent=_half(x)) if x is longest else x for x in box.axes)
 
 
 def _transfer_axes(schedule: Schedule) -> tuple[str, ...]:
@@ -133,19 +129,17 @@ def _layered_axes(schedule: Schedule) -> tuple[str, ...]:
     return (*cut.rows, *cut.columns) if cut and cut.layers else ()
 
 
-def _half(loop: For) -> int:
-    extent = int_size(loop.extent)
-    if extent <= KEPT_EXTENT:
-        return extent // 2
-    return max(KEPT_EXTENT, extent // 2 // KEPT_EXTENT * KEPT_EXTENT)
+def _half(axis: Axis) -> int:
+    if axis.extent <= KEPT_EXTENT:
+        return axis.extent // 2
+    return max(KEPT_EXTENT, axis.extent // 2 // KEPT_EXTENT * KEPT_EXTENT)
 
 
-def _touched_bytes(nest: LoopNest, ref: Ref) -> int:
+def _touched_bytes(box: StridedBox, side: Side) -> int:
     """Upper bound on the memory of a side, in bytes: segments without page-sized gaps, and their ends."""
-    buffer = nest.buffer(ref.buffer)
-    unit = 8 // buffer.unit_bits
-    steps = sorted((abs(int_size(ref.stride(x.axis))) // unit, int_size(x.extent)) for x in nest.loops)
-    segment, segments = -(-buffer.element.bits // 8), 1
+    unit = 8 // box.unit_bits
+    steps = sorted((abs(x.stride(side)) // unit, x.extent) for x in box.axes)
+    segment, segments = -(-(box.width if side == "dst" else box.source_width) // unit), 1
     for stride, extent in steps:
         if stride <= segment + PAGE_BYTES:
             segment += (extent - 1) * stride
@@ -154,38 +148,38 @@ def _touched_bytes(nest: LoopNest, ref: Ref) -> int:
     return segment if segments == 1 else segments * (segment + 2 * PAGE_BYTES)
 
 
-def _spans_bytes(nest: LoopNest) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The bytes that source and destination touch, [low, stop) from their addresses."""
-    low, stop, dst_low, dst_stop = reach_of(nest)
-    units = {b.name: 8 // b.unit_bits for b in nest.buffers}
-    src, dst = units.get("src", 1), units["dst"]
-    return (low // src, -(-stop // src)), (dst_low // dst, -(-dst_stop // dst))
+def _spans_bytes(box: StridedBox) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The bytes of source and destination that are touched, [low, stop) from their addresses."""
+    low, stop, dst_low, dst_stop = reach_of(box)
+    unit = 8 // box.unit_bits
+    return (low // unit, -(-stop // unit)), (dst_low // unit, -(-dst_stop // unit))
 
 
 def timed(
-    nest: LoopNest,
+    box: StridedBox,
     schedules: tuple[Schedule, ...],
     *,
     threads: int = 1,
     specialize: str = STRUCTURE,
     clock: Callable[[], float] = perf_counter,
 ) -> tuple[float, ...]:
-    """The best of several times of the nest with each schedule; the schedules take turns.
+    """The best of several times of the box with each schedule; the schedules take turns.
 
     Each turn begins with an untimed run, so that cache contents left by another schedule do not count. Small
     nests run many times per measurement, so that the clock's resolution does not count either.
     """
-    spans = _spans_bytes(nest)
+    spans = _spans_bytes(box)
     src, dst = (np.empty(stop - low + LINE_BYTES, np.uint8) for low, stop in spans)
     at, to = (x.ctypes.data - low for x, (low, _) in zip((src, dst), spans, strict=True))
     skipped = -at % LINE_BYTES, -to % LINE_BYTES
     at, to = at + skipped[0], to + skipped[1]
-    _write_source(nest, src[skipped[0] :], spans[0][0])
-    moved_bits = prod(int_size(x.extent) for x in nest.loops) * sum(b.element.bits for b in nest.buffers)
+    _write_source(box, src[skipped[0] :], spans[0][0])
+    bits = box.target.bits + (box.source.bits if box.source else 0)
+    moved_bits = prod(x.extent for x in box.axes) * bits
     runs = max(1, BATCH_BYTES // max(1, moved_bits // 8))
     runners = []
     for schedule in schedules:
-        launches = tuple(_launch(part, schedule, specialize) for part in strip_mine(nest, schedule))
+        launches = tuple(_launch(part, schedule, specialize) for part in strip_mine(box, schedule))
         runners.append(partial(run_parts, partial(run_part, launches, at, to, (src, dst)), threads))
     best = [float("inf")] * len(runners)
     for _ in range(REPEATS):
@@ -198,23 +192,21 @@ def timed(
     return tuple(best)
 
 
-def _launch(nest: LoopNest, schedule: Schedule, specialize: str) -> Launch:
+def _launch(box: StridedBox, schedule: Schedule, specialize: str) -> Launch:
     """A launch with its kernel and tables already built, so that no thread waits for another."""
-    launch = launch_of(step_of(nest, schedule, specialize=specialize))
-    launch = with_alternative(launch, None, lambda other: _launch(nest, other, specialize))
+    launch = launch_of(step_of(box, schedule, specialize=specialize))
+    launch = with_alternative(launch, None, lambda other: _launch(box, other, specialize))
     _ = launch.step.kernel.call
     launch.prepare()
     return launch
 
 
-def _write_source(nest: LoopNest, memory: NDArray[np.uint8], low: int) -> None:
-    """Fill the memory that the nest reads: reading memory that was never written costs nothing."""
-    src, _ = refs(nest.innermost)
-    buffer = nest.buffer("src")
-    if src is None or buffer.unit_bits == 1:
+def _write_source(box: StridedBox, memory: NDArray[np.uint8], low: int) -> None:
+    """Fill the memory that the box reads: reading memory that was never written costs nothing."""
+    if box.source is None or box.unit_bits == 1:
         memory[:] = CONTENT
         return
-    extents = [int_size(x.extent) for x in nest.loops] + [buffer.element.bits // 8]
-    strides = [int_size(src.stride(x.axis)) for x in nest.loops] + [1]
-    view = np.ndarray(extents, np.uint8, memory.data, int_size(src.const) - low, strides)
+    extents = [x.extent for x in box.axes] + [box.source_width]
+    strides = [x.src for x in box.axes] + [1]
+    view = np.ndarray(extents, np.uint8, memory.data, box.src - low, strides)
     view[...] = CONTENT

@@ -1,4 +1,4 @@
-"""Invariants of a lowered copy and its nests, one per function; `TILEJIT_VERIFY=1` and the tests check them.
+"""Invariants of a lowered copy and its boxes, one per function; `TILEJIT_VERIFY=1` and the tests check them.
 
 A failed check raises KernelError, which names the invariant and a witness. Kernels run on raw addresses, so
 two checks are never skipped: `check_range`, and that source and destination do not overlap. `CopyProgram.run`
@@ -14,7 +14,7 @@ import numpy as np
 
 from codegen.analysis.ranges import affine_range, check_range
 from codegen.frontend.lower_copy import LoweredCopy
-from codegen.ir.copies.nodes import For, LoopNest, Store, TransposeTiles, refs
+from codegen.ir.copies.nodes import TransposeTiles
 from codegen.ir.copies.tiles import (
     COLUMN,
     COLUMNS,
@@ -31,6 +31,7 @@ from codegen.ir.copies.tiles import (
     TileGrid,
 )
 from codegen.ir.lines import LANE_BYTES
+from codegen.ir.strided_box import StridedBox
 from codegen.maps.access import map_offset
 from codegen.maps.digit_trees import Leaf, Offsets, Opaque, Split, Switch, Tree, Window, ceil_div
 from codegen.maps.refine import Box, PairLeaf, PairSplit, PairSwitch, PairTable, PairTree
@@ -215,15 +216,19 @@ def _table_values(box: Box, side: int = 1) -> Offsets:
     return offsets
 
 
-def check_regrouping(nest: LoopNest) -> None:
-    """Invariant 5: the loops that coalescing made are products of the box's digits.
+def check_regrouping(before: StridedBox, after: StridedBox) -> None:
+    """Invariant 5: the loops that coalescing made are products of the loops before it.
 
-    A loop may replace several digits only if each digit's strides, on both sides, equal those of the next
-    inner digit times that digit's extent. A digit that a bound cuts cannot pass, because the box holds it
-    cut. Digits with a negative destination stride count as reversed.
+    A loop may replace several loops only if the strides of each, on both sides, equal those of the next inner
+    one times its extent. A digit that a bound cuts cannot pass, because the box holds it cut. Loops with a
+    negative destination stride count as reversed.
     """
-    digits = [d if d[2] >= 0 else (d[0], -d[1], -d[2]) for d in nest.digits if d[0] != 1]
-    loops = [(_int(loop.extent), *_strides(nest, loop)) for loop in nest.loops if loop.extent != 1]
+    digits = [
+        (x.extent, x.src, x.dst) if x.dst >= 0 else (x.extent, -x.src, -x.dst)
+        for x in before.axes
+        if x.extent != 1
+    ]
+    loops = [(x.extent, x.src, x.dst) for x in after.axes if x.extent != 1]
     if prod(n for n, _, _ in loops) != prod(n for n, _, _ in digits):
         raise KernelError(
             f"verify: loops of {[n for n, _, _ in loops]} for digits of {[n for n, _, _ in digits]}"
@@ -238,11 +243,6 @@ def check_regrouping(nest: LoopNest) -> None:
                 )
             rest.remove(match_)
             extent, src, dst = extent // match_[0], src * match_[0], dst * match_[0]
-
-
-def _strides(nest: LoopNest, loop: For) -> tuple[int, int]:
-    src, dst = refs(nest.innermost)
-    return (_int(src.stride(loop.axis)) if src else 0), _int(dst.stride(loop.axis))
 
 
 def _int(size: object) -> int:
@@ -290,20 +290,13 @@ def _reaches(digits: list[tuple[int, int, int]], src: int, dst: int) -> bool:
     )
 
 
-def verify_nest(nest: LoopNest) -> None:
-    """Check the invariants of a scalar nest: axes are looped over once, and loops match the box's digits.
+def verify_box(before: StridedBox, after: StridedBox) -> None:
+    """Check the invariants of a normalized box: names of axes are unique, and axes match those before.
 
     Raises:
         KernelError: an invariant does not hold.
     """
-    axes = [loop.axis for loop in nest.loops] + ([nest.table_loop.axis] if nest.table_loop else [])
-    if len(set(axes)) != len(axes):
-        raise KernelError(f"verify: an axis is looped over twice: {axes}")
-    for ref in refs(nest.innermost):
-        if ref is None:
-            continue
-        unknown = {a for a, _ in ref.terms} - set(axes)
-        if unknown:
-            raise KernelError(f"verify: {ref.buffer} has strides on {sorted(unknown)}, which no loop counts")
-    if isinstance(nest.innermost, Store) and nest.digits:
-        check_regrouping(nest)
+    names = [axis.name for axis in after.axes]
+    if len(set(names)) != len(names):
+        raise KernelError(f"verify: an axis is looped over twice: {names}")
+    check_regrouping(before, after)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -17,10 +16,10 @@ from numpy.typing import NDArray
 
 from codegen.analysis.ranges import check_range
 from codegen.ir.copies.nodes import Transpose, TransposeTiles
-from codegen.ir.copies.rewriting import int_size
 from codegen.ir.copies.segments import SEGMENT_ARGUMENTS, Segments
 from codegen.ir.copies.tiles import PREFETCH_ARGUMENT, Panel, Table, TileGrid
 from codegen.ir.lines import LINE_BYTES, PAGE_PREFETCH_BYTES
+from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
 from codegen.runtime.kernel import Step
 from codegen.support.caching import lazy
@@ -320,30 +319,27 @@ class SegmentCalls(Calls):
 
 def calls_for(
     step: Step,
-    src_offset: int,
     tables: tuple[PairTable, ...],
     bounds: tuple[tuple[int, int], tuple[int, int]],
     reach: tuple[int, int, int, int],
 ) -> Calls:
-    """The calls of a box's kernel, whose source begins at `src_offset`; in a loop over `tables`, if any."""
-    inner = step.vectorized.innermost
+    """The calls of a box's kernel, in a loop over `tables`, if any."""
+    inner = step.nest.transfer
     calls: Calls = PlainCall()
     if isinstance(inner, Transpose) and inner.grid:
         calls = TileCalls(inner.grid, in_tables=bool(tables))
     if isinstance(inner, TransposeTiles) and inner.staged:
         calls = PanelCall(inner.panel_bytes)
-    return TableCalls(tables, calls, _prefetch(step, src_offset, reach), bounds, reach) if tables else calls
+    return TableCalls(tables, calls, _prefetch(step.box, reach), bounds, reach) if tables else calls
 
 
-def _prefetch(step: Step, src_offset: int, reach: tuple[int, int, int, int]) -> tuple[int, int, int]:
+def _prefetch(box: StridedBox, reach: tuple[int, int, int, int]) -> tuple[int, int, int]:
     """Prefetch distance in entries, first unit that an entry reads, bytes to prefetch from there or 0."""
     low, stop, _, _ = reach
-    loops = prod(int_size(loop.extent) for loop in step.scalar.loops)
-    units = next((8 // b.unit_bits for b in step.vectorized.buffers if b.name == "src"), 1)
-    span = (stop - low) // units
-    read = loops * step.scalar.buffer("dst").element.bits // 8
+    span = (stop - low) * box.unit_bits // 8
+    read = box.size_bytes
     entries = -(-PAGE_PREFETCH_BYTES // max(read, 1))
-    return entries, low - src_offset, span if read <= MAX_PREFETCHED_ENTRIES and span <= 2 * read else 0
+    return entries, low - box.src, span if read <= MAX_PREFETCHED_ENTRIES and span <= 2 * read else 0
 
 
 def _entries(table: PairTable, index: Table) -> tuple[Table, Table]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from html import escape
 from pathlib import Path
@@ -14,12 +14,10 @@ from typing import Any
 from codegen.backend.object_loader import load_object
 from codegen.backend.object_symbols import can_be_loaded
 from codegen.backend.store import default_store, store_key
-from codegen.emit.copy_source import emit, kernel_name
 from codegen.emit.source import source_of
-from codegen.ir.copies.nodes import LoopNest
-from codegen.ir.copies.printer import format_nest
+from codegen.ir.copies.nodes import TransferNest
 from codegen.ir.nodes import Function
-from codegen.passes.lower_copies.nest import has_lowering, lower_copy_nest
+from codegen.ir.strided_box import StridedBox
 from codegen.schedule.schedule import Schedule
 from codegen.support.caching import lazy
 from codegen.support.cpu import cpu_level
@@ -38,36 +36,25 @@ ctypes converts an int to c_void_p faster than to c_int64.
 """
 
 _natives: dict[str, Callable[[int, int, int, int, int], None]] = {}
-_kernels: dict[tuple[LoopNest, tuple[str, ...]], Kernel] = {}
+_kernels: dict[str, Kernel] = {}
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """The code of one structure, shared by copies of many shapes.
+    """The code of one function of a copy, shared by copies of many shapes; its name is unique."""
 
-    nest       the vectorized nest, with sizes as parameters
-    arguments  their names, in the order of the table that the code receives
-    """
-
-    nest: LoopNest
-    arguments: tuple[str, ...]
+    name: str
+    function: Function = field(compare=False, repr=False)
 
     @lazy
-    def name(self) -> str:
-        """The function's name in the source."""
-        return kernel_name(self.nest, self.arguments)
-
-    @lazy
-    def lowered(self) -> Function | None:
-        """The function that the source is printed from; None for transfers that are routines still."""
-        if not has_lowering(self.nest.innermost):
-            return None
-        return lower_copy_nest(self.nest, self.name, self.arguments)
+    def arguments(self) -> tuple[str, ...]:
+        """The names of its arguments, in the order of the table that the code receives."""
+        return tuple(argument.name for argument in self.function.arguments)
 
     @lazy
     def source(self) -> str:
         """The Python source that Numba compiles."""
-        return source_of(self.lowered) if self.lowered else emit(self.nest, self.arguments)
+        return source_of(self.function)
 
     @property
     def call(self) -> Callable[[int, int, int, int, int], None]:
@@ -104,10 +91,8 @@ class Kernel:
         return assembly(self.llvm_ir, cpu_level())
 
     def _repr_html_(self) -> str:
-        """The nest and the source, for notebooks."""
-        texts = ("nest", format_nest(self.nest)), ("source", self.source)
-        parts = (f"<details><summary>{n}</summary><pre>{escape(t)}</pre></details>" for n, t in texts)
-        return f"<div><code>{escape(self.name)}</code>{''.join(parts)}</div>"
+        """The source, for notebooks."""
+        return f"<details><summary>{escape(self.name)}</summary><pre>{escape(self.source)}</pre></details>"
 
     @property
     def digest(self) -> str:
@@ -169,13 +154,10 @@ def _dump(name: str, source: str) -> None:
         print(f"TILEJIT_DUMP={directory}: {error}", file=sys.stderr)
 
 
-def kernel_for(nest: LoopNest, arguments: tuple[str, ...]) -> Kernel:
-    """The kernel of a structure, the same object each time."""
+def kernel_for(function: Function) -> Kernel:
+    """The kernel of a function, the same object each time."""
     with compiler_lock:
-        key = nest, arguments
-        if key not in _kernels:
-            _kernels[key] = Kernel(nest, arguments)
-        return _kernels[key]
+        return _kernels.setdefault(function.name, Kernel(function.name, function))
 
 
 def kernels_in_use() -> tuple[Kernel, ...]:
@@ -204,22 +186,19 @@ class Step:
     `joined` holds the other boxes, including padding, where one transfer covers several.
     """
 
-    scalar: LoopNest
+    box: StridedBox
     schedule: Schedule
-    vectorized: LoopNest
+    nest: TransferNest
     kernel: Kernel
     sizes: tuple[tuple[str, int], ...]
-    joined: tuple[LoopNest, ...] = ()
+    joined: tuple[StridedBox, ...] = ()
 
     @property
-    def scalars(self) -> tuple[LoopNest, ...]:
-        """The scalar nests of all boxes that the kernel moves."""
-        return (self.scalar, *self.joined)
+    def boxes(self) -> tuple[StridedBox, ...]:
+        """All boxes that the kernel moves."""
+        return (self.box, *self.joined)
 
     def report(self) -> str:
-        """The schedule, and the nests before and after."""
-        scalars = "\n".join(map(format_nest, self.scalars))
-        return (
-            f"schedule  {self.schedule}\n"
-            f"kernel    {self.kernel.name}\n\n{scalars}\n{format_nest(self.vectorized)}"
-        )
+        """The schedule, the boxes, and the nest that moves them."""
+        boxes = "\n".join(map(str, self.boxes))
+        return f"schedule  {self.schedule}\nkernel    {self.kernel.name}\n\n{boxes}\n{self.nest}"

@@ -10,8 +10,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.copies.nodes import group_table, joined_tables, line_table, refs
-from codegen.ir.copies.rewriting import int_size
+from codegen.ir.copies.nodes import group_table, joined_tables, line_table
 from codegen.ir.copies.tiles import GROUP_ARGUMENTS, LINE_TABLE
 from codegen.ir.lines import LINE_BYTES
 from codegen.maps.refine import PairTable
@@ -101,7 +100,7 @@ class Launch:
     @lazy
     def sizes(self) -> NDArray[np.int64]:
         """The argument table; addresses that differ between calls are still 0."""
-        inner = self.step.vectorized.innermost
+        inner = self.step.nest.transfer
         lines, groups = line_table(inner), group_table(inner)
         given = {**self.calls.given, **dict(self.step.sizes)}
         if self.fill:
@@ -133,10 +132,13 @@ class Launch:
 
         Table entries and tiles lie where their tables say, and segments are full lines already.
         """
-        nest = self.step.vectorized
-        if not isinstance(self.calls, PlainCall) or self.serial or not nest.loops:
+        loops = self.step.nest.loops
+        if not isinstance(self.calls, PlainCall) or self.serial or not loops:
             return 0
-        return int_size(refs(nest.innermost)[1].stride(nest.loops[0].axis))
+        step = loops[0].dst
+        if not isinstance(step, int):
+            raise AssertionError(f"expected a stride, got {step}")
+        return step
 
     def _cut(self, dst: int, part: int, parts: int) -> int:
         """The first trip of a part: near its even share, where the destination begins a page or a line.
@@ -156,8 +158,8 @@ class Launch:
     @lazy
     def units(self) -> tuple[int, int]:
         """Units per byte of source and destination: 1 for bytes, 8 for bits."""
-        by_name = {b.name: 8 // b.unit_bits for b in self.step.vectorized.buffers}
-        return by_name.get("src", 1), by_name["dst"]
+        units = 8 // self.step.nest.unit_bits
+        return units, units
 
     def serving(self, dst: int) -> Launch:
         """The launch that runs for a destination at that address: this one, or `misaligned`."""

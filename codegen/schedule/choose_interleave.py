@@ -5,10 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import TypeAlias
 
-from codegen.ir.copies.nodes import For, LoopNest, Side, refs
-from codegen.ir.copies.rewriting import int_size
 from codegen.ir.copies.tiles import MOST_GROUPED
 from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.schedule.schedule import STRIP
 
 SHORT_ROW_BYTES = 64
@@ -28,88 +27,84 @@ PAGE_BYTES = 4096
 Groups: TypeAlias = tuple[tuple[str, ...] | None, int | None]
 
 
-def joined_axes(nest: LoopNest, long: For, short: For, packed: Side, *, past_cache: bool) -> tuple[str, ...]:
+def joined_axes(
+    box: StridedBox, long: Axis, short: Axis, packed: Side, *, past_cache: bool
+) -> tuple[str, ...]:
     """The digits that follow `long` without a gap on the side with separate rows, most minor first.
 
     The rows of `short` are packed together on the side `packed` ("dst" or "src"). The packed lines are then
     not contiguous, but each is full. The result is empty if the first digit does not fill lines, or if all
     digits together do not fill one line of a row.
     """
-    src, dst = refs(nest.innermost)
-    if src is None:
-        raise AssertionError("an interleave has a source")
-    together, apart = (dst, src) if packed == "dst" else (src, dst)
-    width = nest.buffer("dst").element.bits // 8
-    total, count = int_size(long.extent), int_size(short.extent)
+    apart: Side = "src" if packed == "dst" else "dst"
+    width = box.width
+    total, count = long.extent, short.extent
     if total * count * width % LINE_BYTES:
         return ()
-    unaligned = int_size(apart.stride(short.axis)) % LINE_BYTES != 0
+    unaligned = short.stride(apart) % LINE_BYTES != 0
     most = UNALIGNED_ROW_BYTES if unaligned and past_cache else SHORT_ROW_BYTES
-    joined: list[For] = []
+    joined: list[Axis] = []
     full_rows = packed == "src" and unaligned and past_cache
     while full_rows or total * width < CHUNK_BYTES:
-        following = next((x for x in nest.loops if apart.stride(x.axis) == total * width), None)
-        if following is None or int_size(together.stride(following.axis)) % LINE_BYTES:
+        following = next((x for x in box.axes if x.stride(apart) == total * width), None)
+        if following is None or following.stride(packed) % LINE_BYTES:
             break
-        near = abs(int_size(together.stride(following.axis))) < PAGE_BYTES
+        near = abs(following.stride(packed)) < PAGE_BYTES
         if not full_rows and not joined and total * width > (SHORT_ROW_BYTES if near else most):
             break
-        if total * int_size(following.extent) * count * width > MOST_LINES * LINE_BYTES:
+        if total * following.extent * count * width > MOST_LINES * LINE_BYTES:
             break
         joined.append(following)
-        total *= int_size(following.extent)
-    return tuple(x.axis for x in joined) if total * width >= LINE_BYTES else ()
+        total *= following.extent
+    return tuple(x.name for x in joined) if total * width >= LINE_BYTES else ()
 
 
-def grouped_axes(nest: LoopNest, inner: tuple[str, ...], outer: list[For], threads: int) -> Groups:
+def grouped_axes(box: StridedBox, inner: tuple[str, ...], outer: list[Axis], threads: int) -> Groups:
     """(groups, together): the digits of `outer` between the packed lines of a row, and a limit for the last.
 
     With these digits in the transfer, the source is read in order. `together` iterations of the last digit
     fit in the buffer; None means all of them. `groups` is None if result rows are aligned and need no buffer,
     and empty if the loops outside would be too few for the threads.
     """
-    src, dst = refs(nest.innermost)
-    loops = {x.axis: int_size(x.extent) for x in nest.loops}
     columns, _, *joined = inner
-    if src is None or not joined or int_size(dst.stride(columns)) % LINE_BYTES == 0:
+    if box.source is None or not joined or box.axis(columns).dst % LINE_BYTES == 0:
         return None, None
-    step, rows = abs(int_size(src.stride(joined[0]))), loops[columns]
+    step, rows = abs(box.axis(joined[0]).src), box.axis(columns).extent
     groups: list[str] = []
     together: int | None = None
-    for loop in sorted(outer, key=lambda x: abs(int_size(src.stride(x.axis)))):
-        room, extent = MOST_GROUPED // rows, int_size(loop.extent)
-        if abs(int_size(src.stride(loop.axis))) >= step or room < 2:
+    for loop in sorted(outer, key=lambda x: abs(x.src)):
+        room, extent = MOST_GROUPED // rows, loop.extent
+        if abs(loop.src) >= step or room < 2:
             break
-        groups.append(loop.axis)
+        groups.append(loop.name)
         rows *= extent
         if extent > room:
             together = room
             break
-    left = prod(int_size(x.extent) for x in around(outer, tuple(groups), together))
+    left = prod(x.extent for x in around(outer, tuple(groups), together))
     return ((), None) if 1 < threads > left // 2 else (tuple(groups), together)
 
 
-def around(outer: list[For], groups: tuple[str, ...], together: int | None) -> list[For]:
+def around(outer: list[Axis], groups: tuple[str, ...], together: int | None) -> list[Axis]:
     """The loops that remain outside the groups; the last group is strip-mined by `together`, if given."""
     out = []
     for loop in outer:
-        if groups and loop.axis == groups[-1] and together:
-            out.append(For(STRIP, int_size(loop.extent) // together, loop.body))
-        elif loop.axis not in groups:
+        if groups and loop.name == groups[-1] and together:
+            out.append(Axis(STRIP, loop.extent // together, loop.src * together, loop.dst * together))
+        elif loop.name not in groups:
             out.append(loop)
     return out
 
 
-def chunk_of(nest: LoopNest, inner: tuple[str, ...]) -> int | None:
+def chunk_of(box: StridedBox, inner: tuple[str, ...]) -> int | None:
     """Iterations of the last joined digit per transfer, so that adjacent packed lines are written soon.
 
     None if a transfer takes all of them, or if every chunk size leaves a remainder shorter than a line.
     """
-    loops = {x.axis: int_size(x.extent) for x in nest.loops}
+    extents = box.extents
     columns, _, *joined = inner
-    width = nest.buffer("dst").element.bits // 8
-    step = prod(loops[axis] for axis in (columns, *joined[:-1])) * width
-    extent, least = loops[joined[-1]], -(-CHUNK_BYTES // step)
+    step = prod(extents[axis] for axis in (columns, *joined[:-1])) * box.width
+    extent, least = extents[joined[-1]], -(-CHUNK_BYTES // step)
     if extent < 2 * least:
         return None
 

@@ -6,9 +6,8 @@ from math import prod
 
 import numpy as np
 
-from codegen.ir.copies.nodes import For, LoopNest, Ref, refs
-from codegen.ir.copies.rewriting import cut_axis, int_size, long_axis
 from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import Axis, Side, StridedBox, cut_long, long_axis
 
 WINDOW_BYTES = 1 << 16
 PAGE_BYTES = 1 << 12
@@ -28,8 +27,8 @@ WORTH_WINDOWS = 0.5
 
 
 def best_order(
-    nest: LoopNest, outer: list[For], inner: tuple[str, ...], *, reads_first: bool = False
-) -> list[For]:
+    box: StridedBox, outer: list[Axis], inner: tuple[str, ...], *, reads_first: bool = False
+) -> list[Axis]:
     """The order of the source or of the destination, whichever touches fewer pages within a window.
 
     Reading in order is worth a fifth if runs are long, because the hardware prefetches it. Short runs of full
@@ -37,87 +36,80 @@ def best_order(
     Loops that were split for source windows run by windows; with `reads_first`, so do all loops for which
     this order touches no more pages.
     """
-    src, dst = refs(nest.innermost)
-    if src is None:
+    if box.source is None:
         return outer
-    width = nest.buffer("dst").element.bits // 8
-    taken = [loop for loop in nest.loops if loop.axis in inner]
-    run = prod(int_size(loop.extent) for loop in taken) * width
-    in_source = by_source(src, outer)
-    if nest.buffer("dst").unit_bits == 1:
+    in_source = by_source(outer)
+    if box.unit_bits == 1:
         # The side with one byte per element has nearly all the bytes.
-        return in_source if width == 0 else outer
-
-    if run < LONG_RUN_BYTES and not reads_first and not _is_cut(outer) and _full_lines(dst, outer, run):
+        return in_source if box.target.bits < 8 else outer
+    run = prod(axis.extent for axis in box.axes if axis.name in inner) * box.width
+    if run < LONG_RUN_BYTES and not reads_first and not _is_cut(outer) and _full_lines(outer, run):
         return in_source
 
-    def pages(order: list[For]) -> int:
-        return _pages_touched(order, src, run) + _pages_touched(order, dst, run)
+    def pages(order: list[Axis]) -> int:
+        return _pages_touched(order, "src", run) + _pages_touched(order, "dst", run)
 
     weight = 0.5 if run >= LONG_RUN_BYTES else 1.0
     one_side = in_source if pages(in_source) * weight < pages(outer) else outer
-    windows = _by_windows(src, outer)
+    windows = _by_windows(outer)
     worth = WORTH_WINDOWS * min(pages(outer), pages(in_source))
     if reads_first and pages(windows) <= pages(one_side):
         return windows
     return windows if _is_cut(outer) and pages(windows) < worth else one_side
 
 
-def _full_lines(dst: Ref, outer: list[For], run: int) -> bool:
+def _full_lines(outer: list[Axis], run: int) -> bool:
     """Whether all runs of the destination are full, aligned lines if the first one is aligned."""
-    return all(step % LINE_BYTES == 0 for step in (run, *(int_size(dst.stride(x.axis)) for x in outer)))
+    return all(step % LINE_BYTES == 0 for step in (run, *(x.dst for x in outer)))
 
 
-def by_source(src: Ref, outer: list[For]) -> list[For]:
+def by_source(outer: list[Axis]) -> list[Axis]:
     """The order that reads the source without stepping back."""
-    return sorted(outer, key=lambda loop: -abs(int_size(src.stride(loop.axis))))
+    return sorted(outer, key=lambda loop: -abs(loop.src))
 
 
-def window_cut(nest: LoopNest, inner: tuple[str, ...]) -> tuple[str, int] | None:
+def window_cut(box: StridedBox, inner: tuple[str, ...]) -> tuple[str, int] | None:
     """The loop to split, and the block size, so that the source is read by windows; None if no gain.
 
     In the order of one side, chunks that are far apart on the other side touch a page each. A window of a few
     KiB of the source, read in order, touches few pages on both sides. This pays if those pages share cache
     sets; otherwise the order of one side is as fast as a plain copy.
     """
-    src, _ = refs(nest.innermost)
-    size = prod(int_size(loop.extent) for loop in nest.loops) * nest.buffer("dst").element.bits // 8
-    if src is None or nest.table_loop or size < LEAST_CUT_BYTES:
+    if box.source is None or box.entries or box.size_bytes < LEAST_CUT_BYTES:
         return None
-    far = [abs(int_size(src.stride(loop.axis))) for loop in nest.loops if loop.axis not in inner]
+    far = [abs(loop.src) for loop in box.axes if loop.name not in inner]
     if not any(step >= FAR_BYTES and step % PAGE_BYTES == 0 for step in far):
         return None
-    for loop in nest.loops:
-        step, extent = int_size(src.stride(loop.axis)), int_size(loop.extent)
-        if loop.axis in inner or not 0 < step <= READ_BYTES // 2 or step * extent < 4 * READ_BYTES:
+    for loop in box.axes:
+        step, extent = loop.src, loop.extent
+        if loop.name in inner or not 0 < step <= READ_BYTES // 2 or step * extent < 4 * READ_BYTES:
             continue
         block = READ_BYTES // step
-        cut = cut_axis(nest, loop.axis, block)[0]
-        outer = [x for x in cut.loops if x.axis not in inner]
-        read = refs(cut.innermost)[0]
+        cut = cut_long(box, loop.name, block)[0]
+        outer = [x for x in cut.axes if x.name not in inner]
         found = best_order(cut, outer, inner)
-        if read and found == _by_windows(read, outer) and found not in (outer, by_source(read, outer)):
-            return loop.axis, block
+        if found == _by_windows(outer) and found not in (outer, by_source(outer)):
+            return loop.name, block
     return None
 
 
-def _by_windows(src: Ref, outer: list[For]) -> list[For]:
+def _by_windows(outer: list[Axis]) -> list[Axis]:
     """Loops inside a source window in source order; the windows themselves in destination order."""
-    near = [x for x in outer if abs(int_size(src.stride(x.axis))) * int_size(x.extent) <= READ_BYTES]
-    return [x for x in outer if x not in near] + by_source(src, near)
+    near = [x for x in outer if abs(x.src) * x.extent <= READ_BYTES]
+    return [x for x in outer if x not in near] + by_source(near)
 
 
-def _is_cut(outer: list[For]) -> bool:
-    axes = {loop.axis for loop in outer}
+def _is_cut(outer: list[Axis]) -> bool:
+    axes = {loop.name for loop in outer}
     return any(long_axis(axis) in axes for axis in axes)
 
 
-def _pages_touched(order: list[For], ref: Ref, run: int) -> int:
+def _pages_touched(order: list[Axis], side: Side, run: int) -> int:
     """The number of pages that one side touches while the innermost loops move a window of bytes."""
     offsets = np.zeros(1, np.int64)
     for loop in reversed(order):
         missing = max(1, -(-WINDOW_BYTES // (run * len(offsets))))
-        steps = np.arange(min(int_size(loop.extent), missing)) * int_size(ref.stride(loop.axis))
+        steps = np.arange(min(loop.extent, missing)) * loop.stride(side)
         offsets = (steps[:, None] + offsets[None, :]).ravel()
     pages = np.sort(offsets // PAGE_BYTES)  # np.unique would import numpy.ma
     return 1 + int(np.count_nonzero(pages[1:] != pages[:-1]))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeAlias
 
-from codegen.ir.copies.nodes import LoopNest
 from codegen.ir.copies.tiles import Block, BlockOrder, block_shape, joined_run
 from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import StridedBox
 from codegen.schedule.machine import machine
 from codegen.schedule.schedule import Schedule, TransposeSchedule
 from codegen.schedule.transpose_box import TransposeBox, Walk, axes_of, prefixes, size_of
@@ -86,7 +86,7 @@ SHORT_SOURCE_BYTES = 512
 
 
 def transpose_schedule(
-    nest: LoopNest, *, stream: bool, threads: int = 1, size: VectorSize | None = None
+    nest: StridedBox, *, stream: bool, threads: int = 1, size: VectorSize | None = None
 ) -> Schedule | None:
     """The schedule, or None if the contiguous digits are too short to fill registers.
 
@@ -103,7 +103,7 @@ def transpose_schedule(
 
 
 def transpose_candidates(
-    nest: LoopNest, first: Schedule, *, threads: int, size: VectorSize | None
+    nest: StridedBox, first: Schedule, *, threads: int, size: VectorSize | None
 ) -> tuple[Schedule, ...]:
     """Distinct schedules that are worth measuring, `first` first: different stores and different tiles."""
     box = TransposeBox.of(nest)
@@ -125,7 +125,7 @@ def transpose_candidates(
     return tuple(dict.fromkeys([first, *others]))
 
 
-def misaligned(schedule: Schedule, nest: LoopNest, size: VectorSize | None) -> Schedule | None:
+def misaligned(schedule: Schedule, nest: StridedBox, size: VectorSize | None) -> Schedule | None:
     """The schedule for a destination that is not line-aligned; None if alignment does not matter.
 
     `size` is the caller's tile size, as in `transpose_schedule`.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from codegen.ir.copies.nodes import Convert, LoopNest, Side, refs
-from codegen.ir.copies.rewriting import int_size, scalar
 from codegen.ir.copies.tiles import Block
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.ir.strided_box import Side, StridedBox
 from codegen.schedule.schedule import TransposeSchedule
 
 MOST_JOINED = 1 << 14
@@ -40,13 +39,13 @@ class TransposeBox:
     converts: bool
 
     @classmethod
-    def of(cls, nest: LoopNest) -> TransposeBox:
-        """The box of a scalar nest whose sides are both contiguous along some loop."""
-        walks, (width, source_width) = _walks(nest), _widths(nest)
+    def of(cls, box: StridedBox) -> TransposeBox:
+        """The digits of a box whose sides are both contiguous along some loop."""
+        walks = [Walk(x.name, x.extent, x.src, x.dst) for x in box.axes]
+        width, source_width = box.width, box.source_width
         row = next(w for w in walks if w.dst == width)
         column = next(w for w in walks if w.src == source_width)
-        converts = isinstance(scalar(nest).value, Convert)
-        return cls(tuple(walks), row, column, width, source_width, converts)
+        return cls(tuple(walks), row, column, width, source_width, box.converts)
 
     @property
     def side(self) -> int:
@@ -95,20 +94,6 @@ class TransposeBox:
 def earns_special(size_bytes: int) -> bool:
     """Whether a box of this many bytes is worth a kernel that few other boxes share."""
     return size_bytes >= SPECIAL_BYTES
-
-
-def _walks(nest: LoopNest) -> list[Walk]:
-    src, dst = refs(nest.innermost)
-    if src is None:
-        raise AssertionError("a transpose has a source")
-    return [
-        Walk(x.axis, int_size(x.extent), int_size(src.stride(x.axis)), int_size(dst.stride(x.axis)))
-        for x in nest.loops
-    ]
-
-
-def _widths(nest: LoopNest) -> tuple[int, int]:
-    return nest.buffer("dst").element.bits // 8, nest.buffer("src").element.bits // 8
 
 
 def prefixes(chain: list[Walk]) -> list[tuple[Walk, ...]]:

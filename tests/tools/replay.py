@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,17 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.buffers import Buffer
-from codegen.ir.copies.interpreter import interpret
-from codegen.ir.copies.nodes import Convert, Elementwise, Fill, FillRun, Load, LoopNest, Ref, Store, wrap
 from codegen.ir.interpreter import interpret as interpret_function
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import ArrayArg, Function
+from codegen.ir.strided_box import StridedBox
 from codegen.pipeline.copies import CopyProgram
 from codegen.runtime import launch as launches
 from codegen.runtime.copy_calls import SCRATCH, TableCalls
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
-from codegen.support.errors import KernelError
+from tests.tools.boxes import Offsets, copy_box
 
 Bytes = NDArray[np.uint8]
 INTERPRETED_BYTES = 1500
@@ -66,19 +65,40 @@ def watching(*, snapshots: bool = True) -> Iterator[list[Watched]]:
         CopyProgram.run = original  # type: ignore[method-assign]
 
 
-def interpreted(watched: Watched, *, vectorized: bool) -> Bytes | None:
-    """The destination as the interpreter leaves it, or None where a nest converts."""
+def interpreted(watched: Watched) -> Bytes | None:
+    """The destination after elements moved one by one as the boxes say; None if they are converted."""
     program, out = watched.program, watched.before.copy()
     for launch in (*program.first, *program.launches):
-        nests = (launch.step.vectorized,) if vectorized else launch.step.scalars
-        try:
-            for nest in nests:
-                run_nest(nest, launch, program, {"src": watched.src, "dst": out})
-        except KernelError as error:
-            if "judged against NumPy" in str(error):
+        for box in launch.step.boxes:
+            if box.converts or not _is_one_element(launch, box):
                 return None
-            raise
+            sides = (Buffer(x, box.unit_bits) for x in (watched.src, out))
+            lows = (low * 8 // box.unit_bits for low, _ in program.bounds)
+            fill = int.from_bytes(_pattern(launch)[: max(1, box.target.bits // 8)], "little")
+            src, dst = (side.view(-low) for side, low in zip(sides, lows, strict=True))
+            copy_box(box, src, dst, fill, _offsets(launch))
     return out
+
+
+def _offsets(launch: Launch) -> Offsets | None:
+    """The offsets of all entries of a launch with tables."""
+    if not isinstance(launch.calls, TableCalls):
+        return None
+    chunks = list(launch.calls.offsets(0, launch.trips))
+    return np.concatenate([c[0] for c in chunks]), np.concatenate([c[1] for c in chunks])
+
+
+def _pattern(launch: Launch) -> bytes:
+    """The 16 bytes of padding that a launch repeats."""
+    return b"".join((v & (1 << 64) - 1).to_bytes(8, "little") for v in launch.fill or (0, 0))
+
+
+def _is_one_element(launch: Launch, box: StridedBox) -> bool:
+    """Whether the padding repeats one element; complex numbers with swapped halves have a pattern of two."""
+    if box.source or box.target.bits < 8:
+        return True
+    width = box.target.bits // 8
+    return _pattern(launch) == _pattern(launch)[:width] * (16 // width)
 
 
 def interpreted_when_lowered(watched: Watched) -> Bytes:
@@ -89,8 +109,16 @@ def interpreted_when_lowered(watched: Watched) -> Bytes:
     """
     program = watched.program
     sides = zip((watched.src, watched.before), watched.addresses, program.bounds, strict=True)
-    storages = [_storage(held, address + low) for held, address, (low, _) in sides]
+    storages = [aligned_bytes(held, address + low) for held, address, (low, _) in sides]
     src, dst = (storage.ctypes.data - low for storage, (low, _) in zip(storages, program.bounds, strict=True))
+    with interpreting(storages):
+        program.run(src, dst)
+    return storages[1]
+
+
+@contextmanager
+def interpreting(storages: list[Bytes]) -> Iterator[None]:
+    """Kernels are interpreted inside the block, on these bytes of source and destination."""
     original, scratch = Kernel.call, launches.scratch
     own: list[Bytes] = []
 
@@ -99,22 +127,18 @@ def interpreted_when_lowered(watched: Watched) -> Bytes:
         return own[0]
 
     def call(self: Kernel) -> Any:
-        function = self.lowered
-        if function is None:
-            return original.fget(self)  # type: ignore[attr-defined]
-        return partial(_interpret_call, function, storages, own)
+        return partial(_interpret_call, self.function, storages, own)
 
     Kernel.call = property(call)  # type: ignore[method-assign, assignment]
     launches.scratch = recorded
     try:
-        program.run(src, dst)
+        yield
     finally:
         Kernel.call = original  # type: ignore[method-assign]
         launches.scratch = scratch
-    return storages[1]
 
 
-def _storage(held: Bytes, address: int) -> Bytes:
+def aligned_bytes(held: Bytes, address: int) -> Bytes:
     """A copy of bytes at the same offset in a line as an address."""
     room = np.zeros(len(held) + 2 * LINE_BYTES, np.uint8)
     first = (address - room.ctypes.data) % LINE_BYTES
@@ -167,65 +191,6 @@ def _argument_buffer(name: str, address: int, own: list[Bytes]) -> Buffer:
     else:
         storage = np.frombuffer(ctypes.string_at(address, LINE_BYTES), np.uint8)
     return Buffer(storage, 8, address, address)
-
-
-def run_nest(nest: LoopNest, launch: Launch, program: CopyProgram, buffers: dict[str, Bytes]) -> None:
-    """Interpret one nest of a launch on buffers that begin at the lowest byte of each side's bounds."""
-    lowered = program.lowered
-    shift = {
-        name: -(access.bounds[0] * access.unit_bits // 8 * 8) // nest.buffer(name).unit_bits
-        for name, access in (("src", lowered.src), ("dst", lowered.dst))
-        if any(b.name == name for b in nest.buffers)
-    }
-    tables = None
-    if isinstance(launch.calls, TableCalls):
-        chunks = list(launch.calls.offsets(0, launch.trips))
-        tables = {
-            "src_offsets": np.concatenate([c[0] for c in chunks]),
-            "dst_offsets": np.concatenate([c[1] for c in chunks]),
-        }
-    fill = b"" if launch.fill is None else _padding(launch, nest)
-    interpret(_shifted(nest, shift), buffers, tables=tables, fill=fill)
-
-
-def _padding(launch: Launch, nest: LoopNest) -> bytes:
-    """One element of padding from the 16 bytes that the launch repeats.
-
-    Complex numbers whose halves are swapped have a pattern of two elements, which no scalar store can write.
-    """
-    whole = b"".join((v & (1 << 64) - 1).to_bytes(8, "little") for v in launch.fill or ())
-    width = max(1, nest.buffer("dst").element.bits // 8)
-    if launch.step.scalar.buffer("dst").element.bits < 8 or whole == whole[:width] * (16 // width):
-        return whole[:width]
-    if isinstance(nest.innermost, FillRun):
-        return whole
-    raise KernelError("padding of two elements is judged against NumPy")
-
-
-def _shifted(nest: LoopNest, shift: dict[str, int]) -> LoopNest:
-    def moved(ref: Ref) -> Ref:
-        assert isinstance(ref.const, int)
-        return replace(ref, const=ref.const + shift[ref.buffer])
-
-    def value(expr: Any) -> Any:
-        match expr:
-            case Load(ref):
-                return Load(moved(ref))
-            case Convert(Load(ref), source, target):
-                return Convert(Load(moved(ref)), source, target)
-            case Fill():
-                return expr
-
-    inner: Any = nest.innermost
-    match inner:
-        case Store(ref, expr):
-            inner = Store(moved(ref), value(expr))
-        case Elementwise():
-            inner = replace(inner, dst=moved(inner.dst), value=value(inner.value))
-        case _:
-            changes = {side: moved(getattr(inner, side)) for side in ("dst", "src") if hasattr(inner, side)}
-            inner = replace(inner, **changes)
-    return replace(nest, body=wrap(nest.loops, nest.table_loop, inner))
 
 
 def _bytes_of(access: Any, address: int) -> Bytes:

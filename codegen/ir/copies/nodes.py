@@ -1,107 +1,31 @@
-"""The IR of copies on one page: sizes, references, expressions, statements, the nest.
+"""Transfers: how the innermost loops of a box run, as the schedule selects it.
 
-    for i in 125: for j in 128:                     For, For
-        dst[4096*i + 4*j] = src[1200*i + 4*j]       Store(Ref, Load(Ref))
-
-Offsets are in the unit of the buffer (bytes, or bits for a packed side). A size is an int, or a `Param`: a
-name whose value the kernel receives at run time. The statements after `Store` are transfers, with which
-super-vectorization replaces the innermost loops.
+A transfer is not loops: `passes/lower_copies` has the loops of each kind. Sizes are numbers until
+`parametrize` turns them into names, whose values the kernel receives at run time. Offsets are in bytes, or in
+bits for elements of packed storage that move one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias
 
 from codegen.ir.copies.segments import Segments
 from codegen.ir.copies.tiles import Block, BlockOrder, PackedLines, RowGroups, Stage, TileGrid
 from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import Element, Side
 
-Side: TypeAlias = Literal["dst", "src"]
 PackedSide: TypeAlias = Side | Literal[""]
 """The side on which an interleave packs short rows together; "" if neither."""
 
-
-@dataclass(frozen=True, slots=True)
-class Param:
-    """A size that is known when the kernel runs."""
-
-    name: str
-
-
-Size: TypeAlias = int | Param
-
-
-@dataclass(frozen=True, slots=True)
-class Element:
-    """The element type of a buffer: a type name ("u16", "bf16", "s4") and the bits per element in storage."""
-
-    name: str
-    bits: int
-
-
-@dataclass(frozen=True, slots=True)
-class Buffer:
-    """Storage that a nest reads or writes: its name, its elements, its offset unit in bits (8 or 1)."""
-
-    name: str
-    element: Element
-    unit_bits: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ref:
-    """An offset in a buffer: const + sum of stride * axis + sum of table[axis]."""
-
-    buffer: str
-    const: Size
-    terms: tuple[tuple[str, Size], ...]
-    tables: tuple[tuple[str, str], ...] = ()
-
-    def stride(self, axis: str) -> Size:
-        """The stride of an axis; 0 if the axis does not occur."""
-        return dict(self.terms).get(axis, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """The bits of the element at an offset."""
-
-    ref: Ref
-
-
-@dataclass(frozen=True, slots=True)
-class Fill:
-    """The padding value, a run-time argument of the kernel."""
-
-
-@dataclass(frozen=True, slots=True)
-class Convert:
-    """A value of element type `source` converted to `target`; a "swap " prefix reverses the bytes first."""
-
-    value: Load
-    source: str
-    target: str
-
-
-Expr: TypeAlias = Load | Fill | Convert
-
-
-@dataclass(frozen=True, slots=True)
-class Store:
-    """Write one element."""
-
-    ref: Ref
-    value: Expr
+Size: TypeAlias = int | str
+"""A number, or the name of an argument of the kernel."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopyRun:
     """Move `count` bytes that are contiguous on both sides; `stream` writes full lines past the cache."""
 
-    dst: Ref
-    src: Ref
     count: Size
     stream: bool = False
 
@@ -113,8 +37,6 @@ class CopyChunks:
     `places` holds these offsets; `stream` writes full lines past the cache.
     """
 
-    dst: Ref
-    src: Ref
     width: int
     count: Size
     places: PackedLines
@@ -125,11 +47,9 @@ class CopyChunks:
 class Reverse:
     """Reverse each of `count` runs of `length` elements of `width` bytes; runs are contiguous on both sides.
 
-    `src` is the offset of the first run's last element; `stream` writes full lines past the cache.
+    The source offset is that of the first run's last element; `stream` writes full lines past the cache.
     """
 
-    dst: Ref
-    src: Ref
     width: int
     length: Size
     count: Size = 1
@@ -140,7 +60,6 @@ class Reverse:
 class FillRun:
     """Write the padding pattern over `count` contiguous bytes."""
 
-    dst: Ref
     count: Size
 
 
@@ -157,8 +76,6 @@ class Interleave:
     `groups` holds the offsets on both sides of groups that side "src" deinterleaves at the same time.
     """
 
-    dst: Ref
-    src: Ref
     width: int
     rows: Size
     columns: Size
@@ -180,8 +97,6 @@ class Transpose:
     the conversion of each element: "f32_to_bf16", "swap_u32", or "".
     """
 
-    dst: Ref
-    src: Ref
     width: int
     grid: TileGrid | None
     stage: Stage = ""
@@ -228,15 +143,13 @@ class TransposeTiles:
     If `staged`, a tile goes through a panel in cache, from which full lines are stored wherever result rows
     begin. The innermost loop is then the one over tiles of rows.
 
-    With `convert`, the source and the target as in `Convert`, each element is converted. Otherwise both
+    With `convert`, as in `Elementwise`, each element is converted. Otherwise both
     widths are the same.
 
     With `lanes`, there are fewer columns than a block has: blocks read lanes, of which `columns` are stored.
     Blocks that may not are moved element by element.
     """
 
-    dst: Ref
-    src: Ref
     source_width: int
     width: int
     rows: Size
@@ -282,26 +195,25 @@ class Gather:
     come as run-time tables. It covers all boxes of a copy, so that no line is written twice.
     """
 
-    dst: Ref
-    src: Ref
     segments: Segments | None
     stream: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Elementwise:
-    """Store `value` for each of `count` elements, strides in buffer units; a 1-D loop that LLVM vectorizes.
+    """Move `count` elements one by one, or fill them with the padding value; steps are in units of the box.
 
-    `prefetch` makes it prefetch source lines ahead, at a distance that the call passes.
+    `source` is None for a fill. With `convert`, the names of both element types, elements are converted; a
+    "swap " prefix reverses their bytes first. `prefetch` makes it prefetch source lines ahead, at a distance
+    that the call passes.
     """
 
-    dst: Ref
-    value: Expr
     count: Size
     dst_step: Size
     src_step: Size
-    dst_element: Element
-    src_element: Element
+    target: Element
+    source: Element | None
+    convert: tuple[str, str] | None = None
     prefetch: bool = field(default=False, repr=False)  # not in kernel names: their arguments distinguish it
 
 
@@ -312,8 +224,6 @@ class PackBits:
     This repeats for `columns` columns, 1 byte apart in the source and `count` bytes apart in the destination.
     """
 
-    dst: Ref
-    src: Ref
     bits: int
     count: Size
     src_step: Size
@@ -328,8 +238,6 @@ class UnpackBits:
     This repeats for `columns` columns, `count` bytes apart in the source and 1 byte apart in the destination.
     """
 
-    dst: Ref
-    src: Ref
     bits: int
     count: Size
     dst_step: Size
@@ -337,27 +245,8 @@ class UnpackBits:
     stream: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class For:
-    """Run the body for axis = 0 … extent-1; strides are in the offsets, not in the axis."""
-
-    axis: str
-    extent: Size
-    body: Stmt
-
-
-@dataclass(frozen=True, slots=True)
-class ForEach:
-    """Run the body once for each entry of the offset tables, which are run-time data."""
-
-    axis: str
-    count: Size
-    body: Stmt
-
-
 Transfer: TypeAlias = (
-    Store
-    | CopyRun
+    CopyRun
     | CopyChunks
     | Reverse
     | FillRun
@@ -369,71 +258,41 @@ Transfer: TypeAlias = (
     | PackBits
     | UnpackBits
 )
-Stmt: TypeAlias = For | ForEach | Transfer
 
 
 @dataclass(frozen=True, slots=True)
-class LoopNest:
-    """A perfect loop nest over buffers: one box of a copy.
+class TransferNest:
+    """A box as a few loops around one transfer.
 
-    `digits` are the box's digits before any pass, for the verifier to check the passes against.
+    loops      outermost first; threads share the iterations of the first one
+    transfer   takes the other loops
+    entries    entries of the tables of offsets around the loops; 0 without tables
+    unit_bits  8 if offsets are in bytes, 1 if they are in bits
     """
 
-    buffers: tuple[Buffer, ...]
-    body: Stmt
-    digits: tuple[tuple[int, int, int], ...] = ()
-
-    def buffer(self, name: str) -> Buffer:
-        """The buffer of that name."""
-        return next(b for b in self.buffers if b.name == name)
+    loops: tuple[TileLoop, ...]
+    transfer: Transfer
+    entries: Size = 0
+    unit_bits: int = 8
 
     @property
-    def loops(self) -> tuple[For, ...]:
-        """The counted loops, outermost first."""
-        return tuple(s for s in _chain(self.body) if isinstance(s, For))
+    def fills(self) -> bool:
+        """Whether the padding value is written, and no source is read."""
+        inner = self.transfer
+        return isinstance(inner, FillRun) or (isinstance(inner, Elementwise) and inner.source is None)
 
-    @property
-    def table_loop(self) -> ForEach | None:
-        """The loop over offset tables, or None."""
-        return next((s for s in _chain(self.body) if isinstance(s, ForEach)), None)
-
-    @property
-    def innermost(self) -> Transfer:
-        """The statement inside all loops."""
-        stmt: Stmt = self.body
-        while isinstance(stmt, For | ForEach):
-            stmt = stmt.body
-        return stmt
+    def __str__(self) -> str:
+        loops = [f"entry in table of {self.entries}"] * bool(self.entries)
+        loops += [f"{x.axis} in {x.extent}: dst += {x.dst}, src += {x.src}" for x in self.loops]
+        lines = [f"{'    ' * depth}for {loop}" for depth, loop in enumerate(loops)]
+        return "\n".join([*lines, f"{'    ' * len(loops)}{described(self.transfer)}", ""])
 
 
-def _chain(stmt: Stmt) -> Iterator[Stmt]:
-    yield stmt
-    while isinstance(stmt, For | ForEach):
-        stmt = stmt.body
-        yield stmt
-
-
-def wrap(loops: tuple[For, ...], table: ForEach | None, inner: Transfer) -> Stmt:
-    """The body of a nest from its parts: the table loop outermost, then the loops in order."""
-    body: Stmt = inner
-    for loop in reversed(loops):
-        body = For(loop.axis, loop.extent, body)
-    return ForEach(table.axis, table.count, body) if table else body
-
-
-def refs(stmt: Transfer) -> tuple[Ref | None, Ref]:
-    """(source, destination) of a statement; a fill has no source."""
-    match stmt:
-        case Store(ref, value) | Elementwise(ref, value):
-            return (None if isinstance(value, Fill) else _load(value).ref), ref
-        case FillRun(dst):
-            return None, dst
-        case CopyRun(dst, src) | CopyChunks(dst, src) | Reverse(dst, src) | Interleave(dst, src):
-            return src, dst
-        case Transpose(dst, src) | TransposeTiles(dst, src) | Gather(dst, src):
-            return src, dst
-        case PackBits(dst, src) | UnpackBits(dst, src):
-            return src, dst
+def described(transfer: Transfer) -> str:
+    """A transfer as text: its kind, and the fields that are not the default."""
+    given = ((f.name, getattr(transfer, f.name), f.default) for f in fields(transfer))
+    shown = ", ".join(f"{name}={value}" for name, value, default in given if value != default)
+    return f"{type(transfer).__name__}({shown})"
 
 
 ROW_TABLE, COLUMN_TABLE = "row_offsets", "column_offsets"
@@ -461,11 +320,3 @@ def line_table(stmt: Transfer) -> PackedLines | None:
 def group_table(stmt: Transfer) -> RowGroups | None:
     """The table of row groups that a transfer reads, or None."""
     return stmt.groups if isinstance(stmt, Interleave) else None
-
-
-def _load(value: Expr) -> Load:
-    if isinstance(value, Convert):
-        return value.value
-    if isinstance(value, Load):
-        return value
-    raise AssertionError("a fill has no load")

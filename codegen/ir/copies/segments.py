@@ -136,6 +136,16 @@ class Segments:
     filled: int
     stop: int
 
+    def __str__(self) -> str:
+        """The parts of each segment."""
+        rows = f"rows of {self.filled}" + (f" every {self.row}" if self.filled < self.row else "")
+        lines = [f"{self.stop} bytes in segments of {self.length}, {rows}"]
+        for part in self.parts:
+            source = "padding" if part.fills else f"from {part.src}"
+            chunks = f"{part.bytes_each // part.run} chunks of {part.run} at {part.place}"
+            lines.append(f"    {part.count} times {chunks}, {source}")
+        return "\n".join(lines)
+
     @property
     def count(self) -> int:
         """Units of work for threads: ranges of `length` bytes, each with the segments that begin in it."""

@@ -76,6 +76,9 @@ class PackedLines:
     listed: tuple[int, ...] = field(default=(), repr=False)
     more: int = field(default=0, repr=False)
 
+    def __str__(self) -> str:
+        return " x ".join(f"{count} at {stride}" for count, stride in self.digits) or "by a table"
+
     @lazy
     def offsets(self) -> Table:
         """The offset of each line."""
@@ -98,6 +101,9 @@ class RowGroups:
     columns: int = 0
     width: int = 0
     run: int = 0
+
+    def __str__(self) -> str:
+        return " x ".join(f"{count} at {src} to {dst}" for count, src, dst in self.digits) or "by a table"
 
     @lazy
     def offsets(self) -> Table:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from codegen.ir.building import Term, compare, index_of, loop, minus, multiple, plus, times
-from codegen.ir.copies.nodes import Convert, Element, Elementwise, Fill
+from codegen.ir.copies.nodes import Elementwise
 from codegen.ir.copies.tiles import PREFETCH_ARGUMENT, PREFETCH_ELEMENTS
 from codegen.ir.element_types import INTEGER_TYPES, dtype_of
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, If, IndexValue, Let, Load, Local, Op, Statement, Store, Value, View
+from codegen.ir.strided_box import Element
 from codegen.passes.lower_copies.lowered import Lowered, Sides, named, text
 from codegen.passes.lower_copies.runs import FILL
 
@@ -22,7 +23,7 @@ def lower_elements(stmt: Elementwise, sides: Sides) -> Lowered:
     after:   for x in 0..count: dst[x * dst_step] = cast(src[x * src_step])
     """
     what = f"dst[{{at}}, x] = {_formula(stmt)}, x < {text(stmt.count)}"
-    steps = [stmt.dst_step] if isinstance(stmt.value, Fill) else [stmt.dst_step, stmt.src_step]
+    steps = [stmt.dst_step, stmt.src_step] if stmt.source else [stmt.dst_step]
     apart = f"{' and '.join(str(text(step)) for step in steps)} {'bits' if sides.in_bits else 'bytes'} apart"
     if sides.in_bits:
         return Lowered((_packed(stmt, sides),), what, f"Elements {apart}")
@@ -37,15 +38,15 @@ def lower_elements(stmt: Elementwise, sides: Sides) -> Lowered:
 
 def _formula(stmt: Elementwise) -> str:
     """The value of an element, for readers: bf16(f32 src[…])."""
-    match stmt.value:
-        case Fill():
-            return "padding"
-        case Convert(_, source, _) if source.startswith("swap "):
-            return f"swap_{stmt.src_element.bits}(src[{{at}}, x])"
-        case Convert(_, source, target):
+    if stmt.source is None:
+        return "padding"
+    match stmt.convert:
+        case (source, _) if source.startswith("swap "):
+            return f"swap_{stmt.source.bits}(src[{{at}}, x])"
+        case (source, target):
             return f"{dtype_of(target)}({dtype_of(source)} src[{{at}}, x])"
-    bits = stmt.dst_element.bits
-    return "src[{at}, x]" if bits == stmt.src_element.bits else f"bits{bits}(src[{{at}}, x])"
+    bits = stmt.target.bits
+    return "src[{at}, x]" if bits == stmt.source.bits else f"bits{bits}(src[{{at}}, x])"
 
 
 def _elements(
@@ -58,24 +59,24 @@ def _elements(
             return loop(index, start, stop, Store(dst, (to,), element))
         case Op() as value:
             return loop(index, start, stop, Store(dst, (to,), value))
-    width = index_of(stmt.dst_element.bits // 8)
+    width = index_of(stmt.target.bits // 8)
     fill = Call("fill_part", ("dst_x", width, *map(index_symbol, FILL)))
     return loop("x", start, stop, View("dst_x", dst, to), fill)
 
 
 def _value(stmt: Elementwise, src: str, at: Index) -> Value | None:
     """An element of the source, converted; None for padding."""
-    if isinstance(stmt.value, Fill):
+    if stmt.source is None:
         return None
-    dtype = _number(stmt.src_element)
+    dtype = _number(stmt.source)
     stored = "u64" if dtype == "i64" else dtype  # loads of i64 are entries of tables
     value: Value = Load(src, (at,), stored)
-    if not isinstance(stmt.value, Convert):
+    if stmt.convert is None:
         return value
-    if stmt.value.source.startswith("swap "):
-        return Op(f"swap_{stmt.src_element.bits}", (value,), dtype)
+    if stmt.convert[0].startswith("swap "):
+        return Op(f"swap_{stmt.source.bits}", (value,), dtype)
     value = value if stored == dtype else Op("cast", (value,), dtype)
-    return Op("cast", (value,), _number(stmt.dst_element))
+    return Op("cast", (value,), _number(stmt.target))
 
 
 def _number(element: Element) -> str:
@@ -85,24 +86,32 @@ def _number(element: Element) -> str:
 
 def _is_contiguous(stmt: Elementwise) -> bool:
     """Whether super-vectors are converted: elements are contiguous on both sides, and not just resized."""
-    if not isinstance(stmt.value, Convert) or stmt.value.source.startswith("swap "):
+    if stmt.source is None or stmt.convert is None or stmt.convert[0].startswith("swap "):
         return False
-    if {stmt.value.source, stmt.value.target} <= set(INTEGER_TYPES):
+    if set(stmt.convert) <= set(INTEGER_TYPES):
         return False
-    return (stmt.dst_step, stmt.src_step) == (stmt.dst_element.bits // 8, stmt.src_element.bits // 8)
+    return (stmt.dst_step, stmt.src_step) == (stmt.target.bits // 8, stmt.source.bits // 8)
 
 
 def _lanes(stmt: Elementwise) -> int:
     """Elements of a super-vector: a line or more on one side."""
-    return min(max(LINE_BYTES * 8 // min(stmt.dst_element.bits, stmt.src_element.bits), 16), 32)
+    return min(max(LINE_BYTES * 8 // min(e.bits for e in _sides(stmt)), 16), 32)
+
+
+def _sides(stmt: Elementwise) -> tuple[Element, Element]:
+    """The elements of destination and source; a conversion has both."""
+    if stmt.source is None:
+        raise AssertionError("expected elements with a source, got a fill")
+    return stmt.target, stmt.source
 
 
 def _converted(stmt: Elementwise, dst: str, src: str, at: Term, lanes: int) -> tuple[Statement, ...]:
     """dst[at] = cast(src[at]), elements of a super-vector."""
-    to, begin = (times(at, e.bits // 8) for e in (stmt.dst_element, stmt.src_element))
-    value = Load(src, (begin,), _number(stmt.src_element), (lanes,), (0,), (stmt.src_element.bits // 8,))
-    block = Op("cast", (value,), _number(stmt.dst_element), (lanes,))
-    store = Store(dst, (to,), named("block", block), (0,), (stmt.dst_element.bits // 8,))
+    target, source = _sides(stmt)
+    to, begin = (times(at, e.bits // 8) for e in (target, source))
+    value = Load(src, (begin,), _number(source), (lanes,), (0,), (source.bits // 8,))
+    block = Op("cast", (value,), _number(target), (lanes,))
+    store = Store(dst, (to,), named("block", block), (0,), (target.bits // 8,))
     return Let("block", block), store
 
 
@@ -163,19 +172,19 @@ def _packed(stmt: Elementwise, sides: Sides) -> Statement:
     views = [
         View(f"{name}_x", base, times("x", text(step)), in_bytes=True)
         for name, base, step, element in (
-            ("dst", sides.dst, stmt.dst_step, stmt.dst_element),
-            ("src", sides.src, stmt.src_step, stmt.src_element),
+            ("dst", sides.dst, stmt.dst_step, stmt.target),
+            ("src", sides.src, stmt.src_step, stmt.source),
         )
-        if element.bits >= 8 and not (name == "src" and isinstance(stmt.value, Fill))
+        if element and element.bits >= 8
     ]
-    count, bits = text(stmt.count), stmt.dst_element.bits
+    count, bits = text(stmt.count), stmt.target.bits
     to = ("dst_x", Affine()) if bits >= 8 else (sides.dst, times("x", text(stmt.dst_step)))
-    if isinstance(stmt.value, Fill) and bits >= 8:
+    if stmt.source is None and bits >= 8:
         fill = Call("fill_part", (to[0], index_of(bits // 8), *map(index_symbol, FILL)))
         return loop("x", 0, count, *views, fill)
     value: Value = Local("fill_low", "i64")
-    if not isinstance(stmt.value, Fill):
-        from_bits = stmt.src_element.bits
+    if stmt.source:
+        from_bits = stmt.source.bits
         at = ("src_x", Affine()) if from_bits >= 8 else (sides.src, times("x", text(stmt.src_step)))
         value = Load(at[0], (at[1],), f"bits{from_bits}")
     if value.dtype != f"bits{bits}":

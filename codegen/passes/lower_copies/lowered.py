@@ -52,7 +52,7 @@ class Lowered:
 
 def text(size: Size) -> int | str:
     """A size as the passes write it: a number, or the name of an argument."""
-    return size if isinstance(size, int) else size.name
+    return size
 
 
 def named(name: str, value: Op) -> Local:

@@ -1,8 +1,9 @@
-"""Lower a parametrized copy nest to loops over super-vectors, which the emitter prints as they are."""
+"""Lower a nest of a copy to loops over super-vectors, which the emitter prints as they are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 from codegen.ir.building import least, loop, minus, plus, times
@@ -13,18 +14,15 @@ from codegen.ir.copies.nodes import (
     CopyRun,
     Elementwise,
     FillRun,
-    For,
-    ForEach,
     Gather,
     Interleave,
-    LoopNest,
     PackBits,
     Reverse,
-    Stmt,
+    TileLoop,
     Transfer,
+    TransferNest,
     TransposeTiles,
     UnpackBits,
-    refs,
 )
 from codegen.ir.copies.tiles import GROUP_TABLES, LINE_TABLE
 from codegen.ir.index import index_symbol
@@ -73,15 +71,38 @@ BUFFERS = frozenset(("scratch", "pattern"))
 """The arguments that are addresses of other storage: the thread's own buffer, and a line of padding."""
 
 
-def has_lowering(transfer: Transfer) -> bool:
-    """Whether a transfer is lowered to loops."""
-    return type(transfer) in LOWERINGS
+KINDS: dict[type[Transfer], str] = {
+    CopyChunks: "copy_chunks",
+    CopyRun: "copy_runs",
+    Elementwise: "copy_elements",
+    FillRun: "fill_runs",
+    Gather: "gather",
+    PackBits: "pack_bits",
+    Reverse: "reverse_runs",
+    TransposeTiles: "transpose",
+    UnpackBits: "unpack_bits",
+}
+"""How the names of kernels begin."""
 
 
-def lower_copy_nest(nest: LoopNest, name: str, arguments: tuple[str, ...]) -> Function:
+def kernel_name(nest: TransferNest, arguments: tuple[str, ...]) -> str:
+    """A descriptive name that is unique to the kernel."""
+    digest = sha256(repr((nest, arguments)).encode()).hexdigest()[:12]
+    inner = nest.transfer
+    return f"{_interleave_name(inner) if isinstance(inner, Interleave) else KINDS[type(inner)]}_{digest}"
+
+
+def _interleave_name(transfer: Interleave) -> str:
+    name = {"dst": "interleave", "src": "deinterleave", "": "transpose_small"}[transfer.side]
+    if transfer.groups:
+        return f"{name}_groups"
+    return f"{name}_lines" if transfer.lines else name
+
+
+def lower_copy_nest(nest: TransferNest, name: str, arguments: tuple[str, ...]) -> Function:
     """Replace the transfer of a nest by loops over super-vectors, inside the nest's own loops.
 
-    before:  for a in a_extent:  copy_run dst[a_dst*a] <- src[a_src*a], count bytes
+    before:  for a in a_extent: dst += a_dst, src += a_src:  CopyRun(count=count)
     after:   for a in 0..a_extent:
                src_a = src + a * a_src; dst_a = dst + a * a_dst
                for x in 0..count - 64 step 64:  dst_a[x] = src_a[x] [64]
@@ -90,69 +111,63 @@ def lower_copy_nest(nest: LoopNest, name: str, arguments: tuple[str, ...]) -> Fu
     arguments  the names of the kernel's arguments, in the order of its table
     """
     axes = [loop.axis for loop in nest.loops]
-    around = f"_{axes[-1]}" if axes else "_entry" if nest.table_loop else ""
-    in_bits = any(b.unit_bits == 1 for b in nest.buffers)
-    sides = Sides(f"dst{around}", f"src{around}", nest.table_loop is not None, in_bits)
-    lowered = LOWERINGS[type(nest.innermost)](nest.innermost, sides)
-    body = _statement(nest.body, nest, ("src", "dst"), lowered, parallel=True)
+    around = f"_{axes[-1]}" if axes else "_entry" if nest.entries else ""
+    sides = Sides(f"dst{around}", f"src{around}", bool(nest.entries), nest.unit_bits == 1)
+    lowered = LOWERINGS[type(nest.transfer)](nest.transfer, sides)
+    body = _around(nest, lowered)
     given = tuple(ArrayArg(a, "i64", 1, "C") if a in TABLES else ScalarArg(a, "i64") for a in arguments)
-    units = {b.name: b.unit_bits for b in nest.buffers}
-    sides_and_others = ("src", "dst", *(a for a in arguments if a in BUFFERS))
-    buffers = tuple(BufferArg(name, units.get(name, 8)) for name in sides_and_others)
+    others = (BufferArg(a) for a in arguments if a in BUFFERS)
+    buffers = (*(BufferArg(side, nest.unit_bits) for side in ("src", "dst")), *others)
     axes += lowered.axes
-    at = ", ".join([*(["entry"] if nest.table_loop else []), *axes])
-    shared = "table entries" if nest.table_loop else axes[0] if axes else ""
+    at = ", ".join([*(["entry"] if nest.entries else []), *axes])
+    shared = "table entries" if nest.entries else axes[0] if axes else ""
     summary = f"{lowered.what.format(at=at)}. {lowered.how}"
     summary += f"; parallel over {shared}." if shared else "."
     return Function(name, given, (*lowered.prologue, *body), buffers=buffers, summary=summary)
 
 
-def _statement(
-    stmt: Stmt, nest: LoopNest, at: tuple[str, str], lowered: Lowered, *, parallel: bool
-) -> tuple[Statement, ...]:
-    """A loop of the nest around the lowered transfer; `at` names the views of both sides."""
-    match stmt:
-        case For(axis, extent, body):
-            opaque = lowered.opaque or axis != nest.loops[-1].axis
-            views = _views(nest, axis, at, opaque=opaque)
-            inside = _statement(body, nest, (f"src_{axis}", f"dst_{axis}"), lowered, parallel=False)
-            ends = ("begin", "end") if parallel else (0, text(extent))
-            return (loop(axis, *ends, *views, *inside, parallel=parallel),)
-        case ForEach(axis, _, body):
-            views = _entry(nest, axis, at)
-            inside = _statement(body, nest, (f"src_{axis}", f"dst_{axis}"), lowered, parallel=False)
-            return (loop(axis, "begin", "end", *views, *inside, parallel=True),)
-        case _:
-            return lowered.body
+def _around(nest: TransferNest, lowered: Lowered) -> tuple[Statement, ...]:
+    """The loops of the nest, and the loop over table entries, around the lowered transfer."""
+    outer = ["_entry"] if nest.entries else [""]
+    outer += [f"_{x.axis}" for x in nest.loops]
+    body = lowered.body
+    for k, x in reversed(list(enumerate(nest.loops))):
+        opaque = lowered.opaque or k < len(nest.loops) - 1
+        views = _views(nest, x, outer[k], opaque=opaque)
+        first = k == 0 and not nest.entries
+        ends = ("begin", "end") if first else (0, text(x.extent))
+        body = (loop(x.axis, *ends, *views, *body, parallel=first),)
+    if not nest.entries:
+        return body
+    return (loop("entry", "begin", "end", *_entry(nest), *body, parallel=True),)
 
 
-def _entry(nest: LoopNest, axis: str, at: tuple[str, str]) -> list[Statement]:
+def _entry(nest: TransferNest) -> list[Statement]:
     """The views of both sides at one entry of the offset tables, and the prefetch of a later entry.
 
     Hardware prefetchers cannot predict entries. Transfers that read their entry in order prefetch while they
     run, by the distance between the entries: prefetching all lines of an entry at once would stall.
     """
-    inner = nest.innermost
+    inner = nest.transfer
     out: list[Statement] = []
-    for name, side, table, ref in zip(("src", "dst"), at, OFFSETS, refs(inner), strict=True):
-        if ref is not None:
-            offset = Let(table.removesuffix("s"), Load(table, (index_symbol(axis),), "i64"))
-            out += [offset, View(f"{name}_{axis}", side, index_symbol(offset.name))]
+    for side, table in zip(("src", "dst"), OFFSETS, strict=True):
+        if side == "dst" or not nest.fills:
+            offset = Let(table.removesuffix("s"), Load(table, (index_symbol("entry"),), "i64"))
+            out += [offset, View(f"{side}_entry", side, index_symbol(offset.name))]
     if not getattr(inner, "stream", False):
         return out
-    later = least(plus(axis, "prefetch_entries"), plus("end", -1))
+    later = least(plus("entry", "prefetch_entries"), plus("end", -1))
     out.append(Let("later_offset", Load("src_offsets", (later,), "i64")))
     if isinstance(inner, CopyRun) or (isinstance(inner, Interleave) and reads_in_order(inner)):
         return [*out, Let("prefetch_distance", IndexValue(minus("later_offset", "src_offset")))]
-    lines = Call("prefetch_line", (plus(at[0], "later_offset", "prefetch_low", "x"),))
+    lines = Call("prefetch_line", (plus("src", "later_offset", "prefetch_low", "x"),))
     return [*out, loop("x", 0, "prefetch_bytes", lines, step=LINE_BYTES)]
 
 
-def _views(nest: LoopNest, axis: str, at: tuple[str, str], *, opaque: bool) -> list[Statement]:
-    """The views of both sides in one iteration of a loop."""
-    src, dst = refs(nest.innermost)
-    sides = (("dst", at[1], dst), *(() if src is None else (("src", at[0], src),)))
+def _views(nest: TransferNest, around: TileLoop, outer: str, *, opaque: bool) -> list[Statement]:
+    """The views of both sides in one iteration of a loop; `outer` ends the names of those around it."""
+    sides = [("dst", around.dst), *([] if nest.fills else [("src", around.src)])]
     return [
-        View(f"{name}_{axis}", old, times(index_symbol(axis), text(ref.stride(axis))), opaque)
-        for name, old, ref in sides
+        View(f"{side}_{around.axis}", f"{side}{outer}", times(around.axis, text(stride)), opaque)
+        for side, stride in sides
     ]

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codegen.ir.copies.nodes import Element, LoopNest
-from codegen.ir.copies.printer import format_nest
 from codegen.ir.copies.segments import HALF, HEAD, MOVES, Segments
+from codegen.ir.nodes import Function
+from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, strided_map
 from codegen.pipeline import gather
 from codegen.pipeline.copies import compile_copy
+from codegen.pipeline.steps import Stage
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.schedule import choose_transpose
 from codegen.schedule.choose_transpose import MANY_WAYS
@@ -59,9 +60,9 @@ def stages(title: str, src: AccessMap, dst: AccessMap, element: Element, **optio
     """The nests after each pass, and the kernels' sources."""
     parts = [f"{title}\n"]
 
-    def observe(name: str, nest: LoopNest) -> None:
-        text = f"--- {name}\n{format_nest(nest)}"
-        if not parts[-1].endswith(text.split("\n", 1)[1]):
+    def observe(name: str, stage: Stage) -> None:
+        text = f"--- {name}\n{stage}"
+        if not isinstance(stage, Function) and not parts[-1].endswith(text.split("\n", 1)[1]):
             parts.append(text)
 
     program = compile_copy(src, dst, element, element, observe=observe, **options)
@@ -102,8 +103,9 @@ def test_stages_of_a_gather(request: pytest.FixtureRequest, monkeypatch: pytest.
     spec, element, parts = as_layout(GATHERED), Element("u8", 8), [f"unpack {GATHERED}\n"]
     plain = bytes_map(spec.dimensions, np.empty(spec.dimensions, spec.dtype).strides, 1)
 
-    def observe(name: str, nest: LoopNest) -> None:
-        parts.append(f"--- {name}\n{format_nest(nest)}")
+    def observe(name: str, stage: Stage) -> None:
+        if not isinstance(stage, Function):
+            parts.append(f"--- {name}\n{stage}")
 
     program = compile_copy(
         access_map(spec), plain, element, element, observe=observe, thresholds=Thresholds(0)

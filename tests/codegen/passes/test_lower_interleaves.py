@@ -7,8 +7,9 @@ from itertools import product
 import pytest
 
 from codegen.emit.source import LINE_LENGTH
-from codegen.ir.copies.nodes import Buffer, Element, For, Interleave, LoopNest, PackedSide, Param, Ref, wrap
+from codegen.ir.copies.nodes import Interleave, PackedSide, TileLoop, TransferNest
 from codegen.ir.copies.tiles import GROUP_ARGUMENTS, INTERLEAVED_ROWS, LINE_TABLE, PackedLines, RowGroups
+from codegen.passes.lower_copies.nest import lower_copy_nest
 from codegen.runtime.kernel import Kernel
 from codegen.schedule.schedule import OUTER_RANKS
 
@@ -22,26 +23,21 @@ VARIANTS: list[tuple[PackedSide, bool, str]] = [
 
 def kernel(width: int, count: int, side: PackedSide, stream: bool, tables: str) -> Kernel:
     """A kernel of as many loops as any has, all sizes being arguments."""
-    dst, src = (Ref(b, 0, tuple((a, Param(f"{a}_{b}")) for a in AXES)) for b in ("dst", "src"))
     moved = Interleave(
-        dst,
-        src,
         width,
-        count if side == "dst" else Param("rows"),
-        count if side == "src" else Param("columns"),
-        Param("row_step"),
-        Param("column_step"),
+        count if side == "dst" else "rows",
+        count if side == "src" else "columns",
+        "row_step",
+        "column_step",
         side,
         stream,
         PackedLines() if tables else None,
         RowGroups() if tables == "groups" else None,
     )
-    loops = tuple(For(axis, Param(f"{axis}_extent"), moved) for axis in AXES)
-    element = Element(f"u{8 * width}", 8 * width)
-    nest = LoopNest((Buffer("src", element, 8), Buffer("dst", element, 8)), wrap(loops, None, moved))
+    loops = tuple(TileLoop(a, f"{a}_extent", f"{a}_src", f"{a}_dst") for a in AXES)
     steps = [f"{a}_{name}" for name in ("dst", "src", "extent") for a in AXES]
-    sizes = ["row_step", "column_step", "rows", "columns"]
-    return Kernel(nest, (LINE_TABLE, *GROUP_ARGUMENTS, *sizes, *steps))
+    arguments = (LINE_TABLE, *GROUP_ARGUMENTS, "row_step", "column_step", "rows", "columns", *steps)
+    return Kernel("interleave", lower_copy_nest(TransferNest(loops, moved), "interleave", arguments))
 
 
 @pytest.mark.parametrize(("side", "stream", "tables"), VARIANTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count, product
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,10 @@ import pytest
 
 import tilejit as tj
 from codegen.backend.store import KernelStore
-from codegen.ir.copies.nodes import Element, Fill, LoopNest, Ref, Transpose, TransposeTiles, refs
-from codegen.ir.copies.rewriting import int_size
+from codegen.ir.copies.nodes import Transpose, TransposeTiles
 from codegen.ir.copies.tiles import COLUMNS
 from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import Element, Side, StridedBox
 from codegen.maps.access import strided_map
 from codegen.passes.select_transfer import super_vectorize
 from codegen.pipeline import tune
@@ -24,13 +25,14 @@ from codegen.pipeline.tune import shortened, timed, tuned
 from codegen.schedule.choose import candidates, choose
 from codegen.schedule.schedule import Schedule, Thresholds
 from codegen.support.errors import KernelError
-from tests.codegen.passes.test_passes_of_copies import nest_of, normal
+from tests.codegen.passes.test_passes_of_copies import normal
+from tests.tools.boxes import box_of
 from tilejit.plan import plan_copy
 
 Array = np.ndarray[Any, Any]
 
-TRANSPOSED = normal(nest_of([(3000, 4, 12000), (3000, 12000, 4)], 4))
-BLOCKS = normal(nest_of([(40, 512, 30_000), (50, 30_720, 600), (128, 4, 4)], 4))
+TRANSPOSED = normal(box_of([(3000, 4, 12000), (3000, 12000, 4)], 4))
+BLOCKS = normal(box_of([(40, 512, 30_000), (50, 30_720, 600), (128, 4, 4)], 4))
 
 
 class Clock:
@@ -39,7 +41,7 @@ class Clock:
     def __init__(self, best: int) -> None:
         self.best, self.asked = best, 0
 
-    def __call__(self, nest: LoopNest, schedules: tuple[Schedule, ...]) -> tuple[float, ...]:
+    def __call__(self, box: StridedBox, schedules: tuple[Schedule, ...]) -> tuple[float, ...]:
         self.asked += 1
         return tuple(float(k != self.best) for k in range(len(schedules)))
 
@@ -49,15 +51,15 @@ def _another_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tune, "_winners", {})
 
 
-def ways(nest: LoopNest = BLOCKS) -> tuple[Schedule, ...]:
-    return candidates(nest, threads=1, footprint=1 << 20)
+def ways(box: StridedBox = BLOCKS) -> tuple[Schedule, ...]:
+    return candidates(box, threads=1, footprint=1 << 20)
 
 
 def test_candidates_begin_with_the_choice_and_differ() -> None:
-    for nest in (BLOCKS, TRANSPOSED):
+    for box in (BLOCKS, TRANSPOSED):
         for size in (None, 7, (16, 4)):
-            found = candidates(nest, footprint=1 << 25, threads=2, virtual_vector_size=size)
-            assert found[0] == choose(nest, footprint=1 << 25, threads=2, virtual_vector_size=size)
+            found = candidates(box, footprint=1 << 25, threads=2, virtual_vector_size=size)
+            assert found[0] == choose(box, footprint=1 << 25, threads=2, virtual_vector_size=size)
             assert len({str(schedule) for schedule in found}) == len(found) > 1
             assert {(x.transpose or x).stream for x in found} == {False, True}
             assert len({(x.mode, x.inner, x.strip, x.rank) for x in found}) == 1
@@ -93,11 +95,11 @@ SHORT_ROWS = [(12, 1000, 2), (500, 2, 24), (7, 12000, 12000)]
 )
 @pytest.mark.parametrize("size", [None, 1, 5, 40, (3, 1000)], ids=str)
 def test_tiles_fit_the_buffer_they_are_staged_in(digits: list[tuple[int, int, int]], size: Any) -> None:
-    nest = normal(nest_of(digits, 2 if digits[0][1] != 4 else 4))
+    box = normal(box_of(digits, 2 if digits[0][1] != 4 else 4))
     staged = 0
     for threads, footprint in product((1, 4, 64), (1 << 20, 1 << 30)):
-        for way in candidates(nest, threads=threads, footprint=footprint, virtual_vector_size=size):
-            inner = super_vectorize(nest, way).innermost
+        for way in candidates(box, threads=threads, footprint=footprint, virtual_vector_size=size):
+            inner = super_vectorize(box, way).transfer
             if isinstance(inner, TransposeTiles):
                 staged += inner.staged
                 continue
@@ -113,7 +115,7 @@ def test_tiles_fit_the_buffer_they_are_staged_in(digits: list[tuple[int, int, in
 
 
 def test_fills_have_one_candidate() -> None:
-    assert len(candidates(normal(nest_of([(9, 0, 4)], 4, value=Fill())))) == 1
+    assert len(candidates(normal(box_of([(9, 0, 4)], 4, fills=True)))) == 1
 
 
 @pytest.mark.usefixtures("_another_process")
@@ -130,7 +132,7 @@ def test_the_winner_is_measured_once(tmp_path: Path, best: int, monkeypatch: pyt
 
 @pytest.mark.usefixtures("_another_process")
 def test_without_memory_there_is_no_measuring(tmp_path: Path) -> None:
-    def measure(nest: LoopNest, schedules: tuple[Schedule, ...]) -> tuple[float, ...]:
+    def measure(box: StridedBox, schedules: tuple[Schedule, ...]) -> tuple[float, ...]:
         raise MemoryError
 
     assert tuned(measure=measure, store=KernelStore(tmp_path))(BLOCKS, ways()) == ways()[0]
@@ -147,7 +149,7 @@ def test_without_a_store_the_process_remembers() -> None:
 
 @pytest.mark.usefixtures("_another_process")
 def test_what_else_is_measured_anew(tmp_path: Path) -> None:
-    """Other threads, another nest, other candidates."""
+    """Other threads, another box, other candidates."""
     clock, store = Clock(1), KernelStore(tmp_path)
     tuned(measure=clock, store=store)(BLOCKS, ways())
     tuned(2, measure=clock, store=store)(BLOCKS, ways())
@@ -171,12 +173,11 @@ def test_a_note_names_a_candidate_or_nothing(
     assert clock.asked == 2
 
 
-def touched(nest: LoopNest, ref: Ref | None) -> int:
+def touched(box: StridedBox, side: Side) -> int:
     """Bytes of the huge pages that a side touches, one by one; of small memory only what it spans."""
-    assert ref is not None
     offsets = np.zeros(1, np.int64)
-    for loop in nest.loops:
-        steps = np.unique(np.arange(int_size(loop.extent)) * int_size(ref.stride(loop.axis)))
+    for axis in box.axes:
+        steps = np.unique(np.arange(axis.extent) * axis.stride(side))
         offsets = np.unique((offsets[:, None] + steps[None, :]) >> 12 << 12)
     pages = len(np.unique(offsets >> 21)) * (2 << 20)
     return min(pages, int(offsets.max() - offsets.min()) + 4096)
@@ -195,39 +196,39 @@ def touched(nest: LoopNest, ref: Ref | None) -> int:
     ids=str,
 )
 def test_a_nest_is_shortened_to_fit(digits: list[tuple[int, int, int]]) -> None:
-    nest = nest_of(digits, 1)
-    schedules = ways(nest)
-    small = shortened(nest, schedules)
+    box = box_of(digits, 1)
+    schedules = ways(box)
+    small = shortened(box, schedules)
     assert small is not None
     low, stop, dst_low, dst_stop = reach_of(small)
     assert stop - low + dst_stop - dst_low <= tune.MOST_SPAN_BYTES
-    assert sum(touched(small, ref) for ref in refs(small.innermost)) <= tune.MOST_BYTES
+    assert touched(small, "src") + touched(small, "dst") <= tune.MOST_BYTES
     cut = schedules[0].transpose
     taken = (*cut.rows, *cut.columns) if cut else schedules[0].inner
-    for loop, whole in zip(small.loops, nest.loops, strict=True):
-        extent, all_of_it = int_size(loop.extent), int_size(whole.extent)
-        assert 1 <= extent <= all_of_it
-        if loop.axis in taken and extent < all_of_it:
-            assert extent % tune.KEPT_EXTENT == 0
-    assert small.innermost == nest.innermost
+    for axis, whole in zip(small.axes, box.axes, strict=True):
+        assert 1 <= axis.extent <= whole.extent
+        if axis.name in taken and axis.extent < whole.extent:
+            assert axis.extent % tune.KEPT_EXTENT == 0
+        assert axis == replace(whole, extent=axis.extent)
+    assert small == replace(box, axes=small.axes)
 
 
 def test_a_nest_that_fits_stays_and_one_that_cannot_is_refused() -> None:
     assert shortened(BLOCKS, ways()) is not None
-    assert [x.extent for x in shortened(BLOCKS, ways()).loops] == [x.extent for x in BLOCKS.loops]  # type: ignore[union-attr]
-    far = nest_of([(3, 4, 1 << 30), (50, 12, 4)], 4)
-    assert shortened(nest_of([(30, 4, 1 << 23), (50, 120, 4)], 4), ways(far)) is None
+    assert shortened(BLOCKS, ways()) == BLOCKS
+    far = box_of([(3, 4, 1 << 30), (50, 12, 4)], 4)
+    assert shortened(box_of([(30, 4, 1 << 23), (50, 120, 4)], 4), ways(far)) is None
     assert shortened(far, ways(far)) is None
     refused = tuned(measure=Clock(1), store=KernelStore(None, "no place"))(far, ways(far))
     assert refused == ways(far)[0]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("nest", [BLOCKS, TRANSPOSED], ids=["blocks", "transposed"])
-def test_times_are_those_of_the_clock(nest: LoopNest, threads: int) -> None:
+@pytest.mark.parametrize("box", [BLOCKS, TRANSPOSED], ids=["blocks", "transposed"])
+def test_times_are_those_of_the_clock(box: StridedBox, threads: int) -> None:
     """Every schedule runs; a clock that only counts sees one tick a copy."""
     ticks = count()
-    times = timed(nest, ways(nest), threads=threads, clock=lambda: float(next(ticks)))
+    times = timed(box, ways(box), threads=threads, clock=lambda: float(next(ticks)))
     assert len(set(times)) == 1
     assert 0 < times[0] <= 1
 
@@ -245,7 +246,7 @@ def test_every_candidate_gives_the_same_bytes(size: Any) -> None:
     seen: set[Schedule] = set()
     for place in range(8):
 
-        def pick(nest: LoopNest, schedules: tuple[Schedule, ...], place: int = place) -> Schedule:
+        def pick(box: StridedBox, schedules: tuple[Schedule, ...], place: int = place) -> Schedule:
             chosen = schedules[place % len(schedules)]
             seen.add(chosen)
             return chosen
@@ -263,9 +264,9 @@ def test_tune_measures_with_the_clock_and_never_on_the_arrays(monkeypatch: pytes
     """A plan that is tuned writes nothing, and its copies are those of any plan."""
     asked: list[int] = []
 
-    def watched(nest: LoopNest, schedules: tuple[Schedule, ...], **how: Any) -> tuple[float, ...]:
+    def watched(box: StridedBox, schedules: tuple[Schedule, ...], **how: Any) -> tuple[float, ...]:
         asked.append(len(schedules))
-        return timed(nest, schedules, **how)
+        return timed(box, schedules, **how)
 
     monkeypatch.setattr(tune, "timed", watched)
     src = np.arange(300 * 200, dtype=np.float32).reshape(300, 200)
@@ -299,4 +300,4 @@ def test_tuned_packs_are_the_same_packs(text: str) -> None:
 def test_candidates_of_too_deep_nests_are_refused_as_ever() -> None:
     digits = [(2, 4 * 3**k, 4 * 5**k) for k in range(9)]
     with pytest.raises(KernelError, match="outer loops"):
-        candidates(nest_of(digits, 4))
+        candidates(box_of(digits, 4))

@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given
 
 from codegen.analysis.ranges import affine_range, check_disjoint, check_range
-from codegen.frontend.lower_copy import LoweredCopy, box_nest, lower_copy
-from codegen.ir.copies.nodes import Element, For, LoopNest, Ref, TileLoop, Transpose, TransposeTiles
-from codegen.ir.copies.rewriting import int_size
+from codegen.frontend.lower_copy import LoweredCopy, copied_box, lower_copy
+from codegen.ir.copies.nodes import TileLoop, Transpose, TransposeTiles
 from codegen.ir.copies.tiles import Digit, PackedLines
+from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, Root, strided_map
 from codegen.maps.digit_trees import Leaf, Opaque, Split, Tree, Window
 from codegen.maps.refine import Box, PairLeaf, PairSplit, PairTable, PairTree
 from codegen.passes.lane_reads import lane_reads
-from codegen.passes.normalize import NORMALIZE
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.steps import reach_of
 from codegen.pipeline.verify import (
@@ -31,11 +30,12 @@ from codegen.pipeline.verify import (
     check_tiles,
     check_tree,
     check_volumes,
+    verify_box,
     verify_copy,
-    verify_nest,
 )
 from codegen.schedule.schedule import Thresholds
 from codegen.support.errors import KernelError
+from tests.codegen.passes.test_passes_of_copies import normal
 from tests.tools.strategies import shapes_and_strides
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
@@ -75,12 +75,9 @@ def test_what_the_compiler_makes_holds(case: tuple[Shape, tuple[int, ...]]) -> N
     copy = lower_copy(src.in_units(unit), dst.in_units(unit))
     verify_copy(copy)
     for box in copy.boxes:
-        nest = box_nest(
-            copy, box, Element(shape.primitive_type, 8 * size), Element(shape.primitive_type, shape.bits)
-        )
-        for run in NORMALIZE:
-            nest = run(nest)
-        verify_nest(nest)
+        elements = (Element(shape.primitive_type, bits) for bits in (8 * size, shape.bits))
+        before = copied_box(copy, box, *elements)
+        verify_box(before, normal(before))
 
 
 @pytest.mark.parametrize(
@@ -163,10 +160,10 @@ def test_3_tiles(dims: tuple[int, int], width: int, place: int) -> None:
     element = Element(f"u{8 * width}", 8 * width)
     launches = compile_copy(src, dst, element, element, thresholds=Thresholds(stream_bytes=0)).launches
     for launch in launches:
-        inner = launch.step.vectorized.innermost
+        inner = launch.step.nest.transfer
         if not isinstance(inner, Transpose) or not inner.grid:
             continue
-        starts, reach = (launch.src_offset, launch.dst_offset), list(reach_of(launch.step.scalar))
+        starts, reach = (launch.src_offset, launch.dst_offset), list(reach_of(launch.step.box))
         check_tiles(inner.grid, starts, (reach[0], reach[1], reach[2], reach[3]))
         reach[place] += -1 if place % 2 else 1
         with pytest.raises(KernelError, match="is touched at"):
@@ -196,14 +193,16 @@ def test_3_lanes(rows: tuple[Digit, ...], others: tuple[Digit, ...]) -> None:
     loops = tuple(TileLoop(f"d{k}", n, src, dst) for k, (n, src, dst) in enumerate(others))
     count = prod(n for n, _, _ in rows)
     tiles = TransposeTiles(
-        *(Ref(side, 0, ()) for side in ("dst", "src")),
         *(1, 1, count, columns, step, count, (TileLoop("rows"), *loops), (384, 16), block, "columns"),
         lanes=reads,
     )
     low, high = affine_range(0, [*sides[0], *sides[1]])
     reach = low, high + columns, 0, 1 << 20
     check_lanes(tiles, 0, reach)
-    start, stop, offset = (int_size(x) for x in (reads.closed_start, reads.closed_stop, reads.open_offset))
+    start, stop, offset = (reads.closed_start, reads.closed_stop, reads.open_offset)
+    assert isinstance(start, int)
+    assert isinstance(stop, int)
+    assert isinstance(offset, int)
     beyond = [replace(reads, closed_start=start + 64), replace(reads, closed_stop=(stop - 1) // 64 * 64)]
     if others:
         beyond.append(replace(reads, open_offset=offset + 1))
@@ -226,27 +225,26 @@ def test_5_regrouping() -> None:
     """A loop of 12 over digits 3 and 4 whose strides leave a hole between them."""
     copy = copy_of("u32[3,4]{1,0}")
     whole = Box(0, 0, ((3, 16, 16), (4, 4, 4)))
-    nest = box_nest(copy, whole, U32, U32)
-    for run in NORMALIZE:
-        nest = run(nest)
-    check_regrouping(nest)
-    assert [loop.extent for loop in nest.loops] == [12]
+    before = copied_box(copy, whole, U32, U32)
+    after = normal(before)
+    check_regrouping(before, after)
+    assert [axis.extent for axis in after.axes] == [12]
     with pytest.raises(KernelError, match="stands for no digits"):
-        check_regrouping(replace(nest, digits=((3, 20, 16), (4, 4, 4))))
+        check_regrouping(copied_box(copy, Box(0, 0, ((3, 20, 16), (4, 4, 4))), U32, U32), after)
     with pytest.raises(KernelError, match="loops of"):
-        check_regrouping(replace(nest, digits=((3, 16, 16), (5, 4, 4))))
+        check_regrouping(copied_box(copy, Box(0, 0, ((3, 16, 16), (5, 4, 4))), U32, U32), after)
 
 
 @pytest.mark.parametrize(("dst", "src"), [(-4, -8), (-4, 8), (4, -8)])
 def test_5_backwards(dst: int, src: int) -> None:
     """Digits that walk a side backwards are turned round, both sides together."""
     copy = copy_of("u32[3,4]{1,0}")
-    nest = box_nest(copy, Box(0, 0, ((3, 80, 64), (4, src, dst))), U32, U32)
-    for run in NORMALIZE:
-        nest = run(nest)
-    check_regrouping(nest)
+    before, other = (
+        copied_box(copy, Box(0, 0, ((3, 80, 64), (4, step, dst))), U32, U32) for step in (src, -src)
+    )
+    check_regrouping(before, normal(before))
     with pytest.raises(KernelError, match="stands for no digits"):
-        check_regrouping(replace(nest, digits=((3, 80, 64), (4, -src, dst))))
+        check_regrouping(other, normal(before))
 
 
 def test_6_overlap() -> None:
@@ -270,12 +268,9 @@ def test_7_probes(tiled: LoweredCopy, change: str) -> None:
 
 
 def test_names_of_axes(tiled: LoweredCopy) -> None:
-    nest = box_nest(tiled, tiled.boxes[0], U32, U32)
-    outer = nest.loops[0]
+    box = copied_box(tiled, tiled.boxes[0], U32, U32)
     with pytest.raises(KernelError, match="looped over twice"):
-        verify_nest(replace(nest, body=For(outer.axis, 2, nest.body)))
-    with pytest.raises(KernelError, match="no loop counts"):
-        verify_nest(LoopNest(nest.buffers, outer.body))
+        verify_box(box, box.with_axes((box.axes[0], *box.axes)))
 
 
 def test_a_map_that_lies_about_its_bounds_is_refused() -> None:

@@ -83,7 +83,7 @@ def test_launches_take_no_address_along() -> None:
 
 def tables_of(launch: Launch) -> set[int]:
     """The addresses of the tables of joined rows and columns."""
-    tables = joined_tables(launch.step.vectorized.innermost)
+    tables = joined_tables(launch.step.nest.transfer)
     return {table.offsets.ctypes.data for table in tables.values()}
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.ir.copies.rewriting import long_axis
+from codegen.ir.strided_box import long_axis
 from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.schedule import choose_order
 from codegen.schedule.schedule import Thresholds

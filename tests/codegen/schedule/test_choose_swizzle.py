@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from codegen.frontend.lower_copy import lower_copy
-from codegen.ir.copies.nodes import CopyChunks, Element
+from codegen.ir.copies.nodes import CopyChunks
+from codegen.ir.strided_box import Element
 from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.schedule.choose_swizzle import Places, places_of
 from codegen.schedule.schedule import Thresholds
@@ -60,9 +61,7 @@ def contents(spec: Spec) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-
 
 
 def is_placed(program: CopyProgram) -> bool:
-    return len(program.launches) == 1 and isinstance(
-        program.launches[0].step.vectorized.innermost, CopyChunks
-    )
+    return len(program.launches) == 1 and isinstance(program.launches[0].step.nest.transfer, CopyChunks)
 
 
 def both_ways(text: str, thresholds: Thresholds) -> None:
@@ -99,8 +98,7 @@ def test_nests_before_and_after(text: str) -> None:
     plain, tiled = contents(spec)
     for program, content, wanted in ((pack, plain, tiled), (unpack, tiled, plain)):
         seen = Watched(program, content, np.zeros_like(wanted), wanted)
-        for vectorized in (False, True):
-            assert (interpreted(seen, vectorized=vectorized) == wanted).all()
+        assert (interpreted(seen) == wanted).all()
         assert (interpreted_when_lowered(seen) == wanted).all()
 
 

@@ -106,7 +106,7 @@ def calls_of(program: CopyProgram, dst_base: int) -> list[Call]:
 
     def record(kernel: Kernel, src: int, dst: int, sizes: int, begin: int, end: int) -> None:
         numbers = _int64s(sizes, len(kernel.arguments))
-        units = {buffer.name: buffer.unit_bits for buffer in kernel.nest.buffers}
+        units = {buffer.name: buffer.unit_bits for buffer in kernel.function.buffers}
         dst -= dst_base * 8 // units["dst"]
         tables, scratch = {}, None
         for k, (name, number) in enumerate(zip(kernel.arguments, numbers, strict=True)):
@@ -115,7 +115,7 @@ def calls_of(program: CopyProgram, dst_base: int) -> list[Call]:
                 scratch = k, count
             elif count and number:
                 tables[k] = _int64s(number, count)
-        unit_bits = units.get("src", 8), units["dst"]
+        unit_bits = units["src"], units["dst"]
         calls.append(Call(kernel, src, dst, numbers, begin, end, tables, scratch, unit_bits))
 
     def run(launch: Launch, *given: int) -> None:
@@ -140,7 +140,7 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
     """The numbers behind an argument that is an address, or the bytes of the buffer; 0 for any other."""
     if name in OFFSET_ARGUMENTS[:2]:
         return end
-    inner = launch.step.vectorized.innermost
+    inner = launch.step.nest.transfer
     lines, groups = line_table(inner), group_table(inner)
     if name == LINE_TABLE and lines:
         return int(lines.offsets.size)
@@ -161,7 +161,7 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
     if name not in GRID_ARGUMENTS or not isinstance(calls, TileCalls):
         return 0
     grid, panel = calls.grid, calls.panel
-    tiles = numbers[kernel.arguments.index("tile_count")] if kernel.nest.table_loop else end
+    tiles = numbers[kernel.arguments.index("tile_count")] if launch.tables else end
     return {
         "tiles": tiles * FIELDS,
         "row_offsets": grid.row_offsets.size,

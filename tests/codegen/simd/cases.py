@@ -16,11 +16,12 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.copies.nodes import Element, TransposeTiles
+from codegen.ir.copies.nodes import Transfer, TransposeTiles
 from codegen.ir.copies.tiles import INTERLEAVED_ROWS
 from codegen.ir.element_types import CONVERSIONS
 from codegen.ir.instructions import REVERSED_GROUPS, instruction
 from codegen.ir.packed_bits import COLUMN_BYTES
+from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, Root
 from codegen.maps.digit_trees import Leaf, Opaque
 from codegen.pipeline.copies import compile_copy
@@ -88,6 +89,13 @@ def kernels_of(some: Sequence[Case]) -> tuple[Kernel, ...]:
     return tuple({kernel.name: kernel for case in some for kernel in case.program.kernels}.values())
 
 
+@cache
+def transfers(group: str = "", level: str = "") -> dict[Kernel, Transfer]:
+    """The kernels of those cases, each with a transfer that it moves."""
+    steps = [step for case in cases(group, level) for step in case.program.steps]
+    return {step.kernel: step.nest.transfer for step in steps}
+
+
 def levels_of(case: Case) -> frozenset[str]:
     """The levels that a case is tried at: every one, or where it streams the first and one other.
 
@@ -113,7 +121,7 @@ def routine_of(case: Case) -> tuple[str, str]:
     if stores:
         verb, bits, rows, columns = min(stores, key=lambda found: found[0]).groups()
         between = sorted(name for name in names if not re.match(r"[a-z]+_(u?\d)", name))
-        inner = case.program.kernels[0].nest.innermost
+        inner = case.program.steps[0].nest.transfer
         if isinstance(inner, TransposeTiles):  # a panel goes out in lines of bytes, whatever it holds
             verb, bits = f"{verb} from a panel" if inner.staged else verb, 8 * inner.width
         return " ".join([verb, *between, "square" * (rows == columns)]), f"u{bits}"

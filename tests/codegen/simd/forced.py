@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from codegen.ir.copies.nodes import Element, LoopNest, joined_tables, refs
+from codegen.ir.copies.nodes import joined_tables
 from codegen.ir.copies.tiles import Block, Digit, Stage, Table
+from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.access import strided_map
 from codegen.pipeline import copies as pipeline
 from codegen.pipeline.copies import CopyProgram, compile_copy
@@ -117,13 +118,11 @@ def compiled(
 ) -> CopyProgram:
     """The copy by a schedule that obeys `how`: a cut, or the side of an interleave ("" is a small one)."""
 
-    def forced(nest: LoopNest, **_: Any) -> Schedule:
-        src, dst = refs(nest.innermost)
-        assert src is not None
-        axes = {(x.extent, src.stride(x.axis), dst.stride(x.axis)): x.axis for x in nest.loops}
+    def forced(box: StridedBox, **_: Any) -> Schedule:
+        axes = {(x.extent, x.src, x.dst): x.name for x in box.axes}
         rows, columns = ([axes[d] for d in digits] for digits in (problem.rows, problem.columns))
         layers = "" if isinstance(how, str) or not how.together else axes[problem.others[0]]
-        outer = [x.axis for x in nest.loops if x.axis not in (*rows, *columns, layers)]
+        outer = [x.name for x in box.axes if x.name not in (*rows, *columns, layers)]
         if isinstance(how, str):
             pair = columns[0], rows[0]
             return Schedule("interleave", tuple(outer), pair, how, padded_rank(len(outer)), stream)
@@ -138,7 +137,7 @@ def compiled(
             max(how.together, 1),
             how.lines,
         )
-        cut = choose_transpose.with_loops(TransposeBox.of(nest), cut, threads)
+        cut = choose_transpose.with_loops(TransposeBox.of(box), cut, threads)
         return Schedule("transpose", tuple(outer), (), transpose=cut)
 
     patch.setattr(pipeline, "choose", forced)
@@ -189,7 +188,7 @@ def tile_calls(step: Launch) -> TileCalls | None:
 
 def guard_tables(step: Launch) -> None:
     """Put the tables that a transpose reads where nothing may be read behind them."""
-    for table in joined_tables(step.step.vectorized.innermost).values():
+    for table in joined_tables(step.step.nest.transfer).values():
         vars(table)["offsets"] = _guarded(table.offsets)
     calls = tile_calls(step)
     if calls is None:

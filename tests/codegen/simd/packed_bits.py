@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.copies.interpreter import interpret
-from codegen.ir.copies.nodes import Buffer, Element, For, LoopNest, PackBits, Ref, UnpackBits
+from codegen.ir.buffers import Buffer
+from codegen.ir.copies.nodes import PackBits, TileLoop, TransferNest, UnpackBits
 from codegen.ir.packed_bits import COLUMN_BYTES
-from codegen.passes.parametrize import parametrize_sizes
-from codegen.runtime.kernel import Kernel, kernel_for
+from codegen.ir.strided_box import Axis, Element, StridedBox
+from codegen.pipeline.steps import kernel_of, nobody
+from codegen.runtime.kernel import Kernel
+from tests.tools.boxes import copy_box
 from tests.tools.guard import CANARY, Guarded
 from tests.tools.kernel_store import use_kept_ir
 from tests.tools.stress import in_turn
@@ -58,30 +60,39 @@ class Routine:
         columns = "" if not rows else "_from_rows" if self.way == "pack" else f"_into_{rows}_rows"
         return f"{self.way}ed_{self.bits}{columns}"
 
-    def nest(self, count: int, step: int) -> LoopNest:
+    def nest(self, count: int, step: int) -> TransferNest:
         """The routine as a nest: `count` bytes of a run, or as many columns."""
         make: Any = PackBits if self.way == "pack" else UnpackBits
-        sides = Ref("dst", 0, (("i", 0),)), Ref("src", 0, (("i", 0),))
         sizes = (self.column, step, count) if self.column else (count, 1, 1)
-        inner = make(*sides, self.bits, *sizes, self.stream)
-        byte = Element("u8", 8)
-        return LoopNest((Buffer("src", byte, 8), Buffer("dst", byte, 8)), For("i", 1, inner))
+        inner = make(self.bits, *sizes, self.stream)
+        return TransferNest((TileLoop("i"),), inner)
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The kernel's arguments, in order."""
-        return tuple(name for name, _ in parametrize_sizes(self.nest(2, 3))[1])
+    def box(self, count: int, step: int) -> StridedBox:
+        """The same, element by element, in bits."""
+        columns, rows = (count, self.column * self.group) if self.column else (1, count * self.group)
+        loose, packed = (8, 8 * step), (self.column * 8, self.bits)
+        if not self.column:
+            loose, packed = (0, 8), (0, self.bits)
+        elements, bits = Element("u8", 8), Element(f"u{self.bits}", self.bits)
+        sides = (loose, packed) if self.way == "pack" else (packed, loose)
+        axes = (
+            Axis(name, n, *(side[k] for side in sides))
+            for k, (name, n) in enumerate((("column", columns), ("row", rows)))
+        )
+        return StridedBox(
+            tuple(axes), 0, 0, *((elements, bits) if self.way == "pack" else (bits, elements)), 1
+        )
 
     @cached_property
     def kernel(self) -> Kernel:
-        kernel = kernel_for(parametrize_sizes(self.nest(2, 3))[0], self.names)
+        kernel, _ = kernel_of(self.nest(2, 3), (), nobody)
         assert f"{self.instruction}(" in kernel.source, kernel.source
         assert ("stream_u8_" in kernel.source) == self.stream, kernel.source
         return kernel
 
     def call(self, src: Bytes, dst: Bytes, count: int, step: int) -> None:
-        given = {"i_extent": 1, "count": count, "columns": count, "src_step": step, "dst_step": step}
-        values = np.array([given.get(name, 0) for name in self.names], np.int64)
+        given = {"count": count, "columns": count, "src_step": step, "dst_step": step}
+        values = np.array([given.get(name, 0) for name in self.kernel.arguments], np.int64)
         self.kernel.call(src.ctypes.data, dst.ctypes.data, values.ctypes.data, 0, 1)
 
     def spans(self, count: int, step: int) -> tuple[int, int]:
@@ -128,7 +139,7 @@ def check(routine: Routine) -> None:
         most = max(counts)
         src, size = routine.source(most, step), routine.sizes(most, step)[1]
         whole = np.full(size, CANARY, np.uint8)
-        interpret(routine.nest(most, step), {"src": src, "dst": whole})
+        copy_box(routine.box(most, step), Buffer(src, 1), Buffer(whole, 1))
         rooms = Guarded(len(src) + 64), Guarded(size + 64)
         for count in counts:
             wanted = routine.wanted(whole, count, step)

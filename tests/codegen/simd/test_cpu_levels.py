@@ -32,6 +32,7 @@ from tests.codegen.simd.cases import (
     kernels_of,
     levels_of,
     routine_of,
+    transfers,
 )
 from tests.codegen.simd.every import every_routine
 from tests.codegen.simd.objects import machine_texts, object_code
@@ -156,7 +157,7 @@ def assert_registers(level: CpuLevel, built: Mapping[Kernel, bytes], directory: 
 
 
 def moves_lines(kernel: Kernel) -> bool:
-    inner = kernel.nest.innermost
+    inner = transfers()[kernel]
     if isinstance(inner, TransposeTiles):
         return all(n * inner.width == LINE_BYTES for n in inner.block)
     return isinstance(inner, Transpose) and inner.block == "line"

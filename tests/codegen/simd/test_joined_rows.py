@@ -8,17 +8,18 @@ from itertools import product
 import numpy as np
 import pytest
 
-from codegen.ir.copies.nodes import Interleave, LoopNest
+from codegen.ir.copies.nodes import Interleave
 from codegen.ir.copies.tiles import CHUNK_BYTES, INTERLEAVED_ROWS, Digit, RowGroups
+from codegen.ir.strided_box import StridedBox
 from codegen.passes.lower_copies.row_buffers import LEAST_BYTES
 from codegen.pipeline.copies import CopyProgram
 from codegen.schedule import choose_interleave
 from codegen.schedule.choose import choose
 from codegen.schedule.choose_interleave import MOST_LINES
 from codegen.schedule.schedule import STRIP
-from tests.codegen.passes.test_passes_of_copies import nest_of
 from tests.codegen.simd.forced import PLACES, _guarded, check, lowered
 from tests.codegen.simd.levels import AtLevels
+from tests.tools.boxes import box_of
 from tests.tools.replay import interpreted_when_lowered, watching
 
 pytestmark = pytest.mark.share(5)
@@ -66,7 +67,7 @@ def shapes_of(width: int, count: int) -> list[tuple[int, int]]:
 def guard_lines(program: CopyProgram) -> None:
     """Put the tables of lines where nothing may be read behind them."""
     for launch in program.launches:
-        inner = launch.step.vectorized.innermost
+        inner = launch.step.nest.transfer
         if isinstance(inner, Interleave) and inner.lines:
             vars(inner.lines)["offsets"] = _guarded(inner.lines.offsets)
         if isinstance(inner, Interleave) and inner.groups:
@@ -165,7 +166,7 @@ def test_groups_of_many_rows() -> None:
     )
     program = lowered(digits, 1, stream=True)
     assert len(program.steps) == 2
-    assert [x.extent for x in program.steps[0].scalar.loops if x.axis == STRIP] == [1]
+    assert [x.extent for x in program.steps[0].box.axes if x.name == STRIP] == [1]
     guard_lines(program)
     check(program, digits, 1, ALIGNMENTS)
     program = lowered(digits, 1, 3, stream=True)
@@ -207,35 +208,35 @@ def test_threads_share_the_strips() -> None:
     check(program, digits, 2, threads=3)
 
 
-def nest(
+def box(
     width: int, count: int, first: int, second: int, *, pack: bool = True, hole: int = 0, gap: int = 0
-) -> LoopNest:
+) -> StridedBox:
     digits = digits_of(width, count, first, second, pack=pack, gap=gap, hole=hole)
-    return nest_of(list(digits), width)
+    return box_of(list(digits), width)
 
 
 def test_what_is_joined() -> None:
     """Short rows that fill lines, as long as lines begin on lines and the table stays small."""
-    assert len(choose(nest(2, 2, 16, 9)).inner) == 3
-    assert len(choose(nest(2, 2, 16, 9, pack=False)).inner) == 3
-    assert len(choose(nest(2, 2, 64, 9)).inner) == 2, "rows of two lines"
-    assert len(choose(nest(1, 4, 128, 9, hole=4096)).inner) == 2, "two lines that begin on one"
-    assert len(choose(nest(1, 4, 128, 9, hole=4096, gap=5)).inner) == 2, "in cache"
-    assert len(choose(nest(1, 4, 128, 9, hole=4096, gap=5), footprint=1 << 30).inner) == 3
-    assert len(choose(nest(1, 4, 128, 9, gap=5), footprint=1 << 30).inner) == 2, "side by side in a page"
-    assert len(choose(nest(2, 2, 8, 9)).inner) == 2, "half a line packed"
-    assert len(choose(nest(1, 4, 16, 3)).inner) == 2, "rows of less than a line, all in all"
-    assert len(choose(nest(2, 2, 16, 9, hole=32)).inner) == 2, "lines that begin inside lines"
-    assert len(choose(nest(2, 2, 16, MOST_LINES)).inner) == 3
-    assert len(choose(nest(2, 2, 16, MOST_LINES + 1)).inner) == 2
+    assert len(choose(box(2, 2, 16, 9)).inner) == 3
+    assert len(choose(box(2, 2, 16, 9, pack=False)).inner) == 3
+    assert len(choose(box(2, 2, 64, 9)).inner) == 2, "rows of two lines"
+    assert len(choose(box(1, 4, 128, 9, hole=4096)).inner) == 2, "two lines that begin on one"
+    assert len(choose(box(1, 4, 128, 9, hole=4096, gap=5)).inner) == 2, "in cache"
+    assert len(choose(box(1, 4, 128, 9, hole=4096, gap=5), footprint=1 << 30).inner) == 3
+    assert len(choose(box(1, 4, 128, 9, gap=5), footprint=1 << 30).inner) == 2, "side by side in a page"
+    assert len(choose(box(2, 2, 8, 9)).inner) == 2, "half a line packed"
+    assert len(choose(box(1, 4, 16, 3)).inner) == 2, "rows of less than a line, all in all"
+    assert len(choose(box(2, 2, 16, 9, hole=32)).inner) == 2, "lines that begin inside lines"
+    assert len(choose(box(2, 2, 16, MOST_LINES)).inner) == 3
+    assert len(choose(box(2, 2, 16, MOST_LINES + 1)).inner) == 2
 
 
 def test_chunks() -> None:
     """So many lines of each row at one time, and never a rest of less than a line."""
-    assert choose(nest(2, 2, 16, 31)).strip is None
-    assert choose(nest(2, 2, 16, 32)).strip == 16
-    assert choose(nest(2, 2, 16, 33)).strip == 17
-    assert choose(nest(2, 2, 16, 33, pack=False)).strip is None
+    assert choose(box(2, 2, 16, 31)).strip is None
+    assert choose(box(2, 2, 16, 32)).strip == 16
+    assert choose(box(2, 2, 16, 33)).strip == 17
+    assert choose(box(2, 2, 16, 33, pack=False)).strip is None
 
 
 AT_LEVELS = (

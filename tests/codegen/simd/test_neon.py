@@ -22,7 +22,7 @@ from codegen.ir.copies.nodes import TransposeTiles
 from codegen.ir.instructions import instructions
 from codegen.support.cpu import level_named
 from tests.codegen.simd.case import Bytes, Call, Case, Compiled
-from tests.codegen.simd.cases import GROUPS, WIDTHS, cases, in_turns, kernels
+from tests.codegen.simd.cases import GROUPS, WIDTHS, cases, in_turns, transfers
 from tests.codegen.simd.instruction_cases import InstructionCase, instruction_cases
 from tests.codegen.simd.objects import machine_texts, object_code
 from tests.tools.stress import in_turn
@@ -89,7 +89,7 @@ def test_instructions_on_neon(part: int, tmp_path: Path) -> None:
 
 @pytest.mark.rotated
 def test_transposes_use_neon(tmp_path: Path) -> None:
-    inner = {kernel: kernel.nest.innermost for kernel in kernels(level=NEON.name)}
+    inner = transfers(level=NEON.name)
     plain = {k: x for k, x in inner.items() if isinstance(x, TransposeTiles) and not (x.staged or x.stream)}
     assert {x.width for x in plain.values()} == set(WIDTHS)
     built = {kernel: object_code(kernel, NEON) for kernel in in_turn(list(plain), 8)}

@@ -116,7 +116,7 @@ def behind_a_line(shape: tj.Shape, offset: int) -> Any:
 
 
 def transfers(program: CopyProgram) -> list[PackBits | UnpackBits]:
-    inner = [step.vectorized.innermost for step in program.steps]
+    inner = [step.nest.transfer for step in program.steps]
     return [x for x in inner if isinstance(x, PackBits | UnpackBits)]
 
 
