@@ -36,7 +36,6 @@ if _TYPE_CHECKING:
     from codegen.frontend.ranges import LOOP_MARK as LOOP_MARK
     from codegen.frontend.source_text import pointed as pointed
     from codegen.ir import dtypes as dtypes
-    from codegen.ir.copies.tiles import Digit as Digit
     from codegen.ir.dtypes import FLOAT_FUNCTIONS as FLOAT_FUNCTIONS
     from codegen.ir.dtypes import numpy_dtype as numpy_dtype
     from codegen.ir.element_types import HALF_TYPES as HALF_TYPES
@@ -75,6 +74,7 @@ if _TYPE_CHECKING:
     from codegen.ir.print_names import mlir_type as mlir_type
     from codegen.ir.printer import FunctionPrinter as FunctionPrinter
     from codegen.ir.printer import format_function as format_function
+    from codegen.ir.strided_box import Digit as Digit
     from codegen.ir.strided_box import Element as Element
     from codegen.maps.access import AccessMap as AccessMap
     from codegen.maps.access import Root as Root
@@ -190,7 +190,6 @@ _HOMES = {
     "frontend.python_ast": "read_function",
     "frontend.ranges": "LOOP_MARK",
     "frontend.source_text": "pointed",
-    "ir.copies.tiles": "Digit",
     "ir.dtypes": "FLOAT_FUNCTIONS numpy_dtype",
     "ir.element_types": "HALF_TYPES INTEGER_TYPES can_convert",
     "ir.index": (
@@ -205,7 +204,7 @@ _HOMES = {
     "ir.print_index": "SsaNames",
     "ir.print_names": "mlir_element mlir_memref mlir_type",
     "ir.printer": "FunctionPrinter format_function",
-    "ir.strided_box": "Element",
+    "ir.strided_box": "Digit Element",
     "maps.access": "AccessMap Root logical_roots map_offset map_range strided_map",
     "maps.digit_trees": (
         "Leaf Offsets Opaque Split Switch Tree Window ceil_div coalesce_tree evaluate_tree offset_range "

@@ -34,14 +34,9 @@ ONE = (
     ),
     *("_of_ml_dtypes", "cpu_name", "_system", "_llvm_engine"),
 )
-BLOCKS = (
-    *("staged_dense", "moved", "whole_block", "part", "band", "by_elements"),
-    "part_transpose",
-)
 FINITE = {
     **dict.fromkeys(ONE, "one in all"),
     **dict.fromkeys(("_natives", "_loaded", "_kernels"), "a kernel, whose machine code stays in memory"),
-    **dict.fromkeys(BLOCKS, "a kind of block that a kernel moves"),
     **dict.fromkeys(("_access", "_routine", "_BY_NUMPY", "_BY_NUMPY_NAME"), "a dtype"),
     "conversion": "two dtypes",
     **dict.fromkeys(("_without_entries", "_definitions"), "a class"),

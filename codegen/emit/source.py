@@ -16,6 +16,7 @@ from codegen.ir.instructions import instruction, is_instruction
 from codegen.ir.nodes import (
     Alloc,
     Call,
+    Carried,
     Compare,
     Each,
     Entries,
@@ -113,14 +114,21 @@ def _loop(loop: For, out: Writer) -> None:
         raise AssertionError("emit: a lowered loop has one lower bound")
     lower, upper = _index(loop.lower[0]), _index(Least(loop.upper) if len(loop.upper) > 1 else loop.upper[0])
     for each in loop.carried:
-        out.line(f"{each.name} = {_value(each.start)}")
+        if not _is_own(each, each.start):
+            out.line(f"{each.name} = {_value(each.start)}")
     ends = upper if lower == "0" and loop.step == 1 else f"{lower}, {upper}"
     step = f", {loop.step}" if loop.step != 1 else ""
     with out.block(f"for {loop.index} in range({ends}{step}):"):
         _body(loop.body, out)
-        if loop.carried:
-            names = ", ".join(each.name for each in loop.carried)
-            out.line(f"{names} = {', '.join(_value(each.update) for each in loop.carried)}")
+        updated = [each for each in loop.carried if not _is_own(each, each.update)]
+        if updated:
+            names = ", ".join(each.name for each in updated)
+            out.line(f"{names} = {', '.join(_value(each.update) for each in updated)}")
+
+
+def _is_own(carried: Carried, value: Value) -> bool:
+    """Whether a value is the local itself, which a loop around this one or inside it carries too."""
+    return isinstance(value, Local) and value.name == carried.name
 
 
 def _if(node: If, out: Writer, word: str) -> None:

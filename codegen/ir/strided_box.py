@@ -15,6 +15,9 @@ from typing import Literal, TypeAlias
 
 Side: TypeAlias = Literal["dst", "src"]
 
+Digit: TypeAlias = tuple[int, int, int]
+"""(extent, source stride, destination stride)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Element:
@@ -95,6 +98,10 @@ class StridedBox:
     def axis(self, name: str) -> Axis:
         """The axis with that name."""
         return next(axis for axis in self.axes if axis.name == name)
+
+    def digits(self, names: Iterable[str]) -> tuple[Digit, ...]:
+        """(extent, source stride, destination stride) of some axes."""
+        return tuple((x.extent, x.src, x.dst) for x in map(self.axis, names))
 
     def contiguous(self, side: Side) -> Axis | None:
         """The axis along which the elements of a side follow each other, or None."""

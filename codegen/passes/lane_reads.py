@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import prod
 
 from codegen.ir.copies.nodes import LaneReads
-from codegen.ir.copies.tiles import Digit, PackedLines
+from codegen.ir.copies.tiles import PackedLines
 from codegen.ir.lines import LANE_BYTES
+from codegen.ir.strided_box import Digit
 
 
 def lane_reads(

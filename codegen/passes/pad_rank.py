@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.copies.nodes import TileLoop, TransferNest, Transpose, TransposeTiles
+from codegen.ir.copies.nodes import TileLoop, TransferNest, TransposeRuns, TransposeTiles
 from codegen.schedule.schedule import Schedule
 
 
@@ -14,7 +14,7 @@ def pad_rank(nest: TransferNest, schedule: Schedule) -> TransferNest:
     before:  for i in 9:                          CopyRun(…)
     after:   for i in 9: for one0 in 1:           CopyRun(…)
     """
-    if isinstance(nest.transfer, Transpose | TransposeTiles):
+    if isinstance(nest.transfer, TransposeTiles | TransposeRuns):
         return nest
     loops = nest.loops
     ones = tuple(TileLoop(f"one{k}") for k in range(schedule.rank - len(loops)))

@@ -13,13 +13,14 @@ from codegen.ir.copies.nodes import (
     FillRun,
     Gather,
     Interleave,
+    LaneReads,
     PackBits,
     Reverse,
     Size,
     TileLoop,
     Transfer,
     TransferNest,
-    Transpose,
+    TransposeRuns,
     TransposeTiles,
     UnpackBits,
 )
@@ -85,10 +86,10 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
             tables = {"lines": PackedLines()} if transfer.lines else {}
             groups = {"groups": RowGroups()} if transfer.groups else {}
             return named("row_step", "column_step", *long, **tables, **groups)  # type: ignore[no-any-return]
-        case Transpose():
-            return replace(transfer, grid=None)
         case TransposeTiles():
             return _tiles(size, transfer)
+        case TransposeRuns():
+            return _runs(size, transfer)
         case Gather():
             return replace(transfer, segments=None)
         case Elementwise():
@@ -104,21 +105,64 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
 def _tiles(size: _Sizes, transfer: TransposeTiles) -> TransposeTiles:
     """Tiles and blocks remain literals; offsets of joined digits come as run-time tables."""
 
-    def step(name: str, given: Size | PackedLines) -> Size | PackedLines:
-        return PackedLines() if isinstance(given, PackedLines) else size(name, given)
-
-    names, reads = iter(NAMES), transfer.lanes
+    names = iter(NAMES)
     loops = (x if x.axis in ("rows", "columns") else _loop(size, next(names), x) for x in transfer.loops)
-    limits = "closed_start", "closed_stop", "open_offset"
     return replace(
         transfer,
         loops=tuple(loops),
         rows=size("rows", transfer.rows),
         columns=size("columns", transfer.columns),
-        row_step=step("src_pitch", transfer.row_step),
-        column_step=step("dst_pitch", transfer.column_step),
-        lanes=replace(reads, **{x: size(x, getattr(reads, x)) for x in limits}) if reads else None,
+        row_step=_step(size, "src_pitch", transfer.row_step),
+        column_step=_step(size, "dst_pitch", transfer.column_step),
+        lanes=_lanes(size, transfer.lanes),
     )
+
+
+def _runs(size: _Sizes, transfer: TransposeRuns) -> TransposeRuns:
+    """The same, and the size of panels is an argument as well."""
+    names = iter(NAMES)
+
+    def loop(given: TileLoop) -> TileLoop:
+        if given.axis == "columns":
+            return TileLoop("columns", size("panels", given.extent))
+        if given.axis == "layers":
+            strides = size("layer_src", given.src), size("layer_dst", given.dst)
+            return TileLoop("layers", size("groups", given.extent), *strides)
+        return _loop(size, next(names), given)
+
+    steps: dict[str, Any] = {"column_step": 0, "panel_bytes": 0}
+    steps["places"] = _step(size, "panel_pitch", transfer.places)
+    if transfer.run_offsets is None:
+        steps["column_step"] = _step(size, "dst_pitch", transfer.column_step)
+    else:
+        steps |= dict.fromkeys(("run_offsets", "run_places"), PackedLines())
+    if transfer.layers != 1:
+        steps["layers"] = size("layer_count", transfer.layers)
+        steps["together"] = size("together", transfer.together)
+    return replace(
+        transfer,
+        loops=tuple(map(loop, transfer.loops)),
+        rows=size("rows", transfer.rows),
+        columns=size("columns", transfer.columns),
+        row_step=PackedLines(),
+        tile=size("panel_columns", transfer.tile),
+        run_columns=size("columns_per_run", transfer.run_columns),
+        requests=size("requests", transfer.requests),
+        lanes=_lanes(size, transfer.lanes),
+        **steps,
+    )
+
+
+def _step(size: _Sizes, name: str, given: Size | PackedLines) -> Size | PackedLines:
+    """A pitch, or a table whose offsets come at run time."""
+    return PackedLines() if isinstance(given, PackedLines) else size(name, given)
+
+
+def _lanes(size: _Sizes, reads: LaneReads | None) -> LaneReads | None:
+    if reads is None:
+        return None
+    limits = "closed_start", "closed_stop", "open_offset"
+    return LaneReads(*(size(name, getattr(reads, name)) for name in limits))
 
 
 def _elements(size: _Sizes, transfer: Elementwise) -> Elementwise:

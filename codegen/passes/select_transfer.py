@@ -15,14 +15,15 @@ from codegen.ir.copies.nodes import (
     TileLoop,
     Transfer,
     TransferNest,
-    Transpose,
+    TransposeRuns,
     TransposeTiles,
     UnpackBits,
 )
-from codegen.ir.copies.tiles import Digit, PackedLines, RowGroups, TileGrid, block_shape
-from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.ir.copies.tiles import PackedLines, RowGroups, block_shape
+from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.passes.lane_reads import lane_reads
+from codegen.passes.select_panels import in_panels
 from codegen.schedule.schedule import Schedule, TransposeSchedule
 
 
@@ -98,22 +99,17 @@ def _groups(box: StridedBox, schedule: Schedule) -> RowGroups | None:
         return None
     columns, first = (box.axis(name).extent for name in schedule.inner[:2])
     run = -(-LINE_BYTES // box.width // first) * first
-    return RowGroups(_digits(box, schedule.groups) or ((1, 0, 0),), columns, box.width, run)
-
-
-def _digits(box: StridedBox, names: tuple[str, ...]) -> tuple[Digit, ...]:
-    """(extent, source stride, destination stride) of some axes."""
-    return tuple((x.extent, x.src, x.dst) for x in map(box.axis, names))
+    return RowGroups(box.digits(schedule.groups) or ((1, 0, 0),), columns, box.width, run)
 
 
 def _in_tiles(cut: TransposeSchedule, box: StridedBox) -> TransposeTiles:
     """Loops over tiles and blocks; a joined side gets a table of offsets."""
-    rows, columns = _digits(box, cut.rows), _digits(box, cut.columns)
+    rows, columns = box.digits(cut.rows), box.digits(cut.columns)
     row_count, column_count = (prod(n for n, _, _ in side) for side in (rows, columns))
     tile, block, lanes = cut.tile, block_shape(box.width, cut.block), None
     if row_count < block[0] or column_count < block[1]:
         raise AssertionError(f"expected {block} rows and columns or more, got {row_count, column_count}")
-    others = {name: _digits(box, (name,))[0] for name in cut.loops if name not in ("rows", "columns")}
+    others = {name: box.digits((name,))[0] for name in cut.loops if name not in ("rows", "columns")}
     if cut.block == "part":
         block = block_shape(box.width, "lane")
         tile = tile[0], block[1]
@@ -141,26 +137,12 @@ def _joined(digits: list[tuple[int, int]], more: int = 0) -> PackedLines:
     return PackedLines(tuple(digits), more=more)
 
 
-def _transpose(box: StridedBox, schedule: Schedule) -> Transpose | TransposeTiles:
+def _transpose(box: StridedBox, schedule: Schedule) -> TransposeTiles | TransposeRuns:
     """The transfer takes all loops and determines the order of its tiles itself."""
     cut = schedule.transpose
     if cut is None:
         raise AssertionError("a transpose has a TransposeSchedule")
-    if cut.loops:
-        return _in_tiles(cut, box)
-    grid = TileGrid(
-        _digits(box, cut.rows),
-        _digits(box, cut.columns),
-        _digits(box, schedule.outer),
-        box.source_width,
-        box.width,
-        cut.tile,
-        block_shape(box.width, cut.block),
-        _digits(box, (cut.layers,))[0] if cut.layers else None,
-        cut.together,
-        LANE_BYTES if cut.block == "part" else 0,
-    )
-    return Transpose(box.width, grid, cut.stage, cut.stream, cut.block, "")
+    return in_panels(cut, box) if cut.stage == "dense" else _in_tiles(cut, box)
 
 
 def _elements(box: StridedBox, axis: Axis, *, prefetch: bool) -> Elementwise:

@@ -14,7 +14,7 @@ from functools import partial
 
 from codegen.analysis.ranges import check_disjoint, check_range
 from codegen.frontend.lower_copy import LoweredCopy, copied_box, lower_copy, padding_box
-from codegen.ir.copies.nodes import Elementwise, Transfer, Transpose, TransposeTiles
+from codegen.ir.copies.nodes import Elementwise, Transfer, TransposeRuns, TransposeTiles
 from codegen.ir.strided_box import Element, StridedBox, cut_long
 from codegen.maps.access import AccessMap
 from codegen.maps.padding import PaddingBox
@@ -34,7 +34,8 @@ from codegen.pipeline.steps import (
     step_of,
     with_alternative,
 )
-from codegen.pipeline.verify import check_lanes, check_tiles, verify_box, verify_copy
+from codegen.pipeline.verify import check_lanes, verify_box, verify_copy
+from codegen.pipeline.verify_panels import check_panels
 from codegen.runtime.kernel import Kernel, Step
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
@@ -317,10 +318,10 @@ class _Maker:
                 if side == "destination" or fill is None:
                     check_range(side, low, stop, allowed)
         launch = launch_of(step, tables, fill, bounds, reach)
-        if settings().verify and isinstance(inner, Transpose) and inner.grid:
-            check_tiles(inner.grid, (launch.src_offset, launch.dst_offset), reach)
-        if settings().verify and isinstance(inner, TransposeTiles):
+        if settings().verify and isinstance(inner, TransposeTiles | TransposeRuns):
             check_lanes(inner, launch.src_offset, reach)
+        if settings().verify and isinstance(inner, TransposeRuns):
+            check_panels(inner, (launch.src_offset, launch.dst_offset), reach)
         return with_alternative(
             launch, self._vector_size(box), lambda other: self._launch(box, other, tables)
         )

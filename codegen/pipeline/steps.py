@@ -11,9 +11,10 @@ from codegen.analysis.ranges import affine_range
 from codegen.ir.copies.nodes import (
     Elementwise,
     TransferNest,
-    Transpose,
+    TransposeRuns,
     TransposeTiles,
     group_table,
+    int_size,
     joined_tables,
     line_table,
 )
@@ -27,7 +28,6 @@ from codegen.passes.parametrize import parametrize_sizes
 from codegen.passes.select_transfer import super_vectorize
 from codegen.runtime.copy_calls import (
     FILL_ARGUMENTS,
-    GRID_ARGUMENTS,
     OFFSET_ARGUMENTS,
     SCRATCH,
     Pattern,
@@ -104,9 +104,8 @@ def first_arguments(nest: TransferNest) -> tuple[str, ...]:
     inner = nest.transfer
     return (
         *(OFFSET_ARGUMENTS if nest.entries else ()),
-        *(GRID_ARGUMENTS if isinstance(inner, Transpose) else ()),
         *((LINE_TABLE,) if line_table(inner) else joined_tables(inner)),
-        *((SCRATCH,) if isinstance(inner, TransposeTiles) and inner.staged else ()),
+        *((SCRATCH,) if isinstance(inner, TransposeTiles | TransposeRuns) and inner.panel_bytes else ()),
         *(GROUP_ARGUMENTS if group_table(inner) else ()),
         *(FILL_ARGUMENTS if nest.fills else ()),
         *((PREFETCH_ARGUMENT,) if isinstance(inner, Elementwise) and inner.prefetch else ()),
@@ -148,14 +147,9 @@ def launch_of(
 def trips_of(nest: TransferNest) -> int:
     """How many iterations threads share without tables of offsets: tiles, or trips of the first loop."""
     inner = nest.transfer
-    if isinstance(inner, Transpose) and inner.grid:
-        return inner.grid.count
-    if isinstance(inner, TransposeTiles):
+    if isinstance(inner, TransposeTiles | TransposeRuns):
         return inner.trips
-    extent = nest.loops[0].extent
-    if not isinstance(extent, int):
-        raise AssertionError(f"expected a number of trips, got {extent}")
-    return extent
+    return int_size(nest.loops[0].extent)
 
 
 def with_alternative(launch: Launch, size: VectorSize | None, make: Callable[[Schedule], Launch]) -> Launch:

@@ -14,34 +14,18 @@ import numpy as np
 
 from codegen.analysis.ranges import affine_range, check_range
 from codegen.frontend.lower_copy import LoweredCopy
-from codegen.ir.copies.nodes import TransposeTiles
-from codegen.ir.copies.tiles import (
-    COLUMN,
-    COLUMNS,
-    DST,
-    LAYER_DST,
-    LAYER_SRC,
-    LAYERS,
-    OPEN_ROWS,
-    ROW,
-    ROWS,
-    SRC,
-    PackedLines,
-    Table,
-    TileGrid,
-)
+from codegen.ir.copies.nodes import TransposeRuns, TransposeTiles, int_size
+from codegen.ir.copies.tiles import PackedLines
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.access import map_offset
 from codegen.maps.digit_trees import Leaf, Offsets, Opaque, Split, Switch, Tree, Window, ceil_div
 from codegen.maps.refine import Box, PairLeaf, PairSplit, PairSwitch, PairTable, PairTree
+from codegen.pipeline.verify_panels import other_digits
 from codegen.support.errors import KernelError
 
 PROBES = 64
 """Indices that `check_probes` compares: first, last, middle, then random ones."""
-
-MOST_TILES = 1 << 12
-"""Tiles checked at a time."""
 
 
 def verify_copy(copy: LoweredCopy) -> None:
@@ -130,40 +114,7 @@ def check_box_bounds(box: Box, copy: LoweredCopy) -> None:
             check_range("source" if side == 0 else "destination", low, high + access.width, access.bounds)
 
 
-def check_tiles(grid: TileGrid, starts: tuple[int, int], reach: tuple[int, int, int, int]) -> None:
-    """Invariant 3 for the tables of a transpose: tiles touch only memory within the nest's reach.
-
-    starts  base offsets of the tables on both sides, in bytes
-    reach   of the nest, as `reach_of` returns it
-    """
-    for begin in range(0, grid.count, MOST_TILES):
-        tiles = grid.entries(begin, min(begin + MOST_TILES, grid.count))
-        beyond = tiles[:, LAYERS, None] - 1
-        src, dst = (tiles[:, at] + start for at, start in zip((SRC, DST), starts, strict=True))
-        row_low, row_high = _extremes(grid.row_offsets, tiles[:, ROW], tiles[:, ROWS])
-        column_low, column_high = _extremes(grid.column_offsets, tiles[:, COLUMN], tiles[:, COLUMNS])
-        layers = beyond * tiles[:, (LAYER_SRC, LAYER_DST)]
-        lows, highs = np.minimum(layers, 0), np.maximum(layers, 0)
-        low, stop = src + row_low + lows[:, 0], src + row_high + tiles[:, COLUMNS] * grid.source_width
-        check_range("source", int(low.min()), int((stop + highs[:, 0]).max()), reach[:2])
-        low, stop = dst + column_low + lows[:, 1], dst + column_high + tiles[:, ROWS] * grid.width
-        check_range("destination", int(low.min()), int((stop + highs[:, 1]).max()), reach[2:])
-        has_open = tiles[:, OPEN_ROWS] > 0
-        if grid.lane_bytes and has_open.any():
-            _, last = _extremes(grid.row_offsets, tiles[has_open, ROW], tiles[has_open, OPEN_ROWS])
-            stop = src[has_open] + last + highs[has_open, 0] + grid.lane_bytes
-            check_range("source", reach[0], int(stop.max()), reach[:2])
-
-
-def _extremes(offsets: Table, first: Table, count: Table) -> tuple[Table, Table]:
-    """The smallest and the largest offset in each range."""
-    ranges, which = np.unique(np.stack([first, count], axis=1), axis=0, return_inverse=True)
-    found = [(offsets[a : a + n].min(), offsets[a : a + n].max()) for a, n in ranges.tolist()]
-    low, high = np.array(found, np.int64)[which.reshape(-1)].T
-    return low, high
-
-
-def check_lanes(tiles: TransposeTiles, start: int, reach: tuple[int, int, int, int]) -> None:
+def check_lanes(tiles: TransposeTiles | TransposeRuns, start: int, reach: tuple[int, int, int, int]) -> None:
     """Invariant 3 for blocks that read a full lane of each shorter row: no lane leaves the nest's reach.
 
     start  the nest's first source offset, in bytes
@@ -172,18 +123,23 @@ def check_lanes(tiles: TransposeTiles, start: int, reach: tuple[int, int, int, i
     lanes = tiles.lanes
     if lanes is None:
         return
-    count, block = _int(tiles.rows), tiles.block[0]
+    count, block = int_size(tiles.rows), tiles.block[0]
     step = tiles.row_step
-    offsets = step.offsets[:count] if isinstance(step, PackedLines) else np.arange(count) * _int(step)
+    offsets = step.offsets[:count] if isinstance(step, PackedLines) else np.arange(count) * int_size(step)
     blocks = np.arange(0, count, block)
     highest = offsets[np.minimum(blocks, count - block)[:, None] + np.arange(block)].max(axis=1)
-    others = [(_int(x.extent), _int(x.src)) for x in tiles.loops if x.axis not in ("rows", "columns")]
+    if isinstance(tiles, TransposeRuns):
+        others = [(n, src) for n, src, _ in other_digits(tiles)]
+    else:
+        others = [
+            (int_size(x.extent), int_size(x.src)) for x in tiles.loops if x.axis not in ("rows", "columns")
+        ]
     low, last = affine_range(start, others)
-    is_open = (blocks < _int(lanes.closed_start)) | (blocks >= _int(lanes.closed_stop))
+    is_open = (blocks < int_size(lanes.closed_start)) | (blocks >= int_size(lanes.closed_stop))
     if is_open.any():
         check_range("source", reach[0], last + int(highest[is_open].max()) + LANE_BYTES, reach[:2])
-    if low < start + _int(lanes.open_offset):
-        last = min(last, start + _int(lanes.open_offset) - 1)
+    if low < start + int_size(lanes.open_offset):
+        last = min(last, start + int_size(lanes.open_offset) - 1)
         check_range("source", reach[0], last + int(highest.max()) + LANE_BYTES, reach[:2])
 
 
@@ -243,12 +199,6 @@ def check_regrouping(before: StridedBox, after: StridedBox) -> None:
                 )
             rest.remove(match_)
             extent, src, dst = extent // match_[0], src * match_[0], dst * match_[0]
-
-
-def _int(size: object) -> int:
-    if not isinstance(size, int):
-        raise AssertionError(f"expected a number before parametrize, got {size!r}")
-    return size
 
 
 def check_probes(copy: LoweredCopy) -> None:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.analysis.ranges import check_range
-from codegen.ir.copies.nodes import Transpose, TransposeTiles
+from codegen.ir.copies.nodes import TransposeRuns, TransposeTiles
 from codegen.ir.copies.segments import SEGMENT_ARGUMENTS, Segments
-from codegen.ir.copies.tiles import PREFETCH_ARGUMENT, Panel, Table, TileGrid
+from codegen.ir.copies.tiles import PREFETCH_ARGUMENT, Table
 from codegen.ir.lines import LINE_BYTES, PAGE_PREFETCH_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
@@ -41,18 +41,6 @@ The last three are the prefetch distance in entries, the offset in an entry wher
 
 SCRATCH = "scratch"
 """The address of the thread's own buffer, set for each call."""
-
-GRID_ARGUMENTS = (
-    "tiles",
-    "tile_count",
-    "row_offsets",
-    "column_offsets",
-    "places",
-    "segments",
-    "segment_columns",
-    SCRATCH,
-)
-"""Arguments of a transpose, which follow those."""
 
 FILL_ARGUMENTS = ("fill_low", "fill_high")
 """The padding pattern, as two eight-byte numbers."""
@@ -145,63 +133,6 @@ class PanelCall(PlainCall):
     def is_one(self) -> bool:
         """Always false: each call gets a buffer."""
         return False
-
-
-@dataclass(frozen=True)
-class TileCalls(Calls):
-    """Calls over the tiles of a transpose: one where the table of tiles is small, else one per chunk.
-
-    in_tables  whether a loop over offset tables encloses the tiles, so that each entry needs all of them
-    """
-
-    grid: TileGrid
-    in_tables: bool
-
-    @lazy
-    def panel(self) -> Panel:
-        """The buffer that tiles are staged in."""
-        return self.grid.dense_panel
-
-    @lazy
-    def tiles(self) -> Table | None:
-        """The complete table of tiles; None where each call gets a chunk of it."""
-        if self.grid.count > TABLE_CHUNK and not self.in_tables:
-            return None
-        return self.grid.entries(0, self.grid.count)
-
-    @property
-    def given(self) -> dict[str, int]:
-        """The tables of the grid, and those of its panel."""
-        tiles, panel, grid = self.tiles, self.panel, self.grid
-        return {
-            "tiles": 0 if tiles is None else tiles.ctypes.data,
-            "tile_count": grid.count,
-            "row_offsets": grid.row_offsets.ctypes.data,
-            "column_offsets": grid.column_offsets.ctypes.data,
-            "places": panel.places.ctypes.data,
-            "segments": panel.segments.ctypes.data,
-            "segment_columns": panel.segment_columns,
-            SCRATCH: 0,
-        }
-
-    @property
-    def scratch_bytes(self) -> int:
-        """Size of the panel."""
-        return self.panel.size_bytes
-
-    @property
-    def is_one(self) -> bool:
-        """Always false: each call gets a buffer."""
-        return False
-
-    def chunks(self, begin: int, end: int) -> Iterator[Chunk]:
-        """Tiles [begin, end): of the complete table, or as tables of their own."""
-        if self.tiles is not None:
-            yield {}, begin, end
-            return
-        for start in range(begin, end, TABLE_CHUNK):
-            tiles = self.grid.entries(start, min(start + TABLE_CHUNK, end))
-            yield {"tiles": tiles}, 0, len(tiles)
 
 
 @dataclass(frozen=True)
@@ -326,9 +257,7 @@ def calls_for(
     """The calls of a box's kernel, in a loop over `tables`, if any."""
     inner = step.nest.transfer
     calls: Calls = PlainCall()
-    if isinstance(inner, Transpose) and inner.grid:
-        calls = TileCalls(inner.grid, in_tables=bool(tables))
-    if isinstance(inner, TransposeTiles) and inner.staged:
+    if isinstance(inner, TransposeTiles | TransposeRuns) and inner.panel_bytes:
         calls = PanelCall(inner.panel_bytes)
     return TableCalls(tables, calls, _prefetch(step.box, reach), bounds, reach) if tables else calls
 

@@ -10,7 +10,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.copies.nodes import group_table, joined_tables, line_table
+from codegen.ir.copies.nodes import group_table, int_size, joined_tables, line_table
 from codegen.ir.copies.tiles import GROUP_ARGUMENTS, LINE_TABLE
 from codegen.ir.lines import LINE_BYTES
 from codegen.maps.refine import PairTable
@@ -135,10 +135,7 @@ class Launch:
         loops = self.step.nest.loops
         if not isinstance(self.calls, PlainCall) or self.serial or not loops:
             return 0
-        step = loops[0].dst
-        if not isinstance(step, int):
-            raise AssertionError(f"expected a stride, got {step}")
-        return step
+        return int_size(loops[0].dst)
 
     def _cut(self, dst: int, part: int, parts: int) -> int:
         """The first trip of a part: near its even share, where the destination begins a page or a line.

@@ -10,8 +10,8 @@ import numpy as np
 
 from codegen.frontend.lower_copy import LoweredCopy
 from codegen.ir.copies.segments import MOST_OFFSET, MOVES, Part, Segments
-from codegen.ir.copies.tiles import Digit
 from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import Digit
 
 MOST_MOVES_BYTES = 20 << 10
 """Limit on the table of moves of all parts, which shares the cache with the buffer and its source. Swizzled

@@ -9,9 +9,10 @@ from math import gcd, prod
 import numpy as np
 
 from codegen.frontend.lower_copy import LoweredCopy
-from codegen.ir.copies.tiles import Digit, Table
+from codegen.ir.copies.tiles import Table
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import Digit
 from codegen.schedule.choose import MOST_PIECES
 from codegen.schedule.choose_segments import Whole, wholes_of
 from codegen.schedule.schedule import OUTER_RANKS

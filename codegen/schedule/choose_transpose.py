@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeAlias
 
-from codegen.ir.copies.tiles import Block, BlockOrder, block_shape, joined_run
+from codegen.ir.copies.dense_panels import joined_run
+from codegen.ir.copies.tiles import Block, BlockOrder, block_shape
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.schedule.machine import machine
@@ -218,10 +219,10 @@ def _dense(
     while kept < len(columns) and size_of(columns[: kept + 1]) <= most:
         kept += 1
     columns = columns[:kept]
-    wide = size_of(columns) if kept > 1 else max(most // box.side * box.side, box.side)
     block = box.block(size_of(rows), size_of(columns))
     if block is None:
         return None
+    wide = size_of(columns) if kept > 1 else max(most // box.side * box.side, box.side)
     cut = TransposeSchedule(axes_of(rows), axes_of(columns), (size_of(rows), wide), "dense", stream, block)
     return _layered(box, cut, rows, columns) if wide >= size_of(columns) else cut
 
@@ -294,8 +295,8 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
     tile mostly follows in memory. In cache, tiles are innermost, so that few kernels serve all shapes. If the
     first loop has too few iterations for all threads, the one with most comes first.
     """
-    if not is_in_tiles(cut):
-        return cut
+    if cut.stage == "dense":
+        return replace(cut, loops=_in_order(_panel_steps(box, cut), threads))
     walks = {w.axis: w for w in box.walks}
     rows, columns = (tuple(walks[axis] for axis in axes) for axes in (cut.rows, cut.columns))
     taken = (*cut.rows, *cut.columns)
@@ -304,21 +305,39 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
         steps["columns"] = cut.tile[1] * box.source_width, -(-size_of(columns) // cut.tile[1])
     if not cut.stage:
         steps["rows"] = _row_step(rows, cut.tile[0]), -(-size_of(rows) // cut.tile[0])
-    loops = sorted(steps, key=lambda axis: -steps[axis][0])
-    if not cut.stream:
-        tiles = [axis for axis in ("rows", "columns") if axis in steps]
-        loops = [*(axis for axis in loops if axis not in tiles), *tiles]
-    most = max(loops, key=lambda axis: steps[axis][1])
-    if threads > 1 and steps[loops[0]][1] < min(TRIPS_PER_THREAD * threads, steps[most][1]):
-        loops.remove(most)
-        loops.insert(0, most)
+    innermost = () if cut.stream else tuple(axis for axis in ("rows", "columns") if axis in steps)
+    loops = _in_order(steps, threads, innermost)
     if cut.stage:
         order: BlockOrder = "rows" if cut.block == "band" else "columns"
         return replace(cut, loops=(*loops, "rows"), order=order, tile=(cut.lines * box.side, cut.tile[1]))
     order = _block_order(box, cut)
     is_far = order == "rows" and cut.block == "line" and box.source_width == box.width
     ahead = FAR_PREFETCH_BYTES if is_far else 0
-    return replace(cut, loops=tuple(loops), order=order, prefetch_bytes=ahead)
+    return replace(cut, loops=loops, order=order, prefetch_bytes=ahead)
+
+
+def _in_order(
+    steps: dict[str, tuple[int, int]], threads: int, innermost: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """The loops of `steps` (source bytes from one iteration to the next, iterations) in order."""
+    loops = sorted(steps, key=lambda axis: -steps[axis][0])
+    loops = [*(axis for axis in loops if axis not in innermost), *innermost]
+    most = max(loops, key=lambda axis: steps[axis][1])
+    if threads > 1 and steps[loops[0]][1] < min(TRIPS_PER_THREAD * threads, steps[most][1]):
+        loops.remove(most)
+        loops.insert(0, most)
+    return tuple(loops)
+
+
+def _panel_steps(box: TransposeBox, cut: TransposeSchedule) -> dict[str, tuple[int, int]]:
+    """The same for loops over panels of short result rows; one that runs once is innermost."""
+    taken, panels = (*cut.rows, *cut.columns, cut.layers), -(-box.counts(cut)[1] // cut.tile[1])
+    steps = {w.axis: (abs(w.src), w.extent) for w in box.walks if w.axis not in taken}
+    for w in box.walks:
+        if w.axis == cut.layers:
+            steps["layers"] = abs(w.src) * cut.together, -(-w.extent // cut.together)
+    steps["columns"] = cut.tile[1] * box.source_width if panels > 1 else 0, panels
+    return steps
 
 
 def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
@@ -331,11 +350,6 @@ def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
     if _shares_sets(box, SHARING_BYTES):
         return "diagonals"
     return "rows" if box.width == 1 else "columns"
-
-
-def is_in_tiles(cut: TransposeSchedule) -> bool:
-    """Whether the copy is a `TransposeTiles`, whose tiles are literals."""
-    return cut.stage != "dense"
 
 
 def _row_step(rows: tuple[Walk, ...], tile: int) -> int:
@@ -354,12 +368,14 @@ def _in_blocks(box: TransposeBox, cut: TransposeSchedule, *, even: bool) -> Tran
     Tiles without a buffer are literals of the kernel, so they do not depend on the box.
     """
     (rows, columns), (all_rows, all_columns) = cut.tile, box.counts(cut)
-    if is_in_tiles(cut):
+    if cut.stage != "dense":
         if even and cut.stream and not cut.stage and cut.block != "part":
             rows, columns = _even(all_rows, rows), _even(all_columns, columns)
         wide = all_columns if cut.block == "part" else -(-columns // box.side) * box.side
         return replace(cut, tile=(-(-rows // box.side) * box.side, wide))
     rows = min(-(-rows // box.side) * box.side, all_rows)
+    if cut.stage == "dense":
+        columns = -(-all_columns // -(-all_columns // columns))
     columns = min(-(-columns // box.side) * box.side, all_columns)
     return replace(cut, tile=(rows, columns))
 
@@ -400,7 +416,7 @@ def _shared(box: TransposeBox, cut: TransposeSchedule, others: int, threads: int
     tiles = others * -(-rows // cut.tile[0]) * across
     if tiles >= 4 * threads or (cut.stage == "dense" and len(cut.columns) > 1):
         return cut
-    if is_in_tiles(cut):
+    if cut.stage != "dense":
         return _halved(box, cut, others, threads)
     wanted = -(-columns * tiles // (4 * threads * across))
     return replace(cut, tile=(cut.tile[0], max(-(-wanted // box.side) * box.side, box.side)))

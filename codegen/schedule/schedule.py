@@ -34,8 +34,8 @@ class TransposeSchedule:
     stage, stream, block  as in `Transpose`
     layers, together      an axis, or "", along which `together` tiles share one buffer
     lines                 lines of each result row in the buffer, if long rows are staged
-    loops                 without a buffer: the loops around blocks, outermost first: "rows" and "columns" for
-                          tiles of them, and the other axes
+    loops                 the loops around blocks, outermost first: "rows" and "columns" for tiles of them,
+                          "layers" for panels of several layers, and the other axes
     order                 without a buffer: the order of the blocks of a tile
     prefetch_bytes        without a buffer: how far ahead each row of a block is requested; 0 for not at all
     """
@@ -59,7 +59,8 @@ class TransposeSchedule:
         text += f" | staged {self.stage}" if self.stage else ""
         text += f", {self.lines} lines each" if self.lines > 1 else ""
         text += f", {self.together} layers of {self.layers}" if self.layers else ""
-        text += f" | loops {' '.join(self.loops)}, {self.order} first" if self.loops else ""
+        order = "" if self.stage == "dense" else f", {self.order} first"
+        text += f" | loops {' '.join(self.loops)}{order}" if self.loops else ""
         return text + (" | streaming stores" if self.stream else "")
 
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
 from codegen.simd import direct
-from codegen.simd.copy import (
-    runs,
-)
+from codegen.simd.copy import runs
 from codegen.simd.copy.casts import conversion_routine
-from codegen.simd.copy.staging import staged_dense
-from codegen.simd.copy.transposes import moved
 from codegen.simd.instructions import BUILDERS
 from codegen.simd.register import alignment, bits, calls, memory
 from codegen.simd.register.super_vectors import access_routine, arguments_routine, scratch_routine
 from codegen.simd.vector.names import routine as vector_routine
 from codegen.simd.vector.scalars import scalar_routine
-
-_TRANSPOSE = re.compile(r"(stream_)?staged_dense_by_(line|lane|part|band)s_(\w+)")
 
 _OTHERS = {
     "call_kernel": calls.call_kernel,
@@ -41,7 +34,6 @@ def _routine(name: str) -> Any:
         _OTHERS.get,
         BUILDERS.get,
         listed_routines().get,
-        _transpose,
         scalar_routine,
         conversion_routine,
         vector_routine,
@@ -52,16 +44,6 @@ def _routine(name: str) -> Any:
         if (routine := known(name)) is not None:
             return routine
     return None
-
-
-def _transpose(name: str) -> Any:
-    found = _TRANSPOSE.fullmatch(name)
-    return transpose_routine(*found.groups()) if found else None
-
-
-def transpose_routine(stream: str | None, kind: str, element: str) -> Any:
-    """One of the many staged transposes, built on first use."""
-    return staged_dense(moved(element), kind, stream=bool(stream))
 
 
 @cache

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias
 
 from codegen.ir.copies.segments import Segments
-from codegen.ir.copies.tiles import Block, BlockOrder, PackedLines, RowGroups, Stage, TileGrid
+from codegen.ir.copies.tiles import BlockOrder, PackedLines, RowGroups
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element, Side
 
@@ -20,6 +20,13 @@ PackedSide: TypeAlias = Side | Literal[""]
 
 Size: TypeAlias = int | str
 """A number, or the name of an argument of the kernel."""
+
+
+def int_size(size: Size) -> int:
+    """The size, which must be a number still."""
+    if not isinstance(size, int):
+        raise AssertionError(f"expected a number before parametrize, got {size}")
+    return size
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,28 +95,11 @@ class Interleave:
 
 
 @dataclass(frozen=True, slots=True)
-class Transpose:
-    """Move a box whose sides are contiguous along different digits, tile by tile, in register blocks.
-
-    `grid` describes rows, columns and tiles; it is None once sizes are arguments, which come as run-time
-    tables. A panel is transposed into a buffer in cache first: see `Stage`, and `Block` for the shape of a
-    block. `stream` writes full aligned lines past the cache. `convert` names
-    the conversion of each element: "f32_to_bf16", "swap_u32", or "".
-    """
-
-    width: int
-    grid: TileGrid | None
-    stage: Stage = ""
-    stream: bool = False
-    block: Block = "line"
-    convert: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class TileLoop:
     """A loop around the blocks of a transpose: over tiles of "rows" or "columns", or over another digit.
 
-    The extent and the strides, in bytes, are those of another digit.
+    The extent and the strides, in bytes, are those of another digit. In `TransposeRuns`, the extent of
+    "columns" and of "layers" is the number of panels, and the strides of "layers" are those of a layer.
     """
 
     axis: str
@@ -188,6 +178,53 @@ class TransposeTiles:
 
 
 @dataclass(frozen=True, slots=True)
+class TransposeRuns:
+    """Transpose short result rows: panels of them are filled in register blocks, and leave as long runs.
+
+    Element (r, c) is read at row_step[r] + source_width * c. The last row is repeated in the table, because
+    blocks may have more rows than the box. A panel has all rows and `tile` columns, and the same of up to
+    `together` layers, whose result rows follow those of the layer before.
+
+    places       how far apart columns are in the panel, in bytes; or the offset of each
+    run_columns  contiguous columns, which are a run in the destination as in the panel: one or all, unless
+                 columns are joined of several digits. Then `run_offsets` has the offset of each run in the
+                 destination, and `run_places` in the panel.
+    requests     lines of the next panel's source that are prefetched for each line that is written
+
+    `lanes` and `convert` are those of `TransposeTiles`.
+    """
+
+    source_width: int
+    width: int
+    rows: Size
+    columns: Size
+    row_step: PackedLines
+    column_step: Size | PackedLines
+    loops: tuple[TileLoop, ...]
+    tile: Size
+    block: tuple[int, int]
+    places: Size | PackedLines
+    run_columns: Size
+    requests: Size
+    stream: bool = False
+    layers: Size = 1
+    together: Size = 1
+    run_offsets: PackedLines | None = None
+    run_places: PackedLines | None = None
+    panel_bytes: int = 0
+    lanes: LaneReads | None = None
+    convert: tuple[str, str] | None = None
+
+    @property
+    def trips(self) -> int:
+        """Iterations of the first loop; sizes are numbers still."""
+        first = self.loops[0]
+        if not isinstance(first.extent, int):
+            raise AssertionError(f"expected a number of {first.axis}, got {first.extent}")
+        return first.extent
+
+
+@dataclass(frozen=True, slots=True)
 class Gather:
     """Gather the chunks of each destination segment in an L1 buffer; write full aligned lines past the cache.
 
@@ -251,8 +288,8 @@ Transfer: TypeAlias = (
     | Reverse
     | FillRun
     | Interleave
-    | Transpose
     | TransposeTiles
+    | TransposeRuns
     | Gather
     | Elementwise
     | PackBits
@@ -298,12 +335,19 @@ def described(transfer: Transfer) -> str:
 ROW_TABLE, COLUMN_TABLE = "row_offsets", "column_offsets"
 """The arguments of a kernel for the offsets of joined rows and columns."""
 
+RUN_OFFSETS, RUN_PLACES = "run_offsets", "run_places"
+"""The arguments for the columns and runs of a panel of short result rows."""
+
 
 def joined_tables(stmt: Transfer) -> dict[str, PackedLines]:
     """The tables of joined rows and columns that a transpose reads, by argument name."""
-    if not isinstance(stmt, TransposeTiles):
-        return {}
-    steps = {ROW_TABLE: stmt.row_step, COLUMN_TABLE: stmt.column_step}
+    steps: dict[str, Size | PackedLines | None] = {}
+    match stmt:
+        case TransposeTiles():
+            steps = {ROW_TABLE: stmt.row_step, COLUMN_TABLE: stmt.column_step}
+        case TransposeRuns():
+            steps = {ROW_TABLE: stmt.row_step, COLUMN_TABLE: stmt.places}
+            steps |= {RUN_OFFSETS: stmt.run_offsets, RUN_PLACES: stmt.run_places}
     return {name: step for name, step in steps.items() if isinstance(step, PackedLines)}
 
 

@@ -15,8 +15,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.copies.tiles import Digit, Table
+from codegen.ir.copies.tiles import Table
 from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import Digit
 from codegen.support.caching import lazy
 
 MOVES = (64, 32, 16, 8, 4, 2, 1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from codegen.ir.building import Term, index_of, loop, plus, times
-from codegen.ir.copies.nodes import ROW_TABLE, Size, TileLoop, TransposeTiles
+from codegen.ir.copies.nodes import ROW_TABLE, Size, TileLoop, TransposeRuns, TransposeTiles
 from codegen.ir.copies.tiles import PackedLines
 from codegen.ir.element_types import dtype_of
 from codegen.ir.index import Index
@@ -14,6 +16,8 @@ from codegen.passes.lower_copies.lowered import text
 TILES = {"rows": ("i", 0), "columns": ("j", 1)}
 """The index of a loop over tiles, and its position in a pair of rows and columns."""
 
+Blocked: TypeAlias = TransposeTiles | TransposeRuns
+
 SCRATCH = "converted"
 """Scratch that holds the rows of one block."""
 
@@ -23,7 +27,7 @@ def other_loops(t: TransposeTiles) -> tuple[TileLoop, ...]:
     return tuple(x for x in t.loops if x.axis not in TILES)
 
 
-def transposed_block(t: TransposeTiles, src: str, j: Term = "j") -> tuple[tuple[Statement, ...], Op]:
+def transposed_block(t: Blocked, src: str, j: Term = "j") -> tuple[tuple[Statement, ...], Op]:
     """The statements that name the block at (i, j) `block`, converted; and its transpose.
 
     block = cast(src[i, j] [16, 16])
@@ -34,14 +38,14 @@ def transposed_block(t: TransposeTiles, src: str, j: Term = "j") -> tuple[tuple[
     return (*before, Let("block", block)), value
 
 
-def read_block(t: TransposeTiles, src: str, i: Index, j: Index) -> Load:
+def read_block(t: Blocked, src: str, i: Index, j: Index) -> Load:
     """The rows of a block from (i, j) on, as they are in the source."""
     at, step = row_at(t.row_step, ROW_TABLE, i)
     where = plus(at, times(j, t.source_width))
     return Load(src, (where,), _source_dtype(t), t.block, (0, 0), (step, t.source_width))
 
 
-def _converted_block(t: TransposeTiles, src: str, j: Index) -> tuple[tuple[Statement, ...], Load | Op]:
+def _converted_block(t: Blocked, src: str, j: Index) -> tuple[tuple[Statement, ...], Load | Op]:
     """The block, after statements that convert it.
 
     A long conversion goes through scratch row by row: LLVM would start it in all rows before finishing it in
@@ -65,25 +69,36 @@ def _converted_block(t: TransposeTiles, src: str, j: Index) -> tuple[tuple[State
     return (loop("row", 0, rows, *at, Let("elements", value), store), again), block
 
 
-def goes_through_scratch(t: TransposeTiles) -> bool:
+def goes_through_scratch(t: Blocked) -> bool:
     """Whether the rows of a block are converted one by one."""
     return t.convert is not None and is_long_conversion(*t.convert)
 
 
-def _source_dtype(t: TransposeTiles) -> str:
+def _source_dtype(t: Blocked) -> str:
     """Elements that are moved, or only swapped, are bits."""
     if t.convert is None or t.convert[0].startswith("swap "):
         return f"bits{8 * t.source_width}"
     return dtype_of(t.convert[0])
 
 
-def _converted(t: TransposeTiles, elements: Load) -> Load | Op:
+def _converted(t: Blocked, elements: Load) -> Load | Op:
     """Elements as they are in the destination."""
     if t.convert is None:
         return elements
     if t.convert[0].startswith("swap "):
         return Op(f"swap_{8 * t.width}", (elements,), elements.dtype, elements.shape)
     return Op("cast", (elements,), dtype_of(t.convert[1]), elements.shape)
+
+
+def element_text(t: Blocked, at: str) -> str:
+    """The value of an element, and which ones there are, for readers: bf16(f32 src[i, j]), …"""
+    element, sizes = f"src[{at}i, j]", "i < rows, j < columns"
+    if t.convert is None:
+        return f"{element}, {sizes}, u{8 * t.width}"
+    source, target = t.convert
+    if source.startswith("swap "):
+        return f"swap_{8 * t.width}({element}), {sizes}"
+    return f"{dtype_of(target)}({dtype_of(source)} {element}), {sizes}"
 
 
 def element_row(

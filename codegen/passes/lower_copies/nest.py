@@ -10,6 +10,8 @@ from codegen.ir.building import least, loop, minus, plus, times
 from codegen.ir.copies.nodes import (
     COLUMN_TABLE,
     ROW_TABLE,
+    RUN_OFFSETS,
+    RUN_PLACES,
     CopyChunks,
     CopyRun,
     Elementwise,
@@ -21,6 +23,7 @@ from codegen.ir.copies.nodes import (
     TileLoop,
     Transfer,
     TransferNest,
+    TransposeRuns,
     TransposeTiles,
     UnpackBits,
 )
@@ -40,6 +43,7 @@ from codegen.ir.nodes import (
     View,
 )
 from codegen.passes.lower_copies.chunks import lower_chunks
+from codegen.passes.lower_copies.dense_panels import lower_transposed_runs
 from codegen.passes.lower_copies.elements import lower_elements
 from codegen.passes.lower_copies.gather import lower_gather
 from codegen.passes.lower_copies.interleaves import lower_interleave, reads_in_order
@@ -58,13 +62,15 @@ LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
     Interleave: lower_interleave,
     PackBits: lower_packing,
     Reverse: lower_reverse,
+    TransposeRuns: lower_transposed_runs,
     TransposeTiles: lower_transpose,
     UnpackBits: lower_unpacking,
 }
 """The lowering of each kind of transfer; the others are still printed as calls of routines."""
 
 OFFSETS = ("src_offsets", "dst_offsets")
-TABLES = frozenset((*OFFSETS, ROW_TABLE, COLUMN_TABLE, LINE_TABLE, *GROUP_TABLES, "segments", "moves"))
+PANEL_TABLES = (ROW_TABLE, COLUMN_TABLE, RUN_OFFSETS, RUN_PLACES)
+TABLES = frozenset((*OFFSETS, *PANEL_TABLES, LINE_TABLE, *GROUP_TABLES, "segments", "moves"))
 """The arguments that are addresses of tables of 64-bit integers."""
 
 BUFFERS = frozenset(("scratch", "pattern"))
@@ -79,6 +85,7 @@ KINDS: dict[type[Transfer], str] = {
     Gather: "gather",
     PackBits: "pack_bits",
     Reverse: "reverse_runs",
+    TransposeRuns: "transpose",
     TransposeTiles: "transpose",
     UnpackBits: "unpack_bits",
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from codegen.ir.building import compare, index_of, least, loop, minus, plus, times
 from codegen.ir.copies.nodes import COLUMN_TABLE, TileLoop, TransposeTiles
 from codegen.ir.copies.tiles import PackedLines
-from codegen.ir.element_types import dtype_of
 from codegen.ir.index import Index
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
@@ -25,6 +24,7 @@ from codegen.ir.nodes import (
 from codegen.passes.lower_copies.blocks import (
     SCRATCH,
     TILES,
+    element_text,
     goes_through_scratch,
     other_loops,
     read_block,
@@ -60,18 +60,7 @@ def lower_transpose(transpose: TransposeTiles, sides: Sides) -> Lowered:
     how += ", lines streamed" if t.stream else ""
     how += ", closed blocks by elements" if t.lanes else ""
     how += "" if sides.in_table else f"; parallel over {TILES.get(t.loops[0].axis, (t.loops[0].axis,))[0]}"
-    return Lowered(body, f"dst[{at}j, i] = {_element(t, at)}", how, _prologue(t))
-
-
-def _element(t: TransposeTiles, at: str) -> str:
-    """The value of an element, and which ones there are, for readers: bf16(f32 src[i, j]), …"""
-    element, sizes = f"src[{at}i, j]", "i < rows, j < columns"
-    if t.convert is None:
-        return f"{element}, {sizes}, u{8 * t.width}"
-    source, target = t.convert
-    if source.startswith("swap "):
-        return f"swap_{8 * t.width}({element}), {sizes}"
-    return f"{dtype_of(target)}({dtype_of(source)} {element}), {sizes}"
+    return Lowered(body, f"dst[{at}j, i] = {element_text(t, at)}", how, _prologue(t))
 
 
 def _prologue(t: TransposeTiles) -> tuple[Statement, ...]:

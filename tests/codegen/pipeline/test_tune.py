@@ -12,8 +12,8 @@ import pytest
 
 import tilejit as tj
 from codegen.backend.store import KernelStore
-from codegen.ir.copies.nodes import Transpose, TransposeTiles
-from codegen.ir.copies.tiles import COLUMNS
+from codegen.ir.copies.nodes import TransposeRuns, TransposeTiles, int_size
+from codegen.ir.copies.tiles import PackedLines
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element, Side, StridedBox
 from codegen.maps.access import strided_map
@@ -100,18 +100,21 @@ def test_tiles_fit_the_buffer_they_are_staged_in(digits: list[tuple[int, int, in
     for threads, footprint in product((1, 4, 64), (1 << 20, 1 << 30)):
         for way in candidates(box, threads=threads, footprint=footprint, virtual_vector_size=size):
             inner = super_vectorize(box, way).transfer
-            if isinstance(inner, TransposeTiles):
-                staged += inner.staged
-                continue
-            assert isinstance(inner, Transpose)
-            grid = inner.grid
-            assert grid is not None
-            tiles = grid.entries(0, grid.count)
-            staged += 1
-            panel = grid.dense_panel
-            assert tiles[:, COLUMNS].max() <= len(panel.places), way
-            assert panel.places.max() + LINE_BYTES <= panel.size_bytes, way
+            assert isinstance(inner, TransposeTiles | TransposeRuns)
+            staged += bool(inner.panel_bytes)
+            if isinstance(inner, TransposeRuns):
+                assert last_block(inner) + LINE_BYTES <= inner.panel_bytes, way
     assert staged
+
+
+def last_block(runs: TransposeRuns) -> int:
+    """Where the last column of the last layer begins in the panel."""
+    columns, row_bytes = int_size(runs.tile), int_size(runs.rows) * runs.width
+    if isinstance(runs.places, PackedLines):
+        column = int(runs.places.offsets.max())
+    else:
+        column = (columns - 1) * int_size(runs.places)
+    return column + int_size(runs.run_columns) * row_bytes * (int_size(runs.together) - 1)
 
 
 def test_fills_have_one_candidate() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 
 from codegen.analysis.ranges import affine_range, check_disjoint, check_range
 from codegen.frontend.lower_copy import LoweredCopy, copied_box, lower_copy
-from codegen.ir.copies.nodes import TileLoop, Transpose, TransposeTiles
+from codegen.ir.copies.nodes import LaneReads, TileLoop, TransposeRuns, TransposeTiles, int_size
 from codegen.ir.copies.tiles import Digit, PackedLines
 from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, Root, strided_map
@@ -27,18 +27,19 @@ from codegen.pipeline.verify import (
     check_pair_tree,
     check_probes,
     check_regrouping,
-    check_tiles,
     check_tree,
     check_volumes,
     verify_box,
     verify_copy,
 )
+from codegen.pipeline.verify_panels import check_panels
 from codegen.schedule.schedule import Thresholds
 from codegen.support.errors import KernelError
 from tests.codegen.passes.test_passes_of_copies import normal
 from tests.tools.strategies import shapes_and_strides
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
+from tilejit.strided import span
 
 U32 = Element("u32", 32)
 
@@ -139,37 +140,51 @@ def test_3_bounds(tiled: LoweredCopy, side: str) -> None:
     check_range(side, 0, 8, (0, 8))
 
 
-TRANSPOSES = (
-    ((70, 90), 4),
-    ((300, 200), 2),
-    ((1027, 515), 1),
-    ((20, 515), 1),
-    ((200, 24), 1),
-)
+PANELS = {
+    "one run": [(9, 10000, 2), (5000, 2, 18)],
+    "a run for each column": [(9, 1000, 2), (500, 2, 36)],
+    "backwards": [(9, -10000, 2), (5000, 2, 18)],
+    "layers": [(5, 70, 1), (70, 1, 5), (500, 350, 350)],
+    "others between rows": [(9, 30000, 2), (1000, 2, 18), (3, 10000, 18000)],
+    "joined columns": [(3, 4000, 2), (20, 2, 808), (100, 40, 8)],
+    "parts of lanes": [(100, 9, 1), (9, 1, 100), (1000, 900, 900)],
+}
+"""Digits (extent, source stride, destination stride) of transposes of short result rows."""
 
 
-@pytest.mark.parametrize("place", range(4))
-@pytest.mark.parametrize(("dims", "width"), TRANSPOSES)
-def test_3_tiles(dims: tuple[int, int], width: int, place: int) -> None:
-    """The tables of a transpose reach what its nest does: one byte less on any side, and they do not fit."""
-    rows, columns = dims
-    pitch = (columns + 1) * width
-    read, written = (0, (rows - 1) * pitch + columns * width), (0, rows * columns * width)
-    src = strided_map((columns, rows), (width, pitch), read, element_bits=8 * width)
-    dst = strided_map((columns, rows), (rows * width, width), written, element_bits=8 * width)
+@pytest.mark.parametrize("name", PANELS)
+def test_3_panels(name: str) -> None:
+    """Panels reach what their nest does, and no byte less; a panel of half the size is too small."""
+    digits = PANELS[name]
+    width = digits[0][2]
+    dims, *strides = zip(*reversed(digits), strict=True)
+    maps = [strided_map(dims, s, span(dims, s, width), element_bits=8 * width) for s in strides]
     element = Element(f"u{8 * width}", 8 * width)
-    launches = compile_copy(src, dst, element, element, thresholds=Thresholds(stream_bytes=0)).launches
-    for launch in launches:
-        inner = launch.step.nest.transfer
-        if not isinstance(inner, Transpose) or not inner.grid:
-            continue
-        starts, reach = (launch.src_offset, launch.dst_offset), list(reach_of(launch.step.box))
-        check_tiles(inner.grid, starts, (reach[0], reach[1], reach[2], reach[3]))
-        reach[place] += -1 if place % 2 else 1
+    (launch,) = compile_copy(*maps, element, element, thresholds=Thresholds(stream_bytes=0)).launches
+    inner = launch.step.vectorized.innermost
+    assert isinstance(inner, TransposeRuns)
+    assert (inner.run_offsets is not None) == (name == "joined columns")
+    assert (inner.layers != 1) == (name in ("layers", "parts of lanes"))
+    assert (inner.lanes is not None) == (name == "parts of lanes")
+    starts, reach = (launch.src_offset, launch.dst_offset), reach_of(launch.step.scalar)
+    check_panels(inner, starts, reach)
+    check_lanes(inner, launch.src_offset, reach)
+    for place in range(4):
+        less = list(reach)
+        less[place] += -1 if place % 2 else 1
         with pytest.raises(KernelError, match="is touched at"):
-            check_tiles(inner.grid, starts, (reach[0], reach[1], reach[2], reach[3]))
-        return
-    raise AssertionError("a transpose has tables of tiles")
+            check_panels(inner, starts, (less[0], less[1], less[2], less[3]))
+    joined = int_size(inner.run_columns)
+    for field, value in (
+        ("panel_bytes", inner.panel_bytes // 2),
+        ("run_columns", joined - 1 or 2),
+        ("row_step", PackedLines(((inner.block[0] - 1, 8),))),
+    ):
+        with pytest.raises(KernelError, match=r"verify: |panel is touched"):
+            check_panels(replace(inner, **{field: value}), starts, reach)  # type: ignore[arg-type]
+    if inner.lanes:
+        with pytest.raises(KernelError, match="the source is touched at"):
+            check_lanes(replace(inner, lanes=LaneReads(0, 0, inner.lanes.open_offset)), starts[0], reach)
 
 
 LANES = (

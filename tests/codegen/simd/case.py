@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 
 from codegen.ir.copies.nodes import group_table, joined_tables, line_table
 from codegen.ir.copies.segments import SEGMENT_ARGUMENTS, SEGMENT_FIELDS
-from codegen.ir.copies.tiles import FIELDS, GROUP_TABLE, GROUP_TABLES, LINE_TABLE
+from codegen.ir.copies.tiles import GROUP_TABLE, GROUP_TABLES, LINE_TABLE
 from codegen.ir.lines import LINE_BYTES
 from codegen.pipeline.copies import CopyProgram
 from codegen.runtime.copy_calls import (
-    GRID_ARGUMENTS,
     OFFSET_ARGUMENTS,
     SCRATCH,
     SegmentCalls,
     TableCalls,
-    TileCalls,
 )
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
@@ -158,17 +156,7 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
         }[name]
     if name == SCRATCH:
         return calls.scratch_bytes
-    if name not in GRID_ARGUMENTS or not isinstance(calls, TileCalls):
-        return 0
-    grid, panel = calls.grid, calls.panel
-    tiles = numbers[kernel.arguments.index("tile_count")] if launch.tables else end
-    return {
-        "tiles": tiles * FIELDS,
-        "row_offsets": grid.row_offsets.size,
-        "column_offsets": grid.column_offsets.size,
-        "places": panel.places.size,
-        "segments": panel.segments.size,
-    }.get(name, 0)
+    return 0
 
 
 def _int64s(address: int, count: int) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from math import prod
@@ -20,7 +20,6 @@ from codegen.maps.access import strided_map
 from codegen.pipeline import copies as pipeline
 from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.runtime import launch
-from codegen.runtime.copy_calls import TableCalls, TileCalls
 from codegen.runtime.launch import Launch
 from codegen.schedule import choose_transpose
 from codegen.schedule.choose import padded_rank
@@ -180,26 +179,10 @@ def guarded_scratch(size: int) -> NDArray[np.uint8]:
     return buffer
 
 
-def tile_calls(step: Launch) -> TileCalls | None:
-    """The calls over tiles, those inside tables too; None where the launch makes no transpose."""
-    calls = step.calls.inner if isinstance(step.calls, TableCalls) else step.calls
-    return calls if isinstance(calls, TileCalls) else None
-
-
 def guard_tables(step: Launch) -> None:
     """Put the tables that a transpose reads where nothing may be read behind them."""
     for table in joined_tables(step.step.nest.transfer).values():
         vars(table)["offsets"] = _guarded(table.offsets)
-    calls = tile_calls(step)
-    if calls is None:
-        return
-    grid, panel = calls.grid, calls.panel
-    changed: dict[str, Any] = {n: _guarded(getattr(grid, n)) for n in ("row_offsets", "column_offsets")}
-    guarded = replace(panel, places=_guarded(panel.places), segments=_guarded(panel.segments))
-    changed["dense_panel"] = vars(calls)["panel"] = guarded
-    vars(grid).update(changed)
-    if calls.tiles is not None:
-        vars(calls)["tiles"] = _guarded(calls.tiles)
 
 
 def _guarded(table: Table) -> Table:

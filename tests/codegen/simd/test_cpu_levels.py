@@ -16,7 +16,7 @@ from codegen.ir.copies.nodes import Transpose, TransposeTiles
 from codegen.ir.element_types import dtype_of
 from codegen.ir.lines import LINE_BYTES
 from codegen.runtime.kernel import Kernel
-from codegen.simd.routines import bound_routines
+from codegen.simd.routines import bound_routines, listed_routines
 from codegen.support import cpu
 from codegen.support.cpu import LEVELS, CpuLevel, cpu_level, host_levels, level_named
 from codegen.support.errors import KernelError
@@ -24,7 +24,6 @@ from tests.codegen.simd.case import Case, called_names
 from tests.codegen.simd.cases import (
     CONVERTED,
     GROUPS,
-    IN_EVERY_WAY,
     WIDTHS,
     cases,
     in_turns,
@@ -34,7 +33,6 @@ from tests.codegen.simd.cases import (
     routine_of,
     transfers,
 )
-from tests.codegen.simd.every import every_routine
 from tests.codegen.simd.objects import machine_texts, object_code
 from tests.tools.oracle import environment
 from tests.tools.stress import in_turn, is_stress, lower_levels
@@ -47,7 +45,7 @@ FORBIDDEN = {"avx512": (), "avx2": (r"%zmm", r"%k\d"), "sse2": (r"%zmm", r"%ymm"
 @pytest.mark.rotated
 def test_every_routine_has_a_case() -> None:
     """A routine is called by some case's kernel, or by a routine that is."""
-    known = every_routine() | _converting()
+    known = dict(listed_routines())
     for kernel in kernels():
         called = called_names(kernel.source)
         bound = bound_routines(called)
@@ -63,19 +61,6 @@ def test_every_routine_has_a_case() -> None:
             todo += _uses(routine)
     left_out = [name for name, routine in known.items() if not any(routine is other for other in reached)]
     assert not left_out, f"no case calls {left_out}"
-
-
-def _converting() -> dict[str, Any]:
-    """Staged transposes that convert."""
-
-    def element(source: str, target: str) -> str:
-        return source.replace(" ", "_") if "swap" in source else f"{source}_to_{target}"
-
-    plain = [name for name in every_routine() if name.endswith(("lines_u8", "lanes_u8"))]
-    names = {name.removesuffix("u8") + element(*pair) for name in plain for pair in IN_EVERY_WAY}
-    made = bound_routines(names)
-    assert set(made) == names
-    return made
 
 
 @pytest.mark.rotated

@@ -5,20 +5,22 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
+from typing import get_args
 
 import numpy as np
 import pytest
 
-from codegen.ir.copies.tiles import INTERLEAVED_ROWS
+from codegen.ir.copies.nodes import TransposeRuns, TransposeTiles
+from codegen.ir.copies.tiles import INTERLEAVED_ROWS, Block, block_shape
 from codegen.pipeline import copies as pipeline
 from codegen.pipeline.copies import CopyProgram
 from codegen.runtime import copy_calls as calls
+from codegen.runtime.launch import Launch
 from codegen.schedule import choose_transpose, transpose_box
 from codegen.schedule.choose_transpose import PANEL_LINES_TRIED
 from codegen.schedule.machine import machine
-from codegen.simd.copy.transposes import BLOCKS, block_columns
-from tests.codegen.simd.every import every_routine
-from tests.codegen.simd.forced import PLACES, Cut, Problem, check, compiled, lowered, problem, tile_calls
+from tests.codegen.simd.forced import PLACES, Cut, Problem, check, compiled, lowered, problem
 from tests.codegen.simd.levels import AtLevels
 from tests.tools.replay import Watched, interpreted, interpreted_when_lowered, watching
 
@@ -32,6 +34,14 @@ PANELS = [
     if width < 16 or block != "band"
     if width < 8 or block != "part"
 ]
+DENSE = [
+    f"{stream}staged_dense_by_{block}s_u{8 * width}"
+    for width in (1, 2, 4, 8, 16, 32, 64)
+    for block in ("line", "lane", "part", "band")
+    for stream in ("", "stream_")
+    if width <= 16 or (block == "line" and stream)
+    if width < {"band": 16, "part": 8}.get(block, 128)
+]
 IN_PLACE = [
     f"{stream}transpose_by_{block}s_u{8 * width}"
     for width in (1, 2, 4, 8, 16, 32, 64)
@@ -39,7 +49,7 @@ IN_PLACE = [
     for stream in ("", "stream_")
     if (width < 8 if block == "part" else width < 32 or stream or block == "line")
 ]
-BLOCKED = sorted([*(n for n in every_routine() if "_by_" in n), *IN_PLACE, *PANELS])
+BLOCKED = sorted([*IN_PLACE, *PANELS, *DENSE])
 SMALL = [f"transpose_small_u{bits}" for bits in (8, 16, 32)]
 ALIGNMENTS = tuple((src, dst, gap) for gap in range(64) for src, dst in ((False, True), (True, False)))
 """The destination begins `gap` bytes behind a guard page, or ends that many before one."""
@@ -65,20 +75,18 @@ class Routine:
     @property
     def least_columns(self) -> int:
         """Columns of a block; of a part of a lane, the most it may have."""
-        return block_columns(self.width, self.block) - (self.block == "part")
+        return block_shape(self.width, self.block)[1] - (self.block == "part")
 
     @property
     def shown(self) -> str:
-        """What the source of its kernels has: stores of blocks, or a call of the routine."""
-        if self.name in PANELS:
+        """Stores of blocks, as the source of its kernels has them."""
+        if self.name in (*PANELS, *DENSE):
             rows = 16 // self.width if self.block == "band" else self.side
             verb = "write" + "_first" * (self.block == "part")
-            return f" {verb}_u{8 * self.width}_{block_columns(self.width, self.block)}x{rows}(panel_tile"
-        if self.name not in IN_PLACE:
-            return f" {self.name}("
+            return f" {verb}_u{8 * self.width}_{block_shape(self.width, self.block)[1]}x{rows}(panel_tile"
         verb = "stream" if self.stream else "write"
         verb += "_first" * (self.block == "part")
-        return f" {verb}_u{8 * self.width}_{block_columns(self.width, self.block)}x{self.side}"
+        return f" {verb}_u{8 * self.width}_{block_shape(self.width, self.block)[1]}x{self.side}"
 
     def cut(self, tile: tuple[int, int]) -> Cut:
         lines = PANEL_LINES_TRIED[sum(tile) % len(PANEL_LINES_TRIED)] if self.stage == "rows" else 1
@@ -86,7 +94,7 @@ class Routine:
 
 
 def routine(name: str) -> Routine:
-    blocks = "|".join(BLOCKS)
+    blocks = "|".join(get_args(Block))
     found = re.fullmatch(rf"(stream_)?(?:transpose|staged_(rows|dense))_by_({blocks})s_u(\d+)", name)
     assert found, name
     return Routine(name, bool(found[1]), found[2] or "", found[3], int(found[4]) // 8)
@@ -98,6 +106,8 @@ def row_counts(r: Routine) -> list[int]:
 
 
 def _row_counts(r: Routine) -> list[int]:
+    if r.stage == "dense" and r.block == "part":
+        return [r.side, r.side + 1, 2 * r.side, 2 * r.side + 3]
     if r.stage == "dense":
         return [2, 3, max(r.side - 1, 2), r.side, r.side + 1, 2 * r.side + 3]
     if r.stage == "rows":
@@ -194,7 +204,7 @@ def test_every_shape(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for shape in problems(r):
         for k, tile in enumerate(tiles(r, shape)):
             program = compiled(shape, r.cut(tile), monkeypatch)
-            assert r.shown in program.kernels[0].source, shape
+            assert r.shown in _by_pitch(program.kernels[0].source), shape
             aligned = r.stream and not r.stage
             places = ((False, False, 0), (True, False, 0)) if aligned else PLACES if k else THREE
             check(program, shape.digits, r.width, places)
@@ -211,19 +221,29 @@ LAYERED = [n for n in BLOCKED if routine(n).stage == "dense" and routine(n).widt
 def test_layers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several tiles in one buffer, the last with fewer of them; runs whole, in pieces, and in two ways."""
     r = routine(name)
-    few, some = max(r.least_columns, 2), r.side // 2 + 3
-    for rows, together in product((2, some, r.side + 1), (1, 2, 4, 5)):
+    few, least = max(r.least_columns, 2), r.side if r.block == "part" else 2
+    for rows, together in product((least, least + r.side // 2 + 1, least + r.side - 1), (1, 2, 4, 5)):
         for columns in ((few,), (2, few, 2)) if r.block != "part" else ((few,),):
             shape = _layered(r, rows, columns)
             cut = replace(r.cut(shape.counts), together=together)
             program = compiled(shape, cut, monkeypatch)
-            assert f" {name}(" in program.kernels[0].source, shape
-            tiles = tile_calls(program.launches[0])
-            assert tiles is not None
-            assert tiles.grid.count == 3 * -(-5 // together)
+            assert r.shown in _by_pitch(program.kernels[0].source), shape
+            assert panel_count(program.launches[0]) == 3 * -(-5 // together)
             check(program, shape.digits, r.width, THREE)
-            if rows == 2 and np.prod(shape.counts) <= INTERPRETED_ELEMENTS:
+            if rows == least and np.prod(shape.counts) <= INTERPRETED_ELEMENTS:
                 judge(program, shape)
+
+
+def _by_pitch(source: str) -> str:
+    """The source, as if the columns of every panel were at a pitch, and each call began in one line."""
+    return re.sub(r"(_at)?\(\s*panel", "(panel", source)
+
+
+def panel_count(step: Launch) -> int:
+    """How often a buffer is filled."""
+    inner = step.step.nest.transfer
+    assert isinstance(inner, TransposeTiles | TransposeRuns)
+    return prod(replace(inner, loops=(each,)).trips for each in inner.loops)
 
 
 def _layered(r: Routine, rows: int, columns: tuple[int, ...]) -> Problem:
@@ -258,7 +278,7 @@ def test_every_alignment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     columns = columns if r.block != "part" else r.least_columns
     for shape in (
         problem(r.width, (rows,), (columns,), gaps=(1, line_gap(r, rows))),
-        problem(r.width, (3 if r.stage == "dense" else rows,), (columns,)),
+        problem(r.width, (3 if r.stage == "dense" and r.block != "part" else rows,), (columns,)),
     ):
         tile = (shape.counts[0], r.side)
         program = compiled(shape, r.cut(tile), monkeypatch)
@@ -266,23 +286,16 @@ def test_every_alignment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         check(program, shape.digits, r.width, ALIGNMENTS)
 
 
-@pytest.mark.parametrize("chunk", [1, 3])
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("name", [n for n in BLOCKED if n.endswith("lines_u32")])
-def test_chunks_of_the_table_and_threads(
-    name: str, threads: int, chunk: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Tiles ask for what the next one reads, in another chunk or another thread's part too."""
-    monkeypatch.setattr(calls, "TABLE_CHUNK", chunk)
+def test_tiles_and_threads(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles request what the next one reads, in another thread's part as well."""
     r = routine(name)
     rows = 4 * r.side if r.stream and not r.stage else 4 * r.side + 3
     for others in ((), (5,)):
         shape = problem(r.width, (rows,), (3 * r.side + 2,), others, gaps=(4, line_gap(r, rows)))
         tile = (rows if r.stage else r.side, r.side)
         program = compiled(shape, r.cut(tile), monkeypatch, threads=threads)
-        tiles = tile_calls(program.launches[0])
-        assert (tiles is None) == (name in (*IN_PLACE, *PANELS))
-        assert program.launches[0].trips > chunk or name in PANELS
         check(program, shape.digits, r.width, ((False, False, 0), (True, True, 0)), threads=threads)
 
 

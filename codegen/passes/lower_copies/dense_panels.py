@@ -1,0 +1,191 @@
+"""Lower transposes of short result rows: a panel is filled in register blocks and leaves as long runs."""
+
+from __future__ import annotations
+
+from codegen.ir.building import Term, compare, index_of, least, loop, minus, plus, times
+from codegen.ir.copies.nodes import COLUMN_TABLE, Size, TileLoop, TransposeRuns, TransposeTiles
+from codegen.ir.index import Affine, Index
+from codegen.ir.nodes import (
+    Alloc,
+    Compare,
+    For,
+    If,
+    IndexValue,
+    Let,
+    Statement,
+    Store,
+    View,
+)
+from codegen.passes.lower_copies.blocks import (
+    SCRATCH,
+    element_text,
+    goes_through_scratch,
+    row_at,
+    transposed_block,
+)
+from codegen.passes.lower_copies.dense_runs import drain_panel, if_less, layer_stride, run_sizes
+from codegen.passes.lower_copies.lowered import Lowered, Sides, text
+from codegen.passes.lower_copies.short_rows import OTHERS_OFFSET, lower_short_rows
+
+INDICES = {"columns": "j_panel", "layers": "group"}
+"""The index of a loop over panels."""
+
+
+def lower_transposed_runs(t: TransposeRuns, sides: Sides) -> Lowered:
+    """Loops over panels; each is filled with transposed blocks, and written run by run.
+
+    before:  transpose dst <- src, rows x columns, panels of 2048 columns in blocks of 64x64
+    after:   for j_panel in 0..panels:
+               for j in blocks, i in blocks:       panel[j, i] = transposed(src[i, j] [64, 64])
+               for run in runs, x in its lines:    dst[run, x] = panel[run, x] [64] @streamed
+
+    Blocks have more rows than a short result row. The bytes that these write into the next column of the
+    panel are written again with that column.
+    """
+    fill = _fill(t) if t.layers == 1 else _fill_layers(t)
+    body: tuple[Statement, ...] = (
+        *_place(t, sides),
+        *_next_panel(t, sides),
+        *run_sizes(t),
+        *fill,
+        *drain_panel(t),
+    )
+    for k, each in reversed(list(enumerate(t.loops))):
+        body = (_loop(t, each, body, parallel=k == 0 and not sides.in_table),)
+    names = {"columns": "", "layers": "layer, "}
+    at = "".join(names.get(x.axis, f"{x.axis}, ") for x in t.loops)
+    how = f"Panels of columns{' of several layers' if t.layers != 1 else ''}"
+    how += f", super-vectors of {t.block[0]}x{t.block[1]}"
+    how += ", of which `columns` are kept, closed blocks by elements" if t.lanes else ""
+    how += ", lines streamed" if t.stream else ""
+    over = {"columns": "panels", "layers": "layer"}.get(t.loops[0].axis, t.loops[0].axis)
+    how += "" if sides.in_table else f"; parallel over {over}"
+    return Lowered(body, f"dst[{at}j, i] = {element_text(t, at)}", how, _prologue(t))
+
+
+def _prologue(t: TransposeRuns) -> tuple[Statement, ...]:
+    """The panel, the bytes of a result row, the last block of rows, and scratch if conversions need it."""
+    out: list[Statement] = [
+        View("panel", "scratch", Affine()),
+        Let("row_bytes", IndexValue(times(text(t.rows), t.width))),
+    ]
+    if not t.lanes:
+        out.append(Let("last_i", if_less(t.block[0], text(t.rows), minus(text(t.rows), t.block[0]), 0)))
+    if goes_through_scratch(t):
+        out.append(Alloc(SCRATCH, t.block[0] * t.block[1] * t.width))
+    return tuple(out)
+
+
+def _loop(t: TransposeRuns, around: TileLoop, body: tuple[Statement, ...], *, parallel: bool) -> For:
+    """One loop of the nest; a parallel one runs from `begin` to `end`."""
+    if around.axis == "columns":
+        tile = Let("j_tile", IndexValue(times("j_panel", text(t.tile))))
+        stop = Let("j_stop", IndexValue(least(plus("j_tile", text(t.tile)), text(t.columns))))
+        body = (tile, stop, *body)
+    if around.axis == "layers":
+        left = minus(text(t.layers), times("group", text(t.together)))
+        body = (Let("layers", IndexValue(least(text(t.together), left))), *body)
+    first, last = ("begin", "end") if parallel else (0, text(around.extent))
+    return loop(_index(around), first, last, *body, parallel=parallel)
+
+
+def _index(around: TileLoop) -> str:
+    return INDICES.get(around.axis, around.axis)
+
+
+def _factors(t: TransposeRuns, around: TileLoop, side: str) -> tuple[Size, ...]:
+    """The factors of the index of a loop in the offset of a panel on one side."""
+    stride = around.src if side == "src" else around.dst
+    return {"columns": (t.tile, t.source_width), "layers": (t.together, stride)}.get(around.axis, (stride,))
+
+
+def _scaled(index: Term, by: tuple[Size, ...]) -> Index:
+    scaled = index_of(index)
+    for factor in by:
+        scaled = times(scaled, text(factor))
+    return scaled
+
+
+def _place(t: TransposeRuns, sides: Sides) -> tuple[Statement, ...]:
+    """Both sides at this panel, apart from its columns, of which a last panel has some earlier ones."""
+    out: list[Statement] = []
+    for name, side in (("src", sides.src), ("dst", sides.dst)):
+        others = (x for x in t.loops if x.axis != "columns")
+        offset = plus(*(_scaled(_index(x), _factors(t, x, name)) for x in others))
+        if t.lanes and name == "src":
+            out.append(Let("panel_offset", IndexValue(offset)))
+            offset = index_of("panel_offset")
+        out.append(View(f"{name}_tile", side, offset, opaque=True))
+    first = index_of(0) if t.lanes else least("j_tile", minus(text(t.columns), t.block[1]))
+    return (*out, Let("j_first", IndexValue(first)))
+
+
+def _next_panel(t: TransposeRuns, sides: Sides) -> tuple[Statement, ...]:
+    """Where the source of the next panel begins, whose lines are requested while this one is written.
+
+    The innermost loop moves on, or begins again while the one around it moves on, and so forth.
+    A single loop ends with the same panel again.
+    """
+    outermost, *inside = t.loops
+    moved = {x.axis: 0 for x in inside}
+    last = moved | {outermost.axis: 1} if inside else {}
+    chosen: Statement = View("next_tile", sides.src, _begin(t, last))
+    for x in inside or (outermost,):
+        moved.pop(x.axis, None)
+        here = View("next_tile", sides.src, _begin(t, moved | {x.axis: 1}))
+        chosen = If((_has_next(t, x),), (here,), (chosen,))
+    return (chosen,)
+
+
+def _has_next(t: TransposeRuns, around: TileLoop) -> Compare:
+    if around.axis == "columns":
+        return compare("j_stop", "lt", text(t.columns))
+    return compare(plus(_index(around), 1), "lt", text(around.extent))
+
+
+def _begin(t: TransposeRuns, moved: dict[str, int]) -> Index:
+    """The source offset of a panel; `moved` is 1 for a loop that moves on, 0 for one that begins again."""
+    at = [x for x in t.loops if moved.get(x.axis) != 0]
+    return plus(*(_scaled(plus(_index(x), moved.get(x.axis, 0)), _factors(t, x, "src")) for x in at))
+
+
+def _fill_layers(t: TransposeRuns) -> tuple[Statement, ...]:
+    """Fill the panel layer by layer."""
+    views = (
+        View("panel_layer", "panel", times("layer", "layer_bytes")),
+        View("src_layer", "src_tile", times("layer", layer_stride(t))),
+    )
+    return (loop("layer", 0, "layers", *views, *_fill(t)),)
+
+
+def _fill(t: TransposeRuns) -> tuple[Statement, ...]:
+    """panel[j - j_first, i] = src[i, j] of one layer; a last block begins earlier."""
+    src, panel = ("src_layer", "panel_layer") if t.layers != 1 else ("src_tile", "panel")
+    if t.lanes:
+        return _fill_short_rows(t, panel, src)
+    rows, columns = t.block
+    i = Let("i", IndexValue(least("i_block", "last_i")))
+    j = Let("j", IndexValue(least("j_block", minus("j_stop", columns))))
+    block, value = transposed_block(t, src)
+    at, step = row_at(t.places, COLUMN_TABLE, minus("j", "j_first"))
+    store = Store(panel, (plus(at, times("i", t.width)),), value, (0, 0), (step, t.width))
+    down = loop("i_block", 0, text(t.rows), i, *block, store, step=rows)
+    return (loop("j_block", "j_first", "j_stop", j, down, step=columns),)
+
+
+def _fill_short_rows(t: TransposeRuns, panel: str, src: str) -> tuple[Statement, ...]:
+    """The same if source rows are shorter than a lane."""
+    if t.lanes is None:
+        raise AssertionError("short rows have lanes")
+    layer = times("layer", layer_stride(t)) if t.layers != 1 else 0
+    tile = TransposeTiles(
+        *(t.source_width, t.width, t.rows, t.columns, t.row_step, t.places, t.loops),
+        *((0, t.block[1]), t.block, "columns"),
+        lanes=t.lanes,
+    )
+    return (
+        Let(OTHERS_OFFSET, IndexValue(plus("panel_offset", layer))),
+        Let("i_tile", IndexValue(Affine())),
+        Let("i_stop", IndexValue(index_of(text(t.rows)))),
+        *lower_short_rows(tile, t.lanes, panel, src),
+    )

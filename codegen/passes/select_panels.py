@@ -1,0 +1,78 @@
+"""Describe a transpose of short result rows: its loops over panels, and the layout of a panel."""
+
+from __future__ import annotations
+
+from math import prod
+
+from codegen.ir.copies.dense_panels import dense_layout
+from codegen.ir.copies.nodes import Size, TileLoop, TransposeRuns
+from codegen.ir.copies.tiles import PackedLines, block_shape
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import StridedBox
+from codegen.passes.lane_reads import lane_reads
+from codegen.schedule.schedule import TransposeSchedule
+
+
+def in_panels(cut: TransposeSchedule, box: StridedBox) -> TransposeRuns:
+    """Loops over panels; all rows are in each, and columns and layers as far as they fit."""
+    source_width, width, digits = box.source_width, box.width, box.digits
+    rows, columns = digits(cut.rows), digits(cut.columns)
+    row_count, column_count = (prod(n for n, _, _ in side) for side in (rows, columns))
+    block, tile, lanes = block_shape(width, cut.block), min(cut.tile[1], column_count), None
+    if column_count < block[1] or (tile < column_count and (tile % block[1] or len(columns) > 1)):
+        raise AssertionError(f"expected full blocks of {block}, got {column_count} columns by {tile}")
+    others = {axis: digits((axis,))[0] for axis in cut.loops if axis not in ("columns", "layers")}
+    layers = digits((cut.layers,))[0] if cut.layers else None
+    if cut.block == "part":
+        if row_count < block[0]:
+            raise AssertionError(f"expected {block[0]} rows or more in parts of lanes, got {row_count}")
+        block = block_shape(width, "lane")
+        apart = (*others.values(), *([layers] if layers else []))
+        lanes = lane_reads(rows, column_count, apart, width, block[0])
+    row_bytes = row_count * width
+    layout = dense_layout(
+        row_bytes,
+        [(tile, columns[0][2])] if tile < column_count else [(n, d) for n, _, d in columns],
+        in_order=row_count < block[0],
+        layers=(cut.together, layers[2]) if layers else None,
+    )
+    panels = TileLoop("columns", -(-column_count // tile))
+    groups = TileLoop("layers", -(-layers[0] // cut.together), *layers[1:]) if layers else None
+    known = {"columns": panels, "layers": groups}
+    column_step: Size | PackedLines = columns[0][2]
+    places: Size | PackedLines = layout.places[0][1]
+    run_tables: tuple[PackedLines | None, PackedLines | None] = None, None
+    if len(columns) > 1:
+        column_step, places = PackedLines(tuple((n, d) for n, _, d in columns)), PackedLines(layout.places)
+        runs = layout.runs or ((1, 0, 0),)
+        run_tables = (
+            PackedLines(tuple((n, d) for n, d, _ in runs)),
+            PackedLines(tuple((n, p) for n, _, p in runs)),
+        )
+    return TransposeRuns(
+        source_width,
+        width,
+        row_count,
+        column_count,
+        PackedLines(tuple((n, s) for n, s, _ in rows), more=block[0]),
+        column_step,
+        tuple(known.get(axis) or TileLoop(axis, *others[axis]) for axis in cut.loops),
+        tile,
+        block,
+        places,
+        layout.run_columns,
+        _requests(tile * source_width),
+        cut.stream,
+        layers[0] if layers else 1,
+        cut.together,
+        *run_tables,
+        layout.size_bytes,
+        lanes,
+        box.conversion,
+    )
+
+
+def _requests(row_bytes: int) -> int:
+    """Lines to prefetch per line written: short source rows touch more lines than they fill."""
+    touched = -(-row_bytes // LINE_BYTES) + 1
+    return (touched * LINE_BYTES + row_bytes // 2) // row_bytes
