@@ -69,6 +69,7 @@ def in_panels(cut: TransposeSchedule, box: StridedBox) -> TransposeRuns:
         layout.size_bytes,
         lanes,
         box.conversion,
+        cut.separate,
     )
 
 

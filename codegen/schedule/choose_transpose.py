@@ -44,6 +44,10 @@ LINE_ROWS_ACROSS = 16
 MANY_WAYS = 12
 """An L1 cache with this many ways holds the source rows of a panel that has one line per result row."""
 
+MANY_REGISTERS = 32
+"""With fewer vector registers, blocks spill, and columns that wait for the address of the one before cost 1.1
+times as much time in panels of short result rows (AVX2 on Zen 4, 2026-11)."""
+
 PANEL_COLUMNS = 256
 """Columns of a panel that is staged by long result rows."""
 
@@ -296,7 +300,8 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
     first loop has too few iterations for all threads, the one with most comes first.
     """
     if cut.stage == "dense":
-        return replace(cut, loops=_in_order(_panel_steps(box, cut), threads))
+        separate = machine().registers < MANY_REGISTERS
+        return replace(cut, loops=_in_order(_panel_steps(box, cut), threads), separate=separate)
     walks = {w.axis: w for w in box.walks}
     rows, columns = (tuple(walks[axis] for axis in axes) for axes in (cut.rows, cut.columns))
     taken = (*cut.rows, *cut.columns)

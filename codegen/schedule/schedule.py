@@ -38,6 +38,7 @@ class TransposeSchedule:
                           "layers" for panels of several layers, and the other axes
     order                 without a buffer: the order of the blocks of a tile
     prefetch_bytes        without a buffer: how far ahead each row of a block is requested; 0 for not at all
+    separate              with dense panels: as in `TransposeRuns`
     """
 
     rows: tuple[str, ...]
@@ -52,6 +53,7 @@ class TransposeSchedule:
     loops: tuple[str, ...] = ()
     order: BlockOrder = "columns"
     prefetch_bytes: int = 0
+    separate: bool = False
 
     def __str__(self) -> str:
         rows, columns = " ".join(self.rows), " ".join(self.columns)

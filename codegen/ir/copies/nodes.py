@@ -190,6 +190,7 @@ class TransposeRuns:
                  columns are joined of several digits. Then `run_offsets` has the offset of each run in the
                  destination, and `run_places` in the panel.
     requests     lines of the next panel's source that are prefetched for each line that is written
+    separate     whether each column of a block has its own address, and not one from the columns before it
 
     `lanes` and `convert` are those of `TransposeTiles`.
     """
@@ -214,6 +215,7 @@ class TransposeRuns:
     panel_bytes: int = 0
     lanes: LaneReads | None = None
     convert: tuple[str, str] | None = None
+    separate: bool = False
 
     @property
     def trips(self) -> int:

@@ -8,6 +8,7 @@ from codegen.ir.index import Affine, Index
 from codegen.ir.nodes import (
     Alloc,
     Compare,
+    Each,
     For,
     If,
     IndexValue,
@@ -168,6 +169,8 @@ def _fill(t: TransposeRuns) -> tuple[Statement, ...]:
     j = Let("j", IndexValue(least("j_block", minus("j_stop", columns))))
     block, value = transposed_block(t, src)
     at, step = row_at(t.places, COLUMN_TABLE, minus("j", "j_first"))
+    if t.separate and isinstance(step, int | str):
+        step = Each(step)
     store = Store(panel, (plus(at, times("i", t.width)),), value, (0, 0), (step, t.width))
     down = loop("i_block", 0, text(t.rows), i, *block, store, step=rows)
     return (loop("j_block", "j_first", "j_stop", j, down, step=columns),)

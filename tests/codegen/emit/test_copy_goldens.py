@@ -16,7 +16,7 @@ from codegen.ir.strided_box import Element
 from codegen.pipeline.copies import CopyProgram
 from codegen.pipeline.steps import kernel_of, nobody
 from codegen.schedule import choose_transpose
-from codegen.schedule.choose_transpose import MANY_WAYS
+from codegen.schedule.choose_transpose import MANY_REGISTERS, MANY_WAYS
 from codegen.schedule.machine import machine
 from tests.tools.goldens import GOLDEN, check_golden
 from tilejit.convert import pack_program
@@ -60,8 +60,8 @@ NAMES = (*CASES, *COPIES, *VIEWS)
 
 @pytest.fixture(autouse=True)
 def many_ways(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Panels are chosen by the ways of this machine's first cache."""
-    many = replace(machine(), first_cache_ways=MANY_WAYS)
+    """Panels are chosen by this machine's vector registers and the ways of its first cache."""
+    many = replace(machine(), first_cache_ways=MANY_WAYS, registers=MANY_REGISTERS)
     monkeypatch.setattr(choose_transpose, "machine", lambda: many)
 
 

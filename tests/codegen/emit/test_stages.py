@@ -17,7 +17,7 @@ from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.steps import Stage
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.schedule import choose_transpose
-from codegen.schedule.choose_transpose import MANY_WAYS
+from codegen.schedule.choose_transpose import MANY_REGISTERS, MANY_WAYS
 from codegen.schedule.machine import machine
 from codegen.schedule.schedule import Thresholds
 from tests.codegen.simd.test_segments import ALWAYS
@@ -51,8 +51,8 @@ TRANSPOSED = {
 
 @pytest.fixture(autouse=True)
 def many_ways(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Panels are chosen by the ways of this machine's first cache."""
-    many = replace(machine(), first_cache_ways=MANY_WAYS)
+    """Panels are chosen by this machine's vector registers and the ways of its first cache."""
+    many = replace(machine(), first_cache_ways=MANY_WAYS, registers=MANY_REGISTERS)
     monkeypatch.setattr(choose_transpose, "machine", lambda: many)
 
 
