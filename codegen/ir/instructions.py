@@ -14,7 +14,7 @@ compare flags, costs and levels with the machine code.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -282,7 +282,6 @@ for _width in (2, 4, 8):
     )
 
 
-@cache
 def _converted_shapes(target_width: int, cost: int) -> tuple[VectorShape, ...]:
     """One element; runs; blocks of a transpose, or their rows one by one if the conversion is long."""
     blocks = _of_blocks(target_width, "line", "lane")

@@ -91,8 +91,10 @@ class Kernel:
         return assembly(self.llvm_ir, cpu_level())
 
     def _repr_html_(self) -> str:
-        """The source, for notebooks."""
-        return f"<details><summary>{escape(self.name)}</summary><pre>{escape(self.source)}</pre></details>"
+        """The summary and the source, for notebooks."""
+        texts = ("summary", self.function.summary), ("source", self.source)
+        parts = (f"<details><summary>{n}</summary><pre>{escape(t)}</pre></details>" for n, t in texts)
+        return f"<div><code>{escape(self.name)}</code>{''.join(parts)}</div>"
 
     @property
     def digest(self) -> str:

@@ -321,17 +321,47 @@ class TransferNest:
         return isinstance(inner, FillRun) or (isinstance(inner, Elementwise) and inner.source is None)
 
     def __str__(self) -> str:
-        loops = [f"entry in table of {self.entries}"] * bool(self.entries)
-        loops += [f"{x.axis} in {x.extent}: dst += {x.dst}, src += {x.src}" for x in self.loops]
+        loops = [f"entry in table of {self.entries}:"] * bool(self.entries)
+        loops += [f"{x.axis} in {x.extent}, dst += {x.dst}, src += {x.src}:" for x in self.loops]
         lines = [f"{'    ' * depth}for {loop}" for depth, loop in enumerate(loops)]
         return "\n".join([*lines, f"{'    ' * len(loops)}{described(self.transfer)}", ""])
 
 
+WORDS = {
+    "CopyRun": "run",
+    "CopyChunks": "chunks",
+    "FillRun": "padding",
+    "Elementwise": "elements",
+    "PackBits": "pack bits",
+    "UnpackBits": "unpack bits",
+    "TransposeTiles": "transpose",
+    "TransposeRuns": "transpose of short rows",
+}
+"""What a kind of transfer is called, if not by its name."""
+
+
 def described(transfer: Transfer) -> str:
-    """A transfer as text: its kind, and the fields that are not the default."""
+    """A transfer as text: "streamed run: count 512"; fields that are the default are left out."""
     given = ((f.name, getattr(transfer, f.name), f.default) for f in fields(transfer))
-    shown = ", ".join(f"{name}={value}" for name, value, default in given if value != default)
-    return f"{type(transfer).__name__}({shown})"
+    shown = {name: value for name, value, default in given if value != default}
+    how = (word for word, key in (("streamed ", "stream"), ("staged ", "staged")) if shown.pop(key, None))
+    kind = type(transfer).__name__
+    listed = ", ".join(f"{name.replace('_', ' ')} {_shown(value)}" for name, value in shown.items())
+    return f"{''.join(how)}{WORDS.get(kind, kind.lower())}: {listed}"
+
+
+def _shown(value: object) -> str:
+    """A field as text: loops by their axes, a tile as 96x64."""
+    match value:
+        case (TileLoop(), *_):
+            return " ".join(loop.axis for loop in value if isinstance(loop, TileLoop))
+        case (int(), int()):
+            return "x".join(map(str, value))
+        case (str(source), str(target)):
+            return f"{source} to {target}"
+        case Element(name, _):
+            return name
+    return str(value)
 
 
 ROW_TABLE, COLUMN_TABLE = "row_offsets", "column_offsets"

@@ -161,12 +161,12 @@ def test_3_panels(name: str) -> None:
     maps = [strided_map(dims, s, span(dims, s, width), element_bits=8 * width) for s in strides]
     element = Element(f"u{8 * width}", 8 * width)
     (launch,) = compile_copy(*maps, element, element, thresholds=Thresholds(stream_bytes=0)).launches
-    inner = launch.step.vectorized.innermost
+    inner = launch.step.nest.transfer
     assert isinstance(inner, TransposeRuns)
     assert (inner.run_offsets is not None) == (name == "joined columns")
     assert (inner.layers != 1) == (name in ("layers", "parts of lanes"))
     assert (inner.lanes is not None) == (name == "parts of lanes")
-    starts, reach = (launch.src_offset, launch.dst_offset), reach_of(launch.step.scalar)
+    starts, reach = (launch.src_offset, launch.dst_offset), reach_of(launch.step.box)
     check_panels(inner, starts, reach)
     check_lanes(inner, launch.src_offset, reach)
     for place in range(4):

@@ -73,7 +73,7 @@ class Routine:
         loose, packed = (8, 8 * step), (self.column * 8, self.bits)
         if not self.column:
             loose, packed = (0, 8), (0, self.bits)
-        elements, bits = Element("u8", 8), Element(f"u{self.bits}", self.bits)
+        elements, bits = (Element(f"u{self.bits}", bits) for bits in (8, self.bits))
         sides = (loose, packed) if self.way == "pack" else (packed, loose)
         axes = (
             Axis(name, n, *(side[k] for side in sides))

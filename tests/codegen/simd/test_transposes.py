@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
-from typing import get_args
+from typing import cast, get_args
 
 import numpy as np
 import pytest
@@ -57,6 +57,11 @@ THREE = (*PLACES[1:], (True, False, 3))
 INTERPRETED_ELEMENTS = 64 * 64
 
 
+def block_columns(width: int, block: Block) -> int:
+    """Columns of a block; of a part of a lane, one more than it may have."""
+    return block_shape(width, "lane" if block == "part" else block)[1]
+
+
 @dataclass(frozen=True, slots=True)
 class Routine:
     """A transpose by its name's parts."""
@@ -64,7 +69,7 @@ class Routine:
     name: str
     stream: bool
     stage: str
-    block: str
+    block: Block
     width: int
 
     @property
@@ -75,7 +80,7 @@ class Routine:
     @property
     def least_columns(self) -> int:
         """Columns of a block; of a part of a lane, the most it may have."""
-        return block_shape(self.width, self.block)[1] - (self.block == "part")
+        return block_columns(self.width, self.block) - (self.block == "part")
 
     @property
     def shown(self) -> str:
@@ -83,10 +88,11 @@ class Routine:
         if self.name in (*PANELS, *DENSE):
             rows = 16 // self.width if self.block == "band" else self.side
             verb = "write" + "_first" * (self.block == "part")
-            return f" {verb}_u{8 * self.width}_{block_shape(self.width, self.block)[1]}x{rows}(panel_tile"
+            into = "panel_tile" if self.name in PANELS else "panel"
+            return f" {verb}_u{8 * self.width}_{block_columns(self.width, self.block)}x{rows}({into}"
         verb = "stream" if self.stream else "write"
         verb += "_first" * (self.block == "part")
-        return f" {verb}_u{8 * self.width}_{block_shape(self.width, self.block)[1]}x{self.side}"
+        return f" {verb}_u{8 * self.width}_{block_columns(self.width, self.block)}x{self.side}"
 
     def cut(self, tile: tuple[int, int]) -> Cut:
         lines = PANEL_LINES_TRIED[sum(tile) % len(PANEL_LINES_TRIED)] if self.stage == "rows" else 1
@@ -97,7 +103,7 @@ def routine(name: str) -> Routine:
     blocks = "|".join(get_args(Block))
     found = re.fullmatch(rf"(stream_)?(?:transpose|staged_(rows|dense))_by_({blocks})s_u(\d+)", name)
     assert found, name
-    return Routine(name, bool(found[1]), found[2] or "", found[3], int(found[4]) // 8)
+    return Routine(name, bool(found[1]), found[2] or "", cast(Block, found[3]), int(found[4]) // 8)
 
 
 def row_counts(r: Routine) -> list[int]:
