@@ -232,7 +232,7 @@ def test_a_transpose_that_begins_inside_a_line_is_told_its_tile_too(size: tuple[
     tiles = [x.step.schedule.transpose for x in (launch, launch.misaligned)]
     assert [cut and cut.stage for cut in tiles] == ["", "rows"]
     if size is None:
-        assert [cut and cut.tile[1] for cut in tiles] == [96, choose_transpose.PANEL_COLUMNS]
+        assert [cut and cut.tile[1] for cut in tiles] == [80, choose_transpose.PANEL_COLUMNS]
     else:
         assert [cut and cut.tile for cut in tiles] == [size, size]
     x, room = np.arange(rows * columns, dtype="u4"), np.zeros(rows * columns + 32, "u4")

@@ -64,5 +64,4 @@ PREFIXES = (
     "int64_at",
     "opaque",
     "stream_",
-    "prefetch_span",
 )

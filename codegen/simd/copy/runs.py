@@ -18,7 +18,6 @@ from codegen.simd.register.memory import (
     move_8,
     move_16,
     move_32,
-    prefetch_line,
     store_u8,
     store_u16,
     store_u32,
@@ -56,13 +55,6 @@ def part_of_line(moves: tuple[Any, ...]) -> Any:
 copy_part = part_of_line((move_1, move_2, move_4, move_8, move_16, move_32))
 drain_part = part_of_line((drain_1, drain_2, drain_4, drain_8, drain_16, drain_32))
 """The same out of scratch."""
-
-
-@for_kernels
-def prefetch_span(start, count):
-    """Prefetch the lines of `count` bytes."""
-    for k in range(0, count, 64):
-        prefetch_line(start + k)
 
 
 @for_kernels

@@ -54,7 +54,7 @@ def test_who_asks_ahead() -> None:
     for name, case in CASES.items():
         assert "prefetch_line" in calls(case), name
     for case in through_tables(np.random.default_rng(SEED)):
-        assert not calls(case) & {"prefetch_line", "prefetch_span"}, case
+        assert "prefetch_line" not in calls(case), case
 
 
 def ahead(dims: tuple[int, ...], src: tuple[int, ...]) -> tuple[int, int, int]:
