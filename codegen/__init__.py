@@ -101,7 +101,6 @@ if _TYPE_CHECKING:
     from codegen.passes.rename_arrays import rename_arrays as rename_arrays
     from codegen.passes.shallow import flatten_values as flatten_values
     from codegen.passes.tile import TiledLoops as TiledLoops
-    from codegen.passes.tile import tile_loops as tile_loops
     from codegen.pipeline.calibrate import CALIBRATED_FROM_BYTES as CALIBRATED_FROM_BYTES
     from codegen.pipeline.calibrate import machine_thresholds as machine_thresholds
     from codegen.pipeline.calibrate import remembered_thresholds as remembered_thresholds
@@ -109,6 +108,8 @@ if _TYPE_CHECKING:
     from codegen.pipeline.copies import compile_copy as compile_copy
     from codegen.pipeline.copies import footprint_bytes as footprint_bytes
     from codegen.pipeline.loops import Vectorized as Vectorized
+    from codegen.pipeline.loops import loop_kernel as loop_kernel
+    from codegen.pipeline.loops import tile_function as tile_function
     from codegen.pipeline.loops import vectorize_function as vectorize_function
     from codegen.pipeline.steps import with_prefetch as with_prefetch
     from codegen.pipeline.tune import tuned as tuned
@@ -213,10 +214,10 @@ _HOMES = {
     "maps.windows": "tight_map window_map",
     "passes.rename_arrays": "rename_arrays",
     "passes.shallow": "flatten_values",
-    "passes.tile": "TiledLoops tile_loops",
+    "passes.tile": "TiledLoops",
     "pipeline.calibrate": "CALIBRATED_FROM_BYTES machine_thresholds remembered_thresholds",
     "pipeline.copies": "CopyProgram compile_copy footprint_bytes",
-    "pipeline.loops": "Vectorized vectorize_function",
+    "pipeline.loops": "Vectorized loop_kernel tile_function vectorize_function",
     "pipeline.steps": "with_prefetch",
     "pipeline.tune": "tuned",
     "runtime.call_tables": "Bounds BufferOffsets CALL_FIELDS CallTable Integers call_table repeated_calls",

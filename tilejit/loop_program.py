@@ -32,6 +32,7 @@ from codegen import (
     flatten_values,
     in_dask_worker,
     lazy,
+    loop_kernel,
     machine,
     machine_thresholds,
     nested_accesses,
@@ -39,7 +40,7 @@ from codegen import (
     rename_arrays,
     shown,
     threads_by_size,
-    tile_loops,
+    tile_function,
     vectorize_function,
 )
 from tilejit.memory import Array, address
@@ -105,7 +106,7 @@ class LoopProgram:
         if self.options.vectorize_at == "before_tile":
             return TiledLoops(self.function, ())
         loops = self._super_vectorized(self.function).loops
-        return tile_loops(
+        return tile_function(
             self.function, {k: loop.shape[-1] for k, loop in enumerate(loops) if loop.vectorized}
         )
 
@@ -127,20 +128,23 @@ class LoopProgram:
     @lazy
     def scalar_kernel(self) -> LoopKernel:
         """Element by element, right for arrays that overlap too."""
-        return LoopKernel(self.function, "scalar")
+        return loop_kernel(self.function, "scalar")
 
     @lazy
     def kernel(self) -> LoopKernel:
         """In super-vectors, where some loop can; else the scalar one."""
-        vectorized = self.vectorized
-        if not any(report.vectorized for report in vectorized.loops):
+        if not any(report.vectorized for report in self.vectorized.loops):
             return self.scalar_kernel
-        return LoopKernel(vectorized.function, self.options.tail, fast=self.options.fastmath)
+        return self._vector_kernel(stream=False)
 
     @lazy
     def streaming_kernel(self) -> LoopKernel:
         """The same for arrays that no cache holds: what it writes only goes past the cache."""
-        return replace(self.kernel, stream=True)
+        return self.kernel if self.kernel is self.scalar_kernel else self._vector_kernel(stream=True)
+
+    def _vector_kernel(self, *, stream: bool) -> LoopKernel:
+        options = self.options
+        return loop_kernel(self.vectorized.function, options.tail, stream=stream, fast=options.fastmath)
 
     def sized_kernel(self, arrays: Mapping[str, Array]) -> LoopKernel:
         """The one of both for arrays of such sizes, by what this machine's copies have shown."""

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 class Writer:
     """Collects lines; `with out.block("for …:")` indents the lines added inside it."""
 
-    def __init__(self) -> None:
+    def __init__(self, depth: int = 0) -> None:
         self._lines: list[str] = []
-        self._depth = 0
+        self._depth = depth
 
     @property
     def depth(self) -> int:

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from codegen.ir.index import (
     Affine,
     FloorDiv,
+    Greatest,
     Index,
     Least,
     Mod,
@@ -53,6 +54,11 @@ def times(a: Term, factor: int | str) -> Index:
 def least(*terms: Term) -> Index:
     """The least of several terms."""
     return Least(tuple(map(index_of, terms)))
+
+
+def greatest(*terms: Term) -> Index:
+    """The greatest of several terms."""
+    return Greatest(tuple(map(index_of, terms)))
 
 
 def multiple(a: Term, of: int) -> Index:

@@ -1,6 +1,7 @@
 """Index expressions: affine in loop indices and sizes, with floor division and remainder by constants.
 
-Copies also multiply by strides that are known at run time, and take the least of several expressions.
+Lowered nests also multiply by strides that are known at run time, and take the least or the greatest of
+several expressions.
 """
 
 from __future__ import annotations
@@ -102,6 +103,16 @@ class Least:
 
 
 @dataclass(frozen=True, slots=True)
+class Greatest:
+    """The greatest of several expressions."""
+
+    of: tuple[Index, ...]
+
+    def __str__(self) -> str:
+        return f"max({', '.join(map(str, self.of))})"
+
+
+@dataclass(frozen=True, slots=True)
 class Sum:
     """Scaled parts that are not affine, plus an affine rest; `parts` holds (part, scale) pairs."""
 
@@ -119,7 +130,7 @@ def _factor(index: Index) -> str:
     return text if text.isidentifier() else f"({text})"
 
 
-Part: TypeAlias = FloorDiv | Mod | Times | Quotient | Least
+Part: TypeAlias = FloorDiv | Mod | Times | Quotient | Least | Greatest
 Index: TypeAlias = Affine | Part | Sum
 
 
@@ -167,7 +178,7 @@ def index_symbols(index: Index) -> set[str]:
             return index_symbols(of)
         case Times(of, by) | Quotient(of, by):
             return index_symbols(of) | {by}
-        case Least(several):
+        case Least(several) | Greatest(several):
             return set[str]().union(*map(index_symbols, several))
         case Sum(parts, rest):
             return index_symbols(rest).union(*(index_symbols(part) for part, _ in parts))
@@ -188,5 +199,61 @@ def evaluate_index(index: Index, values: Mapping[str, int]) -> int:
             return evaluate_index(of, values) // values[name]
         case Least(several):
             return min(evaluate_index(each, values) for each in several)
+        case Greatest(several):
+            return max(evaluate_index(each, values) for each in several)
         case Sum(parts, rest):
             return evaluate_index(rest, values) + sum(k * evaluate_index(part, values) for part, k in parts)
+
+
+def substitute_index(index: Index, name: str, by: Index) -> Index:
+    """An expression with another one in place of a symbol; a factor `by` of Times or Quotient stays.
+
+    2*i + j, i := k + 1 -> 2*k + j + 2
+    """
+    match index:
+        case Affine():
+            factor = index.coefficient(name)
+            rest = index + Affine(0, ((name, -factor),)) if factor else index
+            return add_indices(rest, scale_index(by, factor)) if factor else index
+        case FloorDiv(of, divisor):
+            return FloorDiv(substitute_index(of, name, by), divisor)
+        case Mod(of, divisor):
+            return Mod(substitute_index(of, name, by), divisor)
+        case Times(of, factor_name):
+            return Times(substitute_index(of, name, by), factor_name)
+        case Quotient(of, divisor_name):
+            return Quotient(substitute_index(of, name, by), divisor_name)
+        case Least(several):
+            return Least(tuple(substitute_index(each, name, by) for each in several))
+        case Greatest(several):
+            return Greatest(tuple(substitute_index(each, name, by) for each in several))
+        case Sum(parts, rest):
+            total = substitute_index(rest, name, by)
+            scaled = [scale_index(substitute_index(part, name, by), k) for part, k in parts]
+            for each in reversed(scaled):
+                total = add_indices(each, total)
+            return total
+
+
+def rename_index(index: Index, names: Mapping[str, str]) -> Index:
+    """An expression with other names for its symbols, all at once; those that `names` lacks stay."""
+    match index:
+        case Affine(constant, terms):
+            return affine(constant, [(names.get(name, name), c) for name, c in terms])
+        case FloorDiv(of, by):
+            return FloorDiv(rename_index(of, names), by)
+        case Mod(of, by):
+            return Mod(rename_index(of, names), by)
+        case Times(of, name):
+            return Times(rename_index(of, names), names.get(name, name))
+        case Quotient(of, name):
+            return Quotient(rename_index(of, names), names.get(name, name))
+        case Least(several):
+            return Least(tuple(rename_index(each, names) for each in several))
+        case Greatest(several):
+            return Greatest(tuple(rename_index(each, names) for each in several))
+        case Sum(parts, rest):
+            total = rename_index(rest, names)
+            for part, k in reversed(parts):
+                total = add_indices(scale_index(rename_index(part, names), k), total)
+            return total

@@ -33,6 +33,9 @@ from codegen.support.errors import KernelError
 if TYPE_CHECKING:  # the interpreter's, which copies that are stored do not load
     from codegen.ir.buffers import Buffer
 
+NEVER = 1 << 62
+"""Larger than the element count of any array."""
+
 Lanes = NDArray[Any]
 """The elements of a super-vector."""
 
@@ -171,6 +174,13 @@ def repeated_line(low: int, high: int) -> Lanes:
 @_declared()
 def stream_fence() -> None:
     """Order streamed stores before all later stores."""
+
+
+@_declared(shapes={64: ((),)})
+def elements_to_line(address: Any, size: Any) -> Any:
+    """Elements of `size` bytes from an address to the next line; many if none begins on a line."""
+    ahead = -int(address) % LINE_BYTES
+    return np.int64(ahead // int(size) if ahead % int(size) == 0 else NEVER)
 
 
 @_declared(shapes={8 * w: ((LINE_BYTES // w, 1),) for w in (8, 16, 32)}, cost=1)

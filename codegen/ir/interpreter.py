@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial, reduce
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -18,8 +19,9 @@ from numpy.typing import NDArray
 from codegen.ir.buffers import Buffer, bits_of_element, element_of
 from codegen.ir.dtypes import numpy_dtype, stored_dtype
 from codegen.ir.element_types import bits_of
-from codegen.ir.index import Index, evaluate_index, index_symbols
+from codegen.ir.index import Affine, Index, evaluate_index, index_symbols
 from codegen.ir.instructions import instruction, is_instruction
+from codegen.ir.names import BEGIN, END
 from codegen.ir.nodes import (
     Alloc,
     ArrayArg,
@@ -61,7 +63,7 @@ def interpret(
 ) -> tuple[Number, ...]:
     """Run a kernel. Arrays and buffers are written in place; results are NumPy scalars.
 
-    `span` is the range of the parallel loop of a copy.
+    `span` is the range of the loop that calls share, such as the parallel loop of a copy.
 
     Both branches of a select are computed. A lane beyond the loop's bound is neither read nor written. It
     loads as 0, and its carried values do not change. As in NumPy, integer division by 0 gives 0, and a shift
@@ -71,7 +73,8 @@ def interpret(
         KernelError: a subscript is negative or outside its array (raised before that element is accessed),
             the arguments do not match the function, or the IR is not well formed.
     """
-    run = _Run({}, {}, {"begin": span[0], "end": span[1]})
+    begin, end = span
+    run = _Run({}, {}, {"begin": begin, BEGIN: begin, "end": end, END: end})
     for each in function.buffers:
         run.name_buffer(each.name, (buffers or {})[each.name])
     if len(arguments) != len(function.arguments):
@@ -85,6 +88,15 @@ def interpret(
 
 _HALVES: dict[str, Callable[[int], int]] = {"": int, "low": lambda x: x % 2**32, "high": lambda x: x >> 32}
 """The step that an entry of a table holds, by `Entries.half`."""
+
+_REGISTERS: dict[str, Callable[[list[Number], VectorShape], Number]] = {
+    "first": lambda found, shape: np.arange(shape[0]) < int(found[0]),
+    "stack": lambda found, shape: np.reshape(found, shape),
+    "row": lambda found, shape: found[0][int(found[1])],
+    "register": lambda found, shape: found[0][: shape[0]],
+    "with_register": lambda found, shape: np.concatenate([found[1], found[0][len(found[1]) :]]),
+}
+"""The operations that take super-vectors apart, and put them together."""
 
 UNDEFINED = 0xA5
 """Bytes of scratch before a kernel writes them."""
@@ -157,8 +169,10 @@ class _Run:
                     ]
                     instruction(name).run(*given)
 
-    def holds(self, test: Compare) -> bool:
-        """Whether a comparison holds."""
+    def holds(self, test: Compare | Value) -> bool:
+        """Whether a comparison or a value holds."""
+        if not isinstance(test, Compare):
+            return bool(self.value(test))
         left, right = (evaluate_index(side, self.symbols) for side in (test.left, test.right))
         return bool(getattr(operator, test.relation)(left, right))
 
@@ -175,13 +189,21 @@ class _Run:
 
     def offsets(self, access: Load | Store, shape: VectorShape) -> Iterator[tuple[tuple[int, ...], int]]:
         """The active lanes of a load or store, each with its offset in the buffer."""
-        start = evaluate_index(access.subscripts[0], self.symbols)
+        values = self.in_lanes(shape, access.along) if isinstance(access, Load) else self.symbols
+        starts = np.broadcast_to(sum(evaluate_index(s, values) for s in access.subscripts), shape)
         moves = [self.step(step) for step in access.steps or (0,) * len(shape)]
         active = list(shape)
         if access.first is not None:
             active[0] = min(shape[0], evaluate_index(access.first, self.symbols))
+        offsets = self.value(access.offsets) if isinstance(access, Load) and access.offsets else None
+        mask = self.mask(shape)
         for lane in product(*map(range, active)):
-            yield lane, start + sum(move(k) for move, k in zip(moves, lane, strict=True))
+            if mask[lane]:
+                more = 0 if offsets is None else int(offsets[lane])
+                yield (
+                    lane,
+                    int(starts[lane]) + more + sum(move(k) for move, k in zip(moves, lane, strict=True)),
+                )
 
     def step(self, step: Step) -> Callable[[int], int]:
         """The distance of a lane from the first one."""
@@ -194,6 +216,9 @@ class _Run:
             case str():
                 stride = self.symbols[step]
                 return lambda k: k * stride
+            case Affine():
+                apart = evaluate_index(step, self.symbols)
+                return lambda k: k * apart
             case _:
                 return lambda k: k * step
 
@@ -208,8 +233,10 @@ class _Run:
     def store_in_buffer(self, store: Store) -> None:
         """Store an element or a super-vector in a buffer."""
         buffer, value, dtype = self.buffers[store.array], self.value(store.value), store.value.dtype
+        where = None if store.where is None else self.value(store.where)
         for lane, offset in self.offsets(store, store.value.shape):
-            buffer.write(offset, bits_of(dtype), bits_of_element(value[lane], dtype))
+            if where is None or where[lane]:
+                buffer.write(offset, bits_of(dtype), bits_of_element(value[lane], dtype))
 
     def loop(self, loop: For) -> None:
         """Run a loop; all carried locals are updated together at the end of each iteration."""
@@ -275,6 +302,11 @@ class _Run:
                     # A super-vector of outer loops has the leading dimensions.
                     inner = (1,) * (len(shape) - np.ndim(found[0]))
                     return np.full(shape, np.reshape(found[0], np.shape(found[0]) + inner))
+                if name in _REGISTERS:
+                    return _REGISTERS[name](found, shape)
+                if name.startswith("reduce_"):
+                    combine = partial(compute, name.removeprefix("reduce_"), dtype=dtype)
+                    return reduce(lambda a, b: combine([a, b]), found[0])
                 return compute(name, found, dtype)
             case Reduce(combiner, vector, start, dtype):
                 total = self.value(start)
@@ -284,6 +316,11 @@ class _Run:
 
     def index_value(self, value: IndexValue) -> Number:
         """Evaluate an index expression, in each lane if it is a super-vector."""
+        if value.steps:
+            lanes = np.full(value.shape, evaluate_index(value.index, self.symbols))
+            for dimension, step in enumerate(value.steps):
+                lanes = lanes + step * _ramp(value.shape, dimension)
+            return lanes.astype(numpy_dtype(value.dtype))
         values = self.in_lanes(value.shape, value.along)
         found: Any = np.asarray(evaluate_index(value.index, values)).astype(numpy_dtype(value.dtype))
         return np.broadcast_to(found, value.shape).copy() if value.shape else found[()]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from codegen.ir.index import Index
+from codegen.ir.index import Affine, Index
 
 VectorShape: TypeAlias = tuple[int, ...]
 
@@ -43,7 +43,8 @@ class ScalarArg:
 class BufferArg:
     """Flat storage, addressed in units of `unit_bits` bits: 8 for bytes, 1 for elements that share bytes.
 
-    A load or a store has one subscript, an offset in units, and the steps of its lanes are in units too.
+    The subscripts of a load or a store are offsets in units, which are added; the steps of its lanes are in
+    units too.
     """
 
     name: str
@@ -73,8 +74,8 @@ class Each:
     step: int | str
 
 
-Step: TypeAlias = int | str | Entries | Each
-"""The distance between lanes: a number, the name of an integer, or a table with an entry for each lane."""
+Step: TypeAlias = int | str | Entries | Each | Affine
+"""The distance between lanes: a number, an integer's name, a table with an entry for each lane, or a sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +101,15 @@ class IndexValue:
     """An index expression as a number.
 
     It is a super-vector if `along` names a loop index for each vector dimension, or "" for none: lane k of
-    that dimension has the index plus k steps.
+    that dimension has the index plus k steps. Once loops are split into registers, `steps` holds the distance
+    from lane to lane instead.
     """
 
     index: Index
     dtype: str = "i64"
     shape: VectorShape = ()
     along: tuple[str, ...] = ()
+    steps: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,7 @@ class Load:
     along   only for a gather (vector.gather), where each lane has its own subscripts: the loop index of each
             vector dimension, "" for none, as in IndexValue; a gather has no dims or steps
     first   only the first lanes are loaded, this many, or the first rows of several; None for all
+    offsets the distance of each lane from the address, for a gather from a buffer; None for steps
     """
 
     array: str
@@ -128,6 +132,7 @@ class Load:
     steps: tuple[Step, ...] = ()
     along: tuple[str, ...] = ()
     first: Index | None = None
+    offsets: Value | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +144,11 @@ class Op:
     sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh
     cbrt hypot floor ceil trunc rint copysign fma
     broadcast (a scalar to a super-vector; or a super-vector of the outer loops along the inner loops: its
-    dimensions come first in the result, so every lane [a, b] holds its element [a])
+    dimensions come first in the result, so every lane [a, b] holds its element [a]) |
+    first (the first lanes, as many as the operand says) | stack (registers as the rows of a block) |
+    row (a row of a block, whose number is a Const) | register (the first register of a super-vector) |
+    with_register (a super-vector whose first register is replaced) |
+    reduce_add reduce_mul … (all lanes of a register combined)
 
     depth   levels of nested operations, including this one
     """
@@ -232,6 +241,8 @@ class For:
     line        the source line, for messages
     parallel    whether the source declares the iterations independent
     reduction   whether the source declares a reduction that may run in any order
+    lanes       lanes per register, once its super-vectors are sized as blocks of registers; 0 before
+    live        the local that counts the active lanes of an iteration, "" if all are active
     """
 
     index: str
@@ -244,6 +255,8 @@ class For:
     size: int = 1
     line: int = 0
     reduction: bool = False
+    lanes: int = 0
+    live: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,9 +301,9 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """Run `body` if all comparisons hold, else `otherwise`: scf.if."""
+    """Run `body` if all comparisons and i1 values hold, else `otherwise`: scf.if."""
 
-    tests: tuple[Compare, ...]
+    tests: tuple[Compare | Value, ...]
     body: tuple[Statement, ...]
     otherwise: tuple[Statement, ...] = ()
 

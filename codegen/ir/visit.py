@@ -108,6 +108,8 @@ def parts(value: Value) -> Iterator[Value]:
         case Reduce():
             yield from parts(value.vector)
             yield from parts(value.start)
+        case Load(offsets=offsets) if offsets is not None:
+            yield from parts(offsets)
     yield value
 
 

@@ -10,9 +10,6 @@ from codegen.ir.index import Affine, index_symbol, index_symbols
 from codegen.ir.nodes import For, Function, Statement
 from codegen.ir.visit import Loop, accesses_of, loops_of
 
-TILE = 32
-"""Iterations per tile of a loop that does not run as lanes."""
-
 
 @dataclass(frozen=True, slots=True)
 class TiledLoops:
@@ -22,16 +19,16 @@ class TiledLoops:
     tiles: tuple[tuple[int, ...], ...]
 
 
-def tile_loops(function: Function, lanes: Mapping[int, int]) -> TiledLoops:
+def tile_loops(function: Function, sizes_of: Mapping[int, int]) -> TiledLoops:
     """Tile perfectly nested loops; each tile runs as a nest of its own.
 
     before:  for i in 0..n: for j in 0..m:  C[i, j] = A[j, i]
     after:   for i_tile in 0..n step 32: for j_tile in 0..m step 256:
                for i in i_tile..min(i_tile + 32, n): for j in j_tile..min(j_tile + 256, m):  C[i, j] = A[j, i]
 
-    lanes: the number of iterations that will run as lanes, by loop number; tile sizes are multiples of it, so
-    that full tiles hold full super-vectors. A single loop is not tiled. Neither are loops that carry a local,
-    whose bounds use each other's indices, or along which a dependence goes back.
+    sizes_of: iterations per tile, by loop number, as `choose_tiles` returns them. A single loop is not tiled.
+    Neither are loops that carry a local, whose bounds use each other's indices, or along which a dependence
+    goes back.
     """
     roots = loops_of(function.body)
     accesses = accesses_of(function.body, roots)
@@ -47,7 +44,7 @@ def tile_loops(function: Function, lanes: Mapping[int, int]) -> TiledLoops:
         band = _band(loop)
         if len(band) < 2 or goes_back(accesses, band):
             return replace(loop.node, body=cut(loop.node.body, loop.inside))
-        sizes = tuple(-(-TILE // lanes.get(n, 1)) * lanes.get(n, 1) for n in (each.number for each in band))
+        sizes = tuple(sizes_of[each.number] for each in band)
         tiles.append(sizes)
         names = [_fresh(f"{each.node.index}_tile", taken) for each in band]
         return _in_tiles(band, sizes, names)

@@ -1,14 +1,56 @@
-"""The steps that super-vectorize a function of loops: choose the lanes, rewrite, report."""
+"""The steps from a function of loops to its source: super-vectorize it, lower super-vectors, print."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
 
+from codegen.analysis.bodies import shared_loop
 from codegen.analysis.outcomes import pairs_to_check, report_loops
 from codegen.analysis.report import LoopReport
+from codegen.emit.numbers import Numbers
+from codegen.emit.source import body_of, head_of
 from codegen.ir.nodes import Function
+from codegen.passes.expand_accumulations import expand_accumulations
+from codegen.passes.hoist_elements import hoist_elements
+from codegen.passes.hoist_rows import hoist_rows
+from codegen.passes.lower_addresses import lower_addresses
+from codegen.passes.order_arguments import order_arguments
+from codegen.passes.peel_tails import peel_tails
+from codegen.passes.python_names import name_for_python
+from codegen.passes.run_rows import run_rows
+from codegen.passes.share_first_loop import share_first_loop
+from codegen.passes.split_registers import split_registers
 from codegen.passes.super_vectorize import super_vectorize
+from codegen.passes.tile import TiledLoops, tile_loops
+from codegen.passes.unmask_lanes import unmask_lanes
+from codegen.runtime.loop_kernel import LoopKernel, LoopsSource
 from codegen.schedule.choose_lanes import choose_lanes
+from codegen.schedule.choose_registers import choose_registers
+from codegen.schedule.choose_tiles import choose_tiles
+from codegen.schedule.machine import machine
+from codegen.schedule.registers import RegisterSchedule
+
+LOWER_VECTORS = (
+    unmask_lanes,
+    expand_accumulations,
+    share_first_loop,
+    run_rows,
+    hoist_elements,
+    lower_addresses,
+    peel_tails,
+    hoist_rows,
+    split_registers,
+    order_arguments,
+)
+"""The passes that map super-vectors to registers, in order; each takes a function and its schedule."""
+
+MOST_OF_A_NAME = 80
+"""Maximum number of characters of the function's name in the kernel's source."""
+
+Observer = Callable[[str, Function], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +91,62 @@ def vectorize_function(
         report_loops(function, schedule.request, choice, schedule.refusals),
         pairs_to_check(function, choice),
     )
+
+
+def tile_function(function: Function, lanes: Mapping[int, int]) -> TiledLoops:
+    """The function whose nests run tile by tile; `lanes` as in `choose_tiles`."""
+    return tile_loops(function, choose_tiles(function, lanes))
+
+
+def loop_kernel(
+    function: Function, tail: str = "mask", *, stream: bool = False, fast: bool = False
+) -> LoopKernel:
+    """A loop function, scalar or super-vectorized, as a kernel for this machine.
+
+    stream   whether arrays that are only written bypass the cache, where that pays off
+    fast     whether float vector operations may be contracted and reassociated
+    """
+    schedule = choose_registers(function, machine().register_bytes, tail, stream=stream)
+    return LoopKernel(function, loops_source(function, schedule, fast=fast))
+
+
+def loops_source(
+    function: Function, schedule: RegisterSchedule, *, fast: bool = False, observe: Observer | None = None
+) -> LoopsSource:
+    """The source of a function, scalar or super-vectorized, whose loops run as the schedule says.
+
+    With `fast`, float vectors use the routines named `fast_…`. `observe` sees the function after each pass.
+
+    Raises:
+        KernelError: no kernel can express the function, or the schedule is that of another function.
+    """
+    lowered = lower_vectors(function, schedule, observe)
+    streamed = tuple(dict.fromkeys(p.streamed for p in schedule.vector_loops if p.streamed))
+    # A function's name may contain anything, even quotation marks and statements.
+    title = re.sub(r"[^0-9A-Za-z_<>]", "_", function.name[:MOST_OF_A_NAME])
+    past = f", lines of {' and '.join(streamed)} past the cache" if streamed else ""
+    size = f"super-vectors in registers of {schedule.register_bytes} bytes at most"
+    summary = f"{title}, {size}, tail {schedule.tail}{past}."
+    body = body_of(replace(name_for_python(lowered), summary=summary), Numbers(fast))
+    digest = sha256(body.encode()).hexdigest()[:12]
+    plain = re.sub(r"[^0-9A-Za-z_]", "_", function.name[:MOST_OF_A_NAME]).strip("_") or "loops"
+    name = f"{plain}_{digest}"
+    return LoopsSource(
+        name,
+        f"{head_of(name, ('results', 'scratch'))}\n{body}",
+        tuple(argument.name for argument in lowered.arguments),
+        tuple(value.dtype for value in function.results),
+        shared_loop(function) is not None,
+        streamed,
+    )
+
+
+def lower_vectors(
+    function: Function, schedule: RegisterSchedule, observe: Observer | None = None
+) -> Function:
+    """The function in registers of the schedule, on addresses in bytes."""
+    for run in LOWER_VECTORS:
+        function = run(function, schedule)
+        if observe is not None:
+            observe(run.__name__, function)
+    return function

@@ -14,14 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.analysis.bodies import shared_loop
-from codegen.emit.nest_source import LoopsSource, emit_loops
 from codegen.ir.index import evaluate_index
 from codegen.ir.nodes import Function
 from codegen.runtime.direct_entries import NO_SIDE, RESULT, DirectCall
 from codegen.runtime.kernel import KERNEL_PROTOTYPES, native, native_address
 from codegen.runtime.threads import run_parts
-from codegen.schedule.choose_registers import choose_registers
-from codegen.schedule.machine import machine
 from codegen.support.caching import lazy
 
 HOLD_GIL_BYTES = 1 << 14
@@ -32,24 +29,33 @@ _RESULTS |= {f"i{n}": getattr(np, f"int{n}") for n in (8, 16, 32, 64)}
 _RESULTS |= {f"u{n}": getattr(np, f"uint{n}") for n in (8, 16, 32, 64)}
 
 
+@dataclass(frozen=True, slots=True)
+class LoopsSource:
+    """A kernel's source and the table of arguments that it reads.
+
+    entries   `A` for an address, `A.shape[0]`, `A.stride[0]` in bytes, or a scalar's name; in order
+    results   the dtypes of its results, 8 bytes each
+    streamed  the arrays whose full lines it stores past the cache
+    shared    whether begin and end select the range of the first loop that runs
+    """
+
+    name: str
+    source: str
+    entries: tuple[str, ...]
+    results: tuple[str, ...]
+    shared: bool
+    streamed: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class LoopKernel:
     """A loop function, scalar or super-vectorized, as machine code; compiled on the first call.
 
-    stream   whether arrays that are only written bypass the cache, where that pays off
-    fast     whether float vector operations may be contracted and reassociated
+    emitted   the source and the argument table that it reads
     """
 
     function: Function
-    tail: str = "mask"
-    stream: bool = False
-    fast: bool = False
-
-    @lazy
-    def emitted(self) -> LoopsSource:
-        """The source and the argument table that it reads."""
-        schedule = choose_registers(self.function, machine().register_bytes, self.tail, stream=self.stream)
-        return emit_loops(self.function, schedule, fast=self.fast)
+    emitted: LoopsSource
 
     @lazy
     def calls(self) -> dict[bool, Any]:

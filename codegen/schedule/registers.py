@@ -64,3 +64,9 @@ class RegisterSchedule:
     register_bytes: int
     tail: str
     loops: tuple[LoopPlan, ...]
+
+    @property
+    def vector_loops(self) -> tuple[VectorLoop, ...]:
+        """The plans of the loops that run as registers, including those of rows that fill no block."""
+        plans = (plan.rest if isinstance(plan, TransposedLoops) else plan for plan in self.loops)
+        return tuple(plan for plan in plans if plan is not None)

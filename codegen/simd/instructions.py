@@ -15,6 +15,7 @@ from codegen.ir.copies.tiles import INTERLEAVED_ROWS
 from codegen.simd.copy.bit_parts import PARTS
 from codegen.simd.copy.casts import swap
 from codegen.simd.copy.runs import copy_part, drain_part, fill_part
+from codegen.simd.register.alignment import elements_to_line
 from codegen.simd.register.interleaves import deinterleaved, interleaved
 from codegen.simd.register.memory import (
     I64,
@@ -47,6 +48,7 @@ BUILDERS: dict[str, Any] = {
     "copy_part": copy_part,
     "copy_block": memcpy,
     "drain_part": drain_part,
+    "elements_to_line": elements_to_line,
     "fill_part": fill_part,
     "interleaved": leaf("interleaved", 1, interleaved),
     "prefetch_line": prefetch_line,

@@ -10,14 +10,13 @@ from codegen.simd import direct
 from codegen.simd.copy import runs
 from codegen.simd.copy.casts import conversion_routine
 from codegen.simd.instructions import BUILDERS
-from codegen.simd.register import alignment, bits, calls, memory
+from codegen.simd.register import bits, calls, memory
 from codegen.simd.register.super_vectors import access_routine, arguments_routine, scratch_routine
 from codegen.simd.vector.names import routine as vector_routine
 from codegen.simd.vector.scalars import scalar_routine
 
 _OTHERS = {
     "call_kernel": calls.call_kernel,
-    "elements_to_line": alignment.elements_to_line,
     "answered": direct.answered,
 }
 """Routines that do not move elements themselves."""

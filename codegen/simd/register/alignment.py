@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from codegen.ir.instructions import NEVER
 from codegen.ir.lines import LINE_BYTES
 from codegen.simd.register.decorator import for_kernels
-
-NEVER = 1 << 62
-"""Larger than the element count of any array."""
 
 
 @for_kernels

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codegen.emit.nest_source import emit_loops
 from codegen.frontend.python_ast import read_function
 from codegen.ir.dtypes import argument
 from codegen.ir.printer import format_function
-from codegen.passes.tile import tile_loops
-from codegen.pipeline.loops import vectorize_function
+from codegen.pipeline.loops import loops_source, tile_function, vectorize_function
 from codegen.schedule.choose_registers import choose_registers
 from tests.tools.goldens import GOLDEN, check_golden
 
@@ -79,10 +77,10 @@ def text_of(case: Case) -> str:
     arrays = [argument(n, np.zeros((1,) * r, np.float32)) for n, r in zip(names, case.ranks, strict=False)]
     function = read_function(case.function).typed(arrays)
     if case.tiles:
-        function = tile_loops(function, {1: case.sizes[-1]}).function
+        function = tile_function(function, {1: case.sizes[-1]}).function
     made = vectorize_function(function, case.sizes, None, case.reductions, case.tail)
     loops = [f"{report.index}: {str(report).partition(f'loop {report.index}: ')[2]}" for report in made.loops]
-    source = emit_loops(made.function, choose_registers(made.function, 64, case.tail)).source
+    source = loops_source(made.function, choose_registers(made.function, 64, case.tail)).source
     return "\n".join([*loops, "", format_function(made.function), source])
 
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.emit.nest_source import LoopsSource, emit_loops
 from codegen.frontend.python_ast import read_function
 from codegen.ir.nodes import ArrayArg, Function
+from codegen.pipeline.loops import loops_source
+from codegen.runtime.loop_kernel import LoopsSource
 from codegen.schedule.choose_registers import choose_registers
 from codegen.simd.routines import bound_routines
 from tilejit.convert import pack_program
@@ -41,7 +42,7 @@ BUILTINS = {"range", "min", "max", "abs", "len", "int", "float", "bool"}
 
 
 def emitted(function: Function) -> LoopsSource:
-    return emit_loops(function, choose_registers(function, 64))
+    return loops_source(function, choose_registers(function, 64))
 
 
 def check_source(source: str) -> set[str]:

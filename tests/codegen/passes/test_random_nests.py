@@ -14,8 +14,7 @@ from codegen.frontend.python_ast import read_function
 from codegen.ir.dtypes import argument
 from codegen.ir.interpreter import interpret
 from codegen.ir.nodes import Function
-from codegen.passes.tile import tile_loops
-from codegen.pipeline.loops import vectorize_function
+from codegen.pipeline.loops import tile_function, vectorize_function
 from tests.codegen.passes.random_nests import ARRAYS, Nest, nest
 from tests.tools.stress import share
 
@@ -57,7 +56,7 @@ def agree(found: list[np.ndarray], expected: list[np.ndarray], given: Nest) -> N
 def test_the_interpreter_does_what_python_does(drawn: Nest, sizes: tuple[int, ...]) -> None:
     """Before and after loops run as lanes."""
     expected, function = by_python(drawn), typed(drawn)
-    cut = tile_loops(function, {}).function
+    cut = tile_function(function, {}).function
     for form in (function, *(vectorize_function(each, sizes).function for each in (function, cut))):
         found = drawn.copied()
         interpret(form, found)

@@ -11,8 +11,7 @@ import tilejit as tj
 from codegen.analysis.dependence import goes_back
 from codegen.ir.nodes import For, Statement
 from codegen.ir.visit import accesses_of, loops_of
-from codegen.passes.tile import tile_loops
-from codegen.pipeline.loops import vectorize_function
+from codegen.pipeline.loops import tile_function, vectorize_function
 from tests.codegen.ir.nests import function, i, j, load, loop, m, n, over_m, over_n, plus, store
 from tests.codegen.passes.meaning import same_meaning
 from tests.codegen.passes.table import ROWS, Row
@@ -27,7 +26,7 @@ MEANT = [row for row in ROWS if "unknown operation" not in row.name and "annotat
 def test_same_meaning(row: Row) -> None:
     """In tiles, and in super-vectors of tiles."""
     loops = [each for root in loops_of(row.kernel.body) for each in root.all()]
-    cut = tile_loops(row.kernel, dict.fromkeys(range(len(loops)), 8)).function
+    cut = tile_function(row.kernel, dict.fromkeys(range(len(loops)), 8)).function
     numbers = {"n": 37, "m": 21}
     same_meaning(row.kernel, cut, numbers)
     if cut != row.kernel:
@@ -59,13 +58,13 @@ def test_dependences_that_go_back(body: Statement, back: bool) -> None:
     kernel = function(body)
     (root,) = loops_of(kernel.body)
     assert goes_back(accesses_of(kernel.body, (root,)), list(root.all())) == back
-    assert bool(tile_loops(kernel, {}).tiles) != back
+    assert bool(tile_function(kernel, {}).tiles) != back
 
 
 def test_tiles_are_whole_super_vectors() -> None:
     kernel = function(over_n("i", over_m("j", store("C", (i, j), load("A", i, j)))))
     for lanes, tiles in (({1: 256}, (32, 256)), ({1: 24}, (32, 48)), ({0: 4, 1: 16}, (32, 32))):
-        made = tile_loops(kernel, lanes)
+        made = tile_function(kernel, lanes)
         assert made.tiles == (tiles,)
         (outer,) = made.function.body
         assert isinstance(outer, For)

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codegen.emit.nest_source import emit_loops
 from codegen.frontend.python_ast import read_function
 from codegen.ir.dtypes import argument
 from codegen.ir.index import index_symbol
 from codegen.ir.nodes import Function
-from codegen.pipeline.loops import vectorize_function
+from codegen.pipeline.loops import loops_source, vectorize_function
 from codegen.schedule.choose_registers import choose_registers
 from codegen.schedule.registers import LoopPlan, TransposedLoops, VectorLoop
 from codegen.support.errors import KernelError
@@ -83,11 +82,11 @@ def test_the_emitter_obeys() -> None:
     """Other lanes than chosen, a plain loop over super-vectors, and a schedule that misses a loop."""
     given = wide(turned, 2, (8, 16))
     chosen = choose_registers(given, 32)
-    assert "transposed_f32x8" in emit_loops(given, chosen).source
+    assert "transposed_f32x8" in loops_source(given, chosen).source
     rows = replace(chosen, loops=(None, VectorLoop(4, 1, "scalar")))
-    source = emit_loops(given, rows).source
+    source = loops_source(given, rows).source
     assert "transposed" not in source
     assert "load_f32x4(" in source
     assert "f32x8" not in source
     with pytest.raises(KernelError, match="turned has 2 loops, its schedule 1"):
-        emit_loops(given, replace(chosen, loops=chosen.loops[1:]))
+        loops_source(given, replace(chosen, loops=chosen.loops[1:]))

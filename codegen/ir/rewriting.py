@@ -1,0 +1,196 @@
+"""Rewrite all values, or all index expressions, of statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from codegen.ir.index import Affine, Index, substitute_index
+from codegen.ir.nodes import (
+    Compare,
+    For,
+    If,
+    IndexValue,
+    Let,
+    Load,
+    Op,
+    Reduce,
+    Statement,
+    Step,
+    Store,
+    Value,
+    View,
+)
+
+Body = tuple[Statement, ...]
+OfValue = Callable[[Value], Value]
+OfIndex = Callable[[Index], Index]
+Access = TypeVar("Access", Load, Store)
+T = TypeVar("T")
+
+
+def map_value(value: Value, change: OfValue) -> Value:
+    """A value whose parts are changed, operands before their users."""
+    match value:
+        case Op(_, given):
+            operands = tuple([map_value(each, change) for each in given])
+            if any(new is not old for new, old in zip(operands, given, strict=True)):
+                value = replace(value, operands=operands)
+        case Reduce():
+            value = replace(
+                value, vector=map_value(value.vector, change), start=map_value(value.start, change)
+            )
+        case Load(offsets=offsets) if offsets is not None:
+            value = replace(value, offsets=map_value(offsets, change))
+    return change(value)
+
+
+def map_values(statement: Statement, change: OfValue) -> Statement:
+    """A statement, with the statements inside it, whose outermost values are changed."""
+    match statement:
+        case Let(_, value):
+            return replace(statement, value=change(value))
+        case Store(_, _, value, where=where):
+            return replace(statement, value=change(value), where=None if where is None else change(where))
+        case For(body=body, carried=carried):
+            held = tuple(replace(c, start=change(c.start), update=change(c.update)) for c in carried)
+            return replace(statement, body=tuple(map_values(s, change) for s in body), carried=held)
+        case If(tests, then, otherwise):
+            return If(
+                tuple(t if isinstance(t, Compare) else change(t) for t in tests),
+                tuple(map_values(s, change) for s in then),
+                tuple(map_values(s, change) for s in otherwise),
+            )
+        case View():
+            return statement
+        case _:
+            raise AssertionError(f"map_values: no rule for {type(statement).__name__}")
+
+
+def map_indices(statement: Statement, change: OfIndex) -> Statement:
+    """A statement, with the statements inside it, whose index expressions are changed."""
+
+    def value(node: Value) -> Value:
+        match node:
+            case IndexValue(index):
+                return replace(node, index=change(index))
+            case Load():
+                return _changed(node, change)
+        return node
+
+    return _own_indices(map_values(statement, lambda found: map_value(found, value)), change)
+
+
+def _own_indices(statement: Statement, change: OfIndex) -> Statement:
+    """Change the index expressions of statements that are not in values; values are changed already."""
+    match statement:
+        case Store():
+            return _changed(statement, change)
+        case View(offset=offset):
+            return replace(statement, offset=change(offset))
+        case For():
+            return replace(
+                statement,
+                lower=tuple(map(change, statement.lower)),
+                upper=tuple(map(change, statement.upper)),
+                body=tuple(_own_indices(s, change) for s in statement.body),
+            )
+        case If(tests, then, otherwise):
+            return If(
+                tuple(
+                    Compare(change(t.left), t.relation, change(t.right)) if isinstance(t, Compare) else t
+                    for t in tests
+                ),
+                tuple(_own_indices(s, change) for s in then),
+                tuple(_own_indices(s, change) for s in otherwise),
+            )
+    return statement
+
+
+def _changed(access: Access, change: OfIndex) -> Access:
+    return replace(
+        access,
+        subscripts=tuple(map(change, access.subscripts)),
+        steps=tuple(_step(step, change) for step in access.steps),
+        first=None if access.first is None else change(access.first),
+    )
+
+
+def _step(step: Step, change: OfIndex) -> Step:
+    if not isinstance(step, Affine):
+        return step
+    changed = change(step)
+    assert isinstance(changed, Affine), "the distance between lanes is affine"
+    return changed
+
+
+def substituted(statement: Statement, name: str, by: Index) -> Statement:
+    """A statement with an index expression in place of a symbol."""
+    return map_indices(statement, lambda index: substitute_index(index, name, by))
+
+
+def substituted_value(value: Value, name: str, by: Index) -> Value:
+    """A value with an index expression in place of a symbol."""
+    found = substituted(Let("", value), name, by)
+    assert isinstance(found, Let)
+    return found.value
+
+
+def in_sizes(loop: For, size: int, position: int) -> For:
+    """A loop over super-vectors that runs `size` iterations at once; 1 for one by one.
+
+    before:  for i step 256: C[i] = A[i] [256]          size 64, position 0
+    after:   for i step 64:  C[i] = A[i] [64]
+
+    position  the number of loops over super-vectors around it, which is its vector dimension
+    """
+    changed = resized(loop, size, position)
+    assert isinstance(changed, For)
+    return replace(changed, step=loop.step // loop.size * size, size=size)
+
+
+def resized(statement: Statement, size: int, position: int) -> Statement:
+    """A statement with another extent of a vector dimension, in all its values; 1 drops the dimension."""
+
+    def cut(each: tuple[T, ...], new: tuple[T, ...]) -> tuple[T, ...]:
+        return (*each[:position], *new, *each[position + 1 :]) if len(each) > position else each
+
+    def shape(given: tuple[int, ...]) -> tuple[int, ...]:
+        return cut(given, (size,) if size > 1 else ())
+
+    def same(each: tuple[T, ...]) -> tuple[T, ...]:
+        return cut(each, each[position : position + 1] if size > 1 else ())
+
+    def value(node: Value) -> Value:
+        match node:
+            case Load():
+                return replace(
+                    node,
+                    shape=shape(node.shape),
+                    dims=same(node.dims),
+                    steps=same(node.steps),
+                    along=same(node.along),
+                )
+            case IndexValue():
+                return replace(node, shape=shape(node.shape), along=same(node.along))
+            case Op("broadcast", (operand,)) if operand.shape == shape(node.shape):
+                return operand
+            case _:
+                return replace(node, shape=shape(node.shape))
+
+    return _resized(map_values(statement, lambda found: map_value(found, value)), same)
+
+
+def _resized(node: Statement, same: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Statement:
+    """Change the dimensions of stores; values are changed already."""
+    match node:
+        case Store():
+            return replace(node, dims=same(node.dims), steps=same(node.steps))
+        case For():
+            return replace(node, body=tuple(_resized(s, same) for s in node.body))
+        case If(tests, then, otherwise):
+            return If(
+                tests, tuple(_resized(s, same) for s in then), tuple(_resized(s, same) for s in otherwise)
+            )
+    return node

@@ -1,0 +1,30 @@
+"""Load the element that an accumulating store combines its value with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.ir.nodes import For, Function, Load, Op, Statement, Store
+from codegen.schedule.registers import RegisterSchedule
+
+
+def expand_accumulations(function: Function, _: RegisterSchedule) -> Function:
+    """Replace each accumulating store by a load, an operation and a store.
+
+    before:  C[i] += A[i]
+    after:   C[i] = C[i] + A[i]
+    """
+    return replace(function, body=tuple(_expanded(s, function) for s in function.body))
+
+
+def _expanded(statement: Statement, function: Function) -> Statement:
+    match statement:
+        case For(body=body):
+            return replace(statement, body=tuple(_expanded(s, function) for s in body))
+        case Store(accumulate=combiner, value=value) if combiner:
+            dtype = function.array(statement.array).dtype
+            old = Load(
+                statement.array, statement.subscripts, dtype, value.shape, statement.dims, statement.steps
+            )
+            return replace(statement, value=Op(combiner, (old, value), dtype, value.shape), accumulate="")
+    return statement

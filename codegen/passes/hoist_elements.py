@@ -1,0 +1,78 @@
+"""Load elements that are the same in all iterations of a loop over super-vectors before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from codegen.analysis.bodies import flat, stored, values
+from codegen.ir.index import index_symbols
+from codegen.ir.nodes import For, Function, If, Let, Load, Local, Op, Statement, Value
+from codegen.ir.rewriting import map_value, map_values
+from codegen.ir.visit import loads
+from codegen.passes.loop_bounds import before, named_ends, with_ends
+from codegen.passes.new_names import NewNames
+from codegen.schedule.registers import LoopPlan, RegisterSchedule, VectorLoop
+
+
+def hoist_elements(function: Function, schedule: RegisterSchedule) -> Function:
+    """Name elements of arrays that a loop over super-vectors reads at the same place and does not write.
+
+    before:  for j in 0..m step 64: C[i, j] = A[i, j] * broadcast(B[i])
+    after:   if 0 < m:
+               B_element = B[i]
+               for j in 0..m step 64: C[i, j] = A[i, j] * broadcast(B_element)
+
+    The loop runs at least once, so its first iteration would read the elements anyway. A loop that carries
+    values stays where it is: they must exist even if no iteration runs.
+    """
+    names, plans = NewNames("element"), iter(schedule.loops)
+    return replace(function, body=_body(function.body, plans, names))
+
+
+def _body(body: tuple[Statement, ...], plans: Iterator[LoopPlan], names: NewNames) -> tuple[Statement, ...]:
+    made: list[Statement] = []
+    for statement in body:
+        if not isinstance(statement, For):
+            made.append(statement)
+            continue
+        plan, inside = next(plans), _body if statement.size == 1 else _skipped
+        loop = replace(statement, body=inside(statement.body, plans, names))
+        made += _hoisted(loop, names) if isinstance(plan, VectorLoop) and loop.size > 1 else [loop]
+    return tuple(made)
+
+
+def _skipped(body: tuple[Statement, ...], plans: Iterator[LoopPlan], _: NewNames) -> tuple[Statement, ...]:
+    """A body under lanes, as it is."""
+    for statement in flat(body):
+        if isinstance(statement, For):
+            next(plans)
+    return body
+
+
+def _hoisted(loop: For, names: NewNames) -> list[Statement]:
+    readable = {load.array for value in values(loop.body) for load in loads(value)} - stored(loop.body)
+    moving = {loop.index} | {s.index for s in flat(loop.body) if isinstance(s, For)}
+    lets: dict[Load, Let] = {}
+
+    def part(value: Value) -> Value:
+        if not isinstance(value, Load) or value.array not in readable:
+            return value
+        if moving & set[str]().union(*map(index_symbols, value.subscripts)):
+            return value
+        element = Load(value.array, value.subscripts, value.dtype)
+        let = lets.setdefault(element, Let(names.name(f"{value.array}_element"), element))
+        return Op("broadcast", (Local(let.name, value.dtype),), value.dtype, value.shape)
+
+    def statement(node: Statement) -> Statement:
+        # Loops inside may not run at all.
+        return node if isinstance(node, For) else map_values(node, lambda value: map_value(value, part))
+
+    if loop.carried:
+        return [loop]
+    body = tuple(map(statement, loop.body))
+    if not lets:
+        return [loop]
+    bounds, first, last = named_ends(loop, names)
+    made = with_ends(replace(loop, body=body), first, last)
+    return [*bounds, If((before(first, last, loop.step),), (*lets.values(), made))]

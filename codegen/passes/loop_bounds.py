@@ -1,0 +1,66 @@
+"""The bounds of loops as index expressions, and the numbers of their iterations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.ir.building import greatest, least, minus, plus, quotient, times
+from codegen.ir.index import Affine, Index, index_symbol
+from codegen.ir.nodes import Compare, For, IndexValue, Let
+from codegen.passes.new_names import NewNames
+
+
+def ends(loop: For) -> tuple[Index, Index]:
+    """The first index of a loop, and the one that it ends before."""
+    near, far = (greatest, least) if loop.step > 0 else (least, greatest)
+    return tuple(
+        bounds[0] if len(bounds) == 1 else which(*bounds)
+        for bounds, which in ((loop.lower, near), (loop.upper, far))
+    )  # type: ignore[return-value]
+
+
+def with_ends(loop: For, first: Index, last: Index) -> For:
+    """The loop over another range."""
+    return replace(loop, lower=(first,), upper=(last,))
+
+
+def named_ends(loop: For, names: NewNames) -> tuple[list[Let], Index, Index]:
+    """Both bounds as symbols or numbers, because they are used more than once, and the statements before."""
+    lets: list[Let] = []
+    found: list[Index] = []
+    for bound, what in zip(ends(loop), ("lower", "upper"), strict=True):
+        if not is_simple(bound):
+            lets.append(Let(names.name(f"{loop.index}_{what}"), IndexValue(bound)))
+            bound = index_symbol(lets[-1].name)
+        found.append(bound)
+    return lets, found[0], found[1]
+
+
+def is_simple(index: Index) -> bool:
+    """Whether an index expression is a symbol or a number that is not negative."""
+    if not isinstance(index, Affine):
+        return False
+    if not index.terms:
+        return index.constant >= 0
+    return not index.constant and [factor for _, factor in index.terms] == [1]
+
+
+def iterations(first: Index, last: Index, step: int) -> Index:
+    """The number of iterations from one index to another; it may be negative if there are none."""
+    far = minus(last, first) if step > 0 else minus(first, last)
+    return quotient(plus(far, abs(step) - 1), abs(step)) if abs(step) > 1 else far
+
+
+def trips(first: Index, last: Index, step: int) -> Index:
+    """The number of iterations from one index to another."""
+    return greatest(iterations(first, last, step), 0)
+
+
+def full_blocks_end(first: Index, last: Index, step: int, block: int) -> Index:
+    """The index at which the last full block of iterations ends."""
+    return plus(first, times(quotient(trips(first, last, step), block), block * step))
+
+
+def before(first: Index, last: Index, step: int) -> Compare:
+    """Whether a loop has iterations from one index to another."""
+    return Compare(first, "lt" if step > 0 else "gt", last)

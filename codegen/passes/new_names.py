@@ -1,0 +1,23 @@
+"""Names that passes make, which no argument and no local of a function has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+
+
+@dataclass(frozen=True, slots=True)
+class NewNames:
+    """Numbered names of one pass: `j_whole:peel1`. In source, such a name is the part before the colon."""
+
+    by: str
+    numbers: count[int] = field(default_factory=lambda: count(1))
+
+    def name(self, wanted: str) -> str:
+        """A name that is made once."""
+        return f"{wanted}:{self.by}{next(self.numbers)}"
+
+
+def wanted(name: str) -> str:
+    """The part of a name that source may have."""
+    return name.partition(":")[0]

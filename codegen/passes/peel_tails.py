@@ -1,0 +1,247 @@
+"""Split loops over super-vectors into full blocks of registers and the iterations that fill none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from codegen.ir.building import least, minus, plus, times
+from codegen.ir.index import Index, index_symbol
+from codegen.ir.nodes import Carried, For, Function, If, IndexValue, Let, Local, Op, Reduce, Statement, Value
+from codegen.ir.rewriting import in_sizes, map_value, map_values, resized
+from codegen.passes.line_heads import line_head, streaming
+from codegen.passes.loop_bounds import before, full_blocks_end, iterations, named_ends, trips, with_ends
+from codegen.passes.new_names import NewNames, wanted
+from codegen.schedule.registers import LoopPlan, RegisterSchedule, TransposedLoops, VectorLoop
+
+
+def peel_tails(function: Function, schedule: RegisterSchedule) -> Function:
+    """Run full blocks of registers, then the tail, as the schedule says.
+
+    before:  for j in 0..m step 256: C[j] = A[j] [256]                    16 lanes, 4 registers, masked
+    after:   j_whole = max(m, 0) // 64 * 64
+             for j in 0..j_whole step 64: C[j] = A[j] [64]
+             for j in j_whole..m step 16: C[j] = A[j] [16]                j_live = min(m - j, 16) lanes
+
+    A scalar tail runs element by element. A shifted tail is one register that begins early enough to be full.
+    Where lines are streamed, a masked register runs to the first full line.
+    """
+    peel = _Peel(NewNames("peel"), iter(schedule.loops))
+    body = peel.body(function.body)
+    return replace(function, body=body, results=tuple(map(peel.value, function.results)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """The accumulators of a loop after it: a register or more, and that of a scalar tail."""
+
+    lanes: Local
+    rest: Local | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Peel:
+    names: NewNames
+    plans: Iterator[LoopPlan]
+    sums: dict[str, _Sums] = field(default_factory=dict)
+
+    def body(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """A body that is under no lanes."""
+        return tuple(made for statement in body for made in self.statement(statement))
+
+    def statement(self, node: Statement) -> list[Statement]:
+        match node:
+            case If(tests, then, otherwise):
+                return [If(tests, self.body(then), self.body(otherwise))]
+            case For():
+                plan = next(self.plans)
+                if isinstance(plan, TransposedLoops):
+                    return self.blocks(node, plan)
+                if isinstance(plan, VectorLoop) and node.size > 1:
+                    self.skip(node.body)
+                    return self.vector_loop(node, plan)
+                carried = tuple(replace(c, start=self.value(c.start)) for c in node.carried)
+                body = self.body(node.body)
+                carried = tuple(replace(c, update=self.value(c.update)) for c in carried)
+                return [replace(node, body=body, carried=carried)]
+            case _:
+                return [map_values(node, self.value)]
+
+    def skip(self, body: tuple[Statement, ...]) -> None:
+        """Pass by the plans of the loops of a body, which run as they are."""
+        for statement in body:
+            if isinstance(statement, For):
+                next(self.plans)
+                self.skip(statement.body)
+
+    def value(self, value: Value) -> Value:
+        """A value outside of super-vectors, with the accumulators of peeled loops."""
+
+        def part(node: Value) -> Value:
+            match node:
+                case Reduce(combiner, Local(name), start, dtype) if name in self.sums:
+                    found = self.sums[name]
+                    if found.rest is None:
+                        return replace(node, vector=found.lanes)
+                    total = Op(f"reduce_{combiner}", (found.lanes,), dtype)
+                    return Op(combiner, (start, Op(combiner, (total, found.rest), dtype)), dtype)
+            return node
+
+        return map_value(value, part)
+
+    def vector_loop(self, loop: For, plan: VectorLoop) -> list[Statement]:
+        """Full blocks of registers, then the tail."""
+        lets, first, last = named_ends(loop, self.names)
+        out: list[Statement] = [*lets]
+        step, block = loop.step // loop.size, plan.lanes * plan.registers
+        once = replace(in_sizes(loop, plan.lanes, 0), lanes=plan.lanes)
+        full = replace(in_sizes(loop, block, 0), lanes=plan.lanes)
+        begin = first
+        if plan.streamed:
+            made, begin = line_head(self.names, once, plan.streamed, (first, last))
+            head = self.live(with_ends(once, first, begin), begin)
+            out += [*made, head]
+            once_streamed, full = streaming(once, plan.streamed), streaming(full, plan.streamed)
+        whole = self.end(loop, "whole", full_blocks_end(begin, last, step, block), out)
+        out.append(with_ends(full, begin, whole))
+        sums = {c.name: Local(c.name, c.start.dtype, (block,)) for c in loop.carried}
+        if plan.streamed and plan.registers > 1:
+            done = self.end(loop, "done", full_blocks_end(whole, last, step, plan.lanes), out)
+            out.append(with_ends(once_streamed, whole, done))
+            whole = done
+        if plan.tail == "mask":
+            out += self.with_sums(self.live(with_ends(once, whole, last), last), sums)
+        elif plan.tail and plan.registers > 1:
+            done = self.end(loop, "done", full_blocks_end(whole, last, step, plan.lanes), out)
+            out += self.with_sums(with_ends(once, whole, done), sums)
+            whole = done
+        rest: dict[str, Local] = {}
+        if plan.tail == "shift":
+            out += self.shifted(loop, once, (first, whole, last))
+        elif plan.tail == "scalar":
+            single, rest = self.scalar(loop, whole, last)
+            out.append(single)
+        self.sums.update({name: _Sums(held, rest.get(name)) for name, held in sums.items()})
+        return out
+
+    def end(self, loop: For, what: str, end: Index, out: list[Statement]) -> Index:
+        """The name of the index that a part of a loop ends before."""
+        out.append(Let(self.names.name(f"{loop.index}_{what}"), IndexValue(end)))
+        return index_symbol(out[-1].name)  # type: ignore[union-attr]
+
+    def live(self, loop: For, last: Index) -> For:
+        """A loop whose last iteration has fewer active lanes, which a local counts."""
+        name, step = self.names.name(f"{loop.index}_live"), loop.step // loop.size
+        count = least(iterations(index_symbol(loop.index), last, step), loop.size)
+        return replace(loop, body=(Let(name, IndexValue(count)), *loop.body), live=name)
+
+    def with_sums(self, loop: For, sums: dict[str, Local]) -> list[Statement]:
+        """A loop over single registers that goes on with the first register of each accumulator."""
+        shape = (loop.size,)
+        new = {c.name: self.names.name(wanted(c.name)) for c in loop.carried}
+        loop = _renamed(loop, new)
+        carried, after = [], []
+        for each, name in zip(loop.carried, new, strict=True):
+            held = sums[name]
+            start = Op("register", (held,), held.dtype, shape)
+            carried.append(replace(each, start=start))
+            merged = Op("with_register", (held, Local(each.name, held.dtype, shape)), held.dtype, held.shape)
+            sums[name] = Local(self.names.name(wanted(name)), held.dtype, held.shape)
+            after.append(Let(sums[name].name, merged))
+        return [replace(loop, carried=tuple(carried)), *after]
+
+    def scalar(self, loop: For, first: Index, last: Index) -> tuple[For, dict[str, Local]]:
+        """The tail element by element, and the names of its accumulators."""
+        new = {c.name: self.names.name(wanted(c.name)) for c in loop.carried}
+        single = replace(_renamed(in_sizes(loop, 1, 0), new), lanes=1)
+        rest = {c.name: Local(new[c.name], c.start.dtype) for c in loop.carried}
+        return with_ends(single, first, last), rest
+
+    def shifted(self, loop: For, once: For, ends: tuple[Index, Index, Index]) -> list[Statement]:
+        """A last register that begins early enough to be full, or single elements if there are too few."""
+        first, whole, last = ends
+        step, out = loop.step // loop.size, list[Statement]()
+        early = (
+            minus(last, once.size)
+            if step == 1
+            else plus(first, times(minus(trips(first, last, step), once.size), step))
+        )
+        start = self.end(loop, "last", early, out)
+        reached = replace(before(first, start, step), relation="le" if step > 0 else "ge")
+        register = with_ends(once, start, plus(start, once.step))
+        single, _ = self.scalar(loop, whole, last)
+        return [*out, If((before(whole, last, step), reached), (register,), (single,))]
+
+    def blocks(self, outer: For, plan: TransposedLoops) -> list[Statement]:
+        """Full blocks, the inner loop's tail row by row, then the rows that do not fill a block.
+
+        before:  for i step 16: for j step 64: C[j, i] = A[i, j] [16, 64]
+        after:   for i_block in 0..i_whole step 16:
+                   for i in i_block..i_block + 16 step 16:
+                     for j in 0..j_whole step 16: C[j, i] = A[i, j] [16, 16]
+                   if j_whole < m: for i in i_block..i_block + 16: for j in j_whole..m: …
+                 for i in i_whole..n: for j: …
+        """
+        lets, first, last = named_ends(outer, self.names)
+        out: list[Statement] = [*lets]
+        step = outer.step // outer.size
+        whole = self.end(outer, "whole", full_blocks_end(first, last, step, plan.side), out)
+        name = self.names.name(outer.index)
+        (inner,) = outer.body
+        assert isinstance(inner, For), "a block's loops stand alone in each other"
+        rows = with_ends(outer, index_symbol(name), plus(name, plan.side * step))
+        block = For(name, (first,), (whole,), plan.side * step, self.between(rows, inner, plan, plan.between))
+        out.append(block)
+        tail = with_ends(in_sizes(outer, 1, 0), whole, last)
+        if plan.row_tail:
+            out.append(replace(tail, body=self.body(tail.body)))
+        else:
+            self.skip(outer.body)
+        return out
+
+    def between(self, rows: For, loop: For, plan: TransposedLoops, count: int) -> tuple[Statement, ...]:
+        """The loops between the two of a block, then both."""
+        if count:
+            (inner,) = loop.body
+            assert isinstance(inner, For), "a block's loops stand alone in each other"
+            alone = in_sizes(replace(loop, body=()), 1, 0)
+            outer = resized(inner, 1, 1) if loop.size > 1 else inner
+            assert isinstance(outer, For)
+            return (replace(alone, body=self.between(rows, outer, plan, count - 1)),)
+        lets, first, last = named_ends(loop, self.names)
+        out: list[Statement] = [*lets]
+        step = loop.step // loop.size
+        whole = self.end(loop, "whole", full_blocks_end(first, last, step, plan.side), out)
+        # Statements of the inner loop have the dimensions of both.
+        around = replace(rows, body=(loop,))
+        (inside,) = in_sizes(around, plan.side, 0).body
+        assert isinstance(inside, For)
+        lanes = with_ends(replace(in_sizes(inside, plan.side, 1), lanes=plan.side), first, whole)
+        row_step = rows.step // rows.size
+        out.append(replace(rows, step=plan.side * row_step, size=plan.side, lanes=plan.side, body=(lanes,)))
+        if plan.lane_tail:
+            rest = with_ends(resized(loop, 1, 0), whole, last)  # type: ignore[arg-type]
+            single = replace(rows, step=row_step, size=1, body=tuple(self.vector_loop(rest, plan.rest)))
+            out.append(If((before(whole, last, step),), (single,)))
+        return tuple(out)
+
+
+def _renamed(loop: For, names: dict[str, str]) -> For:
+    """A loop with other names for the locals that it carries."""
+    if not names:
+        return loop
+
+    def part(value: Value) -> Value:
+        return (
+            replace(value, name=names[value.name])
+            if isinstance(value, Local) and value.name in names
+            else value
+        )
+
+    changed = map_values(loop, lambda value: map_value(value, part))
+    assert isinstance(changed, For)
+    carried = tuple(
+        Carried(names[c.name], old.start, c.update, c.combiner)
+        for c, old in zip(changed.carried, loop.carried, strict=True)
+    )
+    return replace(changed, carried=carried)

@@ -1,0 +1,180 @@
+"""Values of super-vectors as values of registers.
+
+A value that is the same in all lanes remains a number until an operation combines it with a register.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.analysis.strides import held_dtype
+from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, Times, index_symbol, index_symbols
+from codegen.ir.nodes import Const, IndexValue, Load, Local, Op, Reduce, Value
+from codegen.passes.register_scope import Lanes, Registers, Scope, spread
+from codegen.support.errors import KernelError
+
+
+def registers_of(value: Value, scope: Scope) -> Registers:
+    """The number, or one value per register if the lanes differ."""
+    match value:
+        case Const():
+            return replace(value, shape=())
+        case Local():
+            return _local(value, scope)
+        case IndexValue():
+            return _index_value(value, scope)
+        case Load():
+            return _load(value, scope)
+        case Op("broadcast", (operand,)):
+            return registers_of(operand, scope)
+        case Op(name, (vector,)) if name.startswith("reduce_"):
+            return _combined(name, registers_of(vector, scope))
+        case Op():
+            return _operation(value, scope)
+        case Reduce(combiner, vector, start, dtype):
+            total = _combined(f"reduce_{combiner}", registers_of(vector, scope))
+            return Op(combiner, (number_of(start, scope), total), dtype)
+    raise AssertionError(f"split_registers: no rule for {type(value).__name__}")
+
+
+def number_of(value: Value, scope: Scope) -> Value:
+    """A value that is the same in all lanes.
+
+    Raises:
+        KernelError: its lanes differ.
+    """
+    found = registers_of(value, scope)
+    if isinstance(found, tuple):
+        raise KernelError("expected a number, got a super-vector")
+    return found
+
+
+def _local(value: Local, scope: Scope) -> Registers:
+    if value.name in scope.held:
+        return scope.held[value.name]
+    if value.dtype[0] in "iu":
+        return _as_number(index_symbol(value.name), value.dtype)
+    return replace(value, shape=())
+
+
+def _as_number(index: Index, dtype: str) -> Value:
+    """An index expression as a number of a dtype."""
+    number = IndexValue(index)
+    return number if dtype == "i64" else Op("cast", (number,), dtype)
+
+
+def _index_value(value: IndexValue, scope: Scope) -> Registers:
+    lanes = scope.lanes
+    if lanes is None or not value.shape or not lanes.moves(value.index):
+        return _as_number(value.index, value.dtype)
+    found = [_index_register(lanes.shifted(value.index, r), lanes) for r in range(lanes.registers)]
+    if value.dtype == "i64":
+        return tuple(found)
+    return tuple(Op("cast", (each,), value.dtype, lanes.shape) for each in found)
+
+
+def _index_register(index: Index, lanes: Lanes) -> Value:
+    """An index expression in each lane of a register."""
+
+    def repeated(number: Value) -> Value:
+        return Op("broadcast", (number,), "i64", lanes.shape)
+
+    def operation(name: str, a: Value, by: int) -> Value:
+        return Op(name, (a, repeated(Const(by, "i64"))), "i64", lanes.shape)
+
+    if lanes.index not in index_symbols(index):
+        return repeated(IndexValue(index))
+    match index:
+        case Affine():
+            step = index.coefficient(lanes.index) * lanes.step
+            return IndexValue(index, "i64", lanes.shape, steps=(step,))
+        case FloorDiv(of, by) | Mod(of, by):
+            inner, divides = _index_register(of, lanes), isinstance(index, FloorDiv)
+            if by.bit_count() == 1:
+                return operation(
+                    *(("shr", inner, by.bit_length() - 1) if divides else ("and", inner, by - 1))
+                )
+            return operation("floordiv" if divides else "mod", inner, by)
+        case Sum(parts, rest):
+            terms = [
+                each if k == 1 else operation("mul", each, k)
+                for each, k in ((_index_register(part, lanes), k) for part, k in parts)
+            ]
+            terms += [_index_register(rest, lanes)] if rest != Affine() else []
+            return _total(terms, lanes)
+        case Times(of, by):
+            factor = repeated(IndexValue(index_symbol(by)))
+            return Op("mul", (_index_register(of, lanes), factor), "i64", lanes.shape)
+        case _:
+            raise AssertionError(f"split_registers: no rule for {type(index).__name__}")
+
+
+def _load(load: Load, scope: Scope) -> Registers:
+    lanes = scope.lanes
+    if load in scope.columns:
+        return scope.columns[load]
+    number = Load(load.array, load.subscripts, load.dtype)
+    if lanes is None or not load.shape:
+        return number
+    if load.along and load.along[lanes.dimension]:
+        return _gathered(load, lanes)
+    step = load.steps[lanes.dimension]
+    if step == 0 and not any(map(lanes.moves, load.subscripts)):
+        return number
+    found = [at_register(number, lanes, register) for register in range(lanes.registers)]
+    if step == 0:
+        return tuple(Op("broadcast", (each,), load.dtype, lanes.shape) for each in found)
+    return tuple(replace(each, shape=lanes.shape, steps=(step,), first=lanes.live) for each in found)
+
+
+def _gathered(load: Load, lanes: Lanes) -> tuple[Value, ...]:
+    """Registers whose lanes each compute their own address, because a subscript divides the index."""
+    fixed = tuple(s for s in load.subscripts if not lanes.moves(s))
+    moving = [s for s in load.subscripts if lanes.moves(s)]
+    number = Load(load.array, fixed, load.dtype, lanes.shape, first=lanes.live)
+    out: list[Value] = []
+    for register in range(lanes.registers):
+        offsets = [_index_register(lanes.shifted(s, register), lanes) for s in moving]
+        out.append(replace(number, offsets=_total(offsets, lanes)))
+    return tuple(out)
+
+
+def _total(terms: list[Value], lanes: Lanes) -> Value:
+    """The sum of registers of integers."""
+    total = terms[0]
+    for term in terms[1:]:
+        total = Op("add", (total, term), "i64", lanes.shape)
+    return total
+
+
+def at_register(load: Load, lanes: Lanes, register: int) -> Load:
+    """A load at the first lane of a register."""
+    return replace(load, subscripts=tuple(lanes.shifted(s, register) for s in load.subscripts))
+
+
+def _operation(value: Op, scope: Scope) -> Registers:
+    operands = [registers_of(operand, scope) for operand in value.operands]
+    lanes = scope.lanes
+    if lanes is None or not any(isinstance(each, tuple) for each in operands):
+        return Op(value.name, tuple(operands), value.dtype)  # type: ignore[arg-type]
+    columns = zip(*(spread(each, lanes) for each in operands), strict=True)
+    return tuple(Op(value.name, each, value.dtype, lanes.shape) for each in columns)
+
+
+def _combined(name: str, found: Registers) -> Value:
+    """All lanes combined: registers first, in pairs, so that the chain of dependent operations is short.
+
+    Halves are combined as f32, and rounded once.
+    """
+    if not isinstance(found, tuple):
+        return found
+    dtype, held = found[0].dtype, held_dtype(found[0].dtype)
+    registers = [each if dtype == held else Op("cast", (each,), held, each.shape) for each in found]
+    combiner = name.removeprefix("reduce_")
+    while len(registers) > 1:
+        half = len(registers) // 2
+        pairs = zip(registers[:half], registers[half:], strict=False)
+        joined: list[Value] = [Op(combiner, pair, held, pair[0].shape) for pair in pairs]
+        registers = [*joined, *registers[2 * half :]]
+    total = Op(name, (registers[0],), held)
+    return total if dtype == held else Op("cast", (total,), dtype)

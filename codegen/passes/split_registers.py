@@ -1,0 +1,200 @@
+"""Split super-vectors into registers, and unroll the statements over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from codegen.ir.building import minus
+from codegen.ir.index import Affine, index_symbol
+from codegen.ir.nodes import Carried, For, Function, If, IndexValue, Let, Local, Op, Statement, Store, Value
+from codegen.ir.rewriting import substituted
+from codegen.passes.new_names import NewNames, wanted
+from codegen.passes.register_scope import Lanes, Registers, Scope, spread
+from codegen.passes.register_values import registers_of
+from codegen.passes.transposed_registers import by_columns, transposed, with_columns
+from codegen.schedule.registers import RegisterSchedule
+from codegen.support.errors import KernelError
+
+
+def split_registers(function: Function, _: RegisterSchedule) -> Function:
+    """Run each statement of a loop over super-vectors once for each register.
+
+    before:  for j in 0..j_whole step 32: t = A[4*j] [32]; C[4*j] = t * broadcast(x)         16 lanes
+    after:   for j in 0..j_whole step 32: t_0 = A[4*j] [16]; t_1 = A[4*j + 64] [16]
+                                          C[4*j] = t_0 * broadcast(x); C[4*j + 64] = t_1 * broadcast(x)
+
+    The lanes of a tail are those of a single register, of which `first` are active. A loop of one iteration
+    becomes its body.
+    """
+    return replace(function, body=tuple(_Split(NewNames("lanes")).body(function.body, Scope())))
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    names: NewNames
+
+    def body(self, body: tuple[Statement, ...], scope: Scope) -> list[Statement]:
+        """The statements of a body; `scope.held` gets what they assign."""
+        out: list[Statement] = []
+        for statement in body:
+            scope = with_columns(statement, scope, self.names, out)
+            match statement:
+                case For():
+                    out += self.loop(statement, scope)
+                case Let(name, Op("with_register", (vector, first))):
+                    registers = registers_of(vector, scope)
+                    (new,) = registers_of(first, scope)  # type: ignore[misc]
+                    scope.held[name] = (new, *registers[1:])  # type: ignore[index]
+                case Let(name, value):
+                    scope.held[name] = self.named(name, registers_of(value, scope), out)
+                case Store():
+                    out += self.store(statement, scope)
+                case If(tests, then, otherwise):
+                    held = dict(scope.held)
+                    bodies = (self.body(b, replace(scope, held=dict(held))) for b in (then, otherwise))
+                    out.append(If(tests, *map(tuple, bodies)))
+                case _:
+                    out.append(statement)
+        return out
+
+    def named(self, name: str, value: Registers, out: list[Statement]) -> Registers:
+        """Assign a value to its name, or to one name per register if its lanes differ."""
+        if not isinstance(value, tuple):
+            out.append(Let(name, value))
+            return Local(name, value.dtype)
+        held = self.register_names(name, value)
+        out += [Let(local.name, each) for local, each in zip(held, value, strict=True)]
+        return held
+
+    def register_names(self, name: str, values: tuple[Value, ...]) -> tuple[Local, ...]:
+        many = len(values) > 1
+        return tuple(
+            Local(self.names.name(f"{wanted(name)}_{k}" if many else wanted(name)), each.dtype, each.shape)
+            for k, each in enumerate(values)
+        )
+
+    def loop(self, loop: For, scope: Scope) -> list[Statement]:
+        """A loop, which assigns the locals that it carries."""
+        match loop.body:
+            case (For(lanes=count) as inner,) if loop.lanes and count:
+                return self.block(loop, inner, scope)
+        if loop.size > 1:
+            step = loop.step // loop.size
+            live = index_symbol(loop.live) if loop.live else None
+            scope = replace(scope, lanes=Lanes(loop.index, loop.lanes, loop.size // loop.lanes, step, live))
+        if loop.lanes and _runs_once(loop):
+            once = self.body(loop.body, replace(scope, held=dict(scope.held)))
+            return [substituted(s, loop.index, loop.lower[0]) for s in once]
+        inside = replace(scope, held=dict(scope.held))
+        starts = [self.started(each, scope, inside) for each in loop.carried]
+        body = self.body(loop.body, inside)
+        carried: list[Carried] = []
+        for each, start in zip(loop.carried, starts, strict=True):
+            held = scope.held[each.name] = inside.held[each.name]
+            carried += _carried(each, start, held, registers_of(each.update, inside), inside.lanes)
+        return [replace(loop, body=tuple(body), carried=tuple(carried), size=1, lanes=0, live="")]
+
+    def started(self, each: Carried, scope: Scope, inside: Scope) -> Registers:
+        """The start of a carried value; the scope inside the loop gets its locals."""
+        match each.start:
+            case Op("register", (vector,)):
+                first = inside.held[each.name] = registers_of(vector, scope)[:1]  # type: ignore[index]
+                return first
+        start = registers_of(each.start, scope)
+        if scope.lanes is not None and (each.start.shape or each.update.shape):
+            start = spread(start, scope.lanes)
+        if isinstance(start, tuple):
+            inside.held[each.name] = self.register_names(each.name, start)
+        else:
+            inside.held[each.name] = Local(each.name, start.dtype)
+        return start
+
+    def block(self, rows: For, inner: For, scope: Scope) -> list[Statement]:
+        """A square block of two loops, of which the outer one runs once: its iterations are the registers."""
+        lanes = Lanes(
+            inner.index,
+            inner.lanes,
+            rows.size,
+            inner.step // inner.size,
+            rows=rows.index,
+            row_step=rows.step // rows.size,
+            dimension=1,
+        )
+        inside = replace(scope, lanes=lanes, held=dict(scope.held))
+        body = tuple(self.body(inner.body, inside))
+        (start,) = rows.lower
+        loop = replace(inner, body=body, size=1, lanes=0)
+        return [substituted(loop, rows.index, start)]
+
+    def store(self, store: Store, scope: Scope) -> list[Statement]:
+        """The store of one element, or one for each register; under a condition if one decides for all.
+
+        Raises:
+            KernelError: all lanes would be stored to the same element.
+        """
+        value, lanes = registers_of(store.value, scope), scope.lanes
+        where = None if store.where is None else registers_of(store.where, scope)
+        if lanes is None or not store.steps or store.steps[lanes.dimension] == 0:
+            if isinstance(value, tuple) or isinstance(where, tuple):
+                raise KernelError(f"all lanes would be stored to the same element of {store.array}")
+            return _where(where, [replace(store, value=value, steps=(), where=None)])
+        masks = where if isinstance(where, tuple) else None
+        out: list[Statement] = []
+        if by_columns(store, store.value.dtype, lanes):
+            value = transposed(spread(value, lanes), self.names, out)
+            masks = None if masks is None else transposed(masks, self.names, out)
+            lanes = lanes.transposed()
+        step = store.steps[lanes.dimension]
+        for register, each in enumerate(spread(value, lanes)):
+            out.append(
+                replace(
+                    store,
+                    subscripts=tuple(lanes.shifted(s, register) for s in store.subscripts),
+                    value=each,
+                    steps=(step,),
+                    first=lanes.live if masks is None else None,
+                    where=None if masks is None else _active(masks[register], lanes),
+                    streamed=store.streamed and masks is None and lanes.live is None,
+                )
+            )
+        return _where(None if isinstance(where, tuple) else where, out)
+
+
+def _where(test: Value | None, body: list[Statement]) -> list[Statement]:
+    return body if test is None else [If((test,), tuple(body))]
+
+
+def _first(lanes: Lanes) -> Value:
+    """The active lanes."""
+    assert lanes.live is not None
+    return Op("first", (IndexValue(lanes.live),), "i1", lanes.shape)
+
+
+def _active(mask: Value, lanes: Lanes) -> Value:
+    return mask if lanes.live is None else Op("and", (mask, _first(lanes)), "i1", lanes.shape)
+
+
+def _carried(
+    each: Carried, start: Registers, held: Registers, update: Registers, lanes: Lanes | None
+) -> list[Carried]:
+    """A carried number, or one for each register."""
+    if not isinstance(held, tuple):
+        if isinstance(update, tuple) or isinstance(start, tuple):
+            raise KernelError(f"{each.name} starts as a number, but its update is a super-vector")
+        assert isinstance(held, Local)
+        return [replace(each, name=held.name, start=start, update=update)]
+    assert lanes is not None, f"{each.name} holds lanes, but no vectorized loop carries it"
+    assert isinstance(start, tuple)
+    made: list[Carried] = []
+    for local, begin, new in zip(held, start, spread(update, lanes), strict=False):
+        assert isinstance(local, Local)
+        if lanes.live is not None:
+            new = Op("select", (_first(lanes), new, local), new.dtype, new.shape)
+        made.append(replace(each, name=local.name, start=begin, update=new))
+    return made
+
+
+def _runs_once(loop: For) -> bool:
+    """Whether a loop has one iteration, whatever its bounds are."""
+    (lower,), (upper,) = loop.lower, loop.upper
+    return not loop.carried and minus(upper, lower) == Affine(loop.step)

@@ -1,0 +1,27 @@
+"""Drop the selects that mask lanes past the end of a loop: the loop itself masks them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.analysis.bodies import full_blocks
+from codegen.ir.nodes import For, Function, Statement
+from codegen.schedule.registers import RegisterSchedule
+
+
+def unmask_lanes(function: Function, _: RegisterSchedule) -> Function:
+    """Update the locals of a vectorized reduction without comparing indices with the loop's bounds.
+
+    before:  for i in 0..n step 64 carrying s = 0: s = select(i < n, s + A[i], s)
+    after:   for i in 0..n step 64 carrying s = 0: s = s + A[i]
+
+    The tail of the loop masks its lanes, which is peeled off later; full blocks have no others.
+    """
+    return replace(function, body=tuple(map(_unmasked, function.body)))
+
+
+def _unmasked(statement: Statement) -> Statement:
+    if not isinstance(statement, For):
+        return statement
+    loop = full_blocks(statement) if statement.size > 1 else statement
+    return replace(loop, body=tuple(map(_unmasked, loop.body)))

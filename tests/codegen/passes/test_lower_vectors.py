@@ -1,0 +1,140 @@
+"""The passes from super-vectors to registers: each keeps the meaning, over many functions and schedules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from codegen.analysis.strides import ELEMENT_BYTES
+from codegen.ir.buffers import Buffer
+from codegen.ir.index import evaluate_index
+from codegen.ir.interpreter import interpret
+from codegen.ir.names import RESULTS
+from codegen.ir.nodes import ArrayArg, For, Function
+from codegen.pipeline.loops import LOWER_VECTORS, lower_vectors, vectorize_function
+from codegen.schedule.choose_registers import choose_registers
+from codegen.schedule.registers import RegisterSchedule
+from tests.codegen.ir.nests import add, function, i, j, load, number, op, over_m, over_n, plus, store
+from tests.codegen.passes.meaning import arguments
+from tests.codegen.passes.table import ROWS, Row
+
+pytestmark = pytest.mark.share(3)
+
+MEANT = [row for row in ROWS if "unknown operation" not in row.name and "annotated" not in row.name]
+
+
+def after_passes(kernel: Function, schedule: RegisterSchedule) -> list[tuple[str, Function]]:
+    """The function after each pass."""
+    seen: list[tuple[str, Function]] = []
+    lower_vectors(kernel, schedule, lambda name, made: seen.append((name, made)))
+    return seen
+
+
+def shared_range(kernel: Function, given: dict[str, int]) -> tuple[int, int]:
+    """The range of the first loop that the caller of a kernel chooses."""
+    loop = kernel.body[0] if kernel.body else None
+    if not isinstance(loop, For):
+        return 0, 0
+    near, far = (max, min) if loop.step > 0 else (min, max)
+    return near(evaluate_index(b, given) for b in loop.lower), far(
+        evaluate_index(b, given) for b in loop.upper
+    )
+
+
+def run(kernel: Function, before: Function, given: list[Any]) -> list[Any]:
+    """Interpret a function at any stage; its results."""
+    named = dict(zip((a.name for a in before.arguments), given, strict=True))
+    sizes = {name: x for name, x in named.items() if not isinstance(x, np.ndarray)}
+    for name, x in named.items():
+        if isinstance(x, np.ndarray):
+            sizes |= {f"{name}.shape[{k}]": n for k, n in enumerate(x.shape)}
+            sizes |= {f"{name}.stride[{k}]": n for k, n in enumerate(x.strides)}
+    span = shared_range(before, sizes)
+    if not kernel.buffers:
+        return list(interpret(kernel, given, span=span))
+    results = np.zeros(8 * len(before.results), np.uint8)
+    buffers = {RESULTS: Buffer(results)}
+    buffers |= {
+        name: Buffer(np.ndarray((x.nbytes,), np.uint8, x.data if x.flags.c_contiguous else x.T.data))
+        for name, x in named.items()
+        if isinstance(x, np.ndarray)
+    }
+    known = [sizes.get(a.name, 0) for a in kernel.arguments]
+    interpret(kernel, known, buffers, span)
+    return [
+        results[8 * k : 8 * k + ELEMENT_BYTES[value.dtype]].tobytes()
+        for k, value in enumerate(before.results)
+    ]
+
+
+def check(kernel: Function, wide: Function, schedule: RegisterSchedule, numbers: dict[str, int]) -> None:
+    """Each stage leaves the same bits in each array and gives the same results."""
+    expected = arguments(kernel, 5, numbers)
+    results = [np.asarray(x).tobytes() for x in interpret(kernel, expected)]
+    for name, made in after_passes(wide, schedule):
+        found = arguments(kernel, 5, numbers)
+        got = [x if isinstance(x, bytes) else np.asarray(x).tobytes() for x in run(made, kernel, found)]
+        assert got == results, name
+        for argument, a, b in zip(kernel.arguments, expected, found, strict=True):
+            assert np.array_equal(a, b), f"{name}: {argument.name} differs"
+
+
+@pytest.mark.parametrize("tail", ["mask", "shift", "scalar"])
+@pytest.mark.parametrize("row", MEANT, ids=lambda row: row.name)
+def test_each_pass_keeps_the_meaning(row: Row, tail: str) -> None:
+    """On registers of 16 bytes: super-vectors of 8 floats are two of them."""
+    options = {**row.options, "tail": tail}
+    wide = vectorize_function(row.kernel, row.sizes, **options).function  # type: ignore[arg-type]
+    schedule = choose_registers(wide, 16, tail)
+    for numbers in ({"n": 37, "m": 21}, {"n": 3, "m": 1}):
+        check(row.kernel, wide, schedule, numbers)
+
+
+COLUMNS = over_n("i", over_m("j", store("C", (j, i), add(load("A", i, j), load("B", i)))))
+SUMMED = over_n("i", over_m("j", store("C", (j, i), load("A", i, j), "add")))
+SOME = over_n(
+    "i",
+    over_m("j", store("C", (i, j), load("A", j, i), where=op("gt", load("A", j, i), number(1), dtype="i1"))),
+)
+BLOCKS = {"columns": COLUMNS, "accumulated": SUMMED, "masked": SOME}
+
+
+@pytest.mark.parametrize("tail", ["mask", "shift", "scalar"])
+@pytest.mark.parametrize("name", BLOCKS)
+def test_blocks_keep_the_meaning(name: str, tail: str) -> None:
+    kernel = function(BLOCKS[name])
+    wide = vectorize_function(kernel, (4, 8), tail=tail).function
+    schedule = choose_registers(wide, 16, tail)
+    assert "transposed" in str(lower_vectors(wide, schedule))
+    for numbers in ({"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}):
+        check(kernel, wide, schedule, numbers)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        over_n("i", store("C", (i,), load("A", i))),
+        over_n("i", over_m("j", store("C", (i, j), add(load("A", i, j), load("B", i))))),
+        over_n("i", over_m("j", store("C", (i, plus(j, 3)), load("A", i, j)))),
+    ],
+)
+def test_streams_keep_the_meaning(body: For) -> None:
+    kernel = function(body)
+    wide = vectorize_function(kernel, (64,)).function
+    schedule = choose_registers(wide, 64, stream=True)
+    made = lower_vectors(wide, schedule)
+    assert "streamed=True" in str(made)
+    for numbers in ({"n": 41, "m": 43}, {"n": 3, "m": 1}):
+        check(kernel, wide, schedule, numbers)
+
+
+def test_the_passes_end_in_registers() -> None:
+    """No loop runs several iterations at once, and no array has subscripts."""
+    for row in MEANT:
+        wide = vectorize_function(row.kernel, row.sizes, **row.options).function  # type: ignore[arg-type]
+        made = lower_vectors(wide, choose_registers(wide, 16))
+        assert not any(isinstance(a, ArrayArg) for a in made.arguments)
+        assert "size=8" not in str(made)
+    assert len({each.__name__ for each in LOWER_VECTORS}) == len(LOWER_VECTORS)
