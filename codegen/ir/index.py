@@ -213,8 +213,9 @@ def substitute_index(index: Index, name: str, by: Index) -> Index:
     match index:
         case Affine():
             factor = index.coefficient(name)
-            rest = index + Affine(0, ((name, -factor),)) if factor else index
-            return add_indices(rest, scale_index(by, factor)) if factor else index
+            if not factor:
+                return index
+            return add_indices(index + Affine(0, ((name, -factor),)), scale_index(by, factor))
         case FloorDiv(of, divisor):
             return FloorDiv(substitute_index(of, name, by), divisor)
         case Mod(of, divisor):
@@ -239,6 +240,8 @@ def rename_index(index: Index, names: Mapping[str, str]) -> Index:
     """An expression with other names for its symbols, all at once; those that `names` lacks stay."""
     match index:
         case Affine(constant, terms):
+            if all(names.get(name, name) == name for name, _ in terms):
+                return index
             return affine(constant, [(names.get(name, name), c) for name, c in terms])
         case FloorDiv(of, by):
             return FloorDiv(rename_index(of, names), by)

@@ -120,9 +120,11 @@ class _Rename:
         def part(node: Value) -> Value:
             match node:
                 case Local(name):
-                    return replace(node, name=self.known[name])
+                    new = self.known[name]
+                    return node if new == name else replace(node, name=new)
                 case IndexValue(index):
-                    return replace(node, index=self.index(index))
+                    moved = self.index(index)
+                    return node if moved is index else replace(node, index=moved)
                 case Load():
                     return self.access(node)
             return node
@@ -130,13 +132,13 @@ class _Rename:
         return map_value(value, part)
 
     def access(self, access: Access) -> Access:
-        return replace(
-            access,
-            array=self.known[access.array],
-            subscripts=tuple(map(self.index, access.subscripts)),
-            steps=tuple(map(self.step, access.steps)),
-            first=None if access.first is None else self.index(access.first),
-        )
+        array, subscripts = self.known[access.array], tuple(map(self.index, access.subscripts))
+        steps = tuple(map(self.step, access.steps))
+        first = None if access.first is None else self.index(access.first)
+        new = array, subscripts, steps, first
+        if new == (access.array, access.subscripts, access.steps, access.first):
+            return access
+        return replace(access, array=array, subscripts=subscripts, steps=steps, first=first)
 
     def step(self, step: Step) -> Step:
         return self.index(step) if isinstance(step, Affine) else step  # type: ignore[return-value]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from codegen.ir.building import plus
-from codegen.ir.index import Index, index_symbol, index_symbols, substitute_index
+from codegen.ir.index import Affine, Index, index_symbol, index_symbols, substitute_index
 from codegen.ir.nodes import Load, Op, Value, VectorShape
 
 Registers: TypeAlias = Value | tuple[Value, ...]
@@ -44,6 +44,8 @@ class Lanes:
         """An index expression at the first lane of a register."""
         along = self.rows or self.index
         by = register * (self.row_step if self.rows else self.count * self.step)
+        if isinstance(index, Affine):  # most are, and there are many
+            return Affine(index.constant + by * index.coefficient(along), index.terms)
         return substitute_index(index, along, plus(index_symbol(along), by)) if by else index
 
     def transposed(self) -> Lanes:

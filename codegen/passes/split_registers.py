@@ -78,13 +78,15 @@ class _Split:
         match loop.body:
             case (For(lanes=count) as inner,) if loop.lanes and count:
                 return self.block(loop, inner, scope)
+        once = loop.lanes and _runs_once(loop)
+        if once:
+            loop = _from_start(loop)
         if loop.size > 1:
             step = loop.step // loop.size
             live = index_symbol(loop.live) if loop.live else None
             scope = replace(scope, lanes=Lanes(loop.index, loop.lanes, loop.size // loop.lanes, step, live))
-        if loop.lanes and _runs_once(loop):
-            once = self.body(loop.body, replace(scope, held=dict(scope.held)))
-            return [substituted(s, loop.index, loop.lower[0]) for s in once]
+        if once:
+            return self.body(loop.body, replace(scope, held=dict(scope.held)))
         inside = replace(scope, held=dict(scope.held))
         starts = [self.started(each, scope, inside) for each in loop.carried]
         body = self.body(loop.body, inside)
@@ -111,6 +113,8 @@ class _Split:
 
     def block(self, rows: For, inner: For, scope: Scope) -> list[Statement]:
         """A square block of two loops, of which the outer one runs once: its iterations are the registers."""
+        rows = _from_start(rows)
+        (inner,) = rows.body  # type: ignore[assignment]
         lanes = Lanes(
             inner.index,
             inner.lanes,
@@ -122,9 +126,7 @@ class _Split:
         )
         inside = replace(scope, lanes=lanes, held=dict(scope.held))
         body = tuple(self.body(inner.body, inside))
-        (start,) = rows.lower
-        loop = replace(inner, body=body, size=1, lanes=0)
-        return [substituted(loop, rows.index, start)]
+        return [replace(inner, body=body, size=1, lanes=0)]
 
     def store(self, store: Store, scope: Scope) -> list[Statement]:
         """The store of one element, or one for each register; under a condition if one decides for all.
@@ -198,3 +200,11 @@ def _runs_once(loop: For) -> bool:
     """Whether a loop has one iteration, whatever its bounds are."""
     (lower,), (upper,) = loop.lower, loop.upper
     return not loop.carried and minus(upper, lower) == Affine(loop.step)
+
+
+def _from_start(loop: For) -> For:
+    """A loop of one iteration, whose index is the symbol that it starts at."""
+    (start,) = loop.lower
+    assert isinstance(start, Affine), "a loop that runs once starts at a symbol"
+    ((name, _),) = start.terms
+    return replace(loop, index=name, body=tuple(substituted(s, loop.index, start) for s in loop.body))
