@@ -130,6 +130,17 @@ def test_streams_keep_the_meaning(body: For) -> None:
         check(kernel, wide, schedule, numbers)
 
 
+@pytest.mark.parametrize(("array", "hoisted"), [("B", True), ("C", False)])
+def test_only_elements_that_stay_the_same_are_hoisted(array: str, hoisted: bool) -> None:
+    """The loop writes C[i, 0] before it reads it."""
+    body = store("C", (i, j), load("A", i, j)), store("D", (i, j), add(load("A", i, j), load(array, i, 0)))
+    kernel = function(over_n("i", over_m("j", *body)))
+    wide = vectorize_function(kernel, (8,)).function
+    schedule = choose_registers(wide, 16)
+    assert ("_element" in str(lower_vectors(wide, schedule))) == hoisted
+    check(kernel, wide, schedule, {"n": 7, "m": 21})
+
+
 def test_the_passes_end_in_registers() -> None:
     """No loop runs several iterations at once, and no array has subscripts."""
     for row in MEANT:
