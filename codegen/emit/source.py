@@ -22,7 +22,6 @@ from codegen.ir.names import names_of
 from codegen.ir.nodes import (
     Alloc,
     Call,
-    Carried,
     Compare,
     For,
     Function,

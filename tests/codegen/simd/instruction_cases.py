@@ -84,6 +84,11 @@ def instruction_cases(instruction: Instruction) -> Iterator[InstructionCase]:
             if instruction.name == "repeated_line":
                 value = Op(instruction.name, (Local("low", "i64"), Local("high", "i64")), "bits8", (64,))
                 yield _case(instruction.name, (_store(value),), PATTERN, 0, 64)
+            elif instruction.name == "elements_to_line":
+                for size, address in ((1, 130), (4, 128), (4, 68), (8, 4), (3, 61)):
+                    distance = Op(instruction.name, (Local("low", "i64"), Local("high", "i64")), "i64")
+                    given = {"low": address, "high": size}
+                    yield _case(f"{instruction.name} {given}", (_store(distance),), given, 0, 8)
             else:
                 yield operation_case(instruction, bits, shape)
 

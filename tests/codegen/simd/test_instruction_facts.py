@@ -30,7 +30,8 @@ from tests.tools.guard import Guarded
 
 KERNEL = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)
 NAMES = [each.name for each in instructions()]
-OPERATIONS = [each.name for each in instructions() if each.shapes and each.name != "repeated_line"]
+OF_NUMBERS = ("repeated_line", "elements_to_line")
+OPERATIONS = [each.name for each in instructions() if each.shapes and each.name not in OF_NUMBERS]
 PLACEMENTS = ((False, 0), (True, 0), (False, 16), (True, 3))
 
 
