@@ -14,7 +14,6 @@ if _TYPE_CHECKING:
     from codegen.analysis.divisibility import check_divisible as check_divisible
     from codegen.analysis.integers import check_fits as check_fits
     from codegen.analysis.integers import check_powers as check_powers
-    from codegen.analysis.ranges import check_disjoint as check_disjoint
     from codegen.analysis.report import LoopReport as LoopReport
     from codegen.analysis.strides import ELEMENT_BYTES as ELEMENT_BYTES
     from codegen.backend.store import KernelStore as KernelStore
@@ -82,6 +81,8 @@ if _TYPE_CHECKING:
     from codegen.maps.access import map_offset as map_offset
     from codegen.maps.access import map_range as map_range
     from codegen.maps.access import strided_map as strided_map
+    from codegen.maps.block_grid import BlockGrid as BlockGrid
+    from codegen.maps.block_grid import grains as grains
     from codegen.maps.digit_trees import Leaf as Leaf
     from codegen.maps.digit_trees import Offsets as Offsets
     from codegen.maps.digit_trees import Opaque as Opaque
@@ -92,10 +93,10 @@ if _TYPE_CHECKING:
     from codegen.maps.digit_trees import ceil_div as ceil_div
     from codegen.maps.digit_trees import coalesce_tree as coalesce_tree
     from codegen.maps.digit_trees import evaluate_tree as evaluate_tree
+    from codegen.maps.digit_trees import mode_tree as mode_tree
     from codegen.maps.digit_trees import offset_range as offset_range
-    from codegen.maps.digit_trees import split_tree as split_tree
-    from codegen.maps.digit_trees import tree_cuts as tree_cuts
     from codegen.maps.digit_trees import truncate_tree as truncate_tree
+    from codegen.maps.permuted import PermutedMap as PermutedMap
     from codegen.maps.windows import tight_map as tight_map
     from codegen.maps.windows import window_map as window_map
     from codegen.passes.rename_arrays import rename_arrays as rename_arrays
@@ -111,14 +112,16 @@ if _TYPE_CHECKING:
     from codegen.pipeline.loops import loop_kernel as loop_kernel
     from codegen.pipeline.loops import tile_function as tile_function
     from codegen.pipeline.loops import vectorize_function as vectorize_function
-    from codegen.pipeline.steps import with_prefetch as with_prefetch
+    from codegen.pipeline.staged import StagedProgram as StagedProgram
+    from codegen.pipeline.staged_copy import staged_copy as staged_copy
+    from codegen.pipeline.staged_loops import StagedLoops as StagedLoops
+    from codegen.pipeline.staged_loops import StagedOperand as StagedOperand
+    from codegen.pipeline.staged_loops import staged_loops as staged_loops
+    from codegen.pipeline.stages import compile_stage as compile_stage
+    from codegen.pipeline.stages import outgrows_caches as outgrows_caches
     from codegen.pipeline.tune import tuned as tuned
-    from codegen.runtime.call_tables import CALL_FIELDS as CALL_FIELDS
-    from codegen.runtime.call_tables import Bounds as Bounds
-    from codegen.runtime.call_tables import BufferOffsets as BufferOffsets
     from codegen.runtime.call_tables import CallTable as CallTable
     from codegen.runtime.call_tables import Integers as Integers
-    from codegen.runtime.call_tables import call_table as call_table
     from codegen.runtime.call_tables import repeated_calls as repeated_calls
     from codegen.runtime.direct_calls import Direct as Direct
     from codegen.runtime.direct_calls import is_direct as is_direct
@@ -151,10 +154,7 @@ if _TYPE_CHECKING:
     from codegen.runtime.threads import run_parts as run_parts
     from codegen.runtime.threads import thread_count as thread_count
     from codegen.runtime.threads import threads_by_size as threads_by_size
-    from codegen.schedule.choose_transpose import ALIAS_BYTES as ALIAS_BYTES
-    from codegen.schedule.choose_transpose import VectorSize as VectorSize
     from codegen.schedule.machine import machine as machine
-    from codegen.schedule.schedule import Thresholds as Thresholds
     from codegen.support.caching import MOST_BOUND as MOST_BOUND
     from codegen.support.caching import lazy as lazy
     from codegen.support.caching import remember as remember
@@ -178,7 +178,6 @@ _HOMES = {
     "analysis.bounds": "check_bounds nested_accesses",
     "analysis.divisibility": "check_divisible",
     "analysis.integers": "check_fits check_powers",
-    "analysis.ranges": "check_disjoint",
     "analysis.report": "LoopReport",
     "analysis.strides": "ELEMENT_BYTES",
     "backend.store": "KernelStore compiler_digest default_store",
@@ -207,10 +206,12 @@ _HOMES = {
     "ir.printer": "FunctionPrinter format_function",
     "ir.strided_box": "Digit Element",
     "maps.access": "AccessMap Root logical_roots map_offset map_range strided_map",
+    "maps.block_grid": "BlockGrid grains",
     "maps.digit_trees": (
-        "Leaf Offsets Opaque Split Switch Tree Window ceil_div coalesce_tree evaluate_tree offset_range "
-        "split_tree tree_cuts truncate_tree"
+        "Leaf Offsets Opaque Split Switch Tree Window ceil_div coalesce_tree evaluate_tree mode_tree "
+        "offset_range truncate_tree"
     ),
+    "maps.permuted": "PermutedMap",
     "maps.windows": "tight_map window_map",
     "passes.rename_arrays": "rename_arrays",
     "passes.shallow": "flatten_values",
@@ -218,9 +219,12 @@ _HOMES = {
     "pipeline.calibrate": "CALIBRATED_FROM_BYTES machine_thresholds remembered_thresholds",
     "pipeline.copies": "CopyProgram compile_copy footprint_bytes",
     "pipeline.loops": "Vectorized loop_kernel tile_function vectorize_function",
-    "pipeline.steps": "with_prefetch",
+    "pipeline.staged": "StagedProgram",
+    "pipeline.staged_copy": "staged_copy",
+    "pipeline.staged_loops": "StagedLoops StagedOperand staged_loops",
+    "pipeline.stages": "compile_stage outgrows_caches",
     "pipeline.tune": "tuned",
-    "runtime.call_tables": "Bounds BufferOffsets CALL_FIELDS CallTable Integers call_table repeated_calls",
+    "runtime.call_tables": "CallTable Integers repeated_calls",
     "runtime.direct_calls": "Direct is_direct",
     "runtime.direct_entries": (
         "Argument ArrayArgument DirectCall Disjoint Entry FloatArgument FreshArray PassedThrough SameAddress "
@@ -231,9 +235,7 @@ _HOMES = {
     "runtime.launch": "KernelCall Launch",
     "runtime.loop_kernel": "BoundKernel HOLD_GIL_BYTES LoopKernel",
     "runtime.threads": "check_threads in_dask_worker run_parts thread_count threads_by_size",
-    "schedule.choose_transpose": "ALIAS_BYTES VectorSize",
     "schedule.machine": "machine",
-    "schedule.schedule": "Thresholds",
     "support.caching": "MOST_BOUND lazy remember",
     "support.cpu": "cpu_level cpu_name",
     "support.errors": "KernelError LayoutError LayoutIndexError PowerError StoreError TilejitError shown",

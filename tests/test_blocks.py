@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.pipeline.copies import CopyProgram
+from codegen.pipeline import stage_boxes, staged
+from codegen.pipeline.staged import StagedProgram
+from codegen.pipeline.staged_copy import staged_copy
 from codegen.runtime.threads import run_parts
+from codegen.schedule import choose_grid, choose_stages
 from tests.tools.guard import Guarded
 from tests.tools.oracle import packed_by_definition, random_elements
-from tilejit import block_grid, blocks
-from tilejit.blocks import BlockProgram, in_blocks
+from tilejit.programs import buffer_element
 from tilejit.relayouts import relayout_program
 
 pytestmark = pytest.mark.share(3)
@@ -37,24 +39,21 @@ PAIRS = [(a + x, a + y) for a, layouts in ARRAYS.items() for x, y in product(lay
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "LEAST_BYTES", 0)
-    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 2048)
+    monkeypatch.setattr(choose_stages, "LEAST_BYTES", 0)
+    monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 2048)
 
 
-def program_of(source: str, target: str) -> BlockProgram | None:
+def program_of(source: str, target: str) -> StagedProgram | None:
     a, b = tj.Shape.parse(source), tj.Shape.parse(target)
     one = np.uint8(1).tobytes() * (1 if b.packed else b.dtype.itemsize)
-
-    def pads() -> CopyProgram:
-        return relayout_program(a, b, one, 1, apart=True).pads_only()
-
-    return in_blocks(relayout_program(a, b, one, 1), pads, a, b)
+    direct = relayout_program(a, b, one, 1)
+    return staged_copy(direct, buffer_element(a), buffer_element(b), padding=one)
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_blocks_are_the_whole(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between guard pages, on one thread and on three."""
-    monkeypatch.setattr(blocks, "moves_little", lambda program: True)
+    monkeypatch.setattr(stage_boxes, "goes_in_boxes", lambda boxes, footprint: True)
     program = program_of(source, target)
     a, b = tj.Shape.parse(source), tj.Shape.parse(target)
     if program is None:
@@ -87,8 +86,8 @@ STREAMED = (
 @pytest.mark.parametrize(("source", "target"), STREAMED)
 def test_blocks_past_the_cache(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same program, wherever in a line its destination begins, and where each block's part does."""
-    monkeypatch.setattr(blocks, "moves_little", lambda program: True)
-    monkeypatch.setattr(blocks, "outgrows_caches", lambda footprint: True)
+    monkeypatch.setattr(stage_boxes, "goes_in_boxes", lambda boxes, footprint: True)
+    monkeypatch.setattr(stage_boxes, "outgrows_caches", lambda footprint: True)
     program = program_of(source, target)
     assert program
     a, b = tj.Shape.parse(source), tj.Shape.parse(target)
@@ -122,8 +121,8 @@ def test_blocks_that_meet_in_a_byte_have_one_thread(
 ) -> None:
     """Each writes its part of the byte and the rest back as it was before."""
     had: list[int] = []
-    monkeypatch.setattr(blocks, "run_parts", lambda work, count: had.append(count) or run_parts(work, count))
-    monkeypatch.setattr(blocks, "moves_little", lambda program: True)
+    monkeypatch.setattr(staged, "run_parts", lambda work, count: had.append(count) or run_parts(work, count))
+    monkeypatch.setattr(stage_boxes, "goes_in_boxes", lambda boxes, footprint: True)
     name, spec = target.partition("{")[0], tj.Shape.parse(target)
     program = program_of(name + "{1,0}", target)
     assert program
@@ -137,7 +136,7 @@ def test_blocks_that_meet_in_a_byte_have_one_thread(
 
 
 def test_blocks_are_pickled_without_their_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "moves_little", lambda program: True)
+    monkeypatch.setattr(stage_boxes, "goes_in_boxes", lambda boxes, footprint: True)
     program = program_of("f32[61,83]{1,0}", "f32[61,83]{0,1:T(16,1)}")
     assert program
     x = np.random.default_rng(3).random((61, 83), np.float32)
@@ -151,7 +150,7 @@ def test_blocks_are_pickled_without_their_tables(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_block_is_as_large_as_the_cache_allows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "moves_little", lambda program: True)
+    monkeypatch.setattr(stage_boxes, "goes_in_boxes", lambda boxes, footprint: True)
     program = program_of("f32[61,83]{1,0:T(8,16)}", "f32[61,83]{1,0:T(6,1)}")
     assert program
     assert program.grid.counts == (3, 6), "24 rows of 16 elements and a multiple of them"
@@ -163,7 +162,7 @@ def test_a_block_is_as_large_as_the_cache_allows(monkeypatch: pytest.MonkeyPatch
 
 def test_what_goes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few bytes at a time through a table of places; what moves in rows goes at once."""
-    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 1 << 16)
+    monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 1 << 16)
     slow = "s8[256,512]{1,0:T(8,128)(4,1)}", "s8[256,512]{0,1:T(32,8)(32,2)(4,4,1)(8,1,4,4,1)}"
     assert program_of(*slow)
     assert program_of(*reversed(slow))
@@ -174,13 +173,13 @@ def test_what_goes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert program_of("s8[256,512]{0,1:T(32,1)}", "s8[256,512]{1,0:T(4,1)}") is None, "packed lines are whole"
     morton = "f32[256,512]{1,0:T(8,8)(4,4)(2,2)}"
     assert program_of("f32[256,512]{1,0:T(16,1)}", morton)
-    monkeypatch.setattr(blocks, "LEAST_BYTES", 1 << 20)
+    monkeypatch.setattr(choose_stages, "LEAST_BYTES", 1 << 20)
     assert program_of(*slow) is None, "small"
 
 
 def test_what_goes_in_blocks_past_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles taken apart into parts of lines; packed lines are written whole."""
-    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 1 << 19)
+    monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 1 << 19)
     wide = "s8[4096,4096]"
     assert program_of(wide + "{1,0:T(64,16)(4,1)}", wide + "{0,1:T(32,1)}")
     assert program_of(wide + "{1,0:T(16,16)}", wide + "{0,1:T(32,8)(32,2)(4,4,1)(8,1,4,4,1)}"), "few each"
@@ -192,7 +191,7 @@ def test_what_goes_in_blocks_past_the_cache(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_small_tiles_go_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Transposed ones past the cache, whether blocks end in runs or in transposes."""
-    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 1 << 19)
+    monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 1 << 19)
     rows, columns = "f32[2048,2048]{1,0:T(16,1)}", "f32[2048,2048]{0,1:T(16,1)}"
     assert program_of(rows, columns)
     assert program_of("f32[2048,2048]{1,0:T(6,1)}", columns)

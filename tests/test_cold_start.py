@@ -36,7 +36,8 @@ NEVER_OF_OURS = (
     *("tilejit.masked", "tilejit.kernels", "tilejit.loop_program", "tilejit.traced"),
     *("tilejit.elementwise_functions", "tilejit.reductions", "tilejit.explanations", "tilejit.relayouts"),
     *("tilejit.tiles", "tilejit.cute", "tilejit.mlir", "tilejit.layout.bridge", "tilejit.interop"),
-    *("tilejit.blocks", "tilejit.swizzled_blocks", "tilejit.converted_blocks"),
+    *("codegen.pipeline.staged", "codegen.pipeline.staged_copy", "codegen.pipeline.staged_loops"),
+    *("codegen.schedule.choose_grid", "codegen.schedule.choose_stages", "tilejit.layout.permuted"),
     *("tilejit.cli", "tilejit.view", "tilejit.routines.accelerate"),
 )
 

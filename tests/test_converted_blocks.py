@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.pipeline.staged import StagedProgram
+from codegen.schedule import choose_conversion
 from codegen.schedule.schedule import Thresholds
 from tests.tools.guard import Guarded, span_bytes, strided_view
-from tilejit import converted_blocks, plan, programs
-from tilejit.converted_blocks import ConvertedBlocks
+from tilejit import plan, programs
 from tilejit.memory import address, empty
 
 Array = np.ndarray[Any, Any]
@@ -26,10 +27,10 @@ PAIRS = [("f4", BF16), ("f8", "f4"), ("i8", "i4"), ("i4", "i1"), ("u8", "i2")]
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Blocks of small arrays, past the cache."""
-    monkeypatch.setattr(converted_blocks, "LEAST_BYTES", 0)
-    monkeypatch.setattr(converted_blocks, "LEAST", (32, 32))
-    monkeypatch.setattr(converted_blocks, "SHORT_ROWS", 0)
-    monkeypatch.setattr(converted_blocks, "BLOCK", (64, 70))
+    monkeypatch.setattr(choose_conversion, "LEAST_BYTES", 0)
+    monkeypatch.setattr(choose_conversion, "LEAST", (32, 32))
+    monkeypatch.setattr(choose_conversion, "SHORT_ROWS", 0)
+    monkeypatch.setattr(choose_conversion, "BLOCK", (64, 70))
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
     plan.program.cache_clear()
     yield
@@ -56,7 +57,7 @@ def wanted(src: Array, dtype: Any) -> Array:
 
 def planned(dst: Array, src: Array, threads: int = 1) -> tj.CopyPlan:
     found = tj.plan_copy(dst, src, threads=threads)
-    assert isinstance(found._program, ConvertedBlocks)
+    assert isinstance(found._program, StagedProgram)
     return found
 
 
@@ -136,10 +137,10 @@ def test_a_copy_over_itself_is_numpys() -> None:
 def test_the_report_tells_of_blocks() -> None:
     src, dst = np.ones((192, 280), "f4"), empty((280, 192), BF16)
     copy, shown = planned(dst, src.T), tj.explain(src.T, dst)
-    assert isinstance(shown.program, ConvertedBlocks)
+    assert isinstance(shown.program, StagedProgram)
     assert shown.program.blocks == 3 * 4
     for text in (copy.report(), shown.report()):
-        assert "12 of 64x70, converted into cache and transposed from there" in text
+        assert "12 of 64x70, each copied into 12288 bytes in cache and from there" in text
         assert "prefetches" in text
         assert "bf16(f32 src" in text
         assert "streamed transpose" in text
@@ -162,11 +163,11 @@ def test_what_goes_in_one_pass() -> None:
         ("f4", BF16, (999, 31)),
     ):
         src, dst = np.ones(shape, source), np.zeros(shape[::-1], target)
-        assert not isinstance(tj.plan_copy(dst, src.T)._program, ConvertedBlocks)
+        assert not isinstance(tj.plan_copy(dst, src.T)._program, StagedProgram)
     src, dst = np.ones((192, 280), "f4"), np.zeros((192, 280), BF16)
-    assert not isinstance(tj.plan_copy(dst, src)._program, ConvertedBlocks)
+    assert not isinstance(tj.plan_copy(dst, src)._program, StagedProgram)
     keyword = tj.plan_copy(dst.T, np.ones((280, 192), "f4"), virtual_vector_size=64)
-    assert not isinstance(keyword._program, ConvertedBlocks)
+    assert not isinstance(keyword._program, StagedProgram)
 
 
 def test_plans_are_pickled() -> None:
@@ -174,7 +175,7 @@ def test_plans_are_pickled() -> None:
     copy = planned(dst, src.T)
     again = pickle.loads(pickle.dumps(copy))
     blocks = pickle.loads(pickle.dumps(copy._program))
-    assert isinstance(again._program, ConvertedBlocks)
+    assert isinstance(again._program, StagedProgram)
     assert not blocks.tables
     with np.errstate(all="ignore"):
         again(dst, src.T)

@@ -21,17 +21,17 @@ from codegen.frontend.lower_copy import lower_copy
 from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap
 from codegen.maps.windows import tight_map
-from codegen.pipeline import gather
+from codegen.pipeline import gather, stage_boxes, stage_permuted, staged_loops
 from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.staged import StagedProgram
+from codegen.pipeline.staged_copy import staged_copy
 from codegen.runtime.call_tables import repeated_calls
 from codegen.runtime.launch import Launch
+from codegen.schedule import choose_conversion, choose_grid, choose_permuted
 from codegen.schedule.choose_swizzle import Places
 from codegen.schedule.schedule import Thresholds
 from codegen.support.errors import KernelError, TilejitError
-from tilejit import block_grid, blocks, converted_blocks, elementwise_blocks, loop_program, plan, programs
-from tilejit import swizzled_blocks as swizzled
-from tilejit.blocks import BlockProgram, in_blocks
-from tilejit.converted_blocks import ConvertedBlocks
+from tilejit import loop_program, plan, programs
 from tilejit.layout.dtypes import lookup
 from tilejit.layout.indexing import access_map
 from tilejit.memory import bytes_map
@@ -225,43 +225,37 @@ def test_places_are_proven_themselves(change: dict[str, int]) -> None:
         gather._check_places(lowered, replace(places, **{name: getattr(places, name) + by}))
 
 
-def relaid(monkeypatch: pytest.MonkeyPatch) -> BlockProgram:
-    monkeypatch.setattr(blocks, "LEAST_BYTES", 0)
-    monkeypatch.setattr(blocks, "moves_little", lambda program: True)
-    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 2048)
+def relaid(monkeypatch: pytest.MonkeyPatch) -> StagedProgram:
+    monkeypatch.setattr(stage_boxes, "goes_in_boxes", lambda boxes, footprint: True)
+    monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 2048)
     a, b = tj.Shape.parse("f32[64,96]{1,0:T(8,16)(2,1)}"), tj.Shape.parse("f32[64,96]{0,1:T(16,1)}")
     fill = bytes(4)
-    found = in_blocks(
-        relayout_program(a, b, fill, 1),
-        lambda: relayout_program(a, b, fill, 1, apart=True).pads_only(),
-        a,
-        b,
-    )
+    elements = buffer_element(a), buffer_element(b)
+    found = staged_copy(relayout_program(a, b, fill, 1), *elements, padding=fill)
     assert found
     return found
 
 
-def in_swizzled_blocks(monkeypatch: pytest.MonkeyPatch) -> BlockProgram:
-    monkeypatch.setattr(swizzled, "LEAST_BYTES", 0)
-    monkeypatch.setattr(swizzled, "BLOCK_BYTES", 10 << 10)
-    monkeypatch.setattr(swizzled, "gains", lambda direct, packs: True)
+def in_swizzled_blocks(monkeypatch: pytest.MonkeyPatch) -> StagedProgram:
+    monkeypatch.setattr(choose_permuted, "BLOCK_BYTES", 10 << 10)
+    monkeypatch.setattr(stage_permuted, "goes_in_periods", lambda boxes, footprint, packs: True)
     layout = "Sw<3,3,3> o 0 o ((8,32),(64,2)):((64,1024),(1,512))"
     spec = tj.as_layout(layout, dims=(256, 128), dtype="f16")
     way = pack_way.__wrapped__(spec, (256, 2), buffer_element(spec), bytes(2), False, 1, DEFAULT)
-    assert isinstance(way, BlockProgram)
+    assert isinstance(way, StagedProgram)
     return way
 
 
-def in_converted(monkeypatch: pytest.MonkeyPatch) -> ConvertedBlocks:
+def in_converted(monkeypatch: pytest.MonkeyPatch) -> StagedProgram:
     for name, value in (("LEAST_BYTES", 0), ("LEAST", (32, 32)), ("SHORT_ROWS", 0), ("BLOCK", (64, 70))):
-        monkeypatch.setattr(converted_blocks, name, value)
+        monkeypatch.setattr(choose_conversion, name, value)
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: STREAMED)
     plan.program.cache_clear()
     src = np.zeros((131, 250), np.float32)
     dst = np.zeros((250, 131), ml_dtypes.bfloat16)
     found = tj.plan_copy(dst, src.T, threads=2)._program
     plan.program.cache_clear()
-    assert isinstance(found, ConvertedBlocks)
+    assert isinstance(found, StagedProgram)
     return found
 
 
@@ -273,24 +267,18 @@ BLOCKWISE = {"relayout": relaid, "swizzled": in_swizzled_blocks, "converted": in
 @pytest.mark.parametrize("name", BLOCKWISE)
 def test_blocks_stay_in_their_buffers(name: str, what: str, by: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each block at its place: the source, the destination, the array in cache, one byte or a line less."""
-    program: Any = BLOCKWISE[name](monkeypatch)
+    program = BLOCKWISE[name](monkeypatch)
     replace(program, tables={}).table(0)
     (src_low, src_stop), (dst_low, dst_stop) = program.bounds
     if what == "block":
-        smaller = replace(program, tables={}, block_bytes=_used(program) - by)
+        used = max(inwards.bounds[1][1] for inwards, _ in program.programs.values())
+        smaller = replace(program, tables={}, block_bytes=used - by)
     else:
         src = (src_low, src_stop - by) if what == "source" else (src_low, src_stop)
         dst = (dst_low, dst_stop - by) if what == "destination" else (dst_low, dst_stop)
         smaller = replace(program, tables={}, bounds=(src, dst))
     with pytest.raises(KernelError, match="is touched at"):
         smaller.prepare(0)
-
-
-def _used(program: Any) -> int:
-    """The bytes of the array in cache that the largest block writes."""
-    if isinstance(program, BlockProgram):
-        return max(there.bounds[1][1] for there, _ in program.programs.values())
-    return max(there.bounds[1][1] for there, _ in program.programs.values())
 
 
 @pytest.mark.parametrize("far", [0, 1 << 20])
@@ -322,17 +310,17 @@ def test_tiles_one_by_one_stay_in_their_buffers() -> None:
 
 
 def test_expressions_to_tiled_arrays_stay_in_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = elementwise_blocks.BlockPlan._bounds
+    own = staged_loops.StagedLoops._bounds
     x = np.ones((512, 384), np.float32)
     t = tj.pack(x, "{1,0:T(8,128)}")
     before = t.buffer.tobytes()
 
     def shorter(plan_: Any) -> Any:
         found = own(plan_)
-        last = max(plan_._specs)
+        last = max(plan_._staged)
         return [(low, stop - (k == last)) for k, (low, stop) in enumerate(found)]
 
-    monkeypatch.setattr(elementwise_blocks.BlockPlan, "_bounds", shorter)
+    monkeypatch.setattr(staged_loops.StagedLoops, "_bounds", shorter)
     with pytest.raises(KernelError, match="the destination is touched at"):
         tj.elementwise(lambda a: a * 3 + 1)(x, out=t)
     assert t.buffer.tobytes() == before

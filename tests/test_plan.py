@@ -21,10 +21,11 @@ from numpy.lib.stride_tricks import as_strided
 
 import tilejit as tj
 from codegen.runtime import kernel
+from codegen.schedule import choose_conversion
 from codegen.schedule.schedule import Thresholds
 from tests.tools.oracle import environment
 from tests.tools.strategies import Pick, extents
-from tilejit import converted_blocks, memory, programs
+from tilejit import memory, programs
 from tilejit import plan as module
 from tilejit.memory import address, empty
 from tilejit.strided import OVERLAP_WORK, broadcast_strides, overlaps_itself, span
@@ -225,7 +226,7 @@ def test_what_numpy_does(kind: str) -> None:
 def test_a_first_call_compiles_nothing(beside: int, target: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever in a line the destination begins: beside one, where NumPy's arrays do, others run."""
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
-    monkeypatch.setattr(converted_blocks, "LEAST_BYTES", 0)
+    monkeypatch.setattr(choose_conversion, "LEAST_BYTES", 0)
     monkeypatch.setattr(kernel, "_natives", {})
     asked: list[str] = []
     found = kernel.native_address

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
+from codegen.pipeline import stage_permuted
 from codegen.pipeline.copies import CopyProgram
+from codegen.pipeline.staged import StagedProgram
+from codegen.schedule import choose_permuted
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import random_elements
 from tests.tools.stress import share
-from tilejit import swizzled_blocks
-from tilejit.blocks import BlockProgram
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.indexing import linear_index
 from tilejit.pack_programs import pack_way, unpack_way
@@ -61,9 +62,8 @@ Text = tuple[str, str, tuple[int, ...]]
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swizzled_blocks, "LEAST_BYTES", 0)
-    monkeypatch.setattr(swizzled_blocks, "BLOCK_BYTES", 10 << 10)
-    monkeypatch.setattr(swizzled_blocks, "gains", lambda direct, packs: True)
+    monkeypatch.setattr(choose_permuted, "BLOCK_BYTES", 10 << 10)
+    monkeypatch.setattr(stage_permuted, "goes_in_periods", lambda boxes, footprint, packs: True)
 
 
 def spec_of(case: Text) -> CuteShape:
@@ -73,7 +73,7 @@ def spec_of(case: Text) -> CuteShape:
     return spec
 
 
-def programs(spec: CuteShape, strides: tuple[int, ...]) -> list[CopyProgram | BlockProgram]:
+def programs(spec: CuteShape, strides: tuple[int, ...]) -> list[CopyProgram | StagedProgram]:
     """Pack and unpack, in blocks or not, made anew."""
     fill = bytes([PADDING]) * spec.dtype.itemsize
     pack = pack_way.__wrapped__(spec, strides, buffer_element(spec), fill, False, 1, DEFAULT)
@@ -92,7 +92,7 @@ def check(spec: CuteShape, strides: tuple[int, ...], *, in_blocks: bool = True) 
     arenas = Guarded(max(len(plain), len(tiled)) + 64), Guarded(max(len(plain), len(tiled)) + 64)
     ways = zip(programs(spec, strides), ((plain, tiled), (tiled, plain)), ((low, 0), (0, low)), strict=True)
     for program, (content, want), lows in ways:
-        assert isinstance(program, BlockProgram) == in_blocks
+        assert isinstance(program, StagedProgram) == in_blocks
         for at_end, gap, threads in ((False, 0, 1), (True, 0, 3), (False, dtype.itemsize, 2)):
             src = arenas[0].place(len(content), at_end=at_end)
             dst = arenas[1].place(len(want), at_end=at_end, gap=gap)
@@ -116,7 +116,7 @@ def test_every_element_at_its_offset(case: Text, order: str) -> None:
 
 @pytest.mark.parametrize("case", ATOMS[::3], ids=lambda case: case[1])
 def test_blocks_past_the_cache(case: Text, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swizzled_blocks, "outgrows_caches", lambda footprint: True)
+    monkeypatch.setattr(stage_permuted, "outgrows_caches", lambda footprint: True)
     spec = spec_of(case)
     check(spec, strides_of(spec, "C"))
     check(spec, strides_of(spec, "F"))
@@ -153,7 +153,7 @@ def test_random_tiles(data: st.DataObject) -> None:
     text = f"Sw<{bits},{base},{shift}> o 0 o ({modes}):({steps})"
     spec = spec_of(("f16", text, (extents[0] * counts[0], extents[1] * counts[1])))
     found = programs(spec, strides_of(spec, "C"))[0]
-    check(spec, strides_of(spec, "C"), in_blocks=isinstance(found, BlockProgram))
+    check(spec, strides_of(spec, "C"), in_blocks=isinstance(found, StagedProgram))
 
 
 def test_packed_elements_go_at_once() -> None:

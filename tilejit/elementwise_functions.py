@@ -11,11 +11,10 @@ import numpy as np
 
 from codegen import Direct, Entry, Function, KernelError, remember
 from tilejit.direct_loops import elementwise_entry
-from tilejit.elementwise_blocks import BlockPlan
 from tilejit.elementwise_loops import Lowering, coalesced, parts_of_few_loops
 from tilejit.elementwise_outputs import apart, order_of_all, outputs
 from tilejit.elementwise_stages import compute_in_stages
-from tilejit.elementwise_tiled import compute_tiled
+from tilejit.elementwise_tiled import BlockPlan, compute_tiled
 from tilejit.loop_failures import judge
 from tilejit.loop_options import read_options
 from tilejit.loop_program import LoopOptions, LoopProgram

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from codegen import LayoutError, dtypes, remember, thread_count
+from codegen import (
+    BoundKernel,
+    LayoutError,
+    StagedLoops,
+    StagedOperand,
+    check_bounds,
+    dtypes,
+    remember,
+    staged_loops,
+    thread_count,
+)
 from tilejit.buffers import check_packable
 from tilejit.convert import pack
-from tilejit.elementwise_blocks import BlockPlan, Operand, cut_of
-from tilejit.elementwise_loops import Lowering
+from tilejit.elementwise_loops import Lowering, fused, memory_order
 from tilejit.elementwise_outputs import check_array, check_dtype, check_written
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.indexing import shape_name
+from tilejit.layout.indexing import access_map, shape_name
 from tilejit.layout.padding import padding_bytes
 from tilejit.loop_program import LoopProgram, bits_of
-from tilejit.memory import Array, empty
+from tilejit.memory import Array, address, empty
 from tilejit.pack_programs import padding_program
+from tilejit.programs import buffer_element
 from tilejit.recorded import (
     array_name,
     broadcast_shape,
@@ -33,6 +44,8 @@ from tilejit.tiled_array import TiledArray, address_of
 
 if TYPE_CHECKING:
     from tilejit.elementwise_functions import Elementwise
+
+Operand: TypeAlias = Array | TiledArray
 
 LEAST_BYTES = 1 << 19
 """Results below this stay in cache on their way through a plain array."""
@@ -101,6 +114,14 @@ def _slot_by_slot(e: Elementwise, args: tuple[Any, ...], out: Any) -> Any:
     if outs:
         return out
     return tuple(TiledArray(x, spec) for x in made) if recorded.several else TiledArray(made, spec)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPlan:
+    """An expression computed block by block, and the program of its last block."""
+
+    loops: StagedLoops
+    program: LoopProgram
 
 
 class _Call:
@@ -181,7 +202,9 @@ class _Call:
                 _write_padding(target, threads)
         self.e.last = plan.program
         numbers = [bits_of(x, s.dtype) for x, s in zip(self.numbers, self.recorded.scalars, strict=True)]
-        plan.run([*ins.values(), *targets], numbers, threads)
+        operands = [*ins.values(), *targets]
+        at = tuple(address_of(x) if isinstance(x, TiledArray) else address(x) for x in operands)
+        plan.loops.run(at, tuple(numbers), threads, alive=operands)
         return True
 
     def _plan(self, stages: Any, arrays: Any) -> Any:
@@ -204,13 +227,35 @@ class _Call:
         key += tuple(x.spec if isinstance(x, TiledArray) else (x.shape, x.strides, x.dtype) for x in operands)
         plans = self.e.block_plans
         if key not in plans:
-            cut = cut_of(self.dims, [x.spec for x in operands if isinstance(x, TiledArray)])
-            masked = self.mask is not None
-            plan: BlockPlan | None = None
-            if cut is not None:
-                plan = BlockPlan(names, operands, targets, self.dims, cut, self._program, masked=masked)
-            return remember(plans, key, plan)
+            return remember(plans, key, self._planned(names, operands, targets))
         return plans[key]
+
+    def _planned(self, names: list[str], operands: list[Any], targets: int) -> BlockPlan | None:
+        """The expression over operands of these layouts, results last; a mask leaves elements of those."""
+        first, dims = len(operands) - targets, self.dims
+        program: LoopProgram | None = None
+
+        def staged(k: int, x: Operand) -> StagedOperand | tuple[int, ...]:
+            if not isinstance(x, TiledArray):
+                return np.broadcast_to(x, dims).strides
+            reads = k < first or self.mask is not None
+            return StagedOperand(access_map(x.spec), buffer_element(x.spec), reads, k >= first)
+
+        def bind(extents: tuple[int, ...], strides: tuple[tuple[int, ...], ...]) -> BoundKernel:
+            nonlocal program
+            own = [np.empty(1, x.dtype) if isinstance(x, TiledArray) else np.asarray(x) for x in operands]
+            blocks = [
+                np.lib.stride_tricks.as_strided(x, extents, s) for x, s in zip(own, strides, strict=True)
+            ]
+            views, _ = fused(blocks, [memory_order(blocks[first])])
+            program = self._program(names, views)
+            shapes = {name: x.shape for name, x in zip(names, views, strict=True)}
+            check_bounds(program.function, shapes, {})
+            strides_of = {name: x.strides for name, x in zip(names, views, strict=True)}
+            return program.kernel.bind(shapes, strides_of, {})
+
+        loops = staged_loops(dims, tuple(staged(k, x) for k, x in enumerate(operands)), bind)
+        return BlockPlan(loops, program) if loops and program else None
 
     def _program(self, names: Sequence[str], views: Sequence[Array]) -> LoopProgram:
         e, recorded = self.e, self.recorded

@@ -16,12 +16,12 @@ from codegen import (
     Element,
     Kernel,
     LayoutError,
+    StagedProgram,
     Step,
     thread_count,
 )
 from tilejit.buffers import check_packable
 from tilejit.convert import pack_program
-from tilejit.converted_blocks import ConvertedBlocks
 from tilejit.layout.as_layout import LayoutLike, as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import CuteShape, Spec
@@ -45,7 +45,7 @@ class Explanation:
     `kernel` is that of the box that moves most; the texts below speak of every box unless they say otherwise.
     """
 
-    program: CopyProgram | ConvertedBlocks
+    program: CopyProgram | StagedProgram
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -97,7 +97,7 @@ class Explanation:
 
     def report(self) -> str:
         """Nest, schedule and source of every box."""
-        blocks = [f"blocks    {self.program}\n"] if isinstance(self.program, ConvertedBlocks) else []
+        blocks = [f"blocks    {self.program}\n"] if isinstance(self.program, StagedProgram) else []
         return "\n".join([*blocks, *(step.report() for step in self.steps), self.source])
 
 
@@ -173,7 +173,7 @@ def _are_arrays(*sides: Any) -> bool:
 
 def _between_arrays(
     src: Any, dst: Any, casting: Any, threads: int, tuning: Tuning
-) -> CopyProgram | ConvertedBlocks:
+) -> CopyProgram | StagedProgram:
     """The program that `copyto` runs; None is an array in C order, like the other one."""
     source = _strided_source(src, dst.shape, dst.dtype) if src is None else src
     target = _strided_source(dst, src.shape, src.dtype) if dst is None else dst

@@ -13,7 +13,7 @@ from tilejit.programs import buffer_element, compiled
 from tilejit.tuning import DEFAULT, Tuning
 
 if TYPE_CHECKING:
-    from tilejit.blocks import BlockProgram
+    from codegen import PermutedMap, StagedProgram
 
 
 @lru_cache(maxsize=512)
@@ -25,36 +25,45 @@ def pack_way(
     swap: bool,
     threads: int,
     tuning: Tuning,
-) -> CopyProgram | BlockProgram:
+) -> CopyProgram | StagedProgram:
     """The copy from an array of such elements and strides, in bytes; block by block where that is faster.
 
     Never that where a keyword says how, as `tuning` tells. fill: one element of padding, None to keep what
     there is; swap: whether the array's bytes are in the other order.
     """
-    given = spec, strides, source, fill, swap, threads, tuning
-    program = pack_at_once(*given)
-    if swap or source != buffer_element(spec) or tuning != DEFAULT or not isinstance(spec, CuteShape):
+    program = pack_at_once(spec, strides, source, fill, swap, threads, tuning)
+    if swap or source != buffer_element(spec) or tuning != DEFAULT:
         return program
-    with compiler_lock:  # few layouts are swizzled
-        from tilejit.swizzled_blocks import swizzled_in_blocks
-
-    def pads() -> CopyProgram:
-        return pack_at_once(*given, apart=True).pads_only()
-
-    return swizzled_in_blocks(program, pads, spec, strides, packs=True) or program
+    permuted = _permuted(spec)
+    if permuted is None:
+        return program
+    with compiler_lock:
+        from codegen import staged_copy
+    return staged_copy(program, source, source, padding=fill, threads=threads, packed_as=permuted) or program
 
 
 @lru_cache(maxsize=512)
 def unpack_way(
     spec: Spec, strides: tuple[int, ...], threads: int, tuning: Tuning
-) -> CopyProgram | BlockProgram:
+) -> CopyProgram | StagedProgram:
     """The copy into an array of those strides, in bytes; block by block as a pack is."""
     program = unpack_program(spec, strides, threads=threads, tuning=tuning)
-    if tuning != DEFAULT or not isinstance(spec, CuteShape):
+    permuted = _permuted(spec) if tuning == DEFAULT else None
+    if permuted is None:
         return program
     with compiler_lock:
-        from tilejit.swizzled_blocks import swizzled_in_blocks
-    return swizzled_in_blocks(program, program.pads_only, spec, strides, packs=False) or program
+        from codegen import staged_copy
+    element = buffer_element(spec)
+    return staged_copy(program, element, element, threads=threads, unpacked_from=permuted) or program
+
+
+def _permuted(spec: Spec) -> PermutedMap | None:
+    """The layout as a permuted one, if it is swizzled."""
+    if not isinstance(spec, CuteShape):
+        return None
+    with compiler_lock:  # few layouts are swizzled
+        from tilejit.layout.permuted import permuted_map
+    return permuted_map(spec)
 
 
 @lru_cache(maxsize=512)

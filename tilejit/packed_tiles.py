@@ -14,7 +14,9 @@ from codegen import (
     Element,
     Integers,
     Leaf,
+    compile_stage,
     logical_roots,
+    outgrows_caches,
     repeated_calls,
     run_parts,
     thread_count,
@@ -24,14 +26,14 @@ from codegen import (
 from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.indexing import access_map
 from tilejit.memory import LINE_BYTES, address, array_map
-from tilejit.programs import buffer_element, compiled_part, outgrows_caches
+from tilejit.programs import buffer_element
 from tilejit.tile_grid import Grid
 from tilejit.tiled_array import TiledArray, address_of
 
 LEAST_TILE_BYTES = 1024
 """Smaller tiles are not worth calls of their own."""
 
-_program = lru_cache(maxsize=64)(compiled_part)
+_program = lru_cache(maxsize=64)(compile_stage)
 """The copy of one tile."""
 
 

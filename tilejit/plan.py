@@ -31,8 +31,7 @@ from tilejit.strided import ArrayLayout, apart, broadcast_strides, overlaps_itse
 from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, VectorSize, read_tuning
 
 if TYPE_CHECKING:
-    from codegen import Entry, FreshArray, SameArgument
-    from tilejit.converted_blocks import ConvertedBlocks
+    from codegen import Entry, FreshArray, SameArgument, StagedProgram
 
 PLAIN_ARRAYS = (np.ndarray, np.memmap)
 """Types whose elements are where their strides say, with no rules of their own for assignment."""
@@ -89,7 +88,7 @@ class CopyPlan(Direct):
         self._threads, self._in_dask, self._tuning = threads, in_dask, tuning
         self._asked, self._is_direct, self._holds = 0, False, False
         self._calls: tuple[NativeCall, ...] = ()
-        self._program: CopyProgram | ConvertedBlocks | None = None
+        self._program: CopyProgram | StagedProgram | None = None
         self._ready: set[int] = set()
         move, strides = move_for(src.dtype, dst.dtype), broadcast_strides(src.shape, src.strides, dst.shape)
         self._sets_flags = move is not None and move.sets_flags
@@ -346,7 +345,7 @@ def program(
     move: Move,
     threads: int,
     tuning: Tuning,
-) -> CopyProgram | ConvertedBlocks:
+) -> CopyProgram | StagedProgram:
     """The copy of an array of that shape, its elements' pieces as one more dimension.
 
     Block by block where that is faster; never so where a keyword says how.
@@ -359,11 +358,11 @@ def program(
     direct = compiled(
         maps[0], maps[1], move.source, move.target, threads=threads, tuning=tuning, swap=move.swap
     )
-    if tuning != DEFAULT or move.target.bits >= move.source.bits:
+    if tuning != DEFAULT or move.swap or move.target.bits >= move.source.bits:
         return direct
-    with compiler_lock:  # only what becomes narrower may gain by blocks
-        from tilejit.converted_blocks import in_converted_blocks
-    return in_converted_blocks(direct, move) or direct
+    with compiler_lock:  # only conversions to narrower elements are staged
+        from codegen import staged_copy
+    return staged_copy(direct, move.source, move.target) or direct
 
 
 @lru_cache(maxsize=1024)

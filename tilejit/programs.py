@@ -6,8 +6,6 @@ from codegen import (
     AccessMap,
     CopyProgram,
     Element,
-    Thresholds,
-    VectorSize,
     compile_copy,
     compiler_lock,
     footprint_bytes,
@@ -57,30 +55,3 @@ def compiled(
 def buffer_element(spec: Spec) -> Element:
     """What the shape's buffer holds."""
     return Element(spec.primitive_type, spec.bits)
-
-
-_ALWAYS, _NEVER = Thresholds(stream_bytes=0), Thresholds(stream_bytes=1 << 62)
-
-
-def compiled_part(
-    src: AccessMap,
-    dst: AccessMap,
-    source: Element,
-    target: Element,
-    *,
-    streams: bool,
-    virtual_vector_size: VectorSize | None = None,
-) -> CopyProgram:
-    """The program of one part of a copy that is made part by part, whose own size says nothing of its stores.
-
-    streams    whether it writes past the caches: never what stays in cache until the next part is read
-    """
-    thresholds = _ALWAYS if streams else _NEVER
-    return compile_copy(
-        src, dst, source, target, thresholds=thresholds, virtual_vector_size=virtual_vector_size
-    )
-
-
-def outgrows_caches(footprint: int) -> bool:
-    """Whether what a copy writes is best written past the caches, by the bytes read and written in all."""
-    return footprint >= machine_thresholds(footprint).stream_bytes

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from codegen import CopyProgram, LayoutError, thread_count
-from tilejit.blocks import BlockProgram, in_blocks
+from codegen import CopyProgram, LayoutError, StagedProgram, staged_copy, thread_count
 from tilejit.buffers import check_packable
 from tilejit.convert import of_the_layout, padding_of
 from tilejit.layout.as_layout import LayoutLike, as_layout
@@ -101,9 +100,8 @@ def relayout_program(
     fill: bytes | None,
     threads: int,
     tuning: Tuning = DEFAULT,
-    apart: bool = False,
 ) -> CopyProgram:
-    """The copy between two tiled buffers of the same array; `apart`: padding has launches of its own.
+    """The copy between two tiled buffers of the same array, in one pass.
 
     Raises:
         LayoutError: the dimensions differ.
@@ -118,20 +116,16 @@ def relayout_program(
         threads=threads,
         tuning=tuning,
         padding=fill,
-        apart=apart,
     )
 
 
 @lru_cache(maxsize=256)
 def copy_or_blocks(
     source: Spec, target: Spec, fill: bytes | None, threads: int, tuning: Tuning
-) -> CopyProgram | BlockProgram:
+) -> CopyProgram | StagedProgram:
     """The copy itself, or block by block where that is faster; never the latter where a keyword says how."""
     program = relayout_program(source, target, fill, threads, tuning)
     if tuning != DEFAULT:
         return program
-
-    def pads() -> CopyProgram:
-        return relayout_program(source, target, fill, threads, tuning, apart=True).pads_only()
-
-    return in_blocks(program, pads, source, target) or program
+    elements = buffer_element(source), buffer_element(target)
+    return staged_copy(program, *elements, padding=fill, threads=threads) or program

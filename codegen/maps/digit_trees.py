@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import gcd
+from math import gcd, prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -79,9 +79,27 @@ class Opaque:
 Tree: TypeAlias = Leaf | Split | Window | Switch | Opaque
 
 
+Mode: TypeAlias = tuple[tuple[int, int], ...]
+"""Digits, (extent, stride), the most minor one first."""
+
+
 def ceil_div(a: int, b: int) -> int:
     """The least integer not below a / b."""
     return -(-a // b)
+
+
+def mode_tree(mode: Mode, extent: int) -> Tree:
+    """The tree of digits on [0, extent); digits beyond the extent are storage.
+
+    ((2, 1), (4, 10)), 5 -> Split(5, 8, Leaf(1, 0), Split(8, 2, Leaf(4, 10), Leaf(2, 1)))
+    """
+    complete = prod(size for size, _ in mode)
+    tree: Tree | None = None
+    for size, stride in reversed(mode):
+        leaf = Leaf(size, stride)
+        tree = leaf if tree is None else Split(tree.extent * size, size, tree, leaf)
+    tree = tree or Leaf(1, 0)
+    return tree if extent == complete else Split(extent, complete, Leaf(1, 0), tree)
 
 
 def evaluate_tree(tree: Tree, index: Any) -> Any:

@@ -40,6 +40,12 @@ def tight_map(access: AccessMap) -> AccessMap:
     return replace(access, bounds=(low, high + access.width))
 
 
+def moved_map(access: AccessMap, by: int) -> AccessMap:
+    """The map of a storage whose elements lie `by` units further on, together with its bounds."""
+    low, stop = access.bounds
+    return replace(access, base=access.base + by, bounds=(low + by, stop + by))
+
+
 def _merged_window(
     root: Root,
     dims: tuple[int, ...],

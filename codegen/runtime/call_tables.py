@@ -6,14 +6,16 @@ would pay that twice per block.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen.analysis.ranges import check_range
+from codegen.ir.lines import LINE_BYTES
 from codegen.runtime.kernel import native
 from codegen.runtime.launch import KernelCall, Launch
 from codegen.runtime.threads import scratch
@@ -51,6 +53,28 @@ class BufferOffsets:
     dst_offset: int
 
 
+Group: TypeAlias = Iterable[tuple[tuple[Launch, ...], BufferOffsets]]
+"""Launches that run in order, each with its offsets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Calls on given addresses.
+
+    numbers  CALL_FIELDS of each
+    blocks   the addresses of the blocks in this thread's scratch
+    held     what the numbers point to
+    """
+
+    numbers: Integers
+    blocks: tuple[int, ...]
+    held: object
+
+    def call(self, numbers: Integers) -> None:
+        """Make calls: these rows, perhaps with others between them."""
+        native(_NAME, _SOURCE)(0, 0, numbers.ctypes.data, 0, len(numbers))
+
+
 @dataclass(frozen=True, slots=True)
 class CallTable:
     """Groups of calls in order, on addresses that are given when they run.
@@ -59,12 +83,14 @@ class CallTable:
     which   the call of each row
     places  of each row: (index of an address, offset) of its source, then of its destination
     starts  the first row of each group, and then the number of rows
+    blocks  sizes in bytes of arrays in the thread's scratch, whose addresses follow the given ones
     """
 
     calls: tuple[tuple[Launch, KernelCall], ...]
     which: Integers
     places: Integers
     starts: Integers
+    blocks: tuple[int, ...] = ()
 
     def prepare(self) -> None:
         """Compile all kernels that the rows call, and the kernel that calls them.
@@ -78,19 +104,14 @@ class CallTable:
 
     def run(self, addresses: tuple[int, ...], first: int, last: int) -> None:
         """Make the calls of groups [first, last); offsets count from `addresses`, in bytes."""
-        table, call, _held = self.rows(addresses, first, last)
-        call(0, 0, table.ctypes.data, 0, len(table))
+        rows = self.rows(addresses, first, last)
+        rows.call(rows.numbers)
 
-    def rows(
-        self, addresses: tuple[int, ...], first: int, last: int
-    ) -> tuple[Integers, Callable[[int, int, int, int, int], None], object]:
-        """The table of groups [first, last), a function that calls its rows, and objects to keep alive.
-
-        call(0, 0, table.ctypes.data, begin, end)    only on this thread, whose buffers are in the table
-        """
+    def rows(self, addresses: tuple[int, ...], first: int, last: int) -> Rows:
+        """The calls of groups [first, last), for this thread only, whose scratch they name."""
         rows = slice(int(self.starts[first]), int(self.starts[last]))
         which, places = self.which[rows], self.places[rows]
-        buffer = scratch(max((call.scratch_bytes for _, call in self.calls), default=0))
+        buffer, blocks = self._scratch()
         sizes = [_with_scratch(call, buffer.ctypes.data) for _, call in self.calls]
         of_call = np.array(
             [
@@ -107,13 +128,20 @@ class CallTable:
             ],
             np.int64,
         ).reshape(-1, 8)[which]
-        at = np.array(addresses, np.int64)
+        at = np.array([*addresses, *blocks], np.int64)
         table = np.empty((len(which), CALL_FIELDS), np.int64)
         table[:, 0], table[:, 3], table[:, 4], table[:, 5] = of_call.T[:4]
         for side in (0, 1):
             address = at[places[:, 2 * side]] + places[:, 2 * side + 1]
             table[:, 1 + side] = address * of_call[:, 4 + side] + of_call[:, 6 + side]
-        return table, native(_NAME, _SOURCE), (buffer, sizes)
+        return Rows(table, blocks, (buffer, sizes))
+
+    def _scratch(self) -> tuple[NDArray[np.uint8], tuple[int, ...]]:
+        """This thread's scratch, which begins with the buffer of kernels, and the addresses of the blocks."""
+        sizes = max((call.scratch_bytes for _, call in self.calls), default=0), *self.blocks
+        *starts, total = accumulate((-(-size // LINE_BYTES) * LINE_BYTES for size in sizes), initial=0)
+        buffer = scratch(total)
+        return buffer, tuple(buffer.ctypes.data + start for start in starts[1:])
 
 
 def _with_scratch(call: KernelCall, address: int) -> Integers:
@@ -130,18 +158,21 @@ Bounds: TypeAlias = tuple[int, int]
 
 
 def call_table(
-    groups: Iterable[Iterable[tuple[tuple[Launch, ...], BufferOffsets]]],
-    aligned: Callable[[BufferOffsets], bool],
+    groups: Iterable[Group],
+    lines: Sequence[int],
     bounds: Sequence[Bounds],
+    blocks: tuple[int, ...] = (),
 ) -> CallTable:
     """The table of groups of launches at offsets.
 
-    aligned  whether the destination at given offsets begins a line
-    bounds   of each address
+    lines   offset within a line of each address; those of the blocks are not given
+    bounds  of each address, without the blocks
+    blocks  as in `CallTable`
 
     Raises:
-        KernelError: a launch leaves the bounds of an address.
+        KernelError: a launch leaves the bounds of an address, or a block.
     """
+    lines = *lines, *(0 for _ in blocks)
     known: dict[tuple[int, bool], tuple[int, int]] = {}
     calls: list[tuple[Launch, KernelCall]] = []
     which: list[int] = []
@@ -150,7 +181,7 @@ def call_table(
     for group in groups:
         for launches, at in group:
             for launch in launches:
-                key = id(launch), aligned(at)
+                key = id(launch), (lines[at.dst] + at.dst_offset) % LINE_BYTES == 0
                 if key not in known:
                     first = len(calls)
                     calls += launch.every_call(aligned=key[1])
@@ -160,8 +191,8 @@ def call_table(
                 places += [(at.src, at.src_offset, at.dst, at.dst_offset)] * len(numbers)
         starts.append(len(which))
     numbered = np.array(places, np.int64).reshape(-1, 4)
-    table = CallTable(tuple(calls), np.array(which, np.int64), numbered, np.array(starts, np.int64))
-    _check_bounds(table, bounds)
+    table = CallTable(tuple(calls), np.array(which, np.int64), numbered, np.array(starts, np.int64), blocks)
+    _check_bounds(table, (*bounds, *((0, size) for size in blocks)))
     return table
 
 

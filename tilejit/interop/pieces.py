@@ -11,8 +11,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen import AccessMap, CopyProgram, Element, map_offset, map_range, thread_count, window_map
-from tilejit.block_grid import BlockGrid, grains
+from codegen import (
+    AccessMap,
+    BlockGrid,
+    CopyProgram,
+    Element,
+    grains,
+    map_offset,
+    map_range,
+    thread_count,
+    window_map,
+)
 from tilejit.convert import padding_of
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map

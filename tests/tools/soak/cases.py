@@ -24,7 +24,7 @@ from codegen.pipeline import copies as pipeline
 from codegen.pipeline import gather as gathering
 from codegen.runtime import copy_calls as calls
 from codegen.runtime.copy_calls import SegmentCalls
-from codegen.schedule import choose_transpose, transpose_box
+from codegen.schedule import choose_grid, choose_permuted, choose_stages, choose_transpose, transpose_box
 from codegen.schedule.choose_segments import SegmentLimits
 from codegen.schedule.schedule import Thresholds
 from tests.tools.guard import Guarded, span_bytes, strided_view
@@ -40,7 +40,7 @@ from tests.tools.replay import INTERPRETED_BYTES, Watched, interpreted, interpre
 from tests.tools.soak.copies import copy_arrays, keywords
 from tests.tools.soak.layouts import gather, relay, view
 from tests.tools.soak.loops import expression, loops
-from tilejit import block_grid, blocks, convert, pack_programs, plan
+from tilejit import convert, pack_programs, plan
 from tilejit.convert import pack, unpack
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
@@ -108,15 +108,15 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (pipeline, "OUTER_RANKS", ((2,), (3,))),
     (pipeline, "split_run", (partial(split_run, block_bytes=32), partial(split_run, block_bytes=160))),
     (convert, "CHUNK_BYTES", (64, 1000)),
-    (block_grid, "BLOCK_BYTES", (300, 3000)),
-    (block_grid, "MOST_PROGRAMS", (1,)),
-    (blocks, "moves_little", (lambda program: True, lambda program: False)),
+    (choose_grid, "BLOCK_BYTES", (300, 3000)),
+    (choose_grid, "MOST_SORTS", (1,)),
+    (choose_stages, "moves_little", (lambda largest: True, lambda largest: False)),
 )
 """What decides by size or by number, and the values to try instead."""
 
 FOR_LARGE = (
     *((SIZES, "small_elements"), (SIZES, "small_run_bytes")),
-    (blocks, "LEAST_BYTES"),
+    *((choose_stages, "LEAST_BYTES"), (choose_permuted, "LEAST_BYTES")),
 )
 """Sizes below which NumPy copies, or a copy is not cut into blocks: none here."""
 

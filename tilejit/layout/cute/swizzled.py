@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from codegen import Leaf, Root, Split, Switch, Tree, ceil_div
+from codegen import Leaf, Root, Split, Switch, Tree, ceil_div, mode_tree
 from tilejit.layout.cute.function import Function, Mode
 from tilejit.layout.cute.swizzle import Swizzle
 
@@ -48,7 +48,9 @@ def swizzled_roots(function: Function, dims: tuple[int, ...]) -> tuple[int, tupl
     offset, swizzle = found
     pairs = _pairs(swizzle)
     if not pairs:
-        return offset, tuple(Root((d,), chain(m, n)) for d, (m, n) in enumerate(_with(function.modes, dims)))
+        return offset, tuple(
+            Root((d,), mode_tree(m, n)) for d, (m, n) in enumerate(_with(function.modes, dims))
+        )
     top = 1 << max(max(pair) for pair in pairs) + 1
     digits: list[list[_Digit]] = []
     for dim, (mode, size) in enumerate(_with(function.modes, dims)):
@@ -65,20 +67,6 @@ def swizzled_roots(function: Function, dims: tuple[int, ...]) -> tuple[int, tupl
         whole = _tree([digits[d] for d in joined], tuple(dims[d] for d in joined))
         roots.append(Root(tuple(joined), whole))
     return swizzle(offset), tuple(roots)
-
-
-def chain(mode: Mode, extent: int) -> Tree:
-    """The tree of a mode on [0, extent), what lies beyond the extent in it as storage.
-
-    ((2, 1), (4, 10)), 5 -> Split(5, 8, Leaf(1, 0), Split(8, 2, Leaf(4, 10), Leaf(2, 1)))
-    """
-    whole = prod(size for size, _ in mode)
-    tree: Tree | None = None
-    for size, stride in reversed(mode):
-        leaf = Leaf(size, stride)
-        tree = leaf if tree is None else Split(tree.extent * size, size, tree, leaf)
-    tree = tree or Leaf(1, 0)
-    return tree if extent == whole else Split(extent, whole, Leaf(1, 0), tree)
 
 
 def _with(modes: tuple[Mode, ...], dims: tuple[int, ...]) -> list[tuple[Mode, int]]:

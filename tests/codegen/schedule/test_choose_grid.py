@@ -1,4 +1,4 @@
-"""Blocks of an array: together they are the array, and each begins where its sort's programs think."""
+"""Blocks of an array: together they are the array, and each begins where its offset says."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tilejit import block_grid
-from tilejit.block_grid import BlockGrid, block_bytes, block_offset, block_strides, common_grid
+from codegen.ir.lines import LINE_BYTES
+from codegen.maps.block_grid import BlockGrid, block_offset
+from codegen.schedule import choose_grid
+from codegen.schedule.choose_grid import block_bytes, block_strides, common_grid
 from tilejit.layout.indexing import access_map
-from tilejit.memory import LINE_BYTES, array_map
+from tilejit.memory import array_map
 
 GRIDS = [
     ((61, 83), (24, 16)),
@@ -22,19 +24,21 @@ GRIDS = [
 ]
 
 
+@pytest.mark.parametrize("merges", [False, True])
 @pytest.mark.parametrize(("dims", "extents"), GRIDS)
-def test_blocks_are_the_array(dims: tuple[int, ...], extents: tuple[int, ...]) -> None:
+def test_blocks_are_the_array(dims: tuple[int, ...], extents: tuple[int, ...], merges: bool) -> None:
     """Each element is in one block; the sorts are those that there are."""
-    grid, array = BlockGrid(dims, extents), np.zeros(dims, np.int32)
+    grid, array = BlockGrid(dims, extents, merges), np.zeros(dims, np.int32)
     steps = grid.steps(array_map(array))
     assert steps is not None
     seen = set()
     for place, ends in grid.blocks():
         starts, cut = grid.box(ends)
-        first = sum(k * step for k, step in zip(starts, array.strides, strict=True))
-        at = first + block_offset(place, ends, steps)
+        at = block_offset(place, steps)
         corner = [k * e for k, e in zip(place, extents, strict=True)]
         assert at == sum(k * step for k, step in zip(corner, array.strides, strict=True))
+        if ends not in seen:
+            assert tuple(corner) == starts, "the first block of a sort"
         array[tuple(slice(k, k + n) for k, n in zip(corner, cut, strict=True))] += 1
         seen.add(ends)
     assert (array == 1).all()
@@ -63,21 +67,21 @@ def grid_of(*texts: str) -> BlockGrid | None:
 
 
 def test_blocks_of_two_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 2048)
+    monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 2048)
     assert grid_of("f32[61,83]{1,0:T(8,16)}", "f32[61,83]{1,0:T(6,1)}") == BlockGrid((61, 83), (24, 16))
     assert grid_of("f32[61,83]{1,0:T(40,16)}", "f32[61,83]{1,0:T(6,1)}") is None, "120 rows"
     assert grid_of("pred[64,96]{1,0:T(3,5)E(1)}") is None, "blocks begin inside bytes"
     assert grid_of("f32[0,83]{1,0:T(8,16)}") is None, "no elements"
-    monkeypatch.setattr(block_grid, "MOST_PROGRAMS", 3)
+    monkeypatch.setattr(choose_grid, "MOST_SORTS", 3)
     assert grid_of("f32[61,83]{1,0:T(8,16)}", "f32[61,83]{1,0:T(6,1)}") is None, "four sorts"
 
 
 def test_blocks_hold_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Elements that share lines stay together, along an outer dimension too, where there is room for them."""
     sides = "f32[16,32,9,9]{3,2,1,0:T(8,1,1)}", "f32[16,32,9,9]{3,2,1,0:T(16,16,1,1)(16,1,1,1)}"
-    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 1 << 15)
+    monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 1 << 15)
     assert grid_of(*sides) == BlockGrid((16, 32, 9, 9), (16, 16, 3, 9)), (
         "16 of the first dimension are a line"
     )
-    monkeypatch.setattr(block_grid, "BLOCK_BYTES", 1 << 9)
+    monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 1 << 9)
     assert grid_of(*sides) == BlockGrid((16, 32, 9, 9), (1, 16, 1, 8)), "no room for them"

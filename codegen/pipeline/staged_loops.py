@@ -1,0 +1,208 @@
+"""Loop kernels over operands of which some go through the cache, block by block.
+
+    for block in blocks:  cached[...] = a[block];  kernel(cached, b[block], result);  out[block] = result
+
+Operands of any layout are copied into or out of cache; the kernel addresses strided arrays directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import Element
+from codegen.maps.access import AccessMap, map_range
+from codegen.maps.block_grid import BlockGrid, Dims, Ends, block_offset
+from codegen.pipeline.stage_boxes import box_stage, bytes_held
+from codegen.pipeline.stages import outgrows_caches
+from codegen.runtime.call_tables import CALL_FIELDS, Bounds, BufferOffsets, CallTable, Group, call_table
+from codegen.runtime.launch import Launch
+from codegen.runtime.loop_kernel import BoundKernel
+from codegen.runtime.threads import run_parts
+from codegen.schedule.choose_grid import block_bytes, block_strides, common_grid
+from codegen.support.caching import remember
+
+MOST_TABLES = 16
+"""Tables kept per nest, for results that begin elsewhere in their lines; each has a call for every block."""
+
+Bind: TypeAlias = Callable[[Dims, tuple[Dims, ...]], BoundKernel]
+"""(extents of a block, strides in bytes of every operand) -> the kernel that computes the block."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedOperand:
+    """An operand that goes through the cache: its layout, its elements, whether it is read and written."""
+
+    access: AccessMap
+    element: Element
+    reads: bool
+    writes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """Copies of each sort of block between an operand's storage and the cache.
+
+    fills_bytes  whether two blocks never share a byte
+    """
+
+    launches: dict[Ends, tuple[Launch, ...]]
+    fills_bytes: bool
+
+
+def staged_loops(dims: Dims, operands: tuple[StagedOperand | Dims, ...], bind: Bind) -> StagedLoops | None:
+    """The kernel over arrays of extents `dims`, staged; None if no blocks stay in cache.
+
+    operands: in the order of the kernel's arguments; strides in bytes if it addresses one directly.
+    """
+    staged = {k: x for k, x in enumerate(operands) if isinstance(x, StagedOperand)}
+    itemsize = sum(bytes_held(x.element) for x in staged.values())
+    grid = common_grid(dims, [x.access for x in staged.values()], itemsize)
+    if grid is None:
+        return None
+    direct = {k: x for k, x in enumerate(operands) if not isinstance(x, StagedOperand)}
+    return StagedLoops(grid, staged, direct, bind)
+
+
+class StagedLoops:
+    """A loop kernel over operands of certain layouts, some of which go through the cache; `run` computes.
+
+    grid     the blocks
+    staged   the operands that go through the cache, by their number
+    direct   the strides in bytes of the other ones
+    """
+
+    def __init__(
+        self, grid: BlockGrid, staged: Mapping[int, StagedOperand], direct: Mapping[int, Dims], bind: Bind
+    ) -> None:
+        self._grid, self._staged, self._direct = grid, staged, direct
+        self._count = len(staged) + len(direct)
+        # Calls get the addresses of the operands, followed by those of the blocks in cache.
+        self._cached = {k: self._count + n for n, k in enumerate(staged)}
+        self._steps = {k: _steps(grid, x.access) for k, x in staged.items()}
+        self._reads = {k: _stage(x, grid, reads=True) for k, x in staged.items() if x.reads}
+        self._writes = {k: _stage(x, grid, reads=False) for k, x in staged.items() if x.writes}
+        self._kernels = {ends: bind(extents, self._strides(extents)) for ends, extents in _sorts(grid)}
+        self._tables: dict[Dims, CallTable] = {}
+        blocks = list(grid.blocks())
+        self._places = np.array([place for place, _ in blocks], np.int64).reshape(len(blocks), -1)
+        numbers: dict[Ends, list[int]] = {ends: [] for ends in self._kernels}
+        for n, (_, ends) in enumerate(blocks):
+            numbers[ends].append(n)
+        self._numbers = {ends: np.array(each, np.int64) for ends, each in numbers.items()}
+
+    def _strides(self, extents: Dims) -> tuple[Dims, ...]:
+        """The strides of every operand as the kernel of one sort of block sees it."""
+        cached = {k: block_strides(extents, bytes_held(x.element)) for k, x in self._staged.items()}
+        return tuple(cached[k] if k in cached else self._direct[k] for k in range(self._count))
+
+    def run(
+        self, addresses: tuple[int, ...], numbers: tuple[int, ...], threads: int, *, alive: object
+    ) -> None:
+        """Compute.
+
+        addresses  of the operands
+        numbers    the bits of the numbers among the kernel's arguments
+        alive      kept referenced until the last thread has finished
+        """
+        if not all(stage.fills_bytes for stage in self._writes.values()):
+            threads = 1
+        run_parts(partial(self._part, addresses, numbers, alive), threads)
+
+    def _part(
+        self, addresses: tuple[int, ...], numbers: tuple[int, ...], _: object, part: int, parts: int
+    ) -> None:
+        count = prod(self._grid.counts)
+        first, last = count * part // parts, count * (part + 1) // parts
+        if first == last:
+            return
+        table = self._table(addresses)
+        copies = table.rows(addresses, 2 * first, 2 * last)
+        at = (*addresses, *copies.blocks)
+        held: list[object] = []
+        computed = np.zeros((last - first, CALL_FIELDS), np.int64)
+        for ends, kernel in self._kernels.items():
+            own = self._numbers[ends]
+            which = own[(own >= first) & (own < last)]
+            trips = kernel.trips
+            assert trips is not None
+            tables = kernel.tables(self._addresses(which, at, numbers))
+            held.append(tables)
+            computed[which - first, 0] = kernel.address
+            computed[which - first, 3] = tables.ctypes.data + tables.strides[0] * np.arange(len(which))
+            computed[which - first, 4:] = trips.start, trips.stop
+        starts = table.starts[2 * first : 2 * last] - table.starts[2 * first]
+        # A block is computed after its reads and before its writes.
+        copies.call(np.insert(copies.numbers, starts[1::2], computed, axis=0))
+
+    def _addresses(
+        self, which: NDArray[np.int64], at: tuple[int, ...], numbers: tuple[int, ...]
+    ) -> NDArray[np.int64]:
+        """For each of these blocks the address of every operand, then the numbers."""
+        starts = self._places[which] * np.array(self._grid.extents, np.int64)
+        out = np.empty((len(which), self._count + len(numbers)), np.int64)
+        for k in range(self._count):
+            if k in self._direct:
+                out[:, k] = at[k] + starts @ np.array(self._direct[k], np.int64)
+            else:
+                out[:, k] = at[self._cached[k]]
+        out[:, self._count :] = numbers
+        return out
+
+    def _table(self, addresses: tuple[int, ...]) -> CallTable:
+        """The copies of all blocks, for results that begin in their lines where these do."""
+        lines = tuple(at % LINE_BYTES if k in self._writes else 0 for k, at in enumerate(addresses))
+        known = self._tables.get(lines)
+        if known is not None:
+            return known
+        sizes = (block_bytes(self._grid.extents, bytes_held(x.element)) for x in self._staged.values())
+        made = call_table(self._groups(), lines, self._bounds(), tuple(sizes))
+        return remember(self._tables, lines, made, MOST_TABLES)
+
+    def _bounds(self) -> list[Bounds]:
+        """The bytes that copies may touch of every operand: of those addressed directly, none."""
+        staged = {k: x.access.byte_bounds for k, x in self._staged.items()}
+        return [staged.get(k, (0, 0)) for k in range(self._count)]
+
+    def _groups(self) -> Iterator[Group]:
+        """What is read of each block, and what is written of it: two groups per block."""
+        cached, steps = self._cached, self._steps
+        for place, ends in self._grid.blocks():
+            yield [
+                (stage.launches[ends], BufferOffsets(k, block_offset(place, steps[k]), cached[k], 0))
+                for k, stage in self._reads.items()
+            ]
+            yield [
+                (stage.launches[ends], BufferOffsets(cached[k], 0, k, block_offset(place, steps[k])))
+                for k, stage in self._writes.items()
+            ]
+
+
+def _sorts(grid: BlockGrid) -> Iterator[tuple[Ends, Dims]]:
+    """Every sort of block, and its extents."""
+    return ((ends, grid.box(ends)[1]) for ends in grid.ends())
+
+
+def _steps(grid: BlockGrid, access: AccessMap) -> Dims:
+    steps = grid.steps(access)
+    assert steps is not None
+    return steps
+
+
+def _stage(operand: StagedOperand, grid: BlockGrid, *, reads: bool) -> _Stage:
+    access = operand.access
+    low, high = map_range(access)
+    streams = not reads and outgrows_caches(2 * ((high - low) * access.unit_bits // 8))
+    programs = {
+        ends: box_stage(access, operand.element, grid, ends, reads=reads, streams=streams)
+        for ends in grid.ends()
+    }
+    launches = {ends: program.launches for ends, program in programs.items()}
+    return _Stage(launches, all(program.fills_bytes for program in programs.values()))

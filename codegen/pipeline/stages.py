@@ -1,0 +1,36 @@
+"""One stage of a copy that is made part by part: the size of the part does not decide how it is stored."""
+
+from __future__ import annotations
+
+from codegen.ir.strided_box import Element
+from codegen.maps.access import AccessMap
+from codegen.pipeline.calibrate import machine_thresholds
+from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.schedule.choose_transpose import VectorSize
+from codegen.schedule.schedule import Thresholds
+
+_ALWAYS, _NEVER = Thresholds(stream_bytes=0), Thresholds(stream_bytes=1 << 62)
+
+
+def compile_stage(
+    src: AccessMap,
+    dst: AccessMap,
+    source: Element,
+    target: Element,
+    *,
+    streams: bool,
+    virtual_vector_size: VectorSize | None = None,
+) -> CopyProgram:
+    """The program of one part of a copy, or of one stage of that part.
+
+    streams    whether it writes past the caches: never into a block that the next stage reads
+    """
+    thresholds = _ALWAYS if streams else _NEVER
+    return compile_copy(
+        src, dst, source, target, thresholds=thresholds, virtual_vector_size=virtual_vector_size
+    )
+
+
+def outgrows_caches(footprint: int) -> bool:
+    """Whether a copy that reads and writes `footprint` bytes in total should write past the caches."""
+    return footprint >= machine_thresholds(footprint).stream_bytes

@@ -1,0 +1,86 @@
+"""Choose the blocks of copies that convert and transpose: rows converted into cache, transposed from there.
+
+Blocks of registers that hold wide elements and narrow ones at the same time spill. Converting along the rows
+of the source needs no such blocks, and the transpose then moves narrow elements. The lines of the next block
+are prefetched meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from codegen.ir.copies.tiles import Digit
+from codegen.maps.block_grid import BlockGrid
+from codegen.maps.refine import Box
+from codegen.schedule.choose_transpose import ALIAS_BYTES
+from codegen.schedule.schedule import TransposeSchedule
+
+BLOCK = (192, 256)
+"""Rows and columns of the source in a block. f32[4096,6144] to bf16, of memcpy (Zen 5, 2026-11): 64x256 0.75,
+128x256 0.87, 192x192 0.89, 192x256 0.89, 256x256 0.91, 128x512 0.78, 128x1024 0.62; f64[4001,6001] to f32:
+128x256 0.63, 192x192 0.69, 192x256 0.68, 256x256 0.59."""
+
+LEAST = (64, 192)
+"""Shorter digits leave too little of a block."""
+
+SHORT_ROWS = 384
+"""Rows below which a transpose in place is as fast, unless they share sets of the cache: f32[64,C,56,56] to
+NHWC, C 64 and 256: blocks 0.7 of memcpy, in one pass 0.9 and 0.77."""
+
+LEAST_BYTES = 24 << 20
+"""Smaller copies are as fast in one pass: their source is in the last cache."""
+
+MOST_BLOCKS = 1 << 16
+"""More blocks would need a table of some MiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionBlocks:
+    """The digits of a conversion that transposes, and its blocks.
+
+    digits  the digits around the blocks, then the one along which the destination is contiguous (rows), then
+            the one along which the source is (columns)
+    grid    the blocks over these digits
+    """
+
+    digits: tuple[Digit, ...]
+    grid: BlockGrid
+
+
+def conversion_blocks(
+    box: Box, widths: tuple[int, int], transposes: Sequence[TransposeSchedule | None], footprint: int
+) -> ConversionBlocks | None:
+    """The blocks of a large copy of one box, if elements become narrower and are transposed past the cache.
+
+    widths: bytes per element of the source and of the destination. footprint: bytes that the copy reads and
+    writes. f64 to f32 gains a twentieth, f32 to bf16 a half. Conversions to wider elements gain nothing.
+    """
+    if footprint < LEAST_BYTES or box.tables or widths[1] >= widths[0] or not transposes:
+        return None
+    if not all(x and x.stream for x in transposes):
+        return None
+    digits = _joined([d for d in box.digits if d[0] > 1])
+    row = next((d for d in digits if d[2] == widths[1]), None)
+    column = next((d for d in digits if d[1] == widths[0]), None)
+    if row is None or column is None or row is column or row[0] < LEAST[0] or column[0] < LEAST[1]:
+        return None
+    in_place = not any(x and x.stage for x in transposes)
+    if in_place and row[0] < SHORT_ROWS and row[1] % ALIAS_BYTES:
+        return None
+    others = tuple(d for d in digits if d not in (row, column))
+    all_digits = (*others, row, column)
+    extents = (*(1 for _ in others), *BLOCK)
+    grid = BlockGrid(tuple(n for n, _, _ in all_digits), extents, merges=True)
+    return ConversionBlocks(all_digits, grid) if prod(grid.counts) <= MOST_BLOCKS else None
+
+
+def _joined(digits: list[Digit]) -> list[Digit]:
+    """Digits that follow each other on both sides as one, the most minor of the destination first."""
+    out: list[Digit] = []
+    for extent, src, dst in sorted(digits, key=lambda d: abs(d[2])):
+        if out and (src, dst) == (out[-1][0] * out[-1][1], out[-1][0] * out[-1][2]):
+            extent, src, dst = out[-1][0] * extent, *out.pop()[1:]
+        out.append((extent, src, dst))
+    return out

@@ -1,0 +1,78 @@
+"""Choose the blocks of permuted layouts, such as swizzled ones: through cache without the permutation.
+
+In one pass, a permuted layout is copied box by box, one for each value of the bits that choose. Staged, it
+is two plain copies: the layout without the permutation, to or from a part of it that stays in cache, and that
+part to or from memory, chunk by chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from codegen.ir.lines import LINE_BYTES
+from codegen.maps.block_grid import BlockGrid, Dims
+from codegen.maps.permuted import PermutedMap, block_digits
+from codegen.schedule.choose_grid import has_few_sorts
+from codegen.schedule.choose_stages import LEAST_BYTES, BoxSchedule
+from codegen.schedule.choose_transpose import VectorSize
+from codegen.schedule.machine import machine
+
+BLOCK_BYTES = min(256 << 10, machine().second_cache_bytes // 4)
+"""Most bytes of a block: with the memory that is read and written meanwhile, less than a second cache."""
+
+MOST_COLUMNS = 1 << 12
+"""Columns per tile if a block is transposed, a line of each row at a time: the hardware follows 32 rows, not
+64. f16 packed in columns: 0.3 of memcpy by tiles of several lines each way, 0.5 by these (Zen 5, 2026-11)."""
+
+
+def permuted_grid(layout: PermutedMap, dims: Dims, strides: Dims, itemsize: int) -> BlockGrid | None:
+    """The blocks of a permuted layout of an array with these strides; None if none fill periods."""
+    extents = _extents(layout, dims, strides, itemsize)
+    grid = BlockGrid(dims, extents) if extents else None
+    return grid if grid and has_few_sorts(grid) else None
+
+
+def _extents(layout: PermutedMap, dims: Dims, strides: Dims, itemsize: int) -> Dims | None:
+    """Blocks as long as possible along the array's rows, then along the other dimensions.
+
+    If those fill no periods, the other way round.
+    """
+    grains = layout.grains()
+    if any(n % g for n, g in zip(dims, grains, strict=True)):
+        return None
+    by_rows = sorted(range(len(dims)), key=lambda d: abs(strides[d]))
+    for order in (by_rows, by_rows[::-1]):
+        out = list(grains)
+        for d in order:
+            room = BLOCK_BYTES // itemsize // prod(out)
+            out[d] = _even(dims[d] // grains[d], room) * grains[d] if room else out[d]
+        if prod(out) * itemsize <= 2 * BLOCK_BYTES and block_digits(layout, tuple(out)):
+            return tuple(out)
+    return None
+
+
+def _even(count: int, room: int) -> int:
+    """Grains of `count` that fit: an even share of them unless that is less than half of what fits."""
+    most = min(count, max(room, 1))
+    return next((n for n in range(most, most // 2, -1) if count % n == 0), most)
+
+
+def goes_in_periods(boxes: Sequence[BoxSchedule], footprint: int, *, packs: bool) -> bool:
+    """Whether blocks are faster: where most bytes are transposed, or are read from the storage box by box.
+
+    footprint: bytes that the copy reads and writes. packs: whether it writes the storage.
+
+    Transposed boxes run at 0.03 to 0.3 of memcpy, blocks at 0.3 to 0.65. Lines assembled from chunks of the
+    storage run at 0.35 to 0.6, blocks at 0.6 to 0.85 (Zen 5, 2026-11). Gathered lines need no blocks, nor do
+    chunks that are written to the storage.
+    """
+    if footprint < LEAST_BYTES:
+        return False
+    modes = {box.schedule.mode for box in boxes}
+    return bool(modes) and "gather" not in modes and not (packs and modes <= {"pieces", "run"})
+
+
+def packing_tile(itemsize: int) -> VectorSize:
+    """Rows and columns that are transposed together on the way into a block."""
+    return LINE_BYTES // itemsize or 1, MOST_COLUMNS

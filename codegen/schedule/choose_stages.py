@@ -1,0 +1,115 @@
+"""Choose which copies are staged: copied block by block into an array in cache, and from there.
+
+The decision looks at the copy in one pass: its boxes, the schedules of their nests, and their tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import StridedBox
+from codegen.maps.refine import PairTable
+from codegen.schedule.schedule import Schedule
+
+LEAST_BYTES = 1 << 20
+"""Least bytes read and written of a staged copy: smaller copies would have few blocks."""
+
+MOST_DENSE_BYTES = 4
+"""Wider elements are staged in panels fast enough."""
+
+SHORT_PART_BYTES = 8
+"""Transposes of source rows up to this length repeatedly read the lines that the rows share."""
+
+SHORT_ROW_BYTES = LINE_BYTES
+"""Shorter rows are split into parts of lines. Writing these costs more than going through the cache."""
+
+SMALL_TILE_BYTES = 1024
+"""Tiles of a transpose up to this size touch a page each; longer ones need no blocks."""
+
+SHORT_PACKED = 4
+"""Rows of up to this many elements are too short for an interleave."""
+
+SHORT_PIECE_BYTES = 4 * LINE_BYTES
+"""Bytes that an interleave writes in one place. Lines cut shorter ones: most are written in two parts.
+s8 T(32,1) to T(4,1) on odd shapes: 0.38 of memcpy, 0.5 to 0.6 in blocks (Sapphire Rapids, 2026-11)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoxSchedule:
+    """A box of the copy in one pass, its schedule, and the tables of offsets around it."""
+
+    box: StridedBox
+    schedule: Schedule
+    tables: tuple[PairTable, ...]
+
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes that the box writes at all entries of the tables."""
+        return prod(t.extent for t in self.tables) * self.box.size_bytes
+
+    @property
+    def width(self) -> int:
+        """Full bytes per element; 0 for packed elements."""
+        return self.box.target.bits // 8
+
+
+def goes_in_boxes(boxes: Sequence[BoxSchedule], footprint: int) -> bool:
+    """Whether a copy between two layouts is faster as blocks of the array, each unpacked and packed.
+
+    footprint: bytes that the copy reads and writes.
+    """
+    if not boxes or footprint < LEAST_BYTES:
+        return False
+    largest = max(boxes, key=lambda box: box.bytes_moved)
+    return moves_little(largest) or moves_small_tiles(largest)
+
+
+def moves_little(largest: BoxSchedule) -> bool:
+    """Whether most bytes move a few at a time, through a table of offsets or as parts of lines.
+
+    That runs at 0.02 to 0.45 of memcpy, blocks at 0.4 to 0.75 (Zen 5, 2026-11). Dense staging runs at 0.65 to
+    0.95, blocks at 0.65 to 1.0 (Sapphire Rapids).
+    """
+    schedule = largest.schedule
+    streams = schedule.stream or bool(schedule.transpose and schedule.transpose.stream)
+    return bool(largest.tables or streams) and _is_short(largest)
+
+
+def moves_small_tiles(largest: BoxSchedule) -> bool:
+    """Whether most bytes move in transposed tiles of a KiB or two, far apart on both sides.
+
+    That runs at 0.4 to 0.65 of memcpy, blocks at 0.7 to 0.95 (Sapphire Rapids, 2026-11).
+    """
+    cut = largest.schedule.transpose
+    if largest.tables or cut is None or cut.block != "lane" or not cut.stream:
+        return False
+    box = largest.box
+    tile = prod(box.extents[axis] for axis in (*cut.rows, *cut.columns))
+    return tile * box.target.bits // 8 <= SMALL_TILE_BYTES
+
+
+def _is_short(moved: BoxSchedule) -> bool:
+    schedule, width = moved.schedule, moved.width
+    cut = schedule.transpose
+    if cut and cut.block == "part":
+        return cut.tile[1] * width <= SHORT_PART_BYTES
+    if cut:
+        small = bool(moved.tables) or prod(cut.tile) * width <= SMALL_TILE_BYTES
+        return cut.stage == "dense" and width <= MOST_DENSE_BYTES and small
+    if schedule.mode == "interleave" and schedule.stream:
+        from_packed = schedule.interleave == "src"
+        long = moved.box.extents[schedule.inner[from_packed]]
+        is_short = long * width < SHORT_ROW_BYTES if from_packed else long <= SHORT_PACKED or _is_cut(moved)
+        return is_short and len(schedule.inner) == 2
+    return schedule.mode in ("elements", "interleave")
+
+
+def _is_cut(moved: BoxSchedule) -> bool:
+    """Whether an interleave writes few bytes in one place, which may begin anywhere in a line."""
+    box, inner = moved.box, moved.schedule.inner
+    steps = [x.dst for x in box.axes if x.name not in inner and x.extent > 1]
+    piece = prod(box.extents[axis] for axis in inner) * moved.width
+    return piece < SHORT_PIECE_BYTES and any(step * moved.width % LINE_BYTES for step in steps)
