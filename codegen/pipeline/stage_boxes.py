@@ -12,9 +12,9 @@ from codegen.maps.block_grid import BlockGrid, Dims, Ends, block_offset
 from codegen.maps.windows import moved_map, tight_map, window_map
 from codegen.pipeline.copies import CopyProgram, footprint_bytes
 from codegen.pipeline.staged import StagedProgram
-from codegen.pipeline.stages import compile_stage, outgrows_caches
+from codegen.pipeline.stages import box_schedules, compile_stage, outgrows_caches
 from codegen.schedule.choose_grid import block_bytes, block_strides, common_grid, stays_in_cache
-from codegen.schedule.choose_stages import BoxSchedule, goes_in_boxes
+from codegen.schedule.choose_stages import goes_in_boxes
 
 
 def in_boxes(direct: CopyProgram, source: Element, target: Element) -> StagedProgram | None:
@@ -43,12 +43,6 @@ def in_boxes(direct: CopyProgram, source: Element, target: Element) -> StagedPro
     }
     size = block_bytes(grid.extents, itemsize)
     return StagedProgram(None, grid, (strides[0], strides[1]), programs, direct.bounds, size)
-
-
-def box_schedules(program: CopyProgram) -> list[BoxSchedule]:
-    """How a copy in one pass moves each of its boxes, padding aside."""
-    moves = (x for x in program.launches if x.fill is None)
-    return [BoxSchedule(x.step.box, x.step.schedule, x.tables) for x in moves]
 
 
 def bytes_held(element: Element) -> int:

@@ -7,9 +7,8 @@ from codegen.maps.access import AccessMap, strided_map
 from codegen.maps.block_grid import Dims, Ends
 from codegen.maps.windows import moved_map, tight_map
 from codegen.pipeline.copies import CopyProgram, footprint_bytes
-from codegen.pipeline.stage_boxes import box_schedules
 from codegen.pipeline.staged import StagedProgram
-from codegen.pipeline.stages import compile_stage
+from codegen.pipeline.stages import box_schedules, compile_stage
 from codegen.schedule.choose_conversion import conversion_blocks
 from codegen.schedule.choose_grid import block_bytes, block_strides
 

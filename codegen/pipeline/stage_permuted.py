@@ -11,9 +11,8 @@ from codegen.maps.digit_trees import Leaf
 from codegen.maps.permuted import PermutedMap, block_digits, period_maps, unpermuted_map
 from codegen.maps.windows import tight_map
 from codegen.pipeline.copies import CopyProgram
-from codegen.pipeline.stage_boxes import box_schedules
 from codegen.pipeline.staged import StagedProgram
-from codegen.pipeline.stages import compile_stage, outgrows_caches
+from codegen.pipeline.stages import box_schedules, compile_stage, outgrows_caches
 from codegen.schedule.choose_permuted import goes_in_periods, packing_tile, permuted_grid
 
 

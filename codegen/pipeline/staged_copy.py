@@ -8,10 +8,8 @@ from codegen.ir.strided_box import Element
 from codegen.maps.permuted import PermutedMap
 from codegen.pipeline.calibrate import machine_thresholds
 from codegen.pipeline.copies import CopyProgram, compile_copy, footprint_bytes
-from codegen.pipeline.stage_boxes import in_boxes
-from codegen.pipeline.stage_conversions import in_converted_blocks
-from codegen.pipeline.stage_permuted import in_periods
 from codegen.pipeline.staged import StagedProgram
+from codegen.support.locks import compiler_lock
 
 
 def staged_copy(
@@ -31,13 +29,7 @@ def staged_copy(
     packed_as      the destination as a permuted layout, if it is one
     unpacked_from  the source as a permuted layout, if it is one
     """
-    permuted = packed_as or unpacked_from
-    if permuted:
-        found = in_periods(direct, source, permuted, packs=packed_as is not None)
-    elif source.name != target.name:
-        found = in_converted_blocks(direct, source, target)
-    else:
-        found = in_boxes(direct, source, target)
+    found = _without_padding(direct, source, target, packed_as, unpacked_from)
     if found is None or padding is None:
         return found
     src, dst = direct.lowered.src, direct.lowered.dst
@@ -46,3 +38,25 @@ def staged_copy(
         src, dst, source, target, padding=padding, threads=threads, thresholds=thresholds, apart=True
     )
     return replace(found, pads=apart.pads_only())
+
+
+def _without_padding(
+    direct: CopyProgram,
+    source: Element,
+    target: Element,
+    packed_as: PermutedMap | None,
+    unpacked_from: PermutedMap | None,
+) -> StagedProgram | None:
+    """The copy of the elements; each kind is imported when needed, since few processes need more than one."""
+    permuted = packed_as or unpacked_from
+    if permuted:
+        with compiler_lock:
+            from codegen.pipeline.stage_permuted import in_periods
+        return in_periods(direct, source, permuted, packs=packed_as is not None)
+    if source.name != target.name:
+        with compiler_lock:
+            from codegen.pipeline.stage_conversions import in_converted_blocks
+        return in_converted_blocks(direct, source, target)
+    with compiler_lock:
+        from codegen.pipeline.stage_boxes import in_boxes
+    return in_boxes(direct, source, target)

@@ -1,4 +1,4 @@
-"""One stage of a copy that is made part by part: the size of the part does not decide how it is stored."""
+"""What staged copies share: the copy in one pass as the decision sees it, and the copies of the stages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap
 from codegen.pipeline.calibrate import machine_thresholds
 from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.schedule.choose_stages import BoxSchedule
 from codegen.schedule.choose_transpose import VectorSize
 from codegen.schedule.schedule import Thresholds
 
@@ -29,6 +30,12 @@ def compile_stage(
     return compile_copy(
         src, dst, source, target, thresholds=thresholds, virtual_vector_size=virtual_vector_size
     )
+
+
+def box_schedules(program: CopyProgram) -> list[BoxSchedule]:
+    """How a copy in one pass moves each of its boxes, padding aside."""
+    moves = (x for x in program.launches if x.fill is None)
+    return [BoxSchedule(x.step.box, x.step.schedule, x.tables) for x in moves]
 
 
 def outgrows_caches(footprint: int) -> bool:
