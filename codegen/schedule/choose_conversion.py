@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from codegen.ir.copies.tiles import Digit
+from codegen.ir.strided_box import Digit
 from codegen.maps.block_grid import BlockGrid
 from codegen.maps.refine import Box
 from codegen.schedule.choose_transpose import ALIAS_BYTES
