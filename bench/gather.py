@@ -125,7 +125,7 @@ def _arrays(tiles: Tiles, dims: tuple[int, ...]) -> tuple[tj.TiledArray, Array, 
 
 
 def _taken(tiles: Tiles, buffer: Array, ids: Array, logical: Array) -> Way:
-    """Whole tiles by numpy.take, then each in its logical order."""
+    """RunBox tiles by numpy.take, then each in its logical order."""
     rows, recipe = flat_bytes(buffer).reshape(len(ids), -1), tiles.recipe(len(ids))
     if _in_order(recipe):
         out = flat_bytes(logical).reshape(len(ids), -1)

@@ -73,7 +73,6 @@ if _TYPE_CHECKING:
     from codegen.ir.print_names import mlir_type as mlir_type
     from codegen.ir.printer import FunctionPrinter as FunctionPrinter
     from codegen.ir.printer import format_function as format_function
-    from codegen.ir.strided_box import Digit as Digit
     from codegen.ir.strided_box import Element as Element
     from codegen.maps.access import AccessMap as AccessMap
     from codegen.maps.access import Root as Root
@@ -204,7 +203,7 @@ _HOMES = {
     "ir.print_index": "SsaNames",
     "ir.print_names": "mlir_element mlir_memref mlir_type",
     "ir.printer": "FunctionPrinter format_function",
-    "ir.strided_box": "Digit Element",
+    "ir.strided_box": "Element",
     "maps.access": "AccessMap Root logical_roots map_offset map_range strided_map",
     "maps.block_grid": "BlockGrid grains",
     "maps.digit_trees": (

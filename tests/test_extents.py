@@ -28,7 +28,7 @@ from codegen.pipeline.staged_copy import staged_copy
 from codegen.runtime.call_tables import repeated_calls
 from codegen.runtime.launch import Launch
 from codegen.schedule import choose_conversion, choose_grid, choose_permuted
-from codegen.schedule.choose_swizzle import Places
+from codegen.schedule.choose_swizzle import ChunkTable
 from codegen.schedule.schedule import Thresholds
 from codegen.support.errors import KernelError, TilejitError
 from tilejit import loop_program, plan, programs
@@ -139,7 +139,7 @@ WAYS: dict[str, Callable[[], Copy]] = {
     "tables": lambda: packed("f32[10,24,6]{2,0,1:T(*,7,2)}", in_tables),
     "tables, read": lambda: unpacked("f32[10,24,6]{2,0,1:T(*,7,2)}", in_tables),
     "gathered": lambda: packed("u8[2,13,11,58]{3,2,1,0:T(8,8,32)}", mode("gather"), thresholds=STREAMED),
-    "places": lambda: packed(PLACED, mode("pieces")),
+    "places": lambda: packed(PLACED, mode("chunks")),
 }
 PLACED = "f16[64,64] Sw<3,3,3> o 0 o (64,64):(64,1)"
 
@@ -217,8 +217,8 @@ def test_tables_of_segments_are_proven_themselves(change: dict[str, int], match:
 def test_places_are_proven_themselves(change: dict[str, int]) -> None:
     copy = WAYS["places"]()
     lowered = lower_copy(copy.src.in_units(8), copy.dst.in_units(8))
-    places = gather.places_of(lowered)
-    assert isinstance(places, Places)
+    places = gather.chunk_table_of(lowered)
+    assert isinstance(places, ChunkTable)
     gather._check_places(lowered, places)
     (name, by), *_ = change.items()
     with pytest.raises(KernelError, match="is touched at"):

@@ -137,7 +137,7 @@ def test_runs_of_a_swizzle_stay_whole_and_need_no_table(monkeypatch: pytest.Monk
         (launch,) = explained.program.launches
         assert len(launch.step.boxes) == 8, "a box for each value of the bits that choose"
         assert not launch.tables
-        assert "pieces" in explained.schedule
+        assert "chunks" in explained.schedule
 
 
 def test_packed_elements_where_asked_for() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import tilejit as tj
 from codegen.runtime.threads import run_parts
-from tests.test_tiles import filled, places_of, tile_and_grid, values_of, written
+from tests.test_tiles import chunk_table_of, filled, tile_and_grid, values_of, written
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit import packed_tiles
 from tilejit.packed_tiles import one_by_one
@@ -60,7 +60,7 @@ def test_to_and_from_arrays(text: str, past_cache: bool) -> None:
     """Between guard pages, on one thread and on three."""
     spec = tj.Shape.parse(text)
     t, ids = filled(spec), some_ids(spec)
-    want = values_of(spec, t.buffer.view(np.uint8))[places_of(spec)[ids]]
+    want = values_of(spec, t.buffer.view(np.uint8))[chunk_table_of(spec)[ids]]
     want = want.reshape(len(ids), *tile_and_grid(spec)[1])
     source = Guarded(t.nbytes)
     for strides in strides_of(want.shape):

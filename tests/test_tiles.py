@@ -44,7 +44,7 @@ def tile_and_grid(spec: tj.Shape) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(grid), tuple(t for t in tile if t != MERGE)
 
 
-def places_of(spec: tj.Shape) -> np.ndarray[Any, np.dtype[np.int64]]:
+def chunk_table_of(spec: tj.Shape) -> np.ndarray[Any, np.dtype[np.int64]]:
     """The slot of every element of every tile [n, *tile]: what later steps and the tail make of the tiles."""
     grid, tile = tile_and_grid(spec)
     extents = (*grid, *tile)
@@ -66,7 +66,7 @@ def values_of(spec: tj.Shape, data: Array) -> Array:
 
 def written(spec: tj.Shape, data: Array, ids: Any, tiles: Array) -> Array:
     """The buffer's bytes after an assignment of tiles through NumPy, one after the other."""
-    slots, places = values_of(spec, data).copy(), places_of(spec)
+    slots, places = values_of(spec, data).copy(), chunk_table_of(spec)
     for number, tile in zip(ids, tiles, strict=True):
         slots[places[number]] = tile
     raw = slots.view(np.uint8)
@@ -110,7 +110,7 @@ def test_gather_is_the_definition(case: tuple[tj.Shape, list[int], tuple[int, ..
     spec, ids, steps = case
     t = filled(spec)
     before = t.buffer.tobytes()
-    want = values_of(spec, t.buffer.view(np.uint8))[places_of(spec)[np.array(ids, np.int64)]]
+    want = values_of(spec, t.buffer.view(np.uint8))[chunk_table_of(spec)[np.array(ids, np.int64)]]
     got = tj.gather_tiles(t, ids)
     assert got.dtype == spec.dtype
     assert got.flags.c_contiguous
@@ -508,7 +508,7 @@ def test_nothing_beside_the_arrays(text: str) -> None:
     """Between guard pages, first and last tiles among the ids; the last two are past the cache."""
     spec = tj.Shape.parse(text)
     data = filled(spec).buffer.view(np.uint8)
-    places = places_of(spec)
+    places = chunk_table_of(spec)
     ids = np.random.default_rng(5).permutation(len(places))
     want = values_of(spec, data)[places[ids]]
     tiles, logical = Guarded(len(data) + 64), Guarded(want.nbytes + 64)

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.ir.copies.nodes import CopyRun, Elementwise, PackBits
 from codegen.ir.strided_box import Element
 from codegen.maps.access import strided_map
 from codegen.pipeline.copies import compile_copy
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS
-from codegen.schedule import choose_transpose
 from codegen.schedule.schedule import Thresholds
+from codegen.schedule.transfers import CopyRun, Elementwise, PackBits
+from codegen.schedule.transpose_box import PANEL_COLUMNS
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import environment
 from tests.tools.stress import lower_levels
@@ -232,7 +232,7 @@ def test_a_transpose_that_begins_inside_a_line_is_told_its_tile_too(size: tuple[
     tiles = [x.step.schedule.transpose for x in (launch, launch.misaligned)]
     assert [cut and cut.stage for cut in tiles] == ["", "rows"]
     if size is None:
-        assert [cut and cut.tile[1] for cut in tiles] == [80, choose_transpose.PANEL_COLUMNS]
+        assert [cut and cut.tile[1] for cut in tiles] == [80, PANEL_COLUMNS]
     else:
         assert [cut and cut.tile for cut in tiles] == [size, size]
     x, room = np.arange(rows * columns, dtype="u4"), np.zeros(rows * columns + 32, "u4")

@@ -141,7 +141,7 @@ def _pieces(tile_bytes: int, count: int, held: Any) -> Iterator[tuple[slice, Arr
 def _gather_packed(
     whole: TiledArray, numbers: Table, result: Any, between: TiledArray, threads: int | None
 ) -> None:
-    """Whole tiles first, by `gather_tiles` of the buffer seen as bytes, which comes here no more; then the
+    """RunBox tiles first, by `gather_tiles` of the buffer seen as bytes, which comes here no more; then the
     elements of those that lie `between`.
     """
     gather_tiles(whole, numbers, out=_rows(between), threads=threads)

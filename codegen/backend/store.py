@@ -107,11 +107,11 @@ def compiler_files() -> tuple[Path, ...]:
     root = Path(__file__).parents[1]
     names = (
         "backend/build.py",
-        "ir/copies/tiles.py",
+        "ir/blocks.py",
         "ir/element_types.py",
+        "ir/instructions.py",
         "ir/lines.py",
         "ir/packed_bits.py",
-        "schedule/schedule.py",
     )
     return (*(root / name for name in names), *sorted((root / "simd").rglob("*.py")))
 

@@ -85,7 +85,7 @@ class Numbers:
                 return f"first_{value.shape[0]}({self.value_text(operands[0])})"
             case "stack":
                 return f"({', '.join(map(self.value_text, operands))})"
-            case "transposed":
+            case "transpose":
                 return f"transposed_{held_dtype(dtype)}x{value.shape[0]}({self.text(operands[0])})"
             case "row":
                 return f"{self.text(operands[0])}[{self.text(operands[1])}]"

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir import conversions, packed_bits
-from codegen.ir.copies.tiles import INTERLEAVED_ROWS, Block, block_shape
+from codegen.ir.blocks import INTERLEAVED_ROWS, Block, block_shape
 from codegen.ir.element_types import CONVERSIONS, bits_of, dtype_of
 from codegen.ir.instruction import Counted, Instruction, Shapes
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
@@ -126,7 +126,7 @@ def _packed_sizes(count: int) -> tuple[int, ...]:
 
 
 @_declared(
-    shapes={8 * w: _of_blocks(w, "line", "lane", *(("band",) if w < 16 else ())) for w in WIDTHS}, cost=6
+    shapes={8 * w: _of_blocks(w, "64x64", "64x16", *(("16x64",) if w < 16 else ())) for w in WIDTHS}, cost=6
 )
 def transposed(a: Lanes) -> Lanes:
     """[R, C] -> [C, R]: out[c, r] = a[r, c]."""
@@ -286,7 +286,7 @@ for _width in (2, 4, 8):
     _declare(
         f"swap_{8 * _width}",
         partial(_swapped, _width),
-        shapes={8 * _width: ((), *_of_blocks(_width, "line", "lane"))},
+        shapes={8 * _width: ((), *_of_blocks(_width, "64x64", "64x16"))},
         levels=BYTE_SHUFFLES,
         cost=1,
     )
@@ -294,7 +294,7 @@ for _width in (2, 4, 8):
 
 def _converted_shapes(target_width: int, cost: int) -> tuple[VectorShape, ...]:
     """One element; runs; blocks of a transpose, or their rows one by one if the conversion is long."""
-    blocks = _of_blocks(target_width, "line", "lane")
+    blocks = _of_blocks(target_width, "64x64", "64x16")
     if cost > conversions.LONG:
         blocks = tuple((columns,) for _, columns in blocks)
     return tuple(dict.fromkeys([(), (1,), (8,), (16,), (32,), *blocks]))

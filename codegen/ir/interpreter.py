@@ -92,6 +92,7 @@ _HALVES: dict[str, Callable[[int], int]] = {"": int, "low": lambda x: x % 2**32,
 _REGISTERS: dict[str, Callable[[list[Number], VectorShape], Number]] = {
     "first": lambda found, shape: np.arange(shape[0]) < int(found[0]),
     "stack": lambda found, shape: np.reshape(found, shape),
+    "transpose": lambda found, shape: np.swapaxes(found[0], 0, 1),
     "row": lambda found, shape: found[0][int(found[1])],
     "register": lambda found, shape: found[0][: shape[0]],
     "with_register": lambda found, shape: np.concatenate([found[1], found[0][len(found[1]) :]]),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from math import prod
 
-from codegen.ir.copies.nodes import LaneReads
-from codegen.ir.copies.tiles import PackedLines
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import Digit
+from codegen.schedule.offset_tables import OffsetTable
+from codegen.schedule.transfers import LaneReads
 
 
 def lane_reads(
@@ -47,7 +47,7 @@ def lane_reads(
 def _closed_rows(rows: tuple[Digit, ...], missing: int) -> tuple[int, int]:
     """The first and the last row whose offset is less than `missing` bytes before the last offset."""
     if len(rows) > 1:
-        offsets = PackedLines(tuple((n, src) for n, src, _ in rows)).offsets
+        offsets = OffsetTable(tuple((n, src) for n, src, _ in rows)).offsets
         closed = (offsets > offsets.max() - missing).nonzero()[0]
         return int(closed[0]), int(closed[-1])
     ((count, step, _),) = rows

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.copies.nodes import TileLoop, TransferNest, TransposeRuns, TransposeTiles
 from codegen.schedule.schedule import Schedule
+from codegen.schedule.transfers import Loop, TransferNest, TransposeRuns, TransposeTiles
 
 
 def pad_rank(nest: TransferNest, schedule: Schedule) -> TransferNest:
@@ -17,5 +17,5 @@ def pad_rank(nest: TransferNest, schedule: Schedule) -> TransferNest:
     if isinstance(nest.transfer, TransposeTiles | TransposeRuns):
         return nest
     loops = nest.loops
-    ones = tuple(TileLoop(f"one{k}") for k in range(schedule.rank - len(loops)))
+    ones = tuple(Loop(f"one{k}") for k in range(schedule.rank - len(loops)))
     return replace(nest, loops=(*loops[:1], *ones, *loops[1:]))

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from codegen.ir.copies.nodes import (
+from codegen.ir.strided_box import Element
+from codegen.schedule.offset_tables import OffsetTable, RowGroups
+from codegen.schedule.transfers import (
     CopyChunks,
     CopyRun,
     Elementwise,
@@ -14,18 +16,16 @@ from codegen.ir.copies.nodes import (
     Gather,
     Interleave,
     LaneReads,
+    Loop,
     PackBits,
     Reverse,
     Size,
-    TileLoop,
     Transfer,
     TransferNest,
     TransposeRuns,
     TransposeTiles,
     UnpackBits,
 )
-from codegen.ir.copies.tiles import PackedLines, RowGroups
-from codegen.ir.strided_box import Element
 
 NAMES = "abcdefgh"
 
@@ -61,10 +61,10 @@ def parametrize_sizes(
 _Sizes = Callable[[str, Size], Size]
 
 
-def _loop(size: _Sizes, name: str, loop: TileLoop, *, reads: bool = True) -> TileLoop:
+def _loop(size: _Sizes, name: str, loop: Loop, *, reads: bool = True) -> Loop:
     """Every loop has a stride on both sides, so that gaps do not need another kernel."""
     extent, dst = size(f"{name}_extent", loop.extent), size(f"{name}_dst", loop.dst)
-    return TileLoop(name, extent, size(f"{name}_src", loop.src) if reads else 0, dst)
+    return Loop(name, extent, size(f"{name}_src", loop.src) if reads else 0, dst)
 
 
 def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
@@ -78,12 +78,12 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
         case CopyRun() | FillRun():
             return named("count")  # type: ignore[no-any-return]
         case CopyChunks():
-            return named("count", places=PackedLines())  # type: ignore[no-any-return]
+            return named("count", offsets=OffsetTable())  # type: ignore[no-any-return]
         case Reverse(count=count):
             return named("length" if count == 1 else "count")  # type: ignore[no-any-return]
         case Interleave(side=side):
             long = {"dst": ("columns",), "src": ("rows",), "": ("rows", "columns")}[side]
-            tables = {"lines": PackedLines()} if transfer.lines else {}
+            tables = {"lines": OffsetTable()} if transfer.lines else {}
             groups = {"groups": RowGroups()} if transfer.groups else {}
             return named("row_step", "column_step", *long, **tables, **groups)  # type: ignore[no-any-return]
         case TransposeTiles():
@@ -122,20 +122,20 @@ def _runs(size: _Sizes, transfer: TransposeRuns) -> TransposeRuns:
     """The same, and the size of panels is an argument as well."""
     names = iter(NAMES)
 
-    def loop(given: TileLoop) -> TileLoop:
+    def loop(given: Loop) -> Loop:
         if given.axis == "columns":
-            return TileLoop("columns", size("panels", given.extent))
+            return Loop("columns", size("panels", given.extent))
         if given.axis == "layers":
             strides = size("layer_src", given.src), size("layer_dst", given.dst)
-            return TileLoop("layers", size("groups", given.extent), *strides)
+            return Loop("layers", size("groups", given.extent), *strides)
         return _loop(size, next(names), given)
 
     steps: dict[str, Any] = {"column_step": 0, "panel_bytes": 0}
-    steps["places"] = _step(size, "panel_pitch", transfer.places)
+    steps["panel_step"] = _step(size, "panel_pitch", transfer.panel_step)
     if transfer.run_offsets is None:
         steps["column_step"] = _step(size, "dst_pitch", transfer.column_step)
     else:
-        steps |= dict.fromkeys(("run_offsets", "run_places"), PackedLines())
+        steps |= dict.fromkeys(("run_offsets", "run_panel_offsets"), OffsetTable())
     if transfer.layers != 1:
         steps["layers"] = size("layer_count", transfer.layers)
         steps["together"] = size("together", transfer.together)
@@ -144,7 +144,7 @@ def _runs(size: _Sizes, transfer: TransposeRuns) -> TransposeRuns:
         loops=tuple(map(loop, transfer.loops)),
         rows=size("rows", transfer.rows),
         columns=size("columns", transfer.columns),
-        row_step=PackedLines(),
+        row_step=OffsetTable(),
         tile=size("panel_columns", transfer.tile),
         run_columns=size("columns_per_run", transfer.run_columns),
         requests=size("requests", transfer.requests),
@@ -153,9 +153,9 @@ def _runs(size: _Sizes, transfer: TransposeRuns) -> TransposeRuns:
     )
 
 
-def _step(size: _Sizes, name: str, given: Size | PackedLines) -> Size | PackedLines:
+def _step(size: _Sizes, name: str, given: Size | OffsetTable) -> Size | OffsetTable:
     """A pitch, or a table whose offsets come at run time."""
-    return PackedLines() if isinstance(given, PackedLines) else size(name, given)
+    return OffsetTable() if isinstance(given, OffsetTable) else size(name, given)
 
 
 def _lanes(size: _Sizes, reads: LaneReads | None) -> LaneReads | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from math import prod
 
-from codegen.ir.copies.dense_panels import dense_layout
-from codegen.ir.copies.nodes import Size, TileLoop, TransposeRuns
-from codegen.ir.copies.tiles import PackedLines, block_shape
+from codegen.ir.blocks import block_shape
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.passes.lane_reads import lane_reads
+from codegen.schedule.dense_layout import dense_layout
+from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.schedule import TransposeSchedule
+from codegen.schedule.transfers import Loop, Size, TransposeRuns
 
 
 def in_panels(cut: TransposeSchedule, box: StridedBox) -> TransposeRuns:
@@ -23,10 +24,10 @@ def in_panels(cut: TransposeSchedule, box: StridedBox) -> TransposeRuns:
         raise AssertionError(f"expected full blocks of {block}, got {column_count} columns by {tile}")
     others = {axis: digits((axis,))[0] for axis in cut.loops if axis not in ("columns", "layers")}
     layers = digits((cut.layers,))[0] if cut.layers else None
-    if cut.block == "part":
+    if cut.block == "short":
         if row_count < block[0]:
             raise AssertionError(f"expected {block[0]} rows or more in parts of lanes, got {row_count}")
-        block = block_shape(width, "lane")
+        block = block_shape(width, "64x16")
         apart = (*others.values(), *([layers] if layers else []))
         lanes = lane_reads(rows, column_count, apart, width, block[0])
     row_bytes = row_count * width
@@ -36,30 +37,33 @@ def in_panels(cut: TransposeSchedule, box: StridedBox) -> TransposeRuns:
         in_order=row_count < block[0],
         layers=(cut.together, layers[2]) if layers else None,
     )
-    panels = TileLoop("columns", -(-column_count // tile))
-    groups = TileLoop("layers", -(-layers[0] // cut.together), *layers[1:]) if layers else None
+    panels = Loop("columns", -(-column_count // tile))
+    groups = Loop("layers", -(-layers[0] // cut.together), *layers[1:]) if layers else None
     known = {"columns": panels, "layers": groups}
-    column_step: Size | PackedLines = columns[0][2]
-    places: Size | PackedLines = layout.places[0][1]
-    run_tables: tuple[PackedLines | None, PackedLines | None] = None, None
+    column_step: Size | OffsetTable = columns[0][2]
+    panel_step: Size | OffsetTable = layout.columns[0][1]
+    run_tables: tuple[OffsetTable | None, OffsetTable | None] = None, None
     if len(columns) > 1:
-        column_step, places = PackedLines(tuple((n, d) for n, _, d in columns)), PackedLines(layout.places)
+        column_step, panel_step = (
+            OffsetTable(tuple((n, d) for n, _, d in columns)),
+            OffsetTable(layout.columns),
+        )
         runs = layout.runs or ((1, 0, 0),)
         run_tables = (
-            PackedLines(tuple((n, d) for n, d, _ in runs)),
-            PackedLines(tuple((n, p) for n, _, p in runs)),
+            OffsetTable(tuple((n, d) for n, d, _ in runs)),
+            OffsetTable(tuple((n, p) for n, _, p in runs)),
         )
     return TransposeRuns(
         source_width,
         width,
         row_count,
         column_count,
-        PackedLines(tuple((n, s) for n, s, _ in rows), more=block[0]),
+        OffsetTable(tuple((n, s) for n, s, _ in rows), more=block[0]),
         column_step,
-        tuple(known.get(axis) or TileLoop(axis, *others[axis]) for axis in cut.loops),
+        tuple(known.get(axis) or Loop(axis, *others[axis]) for axis in cut.loops),
         tile,
         block,
-        places,
+        panel_step,
         layout.run_columns,
         _requests(tile * source_width),
         cut.stream,

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from math import prod
 
-from codegen.ir.copies.nodes import (
+from codegen.ir.blocks import block_shape
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import Axis, Side, StridedBox
+from codegen.passes.lane_reads import lane_reads
+from codegen.passes.select_panels import in_panels
+from codegen.schedule.offset_tables import OffsetTable, RowGroups
+from codegen.schedule.schedule import Schedule, TransposeSchedule
+from codegen.schedule.transfers import (
     CopyChunks,
     CopyRun,
     Elementwise,
     FillRun,
     Interleave,
+    Loop,
     PackBits,
     Reverse,
-    TileLoop,
     Transfer,
     TransferNest,
     TransposeRuns,
     TransposeTiles,
     UnpackBits,
 )
-from codegen.ir.copies.tiles import PackedLines, RowGroups, block_shape
-from codegen.ir.lines import LINE_BYTES
-from codegen.ir.strided_box import Axis, Side, StridedBox
-from codegen.passes.lane_reads import lane_reads
-from codegen.passes.select_panels import in_panels
-from codegen.schedule.schedule import Schedule, TransposeSchedule
 
 
 def super_vectorize(box: StridedBox, schedule: Schedule) -> TransferNest:
@@ -39,7 +40,7 @@ def super_vectorize(box: StridedBox, schedule: Schedule) -> TransferNest:
     match schedule.mode:
         case "run":
             transfer: Transfer = CopyRun(inner[0].extent * box.width, schedule.stream)
-        case "pieces":
+        case "chunks":
             transfer = _chunks(box, inner, schedule)
         case "reverse":
             count = inner[1].extent if len(inner) > 1 else 1
@@ -57,14 +58,14 @@ def super_vectorize(box: StridedBox, schedule: Schedule) -> TransferNest:
         case mode:
             raise AssertionError(f"super_vectorize: no rule for {mode}")
     scale = unit_bits // box.unit_bits  # packed boxes count in bits, their transfers in bytes
-    loops = tuple(TileLoop(x.name, x.extent, x.src // scale, x.dst // scale) for x in outer)
+    loops = tuple(Loop(x.name, x.extent, x.src // scale, x.dst // scale) for x in outer)
     return TransferNest(loops, transfer, box.entries, unit_bits)
 
 
 def _chunks(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> CopyChunks:
     """The inner loops are contiguous in the destination; a table holds their source offsets."""
     digits = tuple((x.extent, x.src) for x in inner)
-    return CopyChunks(box.width, prod(n for n, _ in digits), PackedLines(digits), schedule.stream)
+    return CopyChunks(box.width, prod(n for n, _ in digits), OffsetTable(digits), schedule.stream)
 
 
 def _interleave(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> Interleave:
@@ -74,7 +75,7 @@ def _interleave(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) ->
     if joined:
         packed: Side = "dst" if schedule.interleave == "dst" else "src"
         first = row_count * column_count * box.width // LINE_BYTES
-        lines = PackedLines(((first, LINE_BYTES), *((x.extent, x.stride(packed)) for x in joined)))
+        lines = OffsetTable(((first, LINE_BYTES), *((x.extent, x.stride(packed)) for x in joined)))
         times = prod(x.extent for x in joined)
         if schedule.interleave == "dst":
             column_count *= times
@@ -110,8 +111,8 @@ def _in_tiles(cut: TransposeSchedule, box: StridedBox) -> TransposeTiles:
     if row_count < block[0] or column_count < block[1]:
         raise AssertionError(f"expected {block} rows and columns or more, got {row_count, column_count}")
     others = {name: box.digits((name,))[0] for name in cut.loops if name not in ("rows", "columns")}
-    if cut.block == "part":
-        block = block_shape(box.width, "lane")
+    if cut.block == "short":
+        block = block_shape(box.width, "64x16")
         tile = tile[0], block[1]
         lanes = lane_reads(rows, column_count, tuple(others.values()), box.width, block[0])
     return TransposeTiles(
@@ -121,7 +122,7 @@ def _in_tiles(cut: TransposeSchedule, box: StridedBox) -> TransposeTiles:
         column_count,
         rows[0][1] if len(rows) == 1 else _joined([(n, s) for n, s, _ in rows], more=2 * tile[0]),
         columns[0][2] if len(columns) == 1 else _joined([(n, d) for n, _, d in columns]),
-        tuple(TileLoop(name, *others.get(name, ())) for name in cut.loops),
+        tuple(Loop(name, *others.get(name, ())) for name in cut.loops),
         tile,
         block,
         cut.order,
@@ -133,8 +134,8 @@ def _in_tiles(cut: TransposeSchedule, box: StridedBox) -> TransposeTiles:
     )
 
 
-def _joined(digits: list[tuple[int, int]], more: int = 0) -> PackedLines:
-    return PackedLines(tuple(digits), more=more)
+def _joined(digits: list[tuple[int, int]], more: int = 0) -> OffsetTable:
+    return OffsetTable(tuple(digits), more=more)
 
 
 def _transpose(box: StridedBox, schedule: Schedule) -> TransposeTiles | TransposeRuns:

@@ -34,7 +34,7 @@ def transposed(values: tuple[Value, ...], names: NewNames, out: list[Statement])
         rows.append(value)
     shape, dtype = (len(rows), *rows[0].shape), rows[0].dtype
     block = Op("stack", tuple(rows), dtype, shape)
-    out.append(Let(names.name("columns"), Op("transposed", (block,), dtype, shape[::-1])))
+    out.append(Let(names.name("columns"), Op("transpose", (block,), dtype, shape[::-1])))
     columns = Local(out[-1].name, dtype, shape[::-1])  # type: ignore[union-attr]
     return tuple(Op("row", (columns, Const(k, "i64")), dtype, (shape[0],)) for k in range(shape[1]))
 

@@ -14,7 +14,6 @@ from functools import partial
 
 from codegen.analysis.ranges import check_disjoint, check_range
 from codegen.frontend.lower_copy import LoweredCopy, copied_box, lower_copy, padding_box
-from codegen.ir.copies.nodes import Elementwise, Transfer, TransposeRuns, TransposeTiles
 from codegen.ir.strided_box import Element, StridedBox, cut_long
 from codegen.maps.access import AccessMap
 from codegen.maps.padding import PaddingBox
@@ -23,7 +22,7 @@ from codegen.passes.normalize import NORMALIZE
 from codegen.passes.split_run import split_long, split_run
 from codegen.passes.strip_mine import strip_mine
 from codegen.passes.widen_elements import widen
-from codegen.pipeline.gather import gathered, placed
+from codegen.pipeline.gather import chunked, gathered
 from codegen.pipeline.steps import (
     STRUCTURE,
     Observer,
@@ -40,8 +39,8 @@ from codegen.runtime.kernel import Kernel, Step
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
 from codegen.schedule.choose import candidates, choose, read_windows
-from codegen.schedule.choose_transpose import VectorSize
-from codegen.schedule.schedule import DEFAULT_THRESHOLDS, OUTER_RANKS, Schedule, Thresholds
+from codegen.schedule.schedule import DEFAULT_THRESHOLDS, OUTER_RANKS, Schedule, Thresholds, VectorSize
+from codegen.schedule.transfers import Elementwise, Transfer, TransposeRuns, TransposeTiles
 from codegen.support.settings import settings
 
 LEAST_TUNED_BYTES = 1 << 16
@@ -216,7 +215,7 @@ class _Maker:
         pattern = None if self.padding is None else repeated(self.padding)
         stream = self.footprint >= self.thresholds.stream_bytes
         found = gathered(self.lowered, self.target, pattern, self.observe) if stream else None
-        return found or placed(self.lowered, self.target, pattern, self.observe, stream=stream)
+        return found or chunked(self.lowered, self.target, pattern, self.observe, stream=stream)
 
     def box(self, box: Box) -> list[Launch]:
         if box.volume == 0:

@@ -6,9 +6,6 @@ from math import prod
 
 from codegen.analysis.ranges import affine_range, check_range
 from codegen.frontend.lower_copy import LoweredCopy, copied_box, padding_box
-from codegen.ir.copies.nodes import CopyChunks, Gather, TileLoop, TransferNest
-from codegen.ir.copies.segments import SEGMENT_ARGUMENTS, Segments
-from codegen.ir.copies.tiles import LINE_TABLE, PackedLines
 from codegen.ir.strided_box import Element
 from codegen.maps.refine import Box
 from codegen.passes.pad_rank import pad_rank
@@ -18,8 +15,11 @@ from codegen.runtime.kernel import Step
 from codegen.runtime.launch import Launch
 from codegen.schedule.choose import padded_rank
 from codegen.schedule.choose_segments import SEGMENT_LIMITS, segments_of
-from codegen.schedule.choose_swizzle import Places, places_of
+from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
+from codegen.schedule.offset_tables import LINE_TABLE, OffsetTable
 from codegen.schedule.schedule import Schedule
+from codegen.schedule.segments import SEGMENT_ARGUMENTS, Segments
+from codegen.schedule.transfers import CopyChunks, Gather, Loop, TransferNest
 
 
 def gathered(
@@ -50,28 +50,28 @@ def gathered(
     return Launch(step, calls, 0, copy.dst.bounds[0], segments.count, pattern, bounds=bounds)
 
 
-def placed(
+def chunked(
     copy: LoweredCopy, element: Element, pattern: Pattern | None, observe: Observer, *, stream: bool
 ) -> Launch | None:
     """The launch of a copy whose boxes repeatedly write the same chunks side by side, read by one table.
 
     None where they do not, where padding is written too, or where a streaming copy would read distant chunks.
     """
-    found = places_of(copy)
+    found = chunk_table_of(copy)
     pads = pattern is not None and (copy.fill_first or any(p.volume for p in copy.pads))
     if found is None or pads or (stream and not found.is_near):
         return None
     _check_boxes(copy)
-    _check_places(copy, found)
+    _check_chunks(copy, found)
     boxes = [copied_box(copy, box, element, element) for box in copy.boxes if box.volume]
     for box in boxes:
         observe("box", box)
-    loops = tuple(TileLoop(f"d{k}", *digit) for k, digit in enumerate(found.outer))
-    transfer = CopyChunks(found.width, len(found.offsets), PackedLines(listed=found.offsets), stream)
+    loops = tuple(Loop(f"d{k}", *digit) for k, digit in enumerate(found.outer))
+    transfer = CopyChunks(found.width, len(found.offsets), OffsetTable(listed=found.offsets), stream)
     axes = tuple(loop.axis for loop in loops)
-    schedule = Schedule("pieces", axes, (), rank=padded_rank(len(axes)), stream=stream)
+    schedule = Schedule("chunks", axes, (), rank=padded_rank(len(axes)), stream=stream)
     nest = pad_rank(TransferNest(loops, transfer), schedule)
-    observe("placed", nest)
+    observe("chunked", nest)
     kernel, sizes = kernel_of(nest, (LINE_TABLE,), observe)
     step = Step(boxes[0], schedule, nest, kernel, sizes, tuple(boxes[1:]))
     bounds = copy.src.byte_bounds, copy.dst.byte_bounds
@@ -88,7 +88,7 @@ def _check_segments(copy: LoweredCopy, segments: Segments) -> None:
         low, high = affine_range(part.src, [(n, step) for n, step, _ in digits])
         if not part.fills:
             check_range("source", low, high + part.run, copy.src.bounds)
-        low, high = affine_range(part.place, [(n, step) for n, _, step in part.inner])
+        low, high = affine_range(part.offset, [(n, step) for n, _, step in part.inner])
         check_range("buffer of a segment", low, high + part.run, (0, segments.length))
         at, last = affine_range(part.dst, [(n, step) for n, _, step in part.outer])
         check_range("destination", at + low, last + high + part.run, (0, segments.stop))
@@ -99,13 +99,13 @@ def _check_segments(copy: LoweredCopy, segments: Segments) -> None:
     check_range("destination", low, low + segments.stop, (low, stop))
 
 
-def _check_places(copy: LoweredCopy, places: Places) -> None:
+def _check_chunks(copy: LoweredCopy, table: ChunkTable) -> None:
     """Prove the same for chunks that are read at every offset of `outer` and written there side by side."""
-    low, high = affine_range(places.src, [(n, step) for n, step, _ in places.outer])
-    nearest, farthest = min(places.offsets), max(places.offsets) + places.width
+    low, high = affine_range(table.src, [(n, step) for n, step, _ in table.outer])
+    nearest, farthest = min(table.offsets), max(table.offsets) + table.width
     check_range("source", low + nearest, high + farthest, copy.src.bounds)
-    low, high = affine_range(places.dst, [(n, step) for n, _, step in places.outer])
-    check_range("destination", low, high + places.bytes_each, copy.dst.bounds)
+    low, high = affine_range(table.dst, [(n, step) for n, _, step in table.outer])
+    check_range("destination", low, high + table.bytes_each, copy.dst.bounds)
 
 
 def _check_boxes(copy: LoweredCopy) -> None:

@@ -7,8 +7,7 @@ from codegen.maps.access import AccessMap
 from codegen.pipeline.calibrate import machine_thresholds
 from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.schedule.choose_stages import BoxSchedule
-from codegen.schedule.choose_transpose import VectorSize
-from codegen.schedule.schedule import Thresholds
+from codegen.schedule.schedule import Thresholds, VectorSize
 
 _ALWAYS, _NEVER = Thresholds(stream_bytes=0), Thresholds(stream_bytes=1 << 62)
 

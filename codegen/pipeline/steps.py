@@ -8,17 +8,6 @@ from math import prod
 from typing import TypeAlias
 
 from codegen.analysis.ranges import affine_range
-from codegen.ir.copies.nodes import (
-    Elementwise,
-    TransferNest,
-    TransposeRuns,
-    TransposeTiles,
-    group_table,
-    int_size,
-    joined_tables,
-    line_table,
-)
-from codegen.ir.copies.tiles import GROUP_ARGUMENTS, LINE_TABLE, PREFETCH_ARGUMENT
 from codegen.ir.nodes import Function
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
@@ -36,8 +25,19 @@ from codegen.runtime.copy_calls import (
 )
 from codegen.runtime.kernel import Kernel, Step, kernel_for
 from codegen.runtime.launch import Launch
-from codegen.schedule.choose_transpose import VectorSize, misaligned
-from codegen.schedule.schedule import Schedule
+from codegen.schedule.choose_transpose import misaligned
+from codegen.schedule.offset_tables import GROUP_ARGUMENTS, LINE_TABLE, PREFETCH_ARGUMENT
+from codegen.schedule.schedule import Schedule, VectorSize
+from codegen.schedule.transfers import (
+    Elementwise,
+    TransferNest,
+    TransposeRuns,
+    TransposeTiles,
+    group_table,
+    int_size,
+    joined_tables,
+    line_table,
+)
 from codegen.support.locks import compiler_lock
 
 STRUCTURE, SIZES = "structure", "sizes"

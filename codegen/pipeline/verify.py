@@ -14,14 +14,14 @@ import numpy as np
 
 from codegen.analysis.ranges import affine_range, check_range
 from codegen.frontend.lower_copy import LoweredCopy
-from codegen.ir.copies.nodes import TransposeRuns, TransposeTiles, int_size
-from codegen.ir.copies.tiles import PackedLines
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.access import map_offset
 from codegen.maps.digit_trees import Leaf, Offsets, Opaque, Split, Switch, Tree, Window, ceil_div
 from codegen.maps.refine import Box, PairLeaf, PairSplit, PairSwitch, PairTable, PairTree
 from codegen.pipeline.verify_panels import other_digits
+from codegen.schedule.offset_tables import OffsetTable
+from codegen.schedule.transfers import TransposeRuns, TransposeTiles, int_size
 from codegen.support.errors import KernelError
 
 PROBES = 64
@@ -125,7 +125,7 @@ def check_lanes(tiles: TransposeTiles | TransposeRuns, start: int, reach: tuple[
         return
     count, block = int_size(tiles.rows), tiles.block[0]
     step = tiles.row_step
-    offsets = step.offsets[:count] if isinstance(step, PackedLines) else np.arange(count) * int_size(step)
+    offsets = step.offsets[:count] if isinstance(step, OffsetTable) else np.arange(count) * int_size(step)
     blocks = np.arange(0, count, block)
     highest = offsets[np.minimum(blocks, count - block)[:, None] + np.arange(block)].max(axis=1)
     if isinstance(tiles, TransposeRuns):

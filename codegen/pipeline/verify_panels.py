@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from codegen.analysis.ranges import affine_range, check_range
-from codegen.ir.copies.nodes import Size, TransposeRuns, int_size
-from codegen.ir.copies.tiles import PackedLines, Table
 from codegen.ir.strided_box import Digit
+from codegen.schedule.offset_tables import OffsetTable, Table
+from codegen.schedule.transfers import Size, TransposeRuns, int_size
 from codegen.support.errors import KernelError
 
 
@@ -35,8 +35,8 @@ def check_panels(runs: TransposeRuns, starts: tuple[int, int], reach: tuple[int,
     check_range("source", low + int(rows.min()), stop, reach[:2])
     low, high = affine_range(starts[1], [(n, dst) for n, _, dst in digits])
     for first, count in _panels(runs):
-        layer_bytes, offsets, places = _runs(runs, first, count)
-        _check_panel(runs, (first, count), layer_bytes, (offsets, places))
+        layer_bytes, offsets, columns_at = _runs(runs, first, count)
+        _check_panel(runs, (first, count), layer_bytes, (offsets, columns_at))
         check_range(
             "destination", low + int(offsets.min()), high + int(offsets.max()) + layer_bytes, reach[2:]
         )
@@ -67,15 +67,15 @@ def _runs(runs: TransposeRuns, first: int, count: int) -> tuple[int, Table, Tabl
     layer_bytes = together * int_size(runs.rows) * runs.width
     if count % together:
         raise KernelError(f"verify: runs of {together} columns in a panel of {count}")
-    if runs.run_offsets is not None and runs.run_places is not None:
-        return layer_bytes, runs.run_offsets.offsets, runs.run_places.offsets
+    if runs.run_offsets is not None and runs.run_panel_offsets is not None:
+        return layer_bytes, runs.run_offsets.offsets, runs.run_panel_offsets.offsets
     columns = np.arange(0, count, together)
-    return layer_bytes, _offsets(runs.column_step, first + columns), _offsets(runs.places, columns)
+    return layer_bytes, _offsets(runs.column_step, first + columns), _offsets(runs.panel_step, columns)
 
 
-def _offsets(step: Size | PackedLines, columns: Table) -> Table:
+def _offsets(step: Size | OffsetTable, columns: Table) -> Table:
     """The offset of each of the columns."""
-    offsets: Table = step.offsets[columns] if isinstance(step, PackedLines) else columns * int_size(step)
+    offsets: Table = step.offsets[columns] if isinstance(step, OffsetTable) else columns * int_size(step)
     return offsets
 
 
@@ -87,19 +87,19 @@ def _check_panel(
     panel  the first column, and the number of columns
     at     the offsets of the runs in the destination and in the panel
     """
-    (first, count), (run_offsets, run_places) = panel, at
-    places = _offsets(runs.places, np.arange(count))
+    (first, count), (run_offsets, run_panel_offsets) = panel, at
+    columns_at = _offsets(runs.panel_step, np.arange(count))
     above = layer_bytes * (int_size(runs.together) - 1)
-    stop = int(places.max()) + above + _rows_written(runs) * runs.width
-    check_range("panel", int(places.min()), stop, (0, runs.panel_bytes))
-    order = np.argsort(run_places)
-    run = order[np.searchsorted(run_places[order], places, side="right") - 1]
-    within = places - run_places[run]
+    stop = int(columns_at.max()) + above + _rows_written(runs) * runs.width
+    check_range("panel", int(columns_at.min()), stop, (0, runs.panel_bytes))
+    order = np.argsort(run_panel_offsets)
+    run = order[np.searchsorted(run_panel_offsets[order], columns_at, side="right") - 1]
+    within = columns_at - run_panel_offsets[run]
     moved = within == _offsets(runs.column_step, first + np.arange(count)) - run_offsets[run]
     if not (moved & (within >= 0) & (within < layer_bytes)).all():
         raise KernelError("verify: a column is in no run of its panel")
-    if len(run_places) * layer_bytes != count * int_size(runs.rows) * runs.width:
-        raise KernelError(f"verify: {len(run_places)} runs of {layer_bytes} bytes for {count} columns")
+    if len(run_panel_offsets) * layer_bytes != count * int_size(runs.rows) * runs.width:
+        raise KernelError(f"verify: {len(run_panel_offsets)} runs of {layer_bytes} bytes for {count} columns")
     for layer in (x for x in runs.loops if x.axis == "layers"):
         if layer.dst != layer_bytes:
             raise KernelError(f"verify: layers {layer.dst} bytes apart do not follow runs of {layer_bytes}")

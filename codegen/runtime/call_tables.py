@@ -81,14 +81,14 @@ class CallTable:
 
     calls   every distinct call, with its launch
     which   the call of each row
-    places  of each row: (index of an address, offset) of its source, then of its destination
+    offsets  of each row: (index of an address, offset) of its source, then of its destination
     starts  the first row of each group, and then the number of rows
     blocks  sizes in bytes of arrays in the thread's scratch, whose addresses follow the given ones
     """
 
     calls: tuple[tuple[Launch, KernelCall], ...]
     which: Integers
-    places: Integers
+    offsets: Integers
     starts: Integers
     blocks: tuple[int, ...] = ()
 
@@ -110,7 +110,7 @@ class CallTable:
     def rows(self, addresses: tuple[int, ...], first: int, last: int) -> Rows:
         """The calls of groups [first, last), for this thread only, whose scratch they name."""
         rows = slice(int(self.starts[first]), int(self.starts[last]))
-        which, places = self.which[rows], self.places[rows]
+        which, offsets = self.which[rows], self.offsets[rows]
         buffer, blocks = self._scratch()
         sizes = [_with_scratch(call, buffer.ctypes.data) for _, call in self.calls]
         of_call = np.array(
@@ -132,7 +132,7 @@ class CallTable:
         table = np.empty((len(which), CALL_FIELDS), np.int64)
         table[:, 0], table[:, 3], table[:, 4], table[:, 5] = of_call.T[:4]
         for side in (0, 1):
-            address = at[places[:, 2 * side]] + places[:, 2 * side + 1]
+            address = at[offsets[:, 2 * side]] + offsets[:, 2 * side + 1]
             table[:, 1 + side] = address * of_call[:, 4 + side] + of_call[:, 6 + side]
         return Rows(table, blocks, (buffer, sizes))
 
@@ -176,7 +176,7 @@ def call_table(
     known: dict[tuple[int, bool], tuple[int, int]] = {}
     calls: list[tuple[Launch, KernelCall]] = []
     which: list[int] = []
-    places: list[tuple[int, int, int, int]] = []
+    offsets: list[tuple[int, int, int, int]] = []
     starts = [0]
     for group in groups:
         for launches, at in group:
@@ -188,9 +188,9 @@ def call_table(
                     known[key] = first, len(calls)
                 numbers = range(*known[key])
                 which += numbers
-                places += [(at.src, at.src_offset, at.dst, at.dst_offset)] * len(numbers)
+                offsets += [(at.src, at.src_offset, at.dst, at.dst_offset)] * len(numbers)
         starts.append(len(which))
-    numbered = np.array(places, np.int64).reshape(-1, 4)
+    numbered = np.array(offsets, np.int64).reshape(-1, 4)
     table = CallTable(tuple(calls), np.array(which, np.int64), numbered, np.array(starts, np.int64), blocks)
     _check_bounds(table, (*bounds, *((0, size) for size in blocks)))
     return table
@@ -213,9 +213,13 @@ def repeated_calls(
     """
     calls = tuple(call for launch in launches for call in launch.every_call(aligned=aligned))
     count, each = len(src_offsets), len(calls)
-    places = np.zeros((count * each, 4), np.int64)
-    places[:, 1], places[:, 2], places[:, 3] = np.repeat(src_offsets, each), 1, np.repeat(dst_offsets, each)
-    table = CallTable(calls, np.tile(np.arange(each), count), places, np.arange(count + 1) * each)
+    offsets = np.zeros((count * each, 4), np.int64)
+    offsets[:, 1], offsets[:, 2], offsets[:, 3] = (
+        np.repeat(src_offsets, each),
+        1,
+        np.repeat(dst_offsets, each),
+    )
+    table = CallTable(calls, np.tile(np.arange(each), count), offsets, np.arange(count + 1) * each)
     _check_bounds(table, bounds)
     return table
 
@@ -227,8 +231,8 @@ def _check_bounds(table: CallTable, bounds: Sequence[Bounds]) -> None:
     own = np.array([launch.bounds for launch, _ in table.calls], np.int64)[table.which]
     allowed = np.array(bounds, np.int64)
     for side, name in enumerate(("source", "destination")):
-        reach = own[:, side] + table.places[:, 2 * side + 1, None]
-        limits = allowed[table.places[:, 2 * side]]
+        reach = own[:, side] + table.offsets[:, 2 * side + 1, None]
+        limits = allowed[table.offsets[:, 2 * side]]
         outside = (reach[:, 0] < limits[:, 0]) | (reach[:, 1] > limits[:, 1])
         if outside.any():
             row = int(outside.argmax())

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.analysis.ranges import check_range
-from codegen.ir.copies.nodes import TransposeRuns, TransposeTiles
-from codegen.ir.copies.segments import SEGMENT_ARGUMENTS, Segments
-from codegen.ir.copies.tiles import PREFETCH_ARGUMENT, Table
 from codegen.ir.lines import LINE_BYTES, PAGE_PREFETCH_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
 from codegen.runtime.kernel import Step
+from codegen.schedule.offset_tables import PREFETCH_ARGUMENT, Table
+from codegen.schedule.segments import SEGMENT_ARGUMENTS, Segments
+from codegen.schedule.transfers import TransposeRuns, TransposeTiles
 from codegen.support.caching import lazy
 
 TABLE_CHUNK = 1 << 12

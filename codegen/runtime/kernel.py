@@ -15,10 +15,10 @@ from codegen.backend.object_loader import load_object
 from codegen.backend.object_symbols import can_be_loaded
 from codegen.backend.store import default_store, store_key
 from codegen.emit.source import source_of
-from codegen.ir.copies.nodes import TransferNest
 from codegen.ir.nodes import Function
 from codegen.ir.strided_box import StridedBox
 from codegen.schedule.schedule import Schedule
+from codegen.schedule.transfers import TransferNest
 from codegen.support.caching import lazy
 from codegen.support.cpu import cpu_level
 from codegen.support.errors import KernelError

@@ -10,13 +10,13 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.copies.nodes import group_table, int_size, joined_tables, line_table
-from codegen.ir.copies.tiles import GROUP_ARGUMENTS, LINE_TABLE
 from codegen.ir.lines import LINE_BYTES
 from codegen.maps.refine import PairTable
 from codegen.runtime.copy_calls import FILL_ARGUMENTS, SCRATCH, Calls, Pattern, PlainCall, TableCalls
 from codegen.runtime.kernel import Step
 from codegen.runtime.threads import scratch
+from codegen.schedule.offset_tables import GROUP_ARGUMENTS, LINE_TABLE
+from codegen.schedule.transfers import group_table, int_size, joined_tables, line_table
 from codegen.support.caching import lazy
 
 PAGE_BYTES = 4096

@@ -5,13 +5,12 @@ from __future__ import annotations
 from math import prod
 from typing import TypeAlias
 
-from codegen.ir.copies.nodes import PackedSide
 from codegen.ir.instructions import is_instruction, takes
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.schedule.choose_interleave import around, chunk_of, grouped_axes, joined_axes
 from codegen.schedule.choose_order import best_order, by_source, window_cut
-from codegen.schedule.choose_transpose import VectorSize, transpose_candidates, transpose_schedule
+from codegen.schedule.choose_transpose import transpose_candidates, transpose_schedule
 from codegen.schedule.schedule import (
     DEFAULT_THRESHOLDS,
     OUTER_RANKS,
@@ -19,7 +18,9 @@ from codegen.schedule.schedule import (
     Mode,
     Schedule,
     Thresholds,
+    VectorSize,
 )
+from codegen.schedule.transfers import PackedSide
 from codegen.schedule.transpose_box import earns_special
 from codegen.support.errors import KernelError
 
@@ -29,7 +30,7 @@ Transfer: TypeAlias = tuple[Mode, tuple[str, ...], PackedSide]
 SHORT_CHUNKS = 8
 """A loop longer than this does not need a table."""
 
-MOST_PIECES = 1 << 10
+MOST_CHUNKS = 1 << 10
 """Maximum number of chunks in one table: 8 KiB."""
 
 MOST_GROUPS = 1 << 16
@@ -61,7 +62,7 @@ def choose(
         past_cache and interleave == "src" and len(inner) == 2 and _begins_inside_lines(box, inner[0])
     ):
         found = transpose_schedule(box, stream=past_cache, threads=threads, size=virtual_vector_size)
-        if found is not None and not (interleave and found.transpose and found.transpose.block == "part"):
+        if found is not None and not (interleave and found.transpose and found.transpose.block == "short"):
             return found
     if mode == "transpose":
         transfer = mode, inner, interleave = _short_transfer(box, inner)
@@ -201,7 +202,7 @@ def _streams(box: StridedBox, mode: Mode, inner: tuple[str, ...], interleave: Pa
     """Whether the transfer writes full lines; packing strided elements does not."""
     if mode in ("pack bits", "unpack bits"):
         return len(inner) == 2 or _byte_side_stride(box, inner[0]) == 8
-    return mode in ("run", "pieces") or (mode == "reverse" and len(inner) == 1) or interleave != ""
+    return mode in ("run", "chunks") or (mode == "reverse" and len(inner) == 1) or interleave != ""
 
 
 def _byte_side_stride(box: StridedBox, axis: str) -> int:
@@ -234,7 +235,7 @@ def _transfer(box: StridedBox, *, past_cache: bool) -> Transfer:
         chunks = _chunk_axes(box, row) if row else ()
         if row and is_reversed and not chunks and takes("reversed_elements", 8 * width):
             return "reverse", _reversed_runs(box, row, width), ""
-        return ("pieces", chunks, "") if chunks else ("elements", _minor_axis(box), "")
+        return ("chunks", chunks, "") if chunks else ("elements", _minor_axis(box), "")
     if row is column:
         return "run", (row.name,), ""
     rows, columns = row.extent, column.extent
@@ -266,7 +267,7 @@ def _chunk_axes(box: StridedBox, row: Axis) -> tuple[str, ...]:
         return ()
     taken, count = [row], row.extent
     while following := next((x for x in box.axes if x.dst == count * width), None):
-        if count * following.extent > MOST_PIECES:
+        if count * following.extent > MOST_CHUNKS:
             break
         taken.append(following)
         count *= following.extent

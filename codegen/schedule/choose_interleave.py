@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import TypeAlias
 
-from codegen.ir.copies.tiles import MOST_GROUPED
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
+from codegen.schedule.offset_tables import MOST_GROUPED
 from codegen.schedule.schedule import STRIP
 
 SHORT_ROW_BYTES = 64

@@ -15,8 +15,8 @@ from codegen.maps.block_grid import BlockGrid, Dims
 from codegen.maps.permuted import PermutedMap, block_digits
 from codegen.schedule.choose_grid import has_few_sorts
 from codegen.schedule.choose_stages import LEAST_BYTES, BoxSchedule
-from codegen.schedule.choose_transpose import VectorSize
 from codegen.schedule.machine import machine
+from codegen.schedule.schedule import VectorSize
 
 BLOCK_BYTES = min(256 << 10, machine().second_cache_bytes // 4)
 """Most bytes of a block: with the memory that is read and written meanwhile, less than a second cache."""
@@ -70,7 +70,7 @@ def goes_in_periods(boxes: Sequence[BoxSchedule], footprint: int, *, packs: bool
     if footprint < LEAST_BYTES:
         return False
     modes = {box.schedule.mode for box in boxes}
-    return bool(modes) and "gather" not in modes and not (packs and modes <= {"pieces", "run"})
+    return bool(modes) and "gather" not in modes and not (packs and modes <= {"chunks", "run"})
 
 
 def packing_tile(itemsize: int) -> VectorSize:

@@ -9,9 +9,9 @@ from math import prod
 import numpy as np
 
 from codegen.frontend.lower_copy import LoweredCopy
-from codegen.ir.copies.segments import MOST_OFFSET, MOVES, Part, Segments
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Digit
+from codegen.schedule.segments import MOST_OFFSET, MOVES, SegmentBox, Segments
 
 MOST_MOVES_BYTES = 20 << 10
 """Limit on the table of moves of all parts, which shares the cache with the buffer and its source. Swizzled
@@ -27,7 +27,7 @@ class SegmentLimits:
     most_parts               maximum number of parts that are worth a table
     least_move               minimum average bytes per move for gathering to pay
     most_waste               maximum bytes of source lines read per byte used; other segments reread the rest
-    small_piece              chunks up to this size are copied one by one by every method, so most_waste does
+    small_chunk              chunks up to this size are copied one by one by every method, so most_waste does
                              not apply
     least_of_page            minimum average bytes that a segment uses of each page it reads
     short_run                runs of at least this size can be copied one by one without loss
@@ -38,7 +38,7 @@ class SegmentLimits:
     most_parts: int = 64
     least_move: int = 8
     most_waste: float = 1.4
-    small_piece: int = 8
+    small_chunk: int = 8
     least_of_page: int = 96
     short_run: int = 256
 
@@ -47,11 +47,14 @@ SEGMENT_LIMITS = SegmentLimits()
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """A box of the copy or its padding as runs, in bytes; `place` counts from the lowest destination byte."""
+class RunBox:
+    """A box of the copy, or of its padding, as runs.
+
+    `offset` counts bytes from the lowest destination byte.
+    """
 
     src: int
-    place: int
+    offset: int
     run: int
     digits: tuple[Digit, ...]
     fills: bool
@@ -64,15 +67,15 @@ def segments_of(
 
     None if they do not pay, or if the written bytes are not one full range at the same position in each row.
     """
-    wholes = wholes_of(copy, limits.most_parts, padded=padded)
+    boxes = run_boxes_of(copy, limits.most_parts, padded=padded)
     stop = copy.dst.bounds[1] - copy.dst.bounds[0]
-    if all(w.fills for w in wholes) or not _shares_lines(wholes, copy.dst.width, limits):
+    if all(w.fills for w in boxes) or not _shares_lines(boxes, copy.dst.width, limits):
         return None
-    written = sum(w.run * prod(d[0] for d in w.digits) for w in wholes)
+    written = sum(w.run * prod(d[0] for d in w.digits) for w in boxes)
     best: tuple[float, Segments] | None = None
-    for length, row in _cuts(wholes, stop, limits):
+    for length, row in _cuts(boxes, stop, limits):
         filled = _filled(written, row, stop)
-        found = _cut_all(wholes, length, row, filled, limits.most_parts) if filled else None
+        found = _cut_all(boxes, length, row, filled, limits.most_parts) if filled else None
         if found is None:
             continue
         made = Segments(found, length, row, filled, stop)
@@ -82,7 +85,7 @@ def segments_of(
     return best[1] if best and _reads_well(best[1], limits) else None
 
 
-def wholes_of(copy: LoweredCopy, most: int, *, padded: bool) -> list[Whole]:
+def run_boxes_of(copy: LoweredCopy, most: int, *, padded: bool) -> list[RunBox]:
     """All boxes and, if padding is written, all boxes of padding; empty if one is not a product of digits."""
     low, width = copy.dst.bounds[0], copy.dst.width
     if (padded and copy.fill_first) or any(box.tables for box in copy.boxes) or len(copy.boxes) > most:
@@ -100,7 +103,7 @@ def wholes_of(copy: LoweredCopy, most: int, *, padded: bool) -> list[Whole]:
             run *= kept.pop(0)[0]
         if any(d[2] <= 0 for d in kept):
             return []
-        out.append(Whole(src, dst - low, run, tuple(kept), fills))
+        out.append(RunBox(src, dst - low, run, tuple(kept), fills))
     return out
 
 
@@ -114,24 +117,24 @@ def _forward(
     return src, dst, tuple((n, -s, -d) if d < 0 else (n, s, d) for n, s, d in digits), fills
 
 
-def _shares_lines(wholes: list[Whole], width: int, limits: SegmentLimits) -> bool:
+def _shares_lines(boxes: list[RunBox], width: int, limits: SegmentLimits) -> bool:
     """Whether most bytes of the copy are in short runs that share lines of the destination.
 
     Single elements do not count as runs: they are transposed in registers.
     """
 
-    def short(whole: Whole) -> bool:
-        offsets = whole.place, whole.run, *(d[2] for d in whole.digits)
+    def short(box: RunBox) -> bool:
+        offsets = box.offset, box.run, *(d[2] for d in box.digits)
         aligned = all(x % LINE_BYTES == 0 for x in offsets)
-        return max(limits.least_move, width + 1) <= whole.run < limits.short_run and not aligned
+        return max(limits.least_move, width + 1) <= box.run < limits.short_run and not aligned
 
-    moved = [(w.run * prod(d[0] for d in w.digits), short(w)) for w in wholes if not w.fills]
+    moved = [(w.run * prod(d[0] for d in w.digits), short(w)) for w in boxes if not w.fills]
     return 2 * sum(size for size, is_short in moved if is_short) > sum(size for size, _ in moved)
 
 
-def _cuts(wholes: list[Whole], stop: int, limits: SegmentLimits) -> Iterator[tuple[int, int]]:
+def _cuts(boxes: list[RunBox], stop: int, limits: SegmentLimits) -> Iterator[tuple[int, int]]:
     """Candidate (segment length, row length) pairs: strides of digits, and multiples of them."""
-    steps = sorted({d[2] for w in wholes for d in w.digits} | {stop})
+    steps = sorted({d[2] for w in boxes for d in w.digits} | {stop})
     least, most, seen = limits.least_bytes, limits.most_bytes, set()
     for row in steps:
         if row < least:
@@ -159,61 +162,63 @@ def _filled(written: int, row: int, stop: int) -> int:
     return filled if written == (others + 1) * filled else 0
 
 
-def _cut_all(wholes: list[Whole], length: int, row: int, filled: int, most: int) -> tuple[Part, ...] | None:
-    parts: list[Part] = []
-    todo = list(wholes)
+def _cut_all(
+    boxes: list[RunBox], length: int, row: int, filled: int, most: int
+) -> tuple[SegmentBox, ...] | None:
+    parts: list[SegmentBox] = []
+    todo = list(boxes)
     while todo:
         if len(parts) + len(todo) > most:
             return None
-        whole = todo.pop()
-        cut = _cut(whole, length, row, filled)
+        box = todo.pop()
+        cut = _cut(box, length, row, filled)
         if cut is None:
             return None
-        if isinstance(cut, Part):
+        if isinstance(cut, SegmentBox):
             parts.append(cut)
         else:
             todo += cut
     return tuple(parts)
 
 
-def _cut(whole: Whole, length: int, row: int, filled: int) -> Part | list[Whole] | None:
+def _cut(box: RunBox, length: int, row: int, filled: int) -> SegmentBox | list[RunBox] | None:
     """The box as one part of its segments, or as boxes to try next; None if segments split its runs."""
-    within = whole.place % row
-    place = within % length
-    reach = whole.run
-    if place + reach > length:
+    within = box.offset % row
+    offset = within % length
+    reach = box.run
+    if offset + reach > length:
         return None
     inner: list[Digit] = []
     outer: list[Digit] = []
-    for k, (extent, src, dst) in enumerate(whole.digits):
+    for k, (extent, src, dst) in enumerate(box.digits):
         far = reach + (extent - 1) * dst
         if dst % row == 0:
             outer.append((extent, src, dst))
-        elif place + far <= length:
+        elif offset + far <= length:
             inner.append((extent, src, dst))
             reach = far
         elif dst % length == 0:
             outer.append((extent, src, dst))
         else:
-            return _divided(whole, k, length, place + reach)
+            return _divided(box, k, length, offset + reach)
     src_span = sum((n - 1) * abs(src) for n, src, _ in inner) + reach
     dst_span = within + reach + sum((n - 1) * d for n, _, d in outer if d % row)
     if dst_span > filled or src_span >= MOST_OFFSET or not _in_order(outer):
         return None
-    return Part(whole.src, whole.place - place, place, whole.run, tuple(inner), tuple(outer), whole.fills)
+    return SegmentBox(box.src, box.offset - offset, offset, box.run, tuple(inner), tuple(outer), box.fills)
 
 
-def _divided(whole: Whole, at: int, length: int, used: int) -> list[Whole] | None:
+def _divided(box: RunBox, at: int, length: int, used: int) -> list[RunBox] | None:
     """The box split along one digit, so that the remainder begins a segment and consists of full segments."""
-    extent, src, dst = whole.digits[at]
+    extent, src, dst = box.digits[at]
     if length % dst:
         return None
     each, first = length // dst, (length - used) // dst + 1
-    others = whole.digits[:at], whole.digits[at + 1 :]
+    others = box.digits[:at], box.digits[at + 1 :]
 
-    def part(begin: int, *digits: Digit) -> Whole:
+    def part(begin: int, *digits: Digit) -> RunBox:
         kept = tuple(sorted((*others[0], *(d for d in digits if d[0] > 1), *others[1]), key=lambda d: d[2]))
-        return Whole(whole.src + begin * src, whole.place + begin * dst, whole.run, kept, whole.fills)
+        return RunBox(box.src + begin * src, box.offset + begin * dst, box.run, kept, box.fills)
 
     if first < each:
         return [part(0, (first, src, dst)), part(first, (extent - first, src, dst))]
@@ -252,7 +257,7 @@ def _reads_well(made: Segments, limits: SegmentLimits) -> bool:
     lines, pages = _touched(made)
     largest = max((p for p in made.parts if not p.fills), key=lambda p: p.bytes_each * p.count)
     moved = sum(p.bytes_each * p.count for p in made.parts if not p.fills)
-    uses_lines = lines * LINE_BYTES <= limits.most_waste * moved or largest.run <= limits.small_piece
+    uses_lines = lines * LINE_BYTES <= limits.most_waste * moved or largest.run <= limits.small_chunk
     return uses_lines and moved >= limits.least_of_page * pages
 
 
@@ -261,7 +266,7 @@ def _touched(made: Segments) -> tuple[int, int]:
 
     Parts of the same segment share lines.
     """
-    together: dict[object, list[Part]] = {}
+    together: dict[object, list[SegmentBox]] = {}
     for part in made.parts:
         if not part.fills:
             together.setdefault((part.dst, part.outer), []).append(part)

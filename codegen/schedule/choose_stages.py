@@ -32,7 +32,7 @@ SMALL_TILE_BYTES = 1024
 SHORT_PACKED = 4
 """Rows of up to this many elements are too short for an interleave."""
 
-SHORT_PIECE_BYTES = 4 * LINE_BYTES
+SHORT_CHUNK_BYTES = 4 * LINE_BYTES
 """Bytes that an interleave writes in one place. Lines cut shorter ones: most are written in two parts.
 s8 T(32,1) to T(4,1) on odd shapes: 0.38 of memcpy, 0.5 to 0.6 in blocks (Sapphire Rapids, 2026-11)."""
 
@@ -84,7 +84,7 @@ def moves_small_tiles(largest: BoxSchedule) -> bool:
     That runs at 0.4 to 0.65 of memcpy, blocks at 0.7 to 0.95 (Sapphire Rapids, 2026-11).
     """
     cut = largest.schedule.transpose
-    if largest.tables or cut is None or cut.block != "lane" or not cut.stream:
+    if largest.tables or cut is None or cut.block != "64x16" or not cut.stream:
         return False
     box = largest.box
     tile = prod(box.extents[axis] for axis in (*cut.rows, *cut.columns))
@@ -94,7 +94,7 @@ def moves_small_tiles(largest: BoxSchedule) -> bool:
 def _is_short(moved: BoxSchedule) -> bool:
     schedule, width = moved.schedule, moved.width
     cut = schedule.transpose
-    if cut and cut.block == "part":
+    if cut and cut.block == "short":
         return cut.tile[1] * width <= SHORT_PART_BYTES
     if cut:
         small = bool(moved.tables) or prod(cut.tile) * width <= SMALL_TILE_BYTES
@@ -111,5 +111,5 @@ def _is_cut(moved: BoxSchedule) -> bool:
     """Whether an interleave writes few bytes in one place, which may begin anywhere in a line."""
     box, inner = moved.box, moved.schedule.inner
     steps = [x.dst for x in box.axes if x.name not in inner and x.extent > 1]
-    piece = prod(box.extents[axis] for axis in inner) * moved.width
-    return piece < SHORT_PIECE_BYTES and any(step * moved.width % LINE_BYTES for step in steps)
+    chunk = prod(box.extents[axis] for axis in inner) * moved.width
+    return chunk < SHORT_CHUNK_BYTES and any(step * moved.width % LINE_BYTES for step in steps)

@@ -9,12 +9,12 @@ from math import gcd, prod
 import numpy as np
 
 from codegen.frontend.lower_copy import LoweredCopy
-from codegen.ir.copies.tiles import Table
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Digit
-from codegen.schedule.choose import MOST_PIECES
-from codegen.schedule.choose_segments import Whole, wholes_of
+from codegen.schedule.choose import MOST_CHUNKS
+from codegen.schedule.choose_segments import RunBox, run_boxes_of
+from codegen.schedule.offset_tables import Table
 from codegen.schedule.schedule import OUTER_RANKS
 
 MOST_BOXES = 64
@@ -22,7 +22,7 @@ MOST_BOXES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ChunkTable:
     """Chunks of `width` bytes that are contiguous in the destination, for each index of the `outer` digits.
 
     src, dst  source and destination offsets of the first chunk, in bytes
@@ -47,52 +47,52 @@ class Places:
         return max(self.offsets) - min(self.offsets) + self.width == self.bytes_each
 
 
-def places_of(copy: LoweredCopy) -> Places | None:
+def chunk_table_of(copy: LoweredCopy) -> ChunkTable | None:
     """The chunks of several boxes that differ only in the chunks that they write; None for other copies."""
-    wholes = wholes_of(copy, MOST_BOXES, padded=False)
-    if len(wholes) < 2:
+    boxes = run_boxes_of(copy, MOST_BOXES, padded=False)
+    if len(boxes) < 2:
         return None
-    together = gcd(*(w.run for w in wholes))
+    together = gcd(*(w.run for w in boxes))
     widths = sorted((bits // 8 for bits in instruction("joined").shapes), reverse=True)
     width = next((w for w in widths if together % w == 0), 0)
-    if not width or together > LINE_BYTES or not _mostly(wholes, together):
+    if not width or together > LINE_BYTES or not _mostly(boxes, together):
         return None
-    first = wholes[0]
+    first = boxes[0]
     for stop in (*(dst for _, _, dst in first.digits), sys.maxsize):
         outer = tuple(d for d in first.digits if d[2] >= stop)
-        found = _places(wholes, width, stop, outer)
+        found = _chunk_table(boxes, width, stop, outer)
         if found and len(outer) <= OUTER_RANKS[-1]:
             return replace(found, dst=found.dst + copy.dst.bounds[0])
     return None
 
 
-def _mostly(wholes: list[Whole], run: int) -> bool:
+def _mostly(boxes: list[RunBox], run: int) -> bool:
     """Whether at least half of the bytes are in runs of this length: longer runs copy faster as runs."""
-    moved = [(w.run, w.run * prod(d[0] for d in w.digits)) for w in wholes]
+    moved = [(w.run, w.run * prod(d[0] for d in w.digits)) for w in boxes]
     return 2 * sum(size for own, size in moved if own == run) >= sum(size for _, size in moved)
 
 
-def _places(wholes: list[Whole], width: int, stop: int, outer: tuple[Digit, ...]) -> Places | None:
+def _chunk_table(boxes: list[RunBox], width: int, stop: int, outer: tuple[Digit, ...]) -> ChunkTable | None:
     """The boxes as chunks repeated along `outer`; digits with smaller strides than `stop` list the chunks."""
-    if any(tuple(d for d in w.digits if d[2] >= stop) != outer for w in wholes):
+    if any(tuple(d for d in w.digits if d[2] >= stop) != outer for w in boxes):
         return None
-    inner = [tuple(d for d in w.digits if d[2] < stop) for w in wholes]
-    count = sum(w.run * prod(d[0] for d in digits) for w, digits in zip(wholes, inner, strict=True)) // width
-    if count > MOST_PIECES:
+    inner = [tuple(d for d in w.digits if d[2] < stop) for w in boxes]
+    count = sum(w.run * prod(d[0] for d in digits) for w, digits in zip(boxes, inner, strict=True)) // width
+    if count > MOST_CHUNKS:
         return None
-    pairs = [_pairs(w, digits, width) for w, digits in zip(wholes, inner, strict=True)]
+    pairs = [_pairs(w, digits, width) for w, digits in zip(boxes, inner, strict=True)]
     src, dst = (np.concatenate([p[k] for p in pairs]) for k in (0, 1))
     order = np.argsort(dst)
     src, dst = src[order], dst[order]
     if (np.diff(dst) != width).any() or any(d[2] % (count * width) for d in outer):
         return None
-    return Places(int(src[0]), int(dst[0]), width, tuple((src - src[0]).tolist()), tuple(reversed(outer)))
+    return ChunkTable(int(src[0]), int(dst[0]), width, tuple((src - src[0]).tolist()), tuple(reversed(outer)))
 
 
-def _pairs(whole: Whole, inner: tuple[Digit, ...], width: int) -> tuple[Table, Table]:
+def _pairs(box: RunBox, inner: tuple[Digit, ...], width: int) -> tuple[Table, Table]:
     """(source, destination) offsets of all chunks of a box, without the outer digits."""
-    k = np.arange(0, whole.run, width)
-    src, dst = whole.src + k, whole.place + k
+    k = np.arange(0, box.run, width)
+    src, dst = box.src + k, box.offset + k
     for extent, src_step, dst_step in inner:
         n = np.arange(extent)[:, None]
         src, dst = (n * src_step + src).ravel(), (n * dst_step + dst).ravel()

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from codegen.ir.copies.nodes import PackedSide
-from codegen.ir.copies.tiles import Block, BlockOrder, Stage
+from codegen.ir.blocks import Block
+from codegen.schedule.transfers import BlockOrder, PackedSide, Stage
+
+VectorSize: TypeAlias = int | tuple[int, int]
+"""A virtual vector size: elements, or rows and columns of a tile."""
 
 Mode: TypeAlias = Literal[
     "run",
-    "pieces",
+    "chunks",
     "reverse",
     "fill",
     "interleave",

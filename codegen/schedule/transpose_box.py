@@ -5,35 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from codegen.ir.copies.tiles import Block
+from codegen.ir.blocks import Block
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
-from codegen.ir.strided_box import Side, StridedBox
+from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.schedule.schedule import TransposeSchedule
 
 MOST_JOINED = 1 << 14
 """Maximum number of rows or columns in one table: 128 KiB."""
 
+PANEL_COLUMNS = 256
+"""Columns of a panel that is staged by long result rows."""
+
+DENSE_BYTES = 1 << 17
+"""Bytes of a panel that is staged by short result rows."""
+
 SPECIAL_BYTES = 1 << 17
-"""Boxes smaller than this, mostly at edges, are not worth separate kernels for parts and bands."""
-
-
-@dataclass(frozen=True, slots=True)
-class Walk:
-    """A loop of the nest, strides in bytes."""
-
-    axis: str
-    extent: int
-    src: int
-    dst: int
+"""Boxes smaller than this, mostly at edges, are not worth separate kernels of 16x64 blocks and short rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransposeBox:
     """A nest as digits, with the row and column that are contiguous in dst and src; widths in bytes."""
 
-    walks: tuple[Walk, ...]
-    row: Walk
-    column: Walk
+    axes: tuple[Axis, ...]
+    row: Axis
+    column: Axis
     width: int
     source_width: int
     converts: bool
@@ -41,11 +37,10 @@ class TransposeBox:
     @classmethod
     def of(cls, box: StridedBox) -> TransposeBox:
         """The digits of a box whose sides are both contiguous along some loop."""
-        walks = [Walk(x.name, x.extent, x.src, x.dst) for x in box.axes]
         width, source_width = box.width, box.source_width
-        row = next(w for w in walks if w.dst == width)
-        column = next(w for w in walks if w.src == source_width)
-        return cls(tuple(walks), row, column, width, source_width, box.converts)
+        row = next(x for x in box.axes if x.dst == width)
+        column = next(x for x in box.axes if x.src == source_width)
+        return cls(box.axes, row, column, width, source_width, box.converts)
 
     @property
     def side(self) -> int:
@@ -54,18 +49,18 @@ class TransposeBox:
 
     def counts(self, cut: TransposeSchedule) -> tuple[int, int]:
         """The numbers of joined rows and of joined columns."""
-        extents = {w.axis: w.extent for w in self.walks}
+        extents = {x.name: x.extent for x in self.axes}
         return prod(extents[a] for a in cut.rows), prod(extents[a] for a in cut.columns)
 
-    def chain(self, first: Walk, on: Side, without: tuple[Walk, ...]) -> list[Walk]:
+    def chain(self, first: Axis, on: Side, without: tuple[Axis, ...]) -> list[Axis]:
         """The digits that are contiguous with `first` on one side, most minor first."""
         width = self.width if on == "dst" else self.source_width
         chain, total = [first], first.extent
         while total <= MOST_JOINED:
             following = [
-                w
-                for w in self.walks
-                if getattr(w, on) == total * width and w not in without and w not in chain
+                x
+                for x in self.axes
+                if getattr(x, on) == total * width and x not in without and x not in chain
             ]
             if not following or total * following[0].extent > MOST_JOINED:
                 break
@@ -75,20 +70,20 @@ class TransposeBox:
 
     @property
     def is_special(self) -> bool:
-        """Whether the box may use parts or bands, neither of which converts."""
-        return not self.converts and earns_special(size_of(self.walks) * self.width)
+        """Whether the box may use 16x64 blocks or short rows, neither of which converts."""
+        return not self.converts and earns_special(size_of(self.axes) * self.width)
 
-    def is_part(self, columns: int) -> bool:
-        """Whether this many columns are a part of a lane that is worth a transpose in registers."""
+    def has_short_rows(self, columns: int) -> bool:
+        """Whether this many columns are short rows that are worth a transpose in registers."""
         return 1 < columns < LANE_BYTES // self.width and self.is_special
 
     def block(self, rows: int, columns: int) -> Block | None:
         """The block for this many rows and columns; None if they do not fill registers."""
-        if self.is_part(columns):
-            return "part" if rows >= self.side else None
+        if self.has_short_rows(columns):
+            return "short" if rows >= self.side else None
         if columns >= self.side:
-            return "band" if rows * self.width <= LANE_BYTES and self.is_special else "line"
-        return "lane" if columns * self.width >= LANE_BYTES else None
+            return "16x64" if rows * self.width <= LANE_BYTES and self.is_special else "64x64"
+        return "64x16" if columns * self.width >= LANE_BYTES else None
 
 
 def earns_special(size_bytes: int) -> bool:
@@ -96,16 +91,16 @@ def earns_special(size_bytes: int) -> bool:
     return size_bytes >= SPECIAL_BYTES
 
 
-def prefixes(chain: list[Walk]) -> list[tuple[Walk, ...]]:
+def prefixes(chain: list[Axis]) -> list[tuple[Axis, ...]]:
     """All prefixes of a chain: the first digit, the first two, …"""
     return [tuple(chain[: k + 1]) for k in range(len(chain))]
 
 
-def size_of(walks: tuple[Walk, ...] | list[Walk]) -> int:
+def size_of(axes: tuple[Axis, ...] | list[Axis]) -> int:
     """The number of elements of all digits together."""
-    return prod(w.extent for w in walks)
+    return prod(x.extent for x in axes)
 
 
-def axes_of(walks: tuple[Walk, ...]) -> tuple[str, ...]:
+def axes_of(axes: tuple[Axis, ...]) -> tuple[str, ...]:
     """The names of the digits' loops."""
-    return tuple(w.axis for w in walks)
+    return tuple(x.name for x in axes)

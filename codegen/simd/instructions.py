@@ -11,7 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from codegen.ir.copies.tiles import INTERLEAVED_ROWS
+from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.simd.copy.bit_parts import PARTS
 from codegen.simd.copy.casts import swap
 from codegen.simd.copy.runs import copy_part, drain_part, fill_part

@@ -1,4 +1,4 @@
-"""Places in a text of MLIR, and the errors that point at them."""
+"""ChunkTable in a text of MLIR, and the errors that point at them."""
 
 from __future__ import annotations
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from codegen.ir.building import Term, index_of, loop, plus, times
-from codegen.ir.copies.nodes import ROW_TABLE, Size, TileLoop, TransposeRuns, TransposeTiles
-from codegen.ir.copies.tiles import PackedLines
 from codegen.ir.element_types import dtype_of
 from codegen.ir.index import Index
 from codegen.ir.instructions import is_long_conversion
 from codegen.ir.nodes import Entries, Let, Load, Local, Op, Statement, Step, Store, View
-from codegen.passes.lower_copies.lowered import text
+from codegen.schedule.offset_tables import OffsetTable
+from codegen.schedule.transfers import ROW_TABLE, Loop, Size, TransposeRuns, TransposeTiles
 
 TILES = {"rows": ("i", 0), "columns": ("j", 1)}
 """The index of a loop over tiles, and its position in a pair of rows and columns."""
@@ -22,7 +21,7 @@ SCRATCH = "converted"
 """Scratch that holds the rows of one block."""
 
 
-def other_loops(t: TransposeTiles) -> tuple[TileLoop, ...]:
+def other_loops(t: TransposeTiles) -> tuple[Loop, ...]:
     """The loops over digits that are neither rows nor columns."""
     return tuple(x for x in t.loops if x.axis not in TILES)
 
@@ -102,17 +101,17 @@ def element_text(t: Blocked, at: str) -> str:
 
 
 def element_row(
-    name: str, base: str, step: Size | PackedLines, table: str, index: Index, *, opaque: bool = False
+    name: str, base: str, step: Size | OffsetTable, table: str, index: Index, *, opaque: bool = False
 ) -> tuple[Statement, ...]:
     """The view of one row of either side."""
-    if not isinstance(step, PackedLines):
-        return (View(name, base, times(index, text(step)), opaque),)
+    if not isinstance(step, OffsetTable):
+        return (View(name, base, times(index, step), opaque),)
     offset = table.removesuffix("s")
     return (Let(offset, Load(table, (index,), "i64")), View(name, base, index_of(offset), opaque))
 
 
-def row_at(step: Size | PackedLines, table: str, index: Index) -> tuple[Index, Step]:
+def row_at(step: Size | OffsetTable, table: str, index: Index) -> tuple[Index, Step]:
     """The offset of a row and the step to the next one; with a table, the step has the offset too."""
-    if isinstance(step, PackedLines):
+    if isinstance(step, OffsetTable):
         return index_of(0), Entries(table, index)
-    return times(index, text(step)), text(step)
+    return times(index, step), step

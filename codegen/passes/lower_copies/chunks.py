@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from codegen.ir.building import Term, compare, index_of, least, loop, minus, multiple, plus, rest, times
-from codegen.ir.copies.nodes import CopyChunks
-from codegen.ir.copies.tiles import LINE_TABLE
 from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, Entries, If, Let, Load, Local, Op, Statement, Store
-from codegen.passes.lower_copies.lowered import Lowered, Sides, text
+from codegen.passes.lower_copies.lowered import Lowered, Sides
+from codegen.schedule.offset_tables import LINE_TABLE
+from codegen.schedule.transfers import CopyChunks
 
 PREFETCH_BYTES = 256
 """Prefetch distance while few chunks are read: those read next mostly follow in the source."""
@@ -28,7 +28,7 @@ def lower_chunks(chunks: CopyChunks, sides: Sides) -> Lowered:
 
     Streaming needs a destination that is aligned and consists of full lines.
     """
-    dst, src, width, count = sides.dst, sides.src, chunks.width, text(chunks.count)
+    dst, src, width, count = sides.dst, sides.src, chunks.width, chunks.count
     lanes = LINE_BYTES // width
     what = f"dst[{{at}}, x] = src[{{at}}, {LINE_TABLE}[x]], x < {count} chunks of {width} bytes"
     how = f"Super-vectors of {lanes} x {width} bytes"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from codegen.ir.building import Term, compare, index_of, least, loop, minus, plus, times
-from codegen.ir.copies.nodes import COLUMN_TABLE, Size, TileLoop, TransposeRuns, TransposeTiles
 from codegen.ir.index import Affine, Index
 from codegen.ir.nodes import (
     Alloc,
@@ -25,8 +24,9 @@ from codegen.passes.lower_copies.blocks import (
     transposed_block,
 )
 from codegen.passes.lower_copies.dense_runs import drain_panel, if_less, layer_stride, run_sizes
-from codegen.passes.lower_copies.lowered import Lowered, Sides, text
+from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.short_rows import OTHERS_OFFSET, lower_short_rows
+from codegen.schedule.transfers import COLUMN_TABLE, Loop, Size, TransposeRuns, TransposeTiles
 
 INDICES = {"columns": "j_panel", "layers": "group"}
 """The index of a loop over panels."""
@@ -68,33 +68,33 @@ def _prologue(t: TransposeRuns) -> tuple[Statement, ...]:
     """The panel, the bytes of a result row, the last block of rows, and scratch if conversions need it."""
     out: list[Statement] = [
         View("panel", "scratch", Affine()),
-        Let("row_bytes", IndexValue(times(text(t.rows), t.width))),
+        Let("row_bytes", IndexValue(times(t.rows, t.width))),
     ]
     if not t.lanes:
-        out.append(Let("last_i", if_less(t.block[0], text(t.rows), minus(text(t.rows), t.block[0]), 0)))
+        out.append(Let("last_i", if_less(t.block[0], t.rows, minus(t.rows, t.block[0]), 0)))
     if goes_through_scratch(t):
         out.append(Alloc(SCRATCH, t.block[0] * t.block[1] * t.width))
     return tuple(out)
 
 
-def _loop(t: TransposeRuns, around: TileLoop, body: tuple[Statement, ...], *, parallel: bool) -> For:
+def _loop(t: TransposeRuns, around: Loop, body: tuple[Statement, ...], *, parallel: bool) -> For:
     """One loop of the nest; a parallel one runs from `begin` to `end`."""
     if around.axis == "columns":
-        tile = Let("j_tile", IndexValue(times("j_panel", text(t.tile))))
-        stop = Let("j_stop", IndexValue(least(plus("j_tile", text(t.tile)), text(t.columns))))
+        tile = Let("j_tile", IndexValue(times("j_panel", t.tile)))
+        stop = Let("j_stop", IndexValue(least(plus("j_tile", t.tile), t.columns)))
         body = (tile, stop, *body)
     if around.axis == "layers":
-        left = minus(text(t.layers), times("group", text(t.together)))
-        body = (Let("layers", IndexValue(least(text(t.together), left))), *body)
-    first, last = ("begin", "end") if parallel else (0, text(around.extent))
+        left = minus(t.layers, times("group", t.together))
+        body = (Let("layers", IndexValue(least(t.together, left))), *body)
+    first, last = ("begin", "end") if parallel else (0, around.extent)
     return loop(_index(around), first, last, *body, parallel=parallel)
 
 
-def _index(around: TileLoop) -> str:
+def _index(around: Loop) -> str:
     return INDICES.get(around.axis, around.axis)
 
 
-def _factors(t: TransposeRuns, around: TileLoop, side: str) -> tuple[Size, ...]:
+def _factors(t: TransposeRuns, around: Loop, side: str) -> tuple[Size, ...]:
     """The factors of the index of a loop in the offset of a panel on one side."""
     stride = around.src if side == "src" else around.dst
     return {"columns": (t.tile, t.source_width), "layers": (t.together, stride)}.get(around.axis, (stride,))
@@ -103,7 +103,7 @@ def _factors(t: TransposeRuns, around: TileLoop, side: str) -> tuple[Size, ...]:
 def _scaled(index: Term, by: tuple[Size, ...]) -> Index:
     scaled = index_of(index)
     for factor in by:
-        scaled = times(scaled, text(factor))
+        scaled = times(scaled, factor)
     return scaled
 
 
@@ -117,7 +117,7 @@ def _place(t: TransposeRuns, sides: Sides) -> tuple[Statement, ...]:
             out.append(Let("panel_offset", IndexValue(offset)))
             offset = index_of("panel_offset")
         out.append(View(f"{name}_tile", side, offset, opaque=True))
-    first = index_of(0) if t.lanes else least("j_tile", minus(text(t.columns), t.block[1]))
+    first = index_of(0) if t.lanes else least("j_tile", minus(t.columns, t.block[1]))
     return (*out, Let("j_first", IndexValue(first)))
 
 
@@ -138,10 +138,10 @@ def _next_panel(t: TransposeRuns, sides: Sides) -> tuple[Statement, ...]:
     return (chosen,)
 
 
-def _has_next(t: TransposeRuns, around: TileLoop) -> Compare:
+def _has_next(t: TransposeRuns, around: Loop) -> Compare:
     if around.axis == "columns":
-        return compare("j_stop", "lt", text(t.columns))
-    return compare(plus(_index(around), 1), "lt", text(around.extent))
+        return compare("j_stop", "lt", t.columns)
+    return compare(plus(_index(around), 1), "lt", around.extent)
 
 
 def _begin(t: TransposeRuns, moved: dict[str, int]) -> Index:
@@ -168,11 +168,11 @@ def _fill(t: TransposeRuns) -> tuple[Statement, ...]:
     i = Let("i", IndexValue(least("i_block", "last_i")))
     j = Let("j", IndexValue(least("j_block", minus("j_stop", columns))))
     block, value = transposed_block(t, src)
-    at, step = row_at(t.places, COLUMN_TABLE, minus("j", "j_first"))
+    at, step = row_at(t.panel_step, COLUMN_TABLE, minus("j", "j_first"))
     if t.separate and isinstance(step, int | str):
         step = Each(step)
     store = Store(panel, (plus(at, times("i", t.width)),), value, (0, 0), (step, t.width))
-    down = loop("i_block", 0, text(t.rows), i, *block, store, step=rows)
+    down = loop("i_block", 0, t.rows, i, *block, store, step=rows)
     return (loop("j_block", "j_first", "j_stop", j, down, step=columns),)
 
 
@@ -182,13 +182,13 @@ def _fill_short_rows(t: TransposeRuns, panel: str, src: str) -> tuple[Statement,
         raise AssertionError("short rows have lanes")
     layer = times("layer", layer_stride(t)) if t.layers != 1 else 0
     tile = TransposeTiles(
-        *(t.source_width, t.width, t.rows, t.columns, t.row_step, t.places, t.loops),
+        *(t.source_width, t.width, t.rows, t.columns, t.row_step, t.panel_step, t.loops),
         *((0, t.block[1]), t.block, "columns"),
         lanes=t.lanes,
     )
     return (
         Let(OTHERS_OFFSET, IndexValue(plus("panel_offset", layer))),
         Let("i_tile", IndexValue(Affine())),
-        Let("i_stop", IndexValue(index_of(text(t.rows)))),
+        Let("i_stop", IndexValue(index_of(t.rows))),
         *lower_short_rows(tile, t.lanes, panel, src),
     )

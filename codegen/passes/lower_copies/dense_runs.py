@@ -17,18 +17,17 @@ from codegen.ir.building import (
     rest,
     times,
 )
-from codegen.ir.copies.nodes import ROW_TABLE, RUN_OFFSETS, RUN_PLACES, TransposeRuns
-from codegen.ir.copies.tiles import PackedLines
 from codegen.ir.index import Affine
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, Carried, For, If, IndexValue, Let, Load, Local, Op, Statement, Value, View
-from codegen.passes.lower_copies.lowered import text
 from codegen.passes.lower_copies.runs import line
+from codegen.schedule.offset_tables import OffsetTable
+from codegen.schedule.transfers import ROW_TABLE, RUN_OFFSETS, RUN_PANEL_OFFSETS, TransposeRuns
 
 
 def run_sizes(t: TransposeRuns) -> tuple[Statement, ...]:
     """The sizes of the panel's runs: how many columns, and how many bytes of one layer and of all."""
-    few = least(text(t.run_columns), minus("j_stop", "j_first"))
+    few = least(t.run_columns, minus("j_stop", "j_first"))
     size = "layer_bytes" if t.layers != 1 else "run_bytes"
     out: list[Statement] = [
         Let("run_columns", IndexValue(few)),
@@ -41,7 +40,7 @@ def run_sizes(t: TransposeRuns) -> tuple[Statement, ...]:
 
 def layer_stride(t: TransposeRuns) -> int | str:
     """The source bytes from layer to layer."""
-    return next(text(x.src) for x in t.loops if x.axis == "layers")
+    return next(x.src for x in t.loops if x.axis == "layers")
 
 
 def drain_panel(t: TransposeRuns) -> tuple[Statement, ...]:
@@ -62,20 +61,20 @@ def drain_panel(t: TransposeRuns) -> tuple[Statement, ...]:
 def _place(t: TransposeRuns) -> tuple[Statement, ...]:
     """Where a run begins: in the destination `out`, and in the panel `row`."""
     if t.run_offsets is not None:
-        tables = {"out_offset": RUN_OFFSETS, "row_offset": RUN_PLACES}
+        tables = {"out_offset": RUN_OFFSETS, "row_offset": RUN_PANEL_OFFSETS}
         loads = (Let(name, Load(table, (index_of("run"),), "i64")) for name, table in tables.items())
         views = View("out", "dst_tile", index_of("out_offset")), View("row", "panel", index_of("row_offset"))
         return *loads, *views
-    if isinstance(t.column_step, PackedLines) or isinstance(t.places, PackedLines):
+    if isinstance(t.column_step, OffsetTable) or isinstance(t.panel_step, OffsetTable):
         raise AssertionError("without a table of runs, columns are steps apart")
     column = Let("column", IndexValue(times("run", "run_columns")))
-    out = View("out", "dst_tile", times(plus("j_first", "column"), text(t.column_step)))
-    return column, out, View("row", "panel", times("column", text(t.places)))
+    out = View("out", "dst_tile", times(plus("j_first", "column"), t.column_step))
+    return column, out, View("row", "panel", times("column", t.panel_step))
 
 
 def _run(t: TransposeRuns) -> tuple[Statement, ...]:
     """The bytes of a run before its first full line, the lines, and the bytes after them."""
-    requests = _carrying(loop("request", 0, text(t.requests), *_request(t)), t, updates=True)
+    requests = _carrying(loop("request", 0, t.requests, *_request(t)), t, updates=True)
     lines = loop("x", "first", "last", line("out", "row", "x", stream=t.stream), requests, step=LINE_BYTES)
     return (
         Let("first", IndexValue(least(rest(times("out", -1), LINE_BYTES), "run_bytes"))),
@@ -103,7 +102,7 @@ def _request(t: TransposeRuns) -> tuple[Statement, ...]:
     start = Load(ROW_TABLE, (index_of("later_row"),), "i64")
     move: tuple[Statement, ...] = (
         Let("later_x", IndexValue(Affine())),
-        Let("later_row", if_less(row, text(t.rows), row, 0)),
+        Let("later_row", if_less(row, t.rows, row, 0)),
     )
     if t.layers == 1:
         move = (*move, Let("later_start", start))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from codegen.ir.building import Term, compare, index_of, loop, minus, multiple, plus, times
-from codegen.ir.copies.nodes import Elementwise
-from codegen.ir.copies.tiles import PREFETCH_ARGUMENT, PREFETCH_ELEMENTS
 from codegen.ir.element_types import INTEGER_TYPES, dtype_of
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, If, IndexValue, Let, Load, Local, Op, Statement, Store, Value, View
 from codegen.ir.strided_box import Element
-from codegen.passes.lower_copies.lowered import Lowered, Sides, named, text
+from codegen.passes.lower_copies.lowered import Lowered, Sides, named
 from codegen.passes.lower_copies.runs import FILL
+from codegen.schedule.offset_tables import PREFETCH_ARGUMENT, PREFETCH_ELEMENTS
+from codegen.schedule.transfers import Elementwise
 
 
 def lower_elements(stmt: Elementwise, sides: Sides) -> Lowered:
@@ -22,18 +22,18 @@ def lower_elements(stmt: Elementwise, sides: Sides) -> Lowered:
     before:  dst <- bf16(f32 src), count elements, steps dst_step and src_step
     after:   for x in 0..count: dst[x * dst_step] = cast(src[x * src_step])
     """
-    what = f"dst[{{at}}, x] = {_formula(stmt)}, x < {text(stmt.count)}"
+    what = f"dst[{{at}}, x] = {_formula(stmt)}, x < {stmt.count}"
     steps = [stmt.dst_step, stmt.src_step] if stmt.source else [stmt.dst_step]
-    apart = f"{' and '.join(str(text(step)) for step in steps)} {'bits' if sides.in_bits else 'bytes'} apart"
+    apart = f"{' and '.join(str(step) for step in steps)} {'bits' if sides.in_bits else 'bytes'} apart"
     if sides.in_bits:
         return Lowered((_packed(stmt, sides),), what, f"Elements {apart}")
     if stmt.prefetch:
         how = f"Runs of {PREFETCH_ELEMENTS} elements, with prefetches between them"
         return Lowered(_prefetched(stmt, sides), what, how)
     if _is_contiguous(stmt):
-        body = _converted_run(stmt, sides.dst, sides.src, text(stmt.count))
+        body = _converted_run(stmt, sides.dst, sides.src, stmt.count)
         return Lowered(body, what, f"Super-vectors of {_lanes(stmt)} elements")
-    return Lowered((_elements(stmt, sides.dst, sides.src, text(stmt.count)),), what, f"Elements {apart}")
+    return Lowered((_elements(stmt, sides.dst, sides.src, stmt.count),), what, f"Elements {apart}")
 
 
 def _formula(stmt: Elementwise) -> str:
@@ -53,7 +53,7 @@ def _elements(
     stmt: Elementwise, dst: str, src: str, stop: Term, start: Term = 0, index: str = "x"
 ) -> Statement:
     """for x in start..stop: dst[x * dst_step] = src[x * src_step], which LLVM vectorizes."""
-    to, at = times(index, text(stmt.dst_step)), times(index, text(stmt.src_step))
+    to, at = times(index, stmt.dst_step), times(index, stmt.src_step)
     match _value(stmt, src, at):
         case Load() as element:
             return loop(index, start, stop, Store(dst, (to,), element))
@@ -151,17 +151,17 @@ def _prefetched(stmt: Elementwise, sides: Sides) -> tuple[Statement, ...]:
       prefetch the lines of 64 elements of src, prefetch_distance bytes ahead
     for the elements after them: dst[x] = cast(src[x])
     """
-    dst, src, count = sides.dst, sides.src, text(stmt.count)
+    dst, src, count = sides.dst, sides.src, stmt.count
     views = (
-        View("dst_x", dst, times("x", text(stmt.dst_step))),
-        View("src_x", src, times("x", text(stmt.src_step))),
+        View("dst_x", dst, times("x", stmt.dst_step)),
+        View("src_x", src, times("x", stmt.src_step)),
     )
     few = _elements(stmt, "dst_x", "src_x", PREFETCH_ELEMENTS, index="k")
     if _is_contiguous(stmt):
         lanes = _lanes(stmt)
         few = loop("k", 0, PREFETCH_ELEMENTS, *_converted(stmt, "dst_x", "src_x", "k", lanes), step=lanes)
     ahead = Call("prefetch_line", (plus("src_x", "y", PREFETCH_ARGUMENT),))
-    lines = loop("y", 0, times(text(stmt.src_step), PREFETCH_ELEMENTS), ahead, step=LINE_BYTES)
+    lines = loop("y", 0, times(stmt.src_step, PREFETCH_ELEMENTS), ahead, step=LINE_BYTES)
     stop = Let("stop", IndexValue(multiple(count, PREFETCH_ELEMENTS)))
     body = loop("x", 0, "stop", *views, few, lines, step=PREFETCH_ELEMENTS)
     return (stop, body, _elements(stmt, dst, src, count, "stop"))
@@ -170,22 +170,22 @@ def _prefetched(stmt: Elementwise, sides: Sides) -> tuple[Statement, ...]:
 def _packed(stmt: Elementwise, sides: Sides) -> Statement:
     """Elements at addresses in bits, one side of which or both are packed."""
     views = [
-        View(f"{name}_x", base, times("x", text(step)), in_bytes=True)
+        View(f"{name}_x", base, times("x", step), in_bytes=True)
         for name, base, step, element in (
             ("dst", sides.dst, stmt.dst_step, stmt.target),
             ("src", sides.src, stmt.src_step, stmt.source),
         )
         if element and element.bits >= 8
     ]
-    count, bits = text(stmt.count), stmt.target.bits
-    to = ("dst_x", Affine()) if bits >= 8 else (sides.dst, times("x", text(stmt.dst_step)))
+    count, bits = stmt.count, stmt.target.bits
+    to = ("dst_x", Affine()) if bits >= 8 else (sides.dst, times("x", stmt.dst_step))
     if stmt.source is None and bits >= 8:
         fill = Call("fill_part", (to[0], index_of(bits // 8), *map(index_symbol, FILL)))
         return loop("x", 0, count, *views, fill)
     value: Value = Local("fill_low", "i64")
     if stmt.source:
         from_bits = stmt.source.bits
-        at = ("src_x", Affine()) if from_bits >= 8 else (sides.src, times("x", text(stmt.src_step)))
+        at = ("src_x", Affine()) if from_bits >= 8 else (sides.src, times("x", stmt.src_step))
         value = Load(at[0], (at[1],), f"bits{from_bits}")
     if value.dtype != f"bits{bits}":
         value = Op("cast", (value,), f"bits{bits}")

@@ -3,18 +3,6 @@
 from __future__ import annotations
 
 from codegen.ir.building import Term, compare, index_of, least, loop, minus, multiple, plus, rest, times
-from codegen.ir.copies.nodes import Gather
-from codegen.ir.copies.segments import (
-    BYTES,
-    DST,
-    HALF,
-    HEAD,
-    MOVES,
-    NEXT,
-    PART,
-    SEGMENT_FIELDS,
-    SRC,
-)
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
@@ -33,6 +21,18 @@ from codegen.ir.nodes import (
 )
 from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.runs import STREAMED, line, part
+from codegen.schedule.segments import (
+    BYTES,
+    DST,
+    HALF,
+    HEAD,
+    MOVES,
+    NEXT,
+    PART,
+    SEGMENT_FIELDS,
+    SRC,
+)
+from codegen.schedule.transfers import Gather
 
 BLOCK = 4
 """Moves in a block: all of its loads precede its stores."""
@@ -47,7 +47,7 @@ Thus every line of the source is prefetched once or twice, a segment ahead.
 def lower_gather(gather: Gather, sides: Sides) -> Lowered:
     """Assemble the parts of each segment in a buffer, then stream it; adjacent segments may share a line.
 
-    before:  dst <- pieces of src, streamed, segment by segment
+    before:  dst <- chunks of src, streamed, segment by segment
     after:   carried = 0
              for entry in begin..end:
                source, start, part, next_source, segment_bytes = segments[5 * entry] …
@@ -121,10 +121,10 @@ def _moves(width: int, count: int) -> tuple[Statement, ...]:
     The entries of the table are read before any store, so that LLVM reads them only once.
     """
     start, shape, move = (Affine(),), (count, width), index_symbol("move")
-    offsets, places = (Entries("moves", move, half) for half in ("low", "high"))
+    sources, targets = (Entries("moves", move, half) for half in ("low", "high"))
     chunks = Local("chunks", "bits8", shape)
-    load = Let("chunks", Load("src_entry", start, "bits8", shape, (0, 0), (offsets, 1)))
-    store = Store("buffer", start, chunks, (0, 0), (places, 1))
+    load = Let("chunks", Load("src_entry", start, "bits8", shape, (0, 0), (sources, 1)))
+    store = Store("buffer", start, chunks, (0, 0), (targets, 1))
     ahead = [(f"ahead_{k}", k) for k in range(0, count, PREFETCH_INTERVALS.get(width, BLOCK))]
     entries = [Let(name, Load("moves", (plus("move", k),), "i64")) for name, k in ahead]
     prefetches = [Call("prefetch_line", (plus("next_entry", rest(name, HALF)),)) for name, _ in ahead]

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.building import compare, loop, minus, plus, rest, times
-from codegen.ir.copies.nodes import Interleave
-from codegen.ir.copies.tiles import CHUNK_BYTES, LINE_TABLE, MOST_GROUPED
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, If, IndexValue, Let, Statement, View
 from codegen.passes.lower_copies.joined_rows import deinterleave_groups, joined_rows
-from codegen.passes.lower_copies.lowered import Lowered, Sides, text
+from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.packed_rows import PackedRows, rows_of
 from codegen.passes.lower_copies.row_buffers import (
     LEAST_BYTES,
@@ -22,6 +20,8 @@ from codegen.passes.lower_copies.row_buffers import (
     scratch_rows,
 )
 from codegen.passes.lower_copies.small_transposes import small_transpose
+from codegen.schedule.offset_tables import CHUNK_BYTES, LINE_TABLE, MOST_GROUPED
+from codegen.schedule.transfers import Interleave
 
 
 def reads_in_order(stmt: Interleave) -> bool:
@@ -41,8 +41,8 @@ def lower_interleave(stmt: Interleave, sides: Sides) -> Lowered:
              elif columns >= 16: …
     """
     what = (
-        f"dst[{{at}}, column, row] = src[{{at}}, row, column], row < {text(stmt.rows)}, "
-        f"column < {text(stmt.columns)}, u{8 * stmt.width}"
+        f"dst[{{at}}, column, row] = src[{{at}}, row, column], row < {stmt.rows}, "
+        f"column < {stmt.columns}, u{8 * stmt.width}"
     )
     if not stmt.side:
         return Lowered(small_transpose(stmt, sides), what, "Single elements, 64 rows by 64 bytes")

@@ -21,7 +21,6 @@ from codegen.ir.building import (
     rest,
     times,
 )
-from codegen.ir.copies.tiles import CHUNK_BYTES, GROUP_AHEAD, GROUP_COUNT, GROUP_RUN, GROUP_TABLE, LINE_TABLE
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Entries, If, IndexValue, Let, Load, Statement, View
@@ -33,6 +32,14 @@ from codegen.passes.lower_copies.row_buffers import (
     Ahead,
     chunk_rows,
     drain_row,
+)
+from codegen.schedule.offset_tables import (
+    CHUNK_BYTES,
+    GROUP_AHEAD,
+    GROUP_COUNT,
+    GROUP_RUN,
+    GROUP_TABLE,
+    LINE_TABLE,
 )
 
 

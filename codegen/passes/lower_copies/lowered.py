@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen.ir.copies.nodes import Size
 from codegen.ir.nodes import Local, Op, Statement
 
 
@@ -48,11 +47,6 @@ class Lowered:
     prologue: tuple[Statement, ...] = ()
     axes: tuple[str, ...] = ()
     opaque: bool = False
-
-
-def text(size: Size) -> int | str:
-    """A size as the passes write it: a number, or the name of an argument."""
-    return size
 
 
 def named(name: str, value: Op) -> Local:

@@ -7,27 +7,6 @@ from hashlib import sha256
 from typing import Any
 
 from codegen.ir.building import least, loop, minus, plus, times
-from codegen.ir.copies.nodes import (
-    COLUMN_TABLE,
-    ROW_TABLE,
-    RUN_OFFSETS,
-    RUN_PLACES,
-    CopyChunks,
-    CopyRun,
-    Elementwise,
-    FillRun,
-    Gather,
-    Interleave,
-    PackBits,
-    Reverse,
-    TileLoop,
-    Transfer,
-    TransferNest,
-    TransposeRuns,
-    TransposeTiles,
-    UnpackBits,
-)
-from codegen.ir.copies.tiles import GROUP_TABLES, LINE_TABLE
 from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
@@ -47,11 +26,32 @@ from codegen.passes.lower_copies.dense_panels import lower_transposed_runs
 from codegen.passes.lower_copies.elements import lower_elements
 from codegen.passes.lower_copies.gather import lower_gather
 from codegen.passes.lower_copies.interleaves import lower_interleave, reads_in_order
-from codegen.passes.lower_copies.lowered import Lowered, Sides, text
+from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.packed_bits import lower_packing, lower_unpacking
 from codegen.passes.lower_copies.reversals import lower_reverse
 from codegen.passes.lower_copies.runs import lower_fill, lower_run
 from codegen.passes.lower_copies.transposes import lower_transpose
+from codegen.schedule.offset_tables import GROUP_TABLES, LINE_TABLE
+from codegen.schedule.transfers import (
+    COLUMN_TABLE,
+    ROW_TABLE,
+    RUN_OFFSETS,
+    RUN_PANEL_OFFSETS,
+    CopyChunks,
+    CopyRun,
+    Elementwise,
+    FillRun,
+    Gather,
+    Interleave,
+    Loop,
+    PackBits,
+    Reverse,
+    Transfer,
+    TransferNest,
+    TransposeRuns,
+    TransposeTiles,
+    UnpackBits,
+)
 
 LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
     CopyChunks: lower_chunks,
@@ -69,7 +69,7 @@ LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
 """The lowering of each kind of transfer; the others are still printed as calls of routines."""
 
 OFFSETS = ("src_offsets", "dst_offsets")
-PANEL_TABLES = (ROW_TABLE, COLUMN_TABLE, RUN_OFFSETS, RUN_PLACES)
+PANEL_TABLES = (ROW_TABLE, COLUMN_TABLE, RUN_OFFSETS, RUN_PANEL_OFFSETS)
 TABLES = frozenset((*OFFSETS, *PANEL_TABLES, LINE_TABLE, *GROUP_TABLES, "segments", "moves"))
 """The arguments that are addresses of tables of 64-bit integers."""
 
@@ -142,7 +142,7 @@ def _around(nest: TransferNest, lowered: Lowered) -> tuple[Statement, ...]:
         opaque = lowered.opaque or k < len(nest.loops) - 1
         views = _views(nest, x, outer[k], opaque=opaque)
         first = k == 0 and not nest.entries
-        ends = ("begin", "end") if first else (0, text(x.extent))
+        ends = ("begin", "end") if first else (0, x.extent)
         body = (loop(x.axis, *ends, *views, *body, parallel=first),)
     if not nest.entries:
         return body
@@ -171,10 +171,10 @@ def _entry(nest: TransferNest) -> list[Statement]:
     return [*out, loop("x", 0, "prefetch_bytes", lines, step=LINE_BYTES)]
 
 
-def _views(nest: TransferNest, around: TileLoop, outer: str, *, opaque: bool) -> list[Statement]:
+def _views(nest: TransferNest, around: Loop, outer: str, *, opaque: bool) -> list[Statement]:
     """The views of both sides in one iteration of a loop; `outer` ends the names of those around it."""
     sides = [("dst", around.dst), *([] if nest.fills else [("src", around.src)])]
     return [
-        View(f"{side}_{around.axis}", f"{side}{outer}", times(around.axis, text(stride)), opaque)
+        View(f"{side}_{around.axis}", f"{side}{outer}", times(around.axis, stride), opaque)
         for side, stride in sides
     ]

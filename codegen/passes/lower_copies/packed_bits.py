@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codegen.ir.building import Term, compare, index_of, loop, minus, multiple, plus, rest, times
-from codegen.ir.copies.nodes import PackBits, Size, UnpackBits
 from codegen.ir.index import FloorDiv, Index
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, If, IndexValue, Let, Load, Op, Prefetch, Statement, Store, View
-from codegen.passes.lower_copies.lowered import Lowered, Sides, named, text
+from codegen.passes.lower_copies.lowered import Lowered, Sides, named
 from codegen.passes.lower_copies.packed_columns import PackedColumns
+from codegen.schedule.transfers import PackBits, Size, UnpackBits
 
 WORD_BYTES = 8
 """Packed bytes of the super-vectors after the last full line."""
@@ -47,13 +47,13 @@ def _lowered(stmt: PackBits | UnpackBits, step: Size, sides: Sides) -> Lowered:
     if stmt.columns != 1:
         if not isinstance(stmt.count, int):
             raise AssertionError("the bytes of a column are known")
-        columns = PackedColumns(bits, packs, stmt.count, text(step))
-        return columns.lowered(dst, src, text(stmt.columns), stream=stmt.stream)
-    group, count = 8 // bits, text(stmt.count)
+        columns = PackedColumns(bits, packs, stmt.count, step)
+        return columns.lowered(dst, src, stmt.columns, stream=stmt.stream)
+    group, count = 8 // bits, stmt.count
     if step != 1:
-        column = PackedColumns(bits, packs, 1, text(step))
+        column = PackedColumns(bits, packs, 1, step)
         body: tuple[Statement, ...] = (_strided(column, dst, src, count),)
-        how = f"Elements {text(step)} bytes apart"
+        how = f"Elements {step} bytes apart"
     else:
         run = _Run(bits, packs)
         body = run.streamed(dst, src, count) if stmt.stream else run.plain(dst, src, count)

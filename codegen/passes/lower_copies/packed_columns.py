@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from codegen.ir.building import Term, compare, index_of, least, loop, minus, multiple, plus, rest, times
-from codegen.ir.copies.tiles import CHUNK_BYTES
 from codegen.ir.index import Index
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Each, If, IndexValue, Let, Load, Op, Prefetch, Statement, Store, View
@@ -19,6 +18,7 @@ from codegen.passes.lower_copies.row_buffers import (
     drain_row,
     scratch_rows,
 )
+from codegen.schedule.offset_tables import CHUNK_BYTES
 
 _, SMALL, BLOCK = COLUMNS
 """Columns of a full block, and of one for the rest."""

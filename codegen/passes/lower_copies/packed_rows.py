@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codegen.ir.building import Term, compare, index_of, loop, minus, multiple, plus, rest, times
-from codegen.ir.copies.nodes import Interleave
 from codegen.ir.index import index_symbol
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Entries, If, IndexValue, Let, Load, Local, Op, Statement, Step, Store, View
-from codegen.passes.lower_copies.lowered import text
+from codegen.schedule.transfers import Interleave
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,4 +159,4 @@ def rows_of(stmt: Interleave) -> PackedRows:
         count, length, pitch = stmt.columns, stmt.rows, stmt.column_step
     if not isinstance(count, int):
         raise AssertionError("an interleave packs a known number of rows")
-    return PackedRows(stmt.width, count, text(length), text(pitch), stmt.side == "dst")
+    return PackedRows(stmt.width, count, length, pitch, stmt.side == "dst")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.building import Term, compare, index_of, least, loop, minus, plus, rest, times
-from codegen.ir.copies.nodes import COLUMN_TABLE, ROW_TABLE, TransposeTiles
-from codegen.ir.copies.tiles import PackedLines
 from codegen.ir.index import FloorDiv, Index
 from codegen.ir.nodes import IndexValue, Let, Load, Statement, View
 from codegen.passes.lower_copies.blocks import element_row
-from codegen.passes.lower_copies.lowered import text
 from codegen.passes.lower_copies.row_buffers import Ahead, drain_row
+from codegen.schedule.offset_tables import OffsetTable
+from codegen.schedule.transfers import COLUMN_TABLE, ROW_TABLE, TransposeTiles
 
 TILE = "panel_tile"
 """The view of the panel that is indexed as the destination is: row j, element i."""
@@ -36,7 +35,7 @@ def lower_panel(t: TransposeTiles, fill: tuple[Statement, ...], dst: str) -> tup
     first, stop = _columns(t)
     before: tuple[Statement, ...] = ()
     if not t.lanes:
-        before = (Let("j_first", IndexValue(least("j_tile", minus(text(t.columns), t.block[1])))),)
+        before = (Let("j_first", IndexValue(least("j_tile", minus(t.columns, t.block[1])))),)
     size = Let("row_bytes", IndexValue(times(minus("i_stop", "i_tile"), t.width)))
     origin = plus(times(first, -t.panel_pitch), times("i_tile", -t.width))
     drain = loop("j", first, stop, *_drained(t, dst))
@@ -45,7 +44,7 @@ def lower_panel(t: TransposeTiles, fill: tuple[Statement, ...], dst: str) -> tup
 
 def _columns(t: TransposeTiles) -> tuple[Term, Term]:
     """The first column of a tile, and the one after its last; a last block begins earlier."""
-    return (0, text(t.columns)) if t.lanes else ("j_first", "j_stop")
+    return (0, t.columns) if t.lanes else ("j_first", "j_stop")
 
 
 def _drained(t: TransposeTiles, dst: str) -> tuple[Statement, ...]:
@@ -54,7 +53,7 @@ def _drained(t: TransposeTiles, dst: str) -> tuple[Statement, ...]:
     row = element_row("dst_row", dst, t.column_step, COLUMN_TABLE, index_of("j"))
     at = View("out", "dst_row", times("i_tile", t.width), opaque=True)
     where, ahead = ((), None) if t.lanes else _ahead(t)
-    ends = compare("i_tile", "eq", 0), compare("i_stop", "eq", text(t.rows))
+    ends = compare("i_tile", "eq", 0), compare("i_stop", "eq", t.rows)
     drained = drain_row("out", "held", "row_bytes", *ends, ahead)
     return *row, at, held, *where, *drained
 
@@ -66,10 +65,10 @@ def _ahead(t: TransposeTiles) -> tuple[tuple[Statement, ...], Ahead]:
     row, column = FloorDiv(index_of("element"), columns), rest("element", columns)
     at: Index = times(column, t.source_width)
     before: tuple[Statement, ...] = (number,)
-    if isinstance(t.row_step, PackedLines):
+    if isinstance(t.row_step, OffsetTable):
         offset = Let("ahead_offset", Load(ROW_TABLE, (plus("next_i", row),), "i64"))
         at, before = plus("ahead_offset", at), (number, offset)
     else:
-        at = plus(times(row, text(t.row_step)), at)
+        at = plus(times(row, t.row_step), at)
     ratio, size = (t.source_width, t.width), rows * t.source_width
     return before, Ahead("next_tile", at, ratio, size, opaque=False)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from codegen.ir.building import Term, compare, loop, minus, multiple, plus, rest, times
-from codegen.ir.copies.nodes import Reverse
 from codegen.ir.index import FloorDiv
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.nodes import Compare, If, IndexValue, Let, Load, Local, Op, Statement, Store, View
-from codegen.passes.lower_copies.lowered import Lowered, Sides, text
+from codegen.passes.lower_copies.lowered import Lowered, Sides
+from codegen.schedule.transfers import Reverse
 
 STREAMED_BYTES = 256
 """Shorter runs lose more at unaligned ends than streaming gains."""
@@ -24,7 +24,7 @@ def lower_reverse(reverse: Reverse, sides: Sides) -> Lowered:
              else: for x in 0..length: dst[4*x] = src[-4*x]
     """
     dst, src, width = sides.dst, sides.src, reverse.width
-    length, count = text(reverse.length), text(reverse.count)
+    length, count = reverse.length, reverse.count
     if count != 1:
         return _reversed_groups(dst, src, int(length), count, width)
     what = f"dst[{{at}}, x] = src[{{at}}, -x], x < {length} elements of {_bytes(width)}"

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codegen.ir.building import Term, index_of, loop, minus, multiple, plus, quotient, rest, times
-from codegen.ir.copies.tiles import CHUNK_BYTES
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Alloc, Call, Compare, If, IndexValue, Let, Op, Statement, Store, View
 from codegen.passes.lower_copies.runs import line
+from codegen.schedule.offset_tables import CHUNK_BYTES
 
 ROW_PITCH = CHUNK_BYTES + 2 * LINE_BYTES
 """Bytes from one row in scratch to the next."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from codegen.ir.building import Term, compare, index_of, least, loop, minus, multiple, plus, rest, times
-from codegen.ir.copies.nodes import CopyRun, FillRun
 from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES, PAGE_PREFETCH_BYTES
 from codegen.ir.nodes import Call, If, IndexValue, Let, Load, Local, Op, Statement, Store, View
-from codegen.passes.lower_copies.lowered import Lowered, Sides, text
+from codegen.passes.lower_copies.lowered import Lowered, Sides
+from codegen.schedule.transfers import CopyRun, FillRun
 
 LONG_BYTES = 2048
 """From this many bytes on, memcpy is faster than a loop."""
@@ -62,7 +62,7 @@ def lower_run(run: CopyRun, sides: Sides) -> Lowered:
              elif count < 256: copy_run dst <- src, count bytes
              else: the bytes before the first full line; the lines; the bytes after them
     """
-    dst, src, count = sides.dst, sides.src, text(run.count)
+    dst, src, count = sides.dst, sides.src, run.count
     what = f"dst[{{at}}, x] = src[{{at}}, x], x < {count} bytes"
     if not run.stream:
         return Lowered((copy_run(dst, src, count),), what, "Super-vectors of 64 bytes")
@@ -113,7 +113,7 @@ def lower_fill(fill: FillRun, sides: Sides) -> Lowered:
     after:   pattern = padding [64]
              for x in 0..count // 64 * 64 step 64: dst[x] = pattern; the bytes after them
     """
-    dst, count = sides.dst, text(fill.count)
+    dst, count = sides.dst, fill.count
     lines = multiple(count, LINE_BYTES)
     low, high = (Local(name, "i64") for name in FILL)
     pattern = Let("pattern", Op("repeated_line", (low, high), "bits8", (LINE_BYTES,)))

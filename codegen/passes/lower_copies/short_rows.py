@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from codegen.ir.building import compare, index_of, least, loop, minus, plus, times
-from codegen.ir.copies.nodes import COLUMN_TABLE, ROW_TABLE, LaneReads, TransposeTiles
 from codegen.ir.nodes import Compare, If, IndexValue, Let, Load, Statement, Store
 from codegen.passes.lower_copies.blocks import element_row, other_loops, row_at, transposed_block
-from codegen.passes.lower_copies.lowered import text
+from codegen.schedule.transfers import COLUMN_TABLE, ROW_TABLE, LaneReads, TransposeTiles
 
 OTHERS_OFFSET = "src_offset"
 """The local that holds the source offset of the other digits."""
@@ -23,21 +22,21 @@ def lower_short_rows(t: TransposeTiles, reads: LaneReads, dst: str, src: str) ->
     Lanes of the blocks that the test names would end after the source: see `LaneReads`.
     """
     closed: tuple[Compare, ...] = (
-        compare("i_block", "ge", text(reads.closed_start)),
-        compare("i_block", "lt", text(reads.closed_stop)),
+        compare("i_block", "ge", reads.closed_start),
+        compare("i_block", "lt", reads.closed_stop),
     )
     if other_loops(t):
-        closed = (compare(OTHERS_OFFSET, "ge", text(reads.open_offset)), *closed)
+        closed = (compare(OTHERS_OFFSET, "ge", reads.open_offset), *closed)
     either = If(closed, (_elements(t, dst, src),), _block(t, dst, src))
     return (loop("i_block", "i_tile", "i_stop", either, step=t.block[0]),)
 
 
 def _block(t: TransposeTiles, dst: str, src: str) -> tuple[Statement, ...]:
     """block = src[i] [R, C]; dst[:columns, i] = transposed(block)[:columns]"""
-    i = Let("i", IndexValue(least("i_block", minus(text(t.rows), t.block[0]))))
+    i = Let("i", IndexValue(least("i_block", minus(t.rows, t.block[0]))))
     block, value = transposed_block(t, src, 0)
     at, step = row_at(t.column_step, COLUMN_TABLE, index_of(0))
-    where, few = plus(at, times("i", t.width)), index_of(text(t.columns))
+    where, few = plus(at, times("i", t.width)), index_of(t.columns)
     store = Store(dst, (where,), value, (0, 0), (step, t.width), first=few, streamed=t.stream)
     return i, *block, store
 
@@ -52,4 +51,4 @@ def _elements(t: TransposeTiles, dst: str, src: str) -> Statement:
     value = Load("src_i", (times("j", t.width),), f"bits{8 * t.width}")
     stop = least(plus("i_block", t.block[0]), "i_stop")
     inner = loop("i", "i_block", stop, *at, Store("dst_j", (times("i", t.width),), value))
-    return loop("j", 0, text(t.columns), *to, inner)
+    return loop("j", 0, t.columns, *to, inner)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from codegen.ir.building import Term, index_of, least, loop, plus, times
-from codegen.ir.copies.nodes import Interleave
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Load, Statement, Store, View
-from codegen.passes.lower_copies.lowered import Sides, text
+from codegen.passes.lower_copies.lowered import Sides
+from codegen.schedule.transfers import Interleave
 
 ROWS = 64
 """Source rows of a block."""
@@ -24,20 +24,20 @@ def small_transpose(stmt: Interleave, sides: Sides) -> tuple[Statement, ...]:
                  for row in first_row..min(first_row + 64, rows):
                    dst[column*column_step + 2*row] = src[row*row_step + 2*column]
     """
-    rows, columns, width = text(stmt.rows), text(stmt.columns), stmt.width
+    rows, columns, width = stmt.rows, stmt.columns, stmt.width
     wide = max(LINE_BYTES // width, LEAST_COLUMNS)
 
     def end(first: str, size: int, extent: int | str) -> Term:
         return least(plus(first, size), extent)
 
-    to, at = times("row", width), times("row", text(stmt.row_step))
+    to, at = times("row", width), times("row", stmt.row_step)
     move = Store("dst_column", (to,), Load("src_column", (at,), f"bits{8 * width}"))
     element_rows = loop("row", "first_row", end("first_row", ROWS, rows), move)
     element_columns = loop(
         "column",
         "first_column",
         end("first_column", wide, columns),
-        View("dst_column", sides.dst, times("column", text(stmt.column_step))),
+        View("dst_column", sides.dst, times("column", stmt.column_step)),
         View("src_column", sides.src, index_of(times("column", width))),
         element_rows,
     )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from codegen.ir.building import compare, index_of, least, loop, minus, plus, times
-from codegen.ir.copies.nodes import COLUMN_TABLE, TileLoop, TransposeTiles
-from codegen.ir.copies.tiles import PackedLines
 from codegen.ir.index import Index
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
@@ -31,9 +29,11 @@ from codegen.passes.lower_copies.blocks import (
     row_at,
     transposed_block,
 )
-from codegen.passes.lower_copies.lowered import Lowered, Sides, text
+from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.panels import TILE, in_panel, lower_panel
 from codegen.passes.lower_copies.short_rows import OTHERS_OFFSET, lower_short_rows
+from codegen.schedule.offset_tables import OffsetTable
+from codegen.schedule.transfers import COLUMN_TABLE, Loop, TransposeTiles
 
 
 def lower_transpose(transpose: TransposeTiles, sides: Sides) -> Lowered:
@@ -71,13 +71,13 @@ def _prologue(t: TransposeTiles) -> tuple[Statement, ...]:
     return (*panel, Alloc(SCRATCH, t.block[0] * t.block[1] * t.width))
 
 
-def _loop(t: TransposeTiles, around: TileLoop, body: tuple[Statement, ...], *, parallel: bool) -> For:
+def _loop(t: TransposeTiles, around: Loop, body: tuple[Statement, ...], *, parallel: bool) -> For:
     """One loop of the nest; a parallel one runs from `begin` to `end`, which count its iterations."""
     if around.axis not in TILES:
-        first, last = ("begin", "end") if parallel else (0, text(around.extent))
+        first, last = ("begin", "end") if parallel else (0, around.extent)
         return loop(around.axis, first, last, *body, parallel=parallel)
     index, side = TILES[around.axis]
-    size, count = t.tile[side], text((t.rows, t.columns)[side])
+    size, count = t.tile[side], (t.rows, t.columns)[side]
     stop = Let(f"{index}_stop", IndexValue(least(plus(f"{index}_tile", size), count)))
     if parallel:
         ends = times("begin", size), least(times("end", size), count)
@@ -88,7 +88,7 @@ def _loop(t: TransposeTiles, around: TileLoop, body: tuple[Statement, ...], *, p
 
 def _others(t: TransposeTiles, side: str) -> Index:
     """The offset of the digits that are neither rows nor columns."""
-    strides = {x.axis: text(x.src if side == "src" else x.dst) for x in other_loops(t)}
+    strides = {x.axis: x.src if side == "src" else x.dst for x in other_loops(t)}
     return plus(*(times(axis, stride) for axis, stride in strides.items()))
 
 
@@ -118,8 +118,8 @@ def _tile(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
 def _blocks(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
     """The blocks of a tile, in the schedule's order."""
     rows, columns = t.block
-    i = Let("i", IndexValue(least("i_block", minus(text(t.rows), rows))))
-    j = Let("j", IndexValue(least("j_block", minus(text(t.columns), columns))))
+    i = Let("i", IndexValue(least("i_block", minus(t.rows, rows))))
+    j = Let("j", IndexValue(least("j_block", minus(t.columns, columns))))
     body: tuple[Statement, ...] = _block(t, views)
     if t.order == "rows":
         inner = loop("j_block", "j_tile", "j_stop", j, *body, step=columns)
@@ -152,7 +152,7 @@ def _block(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
     ahead: tuple[Statement, ...] = ()
     if t.stream:
         i, j = (minus(x, f"{x}_tile") for x in "ij")
-        i = plus("next_i", i) if isinstance(t.row_step, PackedLines) else i
+        i = plus("next_i", i) if isinstance(t.row_step, OffsetTable) else i
         ahead = (Prefetch(read_block(t, "next_tile", i, j)),)
     elif t.prefetch_bytes:
         later = plus("j", t.prefetch_bytes // t.source_width)
@@ -174,11 +174,11 @@ def _next_tile(t: TransposeTiles, sides: Sides) -> tuple[Statement, ...]:
     return (If((_has_next(t, inner),), _begins(t, sides, {inner.axis: 1}), again),)
 
 
-def _has_next(t: TransposeTiles, around: TileLoop) -> Compare:
+def _has_next(t: TransposeTiles, around: Loop) -> Compare:
     if around.axis in TILES:
         index, side = TILES[around.axis]
-        return compare(f"{index}_stop", "lt", text((t.rows, t.columns)[side]))
-    return compare(plus(around.axis, 1), "lt", text(around.extent))
+        return compare(f"{index}_stop", "lt", (t.rows, t.columns)[side])
+    return compare(plus(around.axis, 1), "lt", around.extent)
 
 
 def _begins(t: TransposeTiles, sides: Sides, moved: dict[str, int]) -> tuple[Statement, ...]:
@@ -196,7 +196,7 @@ def _begins(t: TransposeTiles, sides: Sides, moved: dict[str, int]) -> tuple[Sta
     offset = times(first("columns"), t.source_width)
     for x in t.loops:
         if x.axis not in TILES:
-            offset = plus(offset, times(first(x.axis), text(x.src)))
-    if isinstance(t.row_step, PackedLines):
+            offset = plus(offset, times(first(x.axis), x.src))
+    if isinstance(t.row_step, OffsetTable):
         return (Let("next_i", IndexValue(first("rows"))), View("next_tile", sides.src, offset))
-    return (View("next_tile", sides.src, plus(offset, times(first("rows"), text(t.row_step)))),)
+    return (View("next_tile", sides.src, plus(offset, times(first("rows"), t.row_step))),)

@@ -357,6 +357,6 @@ def test_the_compilers_digest_takes_in_what_routines_import() -> None:
         for node in modules
         for full in (f"{node.module}.{alias.name}" for alias in node.names)
     }
-    assert "codegen.ir.copies.tiles" in imported
+    assert "codegen.ir.blocks" in imported
     packages = {"codegen.simd.register", "codegen.simd.vector", "codegen.simd.copy", "codegen.simd"}
     assert {name for name in imported if name.startswith("codegen.")} <= names | packages

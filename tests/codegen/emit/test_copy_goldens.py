@@ -1,4 +1,4 @@
-"""Whole nests and kernels on file: the compiler's changes show as diffs. `--rewrite-goldens` writes them."""
+"""RunBox nests and kernels on file: the compiler's changes show as diffs. `--rewrite-goldens` writes them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 import tilejit as tj
-from codegen.ir.copies.nodes import Elementwise, TileLoop, TransferNest
 from codegen.ir.strided_box import Element
 from codegen.pipeline.copies import CopyProgram
 from codegen.pipeline.steps import kernel_of, nobody
-from codegen.schedule import choose_transpose
-from codegen.schedule.choose_transpose import MANY_REGISTERS, MANY_WAYS
+from codegen.schedule import choose_transpose, transpose_loops
+from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import machine
+from codegen.schedule.transfers import Elementwise, Loop, TransferNest
+from codegen.schedule.transpose_loops import MANY_REGISTERS
 from tests.tools.goldens import GOLDEN, check_golden
 from tilejit.convert import pack_program
 from tilejit.explanations import c_strides
@@ -62,7 +63,8 @@ NAMES = (*CASES, *COPIES, *VIEWS)
 def many_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     """Panels are chosen by this machine's vector registers and the ways of its first cache."""
     many = replace(machine(), first_cache_ways=MANY_WAYS, registers=MANY_REGISTERS)
-    monkeypatch.setattr(choose_transpose, "machine", lambda: many)
+    for module in (choose_transpose, transpose_loops):
+        monkeypatch.setattr(module, "machine", lambda: many)
 
 
 def program_of(name: str) -> CopyProgram:
@@ -118,7 +120,7 @@ def test_sources_are_python(name: str) -> None:
 def test_long_calls_are_split() -> None:
     """Six loops around a conversion with the longest names."""
     elements = Element("f8e4m3b11fnuz", 8), Element("bf16", 16)
-    loops = tuple(TileLoop(f"i{k}", 2, 1000, 1000) for k in range(6))
+    loops = tuple(Loop(f"i{k}", 2, 1000, 1000) for k in range(6))
     source, target = elements
     moved = Elementwise(300, 8, 8, target, source, (source.name, target.name))
     source = kernel_of(TransferNest(loops, moved), (), nobody)[0].source

@@ -1,4 +1,4 @@
-"""Whole kernels of loops on file: what became of each loop, the super-vector form, and the source."""
+"""RunBox kernels of loops on file: what became of each loop, the super-vector form, and the source."""
 
 from __future__ import annotations
 

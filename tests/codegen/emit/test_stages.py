@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codegen.ir.copies.segments import HALF, HEAD, MOVES, Segments
 from codegen.ir.nodes import Function
 from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, strided_map
@@ -16,10 +15,12 @@ from codegen.pipeline import gather
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.steps import Stage
 from codegen.runtime.copy_calls import SegmentCalls
-from codegen.schedule import choose_transpose
-from codegen.schedule.choose_transpose import MANY_REGISTERS, MANY_WAYS
+from codegen.schedule import choose_transpose, transpose_loops
+from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import machine
 from codegen.schedule.schedule import Thresholds
+from codegen.schedule.segments import HALF, HEAD, MOVES, Segments
+from codegen.schedule.transpose_loops import MANY_REGISTERS
 from tests.codegen.simd.test_segments import ALWAYS
 from tests.tools.goldens import GOLDEN, check_golden
 from tilejit.layout.as_layout import as_layout
@@ -53,7 +54,8 @@ TRANSPOSED = {
 def many_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     """Panels are chosen by this machine's vector registers and the ways of its first cache."""
     many = replace(machine(), first_cache_ways=MANY_WAYS, registers=MANY_REGISTERS)
-    monkeypatch.setattr(choose_transpose, "machine", lambda: many)
+    for module in (choose_transpose, transpose_loops):
+        monkeypatch.setattr(module, "machine", lambda: many)
 
 
 def stages(title: str, src: AccessMap, dst: AccessMap, element: Element, **options: Any) -> str:

@@ -7,11 +7,12 @@ from itertools import product
 import pytest
 
 from codegen.emit.source import LINE_LENGTH
-from codegen.ir.copies.nodes import Interleave, PackedSide, TileLoop, TransferNest
-from codegen.ir.copies.tiles import GROUP_ARGUMENTS, INTERLEAVED_ROWS, LINE_TABLE, PackedLines, RowGroups
+from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.passes.lower_copies.nest import lower_copy_nest
 from codegen.runtime.kernel import Kernel
+from codegen.schedule.offset_tables import GROUP_ARGUMENTS, LINE_TABLE, OffsetTable, RowGroups
 from codegen.schedule.schedule import OUTER_RANKS
+from codegen.schedule.transfers import Interleave, Loop, PackedSide, TransferNest
 
 AXES = "abcdefgh"[: OUTER_RANKS[-1]]
 VARIANTS: list[tuple[PackedSide, bool, str]] = [
@@ -31,10 +32,10 @@ def kernel(width: int, count: int, side: PackedSide, stream: bool, tables: str) 
         "column_step",
         side,
         stream,
-        PackedLines() if tables else None,
+        OffsetTable() if tables else None,
         RowGroups() if tables == "groups" else None,
     )
-    loops = tuple(TileLoop(a, f"{a}_extent", f"{a}_src", f"{a}_dst") for a in AXES)
+    loops = tuple(Loop(a, f"{a}_extent", f"{a}_src", f"{a}_dst") for a in AXES)
     steps = [f"{a}_{name}" for name in ("dst", "src", "extent") for a in AXES]
     arguments = (LINE_TABLE, *GROUP_ARGUMENTS, "row_step", "column_step", "rows", "columns", *steps)
     return Kernel("interleave", lower_copy_nest(TransferNest(loops, moved), "interleave", arguments))

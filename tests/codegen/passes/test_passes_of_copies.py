@@ -12,7 +12,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from codegen.ir.buffers import Buffer
-from codegen.ir.copies.nodes import TransferNest
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element, StridedBox
 from codegen.passes.normalize import NORMALIZE, coalesce, drop_units, face_forward, order_by_destination
@@ -27,6 +26,7 @@ from codegen.pipeline.steps import first_arguments, kernel_of, launch_of, nobody
 from codegen.runtime.kernel import Step
 from codegen.schedule.choose import choose, padded_rank
 from codegen.schedule.schedule import OUTER_RANKS, Schedule
+from codegen.schedule.transfers import TransferNest
 from codegen.support.errors import KernelError
 from tests.tools.boxes import box_of, copy_box, visited
 from tests.tools.replay import aligned_bytes, interpreting
@@ -143,7 +143,7 @@ def test_strips_keep_meaning(box: StridedBox, size: Any, threads: int) -> None:
         counts = [prod(scalar.extents[a] for a in axes) for axes in (cut.rows, cut.columns)]
         asked = size if isinstance(size, tuple) else (size, size)
         rows, columns = (-(-n // side) * side for n in asked)
-        assert cut.tile == (rows, counts[1] if cut.block == "part" else columns)
+        assert cut.tile == (rows, counts[1] if cut.block == "short" else columns)
     parts = strip_mine(scalar, schedule)
     got = np.zeros(SIZE, np.uint8)
     for part in parts:

@@ -12,8 +12,6 @@ import pytest
 
 import tilejit as tj
 from codegen.backend.store import KernelStore
-from codegen.ir.copies.nodes import TransposeRuns, TransposeTiles, int_size
-from codegen.ir.copies.tiles import PackedLines
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element, Side, StridedBox
 from codegen.maps.access import strided_map
@@ -23,7 +21,9 @@ from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.steps import reach_of
 from codegen.pipeline.tune import shortened, timed, tuned
 from codegen.schedule.choose import candidates, choose
+from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.schedule import Schedule, Thresholds
+from codegen.schedule.transfers import TransposeRuns, TransposeTiles, int_size
 from codegen.support.errors import KernelError
 from tests.codegen.passes.test_passes_of_copies import normal
 from tests.tools.boxes import box_of
@@ -110,7 +110,7 @@ def test_tiles_fit_the_buffer_they_are_staged_in(digits: list[tuple[int, int, in
 def last_block(runs: TransposeRuns) -> int:
     """Where the last column of the last layer begins in the panel."""
     columns, row_bytes = int_size(runs.tile), int_size(runs.rows) * runs.width
-    if isinstance(runs.places, PackedLines):
+    if isinstance(runs.places, OffsetTable):
         column = int(runs.places.offsets.max())
     else:
         column = (columns - 1) * int_size(runs.places)

@@ -11,8 +11,6 @@ from hypothesis import given
 
 from codegen.analysis.ranges import affine_range, check_disjoint, check_range
 from codegen.frontend.lower_copy import LoweredCopy, copied_box, lower_copy
-from codegen.ir.copies.nodes import LaneReads, TileLoop, TransposeRuns, TransposeTiles, int_size
-from codegen.ir.copies.tiles import Digit, PackedLines
 from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, Root, strided_map
 from codegen.maps.digit_trees import Leaf, Opaque, Split, Tree, Window
@@ -33,7 +31,9 @@ from codegen.pipeline.verify import (
     verify_copy,
 )
 from codegen.pipeline.verify_panels import check_panels
+from codegen.schedule.offset_tables import Digit, OffsetTable
 from codegen.schedule.schedule import Thresholds
+from codegen.schedule.transfers import LaneReads, Loop, TransposeRuns, TransposeTiles, int_size
 from codegen.support.errors import KernelError
 from tests.codegen.passes.test_passes_of_copies import normal
 from tests.tools.strategies import shapes_and_strides
@@ -178,7 +178,7 @@ def test_3_panels(name: str) -> None:
     for field, value in (
         ("panel_bytes", inner.panel_bytes // 2),
         ("run_columns", joined - 1 or 2),
-        ("row_step", PackedLines(((inner.block[0] - 1, 8),))),
+        ("row_step", OffsetTable(((inner.block[0] - 1, 8),))),
     ):
         with pytest.raises(KernelError, match=r"verify: |panel is touched"):
             check_panels(replace(inner, **{field: value}), starts, reach)  # type: ignore[arg-type]
@@ -204,11 +204,11 @@ def test_3_lanes(rows: tuple[Digit, ...], others: tuple[Digit, ...]) -> None:
     columns, block = 9, (64, 16)
     reads = lane_reads(rows, columns, others, 1, block[0])
     sides = [[(n, s) for n, s, _ in digits] for digits in (rows, others)]
-    step: int | PackedLines = rows[0][1] if len(rows) == 1 else PackedLines(tuple(sides[0]))
-    loops = tuple(TileLoop(f"d{k}", n, src, dst) for k, (n, src, dst) in enumerate(others))
+    step: int | OffsetTable = rows[0][1] if len(rows) == 1 else OffsetTable(tuple(sides[0]))
+    loops = tuple(Loop(f"d{k}", n, src, dst) for k, (n, src, dst) in enumerate(others))
     count = prod(n for n, _, _ in rows)
     tiles = TransposeTiles(
-        *(1, 1, count, columns, step, count, (TileLoop("rows"), *loops), (384, 16), block, "columns"),
+        *(1, 1, count, columns, step, count, (Loop("rows"), *loops), (384, 16), block, "columns"),
         lanes=reads,
     )
     low, high = affine_range(0, [*sides[0], *sides[1]])

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilejit as tj
-from codegen.ir.copies.nodes import joined_tables
 from codegen.pipeline.copies import CopyProgram
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import LINE_BYTES, PAGE_BYTES, UNEVEN, Launch, on_boundary
+from codegen.schedule.transfers import joined_tables
 from tests.tools.strategies import Pick
 
 

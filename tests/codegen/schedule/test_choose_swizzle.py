@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from codegen.frontend.lower_copy import lower_copy
-from codegen.ir.copies.nodes import CopyChunks
 from codegen.ir.strided_box import Element
 from codegen.pipeline.copies import CopyProgram, compile_copy
-from codegen.schedule.choose_swizzle import Places, places_of
+from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
 from codegen.schedule.schedule import Thresholds
+from codegen.schedule.transfers import CopyChunks
 from tests.codegen.simd.forced import arenas
 from tests.codegen.simd.levels import AtLevels
 from tests.tools.replay import Watched, interpreted, interpreted_when_lowered
@@ -102,9 +102,9 @@ def test_nests_before_and_after(text: str) -> None:
         assert (interpreted_when_lowered(seen) == wanted).all()
 
 
-def found(text: str) -> Places | None:
+def found(text: str) -> ChunkTable | None:
     _, pack, _ = programs(text, CACHED)
-    return places_of(lower_copy(pack.lowered.src, pack.lowered.dst))
+    return chunk_table_of(lower_copy(pack.lowered.src, pack.lowered.dst))
 
 
 def test_which_they_are() -> None:

@@ -10,9 +10,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.copies.nodes import group_table, joined_tables, line_table
-from codegen.ir.copies.segments import SEGMENT_ARGUMENTS, SEGMENT_FIELDS
-from codegen.ir.copies.tiles import GROUP_TABLE, GROUP_TABLES, LINE_TABLE
 from codegen.ir.lines import LINE_BYTES
 from codegen.pipeline.copies import CopyProgram
 from codegen.runtime.copy_calls import (
@@ -23,6 +20,9 @@ from codegen.runtime.copy_calls import (
 )
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
+from codegen.schedule.offset_tables import GROUP_TABLE, GROUP_TABLES, LINE_TABLE
+from codegen.schedule.segments import SEGMENT_ARGUMENTS, SEGMENT_FIELDS
+from codegen.schedule.transfers import group_table, joined_tables, line_table
 from tests.tools.guard import Guarded
 
 Bytes = NDArray[np.uint8]

@@ -16,8 +16,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.copies.nodes import Transfer, TransposeTiles
-from codegen.ir.copies.tiles import INTERLEAVED_ROWS
+from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.ir.element_types import CONVERSIONS
 from codegen.ir.instructions import REVERSED_GROUPS, instruction
 from codegen.ir.packed_bits import COLUMN_BYTES
@@ -27,8 +26,9 @@ from codegen.maps.digit_trees import Leaf, Opaque
 from codegen.pipeline.copies import compile_copy
 from codegen.runtime.kernel import Kernel
 from codegen.schedule import choose_transpose, transpose_box
-from codegen.schedule.choose_transpose import ALIAS_BYTES, BANDED, LONG_ROW_BYTES
+from codegen.schedule.choose_transpose import ALIAS_BYTES, FLAT_BLOCKS, LONG_ROW_BYTES
 from codegen.schedule.schedule import Thresholds
+from codegen.schedule.transfers import Transfer, TransposeTiles
 from codegen.support.cpu import LEVELS, host_levels
 from tests.codegen.simd.case import Bytes, Case, called_names
 from tests.conftest import SEED
@@ -183,7 +183,7 @@ def _transposes(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
 
 def _too_small_for_bands(rng: np.random.Generator) -> Iterator[Case]:
     """Long result rows of small boxes, which get no kernel of their own: by lines, as other widths."""
-    for width in BANDED:
+    for width in FLAT_BLOCKS:
         moved, shape = np.dtype(f"V{width}"), (LONG_ROW_BYTES // width + 5, 2 * LINE_BYTES // width + 5)
         yield from _transposed(rng, f"{STREAM}small transpose, {width} bytes", moved, moved, (shape,))
 

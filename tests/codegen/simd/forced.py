@@ -13,17 +13,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from codegen.ir.copies.nodes import joined_tables
-from codegen.ir.copies.tiles import Block, Digit, Stage, Table
+from codegen.ir.blocks import Block
 from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.access import strided_map
 from codegen.pipeline import copies as pipeline
 from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.runtime import launch
 from codegen.runtime.launch import Launch
-from codegen.schedule import choose_transpose
+from codegen.schedule import transpose_loops
 from codegen.schedule.choose import padded_rank
+from codegen.schedule.offset_tables import Digit, Table
 from codegen.schedule.schedule import Schedule, Thresholds, TransposeSchedule
+from codegen.schedule.transfers import Stage, joined_tables
 from codegen.schedule.transpose_box import TransposeBox
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit.strided import span
@@ -136,7 +137,7 @@ def compiled(
             max(how.together, 1),
             how.lines,
         )
-        cut = choose_transpose.with_loops(TransposeBox.of(box), cut, threads)
+        cut = transpose_loops.with_loops(TransposeBox.of(box), cut, threads)
         return Schedule("transpose", tuple(outer), (), transpose=cut)
 
     patch.setattr(pipeline, "choose", forced)

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.buffers import Buffer
-from codegen.ir.copies.nodes import PackBits, TileLoop, TransferNest, UnpackBits
 from codegen.ir.packed_bits import COLUMN_BYTES
 from codegen.ir.strided_box import Axis, Element, StridedBox
 from codegen.pipeline.steps import kernel_of, nobody
 from codegen.runtime.kernel import Kernel
+from codegen.schedule.transfers import Loop, PackBits, TransferNest, UnpackBits
 from tests.tools.boxes import copy_box
 from tests.tools.guard import CANARY, Guarded
 from tests.tools.kernel_store import use_kept_ir
@@ -65,7 +65,7 @@ class Routine:
         make: Any = PackBits if self.way == "pack" else UnpackBits
         sizes = (self.column, step, count) if self.column else (count, 1, 1)
         inner = make(self.bits, *sizes, self.stream)
-        return TransferNest((TileLoop("i"),), inner)
+        return TransferNest((Loop("i"),), inner)
 
     def box(self, count: int, step: int) -> StridedBox:
         """The same, element by element, in bits."""

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from llvmlite import binding
 
-from codegen.ir.copies.nodes import TransposeRuns, TransposeTiles
 from codegen.ir.element_types import dtype_of
 from codegen.ir.lines import LINE_BYTES
 from codegen.runtime.kernel import Kernel
+from codegen.schedule.transfers import TransposeRuns, TransposeTiles
 from codegen.simd.routines import bound_routines, listed_routines
 from codegen.support import cpu
 from codegen.support.cpu import LEVELS, CpuLevel, cpu_level, host_levels, level_named

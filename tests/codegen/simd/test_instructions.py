@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from codegen.backend.build import build
 from codegen.backend.object_loader import load_object
+from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.ir.buffers import Buffer
-from codegen.ir.copies.segments import MOVES
-from codegen.ir.copies.tiles import INTERLEAVED_ROWS
 from codegen.ir.dtypes import stored_dtype
 from codegen.ir.element_types import bits_of
 from codegen.ir.instructions import REVERSED_GROUPS, instruction, instructions
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.operations import compute
 from codegen.ir.packed_bits import COLUMN_BYTES, PACKED_BITS, column_rows
+from codegen.schedule.segments import MOVES
 from codegen.simd.copy.casts import conversion_routine
 from codegen.simd.instructions import BUILDERS
 from codegen.support.cpu import host_levels, level_named

@@ -8,15 +8,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from codegen.ir.copies.nodes import Interleave
-from codegen.ir.copies.tiles import CHUNK_BYTES, INTERLEAVED_ROWS, Digit, RowGroups
+from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.ir.strided_box import StridedBox
 from codegen.passes.lower_copies.row_buffers import LEAST_BYTES
 from codegen.pipeline.copies import CopyProgram
 from codegen.schedule import choose_interleave
 from codegen.schedule.choose import choose
 from codegen.schedule.choose_interleave import MOST_LINES
+from codegen.schedule.offset_tables import CHUNK_BYTES, Digit, RowGroups
 from codegen.schedule.schedule import STRIP
+from codegen.schedule.transfers import Interleave
 from tests.codegen.simd.forced import PLACES, _guarded, check, lowered
 from tests.codegen.simd.levels import AtLevels
 from tests.tools.boxes import box_of

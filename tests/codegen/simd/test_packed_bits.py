@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.ir.copies.nodes import PackBits, UnpackBits
 from codegen.pipeline import calibrate
 from codegen.pipeline.copies import CopyProgram
 from codegen.schedule.schedule import Thresholds
+from codegen.schedule.transfers import PackBits, UnpackBits
 from tests.codegen.simd.packed_bits import Routine, check, routines
 from tests.tools.oracle import (
     environment,

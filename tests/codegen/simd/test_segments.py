@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 from codegen.frontend.lower_copy import lower_copy
-from codegen.ir.copies import segments as segments
-from codegen.ir.copies.segments import BYTES, DST, Part, Segments
 from codegen.ir.strided_box import Element
 from codegen.pipeline import gather
 from codegen.pipeline.copies import CopyProgram, compile_copy
@@ -20,8 +18,10 @@ from codegen.runtime import copy_calls as calls
 from codegen.runtime import launch, threads
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.runtime.kernel import Kernel, native
+from codegen.schedule import segments as segments
 from codegen.schedule.choose_segments import SegmentLimits, segments_of
 from codegen.schedule.schedule import Thresholds
+from codegen.schedule.segments import BYTES, DST, SegmentBox, Segments
 from tests.codegen.simd.forced import _guarded, arenas, guarded_scratch
 from tests.codegen.simd.levels import AtLevels
 from tests.tools.replay import Watched, interpreted, interpreted_when_lowered
@@ -247,8 +247,8 @@ def test_the_buffer_outlives_its_successor(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_segment_as_text() -> None:
-    part = Part(128, 0, 4, 10, ((3, 64, 20),), ((5, 256, 64),), False)
-    pads = Part(0, 0, 0, 4, ((4, 0, 14),), ((5, 0, 64),), True)
+    part = SegmentBox(128, 0, 4, 10, ((3, 64, 20),), ((5, 256, 64),), False)
+    pads = SegmentBox(0, 0, 0, 4, ((4, 0, 14),), ((5, 0, 64),), True)
     assert str(Segments((part, pads), 64, 64, 64, 320)).splitlines() == [
         "320 bytes in segments of 64, rows of 64",
         "    5 times 3 chunks of 10 at 4, from 128",

@@ -11,8 +11,7 @@ from typing import cast, get_args
 import numpy as np
 import pytest
 
-from codegen.ir.copies.nodes import TransposeRuns, TransposeTiles
-from codegen.ir.copies.tiles import INTERLEAVED_ROWS, Block, block_shape
+from codegen.ir.blocks import INTERLEAVED_ROWS, Block, block_shape
 from codegen.pipeline import copies as pipeline
 from codegen.pipeline.copies import CopyProgram
 from codegen.runtime import copy_calls as calls
@@ -20,6 +19,7 @@ from codegen.runtime.launch import Launch
 from codegen.schedule import choose_transpose, transpose_box
 from codegen.schedule.choose_transpose import PANEL_LINES_TRIED
 from codegen.schedule.machine import machine
+from codegen.schedule.transfers import TransposeRuns, TransposeTiles
 from tests.codegen.simd.forced import PLACES, Cut, Problem, check, compiled, lowered, problem
 from tests.codegen.simd.levels import AtLevels
 from tests.tools.replay import Watched, interpreted, interpreted_when_lowered, watching
@@ -29,25 +29,25 @@ pytestmark = pytest.mark.share(7)
 PANELS = [
     f"stream_staged_rows_by_{block}s_u{8 * width}"
     for width in (1, 2, 4, 8, 16, 32, 64)
-    for block in ("line", "lane", "part", "band")
-    if width <= 16 or block == "line"
-    if width < 16 or block != "band"
-    if width < 8 or block != "part"
+    for block in ("64x64", "64x16", "short", "16x64")
+    if width <= 16 or block == "64x64"
+    if width < 16 or block != "16x64"
+    if width < 8 or block != "short"
 ]
 DENSE = [
     f"{stream}staged_dense_by_{block}s_u{8 * width}"
     for width in (1, 2, 4, 8, 16, 32, 64)
-    for block in ("line", "lane", "part", "band")
+    for block in ("64x64", "64x16", "short", "16x64")
     for stream in ("", "stream_")
-    if width <= 16 or (block == "line" and stream)
-    if width < {"band": 16, "part": 8}.get(block, 128)
+    if width <= 16 or (block == "64x64" and stream)
+    if width < {"16x64": 16, "short": 8}.get(block, 128)
 ]
 IN_PLACE = [
     f"{stream}transpose_by_{block}s_u{8 * width}"
     for width in (1, 2, 4, 8, 16, 32, 64)
-    for block in ("line", "lane", "part")
+    for block in ("64x64", "64x16", "short")
     for stream in ("", "stream_")
-    if (width < 8 if block == "part" else width < 32 or stream or block == "line")
+    if (width < 8 if block == "short" else width < 32 or stream or block == "64x64")
 ]
 BLOCKED = sorted([*IN_PLACE, *PANELS, *DENSE])
 SMALL = [f"transpose_small_u{bits}" for bits in (8, 16, 32)]
@@ -59,7 +59,7 @@ INTERPRETED_ELEMENTS = 64 * 64
 
 def block_columns(width: int, block: Block) -> int:
     """Columns of a block; of a part of a lane, one more than it may have."""
-    return block_shape(width, "lane" if block == "part" else block)[1]
+    return block_shape(width, "64x16" if block == "short" else block)[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +80,18 @@ class Routine:
     @property
     def least_columns(self) -> int:
         """Columns of a block; of a part of a lane, the most it may have."""
-        return block_columns(self.width, self.block) - (self.block == "part")
+        return block_columns(self.width, self.block) - (self.block == "short")
 
     @property
     def shown(self) -> str:
         """Stores of blocks, as the source of its kernels has them."""
         if self.name in (*PANELS, *DENSE):
-            rows = 16 // self.width if self.block == "band" else self.side
-            verb = "write" + "_first" * (self.block == "part")
+            rows = 16 // self.width if self.block == "16x64" else self.side
+            verb = "write" + "_first" * (self.block == "short")
             into = "panel_tile" if self.name in PANELS else "panel"
             return f" {verb}_u{8 * self.width}_{block_columns(self.width, self.block)}x{rows}({into}"
         verb = "stream" if self.stream else "write"
-        verb += "_first" * (self.block == "part")
+        verb += "_first" * (self.block == "short")
         return f" {verb}_u{8 * self.width}_{block_columns(self.width, self.block)}x{self.side}"
 
     def cut(self, tile: tuple[int, int]) -> Cut:
@@ -112,7 +112,7 @@ def row_counts(r: Routine) -> list[int]:
 
 
 def _row_counts(r: Routine) -> list[int]:
-    if r.stage == "dense" and r.block == "part":
+    if r.stage == "dense" and r.block == "short":
         return [r.side, r.side + 1, 2 * r.side, 2 * r.side + 3]
     if r.stage == "dense":
         return [2, 3, max(r.side - 1, 2), r.side, r.side + 1, 2 * r.side + 3]
@@ -132,7 +132,7 @@ def _row_counts(r: Routine) -> list[int]:
 
 def column_counts(r: Routine) -> list[int]:
     b = max(r.least_columns, 2)
-    if r.block == "part":
+    if r.block == "short":
         return list(dict.fromkeys([2, (b + 2) // 2, b]))
     return list(dict.fromkeys([b, b + 1, 2 * b - 1, 2 * b, 2 * b + 3, 3 * r.side + 1]))
 
@@ -149,7 +149,7 @@ def problems(r: Routine) -> list[Problem]:
         out.append(problem(w, (rows,), (columns,)))
         out.append(problem(w, (rows,), (columns,), gaps=(3, line_gap(r, rows)), change="backwards"))
     rows, columns = row_counts(r)[-1], column_counts(r)[-2]
-    if r.block == "part":
+    if r.block == "short":
         return [*out, *_parts(r, rows, columns)]
     aligned = 64 if r.stream and not r.stage else 7
     joined_rows = (r.side // 2, 6) if r.side > 2 else (2, 6)
@@ -227,9 +227,9 @@ LAYERED = [n for n in BLOCKED if routine(n).stage == "dense" and routine(n).widt
 def test_layers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several tiles in one buffer, the last with fewer of them; runs whole, in pieces, and in two ways."""
     r = routine(name)
-    few, least = max(r.least_columns, 2), r.side if r.block == "part" else 2
+    few, least = max(r.least_columns, 2), r.side if r.block == "short" else 2
     for rows, together in product((least, least + r.side // 2 + 1, least + r.side - 1), (1, 2, 4, 5)):
-        for columns in ((few,), (2, few, 2)) if r.block != "part" else ((few,),):
+        for columns in ((few,), (2, few, 2)) if r.block != "short" else ((few,),):
             shape = _layered(r, rows, columns)
             cut = replace(r.cut(shape.counts), together=together)
             program = compiled(shape, cut, monkeypatch)
@@ -281,10 +281,10 @@ def test_every_alignment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Heads and tails of staged copies; what takes the place of a streamed one that begins within a line."""
     r = routine(name)
     rows, columns = (2 * r.side + 3 if r.stage else 2 * r.side), 2 * r.side + 5
-    columns = columns if r.block != "part" else r.least_columns
+    columns = columns if r.block != "short" else r.least_columns
     for shape in (
         problem(r.width, (rows,), (columns,), gaps=(1, line_gap(r, rows))),
-        problem(r.width, (3 if r.stage == "dense" and r.block != "part" else rows,), (columns,)),
+        problem(r.width, (3 if r.stage == "dense" and r.block != "short" else rows,), (columns,)),
     ):
         tile = (shape.counts[0], r.side)
         program = compiled(shape, r.cut(tile), monkeypatch)
@@ -293,7 +293,7 @@ def test_every_alignment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize("name", [n for n in BLOCKED if n.endswith("lines_u32")])
+@pytest.mark.parametrize("name", [n for n in BLOCKED if n.endswith("64x64s_u32")])
 def test_tiles_and_threads(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles request what the next one reads, in another thread's part as well."""
     r = routine(name)
@@ -305,7 +305,7 @@ def test_tiles_and_threads(name: str, threads: int, monkeypatch: pytest.MonkeyPa
         check(program, shape.digits, r.width, ((False, False, 0), (True, True, 0)), threads=threads)
 
 
-@pytest.mark.parametrize("name", [n for n in BLOCKED if n.endswith("lanes_u16")])
+@pytest.mark.parametrize("name", [n for n in BLOCKED if n.endswith("64x16s_u16")])
 def test_tables_around_tiles(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """More loops than a kernel has: the outermost become tables, whose entries begin anywhere in a line."""
     r = routine(name)
@@ -474,12 +474,17 @@ def test_runs_at_every_alignment(stream: bool) -> None:
 
 
 AT_LEVELS = (
-    *("transpose_by_lines_u8", "transpose_by_lanes_u16", "transpose_by_lines_u32", "transpose_by_lines_u128"),
-    *("stream_transpose_by_lanes_u8", "stream_transpose_by_lines_u16", "stream_transpose_by_lanes_u64"),
-    *("staged_dense_by_lines_u8", "stream_staged_dense_by_lanes_u32", "stream_staged_rows_by_lines_u16"),
-    *("stream_staged_rows_by_lanes_u64", "staged_dense_by_lanes_u128"),
-    *("stream_transpose_by_parts_u8", "stream_staged_dense_by_bands_u8"),
-    "stream_staged_rows_by_parts_u16",
+    *(
+        "transpose_by_64x64s_u8",
+        "transpose_by_64x16s_u16",
+        "transpose_by_64x64s_u32",
+        "transpose_by_64x64s_u128",
+    ),
+    *("stream_transpose_by_64x16s_u8", "stream_transpose_by_64x64s_u16", "stream_transpose_by_64x16s_u64"),
+    *("staged_dense_by_64x64s_u8", "stream_staged_dense_by_64x16s_u32", "stream_staged_rows_by_64x64s_u16"),
+    *("stream_staged_rows_by_64x16s_u64", "staged_dense_by_64x16s_u128"),
+    *("stream_transpose_by_shorts_u8", "stream_staged_dense_by_16x64s_u8"),
+    "stream_staged_rows_by_shorts_u16",
 )
 INTERLEAVES_AT_LEVELS = ("interleave_4_u8", "stream_deinterleave_2_u16", "stream_interleave_8_u32")
 

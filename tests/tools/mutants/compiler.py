@@ -50,7 +50,7 @@ PASSES_AND_SCHEDULES = (
     Mutant(
         "stream-inside-lines",
         "A transpose streams lines to rows that do not begin on a line.",
-        "if r % side or any(w.dst % LINE_BYTES for w in box.walks if w not in rows):",
+        "if r % side or any(x.dst % LINE_BYTES for x in box.axes if x not in rows):",
         "if r % side:",
         ("test_copy_goldens", "test_transposes"),
     ),
@@ -81,8 +81,8 @@ EMITTED_CODE = (
     Mutant(
         "last-panel-too-narrow",
         "The last panel holds fewer columns than a block, which then begins before it.",
-        'before = (Let("j_first", IndexValue(least("j_tile", minus(text(t.columns), t.block[1])))),)',
-        'before = (Let("j_first", IndexValue(least("j_tile", text(t.columns)))),)',
+        'before = (Let("j_first", IndexValue(least("j_tile", minus(t.columns, t.block[1])))),)',
+        'before = (Let("j_first", IndexValue(least("j_tile", t.columns))),)',
         ("test_transposes", "test_copies"),
     ),
     Mutant(

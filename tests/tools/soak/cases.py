@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 import tests.tools.strategies as random_of
 from codegen.frontend import lower_copy
-from codegen.ir.copies import segments as segments
 from codegen.ir.element_types import can_convert
 from codegen.maps import padding
 from codegen.passes.split_run import split_run
@@ -25,6 +24,7 @@ from codegen.pipeline import gather as gathering
 from codegen.runtime import copy_calls as calls
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.schedule import choose_grid, choose_permuted, choose_stages, choose_transpose, transpose_box
+from codegen.schedule import segments as segments
 from codegen.schedule.choose_segments import SegmentLimits
 from codegen.schedule.schedule import Thresholds
 from tests.tools.guard import Guarded, span_bytes, strided_view

@@ -1,39 +1,17 @@
-"""The tiles of a transposed copy as tables of offsets: which rows, which columns, in which order.
-
-A transposed copy has row digits, along which the destination is contiguous, column digits, along which the
-source is contiguous, and others. Rows and columns are joined: row r starts `row_offsets[r]` bytes into the
-source, and column c `column_offsets[c]` bytes into the destination, so that short digits fill long registers.
-A tile is a range of rows by a range of columns for one value of each other digit.
-"""
+"""The tables of offsets that kernels of copies read, and the names of the arguments that hold them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Digit
 from codegen.support.caching import lazy
 
 Table: TypeAlias = NDArray[np.int64]
-
-Block: TypeAlias = Literal["line", "lane", "part", "band"]
-"""The shape of a register block, in bytes of a result row x bytes of a source row: "line" is 64x64, "lane"
-64x16, "part" 64 x the whole source row, if that is shorter than 16 bytes, and "band" 16x64. A part is loaded
-as a full 16-byte lane: it reads beyond its row, but not beyond the last byte of the box."""
-
-Stage: TypeAlias = Literal["", "rows", "dense"]
-"""The staging buffer of a tile: none, one that holds long result rows separately ("rows"), or one that holds
-short result rows contiguously ("dense")."""
-
-BlockOrder: TypeAlias = Literal["columns", "rows", "diagonals"]
-"""The order of the blocks of a tile: down the columns first, along the rows first, or diagonally."""
-
-INTERLEAVED_ROWS = (2, 3, 4, 8)
-"""How many rows can be packed together in registers."""
 
 MOST_GROUPED = 32
 """Maximum number of result rows that are deinterleaved at the same time: their buffer takes half of L1."""
@@ -42,17 +20,8 @@ CHUNK_BYTES = 256
 """Bytes of each result row in scratch at one time; there may be less than a line more."""
 
 
-def block_shape(width: int, block: Block) -> tuple[int, int]:
-    """Rows and columns of a block of elements of `width` bytes; for "part", the minimum number of columns.
-
-    1, "line" -> 64, 64    1, "lane" -> 64, 16    1, "part" -> 64, 1    1, "band" -> 16, 64
-    """
-    line, lane = LINE_BYTES // width, max(LANE_BYTES // width, 1)
-    return {"line": (line, line), "lane": (line, lane), "part": (line, 1), "band": (lane, line)}[block]
-
-
 @dataclass(frozen=True)
-class PackedLines:
+class OffsetTable:
     """The offsets of lines of packed rows that are joined from several digits, or of chunks of a line.
 
     digits  (count, stride in bytes), most minor first: lines of the first digit, then the digits that follow

@@ -15,9 +15,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.copies.tiles import Table
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Digit
+from codegen.schedule.offset_tables import Table
 from codegen.support.caching import lazy
 
 MOVES = (64, 32, 16, 8, 4, 2, 1)
@@ -43,11 +43,11 @@ _Pairs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
-class Part:
+class SegmentBox:
     """The bytes that one box contributes to each of its segments.
 
     src, dst      source and destination offsets of its first segment, in bytes
-    place         offset of the part's first byte in a segment
+    offset         offset of the part's first byte in a segment
     run           bytes per chunk
     inner, outer  digits within a segment, and from one segment to another, most minor first
     fills         whether it is padding, which has no source
@@ -55,7 +55,7 @@ class Part:
 
     src: int
     dst: int
-    place: int
+    offset: int
     run: int
     inner: tuple[Digit, ...]
     outer: tuple[Digit, ...]
@@ -100,10 +100,10 @@ class Part:
 
         A remainder whose length is not one of MOVES takes two overlapping moves.
         """
-        src, place = np.zeros(1, np.int64), np.full(1, self.place)
+        src, offset = np.zeros(1, np.int64), np.full(1, self.offset)
         for extent, src_step, dst_step in self.inner:
             k = np.arange(extent)[:, None]
-            src, place = (k * src_step + src).ravel(), (k * dst_step + place).ravel()
+            src, offset = (k * src_step + src).ravel(), (k * dst_step + offset).ravel()
         ends: dict[int, list[int]] = {width: [] for width in MOVES}
         full = self.run // LINE_BYTES * LINE_BYTES
         ends[LINE_BYTES] += range(0, full, LINE_BYTES)
@@ -111,13 +111,13 @@ class Part:
         if rest:
             width = 1 << (rest.bit_length() - 1)
             ends[width] += sorted({full, self.run - width})
-        return tuple(self._sorted(src, place, ends[width]) for width in MOVES)
+        return tuple(self._sorted(src, offset, ends[width]) for width in MOVES)
 
-    def _sorted(self, src: Table, place: Table, ends: list[int]) -> Table:
+    def _sorted(self, src: Table, offset: Table, ends: list[int]) -> Table:
         if not ends:
             return np.zeros((0, 2), np.int64)
         at = np.concatenate([src + (0 if self.fills else k) for k in ends])
-        to = np.concatenate([place + k for k in ends])
+        to = np.concatenate([offset + k for k in ends])
         order = np.lexsort((to, at))
         return np.stack([at[order], to[order]], axis=1)
 
@@ -131,7 +131,7 @@ class Segments:
     bytes: gaps between rows are never written.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[SegmentBox, ...]
     length: int
     row: int
     filled: int
@@ -143,7 +143,7 @@ class Segments:
         lines = [f"{self.stop} bytes in segments of {self.length}, {rows}"]
         for part in self.parts:
             source = "padding" if part.fills else f"from {part.src}"
-            chunks = f"{part.bytes_each // part.run} chunks of {part.run} at {part.place}"
+            chunks = f"{part.bytes_each // part.run} chunks of {part.run} at {part.offset}"
             lines.append(f"    {part.count} times {chunks}, {source}")
         return "\n".join(lines)
 

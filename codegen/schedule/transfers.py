@@ -10,13 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias
 
-from codegen.ir.copies.segments import Segments
-from codegen.ir.copies.tiles import BlockOrder, PackedLines, RowGroups
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element, Side
+from codegen.schedule.offset_tables import OffsetTable, RowGroups
+from codegen.schedule.segments import Segments
 
 PackedSide: TypeAlias = Side | Literal[""]
 """The side on which an interleave packs short rows together; "" if neither."""
+
+Stage: TypeAlias = Literal["", "rows", "dense"]
+"""The staging buffer of a tile: none, one that holds long result rows separately ("rows"), or one that holds
+short result rows contiguously ("dense")."""
+
+BlockOrder: TypeAlias = Literal["columns", "rows", "diagonals"]
+"""The order of the blocks of a tile: down the columns first, along the rows first, or diagonally."""
 
 Size: TypeAlias = int | str
 """A number, or the name of an argument of the kernel."""
@@ -41,12 +48,12 @@ class CopyRun:
 class CopyChunks:
     """Write `count` contiguous chunks of `width` bytes, each from its own source offset.
 
-    `places` holds these offsets; `stream` writes full lines past the cache.
+    `offsets` holds them; `stream` writes full lines past the cache.
     """
 
     width: int
     count: Size
-    places: PackedLines
+    offsets: OffsetTable
     stream: bool = False
 
 
@@ -90,12 +97,12 @@ class Interleave:
     column_step: Size
     side: PackedSide
     stream: bool = False
-    lines: PackedLines | None = None
+    lines: OffsetTable | None = None
     groups: RowGroups | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class TileLoop:
+class Loop:
     """A loop around the blocks of a transpose: over tiles of "rows" or "columns", or over another digit.
 
     The extent and the strides, in bytes, are those of another digit. In `TransposeRuns`, the extent of
@@ -144,9 +151,9 @@ class TransposeTiles:
     width: int
     rows: Size
     columns: Size
-    row_step: Size | PackedLines
-    column_step: Size | PackedLines
-    loops: tuple[TileLoop, ...]
+    row_step: Size | OffsetTable
+    column_step: Size | OffsetTable
+    loops: tuple[Loop, ...]
     tile: tuple[int, int]
     block: tuple[int, int]
     order: BlockOrder
@@ -185,10 +192,10 @@ class TransposeRuns:
     blocks may have more rows than the box. A panel has all rows and `tile` columns, and the same of up to
     `together` layers, whose result rows follow those of the layer before.
 
-    places       how far apart columns are in the panel, in bytes; or the offset of each
+    panel_step   how far apart columns are in the panel, in bytes; or the offset of each
     run_columns  contiguous columns, which are a run in the destination as in the panel: one or all, unless
                  columns are joined of several digits. Then `run_offsets` has the offset of each run in the
-                 destination, and `run_places` in the panel.
+                 destination, and `run_panel_offsets` in the panel.
     requests     lines of the next panel's source that are prefetched for each line that is written
     separate     whether each column of a block has its own address, and not one from the columns before it
 
@@ -199,19 +206,19 @@ class TransposeRuns:
     width: int
     rows: Size
     columns: Size
-    row_step: PackedLines
-    column_step: Size | PackedLines
-    loops: tuple[TileLoop, ...]
+    row_step: OffsetTable
+    column_step: Size | OffsetTable
+    loops: tuple[Loop, ...]
     tile: Size
     block: tuple[int, int]
-    places: Size | PackedLines
+    panel_step: Size | OffsetTable
     run_columns: Size
     requests: Size
     stream: bool = False
     layers: Size = 1
     together: Size = 1
-    run_offsets: PackedLines | None = None
-    run_places: PackedLines | None = None
+    run_offsets: OffsetTable | None = None
+    run_panel_offsets: OffsetTable | None = None
     panel_bytes: int = 0
     lanes: LaneReads | None = None
     convert: tuple[str, str] | None = None
@@ -309,7 +316,7 @@ class TransferNest:
     unit_bits  8 if offsets are in bytes, 1 if they are in bits
     """
 
-    loops: tuple[TileLoop, ...]
+    loops: tuple[Loop, ...]
     transfer: Transfer
     entries: Size = 0
     unit_bits: int = 8
@@ -353,8 +360,8 @@ def described(transfer: Transfer) -> str:
 def _shown(value: object) -> str:
     """A field as text: loops by their axes, a tile as 96x64."""
     match value:
-        case (TileLoop(), *_):
-            return " ".join(loop.axis for loop in value if isinstance(loop, TileLoop))
+        case (Loop(), *_):
+            return " ".join(loop.axis for loop in value if isinstance(loop, Loop))
         case (int(), int()):
             return "x".join(map(str, value))
         case (str(source), str(target)):
@@ -367,27 +374,27 @@ def _shown(value: object) -> str:
 ROW_TABLE, COLUMN_TABLE = "row_offsets", "column_offsets"
 """The arguments of a kernel for the offsets of joined rows and columns."""
 
-RUN_OFFSETS, RUN_PLACES = "run_offsets", "run_places"
+RUN_OFFSETS, RUN_PANEL_OFFSETS = "run_offsets", "run_panel_offsets"
 """The arguments for the columns and runs of a panel of short result rows."""
 
 
-def joined_tables(stmt: Transfer) -> dict[str, PackedLines]:
+def joined_tables(stmt: Transfer) -> dict[str, OffsetTable]:
     """The tables of joined rows and columns that a transpose reads, by argument name."""
-    steps: dict[str, Size | PackedLines | None] = {}
+    steps: dict[str, Size | OffsetTable | None] = {}
     match stmt:
         case TransposeTiles():
             steps = {ROW_TABLE: stmt.row_step, COLUMN_TABLE: stmt.column_step}
         case TransposeRuns():
-            steps = {ROW_TABLE: stmt.row_step, COLUMN_TABLE: stmt.places}
-            steps |= {RUN_OFFSETS: stmt.run_offsets, RUN_PLACES: stmt.run_places}
-    return {name: step for name, step in steps.items() if isinstance(step, PackedLines)}
+            steps = {ROW_TABLE: stmt.row_step, COLUMN_TABLE: stmt.panel_step}
+            steps |= {RUN_OFFSETS: stmt.run_offsets, RUN_PANEL_OFFSETS: stmt.run_panel_offsets}
+    return {name: step for name, step in steps.items() if isinstance(step, OffsetTable)}
 
 
-def line_table(stmt: Transfer) -> PackedLines | None:
+def line_table(stmt: Transfer) -> OffsetTable | None:
     """The table of offsets that a transfer reads, or None."""
     match stmt:
         case CopyChunks():
-            return stmt.places
+            return stmt.offsets
         case Interleave():
             return stmt.lines
     return None

@@ -12,13 +12,13 @@ from codegen.ir.lines import LINE_BYTES
 class DenseLayout:
     """Where columns lie in the buffer, and which runs leave it.
 
-    places       (count, distance in the buffer) of each digit of columns
+    columns      (count, distance in the buffer) of each digit of columns
     runs         (count, destination stride, distance in the buffer) of the digits that separate runs
     run_columns  columns per run
     size_bytes   of the buffer: blocks may write a line beyond the last run
     """
 
-    places: tuple[tuple[int, int], ...]
+    columns: tuple[tuple[int, int], ...]
     runs: tuple[tuple[int, int, int], ...]
     run_columns: int
     size_bytes: int
@@ -45,14 +45,14 @@ def dense_layout(
     lines = -(-run // LINE_BYTES) + 1
     lines += lines % 8 == 0  # otherwise the buffer's runs share L1 cache sets
     size = lines * LINE_BYTES
-    places, runs = [], []
+    columns, runs = [], []
     for k, (n, d) in enumerate(digits):
-        places.append((n, d if k in inside else size))
+        columns.append((n, d if k in inside else size))
         if k not in inside:
             runs.append((n, d, size))
             size *= n
-    columns = prod(digits[k][0] for k in inside)
-    return DenseLayout(tuple(places), tuple(runs), columns, size + 2 * LINE_BYTES)
+    together = prod(digits[k][0] for k in inside)
+    return DenseLayout(tuple(columns), tuple(runs), together, size + 2 * LINE_BYTES)
 
 
 def joined_run(run: int, digits: list[tuple[int, int]], *, in_order: bool) -> tuple[int, set[int]]:

@@ -1,0 +1,192 @@
+"""Size the tiles of a transposed copy, and order the loops around them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import Axis
+from codegen.schedule.machine import machine
+from codegen.schedule.schedule import Schedule, TransposeSchedule, VectorSize
+from codegen.schedule.transfers import BlockOrder
+from codegen.schedule.transpose_box import DENSE_BYTES, PANEL_COLUMNS, TransposeBox, size_of
+
+SHARING_BYTES = 1024
+"""The blocks of a tile share cache sets if their rows are at a multiple of this distance."""
+
+MOST_LINES = 16
+"""Maximum lines of each result row in a panel of the caller's size, so that it stays in the second cache."""
+
+MANY_REGISTERS = 32
+"""With fewer vector registers, blocks spill, and columns that wait for the address of the one before cost 1.1
+times as much time in panels of short result rows (AVX2 on Zen 4, 2026-11)."""
+
+
+def scheduled(box: TransposeBox, cut: TransposeSchedule, threads: int, size: VectorSize | None) -> Schedule:
+    """The schedule of a cut, with tiles of the caller's size, or enough of them for all threads."""
+    taken = (*cut.rows, *cut.columns, cut.layers)
+    others = sorted((x for x in box.axes if x.name not in taken), key=lambda x: -abs(x.src))
+    if size is not None:
+        cut = _resized(box, cut, size if isinstance(size, tuple) else (size, size))
+    elif threads > 1:
+        cut = _shared(box, cut, size_of(others), threads)
+    cut = with_loops(box, _in_blocks(box, cut, even=size is None), threads)
+    return Schedule("transpose", tuple(x.name for x in others), (), transpose=cut)
+
+
+def shares_sets(box: TransposeBox, distance: int) -> bool:
+    """Whether the rows of either side are a multiple of a distance apart."""
+    return any(pitch % distance == 0 for pitch in (box.row.src, box.column.dst))
+
+
+FAR_PREFETCH_BYTES = 2 * LINE_BYTES
+"""Prefetch distance in the 64 rows of a block of bytes, which are more than the hardware prefetcher tracks.
+It makes transposes from memory into cache 1.5 times as fast (Zen 5, 2026-11)."""
+
+TRIPS_PER_THREAD = 8
+"""Trips of the parallel loop for each thread, so that shares are about even."""
+
+
+def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> TransposeSchedule:
+    """The schedule with its loops around blocks, and the order of the blocks.
+
+    Past the cache, loops are sorted by the distance between their iterations in the source, so that the next
+    tile mostly follows in memory. In cache, tiles are innermost, so that few kernels serve all shapes. If the
+    first loop has too few iterations for all threads, the one with most comes first.
+    """
+    if cut.stage == "dense":
+        separate = machine().registers < MANY_REGISTERS
+        return replace(cut, loops=_in_order(_panel_steps(box, cut), threads), separate=separate)
+    axes = {x.name: x for x in box.axes}
+    rows, columns = (tuple(axes[name] for name in names) for names in (cut.rows, cut.columns))
+    taken = (*cut.rows, *cut.columns)
+    steps = {x.name: (abs(x.src), x.extent) for x in box.axes if x.name not in taken}
+    if cut.block != "short" or (cut.stage and not steps):
+        steps["columns"] = cut.tile[1] * box.source_width, -(-size_of(columns) // cut.tile[1])
+    if not cut.stage:
+        steps["rows"] = _row_step(rows, cut.tile[0]), -(-size_of(rows) // cut.tile[0])
+    innermost = () if cut.stream else tuple(axis for axis in ("rows", "columns") if axis in steps)
+    loops = _in_order(steps, threads, innermost)
+    if cut.stage:
+        order: BlockOrder = "rows" if cut.block == "16x64" else "columns"
+        return replace(cut, loops=(*loops, "rows"), order=order, tile=(cut.lines * box.side, cut.tile[1]))
+    order = _block_order(box, cut)
+    is_far = order == "rows" and cut.block == "64x64" and box.source_width == box.width
+    ahead = FAR_PREFETCH_BYTES if is_far else 0
+    return replace(cut, loops=loops, order=order, prefetch_bytes=ahead)
+
+
+def _in_order(
+    steps: dict[str, tuple[int, int]], threads: int, innermost: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """The loops of `steps` (source bytes from one iteration to the next, iterations) in order."""
+    loops = sorted(steps, key=lambda axis: -steps[axis][0])
+    loops = [*(axis for axis in loops if axis not in innermost), *innermost]
+    most = max(loops, key=lambda axis: steps[axis][1])
+    if threads > 1 and steps[loops[0]][1] < min(TRIPS_PER_THREAD * threads, steps[most][1]):
+        loops.remove(most)
+        loops.insert(0, most)
+    return tuple(loops)
+
+
+def _panel_steps(box: TransposeBox, cut: TransposeSchedule) -> dict[str, tuple[int, int]]:
+    """The same for loops over panels of short result rows; one that runs once is innermost."""
+    taken, panels = (*cut.rows, *cut.columns, cut.layers), -(-box.counts(cut)[1] // cut.tile[1])
+    steps = {x.name: (abs(x.src), x.extent) for x in box.axes if x.name not in taken}
+    for x in box.axes:
+        if x.name == cut.layers:
+            steps["layers"] = abs(x.src) * cut.together, -(-x.extent // cut.together)
+    steps["columns"] = cut.tile[1] * box.source_width if panels > 1 else 0, panels
+    return steps
+
+
+def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
+    """Diagonally where rows of either side share cache sets: the blocks of a row or column would, too.
+
+    Blocks of bytes are so large that the lines of one are evicted before the next, down a column.
+    """
+    if cut.stream or cut.block == "short":
+        return "columns"
+    if shares_sets(box, SHARING_BYTES):
+        return "diagonals"
+    return "rows" if box.width == 1 else "columns"
+
+
+def _row_step(rows: tuple[Axis, ...], tile: int) -> int:
+    """The distance in the source from one tile of rows to the next."""
+    joined = 1
+    for row in rows:
+        joined *= row.extent
+        if joined > tile:
+            return abs(row.src) * tile * row.extent // joined
+    return max(abs(row.src) for row in rows)
+
+
+def _in_blocks(box: TransposeBox, cut: TransposeSchedule, *, even: bool) -> TransposeSchedule:
+    """Round tiles up to full blocks, or to the box: blocks are the smallest unit, and buffers hold a tile.
+
+    Tiles without a buffer are literals of the kernel, so they do not depend on the box.
+    """
+    (rows, columns), (all_rows, all_columns) = cut.tile, box.counts(cut)
+    if cut.stage != "dense":
+        if even and cut.stream and not cut.stage and cut.block != "short":
+            rows, columns = _even(all_rows, rows), _even(all_columns, columns)
+        wide = all_columns if cut.block == "short" else -(-columns // box.side) * box.side
+        return replace(cut, tile=(-(-rows // box.side) * box.side, wide))
+    rows = min(-(-rows // box.side) * box.side, all_rows)
+    if cut.stage == "dense":
+        columns = -(-all_columns // -(-all_columns // columns))
+    columns = min(-(-columns // box.side) * box.side, all_columns)
+    return replace(cut, tile=(rows, columns))
+
+
+MOST_EVEN = 4
+"""The most tiles in a direction that are made even; a narrow last one matters little among more."""
+
+
+def _even(count: int, tile: int) -> int:
+    """The size of even tiles, if there are few: a tile requests as many columns of the next as it has itself.
+
+    64, 48 -> 32    300, 96 -> 75    1000, 96 -> 96    10, 96 -> 96
+    """
+    tiles = -(-count // tile)
+    return -(-count // tiles) if 1 < tiles <= MOST_EVEN else tile
+
+
+def _resized(box: TransposeBox, cut: TransposeSchedule, size: tuple[int, int]) -> TransposeSchedule:
+    """Tiles of the caller's size, limited so that their buffer stays in cache."""
+    rows, columns = size
+    if cut.stage == "rows":
+        lines = min(-(-rows // box.side), MOST_LINES)
+        return replace(cut, tile=(rows, min(columns, PANEL_COLUMNS)), lines=lines)
+    if cut.stage == "dense":
+        most = max(DENSE_BYTES // (cut.tile[0] * box.width) // box.side * box.side, box.side)
+        takes_all_columns = len(cut.columns) > 1 or cut.layers
+        return cut if takes_all_columns else replace(cut, tile=(cut.tile[0], min(columns, most)))
+    return replace(cut, tile=(rows, columns))
+
+
+def _shared(box: TransposeBox, cut: TransposeSchedule, others: int, threads: int) -> TransposeSchedule:
+    """Narrower tiles if there would be too few for all threads."""
+    rows, columns = box.counts(cut)
+    across = -(-columns // cut.tile[1])
+    if cut.layers:
+        extent = next(x.extent for x in box.axes if x.name == cut.layers)
+        return replace(cut, together=max(1, min(cut.together, others * extent // (4 * threads))))
+    tiles = others * -(-rows // cut.tile[0]) * across
+    if tiles >= 4 * threads or (cut.stage == "dense" and len(cut.columns) > 1):
+        return cut
+    if cut.stage != "dense":
+        return _halved(box, cut, others, threads)
+    wanted = -(-columns * tiles // (4 * threads * across))
+    return replace(cut, tile=(cut.tile[0], max(-(-wanted // box.side) * box.side, box.side)))
+
+
+def _halved(box: TransposeBox, cut: TransposeSchedule, others: int, threads: int) -> TransposeSchedule:
+    """Half the columns, as long as there are too few tiles, so that sizes of tiles stay few."""
+    rows, columns = box.counts(cut)
+    while cut.tile[1] >= 2 * box.side:
+        if others * -(-rows // cut.tile[0]) * -(-columns // cut.tile[1]) >= 4 * threads:
+            break
+        cut = replace(cut, tile=(cut.tile[0], cut.tile[1] // 2 // box.side * box.side))
+    return cut
