@@ -1,8 +1,8 @@
 """Every way of copying proves, before it writes, that it stays in its buffers: one byte less is refused.
 
 Where the proofs are: a box in one pass, whatever its kernel, `pipeline._Maker._launch`; entries of tables,
-`TableCalls.chunks`, chunk by chunk; all boxes in one launch, `gather._check_segments` and `_check_places`;
-many places at once (blocks of any sort, tiles one by one, expressions to tiled arrays), `_check_places` of
+`TableCalls.chunks`, chunk by chunk; all boxes in one launch, `gather._check_segments` and `_check_chunks`;
+many places at once (blocks of any sort, tiles one by one, expressions to tiled arrays), `_check_chunks` of
 `call_tables`; loops, masked copies and reductions, `codegen.analysis.bounds.check_bounds`.
 """
 
@@ -195,8 +195,8 @@ def test_tables_are_checked_before_a_byte_is_written() -> None:
     [
         ({"src": -1}, "the source is touched at -1"),
         ({"src": 1 << 20}, "the source is touched"),
-        ({"place": 1 << 20}, "the buffer of a segment is touched"),
-        ({"place": -1}, "the buffer of a segment is touched at -1"),
+        ({"offset": 1 << 20}, "the buffer of a segment is touched"),
+        ({"offset": -1}, "the buffer of a segment is touched at -1"),
         ({"dst": 1 << 20}, "the destination is touched"),
     ],
     ids=str,
@@ -214,15 +214,15 @@ def test_tables_of_segments_are_proven_themselves(change: dict[str, int], match:
 
 
 @pytest.mark.parametrize("change", [{"src": -2}, {"src": 2}, {"dst": -2}, {"dst": 2}], ids=str)
-def test_places_are_proven_themselves(change: dict[str, int]) -> None:
+def test_chunks_are_proven_themselves(change: dict[str, int]) -> None:
     copy = WAYS["places"]()
     lowered = lower_copy(copy.src.in_units(8), copy.dst.in_units(8))
     places = gather.chunk_table_of(lowered)
     assert isinstance(places, ChunkTable)
-    gather._check_places(lowered, places)
+    gather._check_chunks(lowered, places)
     (name, by), *_ = change.items()
     with pytest.raises(KernelError, match="is touched at"):
-        gather._check_places(lowered, replace(places, **{name: getattr(places, name) + by}))
+        gather._check_chunks(lowered, replace(places, **{name: getattr(places, name) + by}))
 
 
 def relaid(monkeypatch: pytest.MonkeyPatch) -> StagedProgram:

@@ -6,6 +6,7 @@ The buffers of a copy never overlap, so these routines let the compiler reorder 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from codegen.emit.indices import index_text, scaled_text
 from codegen.ir.element_types import bits_of
@@ -13,11 +14,14 @@ from codegen.ir.index import Index
 from codegen.ir.instructions import instruction, is_instruction
 from codegen.ir.nodes import Each, Entries, IndexValue, Load, Local, Op, Step, Store, Value
 
+CallText: TypeAlias = tuple[str, tuple[str, ...]]
+"""A call: the name of the routine, and its arguments."""
+
 INTEGERS = tuple(f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64))
 RELATIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
-def store_text(store: Store) -> str:
+def store_call(store: Store) -> CallText:
     """The store of an element or of a super-vector."""
     value, kind = store.value, f"u{bits_of(store.value.dtype)}"
     address = address_text(store.array, store.subscripts[0])
@@ -27,11 +31,10 @@ def store_text(store: Store) -> str:
     verb += "" if store.first is None else "_first"
     suffix, more = _rows(store.steps)
     few = [] if store.first is None else [index_text(store.first)]
-    arguments = ", ".join([address, *more, value_text(value), *few])
-    return f"{verb}_{kind}_{_shape(value.shape)}{suffix}({arguments})"
+    return f"{verb}_{kind}_{_shape(value.shape)}{suffix}", (address, *more, value_text(value), *few)
 
 
-def _store_element(store: Store) -> str:
+def _store_element(store: Store) -> CallText:
     """The store of a scalar.
 
     Numbers have their base and offset as arguments: LLVM vectorizes loops where it sees which addresses are
@@ -42,13 +45,13 @@ def _store_element(store: Store) -> str:
     if value.dtype.startswith("bits"):
         address = address_text(store.array, offset)
         if isinstance(value, Load) and bits >= 8:
-            return f"move_u{bits}({address}, {address_text(value.array, value.subscripts[0])})"
-        return f"store_u{bits}({address}, {value_text(value)})"
-    to = f"{store.array}, {index_text(offset)}"
+            return f"move_u{bits}", (address, address_text(value.array, value.subscripts[0]))
+        return f"store_u{bits}", (address, value_text(value))
+    to = store.array, index_text(offset)
     if isinstance(value, Load):
-        return f"move_u{bits}_at({to}, {value.array}, {index_text(value.subscripts[0])})"
+        return f"move_u{bits}_at", (*to, value.array, index_text(value.subscripts[0]))
     kind = value.dtype if value.dtype in ("f32", "f64") else f"u{bits}"
-    return f"store_{kind}_at({to}, {value_text(value)})"
+    return f"store_{kind}_at", (*to, value_text(value))
 
 
 def _load_element(load: Load) -> str:
@@ -85,7 +88,8 @@ def value_text(value: Value) -> str:
         case Load(array, (subscript,), "i64", ()):
             return f"int64_at({array}, {index_text(subscript)})"
         case Load(shape=(_, *_)):
-            return access_text("read", value)
+            name, arguments = access_call("read", value)
+            return f"{name}({', '.join(arguments)})"
         case Load():
             return _load_element(value)
         case Op("cast"):
@@ -99,11 +103,11 @@ def value_text(value: Value) -> str:
             raise AssertionError(f"emit: no rule for {value}")
 
 
-def access_text(verb: str, load: Load) -> str:
+def access_call(verb: str, load: Load) -> CallText:
     """The load of a super-vector, or a request for its lines."""
     suffix, more = _rows(load.steps)
-    arguments = ", ".join([address_text(load.array, load.subscripts[0]), *more])
-    return f"{verb}_u{bits_of(load.dtype)}_{_shape(load.shape)}{suffix}({arguments})"
+    name = f"{verb}_u{bits_of(load.dtype)}_{_shape(load.shape)}{suffix}"
+    return name, (address_text(load.array, load.subscripts[0]), *more)
 
 
 def _shape(shape: tuple[int, ...]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from codegen.analysis.strides import ELEMENT_BYTES, HALVES, held_dtype
 from codegen.emit.indices import index_text
+from codegen.emit.moves import CallText
 from codegen.ir.dtypes import FUNCTIONS
 from codegen.ir.nodes import Const, IndexValue, Load, Local, Op, Store, Value
 from codegen.support.errors import KernelError
@@ -29,11 +30,11 @@ class Numbers:
         """A value, without parentheses around all of it."""
         return _unwrapped(self.text(value))
 
-    def store_text(self, store: Store) -> str:
+    def store_call(self, store: Store) -> CallText:
         """The store of an element or of a register."""
         value, dtype = store.value, store.value.dtype
         if not value.shape:
-            return f"write_{dtype}_at({store.array}, {_offset(store)}, {self.value_text(value)})"
+            return f"write_{dtype}_at", (store.array, _offset(store), self.value_text(value))
         count = value.shape[0]
         name = f"f32x{count}_as_{dtype}" if dtype in HALVES else f"{dtype}x{count}"
         near = store.steps == (ELEMENT_BYTES[dtype],)
@@ -43,9 +44,8 @@ class Numbers:
             suffix, last = "_where", [self.value_text(store.where)]
         elif store.first is not None:
             suffix, last = "_first", [index_text(store.first)]
-        return _call(
-            f"{how}_{name}{suffix}", _address(store), *_apart(store, near), self.value_text(value), *last
-        )
+        arguments = _address(store), *_apart(store, near), self.value_text(value), *last
+        return f"{how}_{name}{suffix}", arguments
 
     def text(self, value: Value) -> str:
         """A value as an operand."""

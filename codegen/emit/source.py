@@ -14,7 +14,7 @@ from typing import Protocol
 from codegen.analysis.strides import held_dtype
 from codegen.emit import moves
 from codegen.emit.indices import index_text
-from codegen.emit.moves import RELATIONS, access_text, address_text
+from codegen.emit.moves import RELATIONS, CallText, access_call, address_text
 from codegen.emit.writer import Writer
 from codegen.ir.index import Greatest, Index, Least
 from codegen.ir.instructions import instruction
@@ -44,7 +44,7 @@ class Leaves(Protocol):
     def value_text(self, value: Value) -> str:
         """A value, without parentheses around all of it."""
 
-    def store_text(self, store: Store) -> str:
+    def store_call(self, store: Store) -> CallText:
         """A store, as a call."""
 
 
@@ -120,14 +120,14 @@ class _Printer:
             case Alloc(name, size):
                 out.line(f"{name} = scratch_{size}()")
             case Prefetch(load):
-                out.line(access_text("prefetch", load))
+                _call(*access_call("prefetch", load), out)
             case If():
                 self.condition(statement, out, "if")
             case Store():
-                _call(self.leaves.store_text(statement), out)
+                _call(*self.leaves.store_call(statement), out)
             case Call(name, operands):
                 texts = [x if isinstance(x, str) else index_text(x) for x in operands]
-                out.line(f"{instruction(name).name}({', '.join(texts)})")
+                _call(instruction(name).name, texts, out)
             case _:
                 raise AssertionError(f"emit: no rule for {type(statement).__name__}")
 
@@ -174,19 +174,14 @@ def _bound(bounds: tuple[Index, ...], which: type[Least | Greatest]) -> str:
     return index_text(bounds[0] if len(bounds) == 1 else which(bounds))
 
 
-def _call(text: str, out: Writer) -> None:
+def _call(name: str, arguments: Sequence[str], out: Writer) -> None:
     """A call, with each argument on a line of its own where it is too long for one."""
+    text = f"{name}({', '.join(arguments)})"
     if 4 * out.depth + len(text) <= LINE_LENGTH:
         out.line(text)
         return
-    name, inside = text.removesuffix(")").split("(", 1)
-    level, arguments = 0, [""]
-    for part in inside.split(", "):
-        arguments[-1] += f", {part}" if level else part
-        level += part.count("(") - part.count(")")
-        arguments += [] if level else [""]
     with out.block(f"{name}("):
-        for argument in arguments[:-1]:
+        for argument in arguments:
             out.line(f"{argument},")
     out.line(")")
 

@@ -22,7 +22,7 @@ def in_panels(cut: TransposeSchedule, box: StridedBox) -> TransposeRuns:
     block, tile, lanes = block_shape(width, cut.block), min(cut.tile[1], column_count), None
     if column_count < block[1] or (tile < column_count and (tile % block[1] or len(columns) > 1)):
         raise AssertionError(f"expected full blocks of {block}, got {column_count} columns by {tile}")
-    others = {axis: digits((axis,))[0] for axis in cut.loops if axis not in ("columns", "layers")}
+    others = {axis: digits((axis,))[0] for axis in cut.loops if axis in box.extents}
     layers = digits((cut.layers,))[0] if cut.layers else None
     if cut.block == "short":
         if row_count < block[0]:
@@ -60,7 +60,7 @@ def in_panels(cut: TransposeSchedule, box: StridedBox) -> TransposeRuns:
         column_count,
         OffsetTable(tuple((n, s) for n, s, _ in rows), more=block[0]),
         column_step,
-        tuple(known.get(axis) or Loop(axis, *others[axis]) for axis in cut.loops),
+        tuple(known.get(axis) or Loop(axis, *others.get(axis, ())) for axis in cut.loops),
         tile,
         block,
         panel_step,

@@ -110,7 +110,7 @@ def _in_tiles(cut: TransposeSchedule, box: StridedBox) -> TransposeTiles:
     tile, block, lanes = cut.tile, block_shape(box.width, cut.block), None
     if row_count < block[0] or column_count < block[1]:
         raise AssertionError(f"expected {block} rows and columns or more, got {row_count, column_count}")
-    others = {name: box.digits((name,))[0] for name in cut.loops if name not in ("rows", "columns")}
+    others = {name: box.digits((name,))[0] for name in cut.loops if name in box.extents}
     if cut.block == "short":
         block = block_shape(box.width, "64x16")
         tile = tile[0], block[1]

@@ -322,7 +322,7 @@ class _Maker:
         if settings().verify and isinstance(inner, TransposeRuns):
             check_panels(inner, (launch.src_offset, launch.dst_offset), reach)
         return with_alternative(
-            launch, self._vector_size(box), lambda other: self._launch(box, other, tables)
+            launch, self._vector_size(box), self.threads, lambda other: self._launch(box, other, tables)
         )
 
     def _pattern(self, inner: Transfer) -> tuple[int, int]:

@@ -152,9 +152,11 @@ def trips_of(nest: TransferNest) -> int:
     return int_size(nest.loops[0].extent)
 
 
-def with_alternative(launch: Launch, size: VectorSize | None, make: Callable[[Schedule], Launch]) -> Launch:
+def with_alternative(
+    launch: Launch, size: VectorSize | None, threads: int, make: Callable[[Schedule], Launch]
+) -> Launch:
     """The launch with a fallback for destinations that are not aligned to a cache line."""
-    otherwise = misaligned(launch.step.schedule, launch.step.box, size)
+    otherwise = misaligned(launch.step.schedule, launch.step.box, size, threads)
     return replace(launch, misaligned=make(otherwise)) if otherwise else launch
 
 

@@ -179,7 +179,7 @@ def timed(
     runs = max(1, BATCH_BYTES // max(1, moved_bits // 8))
     runners = []
     for schedule in schedules:
-        launches = tuple(_launch(part, schedule, specialize) for part in strip_mine(box, schedule))
+        launches = tuple(_launch(part, schedule, specialize, threads) for part in strip_mine(box, schedule))
         runners.append(partial(run_parts, partial(run_part, launches, at, to, (src, dst)), threads))
     best = [float("inf")] * len(runners)
     for _ in range(REPEATS):
@@ -192,10 +192,10 @@ def timed(
     return tuple(best)
 
 
-def _launch(box: StridedBox, schedule: Schedule, specialize: str) -> Launch:
+def _launch(box: StridedBox, schedule: Schedule, specialize: str, threads: int) -> Launch:
     """A launch with its kernel and tables already built, so that no thread waits for another."""
     launch = launch_of(step_of(box, schedule, specialize=specialize))
-    launch = with_alternative(launch, None, lambda other: _launch(box, other, specialize))
+    launch = with_alternative(launch, None, threads, lambda other: _launch(box, other, specialize, threads))
     _ = launch.step.kernel.call
     launch.prepare()
     return launch

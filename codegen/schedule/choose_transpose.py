@@ -119,7 +119,9 @@ def transpose_candidates(
     return tuple(dict.fromkeys([first, *others]))
 
 
-def misaligned(schedule: Schedule, nest: StridedBox, size: VectorSize | None) -> Schedule | None:
+def misaligned(
+    schedule: Schedule, nest: StridedBox, size: VectorSize | None, threads: int
+) -> Schedule | None:
     """The schedule for a destination that is not line-aligned; None if alignment does not matter.
 
     `size` is the caller's tile size, as in `transpose_schedule`.
@@ -128,7 +130,7 @@ def misaligned(schedule: Schedule, nest: StridedBox, size: VectorSize | None) ->
     if cut is None or cut.stage or not cut.stream:
         return None
     box = TransposeBox.of(nest)
-    return scheduled(box, _staged(box) or replace(cut, stream=False), 1, size)
+    return scheduled(box, _staged(box) or replace(cut, stream=False), threads, size)
 
 
 def _in_place(box: TransposeBox) -> TransposeSchedule | None:

@@ -11,6 +11,9 @@ from codegen.schedule.schedule import Schedule, TransposeSchedule, VectorSize
 from codegen.schedule.transfers import BlockOrder
 from codegen.schedule.transpose_box import DENSE_BYTES, PANEL_COLUMNS, TransposeBox, size_of
 
+ONCE = "once"
+"""The loop that stands for another digit where there is none."""
+
 SHARING_BYTES = 1024
 """The blocks of a tile share cache sets if their rows are at a multiple of this distance."""
 
@@ -55,8 +58,8 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
     first loop has too few iterations for all threads, the one with most comes first.
     """
     if cut.stage == "dense":
-        separate = machine().registers < MANY_REGISTERS
-        return replace(cut, loops=_in_order(_panel_steps(box, cut), threads), separate=separate)
+        loops = _padded(_in_order(_panel_steps(box, cut), threads), threads)
+        return replace(cut, loops=loops, separate=machine().registers < MANY_REGISTERS)
     axes = {x.name: x for x in box.axes}
     rows, columns = (tuple(axes[name] for name in names) for names in (cut.rows, cut.columns))
     taken = (*cut.rows, *cut.columns)
@@ -66,7 +69,7 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
     if not cut.stage:
         steps["rows"] = _row_step(rows, cut.tile[0]), -(-size_of(rows) // cut.tile[0])
     innermost = () if cut.stream else tuple(axis for axis in ("rows", "columns") if axis in steps)
-    loops = _in_order(steps, threads, innermost)
+    loops = _padded(_in_order(steps, threads, innermost), threads)
     if cut.stage:
         order: BlockOrder = "rows" if cut.block == "16x64" else "columns"
         return replace(cut, loops=(*loops, "rows"), order=order, tile=(cut.lines * box.side, cut.tile[1]))
@@ -74,6 +77,15 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
     is_far = order == "rows" and cut.block == "64x64" and box.source_width == box.width
     ahead = FAR_PREFETCH_BYTES if is_far else 0
     return replace(cut, loops=loops, order=order, prefetch_bytes=ahead)
+
+
+def _padded(loops: tuple[str, ...], threads: int) -> tuple[str, ...]:
+    """Add a loop that runs once if there is none over another digit: boxes with and without share kernels.
+
+    Threads would share its iterations, so only copies on one thread have it.
+    """
+    has_others = any(name not in ("rows", "columns", "layers") for name in loops)
+    return loops if threads > 1 or has_others else (ONCE, *loops)
 
 
 def _in_order(

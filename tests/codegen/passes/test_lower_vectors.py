@@ -107,7 +107,7 @@ def test_blocks_keep_the_meaning(name: str, tail: str) -> None:
     kernel = function(BLOCKS[name])
     wide = vectorize_function(kernel, (4, 8), tail=tail).function
     schedule = choose_registers(wide, 16, tail)
-    assert "transposed" in str(lower_vectors(wide, schedule))
+    assert "'transpose'" in str(lower_vectors(wide, schedule))
     for numbers in ({"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}):
         check(kernel, wide, schedule, numbers)
 

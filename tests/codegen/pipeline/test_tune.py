@@ -110,10 +110,10 @@ def test_tiles_fit_the_buffer_they_are_staged_in(digits: list[tuple[int, int, in
 def last_block(runs: TransposeRuns) -> int:
     """Where the last column of the last layer begins in the panel."""
     columns, row_bytes = int_size(runs.tile), int_size(runs.rows) * runs.width
-    if isinstance(runs.places, OffsetTable):
-        column = int(runs.places.offsets.max())
+    if isinstance(runs.panel_step, OffsetTable):
+        column = int(runs.panel_step.offsets.max())
     else:
-        column = (columns - 1) * int_size(runs.places)
+        column = (columns - 1) * int_size(runs.panel_step)
     return column + int_size(runs.run_columns) * row_bytes * (int_size(runs.together) - 1)
 
 

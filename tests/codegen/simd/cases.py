@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -25,8 +26,9 @@ from codegen.maps.access import AccessMap, Root
 from codegen.maps.digit_trees import Leaf, Opaque
 from codegen.pipeline.copies import compile_copy
 from codegen.runtime.kernel import Kernel
-from codegen.schedule import choose_transpose, transpose_box
+from codegen.schedule import choose_transpose, transpose_box, transpose_loops
 from codegen.schedule.choose_transpose import ALIAS_BYTES, FLAT_BLOCKS, LONG_ROW_BYTES
+from codegen.schedule.machine import REGISTERS, machine
 from codegen.schedule.schedule import Thresholds
 from codegen.schedule.transfers import Transfer, TransposeTiles
 from codegen.support.cpu import LEVELS, host_levels
@@ -57,10 +59,20 @@ def cases(group: str = "", level: str = "") -> tuple[Case, ...]:
     Routines that stream call the plain ones, at the ends and where nothing lies on lines: some kinds of cases
     only stream.
     """
-    if level:
-        return tuple(case for case in cases(group) if level in levels_of(case))
+    made = _scheduled_for(REGISTERS.get(level, (0, machine().registers))[1])
     if group:
-        return tuple(case for case in cases() if case.name.startswith(STREAM) == (group == "stream"))
+        made = tuple(case for case in made if case.name.startswith(STREAM) == (group == "stream"))
+    return tuple(case for case in made if level in levels_of(case)) if level else made
+
+
+@cache
+def _scheduled_for(registers: int) -> tuple[Case, ...]:
+    """All cases as a CPU with that many vector registers schedules them."""
+    with _set(transpose_loops, "machine", lambda: replace(machine(), registers=registers)):
+        return _every_case()
+
+
+def _every_case() -> tuple[Case, ...]:
     rng = np.random.default_rng(SEED)
     with _set(transpose_box, "SPECIAL_BYTES", 0):
         made = [*_transposes(rng), *_runs(rng), *_elements(rng), *_conversions(rng)]
@@ -160,7 +172,7 @@ def in_turns(group: str, level: str) -> tuple[Case, ...]:
 
 
 @contextmanager
-def _set(module: ModuleType, name: str, value: int) -> Iterator[None]:
+def _set(module: ModuleType, name: str, value: object) -> Iterator[None]:
     """Another number to choose by: long result rows are staged row by row, boxes of any size go by parts."""
     before = getattr(module, name)
     setattr(module, name, value)
