@@ -30,7 +30,7 @@ from codegen.schedule import choose_transpose, transpose_box, transpose_loops
 from codegen.schedule.choose_transpose import ALIAS_BYTES, FLAT_BLOCKS, LONG_ROW_BYTES
 from codegen.schedule.machine import REGISTERS, machine
 from codegen.schedule.schedule import Thresholds
-from codegen.schedule.transfers import Transfer, TransposeTiles
+from codegen.schedule.transfers import Transfer, TransposeRuns, TransposeTiles
 from codegen.support.cpu import LEVELS, host_levels
 from tests.codegen.simd.case import Bytes, Case, called_names
 from tests.conftest import SEED
@@ -127,15 +127,16 @@ def routine_of(case: Case) -> tuple[str, str]:
 
     A kernel whose source shows its loops has the instructions between its loads and its stores instead.
     """
-    names = called_names(case.program.kernels[0].source) - {"int64_at", "opaque", "stream_fence"}
+    called = called_names(case.program.kernels[0].source) - {"int64_at", "opaque", "stream_fence"}
+    names = {name for name in called if not name.startswith("arguments_")}
     store = r"((?:stream|write)(?:_first)?)_u(\d+)_(?:(\d+)x)?(.*)"
     stores = [found for name in names if (found := re.fullmatch(store, name))]
     if stores:
         verb, bits, rows, columns = min(stores, key=lambda found: found[0]).groups()
         between = sorted(name for name in names if not re.match(r"[a-z]+_(u?\d)", name))
         inner = case.program.steps[0].nest.transfer
-        if isinstance(inner, TransposeTiles):  # a panel goes out in lines of bytes, whatever it holds
-            verb, bits = f"{verb} from a panel" if inner.staged else verb, 8 * inner.width
+        if isinstance(inner, TransposeTiles | TransposeRuns):  # a panel goes out in lines of bytes
+            verb, bits = f"{verb} from a panel" if inner.panel_bytes else verb, 8 * inner.width
         return " ".join([verb, *between, "square" * (rows == columns)]), f"u{bits}"
     name = min(names, key=_not_streaming)
     family, _, elements = re.sub(r"_(?=[usf]\d|swap|\d(_\d)?$)", " ", name, count=1).partition(" ")
