@@ -55,7 +55,7 @@ def main(
 
 def measured(suites: list[str], seconds: float) -> dict[str, FirstCall]:
     """The kernels of those suites by name, each compiled once."""
-    build.numba_ir("empty", "def empty(src, dst, sizes, begin, end):\n    pass\n")
+    build.numba_ir("empty", "def empty(operands, scratch, sizes, begin, end):\n    pass\n")
     calls: dict[str, FirstCall] = {}
     running = [""]
 

@@ -142,6 +142,7 @@ if _TYPE_CHECKING:
     from codegen.runtime.kernel import KERNEL_PROTOTYPES as KERNEL_PROTOTYPES
     from codegen.runtime.kernel import Kernel as Kernel
     from codegen.runtime.kernel import Step as Step
+    from codegen.runtime.kernel import copy_operands as copy_operands
     from codegen.runtime.kernel import kernels_in_use as kernels_in_use
     from codegen.runtime.launch import KernelCall as KernelCall
     from codegen.runtime.launch import Launch as Launch
@@ -230,7 +231,7 @@ _HOMES = {
         "SameArgument"
     ),
     "runtime.float_flags": "ALL_FLAGS CLEAR_FLAGS FLAGS_SUPPORTED FLAG_BITS TEST_FLAGS",
-    "runtime.kernel": "KERNEL_PROTOTYPES Kernel Step kernels_in_use",
+    "runtime.kernel": "KERNEL_PROTOTYPES Kernel Step copy_operands kernels_in_use",
     "runtime.launch": "KernelCall Launch",
     "runtime.loop_kernel": "BoundKernel HOLD_GIL_BYTES LoopKernel",
     "runtime.threads": "check_threads in_dask_worker run_parts thread_count threads_by_size",

@@ -758,6 +758,20 @@ def test_names_of_routines_are_free_for_arguments() -> None:
     np.testing.assert_array_equal(y, x * 2)
 
 
+def test_names_of_tables_are_free_for_arguments() -> None:
+    @tj.kernel
+    def odd(results, operands, addresses_2, scratch):
+        s = np.float32(0)
+        for i in range(results.shape[0]):
+            operands[i] = results[i] * addresses_2
+            s += results[i] * scratch
+        return s
+
+    x, y = np.arange(40, dtype=np.float32), np.zeros(40, np.float32)
+    assert odd(x, y, 2.0, 3.0) == 3 * x.sum()
+    np.testing.assert_array_equal(y, x * 2)
+
+
 def test_several_shapes_take_one_kernel() -> None:
     kernel = tj.kernel(shift_by_one)
     for count in (3, 50, 1000):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import KERNEL_PROTOTYPES, CopyProgram, KernelCall, Launch
+from codegen import KERNEL_PROTOTYPES, CopyProgram, KernelCall, Launch, copy_operands
 from tilejit.memory import LINE_BYTES, address
 
 
@@ -21,7 +20,8 @@ class NativeCall:
 
     code        where the kernel's machine code begins; `function` calls it from Python
     offsets     bytes from the first elements of source and destination to where it begins
-    sizes       its table of arguments; what `held` is, they point to
+    sizes       its table of arguments, which is at `table`; what `held` is, they point to
+    scratch     the address of scratch, for calls that hold Python's lock; 0 without
     """
 
     function: Any
@@ -29,13 +29,20 @@ class NativeCall:
     src_offset: int
     dst_offset: int
     sizes: NDArray[np.int64]
+    table: int
     begin: int
     end: int
+    scratch: int = 0
     held: object = None
 
     def __call__(self, src: int, dst: int) -> None:
         """Run it on arrays whose first elements are there."""
-        self.function(src + self.src_offset, dst + self.dst_offset, address(self.sizes), self.begin, self.end)
+        operands = copy_operands(src + self.src_offset, dst + self.dst_offset)
+        self.function(operands, self.scratch, self.table, self.begin, self.end)
+
+    def operands(self, src: int, dst: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Its operands as a direct call has them, where source and destination are these arguments."""
+        return (src, self.src_offset), (dst, self.dst_offset)
 
 
 def native_calls(program: object, *, hold_gil: bool) -> tuple[NativeCall, ...]:
@@ -50,43 +57,31 @@ def native_calls(program: object, *, hold_gil: bool) -> tuple[NativeCall, ...]:
         own = _one_call(launch, lends_buffer=hold_gil and _locks())
         if own is None or launch.fill is not None:
             return ()
-        code = ctypes.cast(launch.step.kernel.call, ctypes.c_void_p).value  # type: ignore[arg-type]
-        if code is None:
-            return ()
-        sizes, begin, end, held = own
-        function, src, dst = KERNEL_PROTOTYPES[hold_gil](code), launch.src_offset, launch.dst_offset
-        calls.append(NativeCall(function, code, src, dst, sizes, begin, end, held))
+        code, function = launch.step.kernel.address, KERNEL_PROTOTYPES[hold_gil]
+        buffer = _shared_buffer(own.scratch_bytes.bit_length()) if own.scratch_bytes else None
+        scratch = 0 if buffer is None else address(buffer) + -address(buffer) % LINE_BYTES
+        sides, table = (launch.src_offset, launch.dst_offset), address(own.sizes)
+        held = launch, own, buffer
+        calls.append(
+            NativeCall(function(code), code, *sides, own.sizes, table, own.begin, own.end, scratch, held)
+        )
     return tuple(calls)
 
 
-def _one_call(launch: Launch, *, lends_buffer: bool) -> tuple[NDArray[np.int64], int, int, object] | None:
-    """Arguments, begin and end of a launch, and what its arguments point to."""
-    if launch.is_one_call:
-        return launch.sizes, 0, launch.trips, launch
-    if launch.misaligned or not lends_buffer:
+def _one_call(launch: Launch, *, lends_buffer: bool) -> KernelCall | None:
+    """The only call of a launch, for destinations that begin anywhere in a line; None if it makes others."""
+    if launch.misaligned or not (lends_buffer or (launch.is_one_call and not launch.calls.scratch_bytes)):
         return None
     each = [call for _, call in launch.every_call(aligned=True)]
-    if len(each) != 1:
-        return None
-    (call,) = each
-    return call.sizes, call.begin, call.end, (call, _lend_buffer(call))
-
-
-def _lend_buffer(call: KernelCall) -> NDArray[np.uint8] | None:
-    """The buffer that a call goes through, named in its arguments: all calls of about its size share one.
-
-    Every one of them holds Python's lock, and kernels run no Python, so no two are in it at once.
-    """
-    if not call.scratch_bytes:
-        return None
-    held = _shared_buffer(call.scratch_bytes.bit_length())
-    call.sizes[call.scratch_at] = address(held) + -address(held) % LINE_BYTES
-    return held
+    return each[0] if len(each) == 1 else None
 
 
 @lru_cache(maxsize=64)
 def _shared_buffer(bits: int) -> NDArray[np.uint8]:
-    """A buffer for sizes of so many bits."""
+    """A buffer for sizes of so many bits.
+
+    Every call with it holds Python's lock, and kernels run no Python, so no two are in it at once.
+    """
     return np.empty((1 << bits) + LINE_BYTES, np.uint8)
 
 

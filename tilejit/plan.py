@@ -170,7 +170,7 @@ class CopyPlan(Direct):
         src = ArrayArgument(src_dtype, self._src_shape, self._src_strides, written=False)
         src_at, dst_at = (0, 1 + len(others)) if new else (1, 0)
         calls = tuple(
-            DirectCall(x.code, (src_at, x.src_offset), (dst_at, x.dst_offset), x.sizes, x.begin, x.end)
+            DirectCall(x.code, x.operands(src_at, dst_at), x.sizes, x.begin, x.end, scratch=x.scratch)
             for x in self._calls
         )
         note = self._program, self._calls  # keeps code and tables alive: an entry has addresses alone

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from codegen.analysis.strides import held_dtype
 from codegen.emit import moves
+from codegen.emit.abi import LINE_LENGTH, argument_lines, kernel_head, operand_lines
 from codegen.emit.indices import index_text
 from codegen.emit.moves import RELATIONS, CallText, access_call, address_text
 from codegen.emit.writer import Writer
@@ -35,8 +36,6 @@ from codegen.ir.nodes import (
     View,
 )
 
-LINE_LENGTH = 110
-
 
 class Leaves(Protocol):
     """How values and stores are printed: `moves` for copies, `numbers` for kernels that compute."""
@@ -55,18 +54,13 @@ def source_of(function: Function) -> str:
     ->  for x in range(0, count, 64):
             write_u8_64(dst + x, read_u8_64(src + x))
     """
-    return f"{head_of(function.name, ('src', 'dst'))}\n{body_of(function, moves)}"
-
-
-def head_of(name: str, buffers: tuple[str, str]) -> str:
-    """The first line of a kernel; `buffers` are its first two arguments."""
-    return f"def {name}({', '.join(buffers)}, sizes, begin, end):"
+    return f"{kernel_head(function.name)}\n{body_of(function, moves)}"
 
 
 def body_of(function: Function, leaves: Leaves) -> str:
     """The lines of a lowered function below its first one."""
     out = Writer(depth=1)
-    for line in (*_docstring(function.summary), *_arguments(function)):
+    for line in (*_docstring(function.summary), *_tables(function)):
         out.line(line)
     _Printer(leaves).body(function.body, out)
     if _streams(function.body):
@@ -80,23 +74,16 @@ def _docstring(text: str) -> list[str]:
     return [*lines[:-1], f'{lines[-1]}"""'] if len(lines) == 1 else [*lines, '"""']
 
 
-def _arguments(function: Function) -> list[str]:
-    """One statement that reads the table of arguments; those that the body does not use are called `_`."""
+def _tables(function: Function) -> list[str]:
+    """The statements that read the tables of operands and arguments; a float is read by itself."""
     used = set(names_of(function.body))
-    integers = [a.dtype[0] in "iu" and a.name in used for a in function.arguments]
-    names = [a.name if here else "_" for a, here in zip(function.arguments, integers, strict=True)]
+    integers = [a.name if a.dtype[0] in "iu" else "_" for a in function.arguments]
     floats = [
         f"{a.name} = read_{held_dtype(a.dtype)}_at(sizes, {8 * k})"
         for k, a in enumerate(function.arguments)
         if a.dtype[0] not in "iu"
     ]
-    if not used.intersection(names):
-        return floats
-    line = f"{', '.join(names)}{',' if len(names) == 1 else ''} = arguments_{len(names)}(sizes)"
-    if len(line) <= LINE_LENGTH - 4:
-        return [line, *floats]
-    inside = wrap(f"{', '.join(names)},", LINE_LENGTH - 8)
-    return ["(", *(f"    {x}" for x in inside), f") = arguments_{len(names)}(sizes)", *floats]
+    return [*operand_lines(function.operands, used), *argument_lines(integers, used), *floats]
 
 
 @dataclass(frozen=True, slots=True)

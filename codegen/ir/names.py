@@ -25,8 +25,8 @@ from codegen.ir.nodes import (
 )
 from codegen.ir.visit import parts
 
-BEGIN, END, RESULTS = "begin:", "end:", "results:"
-"""The range of the loop that calls share, and the buffer of a kernel's results. No argument has a colon."""
+BEGIN, END = "begin:", "end:"
+"""The range of the loop that calls share. No argument has a colon."""
 
 
 def names_of(body: Iterable[Statement]) -> Iterator[str]:

@@ -17,6 +17,15 @@ from codegen.ir.index import Affine, Index
 
 VectorShape: TypeAlias = tuple[int, ...]
 
+SIDES = ("src", "dst")
+"""The buffers that a copy reads and writes."""
+
+SCRATCH = "scratch"
+"""The buffer of every kernel for its own thread; its bytes are undefined when the kernel begins."""
+
+RESULTS = "results:"
+"""The operand that the results of a function are written to, 8 bytes each. No argument has a colon."""
+
 COMBINERS = ("add", "mul", "min", "max", "and", "or", "xor")
 """The operations that reductions combine with."""
 
@@ -327,7 +336,7 @@ Statement: TypeAlias = For | Let | Store | View | Alloc | Prefetch | If | Call
 class Function:
     """A kernel: its arguments in the order of the Python function, its statements and its results.
 
-    buffers  the flat storage that a copy reads and writes
+    buffers  the flat storage of a copy: its sides, its scratch, and arguments that are addresses of storage
     summary  one line for readers: what moves, how, and how much
     """
 
@@ -341,3 +350,16 @@ class Function:
     def array(self, name: str) -> ArrayArg:
         """The array argument with that name."""
         return next(a for a in self.arguments if isinstance(a, ArrayArg) and a.name == name)
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The order of the addresses in the kernel's table of operands.
+
+        They are the buffers of a lowered function, except scratch and buffers that are arguments. Another one
+        has its arrays, and last its results, if it has any.
+        """
+        if self.buffers:
+            others = {SCRATCH, *(argument.name for argument in self.arguments)}
+            return tuple(buffer.name for buffer in self.buffers if buffer.name not in others)
+        arrays = (a.name for a in self.arguments if isinstance(a, ArrayArg))
+        return (*arrays, RESULTS) if self.results else tuple(arrays)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from codegen.analysis.strides import byte_stride, held_dtype, slope
 from codegen.ir.building import times
 from codegen.ir.index import Affine, Index, affine
-from codegen.ir.names import RESULTS
 from codegen.ir.nodes import (
+    RESULTS,
     ArrayArg,
     BufferArg,
     Carried,
@@ -53,7 +53,7 @@ def lower_addresses(function: Function, _: RegisterSchedule) -> Function:
         for a in arrays.values()
         for k in range(a.rank)
     ]
-    buffers = (*(BufferArg(name) for name in arrays), *([BufferArg(RESULTS)] if function.results else []))
+    buffers = tuple(map(BufferArg, function.operands))
     return replace(function, arguments=(*scalars, *sizes), buffers=buffers, body=body, results=())
 
 

@@ -10,8 +10,9 @@ from typing import TypeVar
 
 from codegen.ir.dtypes import FUNCTIONS
 from codegen.ir.index import Affine, Index, rename_index
-from codegen.ir.names import BEGIN, END, RESULTS
+from codegen.ir.names import BEGIN, END
 from codegen.ir.nodes import (
+    RESULTS,
     Carried,
     Compare,
     For,
@@ -32,12 +33,13 @@ from codegen.passes.new_names import wanted
 
 Access = TypeVar("Access", Load, Store)
 
-KERNEL_ARGUMENTS = ("results", "scratch", "sizes", "begin", "end")
+TAKEN = ("operands", "scratch", "sizes", "begin", "end", "results")
+"""The names of a kernel's arguments, and of the address that results are written to."""
 
 _ROUTINES = re.compile(
     r"(load|store|stream|gather|pick|scatter|splat|iota|cast|transposed|first|reduce|as|read|write|select)_.*"
     r"|.*_(i1|[iu](8|16|32|64)|f32|f64|bf16|f16)(_at)?|int64_at|select|minimum|maximum|floordiv|modulo|fmod|inf|nan"
-    r"|elements_to_line|arguments_.*"
+    r"|elements_to_line|(addresses|arguments)_.*"
 )
 """Names of routines that kernels call; these are reserved, and so are the names of math functions."""
 
@@ -49,10 +51,11 @@ def name_for_python(function: Function) -> Function:
     after:   for j in 0..j_whole:       A_row[4*j] = …           arguments A, A_shape_0
     """
     names = _Names()
-    arguments = tuple(replace(a, name=names.of_argument(a.name)) for a in function.arguments)
     known = {name: wanted(name) for name in (BEGIN, END, RESULTS)}
-    known |= {a.name: new.name for a, new in zip(function.arguments, arguments, strict=True)}
-    buffers = tuple(replace(b, name=known.get(b.name, b.name)) for b in function.buffers)
+    known |= {b.name: names.of_argument(b.name) for b in function.buffers if b.name != RESULTS}
+    known |= {a.name: names.of_argument(a.name) for a in function.arguments}
+    arguments = tuple(replace(a, name=known[a.name]) for a in function.arguments)
+    buffers = tuple(replace(b, name=known[b.name]) for b in function.buffers)
     body = _Rename(names, known).body(function.body)
     return replace(function, arguments=arguments, buffers=buffers, body=body)
 
@@ -151,7 +154,7 @@ class _Names:
     """Fresh identifiers, each used once."""
 
     def __init__(self) -> None:
-        self._taken: set[str] = set(KERNEL_ARGUMENTS)
+        self._taken: set[str] = set(TAKEN)
 
     def of_argument(self, entry: str) -> str:
         """The name of an argument: `A`, `A.shape[0]` or `A.stride[0]`."""

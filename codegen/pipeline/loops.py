@@ -10,8 +10,9 @@ from hashlib import sha256
 from codegen.analysis.bodies import shared_loop
 from codegen.analysis.outcomes import pairs_to_check, report_loops
 from codegen.analysis.report import LoopReport
+from codegen.emit.abi import kernel_head
 from codegen.emit.numbers import Numbers
-from codegen.emit.source import body_of, head_of
+from codegen.emit.source import body_of
 from codegen.ir.nodes import Function
 from codegen.passes.expand_accumulations import expand_accumulations
 from codegen.passes.hoist_elements import hoist_elements
@@ -133,7 +134,7 @@ def loops_source(
     name = f"{plain}_{digest}"
     return LoopsSource(
         name,
-        f"{head_of(name, ('results', 'scratch'))}\n{body}",
+        f"{kernel_head(name)}\n{body}",
         tuple(argument.name for argument in lowered.arguments),
         tuple(value.dtype for value in function.results),
         shared_loop(function) is not None,

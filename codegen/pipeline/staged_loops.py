@@ -22,7 +22,15 @@ from codegen.maps.access import AccessMap, map_range
 from codegen.maps.block_grid import BlockGrid, Dims, Ends, block_offset
 from codegen.pipeline.stage_boxes import box_stage, bytes_held
 from codegen.pipeline.stages import outgrows_caches
-from codegen.runtime.call_tables import CALL_FIELDS, Bounds, BufferOffsets, CallTable, Group, call_table
+from codegen.runtime.call_tables import (
+    CALL_FIELDS,
+    Bounds,
+    BufferOffsets,
+    CallTable,
+    Group,
+    call_rows,
+    call_table,
+)
 from codegen.runtime.launch import Launch
 from codegen.runtime.loop_kernel import BoundKernel
 from codegen.runtime.threads import run_parts
@@ -133,11 +141,12 @@ class StagedLoops:
             which = own[(own >= first) & (own < last)]
             trips = kernel.trips
             assert trips is not None
-            tables = kernel.tables(self._addresses(which, at, numbers))
-            held.append(tables)
-            computed[which - first, 0] = kernel.address
-            computed[which - first, 3] = tables.ctypes.data + tables.strides[0] * np.arange(len(which))
-            computed[which - first, 4:] = trips.start, trips.stop
+            if not len(which):
+                continue
+            operands, sizes = kernel.tables(self._addresses(which, at, numbers))
+            held += operands, sizes
+            rest = sizes.ctypes.data, trips.start, trips.stop
+            computed[which - first] = call_rows(kernel.address, operands, *rest)
         starts = table.starts[2 * first : 2 * last] - table.starts[2 * first]
         # A block is computed after its reads and before its writes.
         copies.call(np.insert(copies.numbers, starts[1::2], computed, axis=0))

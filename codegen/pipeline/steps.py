@@ -18,7 +18,6 @@ from codegen.passes.select_transfer import super_vectorize
 from codegen.runtime.copy_calls import (
     FILL_ARGUMENTS,
     OFFSET_ARGUMENTS,
-    SCRATCH,
     Pattern,
     PrefetchCall,
     calls_for,
@@ -100,12 +99,11 @@ _kernels: dict[tuple[TransferNest, tuple[str, ...]], Kernel] = {}
 
 
 def first_arguments(nest: TransferNest) -> tuple[str, ...]:
-    """The arguments of a kernel before its sizes: tables, scratch, padding and prefetches."""
+    """The arguments of a kernel before its sizes: tables, padding and prefetches."""
     inner = nest.transfer
     return (
         *(OFFSET_ARGUMENTS if nest.entries else ()),
         *((LINE_TABLE,) if line_table(inner) else joined_tables(inner)),
-        *((SCRATCH,) if isinstance(inner, TransposeTiles | TransposeRuns) and inner.panel_bytes else ()),
         *(GROUP_ARGUMENTS if group_table(inner) else ()),
         *(FILL_ARGUMENTS if nest.fills else ()),
         *((PREFETCH_ARGUMENT,) if isinstance(inner, Elementwise) and inner.prefetch else ()),

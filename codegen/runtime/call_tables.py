@@ -15,15 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.analysis.ranges import check_range
+from codegen.emit.abi import kernel_head
 from codegen.ir.lines import LINE_BYTES
+from codegen.ir.nodes import SIDES
 from codegen.runtime.kernel import native
 from codegen.runtime.launch import KernelCall, Launch
 from codegen.runtime.threads import scratch
 
 Integers: TypeAlias = NDArray[np.int64]
 
-CALL_FIELDS = 6
-"""Numbers per row of the table: the kernel's address and its arguments."""
+CALL_FIELDS = 5
+"""Numbers per row of the table: the kernel's address and its arguments, except scratch, which rows share."""
 
 _NAME = "call_kernels"
 _SOURCE = f'''"""{_NAME}
@@ -31,16 +33,30 @@ _SOURCE = f'''"""{_NAME}
 for rows [begin, end) of the table `sizes`, {CALL_FIELDS} numbers each: one call of a kernel
 """
 
-def {_NAME}(src, dst, sizes, begin, end):
+{kernel_head(_NAME)}
     for row in range(begin, end):
-        kernel = int64_at(sizes, row * {CALL_FIELDS})
-        source = int64_at(sizes, row * {CALL_FIELDS} + 1)
-        target = int64_at(sizes, row * {CALL_FIELDS} + 2)
-        arguments = int64_at(sizes, row * {CALL_FIELDS} + 3)
-        first = int64_at(sizes, row * {CALL_FIELDS} + 4)
-        last = int64_at(sizes, row * {CALL_FIELDS} + 5)
-        call_kernel(kernel, source, target, arguments, first, last)
+        call = sizes + {8 * CALL_FIELDS} * row
+        kernel, own_operands, own_sizes, first, last = arguments_{CALL_FIELDS}(call)
+        call_kernel(kernel, own_operands, scratch, own_sizes, first, last)
 '''
+
+
+def call_rows(
+    kernels: int | Integers,
+    operands: Integers,
+    sizes: int | Integers,
+    begins: int | Integers,
+    ends: int | Integers,
+) -> Integers:
+    """A row for each call: numbers that differ between calls are arrays; a row of `operands` is one table.
+
+    Rows hold addresses, so keep what they point to.
+    """
+    table = np.empty((len(operands), CALL_FIELDS), np.int64)
+    tables = operands.ctypes.data + operands.strides[0] * np.arange(len(operands))
+    for k, numbers in enumerate((kernels, tables, sizes, begins, ends)):
+        table[:, k] = numbers
+    return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +77,20 @@ Group: TypeAlias = Iterable[tuple[tuple[Launch, ...], BufferOffsets]]
 class Rows:
     """Calls on given addresses.
 
-    numbers  CALL_FIELDS of each
-    blocks   the addresses of the blocks in this thread's scratch
-    held     what the numbers point to
+    numbers   CALL_FIELDS of each
+    operands  the tables that the numbers point to
+    scratch   this thread's scratch
+    blocks    the addresses of the blocks in there
     """
 
     numbers: Integers
+    operands: Integers
+    scratch: NDArray[np.uint8]
     blocks: tuple[int, ...]
-    held: object
 
     def call(self, numbers: Integers) -> None:
         """Make calls: these rows, perhaps with others between them."""
-        native(_NAME, _SOURCE)(0, 0, numbers.ctypes.data, 0, len(numbers))
+        native(_NAME, _SOURCE)(0, self.scratch.ctypes.data, numbers.ctypes.data, 0, len(numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,33 +126,32 @@ class CallTable:
         rows.call(rows.numbers)
 
     def rows(self, addresses: tuple[int, ...], first: int, last: int) -> Rows:
-        """The calls of groups [first, last), for this thread only, whose scratch they name."""
+        """The calls of groups [first, last), for this thread only, whose scratch they use."""
         rows = slice(int(self.starts[first]), int(self.starts[last]))
         which, offsets = self.which[rows], self.offsets[rows]
         buffer, blocks = self._scratch()
-        sizes = [_with_scratch(call, buffer.ctypes.data) for _, call in self.calls]
         of_call = np.array(
             [
                 (
                     x.step.kernel.address,
-                    s.ctypes.data,
+                    call.sizes.ctypes.data,
                     call.begin,
                     call.end,
                     *x.units,
                     x.src_offset,
                     x.dst_offset,
                 )
-                for (x, call), s in zip(self.calls, sizes, strict=True)
+                for x, call in self.calls
             ],
             np.int64,
         ).reshape(-1, 8)[which]
         at = np.array([*addresses, *blocks], np.int64)
-        table = np.empty((len(which), CALL_FIELDS), np.int64)
-        table[:, 0], table[:, 3], table[:, 4], table[:, 5] = of_call.T[:4]
-        for side in (0, 1):
+        operands = np.empty((len(which), len(SIDES)), np.int64)
+        for side in range(len(SIDES)):
             address = at[offsets[:, 2 * side]] + offsets[:, 2 * side + 1]
-            table[:, 1 + side] = address * of_call[:, 4 + side] + of_call[:, 6 + side]
-        return Rows(table, blocks, (buffer, sizes))
+            operands[:, side] = address * of_call[:, 4 + side] + of_call[:, 6 + side]
+        kernels, sizes, begins, ends = of_call.T[:4]
+        return Rows(call_rows(kernels, operands, sizes, begins, ends), operands, buffer, blocks)
 
     def _scratch(self) -> tuple[NDArray[np.uint8], tuple[int, ...]]:
         """This thread's scratch, which begins with the buffer of kernels, and the addresses of the blocks."""
@@ -142,15 +159,6 @@ class CallTable:
         *starts, total = accumulate((-(-size // LINE_BYTES) * LINE_BYTES for size in sizes), initial=0)
         buffer = scratch(total)
         return buffer, tuple(buffer.ctypes.data + start for start in starts[1:])
-
-
-def _with_scratch(call: KernelCall, address: int) -> Integers:
-    """The arguments with a buffer's address; each thread has its own buffer."""
-    if not call.scratch_bytes:
-        return call.sizes
-    sizes = call.sizes.copy()
-    sizes[call.scratch_at] = address
-    return sizes
 
 
 Bounds: TypeAlias = tuple[int, int]

@@ -39,9 +39,6 @@ OFFSET_ARGUMENTS = ("src_offsets", "dst_offsets", "prefetch_entries", "prefetch_
 The last three are the prefetch distance in entries, the offset in an entry where it begins, and its bytes.
 """
 
-SCRATCH = "scratch"
-"""The address of the thread's own buffer, set for each call."""
-
 FILL_ARGUMENTS = ("fill_low", "fill_high")
 """The padding pattern, as two eight-byte numbers."""
 
@@ -60,7 +57,7 @@ class Calls(ABC):
 
     @property
     def scratch_bytes(self) -> int:
-        """Size of the buffer that SCRATCH points to; 0 for none."""
+        """Size of the thread's scratch during each call; 0 for none."""
         return 0
 
     @property
@@ -115,24 +112,14 @@ class PrefetchCall(PlainCall):
 
 @dataclass(frozen=True)
 class PanelCall(PlainCall):
-    """One call with a buffer for the panel of a staged transpose."""
+    """One call with scratch for the panel of a staged transpose."""
 
     panel_bytes: int
-
-    @property
-    def given(self) -> dict[str, int]:
-        """The address of the buffer, which differs between threads."""
-        return {SCRATCH: 0}
 
     @property
     def scratch_bytes(self) -> int:
         """Size of the panel."""
         return self.panel_bytes
-
-    @property
-    def is_one(self) -> bool:
-        """Always false: each call gets a buffer."""
-        return False
 
 
 @dataclass(frozen=True)
@@ -224,7 +211,7 @@ class SegmentCalls(Calls):
     @property
     def given(self) -> dict[str, int]:
         """The moves of all parts, and the padding."""
-        addresses = 0, self.segments.moves.ctypes.data, 0, self.pattern.ctypes.data
+        addresses = 0, self.segments.moves.ctypes.data, self.pattern.ctypes.data
         return dict(zip(SEGMENT_ARGUMENTS, addresses, strict=True))
 
     @property

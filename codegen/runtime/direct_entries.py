@@ -80,28 +80,30 @@ class SameAddress:
 
 @dataclass(frozen=True, slots=True)
 class DirectCall:
-    """A call of a kernel: (src, dst, table, begin, end).
+    """A call of a kernel: (operands, scratch, table, begin, end).
 
-    src, dst  (index of an argument, offset in bytes), NO_SIDE, or RESULT for where a result is written
+    operands  (index of an argument, offset in bytes), or RESULT for where a result is written
     slots     words of the table that are arguments: (index of the word, index of the argument)
+    scratch   the address of scratch for entries that hold the GIL; 0 without
     """
 
     function: int
-    src: tuple[int, int]
-    dst: tuple[int, int]
+    operands: tuple[tuple[int, int], ...]
     table: Numbers
     begin: int
     end: int
     slots: tuple[tuple[int, int], ...] = ()
+    scratch: int = 0
 
     @property
     def words(self) -> list[int]:
         """The encoding that machine code reads."""
-        table = self.table.ctypes.data, len(self.table), len(self.slots)
-        return [self.function, *self.src, *self.dst, *table, self.begin, self.end, *sum(self.slots, ())]
+        table = self.table.ctypes.data, len(self.table)
+        counts = len(self.operands), len(self.slots)
+        head = self.function, self.scratch, *table, self.begin, self.end, *counts
+        return [*head, *sum(self.operands, ()), *sum(self.slots, ())]
 
 
-NO_SIDE = (words.NO_SIDE, 0)
 RESULT = (words.RESULTS, 0)
 
 
@@ -159,7 +161,11 @@ class Entry:
         """Whether the tables fit in the space that machine code reserves."""
         if len(self.arguments) >= words.MOST_ARGUMENTS:
             return False
-        return all(not call.slots or len(call.table) <= words.MOST_TABLE for call in self.calls)
+        return all(
+            len(call.operands) <= words.MOST_OPERANDS
+            and (not call.slots or len(call.table) <= words.MOST_TABLE)
+            for call in self.calls
+        )
 
     @property
     def words(self) -> list[int]:

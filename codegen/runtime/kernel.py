@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from html import escape
 from pathlib import Path
-from typing import Any
+from struct import Struct
+from typing import Any, TypeAlias
 
 from codegen.backend.object_loader import load_object
 from codegen.backend.object_symbols import can_be_loaded
@@ -25,17 +26,22 @@ from codegen.support.errors import KernelError
 from codegen.support.locks import compiler_lock
 from codegen.support.settings import settings
 
-_PROTOTYPE = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)
 KERNEL_PROTOTYPES = {
     hold: make(None, *[ctypes.c_void_p] * 5)
     for hold, make in ((True, ctypes.PYFUNCTYPE), (False, ctypes.CFUNCTYPE))
 }
 """Prototypes of a kernel's code, by whether calls hold the GIL.
 
-ctypes converts an int to c_void_p faster than to c_int64.
+ctypes converts an int to c_void_p faster than to c_int64, and bytes to their address.
 """
 
-_natives: dict[str, Callable[[int, int, int, int, int], None]] = {}
+NativeFunction: TypeAlias = Callable[[bytes | int, int, bytes | int, int, int], None]
+"""kernel(operands, scratch, sizes, begin, end): tables as bytes or by their addresses."""
+
+copy_operands = Struct("=2q").pack
+"""The table of operands of a copy: the addresses of the source and of the destination, in units."""
+
+_natives: dict[str, NativeFunction] = {}
 _kernels: dict[str, Kernel] = {}
 
 
@@ -57,8 +63,8 @@ class Kernel:
         return source_of(self.function)
 
     @property
-    def call(self) -> Callable[[int, int, int, int, int], None]:
-        """The native function: (source, destination, sizes, begin, end), addresses as integers.
+    def call(self) -> NativeFunction:
+        """The native function.
 
         Not `lazy`: a kernel is built once, under the compiler's lock.
 
@@ -102,7 +108,7 @@ class Kernel:
         return sha256(self.source.encode()).hexdigest()
 
 
-def native(name: str, source: str) -> Callable[[int, int, int, int, int], None]:
+def native(name: str, source: str) -> NativeFunction:
     """The native function that a source defines, compiled unless the store has it.
 
     Raises:
@@ -110,7 +116,7 @@ def native(name: str, source: str) -> Callable[[int, int, int, int, int], None]:
     """
     with compiler_lock:
         if name not in _natives:
-            _natives[name] = _PROTOTYPE(native_address(name, source))
+            _natives[name] = KERNEL_PROTOTYPES[False](native_address(name, source))
         return _natives[name]
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.maps.refine import PairTable
-from codegen.runtime.copy_calls import FILL_ARGUMENTS, SCRATCH, Calls, Pattern, PlainCall, TableCalls
-from codegen.runtime.kernel import Step
+from codegen.runtime.copy_calls import FILL_ARGUMENTS, Calls, Pattern, PlainCall, TableCalls
+from codegen.runtime.kernel import Step, copy_operands
 from codegen.runtime.threads import scratch
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, LINE_TABLE
 from codegen.schedule.transfers import group_table, int_size, joined_tables, line_table
@@ -24,29 +24,19 @@ PAGE_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class KernelCall:
-    """One call of a kernel, without the addresses of source and destination.
+    """One call of a kernel, without the addresses of its operands and its scratch.
 
-    held        arrays that the argument table points to
-    scratch_at  index of the argument that is the address of a buffer of `scratch_bytes`, 0 for none
+    held  arrays that the argument table points to
     """
 
     sizes: NDArray[np.int64]
     begin: int
     end: int
     held: tuple[NDArray[np.int64], ...]
-    scratch_at: int
     scratch_bytes: int
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a call holds addresses of this process\n  pickle or copy the launch it is of")
-
-    def with_scratch(self) -> NDArray[np.uint8] | None:
-        """This thread's buffer, whose address becomes an argument; keep it referenced during the call."""
-        if not self.scratch_bytes:
-            return None
-        buffer = scratch(self.scratch_bytes)
-        self.sizes[self.scratch_at] = buffer.ctypes.data
-        return buffer
 
 
 UNEVEN = 8
@@ -99,7 +89,7 @@ class Launch:
 
     @lazy
     def sizes(self) -> NDArray[np.int64]:
-        """The argument table; addresses that differ between calls are still 0."""
+        """The argument table; addresses of tables that each call gets are still 0."""
         inner = self.step.nest.transfer
         lines, groups = line_table(inner), group_table(inner)
         given = {**self.calls.given, **dict(self.step.sizes)}
@@ -178,14 +168,14 @@ class Launch:
         if begin == end:
             return
         src, dst = src * self.units[0] + self.src_offset, dst * self.units[1] + self.dst_offset
+        native, operands, size = self.step.kernel.call, copy_operands(src, dst), self.calls.scratch_bytes
+        buffer = scratch(size) if size else None
+        at = 0 if buffer is None else buffer.ctypes.data
         if self.is_one_call:
-            self.step.kernel.call(src, dst, self.sizes.ctypes.data, begin, end)
+            native(operands, at, self.sizes.ctypes.data, begin, end)
             return
-        native = self.step.kernel.call
         for call in self._calls(begin, end):
-            buffer = call.with_scratch()
-            native(src, dst, call.sizes.ctypes.data, call.begin, call.end)
-            del buffer
+            native(operands, at, call.sizes.ctypes.data, call.begin, call.end)
 
     def every_call(self, *, aligned: bool) -> tuple[tuple[Launch, KernelCall], ...]:
         """Every call of the complete box with its launch, as `run` makes them, for callers that repeat them.
@@ -199,9 +189,9 @@ class Launch:
 
     def _calls(self, begin: int, end: int) -> Iterator[KernelCall]:
         """The calls for a part of the box, one per chunk of a table."""
-        index, size = self.step.kernel.arguments.index, self.calls.scratch_bytes
+        index = self.step.kernel.arguments.index
         for tables, first, last in self.calls.chunks(begin, end):
-            sizes = self.sizes.copy()
+            sizes = self.sizes.copy() if tables else self.sizes
             for name, table in tables.items():
                 sizes[index(name)] = table.ctypes.data
-            yield KernelCall(sizes, first, last, tuple(tables.values()), index(SCRATCH) if size else 0, size)
+            yield KernelCall(sizes, first, last, tuple(tables.values()), self.calls.scratch_bytes)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from codegen.analysis.bodies import shared_loop
 from codegen.ir.index import evaluate_index
-from codegen.ir.nodes import Function
-from codegen.runtime.direct_entries import NO_SIDE, RESULT, DirectCall
-from codegen.runtime.kernel import KERNEL_PROTOTYPES, native, native_address
+from codegen.ir.nodes import RESULTS, Function
+from codegen.runtime.direct_entries import RESULT, DirectCall
+from codegen.runtime.kernel import KERNEL_PROTOTYPES, native_address
 from codegen.runtime.threads import run_parts
 from codegen.support.caching import lazy
 
@@ -60,9 +60,7 @@ class LoopKernel:
     @lazy
     def calls(self) -> dict[bool, Any]:
         """The native function, by whether it holds the GIL."""
-        code = ctypes.cast(native(self.emitted.name, self.emitted.source), ctypes.c_void_p).value  # type: ignore[arg-type]
-        assert code is not None
-        return {hold: make(code) for hold, make in KERNEL_PROTOTYPES.items()}
+        return {hold: make(self.address) for hold, make in KERNEL_PROTOTYPES.items()}
 
     @property
     def address(self) -> int:
@@ -78,6 +76,7 @@ class LoopKernel:
         """The kernel for arrays of these shapes and strides (in bytes) and these integers."""
         parts = {"shape": shapes, "stride": strides}
         missing = [a.name for a in self.function.arguments if a.name not in integers]
+        operands = [missing.index(name) for name in self.function.operands if name != RESULTS]
         table: list[int] = []
         slots: list[tuple[int, int]] = []
         for slot, entry in enumerate(self.emitted.entries):
@@ -91,7 +90,7 @@ class LoopKernel:
                 table.append(0)
                 slots.append((slot, missing.index(entry)))
         sizes = {f"{name}.shape[{k}]": int(n) for name, shape in shapes.items() for k, n in enumerate(shape)}
-        return BoundKernel(self, table, slots, _trips(self.function, {**sizes, **integers}))
+        return BoundKernel(self, operands, table, slots, _trips(self.function, {**sizes, **integers}))
 
 
 def _trips(function: Function, values: Mapping[str, int]) -> range | None:
@@ -110,16 +109,24 @@ def _trips(function: Function, values: Mapping[str, int]) -> range | None:
 class BoundKernel:
     """A kernel bound to array shapes; only addresses and some numbers are missing.
 
-    table   the entries of its argument table, 0 where they are missing
-    slots   (index in the table, index of the missing argument)
-    trips   the indices of the loop that threads can share, or None
+    operands  the index of the missing argument for each of its operands, except results
+    table     the entries of its argument table, 0 where they are missing
+    slots     (index in the table, index of the missing argument)
+    trips     the indices of the loop that threads can share, or None
     """
 
     def __init__(
-        self, kernel: LoopKernel, table: list[int], slots: list[tuple[int, int]], trips: range | None
+        self,
+        kernel: LoopKernel,
+        operands: Sequence[int],
+        table: list[int],
+        slots: list[tuple[int, int]],
+        trips: range | None,
     ) -> None:
         self.trips = trips
-        self._table, self._slots, self._pack = table, slots, struct.Struct(f"={len(table)}q").pack
+        self._operands, self._pack_operands = operands, Struct(f"={len(kernel.function.operands)}q").pack
+        self._table, self._slots, self._pack_table = table, slots, Struct(f"={len(table)}q").pack
+        self._packed = self._pack_table(*table)
         self._kernel, self._calls, self._results = kernel, kernel.calls, kernel.emitted.results
         loop = shared_loop(kernel.function)
         self._grain = loop.size if loop is not None else 1
@@ -132,19 +139,29 @@ class BoundKernel:
         given  the missing arguments: addresses, and the bits of numbers
         alive  what the addresses point into; threads keep it referenced until they finish
         """
+        addresses = [given[k] for k in self._operands]
+        sizes, call, trips = self._sizes(given), self._calls[hold_gil], self.trips
+        if trips is None:
+            results = (ctypes.c_int64 * len(self._results))()
+            if self._results:
+                addresses.append(ctypes.addressof(results))
+            call(self._pack_operands(*addresses), 0, sizes, 0, 0)
+            return tuple([_number(results, k, dtype) for k, dtype in enumerate(self._results)])
+        operands = self._pack_operands(*addresses)
+        if threads > 1:
+            run_parts(partial(self._part, call, operands, sizes, alive), threads)
+        elif trips:
+            call(operands, 0, sizes, trips.start, trips.stop)
+        return ()
+
+    def _sizes(self, given: Sequence[int]) -> bytes:
+        """The argument table: the same for all calls, unless numbers are missing."""
+        if not self._slots:
+            return self._packed
         values = self._table.copy()
         for slot, which in self._slots:
             values[slot] = given[which]
-        table, call, trips = self._pack(*values), self._calls[hold_gil], self.trips
-        if trips is None:
-            results = (ctypes.c_int64 * len(self._results))()
-            call(results, 0, table, 0, 0)
-            return tuple([_number(results, k, dtype) for k, dtype in enumerate(self._results)])
-        if threads > 1:
-            run_parts(partial(self._part, call, table, alive), threads)
-        elif trips:
-            call(0, 0, table, trips.start, trips.stop)
-        return ()
+        return self._pack_table(*values)
 
     def direct_call(self, positions: Sequence[int], known: Mapping[int, int]) -> DirectCall | None:
         """`run` on one thread as a direct call; None where there are no trips to run.
@@ -155,12 +172,13 @@ class BoundKernel:
         if self.trips is not None and not self.trips:
             return None
         ends = (self.trips.start, self.trips.stop) if self.trips else (0, 0)
-        src = NO_SIDE if self.trips else RESULT
+        results = (RESULT,) if self._results else ()
+        operands = (*((positions[which], 0) for which in self._operands), *results)
         slots = tuple((slot, positions[which]) for slot, which in self._slots if which not in known)
         table = np.array(self._table, np.int64)
         for slot, which in self._slots:
             table[slot] = known.get(which, table[slot])
-        return DirectCall(self._kernel.address, src, NO_SIDE, table, *ends, slots)
+        return DirectCall(self._kernel.address, operands, table, *ends, slots)
 
     @property
     def result_dtypes(self) -> tuple[np.dtype[Any] | None, ...]:
@@ -170,21 +188,26 @@ class BoundKernel:
 
     @property
     def address(self) -> int:
-        """The address of the machine code, which takes 0, 0, the address of a table, begin, end."""
+        """The address of the machine code."""
         return self._kernel.address
 
-    def tables(self, given: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Argument tables for many calls, one row each; a row of `given` is the `given` of `run`."""
-        rows = np.tile(np.array(self._table, np.int64), (len(given), 1))
-        for slot, which in self._slots:
-            rows[:, slot] = given[:, which]
-        return rows
+    def tables(self, given: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Operands for many calls, one row each, and the argument table that all of them share.
 
-    def _part(self, call: Callable[..., None], table: Any, _: object, k: int, parts: int) -> None:
+        A row of `given` is the `given` of `run`; only addresses differ between rows.
+        """
+        table = np.array(self._table, np.int64)
+        for slot, which in self._slots:
+            table[slot] = given[0, which]
+        return np.ascontiguousarray(given[:, self._operands]), table
+
+    def _part(
+        self, call: Callable[..., None], operands: bytes, sizes: bytes, _: object, k: int, parts: int
+    ) -> None:
         assert self.trips is not None
         part = shares(self.trips, self._grain, parts)[k]
         if part:
-            call(0, 0, table, part.start, part.stop)
+            call(operands, 0, sizes, part.start, part.stop)
 
 
 def shares(trips: range, grain: int, parts: int) -> list[range]:

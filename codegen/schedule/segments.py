@@ -209,5 +209,5 @@ class Segments:
         return merged
 
 
-SEGMENT_ARGUMENTS = "segments", "moves", "scratch", "pattern"
-"""The arguments of a gather: the tables of entries and of moves, the buffer, and a line of padding."""
+SEGMENT_ARGUMENTS = "segments", "moves", "pattern"
+"""The arguments of a gather: the tables of entries and of moves, and a line of padding."""

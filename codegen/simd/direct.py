@@ -70,11 +70,12 @@ _set_word = statement(_store, 3, "set_word")
 
 
 def _stack_space_of(typing: Any) -> Any:
-    """Stack space for the words of a table, one result, and the values of the arguments' first fields."""
+    """Stack space: a table's words, one result, the values of the arguments' first fields, and operands."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         with builder.goto_entry_block():
-            space = builder.alloca(ir.ArrayType(I64, fields.MOST_TABLE + 1 + fields.MOST_ARGUMENTS))
+            words = fields.MOST_TABLE + 1 + fields.MOST_ARGUMENTS + fields.MOST_OPERANDS
+            space = builder.alloca(ir.ArrayType(I64, words))
         return builder.ptrtoint(space, I64)
 
     return types.int64(), generate
@@ -191,33 +192,30 @@ def _fresh(entry, head):
 
 
 @for_kernels
-def _side(addresses, position, offset, results):
-    if position == fields.NO_SIDE:
-        return 0
-    if position == fields.RESULTS:
-        return results
-    return _word(addresses, position) + offset
-
-
-@for_kernels
 def _run(entry, call, space):
     """Run the kernels in order, without reading any object: other threads may hold the GIL."""
     results = space + fields.WORD * fields.MOST_TABLE
     addresses = results + fields.WORD
+    operands = addresses + fields.WORD * fields.MOST_ARGUMENTS
     for _ in range(_word(entry, fields.CALLS)):
-        table, slots = _word(call, fields.TABLE), _word(call, fields.SLOTS)
+        function, scratch = _word(call, fields.FUNCTION), _word(call, fields.SCRATCH)
+        table, length = _word(call, fields.TABLE), _word(call, fields.LENGTH)
+        begin, end = _word(call, fields.BEGIN), _word(call, fields.END)
+        count, slots = _word(call, fields.OPERANDS), _word(call, fields.SLOTS)
+        call += fields.WORD * fields.FIRST_OPERAND
+        for k in range(count):
+            position = _word(call, 0)
+            operand = results if position == fields.RESULTS else _word(addresses, position) + _word(call, 1)
+            _set_word(operands, k, operand)
+            call += 2 * fields.WORD
         if slots:
-            for k in range(_word(call, fields.LENGTH)):
+            for k in range(length):
                 _set_word(space, k, _word(table, k))
             table = space
-            for k in range(slots):
-                slot = call + fields.WORD * (fields.FIRST_SLOT + 2 * k)
-                _set_word(space, _word(slot, 0), _word(addresses, _word(slot, 1)))
-        src = _side(addresses, _word(call, fields.SRC), _word(call, fields.SRC_AT), results)
-        dst = _side(addresses, _word(call, fields.DST), _word(call, fields.DST_AT), results)
-        begin, end = _word(call, fields.BEGIN), _word(call, fields.END)
-        call_kernel(_word(call, fields.FUNCTION), src, dst, table, begin, end)
-        call += fields.WORD * (fields.FIRST_SLOT + 2 * slots)
+            for _ in range(slots):
+                _set_word(space, _word(call, 0), _word(addresses, _word(call, 1)))
+                call += 2 * fields.WORD
+        call_kernel(function, operands, scratch, table, begin, end)
 
 
 @for_kernels

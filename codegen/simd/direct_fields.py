@@ -87,16 +87,19 @@ PAIR_WORDS = 5
 """Two positions of arguments, low, high, same. The second address minus the first must be outside of
 (low, high), or be 0 if `same` is set."""
 
-FUNCTION, SRC, SRC_AT, DST, DST_AT, TABLE, LENGTH, SLOTS, BEGIN, END, FIRST_SLOT = range(11)
-"""A kernel call: the function; the source and the destination as argument positions and byte offsets; the
-table of sizes and its length; the number of table fields that hold argument values; the range [begin, end);
-then (field, position) of each such value."""
+FUNCTION, SCRATCH, TABLE, LENGTH, BEGIN, END, OPERANDS, SLOTS, FIRST_OPERAND = range(9)
+"""A kernel call: the function; the address of its scratch; the table of sizes and its length; the range
+[begin, end); the numbers of operands and of table fields that hold argument values; then (position, byte
+offset) of each operand, and (field, position) of each such value."""
 
-NO_SIDE, RESULTS = -1, -2
-"""Positions for a side that a kernel does not have, and for where it writes its result."""
+RESULTS = -1
+"""Position of the operand that a kernel writes its result to."""
 
 MOST_TABLE = 128
 """Fields of the longest table that is filled in for a call."""
 
 MOST_ARGUMENTS = 65
 """Maximum number of arguments of a call, including a new array."""
+
+MOST_OPERANDS = MOST_ARGUMENTS + 1
+"""Maximum number of operands of a kernel, including its result."""

@@ -221,7 +221,8 @@ for package in (codegen, tj):
         if not found.name.startswith(("tilejit.cli", "tilejit.mlir", "tilejit.interop")):
             import_module(found.name)
 store_key("source", cpu_level())
-build("first", "def first(src, dst, sizes, begin, end):\\n    copy_block(dst, src, 9)\\n", cpu_level())
+SOURCE = "def first(operands, scratch, sizes, begin, end):\\n    copy_block(sizes, scratch, 9)\\n"
+build("first", SOURCE, cpu_level())
 {become}
 x = np.arange(60, dtype=np.uint16).reshape(6, 10)
 t = tj.pack(x, "{{0,1:T(4,4)}}")

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from codegen.ir.buffers import Buffer
 from codegen.ir.interpreter import interpret as interpret_function
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import ArrayArg, Function
+from codegen.ir.nodes import SCRATCH, ArrayArg, Function
 from codegen.ir.strided_box import StridedBox
 from codegen.pipeline.copies import CopyProgram
 from codegen.runtime import launch as launches
-from codegen.runtime.copy_calls import SCRATCH, TableCalls
+from codegen.runtime.copy_calls import TableCalls
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
 from tests.tools.boxes import Offsets, copy_box
@@ -161,22 +161,23 @@ def _interpret_call(
     function: Function,
     storages: list[Bytes],
     own: list[Bytes],
-    src: int,
-    dst: int,
+    operands: bytes,
+    scratch: int,
     sizes: int,
     begin: int,
     end: int,
 ) -> None:
     """Interpret one call of a kernel; `own` holds the thread's buffer, if the call has one."""
-    numbers = _Table(sizes)
+    numbers, addresses = _Table(sizes), np.frombuffer(operands, np.int64).tolist()
     units = {buffer.name: 8 // buffer.unit_bits for buffer in function.buffers}
     buffers = {
         name: Buffer(storage, 8 // units[name], storage.ctypes.data * units[name], address)
-        for name, storage, address in zip(("src", "dst"), storages, (src, dst), strict=True)
+        for name, storage, address in zip(function.operands, storages, addresses, strict=True)
     }
+    buffers[SCRATCH] = _scratch(scratch, own)
     for k, argument in enumerate(function.arguments):
         if argument.name in units:
-            buffers[argument.name] = _argument_buffer(argument.name, int(numbers[k]), own)
+            buffers[argument.name] = _line(int(numbers[k]))
     given = [
         _Table(int(numbers[k])) if isinstance(argument, ArrayArg) else int(numbers[k])
         for k, argument in enumerate(function.arguments)
@@ -184,13 +185,17 @@ def _interpret_call(
     interpret_function(function, given, buffers, (begin, end))  # type: ignore[arg-type]
 
 
-def _argument_buffer(name: str, address: int, own: list[Bytes]) -> Buffer:
-    """The storage behind an argument that is an address: the thread's buffer, or a line of padding."""
-    if name == SCRATCH:
-        storage = next(each for each in own if each.ctypes.data == address)
-    else:
-        storage = np.frombuffer(ctypes.string_at(address, LINE_BYTES), np.uint8)
+def _scratch(address: int, own: list[Bytes]) -> Buffer:
+    """The thread's buffer, which has no bytes if the kernel gets none."""
+    if not address:
+        return Buffer(np.empty(0, np.uint8))
+    storage = next(each for each in own if each.ctypes.data == address)
     return Buffer(storage, 8, address, address)
+
+
+def _line(address: int) -> Buffer:
+    """The storage behind an argument that is an address: a line of padding."""
+    return Buffer(np.frombuffer(ctypes.string_at(address, LINE_BYTES), np.uint8), 8, address, address)
 
 
 def _bytes_of(access: Any, address: int) -> Bytes:

@@ -28,7 +28,7 @@ from tests.tools.kernel_store import (
     versions,
 )
 
-NAME, SOURCE = "nothing", "def nothing(src, dst, sizes, begin, end):\n    pass\n"
+NAME, SOURCE = "nothing", "def nothing(operands, scratch, sizes, begin, end):\n    pass\n"
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ TILES = {"rows": ("i", 0), "columns": ("j", 1)}
 
 Blocked: TypeAlias = TransposeTiles | TransposeRuns
 
-SCRATCH = "converted"
+CONVERTED = "converted"
 """Scratch that holds the rows of one block."""
 
 
@@ -61,9 +61,9 @@ def _converted_block(t: Blocked, src: str, j: Index) -> tuple[tuple[Statement, .
     where, steps = (times(j, t.source_width),), (t.source_width,)
     value = _converted(t, Load("src_row", where, _source_dtype(t), (columns,), (0,), steps))
     store = Store(
-        SCRATCH, (times("row", row_bytes),), Local("elements", value.dtype, value.shape), (0,), (t.width,)
+        CONVERTED, (times("row", row_bytes),), Local("elements", value.dtype, value.shape), (0,), (t.width,)
     )
-    again = View("converted_rows", SCRATCH, index_of(0), opaque=True)
+    again = View("converted_rows", CONVERTED, index_of(0), opaque=True)
     block = Load("converted_rows", (index_of(0),), value.dtype, t.block, (0, 0), (row_bytes, t.width))
     return (loop("row", 0, rows, *at, Let("elements", value), store), again), block
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from codegen.ir.building import Term, compare, index_of, least, loop, minus, plus, times
 from codegen.ir.index import Affine, Index
 from codegen.ir.nodes import (
+    SCRATCH,
     Alloc,
     Compare,
     Each,
@@ -17,7 +18,7 @@ from codegen.ir.nodes import (
     View,
 )
 from codegen.passes.lower_copies.blocks import (
-    SCRATCH,
+    CONVERTED,
     element_text,
     goes_through_scratch,
     row_at,
@@ -67,13 +68,13 @@ def lower_transposed_runs(t: TransposeRuns, sides: Sides) -> Lowered:
 def _prologue(t: TransposeRuns) -> tuple[Statement, ...]:
     """The panel, the bytes of a result row, the last block of rows, and scratch if conversions need it."""
     out: list[Statement] = [
-        View("panel", "scratch", Affine()),
+        View("panel", SCRATCH, Affine()),
         Let("row_bytes", IndexValue(times(t.rows, t.width))),
     ]
     if not t.lanes:
         out.append(Let("last_i", if_less(t.block[0], t.rows, minus(t.rows, t.block[0]), 0)))
     if goes_through_scratch(t):
-        out.append(Alloc(SCRATCH, t.block[0] * t.block[1] * t.width))
+        out.append(Alloc(CONVERTED, t.block[0] * t.block[1] * t.width))
     return tuple(out)
 
 

@@ -6,6 +6,7 @@ from codegen.ir.building import Term, compare, index_of, least, loop, minus, mul
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
+    SCRATCH,
     Call,
     Carried,
     Entries,
@@ -86,7 +87,7 @@ def _views(sides: Sides) -> tuple[Statement, ...]:
         _field("next_source", NEXT),
         _field("segment_bytes", BYTES),
         View("dst_entry", sides.dst, index_symbol("start")),
-        View("buffer", "scratch", plus(rest("dst_entry", LINE_BYTES), LINE_BYTES)),
+        View("buffer", SCRATCH, plus(rest("dst_entry", LINE_BYTES), LINE_BYTES)),
         Let("is_padding", Load("moves", (plus("part", HEAD - 1),), "i64")),
         If((compare("is_padding", "eq", 0),), source, padding),
     )
@@ -143,7 +144,7 @@ def _drained() -> tuple[Statement, ...]:
     adjacent = compare("next_start", "eq", plus("start", "segment_bytes"))
     last = index_symbol("last")
     kept = Load("buffer", (last,), "bits8", (LINE_BYTES,), (0,), (1,))
-    carry = Store("scratch", (Affine(LINE_BYTES),), kept, (0,), (1,)), _let("carries", 1)
+    carry = Store(SCRATCH, (Affine(LINE_BYTES),), kept, (0,), (1,)), _let("carries", 1)
     others = *part(dst, "buffer", "last", minus("segment_bytes", "last")), _let("carries", 0)
     return (
         If((compare("carried", "eq", 1),), (begun,), (head, *part(dst, "buffer", 0, "first"))),

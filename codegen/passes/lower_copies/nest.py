@@ -10,6 +10,8 @@ from codegen.ir.building import least, loop, minus, plus, times
 from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
+    SCRATCH,
+    SIDES,
     ArrayArg,
     BufferArg,
     Call,
@@ -73,8 +75,8 @@ PANEL_TABLES = (ROW_TABLE, COLUMN_TABLE, RUN_OFFSETS, RUN_PANEL_OFFSETS)
 TABLES = frozenset((*OFFSETS, *PANEL_TABLES, LINE_TABLE, *GROUP_TABLES, "segments", "moves"))
 """The arguments that are addresses of tables of 64-bit integers."""
 
-BUFFERS = frozenset(("scratch", "pattern"))
-"""The arguments that are addresses of other storage: the thread's own buffer, and a line of padding."""
+BUFFERS = frozenset(("pattern",))
+"""The arguments that are addresses of other storage: a line of padding."""
 
 
 KINDS: dict[type[Transfer], str] = {
@@ -123,8 +125,8 @@ def lower_copy_nest(nest: TransferNest, name: str, arguments: tuple[str, ...]) -
     lowered = LOWERINGS[type(nest.transfer)](nest.transfer, sides)
     body = _around(nest, lowered)
     given = tuple(ArrayArg(a, "i64", 1, "C") if a in TABLES else ScalarArg(a, "i64") for a in arguments)
-    others = (BufferArg(a) for a in arguments if a in BUFFERS)
-    buffers = (*(BufferArg(side, nest.unit_bits) for side in ("src", "dst")), *others)
+    others = BufferArg(SCRATCH), *(BufferArg(a) for a in arguments if a in BUFFERS)
+    buffers = (*(BufferArg(side, nest.unit_bits) for side in SIDES), *others)
     axes += lowered.axes
     at = ", ".join([*(["entry"] if nest.entries else []), *axes])
     shared = "table entries" if nest.entries else axes[0] if axes else ""

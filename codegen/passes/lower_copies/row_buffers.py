@@ -26,7 +26,7 @@ ROWS = "scratch_rows"
 
 def scratch_rows(count: int) -> tuple[Statement, ...]:
     """Scratch for `count` rows, the first one after its spare line."""
-    return Alloc("scratch", count * ROW_PITCH), View(ROWS, "scratch", index_of(LINE_BYTES))
+    return Alloc("row_buffers", count * ROW_PITCH), View(ROWS, "row_buffers", index_of(LINE_BYTES))
 
 
 def chunk_rows(name: str, left: Index, size: Term, least: int) -> tuple[Statement, ...]:

@@ -6,6 +6,7 @@ from codegen.ir.building import compare, index_of, least, loop, minus, plus, tim
 from codegen.ir.index import Index
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
+    SCRATCH,
     Alloc,
     Carried,
     Compare,
@@ -20,7 +21,7 @@ from codegen.ir.nodes import (
     View,
 )
 from codegen.passes.lower_copies.blocks import (
-    SCRATCH,
+    CONVERTED,
     TILES,
     element_text,
     goes_through_scratch,
@@ -65,10 +66,10 @@ def lower_transpose(transpose: TransposeTiles, sides: Sides) -> Lowered:
 
 def _prologue(t: TransposeTiles) -> tuple[Statement, ...]:
     """The panel, and scratch for the rows of a block if conversions need it."""
-    panel = (View("panel", "scratch", index_of(LINE_BYTES)),) if t.staged else ()
+    panel = (View("panel", SCRATCH, index_of(LINE_BYTES)),) if t.staged else ()
     if not goes_through_scratch(t):
         return panel
-    return (*panel, Alloc(SCRATCH, t.block[0] * t.block[1] * t.width))
+    return (*panel, Alloc(CONVERTED, t.block[0] * t.block[1] * t.width))
 
 
 def _loop(t: TransposeTiles, around: Loop, body: tuple[Statement, ...], *, parallel: bool) -> For:

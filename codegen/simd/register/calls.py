@@ -16,4 +16,4 @@ def _call(builder: Any, kernel: Any, *arguments: Any) -> None:
 
 
 call_kernel = statement(_call, 6, "call_kernel")
-"""call_kernel(kernel, src, dst, sizes, begin, end)"""
+"""call_kernel(kernel, operands, scratch, sizes, begin, end)"""

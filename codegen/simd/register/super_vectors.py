@@ -274,17 +274,17 @@ def access_routine(name: str) -> Any:
 
 @cache
 def arguments_routine(name: str) -> Any:
-    """arguments_3(sizes), the first numbers of a table, as a tuple; None for any other name."""
-    found = re.fullmatch(r"arguments_(\d+)", name)
+    """arguments_3(sizes) or addresses_3(operands), the first numbers of a table; None for any other name."""
+    found = re.fullmatch(r"(?:arguments|addresses)_(\d+)", name)
     if not found:
         return None
     count = int(found[1])
     result = types.UniTuple(types.int64, count)  # type: ignore[no-untyped-call]
 
-    def emit(builder: Any, sizes: Any) -> Any:
+    def emit(builder: Any, table: Any) -> Any:
         tuple_ = ir.Constant(ir.ArrayType(I64, count), ir.Undefined)
         for k in range(count):
-            entry = builder.add(sizes, ir.Constant(I64, 8 * k))
+            entry = builder.add(table, ir.Constant(I64, 8 * k))
             tuple_ = builder.insert_value(tuple_, builder.load(pointer(builder, entry, I64)), k)
         return tuple_
 

@@ -25,7 +25,10 @@ KERNEL = """
 from codegen.backend.build import build, numba_ir
 from codegen.support.cpu import cpu_level
 
-COPY = "def {0}(src, dst, sizes, begin, end):\\n    copy_block(dst, src, min(end - begin, 99))\\n"
+COPY = (
+    "def {0}(operands, scratch, sizes, begin, end):\\n    src, dst = addresses_2(operands)\\n"
+    "    copy_block(dst, src, min(end - begin, 99))\\n"
+)
 """
 
 AFTER = (
@@ -96,15 +99,16 @@ def collected(request: pytest.FixtureRequest) -> Iterator[bool]:
 
 def test_the_search_for_garbage_is_left_as_it_was(collected: bool) -> None:
     name = f"empty_{collected}"
-    numba_ir(name, f"def {name}(src, dst, sizes, begin, end):\n    pass\n")
+    numba_ir(name, f"def {name}(operands, scratch, sizes, begin, end):\n    pass\n")
     assert gc.isenabled() == collected
     with pytest.raises(KernelError, match="numba refuses the kernel wrong"):
-        numba_ir("wrong", "def wrong(src, dst, sizes, begin, end):\n    return src.nothing\n")
+        numba_ir("wrong", "def wrong(operands, scratch, sizes, begin, end):\n    return sizes.nothing\n")
     assert gc.isenabled() == collected
 
 
 LOOPS = """
-def loops(src, dst, sizes, begin, end):
+def loops(operands, scratch, sizes, begin, end):
+    src, dst = addresses_2(operands)
     step, rows = int64_at(sizes, 0), int64_at(sizes, 1)
     for i in range(begin, end):
         for j in range(rows):

@@ -55,9 +55,9 @@ loaded = {m.split(".")[0] for m in sys.modules}
 assert "numba" not in loaded, "numba was imported"
 nothing = np.zeros(64, np.int64)
 for kernel in kernels_in_use():
-    kernel.call(0, 0, nothing.ctypes.data, 0, 0)
+    kernel.call(bytes(16), 0, nothing.ctypes.data, 0, 0)
     if "b_extent" in kernel.arguments and "src_offsets" not in kernel.arguments:
-        kernel.call(0, 0, nothing.ctypes.data, 0, 1)
+        kernel.call(bytes(16), 0, nothing.ctypes.data, 0, 1)
 assert "numba" not in {m.split(".")[0] for m in sys.modules}
 print(default_store().hits, len(kernels_in_use()), sums)
 """

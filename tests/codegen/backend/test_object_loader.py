@@ -12,6 +12,7 @@ import pytest
 from codegen.backend import elf, object_loader
 from codegen.backend.build import build, parse, target_machine
 from codegen.backend.object_loader import Image, image, load_object
+from codegen.runtime.kernel import KERNEL_PROTOTYPES, copy_operands
 from codegen.support.cpu import cpu_level
 from codegen.support.errors import KernelError
 from tests.codegen.backend.test_object_symbols import COPY, object_calling
@@ -68,11 +69,11 @@ def test_a_kernel_does_the_same_by_either_loader() -> None:
     """Copies of a kernel's runs and tails, memcpy among them."""
     code = bytes(build("either", COPY.format("either"), cpu_level()).object_code)
     for load in (load_object, object_loader._load_by_llvm):
-        call = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)(load("either", code))
+        call = KERNEL_PROTOTYPES[False](load("either", code))
         for count in (0, 1, 31, 64, 99):
             src = ctypes.create_string_buffer(bytes(range(1, 100)))
             dst = ctypes.create_string_buffer(100)
-            call(ctypes.addressof(src), ctypes.addressof(dst), 0, 0, count)
+            call(copy_operands(ctypes.addressof(src), ctypes.addressof(dst)), 0, 0, 0, count)
             assert dst.raw == bytes(range(1, count + 1)) + bytes(100 - count)
 
 

@@ -16,14 +16,18 @@ from codegen.support.errors import KernelError
 
 CALLS = """
 declare i32 @{called}(ptr)
-define void @{name}(i64 %src, i64 %dst, i64 %sizes, i64 %begin, i64 %end) {{
-  %pointer = inttoptr i64 %src to ptr
+define void @{name}(i64 %operands, i64 %scratch, i64 %sizes, i64 %begin, i64 %end) {{
+  %pointer = inttoptr i64 %operands to ptr
   %result = call i32 @{called}(ptr %pointer)
   ret void
 }}
 """
 
-COPY = "def {0}(src, dst, sizes, begin, end):\n    copy_block(dst, src, min(end - begin, 99))\n"
+COPY = """
+def {0}(operands, scratch, sizes, begin, end):
+    src, dst = addresses_2(operands)
+    copy_block(dst, src, min(end - begin, 99))
+"""
 FOREIGN = ("system", "execve", "puts", "numba_unpickle", "PyErr_Clear", "NRT_incref", "__stack_chk_fail")
 
 
@@ -76,6 +80,6 @@ def test_a_stored_object_that_would_do_more_is_built_anew(
     monkeypatch.setattr(kernel, "default_store", lambda: store)
     call = kernel.native(name, source)
     src, dst = ctypes.create_string_buffer(b"abcdef"), ctypes.create_string_buffer(b"123456")
-    call(ctypes.addressof(src), ctypes.addressof(dst), 0, 0, 4)
+    call(kernel.copy_operands(ctypes.addressof(src), ctypes.addressof(dst)), 0, 0, 0, 4)
     assert dst.value == b"abcd56"
     assert store.get(key) not in (None, planted)

@@ -21,6 +21,7 @@ from tilejit.layout.formats import registry
 
 HOSTILE = (
     *("__import__", "os", "eval", "exec", "lambda", "def", "import", "None", "True", "raise", "print"),
+    *("operands", "scratch", "addresses_2", "results"),
     *("src", "dst", "sizes", "begin", "end", "range", "min", "int64_at", "opaque", "copy_part", "__class__"),
     *("load_f32x16", "stream_fence", "call_kernel", "answered", "self", "builtins", "globals"),
 )

@@ -11,8 +11,7 @@ from codegen.analysis.strides import ELEMENT_BYTES
 from codegen.ir.buffers import Buffer
 from codegen.ir.index import evaluate_index
 from codegen.ir.interpreter import interpret
-from codegen.ir.names import RESULTS
-from codegen.ir.nodes import ArrayArg, For, Function
+from codegen.ir.nodes import RESULTS, ArrayArg, For, Function
 from codegen.pipeline.loops import LOWER_VECTORS, lower_vectors, vectorize_function
 from codegen.schedule.choose_registers import choose_registers
 from codegen.schedule.registers import RegisterSchedule

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import pickle
 from fractions import Fraction
+from threading import Thread
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +17,10 @@ import tilejit as tj
 from codegen.pipeline.copies import CopyProgram
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import LINE_BYTES, PAGE_BYTES, UNEVEN, Launch, on_boundary
+from codegen.schedule.schedule import Thresholds
 from codegen.schedule.transfers import joined_tables
 from tests.tools.strategies import Pick
+from tilejit import programs
 
 
 @given(st.data())
@@ -49,7 +53,7 @@ def test_threads_do_not_share_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     (launch,) = launches_of(room[: 1001 * 301].reshape(1001, 301), src)
     calls: list[tuple[int, int]] = []
     monkeypatch.setattr(
-        Kernel, "call", property(lambda kernel: lambda src, dst, sizes, *part: calls.append(part))
+        Kernel, "call", property(lambda kernel: lambda operands, scratch, sizes, *part: calls.append(part))
     )
     skipped = -room.ctypes.data % LINE_BYTES
     for parts in (1, 2, 3, 7):
@@ -79,6 +83,27 @@ def test_launches_take_no_address_along() -> None:
         out = np.zeros(src.shape, np.float32)
         again.run(src.ctypes.data, out.ctypes.data)
         assert (out == src).all()
+
+
+def test_threads_share_arguments_and_have_scratch_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls of a staged copy differ in scratch and range; nobody writes to the table of arguments."""
+    src, dst = np.zeros((600, 700), np.uint32).T, np.zeros((700, 600), np.uint32)
+    monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
+    (launch,) = launches_of(dst, src)
+    assert launch.calls.scratch_bytes
+    launch.sizes.flags.writeable = False
+    calls: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(Kernel, "call", property(lambda kernel: lambda *given: calls.append(given)))
+    for part in range(2):
+        thread = Thread(target=launch.run, args=(src.ctypes.data, dst.ctypes.data, part, 2))
+        thread.start()
+        thread.join()
+    assert len(calls) == 2
+    for operands, scratch, sizes, *_ in calls:
+        assert np.frombuffer(operands, np.int64).tolist() == [src.ctypes.data, dst.ctypes.data]
+        assert scratch
+        assert scratch % LINE_BYTES == 0
+        assert sizes == launch.sizes.ctypes.data
 
 
 def tables_of(launch: Launch) -> set[int]:

@@ -14,7 +14,6 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.pipeline.copies import CopyProgram
 from codegen.runtime.copy_calls import (
     OFFSET_ARGUMENTS,
-    SCRATCH,
     SegmentCalls,
     TableCalls,
 )
@@ -83,7 +82,7 @@ class Call:
 
     unit_bits  bits of a unit on either side
     tables     what the arguments of those numbers point to
-    scratch    the number of the argument that points to a buffer, and the buffer's bytes
+    scratch    bytes of the buffer that is the kernel's scratch; 0 without
     """
 
     kernel: Compiled
@@ -93,7 +92,7 @@ class Call:
     begin: int
     end: int
     tables: dict[int, tuple[int, ...]]
-    scratch: tuple[int, int] | None
+    scratch: int = 0
     unit_bits: tuple[int, int] = (8, 8)
 
 
@@ -102,19 +101,19 @@ def calls_of(program: CopyProgram, dst_base: int) -> list[Call]:
     calls: list[Call] = []
     running: list[Launch] = []
 
-    def record(kernel: Kernel, src: int, dst: int, sizes: int, begin: int, end: int) -> None:
+    def record(kernel: Kernel, operands: bytes, scratch: int, sizes: int, begin: int, end: int) -> None:
+        src, dst = np.frombuffer(operands, np.int64).tolist()
         numbers = _int64s(sizes, len(kernel.arguments))
         units = {buffer.name: buffer.unit_bits for buffer in kernel.function.buffers}
         dst -= dst_base * 8 // units["dst"]
-        tables, scratch = {}, None
+        tables = {}
         for k, (name, number) in enumerate(zip(kernel.arguments, numbers, strict=True)):
             count = _table_length(running[-1], kernel, name, numbers, end)
-            if name == SCRATCH and number:
-                scratch = k, count
-            elif count and number:
+            if count and number:
                 tables[k] = _int64s(number, count)
         unit_bits = units["src"], units["dst"]
-        calls.append(Call(kernel, src, dst, numbers, begin, end, tables, scratch, unit_bits))
+        size = running[-1].calls.scratch_bytes if scratch else 0
+        calls.append(Call(kernel, src, dst, numbers, begin, end, tables, size, unit_bits))
 
     def run(launch: Launch, *given: int) -> None:
         running.append(launch)
@@ -135,7 +134,7 @@ def calls_of(program: CopyProgram, dst_base: int) -> list[Call]:
 
 
 def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int, ...], end: int) -> int:
-    """The numbers behind an argument that is an address, or the bytes of the buffer; 0 for any other."""
+    """The numbers behind an argument that is an address; 0 for any other."""
     if name in OFFSET_ARGUMENTS[:2]:
         return end
     inner = launch.step.nest.transfer
@@ -151,11 +150,8 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
         return {
             "segments": end * SEGMENT_FIELDS,
             "moves": calls.segments.moves.size,
-            SCRATCH: calls.scratch_bytes,
             "pattern": LINE_BYTES // 8,
         }[name]
-    if name == SCRATCH:
-        return calls.scratch_bytes
     return 0
 
 

@@ -6,7 +6,7 @@
        for either whether it lies at the end of its pages, and bytes of a gap there, calls,
        then for each call
          kernel, bits of an address unit on either side (8 or 1), units from either base, begin, end,
-         the number of the argument that points to a buffer (or -1), the buffer's bytes, arguments, tables,
+         the bytes of its scratch (or 0), arguments, tables,
          the arguments, and for each table the number of its argument, its length, its words,
        then the source, the destination before and the destination after, each filled up to whole words.
    Prints one line for a case that goes wrong, and at the end how many did. */
@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-typedef void kernel(int64_t src, int64_t dst, int64_t sizes, int64_t begin, int64_t end);
+typedef void kernel(int64_t operands, int64_t scratch, int64_t sizes, int64_t begin, int64_t end);
 
 #include "kernels.h" /* static kernel *const kernels[] */
 
@@ -83,27 +83,27 @@ static const int64_t *run_call(const int64_t *at, int64_t src_low, int64_t dst_l
     int64_t which = at[0], src_units = 8 / at[1], dst_units = 8 / at[2];
     int64_t src_address = ((int64_t)src.data - src_low) * src_units + at[3];
     int64_t dst_address = ((int64_t)dst.data - dst_low) * dst_units + at[4];
-    int64_t begin = at[5], end = at[6], buffer = at[7], bytes = at[8], count = at[9], tables = at[10];
+    int64_t operands[] = {src_address, dst_address};
+    int64_t begin = at[5], end = at[6], bytes = at[7], count = at[8], tables = at[9];
     int64_t sizes[MOST_SIZES] = {0};
     if (count > MOST_SIZES)
         die("too many sizes");
-    memcpy(sizes, at + 11, 8 * count);
-    for (at += 11 + count; tables > 0; tables--, at += 2 + at[1])
+    memcpy(sizes, at + 10, 8 * count);
+    for (at += 10 + count; tables > 0; tables--, at += 2 + at[1])
         sizes[at[0]] = (int64_t)(at + 2);
-    if (buffer >= 0) {
+    scratch.data = NULL;
+    if (bytes)
         scratch = map((bytes + 63) / 64 * 64, 1, 0);
-        sizes[buffer] = (int64_t)scratch.data;
-    }
-    kernels[which](src_address, dst_address, (int64_t)sizes, begin, end);
-    if (buffer >= 0)
+    kernels[which]((int64_t)operands, (int64_t)scratch.data, (int64_t)sizes, begin, end);
+    if (bytes)
         munmap(scratch.pages, scratch.inside + 2 * PAGE);
     return at;
 }
 
 static const int64_t *behind_call(const int64_t *at)
 {
-    int64_t tables = at[10];
-    for (at += 11 + at[9]; tables > 0; tables--)
+    int64_t tables = at[9];
+    for (at += 10 + at[8]; tables > 0; tables--)
         at += 2 + at[1];
     return at;
 }

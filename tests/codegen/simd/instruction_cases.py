@@ -72,7 +72,7 @@ class InstructionCase:
 
     def calls(self, dst_base: int) -> list[case.Call]:
         """The only call."""
-        return [case.Call(self.kernel, 0, 0, self.sizes, 0, 0, {}, None)]
+        return [case.Call(self.kernel, 0, 0, self.sizes, 0, 0, {})]
 
 
 def instruction_cases(instruction: Instruction) -> Iterator[InstructionCase]:

@@ -17,7 +17,7 @@ from codegen.ir.buffers import Buffer
 from codegen.ir.packed_bits import COLUMN_BYTES
 from codegen.ir.strided_box import Axis, Element, StridedBox
 from codegen.pipeline.steps import kernel_of, nobody
-from codegen.runtime.kernel import Kernel
+from codegen.runtime.kernel import Kernel, copy_operands
 from codegen.schedule.transfers import Loop, PackBits, TransferNest, UnpackBits
 from tests.tools.boxes import copy_box
 from tests.tools.guard import CANARY, Guarded
@@ -93,7 +93,8 @@ class Routine:
     def call(self, src: Bytes, dst: Bytes, count: int, step: int) -> None:
         given = {"count": count, "columns": count, "src_step": step, "dst_step": step}
         values = np.array([given.get(name, 0) for name in self.kernel.arguments], np.int64)
-        self.kernel.call(src.ctypes.data, dst.ctypes.data, values.ctypes.data, 0, 1)
+        operands = copy_operands(src.ctypes.data, dst.ctypes.data)
+        self.kernel.call(operands, 0, values.ctypes.data, 0, 1)
 
     def spans(self, count: int, step: int) -> tuple[int, int]:
         """Bytes of the loose and of the packed side."""

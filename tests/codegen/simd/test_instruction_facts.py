@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from math import prod
 
 import numpy as np
@@ -16,6 +15,7 @@ from codegen.ir.instruction import Instruction
 from codegen.ir.instructions import conversion, instruction, instructions, is_instruction, takes
 from codegen.ir.nodes import Local, VectorShape
 from codegen.runtime.float_flags import ALL_FLAGS, CLEAR_FLAGS, FLAGS_SUPPORTED, TEST_FLAGS
+from codegen.runtime.kernel import KERNEL_PROTOTYPES, NativeFunction, copy_operands
 from codegen.schedule.machine import REGISTERS
 from codegen.support.cpu import LEVELS, host_levels, level_named
 from codegen.support.errors import KernelError
@@ -28,15 +28,14 @@ from tests.codegen.simd.instruction_cases import (
 from tests.codegen.simd.objects import object_code
 from tests.tools.guard import Guarded
 
-KERNEL = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)
 NAMES = [each.name for each in instructions()]
 OF_NUMBERS = ("repeated_line", "elements_to_line")
 OPERATIONS = [each.name for each in instructions() if each.shapes and each.name not in OF_NUMBERS]
 PLACEMENTS = ((False, 0), (True, 0), (False, 16), (True, 3))
 
 
-def native(kernel: SmallKernel, level: str) -> Callable[[int, int, int, int, int], None]:
-    return KERNEL(load_object(kernel.name, object_code(kernel, level_named(level))))
+def native(kernel: SmallKernel, level: str) -> NativeFunction:
+    return KERNEL_PROTOTYPES[False](load_object(kernel.name, object_code(kernel, level_named(level))))
 
 
 @pytest.mark.share(21)
@@ -52,7 +51,7 @@ def test_each_shape_alone(name: str, level: str) -> None:
             dst = target.place(len(case.before), at_end=at_end, gap=gap)
             src[:], dst[:] = case.src, case.before
             run = native(case.kernel, level)
-            run(src.ctypes.data, dst.ctypes.data, sizes.ctypes.data, 0, 0)
+            run(copy_operands(src.ctypes.data, dst.ctypes.data), 0, sizes.ctypes.data, 0, 0)
             assert np.array_equal(dst, case.after), case
             assert target.untouched(), case
 
@@ -90,7 +89,7 @@ def test_flags(name: str, level: str) -> None:
     CLEAR_FLAGS(ALL_FLAGS)
     for start in range(0, len(every), lanes):
         src = np.resize(every[start : start + lanes], len(case.src))
-        run(src.ctypes.data, dst.ctypes.data, sizes.ctypes.data, 0, 0)
+        run(copy_operands(src.ctypes.data, dst.ctypes.data), 0, sizes.ctypes.data, 0, 0)
     raised = TEST_FLAGS(ALL_FLAGS)
     assert bool(raised) == operation.sets_flags
 

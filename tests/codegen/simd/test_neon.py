@@ -169,7 +169,7 @@ def encoded(case: AnyCase, place: Placement, calls: Sequence[Call], numbers: dic
 
 def encoded_call(call: Call, number: int) -> bytes:
     head = number, *call.unit_bits, call.src, call.dst, call.begin, call.end
-    counts = *(call.scratch or (-1, 0)), len(call.sizes), len(call.tables)
+    counts = call.scratch, len(call.sizes), len(call.tables)
     tables = [words(k, len(table), *table) for k, table in call.tables.items()]
     return words(*head, *counts, *call.sizes) + b"".join(tables)
 

@@ -231,7 +231,7 @@ def test_the_buffer_outlives_its_successor(monkeypatch: pytest.MonkeyPatch) -> N
         return buffer
 
     def call(self: Kernel) -> Any:
-        def begun(*arguments: int) -> None:
+        def begun(*arguments: Any) -> None:
             alive.append(seen[-1]() is not None)
             native(self.name, self.source)(*arguments)
 

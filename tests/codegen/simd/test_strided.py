@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
-from codegen.runtime.kernel import native
+from codegen.runtime.kernel import NativeFunction, copy_operands, native
 from tests.codegen.simd.levels import AtLevels
 from tests.tools.guard import Guarded, span_bytes, strided_view
 
@@ -16,15 +13,15 @@ STEPS = (0, 1, 2, 3, 4, 5, 7, -1, -2, -3)
 DTYPES = {"u8": np.uint8, "i16": np.int16, "f32": np.float32, "f64": np.float64}
 
 
-def gathered(dtype: str, lanes: int) -> Callable[..., None]:
+def gathered(dtype: str, lanes: int) -> NativeFunction:
     """A kernel that gathers `lanes` elements and stores them."""
     name = f"gathered_{dtype}x{lanes}"
     source = f"""
-def {name}(results, scratch, sizes, begin, end):
-    store_{dtype}x{lanes}(results, gather_{dtype}x{lanes}(scratch, begin))
+def {name}(operands, scratch, sizes, begin, end):
+    src, dst = addresses_2(operands)
+    store_{dtype}x{lanes}(dst, gather_{dtype}x{lanes}(src, begin))
 """
-    code = ctypes.cast(native(name, source), ctypes.c_void_p).value  # type: ignore[arg-type]
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)(code)
+    return native(name, source)
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4, 16, 64])
@@ -40,7 +37,7 @@ def test_steps_read_their_elements_alone(dtype: str, lanes: int) -> None:
             for k in range(lanes) if step else (0,):
                 x[k] = k + 1
             out = np.zeros(lanes, kind)
-            kernel(out.ctypes.data, x.ctypes.data, 0, strides[0], 0)
+            kernel(copy_operands(x.ctypes.data, out.ctypes.data), 0, 0, strides[0], 0)
             np.testing.assert_array_equal(out, x, err_msg=f"step {step}")
 
 

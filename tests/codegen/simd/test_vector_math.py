@@ -29,6 +29,7 @@ from codegen.support.cpu import level_named
 from codegen.support.errors import KernelError
 from tests.codegen.simd.levels import AtLevels
 from tests.codegen.simd.vector_cases import (
+    HEAD,
     Array,
     Operation,
     computed,
@@ -122,7 +123,7 @@ def test_special_values(dtype: str, lanes: int) -> None:
 
 
 LIBMVEC = is_there("_ZGVbN4v_expf")
-EXP = "def kernel(src, dst, sizes, begin, end):\n    store_f32x32(dst, exp(load_f32x32(src)))\n"
+EXP = f"{HEAD.format('kernel')}    store_f32x32(dst, exp(load_f32x32(src)))\n"
 
 
 @pytest.mark.skipif(not LIBMVEC, reason="no libmvec here")

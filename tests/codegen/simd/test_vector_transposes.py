@@ -10,7 +10,7 @@ from codegen.simd.vector.values import EVERY
 from codegen.support.cpu import cpu_level
 from codegen.support.errors import KernelError
 from tests.codegen.simd.levels import AtLevels
-from tests.codegen.simd.vector_cases import kernel, numpy_type, operands
+from tests.codegen.simd.vector_cases import HEAD, kernel, numpy_type, operands
 from tests.tools.guard import Guarded
 
 MASKS = (0, 1, 0x8000, 0xFFFF, 0x5555, 0x0FF6)
@@ -74,7 +74,7 @@ def test_transposed(dtype: str, lanes: int) -> None:
 )
 def test_refused(expression: str) -> None:
     with pytest.raises(KernelError, match="numba refuses"):
-        build("wrong", f"def wrong(src, dst, sizes, begin, end):\n    v = {expression}\n", cpu_level())
+        build("wrong", f"{HEAD.format('wrong')}    v = {expression}\n", cpu_level())
 
 
 def at_lower_levels() -> AtLevels:

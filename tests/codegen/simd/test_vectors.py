@@ -19,6 +19,7 @@ from tests.codegen.simd.levels import AtLevels
 from tests.codegen.simd.vector_cases import (
     EVERY,
     FLOATS,
+    HEAD,
     INTEGERS,
     NUMBERS,
     Array,
@@ -386,7 +387,7 @@ def test_streamed_halves() -> None:
 def test_registers(level: str) -> None:
     """No wider ones than the level's, and stores that are what they are called."""
     source = (
-        "def wide(src, dst, sizes, begin, end):\n    v = load_f32x32(src)\n"
+        f"{HEAD.format('wide')}    v = load_f32x32(src)\n"
         "    w = select(v < splat_f32x32(0.5), v * v, floordiv(v, v) + exp(v))\n"
         "    stream_f32x32(dst, w)\n    store_f32x32_first(sizes, w, end)\n"
     )
@@ -471,7 +472,7 @@ def test_in_place_operators() -> None:
 def test_refused(expression: str) -> None:
     """A wrong type is an error of the compiler, never a guess."""
     with pytest.raises(KernelError, match="numba refuses"):
-        build("wrong", f"def wrong(src, dst, sizes, begin, end):\n    v = {expression}\n", cpu_level())
+        build("wrong", f"{HEAD.format('wrong')}    v = {expression}\n", cpu_level())
 
 
 def test_nothing_is_made_that_is_not_called() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.runtime.kernel import native
+from codegen.runtime.kernel import copy_operands, native
 
 Array = NDArray[Any]
 
@@ -110,10 +110,17 @@ class Operation:
         return self.text
 
 
+HEAD = """def {}(operands, scratch, sizes, begin, end):
+    src, dst = addresses_2(operands)
+"""
+"""The first lines of a kernel, for its name."""
+
+
 def kernel(body: str) -> Callable[[int, int, int, int, int], None]:
-    """A kernel of that body over (src, dst, sizes, begin, end)."""
+    """A kernel of that body, to be called with src, dst, sizes, begin and end."""
     name = f"vectors_{sha256(body.encode()).hexdigest()[:16]}"
-    return native(name, f"def {name}(src, dst, sizes, begin, end):\n{body}")
+    run = native(name, HEAD.format(name) + body)
+    return lambda src, dst, *rest: run(copy_operands(src, dst), 0, *rest)
 
 
 def computed(operations: Sequence[Operation], dtype: str, lanes: int, x: Array, y: Array) -> list[Array]:
