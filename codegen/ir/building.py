@@ -17,7 +17,7 @@ from codegen.ir.index import (
     index_symbol,
     scale_index,
 )
-from codegen.ir.nodes import Compare, For, Statement
+from codegen.ir.nodes import Compare, For, IndexValue, Let, Statement
 
 Term: TypeAlias = Index | int | str
 """An index expression, a number, or the name of a symbol."""
@@ -81,8 +81,11 @@ def compare(left: Term, relation: Literal["lt", "le", "gt", "ge", "eq", "ne"], r
     return Compare(index_of(left), relation, index_of(right))
 
 
-def loop(
-    index: str, lower: Term, upper: Term, *body: Statement, step: int = 1, parallel: bool = False
-) -> For:
+def let(name: str, term: Term) -> Let:
+    """A name for the value of a term."""
+    return Let(name, IndexValue(index_of(term)))
+
+
+def loop(index: str, lower: Term, upper: Term, *body: Statement, step: int = 1) -> For:
     """for index in range(lower, upper, step): body"""
-    return For(index, (index_of(lower),), (index_of(upper),), step, body, parallel=parallel)
+    return For(index, (index_of(lower),), (index_of(upper),), step, body)

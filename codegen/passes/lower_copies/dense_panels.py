@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import Term, compare, index_of, least, loop, minus, plus, times
+from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, times
 from codegen.ir.index import Affine, Index
 from codegen.ir.nodes import (
     SCRATCH,
@@ -11,7 +11,6 @@ from codegen.ir.nodes import (
     Each,
     For,
     If,
-    IndexValue,
     Let,
     Statement,
     Store,
@@ -69,7 +68,7 @@ def _prologue(t: TransposeRuns) -> tuple[Statement, ...]:
     """The panel, the bytes of a result row, the last block of rows, and scratch if conversions need it."""
     out: list[Statement] = [
         View("panel", SCRATCH, Affine()),
-        Let("row_bytes", IndexValue(times(t.rows, t.width))),
+        let("row_bytes", times(t.rows, t.width)),
     ]
     if not t.lanes:
         out.append(Let("last_i", if_less(t.block[0], t.rows, minus(t.rows, t.block[0]), 0)))
@@ -81,14 +80,14 @@ def _prologue(t: TransposeRuns) -> tuple[Statement, ...]:
 def _loop(t: TransposeRuns, around: Loop, body: tuple[Statement, ...], *, parallel: bool) -> For:
     """One loop of the nest; a parallel one runs from `begin` to `end`."""
     if around.axis == "columns":
-        tile = Let("j_tile", IndexValue(times("j_panel", t.tile)))
-        stop = Let("j_stop", IndexValue(least(plus("j_tile", t.tile), t.columns)))
+        tile = let("j_tile", times("j_panel", t.tile))
+        stop = let("j_stop", least(plus("j_tile", t.tile), t.columns))
         body = (tile, stop, *body)
     if around.axis == "layers":
         left = minus(t.layers, times("group", t.together))
-        body = (Let("layers", IndexValue(least(t.together, left))), *body)
+        body = (let("layers", least(t.together, left)), *body)
     first, last = ("begin", "end") if parallel else (0, around.extent)
-    return loop(_index(around), first, last, *body, parallel=parallel)
+    return loop(_index(around), first, last, *body)
 
 
 def _index(around: Loop) -> str:
@@ -115,11 +114,11 @@ def _place(t: TransposeRuns, sides: Sides) -> tuple[Statement, ...]:
         others = (x for x in t.loops if x.axis != "columns")
         offset = plus(*(_scaled(_index(x), _factors(t, x, name)) for x in others))
         if t.lanes and name == "src":
-            out.append(Let("panel_offset", IndexValue(offset)))
+            out.append(let("panel_offset", offset))
             offset = index_of("panel_offset")
         out.append(View(f"{name}_tile", side, offset, opaque=True))
     first = index_of(0) if t.lanes else least("j_tile", minus(t.columns, t.block[1]))
-    return (*out, Let("j_first", IndexValue(first)))
+    return (*out, let("j_first", first))
 
 
 def _next_panel(t: TransposeRuns, sides: Sides) -> tuple[Statement, ...]:
@@ -166,8 +165,8 @@ def _fill(t: TransposeRuns) -> tuple[Statement, ...]:
     if t.lanes:
         return _fill_short_rows(t, panel, src)
     rows, columns = t.block
-    i = Let("i", IndexValue(least("i_block", "last_i")))
-    j = Let("j", IndexValue(least("j_block", minus("j_stop", columns))))
+    i = let("i", least("i_block", "last_i"))
+    j = let("j", least("j_block", minus("j_stop", columns)))
     block, value = transposed_block(t, src)
     at, step = row_at(t.panel_step, COLUMN_TABLE, minus("j", "j_first"))
     if t.separate and isinstance(step, int | str):
@@ -188,8 +187,8 @@ def _fill_short_rows(t: TransposeRuns, panel: str, src: str) -> tuple[Statement,
         lanes=t.lanes,
     )
     return (
-        Let(OTHERS_OFFSET, IndexValue(plus("panel_offset", layer))),
-        Let("i_tile", IndexValue(Affine())),
-        Let("i_stop", IndexValue(index_of(t.rows))),
+        let(OTHERS_OFFSET, plus("panel_offset", layer)),
+        let("i_tile", Affine()),
+        let("i_stop", t.rows),
         *lower_short_rows(tile, t.lanes, panel, src),
     )

@@ -9,6 +9,7 @@ from codegen.ir.building import (
     compare,
     index_of,
     least,
+    let,
     loop,
     minus,
     multiple,
@@ -30,11 +31,11 @@ def run_sizes(t: TransposeRuns) -> tuple[Statement, ...]:
     few = least(t.run_columns, minus("j_stop", "j_first"))
     size = "layer_bytes" if t.layers != 1 else "run_bytes"
     out: list[Statement] = [
-        Let("run_columns", IndexValue(few)),
-        Let(size, IndexValue(times("run_columns", "row_bytes"))),
+        let("run_columns", few),
+        let(size, times("run_columns", "row_bytes")),
     ]
     if t.layers != 1:
-        out.append(Let("run_bytes", IndexValue(times("layers", "layer_bytes"))))
+        out.append(let("run_bytes", times("layers", "layer_bytes")))
     return tuple(out)
 
 
@@ -51,8 +52,8 @@ def drain_panel(t: TransposeRuns) -> tuple[Statement, ...]:
     """
     columns = minus("j_stop", "j_first")
     sizes = (
-        Let("runs", IndexValue(quotient(columns, "run_columns"))),
-        Let("ahead_stop", IndexValue(plus(times(columns, t.source_width), LINE_BYTES - 1))),
+        let("runs", quotient(columns, "run_columns")),
+        let("ahead_stop", plus(times(columns, t.source_width), LINE_BYTES - 1)),
     )
     runs = loop("run", 0, "runs", *_place(t), *_run(t))
     return *sizes, _carrying(runs, t, starts=True)
@@ -67,7 +68,7 @@ def _place(t: TransposeRuns) -> tuple[Statement, ...]:
         return *loads, *views
     if isinstance(t.column_step, OffsetTable) or isinstance(t.panel_step, OffsetTable):
         raise AssertionError("without a table of runs, columns are steps apart")
-    column = Let("column", IndexValue(times("run", "run_columns")))
+    column = let("column", times("run", "run_columns"))
     out = View("out", "dst_tile", times(plus("j_first", "column"), t.column_step))
     return column, out, View("row", "panel", times("column", t.panel_step))
 
@@ -77,8 +78,8 @@ def _run(t: TransposeRuns) -> tuple[Statement, ...]:
     requests = _carrying(loop("request", 0, t.requests, *_request(t)), t, updates=True)
     lines = loop("x", "first", "last", line("out", "row", "x", stream=t.stream), requests, step=LINE_BYTES)
     return (
-        Let("first", IndexValue(least(rest(times("out", -1), LINE_BYTES), "run_bytes"))),
-        Let("last", IndexValue(plus("first", multiple(minus("run_bytes", "first"), LINE_BYTES)))),
+        let("first", least(rest(times("out", -1), LINE_BYTES), "run_bytes")),
+        let("last", plus("first", multiple(minus("run_bytes", "first"), LINE_BYTES))),
         Call("drain_part", ("out", "row", index_of("first"))),
         _carrying(lines, t),
         View("out_last", "out", index_of("last")),
@@ -95,13 +96,12 @@ def _request(t: TransposeRuns) -> tuple[Statement, ...]:
     ahead = View("ahead", "next_tile", plus("ahead_start", "ahead_x"))
     names = ["ahead_x", "ahead_row", "ahead_start", *(["ahead_layer"] if t.layers != 1 else [])]
     stay: tuple[Statement, ...] = tuple(
-        Let(f"later_{name[6:]}", IndexValue(plus(name, LINE_BYTES if name == "ahead_x" else 0)))
-        for name in names
+        let(f"later_{name[6:]}", plus(name, LINE_BYTES if name == "ahead_x" else 0)) for name in names
     )
     row = plus("ahead_row", 1)
     start = Load(ROW_TABLE, (index_of("later_row"),), "i64")
     move: tuple[Statement, ...] = (
-        Let("later_x", IndexValue(Affine())),
+        let("later_x", Affine()),
         Let("later_row", if_less(row, t.rows, row, 0)),
     )
     if t.layers == 1:
@@ -109,7 +109,7 @@ def _request(t: TransposeRuns) -> tuple[Statement, ...]:
     else:
         layer = if_less(0, "later_row", "ahead_layer", plus("ahead_layer", 1))
         at = plus("later_offset", times("later_layer", layer_stride(t)))
-        lets = Let("later_layer", layer), Let("later_offset", start), Let("later_start", IndexValue(at))
+        lets = Let("later_layer", layer), Let("later_offset", start), let("later_start", at)
         move = (*move, *lets)
     within = compare(plus("ahead_x", LINE_BYTES), "lt", "ahead_stop")
     return ahead, Call("prefetch_line", (index_of("ahead"),)), If((within,), stay, move)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from codegen.ir.building import Term, compare, index_of, loop, minus, multiple, plus, times
+from codegen.ir.building import Term, compare, index_of, let, loop, minus, multiple, plus, times
 from codegen.ir.element_types import INTEGER_TYPES, dtype_of
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Call, If, IndexValue, Let, Load, Local, Op, Statement, Store, Value, View
+from codegen.ir.nodes import Call, If, Let, Load, Local, Op, Statement, Store, Value, View
 from codegen.ir.strided_box import Element
 from codegen.passes.lower_copies.lowered import Lowered, Sides, named
 from codegen.passes.lower_copies.runs import FILL
@@ -162,7 +162,7 @@ def _prefetched(stmt: Elementwise, sides: Sides) -> tuple[Statement, ...]:
         few = loop("k", 0, PREFETCH_ELEMENTS, *_converted(stmt, "dst_x", "src_x", "k", lanes), step=lanes)
     ahead = Call("prefetch_line", (plus("src_x", "y", PREFETCH_ARGUMENT),))
     lines = loop("y", 0, times(stmt.src_step, PREFETCH_ELEMENTS), ahead, step=LINE_BYTES)
-    stop = Let("stop", IndexValue(multiple(count, PREFETCH_ELEMENTS)))
+    stop = let("stop", multiple(count, PREFETCH_ELEMENTS))
     body = loop("x", 0, "stop", *views, few, lines, step=PREFETCH_ELEMENTS)
     return (stop, body, _elements(stmt, dst, src, count, "stop"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import Term, compare, index_of, least, loop, minus, multiple, plus, rest, times
+from codegen.ir.building import Term, compare, least, let, loop, minus, multiple, plus, rest, times
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
@@ -64,11 +64,11 @@ def lower_gather(gather: Gather, sides: Sides) -> Lowered:
     An entry is the part of a segment that one box contributes. The last part has the segment's length. The
     buffer has a line in front for carried bytes, and holds a segment at its destination's offset in a line.
     """
-    drained = If((compare("segment_bytes", "gt", 0),), _drained(), (_let("carries", "carried"),))
+    drained = If((compare("segment_bytes", "gt", 0),), _drained(), (let("carries", "carried"),))
     body = (*_views(sides), *_assembled(), drained)
     carried = Carried("carried", IndexValue(Affine()), Local("carries", "i64"))
     ends = (index_symbol("begin"),), (index_symbol("end"),)
-    entries = For("entry", *ends, 1, body, (carried,), parallel=True)
+    entries = For("entry", *ends, 1, body, (carried,))
     widths = f"{', '.join(map(str, MOVES[:-1]))} or {MOVES[-1]}"
     moved = f"buffer[high + b] = src[entry, low + b] for the halves of each move of {widths} bytes"
     what = f"dst[{{at}}, x] = buffer[x], x < segment_bytes, where {moved}"
@@ -96,10 +96,6 @@ def _views(sides: Sides) -> tuple[Statement, ...]:
 def _field(name: str, field: int, entry: Term = "entry") -> Let:
     """A field of an entry of the table of segments."""
     return Let(name, Load("segments", (plus(times(entry, SEGMENT_FIELDS), field),), "i64"))
-
-
-def _let(name: str, term: Term) -> Let:
-    return Let(name, IndexValue(index_of(term)))
 
 
 def _assembled() -> tuple[Statement, ...]:
@@ -138,17 +134,17 @@ def _drained() -> tuple[Statement, ...]:
     `x` counts from the segment's first byte, so that carried bytes have negative offsets.
     """
     dst = "dst_entry"
-    begun = _let("first", times(rest(dst, LINE_BYTES), -1))
-    head = _let("first", least(rest(times(dst, -1), LINE_BYTES), "segment_bytes"))
+    begun = let("first", times(rest(dst, LINE_BYTES), -1))
+    head = let("first", least(rest(times(dst, -1), LINE_BYTES), "segment_bytes"))
     next_start = _field("next_start", DST, least(plus("entry", 1), minus("end", 1)))
     adjacent = compare("next_start", "eq", plus("start", "segment_bytes"))
     last = index_symbol("last")
     kept = Load("buffer", (last,), "bits8", (LINE_BYTES,), (0,), (1,))
-    carry = Store(SCRATCH, (Affine(LINE_BYTES),), kept, (0,), (1,)), _let("carries", 1)
-    others = *part(dst, "buffer", "last", minus("segment_bytes", "last")), _let("carries", 0)
+    carry = Store(SCRATCH, (Affine(LINE_BYTES),), kept, (0,), (1,)), let("carries", 1)
+    others = *part(dst, "buffer", "last", minus("segment_bytes", "last")), let("carries", 0)
     return (
         If((compare("carried", "eq", 1),), (begun,), (head, *part(dst, "buffer", 0, "first"))),
-        _let("last", plus("first", multiple(minus("segment_bytes", "first"), LINE_BYTES))),
+        let("last", plus("first", multiple(minus("segment_bytes", "first"), LINE_BYTES))),
         loop("x", "first", "last", line(dst, "buffer", "x", stream=True), step=LINE_BYTES),
         next_start,
         If((compare("last", "lt", "segment_bytes"), adjacent), carry, others),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import compare, loop, minus, plus, rest, times
+from codegen.ir.building import compare, let, loop, minus, plus, rest, times
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Call, If, IndexValue, Let, Statement, View
+from codegen.ir.nodes import Call, If, Statement, View
 from codegen.passes.lower_copies.joined_rows import deinterleave_groups, joined_rows
 from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.packed_rows import PackedRows, rows_of
@@ -106,7 +106,7 @@ def _through_scratch(rows: PackedRows, dst: str, src: str) -> Statement:
         0,
         minus(rows.length, rows.line - 1),
         *chunk_rows("chunk_rows", minus(rows.length, "chunk"), size, rows.line),
-        Let("chunk_bytes", IndexValue(times("chunk_rows", rows.width))),
+        let("chunk_bytes", times("chunk_rows", rows.width)),
         View("src_chunk", src, times("chunk", packed), opaque=True),
         *replace(rows, length="chunk_rows", pitch=ROW_PITCH).lines(ROWS, "src_chunk"),
         loop(

@@ -13,6 +13,7 @@ from codegen.ir.building import (
     compare,
     index_of,
     least,
+    let,
     loop,
     minus,
     multiple,
@@ -23,7 +24,7 @@ from codegen.ir.building import (
 )
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Entries, If, IndexValue, Let, Load, Statement, View
+from codegen.ir.nodes import Entries, If, Let, Load, Statement, View
 from codegen.passes.lower_copies.packed_rows import PackedRows
 from codegen.passes.lower_copies.row_buffers import (
     LEAST_BYTES,
@@ -67,7 +68,7 @@ def joined_rows(rows: PackedRows, dst: str, src: str, *, stream: bool) -> tuple[
 def _blocks(rows: PackedRows, dst: str, src: str, *, stream: bool = False, first: Term = 0) -> Statement:
     """Blocks of a line of each row; the last one may overlap the one before it."""
     along, _ = rows.indices
-    here = Let(along, IndexValue(least("start", minus(rows.length, rows.line))))
+    here = let(along, least("start", minus(rows.length, rows.line)))
     return loop(
         "start",
         0,
@@ -82,7 +83,7 @@ def _block(
     rows: PackedRows, dst: str, src: str, at: str, *, stream: bool = False, first: Term = 0
 ) -> tuple[Statement, ...]:
     """A block from element `at` on; the table is that of rows that begin at element `first`."""
-    line = Let("line", IndexValue(_line(rows, plus(at, first))))
+    line = let("line", _line(rows, plus(at, first)))
     table = Entries(LINE_TABLE, index_symbol("line"))
     return line, *rows.block(dst, src, at, rows.line, stream=stream, table=table)
 
@@ -97,8 +98,8 @@ def _line(rows: PackedRows, at: Term) -> Index:
 def _full_lines(rows: PackedRows, dst: str, src: str) -> tuple[Statement, ...]:
     """Stream full lines of separate rows; the last block, if it overlaps one, is stored."""
     along, _ = rows.indices
-    last = Let("last", IndexValue(minus(rows.length, rows.line))), *_block(rows, dst, src, "last")
-    whole = Let("whole", IndexValue(multiple(rows.length, rows.line)))
+    last = let("last", minus(rows.length, rows.line)), *_block(rows, dst, src, "last")
+    whole = let("whole", multiple(rows.length, rows.line))
     return (
         whole,
         loop(along, 0, "whole", *_block(rows, dst, src, along, stream=True), step=rows.line),
@@ -123,16 +124,16 @@ def deinterleave_groups(rows: PackedRows, dst: str, src: str) -> tuple[Statement
     most = CHUNK_BYTES // rows.width
     chunks = plus(quotient(minus(rows.length, rows.line), "chunk"), 1)
     through = (
-        Let("run", IndexValue(least(GROUP_RUN, most))),
-        Let("chunk", IndexValue(times(quotient(most, "run"), "run"))),
-        Let("last_line", IndexValue(plus(_line(rows, rows.length), -1))),
+        let("run", least(GROUP_RUN, most)),
+        let("chunk", times(quotient(most, "run"), "run")),
+        let("last_line", plus(_line(rows, rows.length), -1)),
         loop(
             "number",
             0,
             chunks,
-            Let("first", IndexValue(times("number", "chunk"))),
+            let("first", times("number", "chunk")),
             *chunk_rows("chunk_rows", minus(rows.length, "first"), "chunk", rows.line),
-            Let("chunk_bytes", IndexValue(times("chunk_rows", rows.width))),
+            let("chunk_bytes", times("chunk_rows", rows.width)),
             _fill(rows, src),
             _drain(rows, dst, src),
         ),
@@ -158,9 +159,9 @@ def _fill(rows: PackedRows, src: str) -> Statement:
         "part",
         0,
         plus(quotient(minus("chunk_rows", rows.line), "run"), 1),
-        Let("part_first", IndexValue(times("part", "run"))),
+        let("part_first", times("part", "run")),
         *chunk_rows("run_rows", minus("chunk_rows", "part_first"), "run", rows.line),
-        Let("past", IndexValue(plus("first", "part_first"))),
+        let("past", plus("first", "part_first")),
         loop(
             "group",
             0,
@@ -195,8 +196,8 @@ def _drain(rows: PackedRows, dst: str, src: str) -> Statement:
         View("held", ROWS, times(row, ROW_PITCH), opaque=True),
         Let("ahead", Load(GROUP_AHEAD, (times(row, 2),), "i64")),
         Let("within", Load(GROUP_AHEAD, (plus(times(row, 2), 1),), "i64")),
-        Let("after", IndexValue(plus("first", "chunk_rows", "ahead"))),
-        Let("line", IndexValue(least(_line(rows, "after"), "last_line"))),
+        let("after", plus("first", "chunk_rows", "ahead")),
+        let("line", least(_line(rows, "after"), "last_line")),
         Let("next_line", Load(LINE_TABLE, (index_symbol("line"),), "i64")),
         *drained,
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
-from codegen.ir.building import least, loop, minus, plus, times
+from codegen.ir.building import least, let, loop, minus, plus, times
 from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
@@ -16,7 +16,6 @@ from codegen.ir.nodes import (
     BufferArg,
     Call,
     Function,
-    IndexValue,
     Let,
     Load,
     ScalarArg,
@@ -145,10 +144,10 @@ def _around(nest: TransferNest, lowered: Lowered) -> tuple[Statement, ...]:
         views = _views(nest, x, outer[k], opaque=opaque)
         first = k == 0 and not nest.entries
         ends = ("begin", "end") if first else (0, x.extent)
-        body = (loop(x.axis, *ends, *views, *body, parallel=first),)
+        body = (loop(x.axis, *ends, *views, *body),)
     if not nest.entries:
         return body
-    return (loop("entry", "begin", "end", *_entry(nest), *body, parallel=True),)
+    return (loop("entry", "begin", "end", *_entry(nest), *body),)
 
 
 def _entry(nest: TransferNest) -> list[Statement]:
@@ -168,7 +167,7 @@ def _entry(nest: TransferNest) -> list[Statement]:
     later = least(plus("entry", "prefetch_entries"), plus("end", -1))
     out.append(Let("later_offset", Load("src_offsets", (later,), "i64")))
     if isinstance(inner, CopyRun) or (isinstance(inner, Interleave) and reads_in_order(inner)):
-        return [*out, Let("prefetch_distance", IndexValue(minus("later_offset", "src_offset")))]
+        return [*out, let("prefetch_distance", minus("later_offset", "src_offset"))]
     lines = Call("prefetch_line", (plus("src", "later_offset", "prefetch_low", "x"),))
     return [*out, loop("x", 0, "prefetch_bytes", lines, step=LINE_BYTES)]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen.ir.building import Term, compare, index_of, loop, minus, multiple, plus, rest, times
+from codegen.ir.building import Term, compare, index_of, let, loop, minus, multiple, plus, rest, times
 from codegen.ir.index import FloorDiv, Index
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Call, If, IndexValue, Let, Load, Op, Prefetch, Statement, Store, View
+from codegen.ir.nodes import Call, If, Let, Load, Op, Prefetch, Statement, Store, View
 from codegen.passes.lower_copies.lowered import Lowered, Sides, named
 from codegen.passes.lower_copies.packed_columns import PackedColumns
 from codegen.schedule.transfers import PackBits, Size, UnpackBits
@@ -133,8 +133,8 @@ class _Run:
         to, at = self.offsets("stop")
         ends = View("dst_end", dst, to), View("src_end", src, at)
         body = (
-            Let("head", IndexValue(head)),
-            Let("stop", IndexValue(stop)),
+            let("head", head),
+            let("stop", stop),
             self.part(dst, src, "head"),
             loop("x", "head", "stop", *self.prefetched_block(dst, src), step=self.line),
             *ends,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from codegen.ir.building import Term, compare, index_of, least, loop, minus, multiple, plus, rest, times
+from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, multiple, plus, rest, times
 from codegen.ir.index import Index
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Each, If, IndexValue, Let, Load, Op, Prefetch, Statement, Store, View
+from codegen.ir.nodes import Each, If, Let, Load, Op, Prefetch, Statement, Store, View
 from codegen.ir.packed_bits import COLUMNS
 from codegen.passes.lower_copies.lowered import Lowered, named
 from codegen.passes.lower_copies.row_buffers import (
@@ -96,7 +96,7 @@ class PackedColumns:
     def _ladder(
         self, dst: str, src: str, columns: Term, whole: Term, *full: Statement
     ) -> tuple[Statement, ...]:
-        start = Let("at", IndexValue(least("x", minus(columns, SMALL))))
+        start = let("at", least("x", minus(columns, SMALL)))
         few = loop("x", whole, columns, start, *self.block(dst, src, *self.offsets("at"), SMALL), step=SMALL)
         single = loop("x", 0, columns, *self.block(dst, src, *self.offsets("x"), 1))
         return (If((compare(columns, "ge", SMALL),), (*full, few), (single,)),)
@@ -109,9 +109,9 @@ class PackedColumns:
         to, at = self.offsets("whole")
         block, store = self.block(dst, src, *self.offsets("x"), BLOCK, stream=True)
         ends = View("dst_end", dst, to), View("src_end", src, at)
-        few = Let("few", IndexValue(minus(columns, "whole")))
+        few = let("few", minus(columns, "whole"))
         body = (
-            Let("whole", IndexValue(multiple(columns, BLOCK))),
+            let("whole", multiple(columns, BLOCK)),
             loop("x", 0, "whole", block, self._prefetch(src), store, step=BLOCK),
             *ends,
             few,
@@ -145,7 +145,7 @@ class PackedColumns:
             "chunk",
             0,
             columns,
-            Let("chunk_columns", IndexValue(least(minus(columns, "chunk"), CHUNK_BYTES))),
+            let("chunk_columns", least(minus(columns, "chunk"), CHUNK_BYTES)),
             View("src_chunk", src, times("chunk", self.count), opaque=True),
             *inside.plain(ROWS, "src_chunk", "chunk_columns"),
             loop(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen.ir.building import Term, compare, index_of, loop, minus, multiple, plus, rest, times
+from codegen.ir.building import Term, compare, index_of, let, loop, minus, multiple, plus, rest, times
 from codegen.ir.index import index_symbol
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Entries, If, IndexValue, Let, Load, Local, Op, Statement, Step, Store, View
+from codegen.ir.nodes import Entries, If, Let, Load, Local, Op, Statement, Step, Store, View
 from codegen.schedule.transfers import Interleave
 
 
@@ -115,7 +115,7 @@ class PackedRows:
         along, _ = self.indices
         block = self.block(dst, src, along, self.line)
         return (
-            Let("last", IndexValue(minus(self.length, self.line))),
+            let("last", minus(self.length, self.line)),
             loop(along, 0, "last", *block, step=self.line),
             *self.block(dst, src, "last", self.line),
         )
@@ -123,7 +123,7 @@ class PackedRows:
     def two_blocks(self, dst: str, src: str, first: Term, size: int) -> tuple[Statement, ...]:
         """Move rows of one or two blocks, which may overlap."""
         return (
-            Let("last", IndexValue(minus(self.length, size))),
+            let("last", minus(self.length, size)),
             *self.block(dst, src, first, size),
             If((compare("last", "gt", first),), self.block(dst, src, "last", size)),
         )
@@ -132,7 +132,7 @@ class PackedRows:
         """Stream all full blocks; `whole` is the number of elements in them."""
         along, _ = self.indices
         return (
-            Let("whole", IndexValue(multiple(self.length, self.line))),
+            let("whole", multiple(self.length, self.line)),
             loop(along, 0, "whole", *self.block(dst, src, along, self.line, stream=True), step=self.line),
         )
 
@@ -147,7 +147,7 @@ class PackedRows:
             fits = compare(rest(self.length, 2 * size), "ge", size)
             out.append(If((fits,), self.block(dst, src, done, size, stream=True)))
             done = f"whole_{size}s"
-            out.append(Let(done, IndexValue(multiple(self.length, size))))
+            out.append(let(done, multiple(self.length, size)))
         return *out, *self.blocks(dst, src, sizes, done)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import Term, compare, index_of, least, loop, minus, plus, rest, times
+from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, rest, times
 from codegen.ir.index import FloorDiv, Index
-from codegen.ir.nodes import IndexValue, Let, Load, Statement, View
+from codegen.ir.nodes import Let, Load, Statement, View
 from codegen.passes.lower_copies.blocks import element_row
 from codegen.passes.lower_copies.row_buffers import Ahead, drain_row
 from codegen.schedule.offset_tables import OffsetTable
@@ -35,8 +35,8 @@ def lower_panel(t: TransposeTiles, fill: tuple[Statement, ...], dst: str) -> tup
     first, stop = _columns(t)
     before: tuple[Statement, ...] = ()
     if not t.lanes:
-        before = (Let("j_first", IndexValue(least("j_tile", minus(t.columns, t.block[1])))),)
-    size = Let("row_bytes", IndexValue(times(minus("i_stop", "i_tile"), t.width)))
+        before = (let("j_first", least("j_tile", minus(t.columns, t.block[1]))),)
+    size = let("row_bytes", times(minus("i_stop", "i_tile"), t.width))
     origin = plus(times(first, -t.panel_pitch), times("i_tile", -t.width))
     drain = loop("j", first, stop, *_drained(t, dst))
     return (*before, View(TILE, "panel", origin), *fill, size, drain)
@@ -61,7 +61,7 @@ def _drained(t: TransposeTiles, dst: str) -> tuple[Statement, ...]:
 def _ahead(t: TransposeTiles) -> tuple[tuple[Statement, ...], Ahead]:
     """For each line that goes out, request those of the next tile, whose elements are counted row by row."""
     rows, columns = t.tile
-    number = Let("element", IndexValue(times(minus("j", "j_first"), rows)))
+    number = let("element", times(minus("j", "j_first"), rows))
     row, column = FloorDiv(index_of("element"), columns), rest("element", columns)
     at: Index = times(column, t.source_width)
     before: tuple[Statement, ...] = (number,)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import Term, compare, loop, minus, multiple, plus, rest, times
+from codegen.ir.building import Term, compare, let, loop, minus, multiple, plus, rest, times
 from codegen.ir.index import FloorDiv
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
-from codegen.ir.nodes import Compare, If, IndexValue, Let, Load, Local, Op, Statement, Store, View
+from codegen.ir.nodes import Compare, If, Let, Load, Local, Op, Statement, Store, View
 from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.schedule.transfers import Reverse
 
@@ -93,11 +93,11 @@ def _streamed(dst: str, src: str, length: Term, width: int) -> tuple[Statement, 
         _short_run(dst_tail, src_tail, "left", width),
     )
     return (
-        Let("head", IndexValue(before if width == 1 else FloorDiv(before, width))),
-        Let("stop", IndexValue(plus("head", multiple(minus(length, "head"), lanes)))),
+        let("head", before if width == 1 else FloorDiv(before, width)),
+        let("stop", plus("head", multiple(minus(length, "head"), lanes))),
         If((compare("head", "gt", 0),), (_short_run(dst, src, "head", width),)),
         loop("x", "head", "stop", *_block(dst, src, "x", width, lanes, stream=True), step=lanes),
-        Let("left", IndexValue(minus(length, "stop"))),
+        let("left", minus(length, "stop")),
         If((compare("left", "gt", 0),), tail),
     )
 

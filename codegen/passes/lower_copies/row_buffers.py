@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen.ir.building import Term, index_of, loop, minus, multiple, plus, quotient, rest, times
+from codegen.ir.building import Term, index_of, let, loop, minus, multiple, plus, quotient, rest, times
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Alloc, Call, Compare, If, IndexValue, Let, Op, Statement, Store, View
@@ -34,7 +34,7 @@ def chunk_rows(name: str, left: Index, size: Term, least: int) -> tuple[Statemen
     rows = IndexValue(index_symbol("left"))
     is_last = Op("lt", (rows, IndexValue(plus(size, least))), "i1")
     chosen = Op("select", (is_last, rows, IndexValue(index_of(size))), "i64")
-    return Let("left", IndexValue(left)), Let(name, chosen)
+    return let("left", left), Let(name, chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def drain_row(
     )
     return (
         Let("head", Op("select", (first, IndexValue(up), IndexValue(down)), "i64")),
-        Let("stop", IndexValue(minus(multiple(plus(row, count), LINE_BYTES), row))),
+        let("stop", minus(multiple(plus(row, count), LINE_BYTES), row)),
         *following,
         If((is_first,), (Call("drain_part", (row, held, index_symbol("head"))),)),
         loop("x", "head", "stop", line(row, held, "x", stream=True), *requests, step=LINE_BYTES),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import Term, compare, index_of, least, loop, minus, multiple, plus, rest, times
+from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, multiple, plus, rest, times
 from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES, PAGE_PREFETCH_BYTES
-from codegen.ir.nodes import Call, If, IndexValue, Let, Load, Local, Op, Statement, Store, View
+from codegen.ir.nodes import Call, If, Let, Load, Local, Op, Statement, Store, View
 from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.schedule.transfers import CopyRun, FillRun
 
@@ -84,8 +84,8 @@ def _prefetch(src: str, at: Term) -> Call:
 def _ends(dst: str, src: str, count: int | str, middle: Statement) -> tuple[Statement, ...]:
     """The bytes before the destination's first full line, the lines, and the bytes after the last one."""
     return (
-        Let("head", IndexValue(least(rest(times(dst, -1), LINE_BYTES), count))),
-        Let("stop", IndexValue(plus("head", multiple(minus(count, "head"), LINE_BYTES)))),
+        let("head", least(rest(times(dst, -1), LINE_BYTES), count)),
+        let("stop", plus("head", multiple(minus(count, "head"), LINE_BYTES))),
         Call("copy_part", (dst, src, index_symbol("head"))),
         middle,
         *part(dst, src, "stop", minus(count, "stop")),
@@ -103,7 +103,7 @@ def _prefetched(dst: str, src: str, count: int | str) -> tuple[Statement, ...]:
         (compare(ahead, "lt", count),), (_prefetch(src, ahead),), (_prefetch(src, plus("x", "later")),)
     )
     middle = loop("x", "head", "stop", inside, line(dst, src, "x", stream=True), step=LINE_BYTES)
-    return (Let("later", IndexValue(later)), *_ends(dst, src, count, middle))
+    return (let("later", later), *_ends(dst, src, count, middle))
 
 
 def lower_fill(fill: FillRun, sides: Sides) -> Lowered:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import compare, index_of, least, loop, minus, plus, times
-from codegen.ir.nodes import Compare, If, IndexValue, Let, Load, Statement, Store
+from codegen.ir.building import compare, index_of, least, let, loop, minus, plus, times
+from codegen.ir.nodes import Compare, If, Load, Statement, Store
 from codegen.passes.lower_copies.blocks import element_row, other_loops, row_at, transposed_block
 from codegen.schedule.transfers import COLUMN_TABLE, ROW_TABLE, LaneReads, TransposeTiles
 
@@ -33,7 +33,7 @@ def lower_short_rows(t: TransposeTiles, reads: LaneReads, dst: str, src: str) ->
 
 def _block(t: TransposeTiles, dst: str, src: str) -> tuple[Statement, ...]:
     """block = src[i] [R, C]; dst[:columns, i] = transposed(block)[:columns]"""
-    i = Let("i", IndexValue(least("i_block", minus(t.rows, t.block[0]))))
+    i = let("i", least("i_block", minus(t.rows, t.block[0])))
     block, value = transposed_block(t, src, 0)
     at, step = row_at(t.column_step, COLUMN_TABLE, index_of(0))
     where, few = plus(at, times("i", t.width)), index_of(t.columns)

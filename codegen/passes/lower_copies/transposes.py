@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import compare, index_of, least, loop, minus, plus, times
+from codegen.ir.building import compare, index_of, least, let, loop, minus, plus, times
 from codegen.ir.index import Index
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
@@ -13,7 +13,6 @@ from codegen.ir.nodes import (
     For,
     If,
     IndexValue,
-    Let,
     Op,
     Prefetch,
     Statement,
@@ -76,15 +75,15 @@ def _loop(t: TransposeTiles, around: Loop, body: tuple[Statement, ...], *, paral
     """One loop of the nest; a parallel one runs from `begin` to `end`, which count its iterations."""
     if around.axis not in TILES:
         first, last = ("begin", "end") if parallel else (0, around.extent)
-        return loop(around.axis, first, last, *body, parallel=parallel)
+        return loop(around.axis, first, last, *body)
     index, side = TILES[around.axis]
     size, count = t.tile[side], (t.rows, t.columns)[side]
-    stop = Let(f"{index}_stop", IndexValue(least(plus(f"{index}_tile", size), count)))
+    stop = let(f"{index}_stop", least(plus(f"{index}_tile", size), count))
     if parallel:
         ends = times("begin", size), least(times("end", size), count)
     else:
         ends = index_of(0), index_of(count)
-    return loop(f"{index}_tile", *ends, stop, *body, step=size, parallel=parallel)
+    return loop(f"{index}_tile", *ends, stop, *body, step=size)
 
 
 def _others(t: TransposeTiles, side: str) -> Index:
@@ -98,7 +97,7 @@ def _opaque_views(t: TransposeTiles, sides: Sides) -> tuple[Statement, ...]:
     src, dst = _others(t, "src"), _others(t, "dst")
     offset: tuple[Statement, ...] = ()
     if t.lanes:
-        offset, src = (Let(OTHERS_OFFSET, IndexValue(src)),), index_of(OTHERS_OFFSET)
+        offset, src = (let(OTHERS_OFFSET, src),), index_of(OTHERS_OFFSET)
     views = View("src_tile", sides.src, src, opaque=True), View("dst_tile", sides.dst, dst, opaque=True)
     return (*offset, *views)
 
@@ -119,8 +118,8 @@ def _tile(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
 def _blocks(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
     """The blocks of a tile, in the schedule's order."""
     rows, columns = t.block
-    i = Let("i", IndexValue(least("i_block", minus(t.rows, rows))))
-    j = Let("j", IndexValue(least("j_block", minus(t.columns, columns))))
+    i = let("i", least("i_block", minus(t.rows, rows)))
+    j = let("j", least("j_block", minus(t.columns, columns)))
     body: tuple[Statement, ...] = _block(t, views)
     if t.order == "rows":
         inner = loop("j_block", "j_tile", "j_stop", j, *body, step=columns)
@@ -199,5 +198,5 @@ def _begins(t: TransposeTiles, sides: Sides, moved: dict[str, int]) -> tuple[Sta
         if x.axis not in TILES:
             offset = plus(offset, times(first(x.axis), x.src))
     if isinstance(t.row_step, OffsetTable):
-        return (Let("next_i", IndexValue(first("rows"))), View("next_tile", sides.src, offset))
+        return (let("next_i", first("rows")), View("next_tile", sides.src, offset))
     return (View("next_tile", sides.src, plus(offset, times(first("rows"), t.row_step))),)
