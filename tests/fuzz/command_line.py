@@ -192,7 +192,7 @@ def _without_kernels() -> None:
     from codegen.support.cpu import cpu_level
     from codegen.support.errors import KernelError
 
-    nothing = kernel._PROTOTYPE(lambda *_: None)
+    nothing = kernel.KERNEL_PROTOTYPES[False](lambda *_: None)
     address = ctypes.cast(nothing, ctypes.c_void_p).value or 0
 
     def refused(*_: Any) -> Any:
