@@ -351,7 +351,7 @@ def described(transfer: Transfer) -> str:
     """A transfer as text: "streamed run: count 512"; fields that are the default are left out."""
     given = ((f.name, getattr(transfer, f.name), f.default) for f in fields(transfer))
     shown = {name: value for name, value, default in given if value != default}
-    how = (word for word, key in (("streamed ", "stream"), ("staged ", "staged")) if shown.pop(key, None))
+    how = [word for word, key in (("streamed ", "stream"), ("staged ", "staged")) if shown.pop(key, None)]
     kind = type(transfer).__name__
     listed = ", ".join(f"{name.replace('_', ' ')} {_shown(value)}" for name, value in shown.items())
     return f"{''.join(how)}{WORDS.get(kind, kind.lower())}: {listed}"
