@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 from codegen.ir.nodes import Function
 from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, strided_map
-from codegen.pipeline import gather
-from codegen.pipeline.copies import compile_copy
+from codegen.pipeline import gather, stage_boxes, stage_permuted
+from codegen.pipeline import stages as pipeline_stages
+from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.staged_copy import staged_copy
 from codegen.pipeline.steps import Stage
 from codegen.runtime.copy_calls import SegmentCalls
-from codegen.schedule import choose_transpose, transpose_loops
+from codegen.schedule import choose_grid, choose_permuted, choose_transpose, transpose_loops
 from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import machine
 from codegen.schedule.schedule import Thresholds
@@ -25,6 +28,7 @@ from tests.codegen.simd.test_segments import ALWAYS
 from tests.tools.goldens import GOLDEN, check_golden
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.indexing import access_map
+from tilejit.layout.permuted import permuted_map
 from tilejit.memory import bytes_map
 
 GATHERED = "u8[9,50]{1,0:T(4,40)}"
@@ -49,29 +53,81 @@ TRANSPOSED = {
 }
 """Transposed arrays: the element type, and the shape of the source."""
 
+RELAYOUT = "bf16[512,1024]{1,0:T(8,128)(2,1)}", "bf16[512,1024]{0,1:T(8,128)(2,1)}"
+CONVERTED = 1920, 3072
+SWIZZLED = "Sw<3,3,3> o 0 o ((64,16),(8,64)):((1,32768),(64,512))", (1024, 512)
+
 
 @pytest.fixture(autouse=True)
-def many_ways(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Panels are chosen by this machine's vector registers and the ways of its first cache."""
+def one_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Panels are chosen by this machine's vector registers and first cache, blocks by its second cache."""
     many = replace(machine(), first_cache_ways=MANY_WAYS, registers=MANY_REGISTERS)
     for module in (choose_transpose, transpose_loops):
         monkeypatch.setattr(module, "machine", lambda: many)
+    monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 384 << 10)
+    monkeypatch.setattr(choose_permuted, "BLOCK_BYTES", 256 << 10)
+    for module in (stage_boxes, stage_permuted):
+        monkeypatch.setattr(module, "outgrows_caches", lambda footprint: True)
 
 
-def stages(title: str, src: AccessMap, dst: AccessMap, element: Element, **options: Any) -> str:
-    """The nests after each pass, and the kernels' sources."""
-    parts = [f"{title}\n"]
+def observed_copy(
+    parts: list[str], src: AccessMap, dst: AccessMap, source: Element, target: Element, **options: Any
+) -> CopyProgram:
+    """The program of a copy; the nests after each pass that changes them, and the schedules, join `parts`."""
 
     def observe(name: str, stage: Stage) -> None:
         text = f"--- {name}\n{stage}"
         if not isinstance(stage, Function) and not parts[-1].endswith(text.split("\n", 1)[1]):
             parts.append(text)
 
-    program = compile_copy(src, dst, element, element, observe=observe, **options)
-    schedules = [str(launch.step.schedule) for launch in program.launches]
+    program = compile_copy(src, dst, source, target, observe=observe, **options)
+    schedules = []
+    for launch in program.launches:
+        schedules.append(str(launch.step.schedule))
+        if launch.misaligned:
+            schedules.append(f"where the destination begins inside a line: {launch.misaligned.step.schedule}")
     parts.append("--- schedules\n" + "\n".join(dict.fromkeys(schedules)) + "\n")
+    return program
+
+
+def stages(title: str, src: AccessMap, dst: AccessMap, element: Element, **options: Any) -> str:
+    """The nests after each pass, the schedules, and the kernels' sources."""
+    parts = [f"{title}\n"]
+    program = observed_copy(parts, src, dst, element, element, **options)
     parts += [f"--- kernel\n{kernel.source}" for kernel in program.kernels]
     return "\n".join(parts)
+
+
+def stages_in_blocks(
+    title: str,
+    src: AccessMap,
+    dst: AccessMap,
+    source: Element,
+    target: Element,
+    monkeypatch: pytest.MonkeyPatch,
+    **options: Any,
+) -> str:
+    """A copy in two stages: its schedules in one pass, the nests of both stages, and the kernels of a block.
+
+    All blocks are of one sort. The kernels are those that blocks call: the first may prefetch the next block.
+    """
+    direct = compile_copy(src, dst, source, target, thresholds=STREAMED)
+    schedules = dict.fromkeys(str(launch.step.schedule) for launch in direct.launches)
+    parts: list[str] = []
+    headings = cycle(("=== stage 1: into the block\n", "=== stage 2: out of the block\n"))
+
+    def observed_stage(*given: Any, **how: Any) -> CopyProgram:
+        parts.append(next(headings))
+        return observed_copy(parts, *given, **how)
+
+    monkeypatch.setattr(pipeline_stages, "compile_copy", observed_stage)
+    program = staged_copy(direct, source, target, **options)
+    assert program
+    assert len(program.programs) == 1
+    one_pass = "\n".join(["=== one pass, not taken", *schedules, ""])
+    head = [f"{title}\n", one_pass, f"=== blocks\n{program}\n"]
+    called = [f"--- {step.schedule}\n{step.kernel.source}" for step in program.steps]
+    return "\n".join([*head, *parts, "=== kernels, as each block calls them\n", *called])
 
 
 @pytest.mark.parametrize("name", TILED)
@@ -97,6 +153,38 @@ def test_stages_of_a_transpose(name: str, request: pytest.FixtureRequest) -> Non
     title, element = f"{kind}[{rows},{columns}] transposed", Element(kind, 8 * width)
     made = stages(title, src, dst, element, thresholds=thresholds)
     check_golden(GOLDEN / "stages" / f"{name}.txt", made, request)
+
+
+def test_stages_of_a_relayout(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tiled layouts, through a block in row-major order."""
+    src, dst = (access_map(as_layout(text)) for text in RELAYOUT)
+    element = Element("u16", 16)
+    made = stages_in_blocks(" -> ".join(RELAYOUT), src, dst, element, element, monkeypatch)
+    check_golden(GOLDEN / "stages" / "relayout_bf16_through_a_block.txt", made, request)
+
+
+def test_stages_of_a_converted_transpose(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows are converted into a block, and transposed from there."""
+    rows, columns = CONVERTED
+    src = strided_map((columns, rows), (4, 4 * columns), (0, 4 * rows * columns), element_bits=32)
+    dst = strided_map((columns, rows), (2 * rows, 2), (0, 2 * rows * columns), element_bits=16)
+    title, elements = f"f32[{rows},{columns}] to bf16, transposed", (Element("f32", 32), Element("bf16", 16))
+    made = stages_in_blocks(title, src, dst, *elements, monkeypatch)
+    check_golden(GOLDEN / "stages" / "transpose_f32_to_bf16.txt", made, request)
+
+
+def test_stages_of_a_swizzled_layout(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Periods of the storage are permuted into a block, which is unpacked without the swizzle."""
+    text, dims = SWIZZLED
+    spec, element = as_layout(text, dims=dims, dtype="f16"), Element("u16", 16)
+    plain = bytes_map(dims, np.empty(dims, spec.dtype).strides, 2)
+    layout = permuted_map(spec)
+    made = stages_in_blocks(
+        f"unpack f16 {text}", access_map(spec), plain, element, element, monkeypatch, unpacked_from=layout
+    )
+    check_golden(GOLDEN / "stages" / "unpack_f16_swizzled.txt", made, request)
 
 
 def test_stages_of_a_gather(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
