@@ -28,7 +28,7 @@ from codegen.schedule.transfers import (
 )
 
 
-def super_vectorize(box: StridedBox, schedule: Schedule) -> TransferNest:
+def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
     """Select the transfer that replaces the loops named in `schedule.inner`.
 
     before:  for i in 9: for j in 128:  dst[512*i + 4*j] = src[1200*i + 4*j]
@@ -56,7 +56,7 @@ def super_vectorize(box: StridedBox, schedule: Schedule) -> TransferNest:
         case "pack bits" | "unpack bits":
             transfer, unit_bits = _bits(box, inner, schedule), 8
         case mode:
-            raise AssertionError(f"super_vectorize: no rule for {mode}")
+            raise AssertionError(f"select_transfer: no rule for {mode}")
     scale = unit_bits // box.unit_bits  # packed boxes count in bits, their transfers in bytes
     loops = tuple(Loop(x.name, x.extent, x.src // scale, x.dst // scale) for x in outer)
     return TransferNest(loops, transfer, box.entries, unit_bits)

@@ -14,7 +14,7 @@ from codegen.maps.refine import PairTable
 from codegen.passes.lower_copies.nest import kernel_name, lower_copy_nest
 from codegen.passes.pad_rank import pad_rank
 from codegen.passes.parametrize import parametrize_sizes
-from codegen.passes.select_transfer import super_vectorize
+from codegen.passes.select_transfer import select_transfer
 from codegen.runtime.copy_calls import (
     FILL_ARGUMENTS,
     OFFSET_ARGUMENTS,
@@ -57,8 +57,8 @@ def step_of(
 ) -> Step:
     """Run a strip-mined box through the scheduled passes and find its kernel."""
     observe = observe or nobody
-    nest = super_vectorize(box, schedule)
-    observe("super_vectorize", nest)
+    nest = select_transfer(box, schedule)
+    observe("select_transfer", nest)
     nest = pad_rank(nest, schedule)
     observe("pad_rank", nest)
     full_strips = any(x.name in schedule.inner and x.extent == schedule.strip for x in box.axes)

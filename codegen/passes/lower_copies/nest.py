@@ -67,7 +67,7 @@ LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
     TransposeTiles: lower_transpose,
     UnpackBits: lower_unpacking,
 }
-"""The lowering of each kind of transfer; the others are still printed as calls of routines."""
+"""The lowering of each kind of transfer."""
 
 OFFSETS = ("src_offsets", "dst_offsets")
 PANEL_TABLES = (ROW_TABLE, COLUMN_TABLE, RUN_OFFSETS, RUN_PANEL_OFFSETS)

@@ -17,7 +17,7 @@ from codegen.ir.strided_box import Element, StridedBox
 from codegen.passes.normalize import NORMALIZE, coalesce, drop_units, face_forward, order_by_destination
 from codegen.passes.pad_rank import pad_rank
 from codegen.passes.parametrize import parametrize_sizes
-from codegen.passes.select_transfer import super_vectorize
+from codegen.passes.select_transfer import select_transfer
 from codegen.passes.split_run import split_long, split_run
 from codegen.passes.strip_mine import strip_mine
 from codegen.passes.widen_elements import widen
@@ -115,7 +115,7 @@ def test_nests_keep_meaning(box: StridedBox, threads: int, footprint: int) -> No
     want = moved(box)
     scalar = widen(normal(box))
     schedule = choose(scalar, threads=threads, footprint=footprint)
-    nest = super_vectorize(scalar, schedule)
+    nest = select_transfer(scalar, schedule)
     if nest.loops:
         assert moved_by_loops(scalar, schedule, nest) == want
     padded = pad_rank(nest, schedule)
@@ -149,7 +149,7 @@ def test_strips_keep_meaning(box: StridedBox, size: Any, threads: int) -> None:
     for part in parts:
         if schedule.strip:
             assert part.axis(schedule.stripped).extent <= schedule.strip
-        made = pad_rank(super_vectorize(part, schedule), schedule)
+        made = pad_rank(select_transfer(part, schedule), schedule)
         assert schedule.transpose or len(made.loops) == schedule.rank
         got |= np.frombuffer(moved_by_loops(part, schedule, made), np.uint8)
     assert got.tobytes() == want
@@ -210,7 +210,7 @@ def test_strip_mine() -> None:
 
 def test_joined_rows() -> None:
     """Rows of less than a line: what is known of the packed lines becomes a table."""
-    nest = super_vectorize(JOINED[0], choose(JOINED[0]))
+    nest = select_transfer(JOINED[0], choose(JOINED[0]))
     assert str(nest) == (
         "for d0 in 3, dst += 64, src += 576:\n    interleave: width 1, rows 4, columns 144, row step 144, "
         "column step 4, side dst, lines 1 at 64 x 9 at 192\n"

@@ -15,7 +15,7 @@ from codegen.backend.store import KernelStore
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element, Side, StridedBox
 from codegen.maps.access import strided_map
-from codegen.passes.select_transfer import super_vectorize
+from codegen.passes.select_transfer import select_transfer
 from codegen.pipeline import tune
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.steps import reach_of
@@ -99,7 +99,7 @@ def test_tiles_fit_the_buffer_they_are_staged_in(digits: list[tuple[int, int, in
     staged = 0
     for threads, footprint in product((1, 4, 64), (1 << 20, 1 << 30)):
         for way in candidates(box, threads=threads, footprint=footprint, virtual_vector_size=size):
-            inner = super_vectorize(box, way).transfer
+            inner = select_transfer(box, way).transfer
             assert isinstance(inner, TransposeTiles | TransposeRuns)
             staged += bool(inner.panel_bytes)
             if isinstance(inner, TransposeRuns):
