@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, rest, times
-from codegen.ir.index import FloorDiv, Index
+from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, quotient, times
+from codegen.ir.index import Index
 from codegen.ir.nodes import Let, Load, Statement, View
 from codegen.passes.lower_copies.blocks import element_row
 from codegen.passes.lower_copies.row_buffers import Ahead, drain_row
@@ -36,10 +36,11 @@ def lower_panel(t: TransposeTiles, fill: tuple[Statement, ...], dst: str) -> tup
     before: tuple[Statement, ...] = ()
     if not t.lanes:
         before = (let("j_first", least("j_tile", minus(t.columns, t.block[1]))),)
+    ahead = () if t.lanes else (let("tile_columns", minus("j_stop", "j_first")),)
     size = let("row_bytes", times(minus("i_stop", "i_tile"), t.width))
     origin = plus(times(first, -t.panel_pitch), times("i_tile", -t.width))
     drain = loop("j", first, stop, *_drained(t, dst))
-    return (*before, View(TILE, "panel", origin), *fill, size, drain)
+    return (*before, View(TILE, "panel", origin), *fill, size, *ahead, drain)
 
 
 def _columns(t: TransposeTiles) -> tuple[Term, Term]:
@@ -60,15 +61,16 @@ def _drained(t: TransposeTiles, dst: str) -> tuple[Statement, ...]:
 
 def _ahead(t: TransposeTiles) -> tuple[tuple[Statement, ...], Ahead]:
     """For each line that goes out, request those of the next tile, whose elements are counted row by row."""
-    rows, columns = t.tile
+    rows, _ = t.tile
     number = let("element", times(minus("j", "j_first"), rows))
-    row, column = FloorDiv(index_of("element"), columns), rest("element", columns)
-    at: Index = times(column, t.source_width)
-    before: tuple[Statement, ...] = (number,)
+    row = let("ahead_row", quotient("element", "tile_columns"))
+    column = let("ahead_column", minus("element", times("ahead_row", "tile_columns")))
+    at: Index = times("ahead_column", t.source_width)
+    before: tuple[Statement, ...] = (number, row, column)
     if isinstance(t.row_step, OffsetTable):
-        offset = Let("ahead_offset", Load(ROW_TABLE, (plus("next_i", row),), "i64"))
-        at, before = plus("ahead_offset", at), (number, offset)
+        offset = Let("ahead_offset", Load(ROW_TABLE, (plus("next_i", "ahead_row"),), "i64"))
+        at, before = plus("ahead_offset", at), (*before, offset)
     else:
-        at = plus(times(row, t.row_step), at)
+        at = plus(times("ahead_row", t.row_step), at)
     ratio, size = (t.source_width, t.width), rows * t.source_width
     return before, Ahead("next_tile", at, ratio, size, opaque=False)

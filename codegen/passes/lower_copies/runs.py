@@ -81,21 +81,23 @@ def _prefetch(src: str, at: Term) -> Call:
     return Call("prefetch_line", (plus(src, at),))
 
 
+def _limits(dst: str, count: int | str) -> tuple[Statement, ...]:
+    """Where the full lines of the destination begin and end."""
+    head = let("head", least(rest(times(dst, -1), LINE_BYTES), count))
+    return head, let("stop", plus("head", multiple(minus(count, "head"), LINE_BYTES)))
+
+
 def _ends(dst: str, src: str, count: int | str, middle: Statement) -> tuple[Statement, ...]:
     """The bytes before the destination's first full line, the lines, and the bytes after the last one."""
-    return (
-        let("head", least(rest(times(dst, -1), LINE_BYTES), count)),
-        let("stop", plus("head", multiple(minus(count, "head"), LINE_BYTES))),
-        Call("copy_part", (dst, src, index_symbol("head"))),
-        middle,
-        *part(dst, src, "stop", minus(count, "stop")),
-    )
+    first = Call("copy_part", (dst, src, index_symbol("head")))
+    return *_limits(dst, count), first, middle, *part(dst, src, "stop", minus(count, "stop"))
 
 
 def _prefetched(dst: str, src: str, count: int | str) -> tuple[Statement, ...]:
     """The same inside a loop over table entries, whose order no hardware prefetcher knows.
 
-    Each line prefetches the one a page ahead. Past the end, these are lines of a later entry's run.
+    Each line prefetches the one a page ahead. Past the end, these are lines of a later entry's run. Most runs
+    have no bytes before or after full lines, so both ends are behind a branch.
     """
     later = plus("prefetch_distance", least(minus(PAGE_PREFETCH_BYTES, count), 0))
     ahead = plus("x", PAGE_PREFETCH_BYTES)
@@ -103,7 +105,15 @@ def _prefetched(dst: str, src: str, count: int | str) -> tuple[Statement, ...]:
         (compare(ahead, "lt", count),), (_prefetch(src, ahead),), (_prefetch(src, plus("x", "later")),)
     )
     middle = loop("x", "head", "stop", inside, line(dst, src, "x", stream=True), step=LINE_BYTES)
-    return (let("later", later), *_ends(dst, src, count, middle))
+    first = _prefetch(src, index_of("later")), *part(dst, src, 0, "head")
+    last = _prefetch(src, plus("stop", "later")), *part(dst, src, "stop", minus(count, "stop"))
+    return (
+        let("later", later),
+        *_limits(dst, count),
+        If((compare("head", "gt", 0),), first),
+        middle,
+        If((compare("stop", "lt", count),), last),
+    )
 
 
 def lower_fill(fill: FillRun, sides: Sides) -> Lowered:
