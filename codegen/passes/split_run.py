@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from codegen.ir.strided_box import StridedBox, cut_axis, cut_long
-
-RUN_BLOCK_BYTES = 1 << 18
+from codegen.schedule.limits import LONG_DIGIT, RUN_BLOCK_BYTES
 
 
 def split_run(box: StridedBox, block_bytes: int = RUN_BLOCK_BYTES) -> tuple[StridedBox, ...]:
@@ -21,10 +20,6 @@ def split_run(box: StridedBox, block_bytes: int = RUN_BLOCK_BYTES) -> tuple[Stri
     if axis.extent < 4 * block or axis.dst == 0:
         return (box,)
     return cut_axis(box, axis.name, block, "block")
-
-
-LONG_DIGIT = 1 << 13
-"""Elements per block of a transpose's long digit: a multiple of a line for every element size."""
 
 
 def split_long(box: StridedBox, block: int = LONG_DIGIT) -> tuple[StridedBox, ...]:

@@ -6,11 +6,9 @@ from dataclasses import replace
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element, StridedBox
+from codegen.schedule.limits import MOST_AROUND_LINES, WIDE_ALIAS_BYTES
 
 WIDTHS = (2, 4, 8, 16, 32, 64)
-MOST_AROUND_LINES = 2
-ALIAS_BYTES = 2048
-"""Rows whose distance is a multiple of this share L1 cache sets."""
 
 
 def widen(box: StridedBox) -> StridedBox:
@@ -37,5 +35,5 @@ def _worth_tiles(box: StridedBox) -> bool:
 
     They do if source rows share cache sets, except in a deep nest, whose own order touches fewer pages.
     """
-    far = any(axis.src and axis.src % ALIAS_BYTES == 0 for axis in box.axes)
+    far = any(axis.src and axis.src % WIDE_ALIAS_BYTES == 0 for axis in box.axes)
     return far and len(box.axes) <= MOST_AROUND_LINES + 1

@@ -71,7 +71,7 @@ def _pick(
     schedules: tuple[Schedule, ...],
 ) -> Schedule:
     """The winner of an earlier measurement, else of a new one; a note can only name one of `schedules`."""
-    by_text = {str(schedule): schedule for schedule in schedules}
+    by_text = {repr(schedule): schedule for schedule in schedules}
     name = f"schedule-{sha256(repr((box, tuple(by_text), facts)).encode()).hexdigest()[:32]}"
     known = _winners.get(name) or (store.get_note(name) or {}).get("winner")
     if not isinstance(known, str) or known not in by_text:
@@ -82,7 +82,7 @@ def _pick(
             times = measure(small, schedules)
         except MemoryError:
             return schedules[0]
-        known = str(schedules[times.index(min(times))])
+        known = repr(schedules[times.index(min(times))])
         store.put_note(name, {"winner": known})
     remember(_winners, name, known)
     return by_text[known]

@@ -7,14 +7,9 @@ from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, Entries, If, Let, Load, Local, Op, Statement, Store
 from codegen.passes.lower_copies.lowered import Lowered, Sides
+from codegen.schedule.limits import CHUNK_PREFETCH_BYTES, PREFETCH_CHUNKS
 from codegen.schedule.offset_tables import LINE_TABLE
 from codegen.schedule.transfers import CopyChunks
-
-PREFETCH_BYTES = 256
-"""Prefetch distance while few chunks are read: those read next mostly follow in the source."""
-
-PREFETCH_CHUNKS = 64
-"""Prefetch distance in chunks: 0.5 to 2 KiB."""
 
 
 def lower_chunks(chunks: CopyChunks, sides: Sides) -> Lowered:
@@ -51,7 +46,7 @@ def _line(dst: str, src: str, width: int, *, stream: bool = False) -> tuple[Stat
 
 
 def _prefetch_near(src: str, width: int) -> Statement:
-    return Call("prefetch_line", (plus(src, times("x", width), PREFETCH_BYTES),))
+    return Call("prefetch_line", (plus(src, times("x", width), CHUNK_PREFETCH_BYTES),))
 
 
 def _copied(dst: str, src: str, count: Term, width: int) -> tuple[Statement, ...]:

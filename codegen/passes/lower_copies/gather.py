@@ -22,6 +22,7 @@ from codegen.ir.nodes import (
 )
 from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.runs import STREAMED, line, part
+from codegen.schedule.limits import MOVE_PREFETCH_INTERVALS
 from codegen.schedule.segments import (
     BYTES,
     DST,
@@ -37,12 +38,6 @@ from codegen.schedule.transfers import Gather
 
 BLOCK = 4
 """Moves in a block: all of its loads precede its stores."""
-
-PREFETCH_INTERVALS = {64: 1, 32: 2, 16: 2}
-"""One of so many moves prefetches its source; one of each block if moves are narrower.
-
-Thus every line of the source is prefetched once or twice, a segment ahead.
-"""
 
 
 def lower_gather(gather: Gather, sides: Sides) -> Lowered:
@@ -122,7 +117,7 @@ def _moves(width: int, count: int) -> tuple[Statement, ...]:
     chunks = Local("chunks", "bits8", shape)
     load = Let("chunks", Load("src_entry", start, "bits8", shape, (0, 0), (sources, 1)))
     store = Store("buffer", start, chunks, (0, 0), (targets, 1))
-    ahead = [(f"ahead_{k}", k) for k in range(0, count, PREFETCH_INTERVALS.get(width, BLOCK))]
+    ahead = [(f"ahead_{k}", k) for k in range(0, count, MOVE_PREFETCH_INTERVALS.get(width, BLOCK))]
     entries = [Let(name, Load("moves", (plus("move", k),), "i64")) for name, k in ahead]
     prefetches = [Call("prefetch_line", (plus("next_entry", rest(name, HALF)),)) for name, _ in ahead]
     return (*entries, load, store, *prefetches)

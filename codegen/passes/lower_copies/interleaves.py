@@ -11,7 +11,6 @@ from codegen.passes.lower_copies.joined_rows import deinterleave_groups, joined_
 from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.packed_rows import PackedRows, rows_of
 from codegen.passes.lower_copies.row_buffers import (
-    LEAST_BYTES,
     ROW_PITCH,
     ROWS,
     Ahead,
@@ -20,6 +19,7 @@ from codegen.passes.lower_copies.row_buffers import (
     scratch_rows,
 )
 from codegen.passes.lower_copies.small_transposes import small_transpose
+from codegen.schedule.limits import ROW_BUFFER_BYTES
 from codegen.schedule.offset_tables import CHUNK_BYTES, LINE_TABLE, MOST_GROUPED
 from codegen.schedule.transfers import Interleave
 
@@ -74,7 +74,7 @@ def _stream_deinterleave(rows: PackedRows, sides: Sides) -> tuple[Statement, ...
     """Stream if all result rows begin on lines; else through scratch, unless rows are short."""
     dst, src = sides.dst, sides.src
     aligned = compare(rest(dst, LINE_BYTES), "eq", 0), compare(rest(rows.pitch, LINE_BYTES), "eq", 0)
-    is_long = compare(rows.length, "ge", LEAST_BYTES // rows.width)
+    is_long = compare(rows.length, "ge", ROW_BUFFER_BYTES // rows.width)
     otherwise = If((is_long,), (_through_scratch(rows, dst, src),), rows.blocks(dst, src))
     body: tuple[Statement, ...] = (If(aligned, rows.streamed(dst, src), (otherwise,)),)
     if not sides.in_table:

@@ -26,14 +26,8 @@ from codegen.ir.index import Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Entries, If, Let, Load, Statement, View
 from codegen.passes.lower_copies.packed_rows import PackedRows
-from codegen.passes.lower_copies.row_buffers import (
-    LEAST_BYTES,
-    ROW_PITCH,
-    ROWS,
-    Ahead,
-    chunk_rows,
-    drain_row,
-)
+from codegen.passes.lower_copies.row_buffers import ROW_PITCH, ROWS, Ahead, chunk_rows, drain_row
+from codegen.schedule.limits import ROW_BUFFER_BYTES
 from codegen.schedule.offset_tables import (
     CHUNK_BYTES,
     GROUP_AHEAD,
@@ -119,7 +113,7 @@ def deinterleave_groups(rows: PackedRows, dst: str, src: str) -> tuple[Statement
 
     `run` elements, at least a line, are contiguous; a rest below a line belongs to the run before.
     """
-    is_short = compare(rows.length, "lt", LEAST_BYTES // rows.width)
+    is_short = compare(rows.length, "lt", ROW_BUFFER_BYTES // rows.width)
     plain = loop("group", 0, GROUP_COUNT, *_group(dst, src), _blocks(rows, "dst_at", "src_at"))
     most = CHUNK_BYTES // rows.width
     chunks = plus(quotient(minus(rows.length, rows.line), "chunk"), 1)

@@ -10,16 +10,11 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, If, Let, Load, Op, Prefetch, Statement, Store, View
 from codegen.passes.lower_copies.lowered import Lowered, Sides, named
 from codegen.passes.lower_copies.packed_columns import PackedColumns
+from codegen.schedule.limits import PACKED_PREFETCH_BYTES, PACKED_SHORT_BYTES
 from codegen.schedule.transfers import PackBits, Size, UnpackBits
 
 WORD_BYTES = 8
 """Packed bytes of the super-vectors after the last full line."""
-
-SHORT_BYTES = 256
-"""For shorter destinations, the two unaligned ends that streaming leaves cost more than it gains."""
-
-PREFETCH_BYTES = 1024
-"""Prefetch distance in the source of a long run."""
 
 
 def lower_packing(stmt: PackBits, sides: Sides) -> Lowered:
@@ -126,7 +121,7 @@ class _Run:
         size = 1 if self.packs else self.group
         to_line = rest(times(dst, -1), LINE_BYTES)
         head = to_line if self.packs else FloorDiv(to_line, self.group)
-        tests = [compare(times(count, size), "ge", SHORT_BYTES)]
+        tests = [compare(times(count, size), "ge", PACKED_SHORT_BYTES)]
         if not self.packs:  # else no element begins on a line
             tests.append(compare(rest(dst, size), "eq", 0))
         stop = plus("head", multiple(minus(count, "head"), self.line))
@@ -146,5 +141,5 @@ class _Run:
         """A streamed line, and prefetches of as many bytes of the source."""
         _, ahead = self.offsets("x")
         size = self.line * self.group if self.packs else self.line
-        load = Load(src, (plus(ahead, PREFETCH_BYTES),), "bits8", (size,), (0,), (1,))
+        load = Load(src, (plus(ahead, PACKED_PREFETCH_BYTES),), "bits8", (size,), (0,), (1,))
         return Prefetch(load), *self.block(dst, src, "x", self.line, stream=True)

@@ -10,21 +10,12 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Each, If, Let, Load, Op, Prefetch, Statement, Store, View
 from codegen.ir.packed_bits import COLUMNS
 from codegen.passes.lower_copies.lowered import Lowered, named
-from codegen.passes.lower_copies.row_buffers import (
-    LEAST_BYTES,
-    ROW_PITCH,
-    ROWS,
-    Ahead,
-    drain_row,
-    scratch_rows,
-)
+from codegen.passes.lower_copies.row_buffers import ROW_PITCH, ROWS, Ahead, drain_row, scratch_rows
+from codegen.schedule.limits import PREFETCH_COLUMNS, ROW_BUFFER_BYTES
 from codegen.schedule.offset_tables import CHUNK_BYTES
 
 _, SMALL, BLOCK = COLUMNS
 """Columns of a full block, and of one for the rest."""
-
-PREFETCH_COLUMNS = 256
-"""Prefetch distance in each source row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +110,7 @@ class PackedColumns:
         )
         otherwise = self.plain(dst, src, columns)
         if not self.packs:
-            is_long = compare(columns, "ge", LEAST_BYTES)
+            is_long = compare(columns, "ge", ROW_BUFFER_BYTES)
             otherwise = (If((is_long,), (self._through_scratch(dst, src, columns),), otherwise),)
         return (If(tuple(tests), body, otherwise),)
 

@@ -7,10 +7,8 @@ from codegen.ir.index import FloorDiv
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.nodes import Compare, If, Let, Load, Local, Op, Statement, Store, View
 from codegen.passes.lower_copies.lowered import Lowered, Sides
+from codegen.schedule.limits import REVERSAL_STREAMED_BYTES
 from codegen.schedule.transfers import Reverse
-
-STREAMED_BYTES = 256
-"""Shorter runs lose more at unaligned ends than streaming gains."""
 
 
 def lower_reverse(reverse: Reverse, sides: Sides) -> Lowered:
@@ -79,7 +77,7 @@ def _short_run(dst: str, src: str, length: Term, width: int) -> Statement:
 
 def _is_streamed(dst: str, length: Term, width: int) -> tuple[Compare, ...]:
     """Whether a run is long enough, and full lines of the destination consist of full elements."""
-    long = compare(length, "ge", STREAMED_BYTES // width)
+    long = compare(length, "ge", REVERSAL_STREAMED_BYTES // width)
     return (long,) if width == 1 else (long, compare(rest(dst, width), "eq", 0))
 
 

@@ -17,8 +17,6 @@ from codegen.schedule.offset_tables import CHUNK_BYTES
 ROW_PITCH = CHUNK_BYTES + 2 * LINE_BYTES
 """Bytes from one row in scratch to the next."""
 
-LEAST_BYTES = 512
-"""Rows shorter than this lose more at both ends than full lines gain."""
 
 ROWS = "scratch_rows"
 """The view of the first row in scratch."""

@@ -7,18 +7,10 @@ from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES, PAGE_PREFETCH_BYTES
 from codegen.ir.nodes import Call, If, Let, Load, Local, Op, Statement, Store, View
 from codegen.passes.lower_copies.lowered import Lowered, Sides
+from codegen.schedule.limits import RUN_LONG_BYTES, RUN_PREFETCH_BYTES, RUN_SHORT_BYTES
 from codegen.schedule.transfers import CopyRun, FillRun
 
-LONG_BYTES = 2048
-"""From this many bytes on, memcpy is faster than a loop."""
-
-SHORT_BYTES = 256
-"""Shorter runs lose more at unaligned ends than streaming gains."""
-
 STREAMED = "Lines of 64 bytes, streamed"
-
-PREFETCH_BYTES = 256
-"""Prefetch distance of short runs: a later run reads the bytes after this one."""
 
 
 def line(dst: str, src: str, at: Term, *, stream: bool = False, count: int = LINE_BYTES) -> Store:
@@ -42,7 +34,7 @@ def copy_run(dst: str, src: str, count: int | str, *, long: bool = True) -> Stat
     elif count >= 64: for x in 0..count - 64 step 64: dst[x] = src[x] [64]; and the last 64 bytes
     else: fewer than 64 bytes
 
-    `long` says whether there may be LONG_BYTES.
+    `long` says whether there may be RUN_LONG_BYTES.
     """
     last = minus(count, LINE_BYTES)
     lines = (loop("x", 0, last, line(dst, src, "x"), step=LINE_BYTES), line(dst, src, last))
@@ -50,7 +42,7 @@ def copy_run(dst: str, src: str, count: int | str, *, long: bool = True) -> Stat
     if not long:
         return short
     block = Call("copy_block", (dst, src, index_of(count)))
-    return If((compare(count, "ge", LONG_BYTES),), (block,), (short,))
+    return If((compare(count, "ge", RUN_LONG_BYTES),), (block,), (short,))
 
 
 def lower_run(run: CopyRun, sides: Sides) -> Lowered:
@@ -68,12 +60,12 @@ def lower_run(run: CopyRun, sides: Sides) -> Lowered:
         return Lowered((copy_run(dst, src, count),), what, "Super-vectors of 64 bytes")
     if sides.in_table:
         return Lowered(_prefetched(dst, src, count), what, STREAMED)
-    at = plus("x", PREFETCH_BYTES)
+    at = plus("x", RUN_PREFETCH_BYTES)
     lines = loop("x", 0, count, _prefetch(src, at), line(dst, src, "x", stream=True), step=LINE_BYTES)
     aligned = compare(rest(dst, LINE_BYTES), "eq", 0), compare(rest(count, LINE_BYTES), "eq", 0)
     middle = loop("x", "head", "stop", line(dst, src, "x", stream=True), step=LINE_BYTES)
     few = (copy_run(dst, src, count, long=False),)
-    unaligned = If((compare(count, "lt", SHORT_BYTES),), few, _ends(dst, src, count, middle))
+    unaligned = If((compare(count, "lt", RUN_SHORT_BYTES),), few, _ends(dst, src, count, middle))
     return Lowered((If(aligned, (lines,), (unaligned,)),), what, STREAMED)
 
 

@@ -6,13 +6,11 @@ from codegen.ir.building import Term, index_of, least, loop, plus, times
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Load, Statement, Store, View
 from codegen.passes.lower_copies.lowered import Sides
+from codegen.schedule.limits import SMALL_LEAST_COLUMNS
 from codegen.schedule.transfers import Interleave
 
 ROWS = 64
 """Source rows of a block."""
-
-LEAST_COLUMNS = 4
-"""Columns of a block at least; otherwise those that fill a line."""
 
 
 def small_transpose(stmt: Interleave, sides: Sides) -> tuple[Statement, ...]:
@@ -25,7 +23,7 @@ def small_transpose(stmt: Interleave, sides: Sides) -> tuple[Statement, ...]:
                    dst[column*column_step + 2*row] = src[row*row_step + 2*column]
     """
     rows, columns, width = stmt.rows, stmt.columns, stmt.width
-    wide = max(LINE_BYTES // width, LEAST_COLUMNS)
+    wide = max(LINE_BYTES // width, SMALL_LEAST_COLUMNS)
 
     def end(first: str, size: int, extent: int | str) -> Term:
         return least(plus(first, size), extent)

@@ -10,11 +10,11 @@ import pytest
 
 from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.ir.strided_box import StridedBox
-from codegen.passes.lower_copies.row_buffers import LEAST_BYTES
 from codegen.pipeline.copies import CopyProgram
 from codegen.schedule import choose_interleave
 from codegen.schedule.choose import choose
 from codegen.schedule.choose_interleave import MOST_LINES
+from codegen.schedule.limits import ROW_BUFFER_BYTES
 from codegen.schedule.offset_tables import CHUNK_BYTES, Digit, RowGroups
 from codegen.schedule.schedule import STRIP
 from codegen.schedule.transfers import Interleave
@@ -129,7 +129,7 @@ def group_shapes_of(width: int, count: int) -> list[tuple[int, int]]:
     out = []
     for first in (n for n in (4, 16, 64, 128, 640) if n * count * width % LINE == 0 and n != count):
         row = first * width
-        seconds = {max(-(-n // row), 2) for n in (LINE, 300, LEAST_BYTES, 1000, 1070)}
+        seconds = {max(-(-n // row), 2) for n in (LINE, 300, ROW_BUFFER_BYTES, 1000, 1070)}
         out += [(first, second) for second in sorted(seconds)]
     return out
 
@@ -191,7 +191,7 @@ def test_every_alignment(width: int, count: int, pack: bool) -> None:
 @pytest.mark.parametrize(("width", "count", "gap"), [(1, 4, 0), (2, 2, 2), (4, 3, 4), (8, 8, 0)])
 def test_interpreted(width: int, count: int, gap: int, pack: bool, stream: bool) -> None:
     """The functions that sources are printed from, below and above what is worth a buffer."""
-    for least in (LINE, LEAST_BYTES + 100):
+    for least in (LINE, ROW_BUFFER_BYTES + 100):
         first = LINE // width
         digits = digits_of(width, count, first, -(-least // LINE) + 1, pack=pack, gap=gap, hole=LINE)
         program = lowered(digits, width, stream=stream)

@@ -1,0 +1,54 @@
+"""Distances and sizes that passes obey when they lower copies: everything here was measured."""
+
+from __future__ import annotations
+
+RUN_LONG_BYTES = 2048
+"""From this many bytes on, memcpy is faster than a loop."""
+
+RUN_SHORT_BYTES = 256
+"""Shorter runs lose more at unaligned ends than streaming gains."""
+
+RUN_PREFETCH_BYTES = 256
+"""Prefetch distance of short runs: a later run reads the bytes after this one."""
+
+CHUNK_PREFETCH_BYTES = 256
+"""Prefetch distance while few chunks are read: those read next mostly follow in the source."""
+
+PREFETCH_CHUNKS = 64
+"""Prefetch distance in chunks: 0.5 to 2 KiB."""
+
+PACKED_SHORT_BYTES = 256
+"""For shorter destinations, the two unaligned ends that streaming leaves cost more than it gains."""
+
+PACKED_PREFETCH_BYTES = 1024
+"""Prefetch distance in the source of a long run."""
+
+PREFETCH_COLUMNS = 256
+"""Prefetch distance in each source row."""
+
+REVERSAL_STREAMED_BYTES = 256
+"""Shorter runs lose more at unaligned ends than streaming gains."""
+
+ROW_BUFFER_BYTES = 512
+"""Rows shorter than this lose more at both ends than full lines gain."""
+
+MOVE_PREFETCH_INTERVALS = {64: 1, 32: 2, 16: 2}
+"""One of so many moves prefetches its source; one of each block if moves are narrower.
+
+Thus every line of the source is prefetched once or twice, a segment ahead.
+"""
+
+SMALL_LEAST_COLUMNS = 4
+"""Columns of a block at least; otherwise those that fill a line."""
+
+RUN_BLOCK_BYTES = 1 << 18
+"""Bytes of a long run that threads take at a time."""
+
+LONG_DIGIT = 1 << 13
+"""Elements per block of a transpose's long digit: a multiple of a line for every element size."""
+
+MOST_AROUND_LINES = 2
+"""Loops around runs of a line that are worth the tiles of a transpose, at most."""
+
+WIDE_ALIAS_BYTES = 2048
+"""Rows whose distance is a multiple of this share L1 cache sets."""
