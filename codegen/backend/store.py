@@ -139,7 +139,7 @@ class KernelStore:
             return cls(None, "TILEJIT_NO_CACHE is set")
         wanted = settings().cache_bytes or str(MAX_STORE_BYTES)
         if not (wanted.isascii() and wanted.isdecimal() and len(wanted) < 20):
-            return cls(None, f"TILEJIT_CACHE_BYTES={wanted} is no number of bytes")
+            return cls(None, f"TILEJIT_CACHE_BYTES={wanted} is not a number of bytes")
         try:
             directory = _default_directory()
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -238,7 +238,7 @@ class KernelStore:
         if self.directory is None:
             raise AssertionError("a store without a directory has no paths")
         if not name.replace("-", "").isalnum():
-            raise AssertionError(f"{name!r} is no name for a file of the store")
+            raise AssertionError(f"{name!r} is not a name for a file of the store")
         return self.directory / f"{name}.{kind}"
 
 

@@ -41,7 +41,7 @@ def kernel_fault(store: KernelStore, path: Path) -> str:
     """What is wrong with an entry, or "" where it is sound."""
     key = _key_of(path)
     if key is None:
-        return "its first line is no key"
+        return "its first line is not a key"
     if key.digest != path.stem:
         return "it has the name of another key"
     with _keeping_times(path):

@@ -1,7 +1,7 @@
 """A lowered function as Python source that Numba compiles. This only prints: passes have made all decisions.
 
-A kernel is `kernel(src, dst, sizes, begin, end)`: the addresses of its buffers, the address of its table of
-64-bit arguments, and the range of its first parallel loop.
+A kernel is `kernel(operands, scratch, sizes, begin, end)`: a table of addresses, scratch of this thread, a
+table of 64-bit arguments, and the range of its parallel loop. `abi.py` prints the lines that read them.
 """
 
 from __future__ import annotations

@@ -139,10 +139,10 @@ def not_an_index(found: Operand, node: ast.expr, what: str) -> str:
     if dtypes.is_float(found.dtype) or dtypes.is_bool(found.dtype):
         return f"{what} is an integer, not {dtypes.concrete(found.dtype)}"
     if any(isinstance(n, ast.Subscript) and not _is_shape(n.value) for n in ast.walk(node)):
-        return f"{what} that depends on data is no index expression\n{_INDICES}"
+        return f"{what} that depends on data is not an index expression\n{_INDICES}"
     if found.least or found.largest:
         return f"min() and max() are bounds of range(), no subscripts\n{_INDICES}"
-    return f"this is no index expression\n{_INDICES}"
+    return f"expected an index expression\n{_INDICES}"
 
 
 _INDICES = (

@@ -31,7 +31,7 @@ class SourceText:
     def error(self, node: ast.AST, message: str) -> KernelError:
         """An error that shows a node's line with a caret under it.
 
-        a subscript that depends on data is no index expression
+        a subscript that depends on data is not an index expression
           kernels.py, line 12
             C[i] = A[B[i]]
                      ^
@@ -91,7 +91,7 @@ def source_of(function: Callable[..., object]) -> tuple[SourceText, ast.Function
     text = SourceText(function.__code__.co_filename, first, tuple(line.rstrip("\n") for line in lines))
     if name == "<lambda>":
         raise KernelError(
-            f"a lambda is no kernel\n  {text.file}, line {first}\n  write it as a function: def …"
+            f"a lambda cannot be a kernel\n  {text.file}, line {first}\n  write it as a function: def …"
         )
     return text, _definition(name, text)
 

@@ -178,7 +178,7 @@ def stream_fence() -> None:
 
 @_declared(shapes={64: ((),)})
 def elements_to_line(address: Any, size: Any) -> Any:
-    """Elements of `size` bytes from an address to the next line; many if none begins on a line."""
+    """Elements of `size` bytes from an address to the next line; NEVER if none begins on a line."""
     ahead = -int(address) % LINE_BYTES
     return np.int64(ahead // int(size) if ahead % int(size) == 0 else NEVER)
 

@@ -81,7 +81,7 @@ def chunked(
 def _check_segments(copy: LoweredCopy, segments: Segments) -> None:
     """Prove that the segment tables stay within the source, the buffer and the destination.
 
-    A part's runs are read from `src`, stored in the buffer at `place`, and written with the segment at `dst`.
+    The runs of a part are read from `src`, stored in the buffer at `offset`, and written at `dst`.
     """
     for part in segments.parts:
         digits = (*part.inner, *part.outer)

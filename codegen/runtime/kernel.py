@@ -165,7 +165,10 @@ def _dump(name: str, source: str) -> None:
 def kernel_for(function: Function) -> Kernel:
     """The kernel of a function, the same object each time."""
     with compiler_lock:
-        return _kernels.setdefault(function.name, Kernel(function.name, function))
+        kernel = _kernels.setdefault(function.name, Kernel(function.name, function))
+        if kernel.function != function:
+            raise AssertionError(f"two functions are named {function.name}")
+        return kernel
 
 
 def kernels_in_use() -> tuple[Kernel, ...]:

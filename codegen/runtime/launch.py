@@ -36,7 +36,7 @@ class KernelCall:
     scratch_bytes: int
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a call holds addresses of this process\n  pickle or copy the launch it is of")
+        raise TypeError("a call holds addresses of this process\n  pickle or copy its launch instead")
 
 
 UNEVEN = 8

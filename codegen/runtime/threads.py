@@ -171,7 +171,7 @@ def default_threads() -> int:
     wanted = settings().threads
     if wanted:
         if not (wanted.isascii() and wanted.isdecimal()) or len(wanted) > 9 or int(wanted) < 1:
-            raise KernelError(f"TILEJIT_THREADS={wanted} is no number of threads; set it to 1 or more")
+            raise KernelError(f"TILEJIT_THREADS={wanted} is not a number of threads; set it to 1 or more")
         return min(int(wanted), MOST_THREADS)
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(cpus, _quota() or cpus, MOST_THREADS))

@@ -24,7 +24,7 @@ from codegen.schedule.transfers import PackedSide
 from codegen.schedule.transpose_box import earns_special
 from codegen.support.errors import KernelError
 
-Transfer: TypeAlias = tuple[Mode, tuple[str, ...], PackedSide]
+Selection: TypeAlias = tuple[Mode, tuple[str, ...], PackedSide]
 """The mode, inner loops and interleave side of a schedule."""
 
 SHORT_CHUNKS = 8
@@ -130,7 +130,7 @@ def _begins_inside_lines(box: StridedBox, columns: str) -> bool:
     return box.axis(columns).dst % LINE_BYTES != 0
 
 
-def _short_transfer(box: StridedBox, inner: tuple[str, ...]) -> Transfer:
+def _short_transfer(box: StridedBox, inner: tuple[str, ...]) -> Selection:
     """The transfer of a transpose whose digits are too short to fill a register."""
     if box.converts:
         return "elements", _minor_axis(box), ""
@@ -139,7 +139,7 @@ def _short_transfer(box: StridedBox, inner: tuple[str, ...]) -> Transfer:
 
 def _scheduled(
     box: StridedBox,
-    transfer: Transfer,
+    transfer: Selection,
     outer: list[Axis],
     threads: int,
     size: VectorSize | None,
@@ -168,7 +168,7 @@ def _scheduled(
     )
 
 
-def _strip(box: StridedBox, transfer: Transfer, size: VectorSize | None) -> int | None:
+def _strip(box: StridedBox, transfer: Selection, size: VectorSize | None) -> int | None:
     """Elements per strip, a multiple of a byte if elements are packed; None if one transfer takes all."""
     mode, inner, interleave = transfer
     if mode == "interleave":
@@ -220,7 +220,7 @@ def padded_rank(loops: int) -> int:
     return rank
 
 
-def _transfer(box: StridedBox, *, past_cache: bool) -> Transfer:
+def _transfer(box: StridedBox, *, past_cache: bool) -> Selection:
     if box.unit_bits == 1:
         return _packed_transfer(box)
     width, row, column = box.width, box.contiguous("dst"), box.contiguous("src")
@@ -274,7 +274,7 @@ def _chunk_axes(box: StridedBox, row: Axis) -> tuple[str, ...]:
     return tuple(x.name for x in taken) if count * width >= LINE_BYTES else ()
 
 
-def _packed_transfer(box: StridedBox) -> Transfer:
+def _packed_transfer(box: StridedBox) -> Selection:
     """Bytes of packed elements if all other strides are multiples of a byte; else single elements."""
     dst_bits, row, no_table = box.target.bits, box.contiguous("dst"), not box.entries
     if box.source is None:

@@ -34,7 +34,9 @@ class TransposeSchedule:
 
     rows, columns         axes joined along the contiguous direction of the destination, and of the source
     tile                  rows and columns per tile
-    stage, stream, block  as in `Transpose`
+    stage                 the buffer that tiles go through, if any
+    stream                whether full lines are stored past the cache
+    block                 the shape of a register block
     layers, together      an axis, or "", along which `together` tiles share one buffer
     lines                 lines of each result row in the buffer, if long rows are staged
     loops                 the loops around blocks, outermost first: "rows" and "columns" for tiles of them,

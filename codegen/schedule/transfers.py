@@ -120,8 +120,8 @@ class LaneReads:
     """Which blocks may read a full lane of each row, although rows are shorter.
 
     A lane that begins at the end of the source reads beyond it. While the source offset of the other digits
-    is less than `open_offset`, every block may. Otherwise, all may but those that begin at a row from
-    `closed_start` on and before `closed_stop`.
+    is less than `open_offset`, every block may. Elsewhere, blocks that begin at a row in
+    [`closed_start`, `closed_stop`) may not.
     """
 
     closed_start: Size

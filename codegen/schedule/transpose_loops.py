@@ -137,7 +137,7 @@ def _row_step(rows: tuple[Axis, ...], tile: int) -> int:
 def _in_blocks(box: TransposeBox, cut: TransposeSchedule, *, even: bool) -> TransposeSchedule:
     """Round tiles up to full blocks, or to the box: blocks are the smallest unit, and buffers hold a tile.
 
-    Tiles without a buffer are literals of the kernel, so they do not depend on the box.
+    Tiles without a buffer are literals of the kernel. Only `even` tiles depend on the box.
     """
     (rows, columns), (all_rows, all_columns) = cut.tile, box.counts(cut)
     if cut.stage != "dense":

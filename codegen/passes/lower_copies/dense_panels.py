@@ -57,7 +57,7 @@ def lower_transposed_runs(t: TransposeRuns, sides: Sides) -> Lowered:
     at = "".join(names.get(x.axis, f"{x.axis}, ") for x in t.loops)
     how = f"Panels of columns{' of several layers' if t.layers != 1 else ''}"
     how += f", super-vectors of {t.block[0]}x{t.block[1]}"
-    how += ", of which `columns` are kept, closed blocks by elements" if t.lanes else ""
+    how += ", of which `columns` are kept, blocks at the end by elements" if t.lanes else ""
     how += ", lines streamed" if t.stream else ""
     over = {"columns": "panels", "layers": "layer"}.get(t.loops[0].axis, t.loops[0].axis)
     how += "" if sides.in_table else f"; parallel over {over}"
@@ -108,7 +108,7 @@ def _scaled(index: Term, by: tuple[Size, ...]) -> Index:
 
 
 def _place(t: TransposeRuns, sides: Sides) -> tuple[Statement, ...]:
-    """Both sides at this panel, apart from its columns, of which a last panel has some earlier ones."""
+    """Both sides at this panel without its columns; the last panel may begin at an earlier column."""
     out: list[Statement] = []
     for name, side in (("src", sides.src), ("dst", sides.dst)):
         others = (x for x in t.loops if x.axis != "columns")

@@ -58,7 +58,7 @@ def lower_transpose(transpose: TransposeTiles, sides: Sides) -> Lowered:
         tile, block = f"{t.tile[0]} rows", f"{block}, of which `columns` are stored"
     how = f"{'Panels' if t.staged else 'Tiles'} of {tile}, super-vectors of {block}"
     how += ", lines streamed" if t.stream else ""
-    how += ", closed blocks by elements" if t.lanes else ""
+    how += ", blocks at the end by elements" if t.lanes else ""
     how += "" if sides.in_table else f"; parallel over {TILES.get(t.loops[0].axis, (t.loops[0].axis,))[0]}"
     return Lowered(body, f"dst[{at}j, i] = {element_text(t, at)}", how, _prologue(t))
 

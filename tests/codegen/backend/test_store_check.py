@@ -64,9 +64,9 @@ def test_faults_are_told_apart(store: KernelStore) -> None:
     odd.write_bytes(b"")
     assert dict(verify_store(store).damaged) == {
         named: "it has the name of another key",
-        garbage: "its first line is no key",
-        no_key: "its first line is no key",
-        deep: "its first line is no key",
+        garbage: "its first line is not a key",
+        no_key: "its first line is not a key",
+        deep: "its first line is not a key",
         second: OTHER_CHECKSUM,
         note: OTHER_CHECKSUM,
         odd: "it has the name of no note",

@@ -181,7 +181,7 @@ def test_the_setting(text: str, wanted: int | None, tmp_path: Path, monkeypatch:
     store = KernelStore.open()
     if wanted is None:
         assert store.directory is None
-        assert "is no number of bytes" in store.reason
+        assert "is not a number of bytes" in store.reason
         return
     assert store.most_bytes == wanted
     store.put(KEY, CODE)

@@ -43,7 +43,7 @@ def refused(*arguments: Any) -> Any:
 @refused(A1, I1)
 def gathered(A, B):
     """
-    a subscript that depends on data is no index expression
+    a subscript that depends on data is not an index expression
       FILE, line N
         A[i] = A[B[i] + 1]
                  ^
@@ -57,7 +57,7 @@ def gathered(A, B):
 @refused(A1)
 def product(A):
     """
-    this is no index expression
+    expected an index expression
       FILE, line N
         A[i * j] = 0
           ^
@@ -284,7 +284,7 @@ def variable_step(A, n):
 @refused(I1)
 def bound_of_data(A):
     """
-    a bound that depends on data is no index expression
+    a bound that depends on data is not an index expression
       FILE, line N
         for i in range(A[0]):
                        ^
@@ -566,7 +566,7 @@ def test_refused(function: Any, arguments: tuple[Any, ...]) -> None:
 @pytest.mark.parametrize(
     ("function", "match"),
     [
-        (lambda A: A, "a lambda is no kernel"),
+        (lambda A: A, "a lambda cannot be a kernel"),
         (eval("lambda A: A"), "no source|a lambda"),
         (type("K", (), {"f": lambda self: 0}).f, "a lambda"),
     ],

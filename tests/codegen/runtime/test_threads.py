@@ -108,7 +108,7 @@ for copy in (lambda: tj.pack(x, "{1,0:T(2,2)}"), lambda: tj.plan_copy(x, x)):
         text=True,
         check=False,
     )
-    wrong = f"TILEJIT_THREADS={value} is no number of threads; set it to 1 or more"
+    wrong = f"TILEJIT_THREADS={value} is not a number of threads; set it to 1 or more"
     assert child.stdout.splitlines() == [wrong] * 2, child.stderr
 
 
