@@ -7,8 +7,8 @@ There are two kinds. An operation takes super-vectors and returns one: `Op("tran
 instruction is a statement: `Call("copy_part", …)`. Its operands are buffers and integers.
 
 A declaration also has the facts that others decide by. Schedules choose an instruction only for elements that
-it takes. The emitter and the interpreter refuse other shapes, and counts of lanes beyond the limit. Tests
-compare flags, costs and levels with the machine code.
+it takes. The emitter and the interpreter refuse other shapes, and the interpreter refuses counts of lanes
+beyond the limit. Tests compare flags, costs and levels with the machine code.
 """
 
 from __future__ import annotations
