@@ -130,13 +130,6 @@ def substituted(statement: Statement, name: str, by: Index) -> Statement:
     return map_indices(statement, lambda index: substitute_index(index, name, by))
 
 
-def substituted_value(value: Value, name: str, by: Index) -> Value:
-    """A value with an index expression in place of a symbol."""
-    found = substituted(Let("", value), name, by)
-    assert isinstance(found, Let)
-    return found.value
-
-
 def in_sizes(loop: For, size: int, position: int) -> For:
     """A loop over super-vectors that runs `size` iterations at once; 1 for one by one.
 

@@ -23,11 +23,6 @@ class DenseLayout:
     run_columns: int
     size_bytes: int
 
-    @property
-    def run_count(self) -> int:
-        """The number of runs."""
-        return prod(n for n, _, _ in self.runs)
-
 
 def dense_layout(
     row_bytes: int, digits: list[tuple[int, int]], *, in_order: bool, layers: tuple[int, int] | None
