@@ -63,8 +63,6 @@ def body_of(function: Function, leaves: Leaves) -> str:
     for line in (*_docstring(function.summary), *_tables(function)):
         out.line(line)
     _Printer(leaves).body(function.body, out)
-    if _streams(function.body):
-        out.line("stream_fence()")
     return out.text()
 
 
@@ -171,16 +169,3 @@ def _call(name: str, arguments: Sequence[str], out: Writer) -> None:
         for argument in arguments:
             out.line(f"{argument},")
     out.line(")")
-
-
-def _streams(body: Sequence[Statement]) -> bool:
-    """Whether a body stores lines past the cache, so that other threads must not read them before a fence."""
-    for statement in body:
-        match statement:
-            case Store(streamed=True):
-                return True
-            case For(body=inside) if _streams(inside):
-                return True
-            case If(_, then, otherwise) if _streams(then) or _streams(otherwise):
-                return True
-    return False

@@ -13,6 +13,7 @@ from codegen.ir.index import Affine, Index, rename_index
 from codegen.ir.names import BEGIN, END
 from codegen.ir.nodes import (
     RESULTS,
+    Call,
     Carried,
     Compare,
     For,
@@ -97,6 +98,9 @@ class _Rename:
                 )
             case For():
                 return self.loop(node)
+            case Call(_, operands):
+                given = tuple(self.known[x] if isinstance(x, str) else self.index(x) for x in operands)
+                return replace(node, operands=given)
         raise AssertionError(f"name_for_python: no rule for {type(node).__name__}")
 
     def loop(self, loop: For) -> For:

@@ -22,6 +22,7 @@ from codegen.ir.nodes import (
     Statement,
     View,
 )
+from codegen.passes.fence_streams import fence_streams
 from codegen.passes.lower_copies.chunks import lower_chunks
 from codegen.passes.lower_copies.dense_panels import lower_transposed_runs
 from codegen.passes.lower_copies.elements import lower_elements
@@ -116,6 +117,8 @@ def lower_copy_nest(nest: TransferNest, name: str, arguments: tuple[str, ...]) -
                for x in 0..count - 64 step 64:  dst_a[x] = src_a[x] [64]
                …
 
+    A nest that streams lines ends with a fence.
+
     arguments  the names of the kernel's arguments, in the order of its table
     """
     axes = [loop.axis for loop in nest.loops]
@@ -131,7 +134,8 @@ def lower_copy_nest(nest: TransferNest, name: str, arguments: tuple[str, ...]) -
     shared = "table entries" if nest.entries else axes[0] if axes else ""
     summary = f"{lowered.what.format(at=at)}. {lowered.how}"
     summary += f"; parallel over {shared}." if shared else "."
-    return Function(name, given, (*lowered.prologue, *body), buffers=buffers, summary=summary)
+    statements = *lowered.prologue, *body
+    return fence_streams(Function(name, given, statements, buffers=buffers, summary=summary))
 
 
 def _around(nest: TransferNest, lowered: Lowered) -> tuple[Statement, ...]:

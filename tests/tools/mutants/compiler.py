@@ -67,7 +67,7 @@ EMITTED_CODE = (
     Mutant(
         "fence-dropped",
         "A kernel with streaming stores returns without a fence.",
-        "if _streams(function.body):",
+        "if streams(function.body):",
         "if False:",
         ("test_goldens", "test_copy_goldens"),
     ),
