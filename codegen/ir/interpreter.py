@@ -169,6 +169,8 @@ class _Run:
                         for x in operands
                     ]
                     instruction(name).run(*given)
+                case _:
+                    raise AssertionError(f"interpret: no rule for {type(statement).__name__}")
 
     def holds(self, test: Compare | Value) -> bool:
         """Whether a comparison or a value holds."""

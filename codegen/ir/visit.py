@@ -6,7 +6,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codegen.ir.index import Affine, Index, Sum, index_symbols
-from codegen.ir.nodes import Carried, For, Let, Load, Op, Reduce, Statement, Store, Value
+from codegen.ir.nodes import (
+    Alloc,
+    Call,
+    Carried,
+    Compare,
+    For,
+    If,
+    Let,
+    Load,
+    Op,
+    Prefetch,
+    Reduce,
+    Statement,
+    Store,
+    Value,
+    View,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +62,14 @@ def loops_of(body: tuple[Statement, ...]) -> tuple[Loop, ...]:
 def _tree(body: tuple[Statement, ...], number: int) -> tuple[tuple[Loop, ...], int]:
     found: list[Loop] = []
     for node in body:
-        if isinstance(node, For):
-            inside, after = _tree(node.body, number + 1)
-            found.append(Loop(number, node, inside))
-            number = after
+        match node:
+            case For():
+                inside, after = _tree(node.body, number + 1)
+                found.append(Loop(number, node, inside))
+                number = after
+            case If():
+                inside, number = _tree((*node.body, *node.otherwise), number)
+                found += inside
     return tuple(found), number
 
 
@@ -65,16 +85,18 @@ def around(root: Loop, number: int) -> tuple[int, ...]:
 
 
 def accesses_of(body: tuple[Statement, ...], loops: tuple[Loop, ...]) -> tuple[Access, ...]:
-    """All accesses of a body whose outermost loops are `loops`; a statement's loads precede its store."""
+    """All accesses of a body whose outermost loops are `loops`; a statement's loads precede its store.
+
+    Instructions that access memory themselves are refused: they do not say where.
+    """
     found: list[Access] = []
-    _collect(body, loops, (), found)
+    _collect(body, iter(loops), (), found)
     return tuple(found)
 
 
 def _collect(
-    body: tuple[Statement, ...], inside: tuple[Loop, ...], around: tuple[Loop, ...], found: list[Access]
+    body: tuple[Statement, ...], loops: Iterator[Loop], around: tuple[Loop, ...], found: list[Access]
 ) -> None:
-    loops = iter(inside)
 
     def read(value: Value, around: tuple[Loop, ...]) -> None:
         for load in loads(value):
@@ -94,9 +116,18 @@ def _collect(
                 loop = next(loops)
                 for carried in node.carried:
                     read(carried.start, around)
-                _collect(node.body, loop.inside, (*around, loop), found)
+                _collect(node.body, iter(loop.inside), (*around, loop), found)
                 for carried in node.carried:
                     read(carried.update, (*around, loop))
+            case If(_, then, otherwise):
+                for value in tested_values(node):
+                    read(value, around)
+                _collect(then, loops, around, found)
+                _collect(otherwise, loops, around, found)
+            case View() | Alloc() | Prefetch():
+                pass
+            case _:
+                raise AssertionError(f"accesses_of: no rule for {type(node).__name__}")
 
 
 def parts(value: Value) -> Iterator[Value]:
@@ -119,7 +150,7 @@ def loads(value: Value) -> Iterator[Load]:
 
 
 def values_of(body: tuple[Statement, ...]) -> Iterator[Value]:
-    """All values that a body names, stores or carries; outermost expressions only."""
+    """All values that a body names, stores, carries or tests; outermost expressions only."""
     for node in body:
         match node:
             case Let(_, value):
@@ -129,6 +160,19 @@ def values_of(body: tuple[Statement, ...]) -> Iterator[Value]:
             case For():
                 yield from carried_values(node.carried)
                 yield from values_of(node.body)
+            case If(_, then, otherwise):
+                yield from tested_values(node)
+                yield from values_of(then)
+                yield from values_of(otherwise)
+            case View() | Alloc() | Prefetch() | Call():
+                pass
+            case _:
+                raise AssertionError(f"values_of: no rule for {type(node).__name__}")
+
+
+def tested_values(node: If) -> Iterator[Value]:
+    """The values among the tests of an `If`; the others compare index expressions."""
+    return (test for test in node.tests if not isinstance(test, Compare))
 
 
 def carried_values(carried: tuple[Carried, ...]) -> Iterator[Value]:
