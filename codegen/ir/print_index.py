@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from codegen.ir.index import (
     Affine,
     FloorDiv,
+    Greatest,
     Index,
+    Least,
     Mod,
     Sum,
     add_indices,
@@ -17,11 +19,16 @@ from codegen.ir.index import (
     index_symbols,
     scale_index,
 )
+from codegen.ir.names import BEGIN, END
 from codegen.ir.nodes import For, Function, IndexValue, Op, VectorShape
 from codegen.ir.print_names import expression, is_float, mlir_memref, mlir_type
 from codegen.ir.visit import constant_trips
 
 SHAPE = re.compile(r"(.+)\.shape\[(\d+)\]")
+SIZE = re.compile(r"\.(shape|stride)\[(\d+)\]$")
+
+RANGE = ("begin", "end", BEGIN, END)
+"""The symbols that calls give: the range of the loop that they share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,8 @@ class IndexPrinter:
         self.memrefs: dict[str, str] = {}
         self.scalars: dict[str, tuple[str, str]] = {}
         self.at_head: dict[str, str] = {}
+        self.flat: dict[str, str] = {}
+        self.arguments: list[str] = []
 
     def line(self, text: str) -> None:
         """Add a line at the current depth."""
@@ -61,7 +70,8 @@ class IndexPrinter:
         if not name:
             self.counted += 1
             return f"%{self.counted - 1}"
-        plain = re.sub(r"[^A-Za-z0-9_.$-]", lambda found: f"u{ord(found[0]):x}", name)
+        plain = SIZE.sub(r"_\1_\2", name.partition(":")[0])
+        plain = re.sub(r"[^A-Za-z0-9_.$-]", lambda found: f"u{ord(found[0]):x}", plain)
         plain = plain if not plain[0].isdigit() else f"_{plain}"
         found, k = plain, 0
         while found in self.used:
@@ -92,26 +102,37 @@ class IndexPrinter:
         return self.at_head[line]
 
     def index_name(self, name: str, names: SsaNames) -> str:
-        """The SSA name of a symbol of index expressions."""
+        """The SSA name of a symbol of index expressions; that of a buffer is its address."""
         if name in names.indices:
             return names.indices[name]
+        ssa, kind = self.scalars.get(name, ("", ""))
+        if names.locals.get(name, ssa) != ssa:
+            return self.pure(f"arith.index_cast {names.locals[name]} : i64 to index", names)
+        if name in self.flat:
+            address = f"memref.extract_aligned_pointer_as_index {self.memrefs[name]} : {self.flat[name]}"
+            return self.pure(f"{address} -> index", names)
+        if kind == "index":
+            return ssa
+        if name in RANGE and not ssa:
+            return self.range_argument(name)
         if name not in self.at_head:
-            found = SHAPE.fullmatch(name)
-            if found:
-                array, dim = found[1], found[2]
-                extent = self.constant(dim, "index")
-                text = (
-                    f"memref.dim {self.memrefs[array]}, {extent} : {mlir_memref(self.function.array(array))}"
-                )
-                self.at_head[name] = self.fresh(f"{array}_dim{dim}")
-            else:
-                ssa, kind = self.scalars[name]
-                if kind == "index":
-                    return ssa
-                text = f"arith.index_cast {ssa} : {kind} to index"
-                self.at_head[name] = self.fresh(f"{name}_index")
+            text = f"arith.index_cast {ssa} : {kind} to index" if ssa else self.extent(name)
+            self.at_head[name] = self.fresh(f"{name}_index" if ssa else SHAPE.sub(r"\1_dim\2", name))
             self.head.append(f"{self.at_head[name]} = {text}")
         return self.at_head[name]
+
+    def range_argument(self, name: str) -> str:
+        """An end of the range that calls give, as a further argument."""
+        self.scalars[name] = self.fresh(name), "index"
+        self.arguments.append(f"{self.scalars[name][0]}: index")
+        return self.scalars[name][0]
+
+    def extent(self, name: str) -> str:
+        """memref.dim for A.shape[0]"""
+        found = SHAPE.fullmatch(name)
+        assert found, f"print: {name} has no value"
+        array, dim = found[1], self.constant(found[2], "index")
+        return f"memref.dim {self.memrefs[array]}, {dim} : {mlir_memref(self.function.array(array))}"
 
     def inline(self, index: Index, names: SsaNames) -> str:
         """An index expression as a subscript of affine.load."""
@@ -132,12 +153,33 @@ class IndexPrinter:
                 return self.constant(str(index.constant), "index")
             if index.constant == 0 and len(index.terms) == 1 and index.terms[0][1] == 1:
                 return self.index_name(index.terms[0][0], names)
-        return self.pure(f"affine.apply {self.applied([index], names)}", names)
+        return self.pure(self.computed(index, names), names)
+
+    def computed(self, index: Index, names: SsaNames) -> str:
+        """affine.apply, affine.min or affine.max"""
+        match index:
+            case Least(several):
+                return f"affine.min {self.applied(several, names)}"
+            case Greatest(several):
+                return f"affine.max {self.applied(several, names)}"
+            case _:
+                return f"affine.apply {self.applied([index], names)}"
+
+    def named_index(self, name: str, index: Index, names: SsaNames) -> str:
+        """An index expression as a value of type index that has a name, unless it is a constant."""
+        if isinstance(index, Affine) and not index.terms:
+            return self.index(index, names)
+        computed = self.computed(index, names)
+        ssa = self.fresh(name)
+        self.line(f"{ssa} = {computed}")
+        return ssa
 
     def index_value(self, value: IndexValue, names: SsaNames) -> str:
         """An index expression as a number, or as a number in each lane."""
         if not value.shape:
             plain = self.index(value.index, names)
+        elif value.steps:
+            plain = self.stepped_lanes(value, names)
         else:
             plain = self.index_lanes(value.index, value, names)
         integer = "i64" if is_float(value.dtype) else value.dtype
@@ -146,6 +188,16 @@ class IndexPrinter:
         if not is_float(value.dtype):
             return cast
         return self.emit(f"arith.sitofp {cast} : {kind} to {mlir_type(value.dtype, value.shape)}")
+
+    def stepped_lanes(self, value: IndexValue, names: SsaNames) -> str:
+        """An index expression plus a number of steps in each lane."""
+        kind = mlir_type("index", value.shape)
+        total = self.pure(f"vector.broadcast {self.index(value.index, names)} : index to {kind}", names)
+        for dim, step in enumerate(value.steps):
+            if step:
+                lanes = self.lane_numbers(dim, step, value.shape, names)
+                total = self.pure(f"arith.addi {total}, {lanes} : {kind}", names)
+        return total
 
     def index_lanes(self, index: Index, value: IndexValue, names: SsaNames) -> str:
         """An index expression in each lane."""
@@ -178,6 +230,8 @@ class IndexPrinter:
                     scaled = self.pure(f"arith.muli {scaled}, {factor} : {kind}", names)
                     total = self.pure(f"arith.addi {total}, {scaled} : {kind}", names)
                 return total
+            case _ if not index_symbols(index) & set(value.along):
+                return self.pure(f"vector.broadcast {self.index(index, names)} : index to {kind}", names)
             case _:
                 raise AssertionError(f"print: no rule for {type(index).__name__}")
 

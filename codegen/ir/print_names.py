@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 
-from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum
+from codegen.ir.element_types import bits_of
+from codegen.ir.index import Affine, FloorDiv, Greatest, Index, Least, Mod, Quotient, Sum, Times
 from codegen.ir.nodes import ArrayArg, VectorShape
 
 FLOAT_BINARY = {
@@ -38,11 +39,13 @@ NON_FINITE = {"f16": ("0x7C00", "0xFC00", "0x7E00"), "bf16": ("0x7F80", "0xFF80"
 
 def is_float(dtype: str) -> bool:
     """Whether a dtype is floating-point; bf16 is."""
-    return dtype[0] in "fb"
+    return dtype[0] == "f" or dtype == "bf16"
 
 
 def mlir_element(dtype: str) -> str:
-    """The MLIR element type; MLIR integers are signless: u8 -> i8."""
+    """The MLIR element type; MLIR integers are signless: u8 -> i8, bits8 -> i8."""
+    if dtype.startswith("bits"):
+        return f"i{dtype.removeprefix('bits')}"
     return f"i{dtype[1:]}" if dtype[0] == "u" else dtype
 
 
@@ -86,6 +89,8 @@ def expression(index: Index, name: Callable[[str], str]) -> str:
     """An index expression in the affine dialect's syntax; `name` maps symbols to text.
 
     2*i - j + 3 -> i * 2 - j + 3
+
+    MLIR has no syntax for the least or the greatest of several expressions inside others: min(i, n - 4).
     """
     match index:
         case Affine(constant, terms):
@@ -97,11 +102,29 @@ def expression(index: Index, name: Callable[[str], str]) -> str:
             return f"({expression(of, name)}) floordiv {by}"
         case Mod(of, by):
             return f"({expression(of, name)}) mod {by}"
+        case Times(of, symbol):
+            return f"{_factor(expression(of, name))} * {name(symbol)}"
+        case Quotient(of, symbol):
+            return f"{_factor(expression(of, name))} floordiv {name(symbol)}"
+        case Least(several) | Greatest(several):
+            which = "min" if isinstance(index, Least) else "max"
+            return f"{which}({', '.join(expression(each, name) for each in several)})"
         case Sum(terms, rest):
-            text = _sum([(f"({expression(term, name)})", k) for term, k in terms])
+            text = _sum([(_term(term, k, name), k) for term, k in terms])
             return text if rest == Affine() else f"{text} + {expression(rest, name)}"
         case _:
             raise AssertionError(f"print: no rule for {type(index).__name__}")
+
+
+def _term(term: Index, k: int, name: Callable[[str], str]) -> str:
+    """A part of a sum, before its factor."""
+    text = expression(term, name)
+    plain = isinstance(term, Least | Greatest) or (isinstance(term, Times) and k == 1)
+    return text if plain else f"({text})"
+
+
+def _factor(text: str) -> str:
+    return f"({text})" if " " in text else text
 
 
 def _sum(terms: Sequence[tuple[str, int]]) -> str:
@@ -131,7 +154,7 @@ def conversion(source: str, target: str) -> str | None:
     """The MLIR operation that converts between dtypes; None if both have the same MLIR type."""
     if mlir_element(source) == mlir_element(target):
         return None
-    unsigned = source[0] == "u" or source == "i1"
+    unsigned = source[0] in "ub" or source == "i1"
     if is_float(source) and is_float(target):
         return "arith.extf" if width(source) < width(target) else "arith.truncf"
     if is_float(source):
@@ -144,8 +167,8 @@ def conversion(source: str, target: str) -> str | None:
 
 
 def width(dtype: str) -> int:
-    """Bits of an element."""
-    return int(dtype.lstrip("fbiu"))
+    """Bits of an element in a register, where a boolean has one."""
+    return 1 if dtype == "i1" else bits_of(dtype)
 
 
 def reduction(combiner: str, dtype: str) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from codegen.ir.instructions import is_instruction
 from codegen.ir.nodes import Const, IndexValue, Load, Local, Op, Reduce, Value, VectorShape
+from codegen.ir.print_buffers import BufferPrinter
 from codegen.ir.print_index import SsaNames
 from codegen.ir.print_names import (
     UNARY,
@@ -15,10 +19,12 @@ from codegen.ir.print_names import (
     number,
     reduction,
 )
-from codegen.ir.print_transfers import TransferPrinter
+
+REGISTERS = ("first", "stack", "row", "register", "with_register")
+"""The operations that take super-vectors apart, and put them together."""
 
 
-class ValuePrinter(TransferPrinter):
+class ValuePrinter(BufferPrinter):
     """Writes the lines of values, operands first."""
 
     def value(self, value: Value, names: SsaNames) -> str:
@@ -28,10 +34,16 @@ class ValuePrinter(TransferPrinter):
             case Const(plain, dtype, shape):
                 text = number(plain, dtype)
                 return self.constant(f"dense<{text}>" if shape else text, kind)
-            case Local(name):
-                return names.locals[name]
+            case Local(name, dtype):
+                if name in names.locals:
+                    return names.locals[name]
+                index = self.index_name(name, names)
+                return self.pure(f"arith.index_cast {index} : index to {dtype}", names)
             case IndexValue():
                 return self.index_value(value, names)
+            case Load(array=buffer) if buffer in self.flat:
+                offsets = "" if value.offsets is None else self.value(value.offsets, names)
+                return self.flat_load(value, offsets, names)
             case Load(_, subscripts, _, shape):
                 if shape:
                     return self.transfer_read(value, names)
@@ -45,6 +57,8 @@ class ValuePrinter(TransferPrinter):
                 source = mlir_type(vector.dtype, vector.shape)
                 how = f"vector.reduction <{reduction(combiner, dtype)}>"
                 return self.emit(f"{how}, {wide}, {first} : {source} into {kind}")
+            case _:
+                raise AssertionError(f"print: no rule for {type(value).__name__}")
 
     def operation(self, op: Op, names: SsaNames) -> str:
         """Arithmetic, comparisons, conversions, functions."""
@@ -54,7 +68,12 @@ class ValuePrinter(TransferPrinter):
         kind = mlir_type(op.dtype, op.shape)
         operands = [self.value(operand, names) for operand in op.operands]
         source = op.operands[0].dtype
+        if op.name in REGISTERS or is_instruction(op.name):
+            return self.call_of(op, operands)
         match op.name:
+            case "transpose":
+                whole = mlir_type(source, op.operands[0].shape)
+                return self.emit(f"vector.transpose {operands[0]}, [1, 0] : {whole} to {kind}")
             case "select":
                 condition = mlir_type("i1", op.shape)
                 kinds = f"{condition}, {kind}" if op.shape else kind
@@ -74,9 +93,19 @@ class ValuePrinter(TransferPrinter):
                 )
             case "fma":
                 return self.emit(f"math.fma {', '.join(operands)} : {kind}")
+        if op.name.startswith("reduce_"):
+            how = reduction(op.name.removeprefix("reduce_"), op.dtype)
+            whole = mlir_type(source, op.operands[0].shape)
+            return self.emit(f"vector.reduction <{how}>, {operands[0]} : {whole} into {kind}")
         if len(operands) == 2:
             return self.combined(op.name, operands[0], operands[1], op.dtype, op.shape)
         return self.unary(op.name, operands[0], op.dtype, op.shape)
+
+    def call_of(self, op: Op, operands: Sequence[str]) -> str:
+        """An operation that MLIR lacks, with all its operands."""
+        kinds = ", ".join(mlir_type(operand.dtype, operand.shape) for operand in op.operands)
+        given = f'"tilejit.{op.name}"({", ".join(operands)})'
+        return self.emit(f"{given} : ({kinds}) -> {mlir_type(op.dtype, op.shape)}")
 
     def unary(self, name: str, operand: str, dtype: str, shape: VectorShape) -> str:
         """A unary operation."""

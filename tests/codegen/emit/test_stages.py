@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from codegen.ir.nodes import Function
+from codegen.ir.printer import format_function
 from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, strided_map
 from codegen.pipeline import gather, stage_boxes, stage_permuted
@@ -24,6 +25,7 @@ from codegen.schedule.machine import machine
 from codegen.schedule.schedule import Thresholds
 from codegen.schedule.segments import HALF, HEAD, MOVES, Segments
 from codegen.schedule.transpose_loops import MANY_REGISTERS
+from tests.codegen.ir.printed import check_names
 from tests.codegen.simd.test_segments import ALWAYS
 from tests.tools.goldens import GOLDEN, check_golden
 from tilejit.layout.as_layout import as_layout
@@ -53,6 +55,9 @@ TRANSPOSED = {
 }
 """Transposed arrays: the element type, and the shape of the source."""
 
+LOWERED = ("pack_pred_in_bits", "transpose_u32_in_cache")
+"""The smallest copies, whose stages include the loops that are printed as source."""
+
 RELAYOUT = "bf16[512,1024]{1,0:T(8,128)(2,1)}", "bf16[512,1024]{0,1:T(8,128)(2,1)}"
 CONVERTED = 1920, 3072
 SWIZZLED = "Sw<3,3,3> o 0 o ((64,16),(8,64)):((1,32768),(64,512))", (1024, 512)
@@ -71,13 +76,27 @@ def one_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def observed_copy(
-    parts: list[str], src: AccessMap, dst: AccessMap, source: Element, target: Element, **options: Any
+    parts: list[str],
+    src: AccessMap,
+    dst: AccessMap,
+    source: Element,
+    target: Element,
+    lowered: bool = False,
+    **options: Any,
 ) -> CopyProgram:
-    """The program of a copy; the nests after each pass that changes them, and the schedules, join `parts`."""
+    """The program of a copy; the nests after each pass that changes them, and the schedules, join `parts`.
+
+    lowered   whether lowered kernels join them too
+    """
 
     def observe(name: str, stage: Stage) -> None:
+        if isinstance(stage, Function):
+            text = format_function(stage)
+            check_names(text)
+            parts.extend([f"--- {name}\n{text}"] * lowered)
+            return
         text = f"--- {name}\n{stage}"
-        if not isinstance(stage, Function) and not parts[-1].endswith(text.split("\n", 1)[1]):
+        if not parts[-1].endswith(text.split("\n", 1)[1]):
             parts.append(text)
 
     program = compile_copy(src, dst, source, target, observe=observe, **options)
@@ -91,7 +110,7 @@ def observed_copy(
 
 
 def stages(title: str, src: AccessMap, dst: AccessMap, element: Element, **options: Any) -> str:
-    """The nests after each pass, the schedules, and the kernels' sources."""
+    """The nests after each pass, the schedules, and the kernels' sources; `options` of `observed_copy`."""
     parts = [f"{title}\n"]
     program = observed_copy(parts, src, dst, element, element, **options)
     parts += [f"--- kernel\n{kernel.source}" for kernel in program.kernels]
@@ -139,7 +158,8 @@ def test_stages_of_a_pack(name: str, request: pytest.FixtureRequest) -> None:
     bits = access_map(spec).element_bits
     source, target = Element(f"u{plain.element_bits}", plain.element_bits), Element(f"u{bits}", bits)
     element = source if source == target else target
-    made = stages(f"pack {text}", plain, access_map(spec), element, padding=padding, thresholds=CACHED)
+    options = {"padding": padding, "thresholds": CACHED, "lowered": name in LOWERED}
+    made = stages(f"pack {text}", plain, access_map(spec), element, **options)
     check_golden(GOLDEN / "stages" / f"{name}.txt", made, request)
 
 
@@ -151,7 +171,7 @@ def test_stages_of_a_transpose(name: str, request: pytest.FixtureRequest) -> Non
     src = strided_map((columns, rows), (width, columns * width), (0, stop), element_bits=8 * width)
     dst = strided_map((columns, rows), (rows * width, width), (0, stop), element_bits=8 * width)
     title, element = f"{kind}[{rows},{columns}] transposed", Element(kind, 8 * width)
-    made = stages(title, src, dst, element, thresholds=thresholds)
+    made = stages(title, src, dst, element, thresholds=thresholds, lowered=name in LOWERED)
     check_golden(GOLDEN / "stages" / f"{name}.txt", made, request)
 
 
@@ -194,7 +214,9 @@ def test_stages_of_a_gather(request: pytest.FixtureRequest, monkeypatch: pytest.
     plain = bytes_map(spec.dimensions, np.empty(spec.dimensions, spec.dtype).strides, 1)
 
     def observe(name: str, stage: Stage) -> None:
-        if not isinstance(stage, Function):
+        if isinstance(stage, Function):
+            check_names(format_function(stage))
+        else:
             parts.append(f"--- {name}\n{stage}")
 
     program = compile_copy(

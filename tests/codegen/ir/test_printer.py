@@ -3,14 +3,40 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import groupby
 from shutil import which
 from subprocess import run
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from codegen.ir.nodes import Carried, Const, Function
-from codegen.ir.printer import format_function
+from codegen.ir.building import compare, index_of, least, let, quotient, times
+from codegen.ir.building import plus as build_plus
+from codegen.ir.building import rest as build_rest
+from codegen.ir.index import Affine, index_symbol
+from codegen.ir.nodes import (
+    Alloc,
+    ArrayArg,
+    BufferArg,
+    Call,
+    Carried,
+    Const,
+    Each,
+    Entries,
+    Function,
+    If,
+    Let,
+    Load,
+    Op,
+    Prefetch,
+    ScalarArg,
+    Store,
+    View,
+)
+from codegen.ir.print_index import SsaNames
+from codegen.ir.printer import FunctionPrinter, format_function
 from codegen.pipeline.loops import vectorize_function
 from tests.codegen.ir.nests import (
     add,
@@ -27,6 +53,7 @@ from tests.codegen.ir.nests import (
     plus,
     store,
 )
+from tests.codegen.ir.printed import check_names
 from tests.codegen.passes.table import ROWS, Row
 
 MLIR = which("mlir-opt-16")
@@ -82,6 +109,85 @@ func.func @kernel(%A: memref<?xi32>, %C: memref<?xf32>) {
   return
 }
 """
+
+
+LOWERED = """\
+func.func @kernel(%src: memref<?xi8>, %dst: memref<?xi1>, %scratch: memref<?xi8>, %table: memref<?xi64>, \
+%pitch: index, %begin: index, %end: index) {
+  %c4 = arith.constant 4 : index
+  %cst = arith.constant 1 : i64
+  %held = memref.alloca() {alignment = 64, bytes = 256} : memref<?xi8>
+  affine.for %i = %begin to %end step 4 {
+    %out = memref.subview %dst[%i * %pitch] {opaque, in_bytes} : memref<?xi1> to memref<?xi8>
+    %0 = affine.load %table[%i] : memref<?xi64>
+    %1 = arith.index_cast %0 : i64 to index
+    %2 = arith.cmpi slt, %1, %c4 : index
+    %3 = arith.cmpi slt, %0, %cst : i64
+    %4 = arith.andi %2, %3 : i1
+    %at_1:2 = scf.if %4 -> (memref<?xi8>, index) {
+      %count = affine.min affine_map<(d0, d1) -> (d1, d0 + 1)>(%1, %pitch)
+      %at = memref.subview %src[%i] : memref<?xi8>
+      scf.yield %at, %count : memref<?xi8>, index
+    } else {
+      %count_0 = affine.apply affine_map<(d0, d1) -> (d0 floordiv d1)>(%i, %pitch)
+      %at_0 = memref.subview %held[0] : memref<?xi8>
+      scf.yield %at_0, %count_0 : memref<?xi8>, index
+    }
+    memref.prefetch %at_1#0[64] {steps = [each %pitch, 1]} : memref<?xi8>, vector<4x16xi8>
+    %5 = vector.transfer_read %at_1#0[0] {steps = [low %table[%i + 1], 1], first = %at_1#1} : \
+memref<?xi8>, vector<4x16xi8>
+    %6 = "tilejit.transposed"(%5) : (vector<4x16xi8>) -> vector<16x4xi8>
+    vector.transfer_write %6, %out[%i * 4 + 8] {steps = [%pitch * 2, 1], nontemporal} : memref<?xi8>, \
+vector<16x4xi8>
+    %7 = memref.extract_aligned_pointer_as_index %out : memref<?xi8> -> index
+    %8 = affine.apply affine_map<(d0) -> ((d0) mod 64)>(%7)
+    func.call @copy_part(%out, %at_1#0, %8) : (memref<?xi8>, memref<?xi8>, index) -> ()
+  }
+  func.call @stream_fence() : () -> ()
+  return
+}
+"""
+
+
+def lowered() -> Function:
+    """A function with every kind of statement of copies, and of steps."""
+    entry, block = Load("table", (i,), "i64"), Load("at", (Affine(64),), "bits8", (4, 16), (0, 0))
+    rows = replace(
+        block, subscripts=(), steps=(Entries("table", plus(i, 1), "low"), 1), first=index_of("count")
+    )
+    value = Op("transposed", (rows,), "bits8", (16, 4))
+    tests = compare("entry", "lt", 4), op("lt", local("entry", "i64"), number(1, "i64"), dtype="i1")
+    body = (
+        View("out", "dst", times("i", "pitch"), opaque=True, in_bytes=True),
+        Let("entry", entry),
+        If(
+            tests,
+            (let("count", least("pitch", build_plus("entry", 1))), View("at", "src", i)),
+            (let("count", quotient("i", "pitch")), View("at", "held", Affine())),
+        ),
+        Prefetch(replace(block, steps=(Each("pitch"), 1))),
+        Store("out", (i * 4, Affine(8)), value, steps=(index_symbol("pitch") * 2, 1), streamed=True),
+        Call("copy_part", ("out", "at", build_rest("out", 64))),
+    )
+    shared = loop("i", index_symbol("begin"), index_symbol("end"), *body, step=4)
+    arguments = ArrayArg("table", "i64", 1, "C"), ScalarArg("pitch", "i64")
+    buffers = BufferArg("src"), BufferArg("dst", 1), BufferArg("scratch")
+    statements = Alloc("held", 256), shared, Call("stream_fence")
+    return Function("kernel", arguments, statements, buffers=buffers)
+
+
+def test_lowered_copies_print_every_node() -> None:
+    assert format_function(lowered()) == LOWERED
+    check_names(LOWERED)
+
+
+def test_unknown_nodes_are_refused() -> None:
+    unknown: Any = Load("A", (i,), "f32")
+    with pytest.raises(AssertionError, match="no rule for Load"):
+        format_function(Function("kernel", (), (unknown,)))
+    unknown = SimpleNamespace(dtype="f32", shape=())
+    with pytest.raises(AssertionError, match="no rule for SimpleNamespace"):
+        FunctionPrinter(lowered()).value(unknown, SsaNames({}, {}, {}, {}))
 
 
 def test_seeds_sum_with_one_side_transposed() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from codegen.ir.buffers import Buffer
 from codegen.ir.index import evaluate_index
 from codegen.ir.interpreter import interpret
 from codegen.ir.nodes import RESULTS, ArrayArg, For, Function
+from codegen.ir.printer import format_function
 from codegen.pipeline.loops import LOWER_VECTORS, lower_vectors, vectorize_function
 from codegen.schedule.choose_registers import choose_registers
 from codegen.schedule.registers import RegisterSchedule
 from tests.codegen.ir.nests import add, function, i, j, load, number, op, over_m, over_n, plus, store
+from tests.codegen.ir.printed import check_names
 from tests.codegen.passes.meaning import arguments
 from tests.codegen.passes.table import ROWS, Row
 
@@ -138,6 +141,23 @@ def test_only_elements_that_stay_the_same_are_hoisted(array: str, hoisted: bool)
     schedule = choose_registers(wide, 16)
     assert ("_element" in str(lower_vectors(wide, schedule))) == hoisted
     check(kernel, wide, schedule, {"n": 7, "m": 21})
+
+
+STORED = re.compile(r"vector\.transfer_write|tilejit\.transfer_write|(affine|memref)\.store")
+
+
+@pytest.mark.parametrize("tail", ["mask", "shift", "scalar"])
+def test_each_stage_prints(tail: str) -> None:
+    """The printer raises for nodes and names that it does not know."""
+    wide = [vectorize_function(r.kernel, r.sizes, **{**r.options, "tail": tail}).function for r in MEANT]  # type: ignore[arg-type]
+    wide += [vectorize_function(function(body), (4, 8), tail=tail).function for body in BLOCKS.values()]
+    for kernel in wide:
+        for stream in (False, True):
+            schedule = choose_registers(kernel, 16, tail, stream=stream)
+            for name, made in after_passes(kernel, schedule):
+                text = format_function(made)
+                check_names(text)
+                assert len(STORED.findall(text)) == str(made).count("Store("), name
 
 
 def test_the_passes_end_in_registers() -> None:
