@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from codegen.ir.index import Affine, Index, Times, index_symbols
 from codegen.ir.nodes import (
+    Alloc,
     Call,
     Compare,
     Each,
@@ -60,6 +61,10 @@ def names_of(body: Iterable[Statement]) -> Iterator[str]:
                 yield from names_of(node.body)
                 for each in node.carried:
                     yield from _in_value(each.update)
+            case Alloc():
+                pass
+            case _:
+                raise AssertionError(f"names_of: no rule for {type(node).__name__}")
 
 
 def _in_test(test: Compare | Value) -> Iterator[str]:

@@ -8,8 +8,11 @@ import pytest
 
 from codegen.ir.building import compare, loop
 from codegen.ir.index import Affine, index_symbol
-from codegen.ir.nodes import Alloc, Call, Const, If, Let, Load, Local, Prefetch, Store, View
+from codegen.ir.interpreter import interpret
+from codegen.ir.names import names_of
+from codegen.ir.nodes import Alloc, Call, Const, Function, If, Let, Load, Local, Prefetch, Store, View
 from codegen.ir.visit import accesses_of, loops_of, values_of
+from codegen.passes.fence_streams import fence_streams
 
 HERE = (Affine(),)
 READ, MASK = Load("A", HERE, "f32"), Load("M", HERE, "i1")
@@ -56,6 +59,12 @@ def test_instructions_do_not_say_what_they_access() -> None:
 
 def test_unknown_statements_are_refused() -> None:
     unknown: Any = (READ,)
-    for visit in (lambda: list(values_of(unknown)), lambda: accesses_of(unknown, ())):
+    for visit in (
+        lambda: list(values_of(unknown)),
+        lambda: list(names_of(unknown)),
+        lambda: accesses_of(unknown, ()),
+        lambda: interpret(Function("kernel", (), unknown), []),
+        lambda: fence_streams(Function("kernel", (), unknown)),
+    ):
         with pytest.raises(AssertionError, match="no rule for Load"):
             visit()
