@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.analysis.bounds import loads
 from codegen.ir.index import index_symbol, index_symbols
 from codegen.ir.nodes import Carried, For, Function, IndexValue, Let, Load, Local, Op, Statement, Store, Value
+from codegen.ir.visit import loads
 
 
 def shared_loop(function: Function) -> For | None:

@@ -3,7 +3,7 @@
 Once sizes are numbers, the bounds of loops and the subscripts are linear in the loop indices. Fourier-Motzkin
 elimination of one index after another then gives the least and the largest value of a subscript. A floor
 division becomes a new index between two bounds. The check is conservative: it refuses every access that may
-be outside.
+be outside, and every access or statement that it has no rule for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from math import gcd
 from typing import TypeAlias
 
 from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, affine, index_symbol
-from codegen.ir.nodes import For, Function, Let, Load, Op, Reduce, Statement, Store, Value
+from codegen.ir.nodes import Call, Compare, For, Function, If, Let, Load, Prefetch, Statement, Store
+from codegen.ir.visit import loads
 from codegen.support.errors import KernelError
 
 Access: TypeAlias = Load | Store
@@ -35,23 +36,14 @@ class Domain:
 
 
 def nested_accesses(function: Function) -> Iterator[tuple[tuple[For, ...], Access]]:
-    """Every load and store with its enclosing loops, outermost first."""
+    """Every load and store with its enclosing loops, outermost first; those of both branches of an `If`.
+
+    Raises:
+        KernelError: a statement accesses flat buffers, whose accesses are not listed.
+    """
     yield from _in_body(function.body, ())
     for value in function.results:
         yield from (((), load) for load in loads(value))
-
-
-def loads(value: Value) -> Iterator[Load]:
-    """Every load inside a value."""
-    match value:
-        case Load():
-            yield value
-        case Op(_, operands):
-            for operand in operands:
-                yield from loads(operand)
-        case Reduce(_, vector, start):
-            yield from loads(vector)
-            yield from loads(start)
 
 
 def _in_body(body: tuple[Statement, ...], loops: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], Access]]:
@@ -69,6 +61,22 @@ def _in_body(body: tuple[Statement, ...], loops: tuple[For, ...]) -> Iterator[tu
             case Store():
                 yield from ((loops, load) for value in statement.values for load in loads(value))
                 yield loops, statement
+            case If(tests, then, otherwise):
+                conditions = (test for test in tests if not isinstance(test, Compare))
+                yield from ((loops, load) for value in conditions for load in loads(value))
+                yield from _in_body(then, loops)
+                yield from _in_body(otherwise, loops)
+            case Prefetch(prefetched):
+                # The prefetched address may be outside the storage, but its offsets are loaded.
+                yield from ((loops, load) for load in loads(prefetched) if load is not prefetched)
+            case Call(_, operands) if not any(isinstance(x, str) for x in operands):
+                pass  # it has no buffer to access
+            case _:
+                raise KernelError(f"bounds: expected accesses of arrays, got a {_name(statement)}")
+
+
+def _name(statement: Statement) -> str:
+    return f"Call of {statement.instruction}" if isinstance(statement, Call) else type(statement).__name__
 
 
 def check_bounds(
@@ -79,17 +87,33 @@ def check_bounds(
     A subscript below 0 is outside: subscripts do not wrap around. Both sides of `x if c else y` are read.
 
     Raises:
-        KernelError: it names the access, the subscript and the range it may reach.
+        KernelError: it names the access, the subscript and the range it may reach; or the function accesses
+            flat buffers or super-vectors, whose bounds are not known here.
     """
+    if function.buffers:
+        raise KernelError(f"bounds: expected a kernel over arrays, got flat buffers in {function.name}")
     values = known_sizes(shapes, scalars)
     domains: dict[tuple[int, ...], Domain | None] = {}
     for loops, access in nested_accesses(function):
         key = tuple(map(id, loops))
         if key not in domains:
             domains[key] = _domain(loops, values)
+        if access.array not in shapes or _is_vector(access):
+            raise KernelError(f"bounds: expected one element of an array, got {_text(access)}")
         domain = domains[key]
         if domain is not None:
             _check_access(access, loops, domain, shapes[access.array], values)
+
+
+def _is_vector(access: Access) -> bool:
+    """Whether an access has lanes, which may be elsewhere than its subscripts."""
+    if isinstance(access, Store):
+        return bool(access.dims)
+    return bool(access.shape or access.dims or access.along) or access.offsets is not None
+
+
+def _text(access: Access) -> str:
+    return f"{access.array}[{', '.join(map(str, access.subscripts))}]"
 
 
 def known_sizes(shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, int]) -> dict[str, int]:
@@ -109,13 +133,12 @@ def _check_access(
         low, high = _extremes(subscript, domain, values)
         if low is not None and high is not None and (low > high or (low >= 0 and high < extent)):
             continue
-        name = f"{access.array}[{', '.join(map(str, access.subscripts))}]"
         reached = [str(n) if n is not None else "anything" for n in (low, high)]
         line = f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
         raise KernelError(
-            f"{name}{line} may leave the array: subscript {dimension} reaches {reached[0]} to {reached[1]}, "
-            f"the extent is {extent}\n  shorten the loop or give a larger array; subscripts below 0 do not "
-            "wrap around here, and accesses under conditions are made too"
+            f"{_text(access)}{line} may leave the array: subscript {dimension} reaches {reached[0]} to "
+            f"{reached[1]}, the extent is {extent}\n  shorten the loop or give a larger array; subscripts "
+            "below 0 do not wrap around here, and accesses under conditions are made too"
         )
 
 

@@ -6,9 +6,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codegen.analysis.bounds import check_bounds, extremes
+from codegen.analysis.bounds import check_bounds, extremes, nested_accesses
 from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, affine, evaluate_index, index_symbol
-from codegen.ir.nodes import ArrayArg, Const, For, Function, Load, Op, Store
+from codegen.ir.nodes import (
+    Alloc,
+    ArrayArg,
+    BufferArg,
+    Call,
+    Compare,
+    Const,
+    For,
+    Function,
+    If,
+    Let,
+    Load,
+    Op,
+    Prefetch,
+    Statement,
+    Store,
+    Value,
+    View,
+)
 from codegen.support.errors import KernelError
 
 ROW, COLUMN, N, ONE = index_symbol("i"), index_symbol("j"), index_symbol("n"), Affine(1)
@@ -102,3 +120,79 @@ def test_the_access_is_named() -> None:
 
 def test_loops_that_never_run_touch_nothing() -> None:
     check_bounds(function(ROW + Affine(100)), {"A": (0,), "C": (0,)}, {})
+
+
+FAR = Affine(1_000_000)
+
+
+def stored(at: Index) -> Store:
+    return Store("A", (at,), Const(0.0, "f32"))
+
+
+def around(*body: Statement, results: tuple[Value, ...] = ()) -> Function:
+    return Function("f", (ArrayArg("A", "f32", 1, "C"), ArrayArg("B", "i64", 1, "C")), body, results)
+
+
+SHAPES = {"A": (3,), "B": (3,)}
+TESTS: tuple[Compare | Value, ...] = (
+    Compare(Affine(), "lt", ONE),
+    Op("gt", (Load("B", (ONE,), "i64"), Const(0, "i64")), "i1"),
+)
+FAR_TEST = Op("gt", (Load("B", (FAR,), "i64"), Const(0, "i64")), "i1")
+FAR_OFFSETS = Load("A", (Affine(),), "f32", offsets=Load("B", (FAR,), "i64"))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        If(TESTS, (stored(FAR),)),
+        If(TESTS, (stored(ONE),), (stored(FAR),)),
+        If(TESTS, (For("i", (Affine(),), (Affine(4),), 1, (stored(ROW),)),)),
+        If((FAR_TEST,), (stored(ONE),)),
+        Prefetch(FAR_OFFSETS),
+    ],
+    ids=lambda statement: type(statement).__name__,
+)
+def test_accesses_under_conditions_are_checked(statement: Statement) -> None:
+    with pytest.raises(KernelError, match="may leave the array"):
+        check_bounds(around(statement), SHAPES, {})
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        View("V", "A", FAR),
+        Alloc("buffer", 64),
+        Call("copy_part", ("A", "B", ONE)),
+        Store("V", (ONE,), Const(0.0, "f32")),
+        Let("x", Load("A", (ONE,), "f32", (16,), (0,), (1,))),
+        Let("x", Load("A", (ONE,), "f32", (16,), along=("i",))),
+        Let("x", Load("A", (ONE,), "f32", offsets=Load("B", (ONE,), "i64"))),
+        Store("A", (ONE,), Const(0.0, "f32", (16,)), (0,), (1,)),
+    ],
+    ids=lambda statement: type(statement).__name__,
+)
+def test_what_has_no_rule_is_refused(statement: Statement) -> None:
+    with pytest.raises(KernelError, match="bounds: expected"):
+        check_bounds(around(statement), SHAPES, {})
+    with pytest.raises(KernelError, match="bounds: expected"):
+        check_bounds(around(If(TESTS, (), (statement,))), SHAPES, {})
+
+
+def test_kernels_over_flat_buffers_are_refused() -> None:
+    kernel = Function("f", (), (stored(ONE),), buffers=(BufferArg("A"),))
+    with pytest.raises(KernelError, match="flat buffers"):
+        check_bounds(kernel, SHAPES, {})
+
+
+def test_what_stays_inside_passes() -> None:
+    ahead = Prefetch(Load("A", (FAR,), "f32"))
+    fences = Call("prefetch_line", (FAR,)), Call("stream_fence")
+    inside = If(TESTS, (stored(ONE),), (stored(Affine(2)),))
+    check_bounds(around(ahead, *fences, inside), SHAPES, {})
+
+
+def test_offsets_of_gathers_are_loads() -> None:
+    for function in (around(Let("x", FAR_OFFSETS)), around(results=(FAR_OFFSETS,))):
+        found = [access for _, access in nested_accesses(function)]
+        assert found == [FAR_OFFSETS.offsets, FAR_OFFSETS]
