@@ -1,6 +1,6 @@
 """Every way of copying proves, before it writes, that it stays in its buffers: one byte less is refused.
 
-Where the proofs are: a box in one pass, whatever its kernel, `pipeline._Maker._launch`; entries of tables,
+Where the proofs are: a box in one pass, whatever its kernel, `pipeline.steps.launch_of`; entries of tables,
 `TableCalls.chunks`, chunk by chunk; all boxes in one launch, `gather._check_segments` and `_check_chunks`;
 many places at once (blocks of any sort, tiles one by one, expressions to tiled arrays), `_check_chunks` of
 `call_tables`; loops, masked copies and reductions, `codegen.analysis.bounds.check_bounds`.
@@ -25,6 +25,7 @@ from codegen.pipeline import gather, stage_boxes, stage_permuted, staged_loops
 from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.staged_copy import staged_copy
+from codegen.pipeline.steps import launch_of
 from codegen.runtime.call_tables import repeated_calls
 from codegen.runtime.launch import Launch
 from codegen.schedule import choose_conversion, choose_grid, choose_permuted
@@ -307,6 +308,24 @@ def test_tiles_one_by_one_stay_in_their_buffers() -> None:
             repeated_calls(launches, places, places, bounds, aligned=True)
     with pytest.raises(KernelError, match="the source is touched at 192 to 255"):
         repeated_calls(launches, places + 64, places, ((0, 192), (0, 192)), aligned=True)
+
+
+def test_launches_are_proven_when_they_are_made() -> None:
+    """They have bounds, which no call table extends, and their box is inside."""
+    shape = bytes_map((4, 16), (16, 1), 1)
+    byte = Element("u8", 8)
+    (launch,) = compile_copy(shape, shape, byte, byte).launches
+    with pytest.raises(TypeError, match="bounds"):
+        launch_of(launch.step)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="bounds"):
+        Launch(launch.step, launch.calls, 0, 0, launch.trips)  # type: ignore[call-arg]
+    made, place = launch_of(launch.step, ((0, 64), (0, 64))), np.zeros(1, np.int64)
+    assert made.bounds == ((0, 64), (0, 64))
+    with pytest.raises(KernelError, match="the destination is touched at 0 to 63"):
+        repeated_calls((made,), place, place, ((0, 64), (0, 63)), aligned=True)
+    for side, bounds in (("source", ((0, 63), (0, 64))), ("destination", ((0, 64), (1, 64)))):
+        with pytest.raises(KernelError, match=f"the {side} is touched at 0 to 63"):
+            launch_of(launch.step, bounds)
 
 
 def test_expressions_to_tiled_arrays_stay_in_them(monkeypatch: pytest.MonkeyPatch) -> None:

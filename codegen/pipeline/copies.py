@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from codegen.analysis.ranges import check_disjoint, check_range
+from codegen.analysis.ranges import check_disjoint
 from codegen.frontend.lower_copy import LoweredCopy, copied_box, lower_copy, padding_box
 from codegen.ir.strided_box import Element, StridedBox, cut_long
 from codegen.maps.access import AccessMap
@@ -309,14 +309,7 @@ class _Maker:
         inner = step.nest.transfer
         fill = self._pattern(inner) if step.nest.fills else None
         bounds = self.lowered.src.bounds, self.lowered.dst.bounds
-        reach = reach_of(box)
-        if not tables:
-            for side, (low, stop), allowed in zip(
-                ("source", "destination"), (reach[:2], reach[2:]), bounds, strict=True
-            ):
-                if side == "destination" or fill is None:
-                    check_range(side, low, stop, allowed)
-        launch = launch_of(step, tables, fill, bounds, reach)
+        launch, reach = launch_of(step, bounds, tables, fill), reach_of(box)
         if settings().verify and isinstance(inner, TransposeTiles | TransposeRuns):
             check_lanes(inner, launch.src_offset, reach)
         if settings().verify and isinstance(inner, TransposeRuns):

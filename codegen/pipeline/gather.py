@@ -47,7 +47,7 @@ def gathered(
     kernel, _ = kernel_of(nest, SEGMENT_ARGUMENTS, observe)
     step = Step(boxes[0], Schedule("gather", (), (), stream=True), nest, kernel, (), tuple(boxes[1:]))
     calls, bounds = SegmentCalls(segments, pattern), (copy.src.byte_bounds, copy.dst.byte_bounds)
-    return Launch(step, calls, 0, copy.dst.bounds[0], segments.count, pattern, bounds=bounds)
+    return Launch(step, calls, 0, copy.dst.bounds[0], segments.count, bounds, pattern)
 
 
 def chunked(
@@ -75,7 +75,7 @@ def chunked(
     kernel, sizes = kernel_of(nest, (LINE_TABLE,), observe)
     step = Step(boxes[0], schedule, nest, kernel, sizes, tuple(boxes[1:]))
     bounds = copy.src.byte_bounds, copy.dst.byte_bounds
-    return Launch(step, PlainCall(), found.src, found.dst, trips_of(nest), bounds=bounds)
+    return Launch(step, PlainCall(), found.src, found.dst, trips_of(nest), bounds)
 
 
 def _check_segments(copy: LoweredCopy, segments: Segments) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import TypeAlias
 
-from codegen.analysis.ranges import affine_range
+from codegen.analysis.ranges import affine_range, check_range
 from codegen.ir.nodes import Function
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
@@ -116,16 +116,22 @@ def nobody(name: str, stage: Stage) -> None:
 
 def launch_of(
     step: Step,
+    bounds: tuple[tuple[int, int], tuple[int, int]],
     tables: tuple[PairTable, ...] = (),
     fill: Pattern | None = None,
-    bounds: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0)),
-    reach: tuple[int, int, int, int] = (0, 0, 0, 0),
 ) -> Launch:
-    """The launch of a box that has a kernel.
+    """The launch of a box that has a kernel; it is proven to stay within `bounds`.
 
     bounds  [low, stop) of source and destination, in units
-    reach   of one table entry, as `reach_of` returns it
+
+    Raises:
+        KernelError: the box leaves the bounds. Entries of tables are checked when they are made.
     """
+    reach = reach_of(step.box)
+    if not tables:
+        if step.box.source:
+            check_range("source", *reach[:2], bounds[0])
+        check_range("destination", *reach[2:], bounds[1])
     calls = calls_for(step, tables, bounds, reach)
     box, scale = step.box, step.nest.unit_bits // step.box.unit_bits
     src_bytes, dst_bytes = ((low * box.unit_bits // 8, -(-stop * box.unit_bits // 8)) for low, stop in bounds)
@@ -136,9 +142,9 @@ def launch_of(
         box.src // scale,
         box.dst // scale,
         trips,
+        (src_bytes, dst_bytes),
         fill,
         serial=step.nest.unit_bits == 1,
-        bounds=(src_bytes, dst_bytes),
     )
 
 

@@ -168,7 +168,8 @@ def timed(
     Each turn begins with an untimed run, so that cache contents left by another schedule do not count. Small
     nests run many times per measurement, so that the clock's resolution does not count either.
     """
-    spans = _spans_bytes(box)
+    spans, reach = _spans_bytes(box), reach_of(box)
+    bounds = reach[:2], reach[2:]
     src, dst = (np.empty(stop - low + LINE_BYTES, np.uint8) for low, stop in spans)
     at, to = (x.ctypes.data - low for x, (low, _) in zip((src, dst), spans, strict=True))
     skipped = -at % LINE_BYTES, -to % LINE_BYTES
@@ -179,7 +180,8 @@ def timed(
     runs = max(1, BATCH_BYTES // max(1, moved_bits // 8))
     runners = []
     for schedule in schedules:
-        launches = tuple(_launch(part, schedule, specialize, threads) for part in strip_mine(box, schedule))
+        parts = strip_mine(box, schedule)
+        launches = tuple(_launch(part, schedule, bounds, specialize, threads) for part in parts)
         runners.append(partial(run_parts, partial(run_part, launches, at, to, (src, dst)), threads))
     best = [float("inf")] * len(runners)
     for _ in range(REPEATS):
@@ -192,10 +194,18 @@ def timed(
     return tuple(best)
 
 
-def _launch(box: StridedBox, schedule: Schedule, specialize: str, threads: int) -> Launch:
+def _launch(
+    box: StridedBox,
+    schedule: Schedule,
+    bounds: tuple[tuple[int, int], tuple[int, int]],
+    specialize: str,
+    threads: int,
+) -> Launch:
     """A launch with its kernel and tables already built, so that no thread waits for another."""
-    launch = launch_of(step_of(box, schedule, specialize=specialize))
-    launch = with_alternative(launch, None, threads, lambda other: _launch(box, other, specialize, threads))
+    launch = launch_of(step_of(box, schedule, specialize=specialize), bounds)
+    launch = with_alternative(
+        launch, None, threads, lambda other: _launch(box, other, bounds, specialize, threads)
+    )
     _ = launch.step.kernel.call
     launch.prepare()
     return launch

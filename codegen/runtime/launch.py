@@ -66,10 +66,10 @@ class Launch:
     """One box ready to run.
 
     trips       how many iterations threads share: table entries, tiles, segments, or trips of the first loop
+    bounds      the bytes that it is proven to stay within, [low, stop) from the addresses of both sides
     fill        the padding pattern, where the box contains padding
     serial      whether parts of the box may share bytes of the destination
     misaligned  the launch that runs instead where the destination, or a table entry, does not begin on a line
-    bounds      the bytes that it is proven to stay within, [low, stop) from the addresses of both sides
     """
 
     step: Step
@@ -77,10 +77,10 @@ class Launch:
     src_offset: int
     dst_offset: int
     trips: int
+    bounds: tuple[tuple[int, int], tuple[int, int]]
     fill: Pattern | None = None
     serial: bool = False
     misaligned: Launch | None = None
-    bounds: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
 
     @property
     def tables(self) -> tuple[PairTable, ...]:

@@ -76,7 +76,7 @@ def moved_by_loops(
     """The destination after the loops that a nest is lowered to were interpreted."""
     kernel, sizes = kernel_of(nest, first_arguments(nest), nobody, is_literal)
     step = Step(box, schedule, nest, kernel, sizes)
-    launch = launch_of(step, fill=repeated(FILL[: box.width]) if nest.fills else None)
+    launch = launch_of(step, ((0, SIZE), (0, SIZE)), fill=repeated(FILL[: box.width]) if nest.fills else None)
     src, dst = (aligned_bytes(x, 0) for x in (_source(), np.zeros(SIZE, np.uint8)))
     with interpreting([src, dst]):
         launch.run(src.ctypes.data, dst.ctypes.data, 0, 1)

@@ -18,8 +18,9 @@ from codegen.maps.access import strided_map
 from codegen.passes.select_transfer import select_transfer
 from codegen.pipeline import tune
 from codegen.pipeline.copies import compile_copy
-from codegen.pipeline.steps import reach_of
+from codegen.pipeline.steps import launch_of, reach_of
 from codegen.pipeline.tune import shortened, timed, tuned
+from codegen.runtime.launch import Launch
 from codegen.schedule.choose import candidates, choose
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.schedule import Schedule, Thresholds
@@ -234,6 +235,22 @@ def test_times_are_those_of_the_clock(box: StridedBox, threads: int) -> None:
     times = timed(box, ways(box), threads=threads, clock=lambda: float(next(ticks)))
     assert len(set(times)) == 1
     assert 0 < times[0] <= 1
+
+
+@pytest.mark.parametrize("box", [BLOCKS, TRANSPOSED], ids=["blocks", "transposed"])
+def test_measured_launches_are_proven(box: StridedBox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They stay in the box, whose memory is all that a measurement has."""
+    made: list[Launch] = []
+
+    def watched(*given: Any, **more: Any) -> Launch:
+        made.append(launch_of(*given, **more))
+        return made[-1]
+
+    monkeypatch.setattr(tune, "launch_of", watched)
+    ticks = count()
+    timed(box, ways(box), clock=lambda: float(next(ticks)))
+    src_low, src_stop, dst_low, dst_stop = reach_of(box)
+    assert {launch.bounds for launch in made} == {((src_low, src_stop), (dst_low, dst_stop))}
 
 
 @pytest.mark.usefixtures("_another_process")
