@@ -28,19 +28,17 @@ from codegen.pipeline.steps import (
     Observer,
     launch_of,
     nobody,
-    reach_of,
     run_part,
     step_of,
     with_alternative,
 )
-from codegen.pipeline.verify import check_lanes, verify_box, verify_copy
-from codegen.pipeline.verify_panels import check_panels
+from codegen.pipeline.verify import verify_box, verify_copy
 from codegen.runtime.kernel import Kernel, Step
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
 from codegen.schedule.choose import candidates, choose, read_windows
 from codegen.schedule.schedule import DEFAULT_THRESHOLDS, OUTER_RANKS, Schedule, Thresholds, VectorSize
-from codegen.schedule.transfers import Elementwise, Transfer, TransposeRuns, TransposeTiles
+from codegen.schedule.transfers import Elementwise, Transfer
 from codegen.support.settings import settings
 
 LEAST_TUNED_BYTES = 1 << 16
@@ -309,11 +307,7 @@ class _Maker:
         inner = step.nest.transfer
         fill = self._pattern(inner) if step.nest.fills else None
         bounds = self.lowered.src.bounds, self.lowered.dst.bounds
-        launch, reach = launch_of(step, bounds, tables, fill), reach_of(box)
-        if settings().verify and isinstance(inner, TransposeTiles | TransposeRuns):
-            check_lanes(inner, launch.src_offset, reach)
-        if settings().verify and isinstance(inner, TransposeRuns):
-            check_panels(inner, (launch.src_offset, launch.dst_offset), reach)
+        launch = launch_of(step, bounds, tables, fill)
         return with_alternative(
             launch, self._vector_size(box), self.threads, lambda other: self._launch(box, other, tables)
         )

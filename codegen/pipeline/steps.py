@@ -15,6 +15,8 @@ from codegen.passes.lower_copies.nest import kernel_name, lower_copy_nest
 from codegen.passes.pad_rank import pad_rank
 from codegen.passes.parametrize import parametrize_sizes
 from codegen.passes.select_transfer import select_transfer
+from codegen.pipeline.verify import check_lanes
+from codegen.pipeline.verify_panels import check_panels
 from codegen.runtime.copy_calls import (
     FILL_ARGUMENTS,
     OFFSET_ARGUMENTS,
@@ -125,22 +127,27 @@ def launch_of(
     bounds  [low, stop) of source and destination, in units
 
     Raises:
-        KernelError: the box leaves the bounds. Entries of tables are checked when they are made.
+        KernelError: the box leaves the bounds, or a transpose leaves the box or its panel. Entries of tables
+            are checked when they are made.
     """
     reach = reach_of(step.box)
     if not tables:
         if step.box.source:
             check_range("source", *reach[:2], bounds[0])
         check_range("destination", *reach[2:], bounds[1])
-    calls = calls_for(step, tables, bounds, reach)
     box, scale = step.box, step.nest.unit_bits // step.box.unit_bits
+    starts, inner = (box.src // scale, box.dst // scale), step.nest.transfer
+    if isinstance(inner, TransposeTiles | TransposeRuns):
+        check_lanes(inner, starts[0], reach)
+    if isinstance(inner, TransposeRuns):
+        check_panels(inner, starts, reach)
+    calls = calls_for(step, tables, bounds, reach)
     src_bytes, dst_bytes = ((low * box.unit_bits // 8, -(-stop * box.unit_bits // 8)) for low, stop in bounds)
     trips = prod(t.extent for t in tables) if tables else trips_of(step.nest)
     return Launch(
         step,
         calls,
-        box.src // scale,
-        box.dst // scale,
+        *starts,
         trips,
         (src_bytes, dst_bytes),
         fill,

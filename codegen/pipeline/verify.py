@@ -1,9 +1,9 @@
 """Invariants of a lowered copy and its boxes, one per function; `TILEJIT_VERIFY=1` and the tests check them.
 
 A failed check raises KernelError, which names the invariant and a witness. Kernels run on raw addresses, so
-two checks are never skipped: `check_range`, and that source and destination do not overlap. `CopyProgram.run`
-calls `check_disjoint` for the latter. Plans compare the spans of their two arrays and then check exactly.
-`relayout` checks the memory behind `out`.
+some checks are never skipped. `launch_of` calls `check_range`, `check_lanes` and `check_panels` for every
+launch. `CopyProgram.run` calls `check_disjoint`, so that source and destination do not overlap. Plans compare
+the spans of their two arrays and then check exactly. `relayout` checks the memory behind `out`.
 """
 
 from __future__ import annotations
@@ -124,10 +124,13 @@ def check_lanes(tiles: TransposeTiles | TransposeRuns, start: int, reach: tuple[
     if lanes is None:
         return
     count, block = int_size(tiles.rows), tiles.block[0]
-    step = tiles.row_step
-    offsets = step.offsets[:count] if isinstance(step, OffsetTable) else np.arange(count) * int_size(step)
-    blocks = np.arange(0, count, block)
-    highest = offsets[np.minimum(blocks, count - block)[:, None] + np.arange(block)].max(axis=1)
+    step, blocks = tiles.row_step, np.arange(0, count, block)
+    starts = np.minimum(blocks, count - block)
+    if isinstance(step, OffsetTable):
+        highest = step.offsets[starts[:, None] + np.arange(block)].max(axis=1)
+    else:
+        stride = int_size(step)
+        highest = (starts + (block - 1 if stride > 0 else 0)) * stride
     if isinstance(tiles, TransposeRuns):
         others = [(n, src) for n, src, _ in other_digits(tiles)]
     else:

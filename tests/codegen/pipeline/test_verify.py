@@ -11,11 +11,13 @@ from hypothesis import given
 
 from codegen.analysis.ranges import affine_range, check_disjoint, check_range
 from codegen.frontend.lower_copy import LoweredCopy, copied_box, lower_copy
-from codegen.ir.strided_box import Element
+from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.access import AccessMap, Root, strided_map
 from codegen.maps.digit_trees import Leaf, Opaque, Split, Tree, Window
 from codegen.maps.refine import Box, PairLeaf, PairSplit, PairTable, PairTree
 from codegen.passes.lane_reads import lane_reads
+from codegen.passes.select_transfer import select_transfer
+from codegen.pipeline import copies, steps
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.steps import reach_of
 from codegen.pipeline.verify import (
@@ -32,9 +34,10 @@ from codegen.pipeline.verify import (
 )
 from codegen.pipeline.verify_panels import check_panels
 from codegen.schedule.offset_tables import Digit, OffsetTable
-from codegen.schedule.schedule import Thresholds
-from codegen.schedule.transfers import LaneReads, Loop, TransposeRuns, TransposeTiles, int_size
+from codegen.schedule.schedule import Schedule, Thresholds
+from codegen.schedule.transfers import LaneReads, Loop, TransferNest, TransposeRuns, TransposeTiles, int_size
 from codegen.support.errors import KernelError
+from codegen.support.settings import settings
 from tests.codegen.passes.test_passes_of_copies import normal
 from tests.tools.strategies import shapes_and_strides
 from tilejit.layout.indexing import access_map
@@ -224,6 +227,33 @@ def test_3_lanes(rows: tuple[Digit, ...], others: tuple[Digit, ...]) -> None:
     for wrong in beyond:
         with pytest.raises(KernelError, match="is touched at"):
             check_lanes(replace(tiles, lanes=wrong), 0, reach)
+
+
+@pytest.mark.parametrize("name", ["lane_reads", "panel_bytes"])
+def test_3_every_launch_is_checked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes behind the source and panels that are too small are refused without TILEJIT_VERIFY."""
+    monkeypatch.setattr(copies, "settings", lambda: replace(settings(), verify=False))
+    digits = PANELS["parts of lanes"]
+    dims, *strides = zip(*reversed(digits), strict=True)
+    maps = [strided_map(dims, s, span(dims, s, 1), element_bits=8) for s in strides]
+
+    def wrong(box: StridedBox, schedule: Schedule) -> TransferNest:
+        nest = select_transfer(box, schedule)
+        inner = nest.transfer
+        assert isinstance(inner, TransposeRuns)
+        assert inner.lanes
+        if name == "panel_bytes":
+            return replace(nest, transfer=replace(inner, panel_bytes=inner.panel_bytes // 2))
+        return replace(nest, transfer=replace(inner, lanes=LaneReads(0, 0, inner.lanes.open_offset)))
+
+    def compiled() -> None:
+        element = Element("u8", 8)
+        compile_copy(*maps, element, element, thresholds=Thresholds(stream_bytes=0))
+
+    compiled()
+    monkeypatch.setattr(steps, "select_transfer", wrong)
+    with pytest.raises(KernelError, match=r"(source|panel) is touched at"):
+        compiled()
 
 
 def test_4_destination_written_twice() -> None:
