@@ -9,7 +9,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.passes.lane_reads import lane_reads
 from codegen.passes.select_panels import in_panels
-from codegen.schedule.offset_tables import OffsetTable, RowGroups
+from codegen.schedule.offset_tables import MOST_GROUPED, OffsetTable, RowGroups
 from codegen.schedule.schedule import Schedule, TransposeSchedule
 from codegen.schedule.transfers import (
     CopyChunks,
@@ -95,12 +95,19 @@ def _interleave(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) ->
 
 
 def _groups(box: StridedBox, schedule: Schedule) -> RowGroups | None:
-    """The groups that are deinterleaved at the same time; at least a line of each row is contiguous."""
+    """The groups that are deinterleaved at the same time; at least a line of each row is contiguous.
+
+    Scratch has room for MOST_GROUPED rows.
+    """
     if schedule.groups is None:
         return None
     columns, first = (box.axis(name).extent for name in schedule.inner[:2])
     run = -(-LINE_BYTES // box.width // first) * first
-    return RowGroups(box.digits(schedule.groups) or ((1, 0, 0),), columns, box.width, run)
+    digits = box.digits(schedule.groups) or ((1, 0, 0),)
+    rows = columns * prod(n for n, _, _ in digits)
+    if rows > MOST_GROUPED:
+        raise AssertionError(f"expected at most {MOST_GROUPED} grouped rows, got {rows}")
+    return RowGroups(digits, columns, box.width, run)
 
 
 def _in_tiles(cut: TransposeSchedule, box: StridedBox) -> TransposeTiles:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,12 +11,13 @@ import pytest
 
 from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.ir.strided_box import StridedBox
+from codegen.passes.select_transfer import select_transfer
 from codegen.pipeline.copies import CopyProgram
 from codegen.schedule import choose_interleave
 from codegen.schedule.choose import choose
 from codegen.schedule.choose_interleave import MOST_LINES
 from codegen.schedule.limits import ROW_BUFFER_BYTES
-from codegen.schedule.offset_tables import CHUNK_BYTES, Digit, RowGroups
+from codegen.schedule.offset_tables import CHUNK_BYTES, MOST_GROUPED, Digit, RowGroups
 from codegen.schedule.schedule import STRIP
 from codegen.schedule.transfers import Interleave
 from tests.codegen.simd.forced import PLACES, _guarded, check, lowered
@@ -168,6 +170,14 @@ def test_groups_of_many_rows() -> None:
     program = lowered(digits, 1, stream=True)
     assert len(program.steps) == 2
     assert [x.extent for x in program.steps[0].box.axes if x.name == STRIP] == [1]
+    box, schedule = program.steps[0].box, program.steps[0].schedule
+    assert schedule.groups
+    (group,) = schedule.groups
+    assert box.axis(group).extent * count == MOST_GROUPED
+    select_transfer(box, schedule)
+    more = box.with_axes(replace(x, extent=x.extent + (x.name == group)) for x in box.axes)
+    with pytest.raises(AssertionError, match=f"expected at most {MOST_GROUPED} grouped rows, got 36"):
+        select_transfer(more, schedule)
     guard_lines(program)
     check(program, digits, 1, ALIGNMENTS)
     program = lowered(digits, 1, 3, stream=True)
