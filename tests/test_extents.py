@@ -310,6 +310,41 @@ def test_tiles_one_by_one_stay_in_their_buffers() -> None:
         repeated_calls(launches, places + 64, places, ((0, 192), (0, 192)), aligned=True)
 
 
+def test_tiles_one_by_one_begin_on_lines_if_they_are_said_to() -> None:
+    shape = bytes_map((4, 16), (16, 1), 1)
+    byte = Element("u8", 8)
+    launches = compile_copy(shape, shape, byte, byte).launches
+    memory = np.arange(1024).astype(np.uint8)
+    src, dst = memory.ctypes.data, memory.ctypes.data + 512
+    dst += -dst % LINE_UNITS
+    before = memory.tobytes()
+    for first in (0, 5):
+        places = first + np.arange(3) * 64
+        bounds = (0, 256), (0, 256)
+        table = repeated_calls(launches, places, places, bounds, aligned=True)
+        for off in (1, 63):
+            with pytest.raises(KernelError, match=f"expected an address {-first % 64} bytes into a line"):
+                table.run((src, dst - first + off), 0, 3)
+        assert memory.tobytes() == before
+        with pytest.raises(KernelError, match="multiples of a line apart"):
+            repeated_calls(launches, places, first + np.arange(3) * 63, bounds, aligned=True)
+        repeated_calls(launches, places, places, bounds, aligned=False).run((src, dst + 1), 0, 0)
+        table.run((src, dst - first), 0, 3)
+        assert (memory[dst - src :][:192] == memory[first:][:192]).all()
+        memory[:] = np.frombuffer(before, np.uint8)
+
+
+def test_blocks_begin_in_lines_where_their_table_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = relaid(monkeypatch)
+    memory = np.full(1 << 21, 7, np.uint8)
+    src, dst = memory.ctypes.data, memory.ctypes.data + (1 << 20)
+    table = program.table(dst)
+    with pytest.raises(KernelError, match="bytes into a line"):
+        table.run((src, dst + 1), 0, 1)
+    assert (memory == 7).all()
+    table.rows((src + 1, dst), 0, 1)
+
+
 def test_launches_are_proven_when_they_are_made() -> None:
     """They have bounds, which no call table extends, and their box is inside."""
     shape = bytes_map((4, 16), (16, 1), 1)

@@ -21,6 +21,7 @@ from codegen.ir.nodes import SIDES
 from codegen.runtime.kernel import native
 from codegen.runtime.launch import KernelCall, Launch
 from codegen.runtime.threads import scratch
+from codegen.support.errors import KernelError
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -101,6 +102,7 @@ class CallTable:
     which   the call of each row
     offsets  of each row: (index of an address, offset) of its source, then of its destination
     starts  the first row of each group, and then the number of rows
+    lines   offset within a line that each address must have, given or of a block; None for any
     blocks  sizes in bytes of arrays in the thread's scratch, whose addresses follow the given ones
     """
 
@@ -108,6 +110,7 @@ class CallTable:
     which: Integers
     offsets: Integers
     starts: Integers
+    lines: tuple[int | None, ...]
     blocks: tuple[int, ...] = ()
 
     def prepare(self) -> None:
@@ -121,15 +124,24 @@ class CallTable:
         native(_NAME, _SOURCE)
 
     def run(self, addresses: tuple[int, ...], first: int, last: int) -> None:
-        """Make the calls of groups [first, last); offsets count from `addresses`, in bytes."""
+        """Make the calls of groups [first, last); offsets count from `addresses`, in bytes.
+
+        Raises:
+            KernelError: an address is elsewhere in its line than the calls were chosen for.
+        """
         rows = self.rows(addresses, first, last)
         rows.call(rows.numbers)
 
     def rows(self, addresses: tuple[int, ...], first: int, last: int) -> Rows:
-        """The calls of groups [first, last), for this thread only, whose scratch they use."""
+        """The calls of groups [first, last), for this thread only, whose scratch they use.
+
+        Raises:
+            KernelError: an address is elsewhere in its line than the calls were chosen for.
+        """
         rows = slice(int(self.starts[first]), int(self.starts[last]))
         which, offsets = self.which[rows], self.offsets[rows]
         buffer, blocks = self._scratch()
+        self._check_lines((*addresses, *blocks))
         of_call = np.array(
             [
                 (
@@ -152,6 +164,11 @@ class CallTable:
             operands[:, side] = address * of_call[:, 4 + side] + of_call[:, 6 + side]
         kernels, sizes, begins, ends = of_call.T[:4]
         return Rows(call_rows(kernels, operands, sizes, begins, ends), operands, buffer, blocks)
+
+    def _check_lines(self, addresses: tuple[int, ...]) -> None:
+        for address, line in zip(addresses, self.lines, strict=True):
+            if line is not None and address % LINE_BYTES != line:
+                raise KernelError(f"expected an address {line} bytes into a line, got {address:#x}")
 
     def _scratch(self) -> tuple[NDArray[np.uint8], tuple[int, ...]]:
         """This thread's scratch, which begins with the buffer of kernels, and the addresses of the blocks."""
@@ -181,6 +198,7 @@ def call_table(
         KernelError: a launch leaves the bounds of an address, or a block.
     """
     lines = *lines, *(0 for _ in blocks)
+    written: set[int] = set()
     known: dict[tuple[int, bool], tuple[int, int]] = {}
     calls: list[tuple[Launch, KernelCall]] = []
     which: list[int] = []
@@ -188,6 +206,7 @@ def call_table(
     starts = [0]
     for group in groups:
         for launches, at in group:
+            written.add(at.dst)
             for launch in launches:
                 key = id(launch), (lines[at.dst] + at.dst_offset) % LINE_BYTES == 0
                 if key not in known:
@@ -199,7 +218,9 @@ def call_table(
                 offsets += [(at.src, at.src_offset, at.dst, at.dst_offset)] * len(numbers)
         starts.append(len(which))
     numbered = np.array(offsets, np.int64).reshape(-1, 4)
-    table = CallTable(tuple(calls), np.array(which, np.int64), numbered, np.array(starts, np.int64), blocks)
+    begins = tuple(line if k in written else None for k, line in enumerate(lines))
+    rows = np.array(which, np.int64), numbered, np.array(starts, np.int64)
+    table = CallTable(tuple(calls), *rows, begins, blocks)
     _check_bounds(table, (*bounds, *((0, size) for size in blocks)))
     return table
 
@@ -217,8 +238,12 @@ def repeated_calls(
     aligned  whether the destination begins a line at every offset
 
     Raises:
-        KernelError: the launches leave the `bounds` at one of the offsets.
+        KernelError: the launches leave the `bounds` at one of the offsets, or two `aligned` offsets cannot
+            both begin a line.
     """
+    line = int(-dst_offsets[0]) % LINE_BYTES if aligned and len(dst_offsets) else None
+    if line is not None and ((dst_offsets + line) % LINE_BYTES).any():
+        raise KernelError("expected destinations that are multiples of a line apart, got others")
     calls = tuple(call for launch in launches for call in launch.every_call(aligned=aligned))
     count, each = len(src_offsets), len(calls)
     offsets = np.zeros((count * each, 4), np.int64)
@@ -227,7 +252,8 @@ def repeated_calls(
         1,
         np.repeat(dst_offsets, each),
     )
-    table = CallTable(calls, np.tile(np.arange(each), count), offsets, np.arange(count + 1) * each)
+    rows = np.tile(np.arange(each), count), offsets, np.arange(count + 1) * each
+    table = CallTable(calls, *rows, (None, line))
     _check_bounds(table, bounds)
     return table
 
