@@ -187,7 +187,7 @@ def test_notes_without_a_store_and_on_a_full_disk(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", ".", "a b"])
 def test_a_note_has_a_plain_name(store: KernelStore, name: str) -> None:
-    with pytest.raises(AssertionError, match="no name"):
+    with pytest.raises(AssertionError, match="not a name"):
         store.put_note(name, NOTE)
 
 
