@@ -61,7 +61,7 @@ class Instruction:
         """
         for operand in operands:
             if operand.shape not in self.shapes.get(bits_of(operand.dtype), ()):
-                raise KernelError(f"{self.name} takes no {operand.dtype}{list(operand.shape)}")
+                raise KernelError(f"{self.name} does not take {operand.dtype}{list(operand.shape)}")
 
     def run(self, *operands: Any) -> Any:
         """Run the meaning.

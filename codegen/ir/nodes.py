@@ -5,7 +5,7 @@ scalars, (256,) or (32, 256) for super-vectors. The same nodes serve both, so on
 one emitter suffice.
 
 Copies move elements without computing with them. Their dtypes are "bits8" … "bits512", and they address flat
-buffers: `BufferArg`, `View`, and steps that are known at run time. `If` and `Call` are for copies too.
+buffers: `BufferArg`, `View`, and steps that are known at run time. Copies also use `If` and `Call`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ in units, views have no sizes, and a transfer states the type of its value besid
     %0 = vector.transfer_read %src_a[%i * 4] {steps = [%pitch, 4]} : memref<?xi8>, vector<16x4xi32>
     func.call @copy_part(%dst_at, %src_at, %count) : (memref<?xi8>, memref<?xi8>, index) -> ()
 
-As in the IR, lanes past the bounds of their loops are inactive; no mask says so.
+Lanes past the bounds of their loops are inactive, as in the IR, and no mask is printed for them.
 """
 
 from __future__ import annotations

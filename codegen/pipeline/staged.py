@@ -2,7 +2,7 @@
 
     for block in blocks:  cached[...] = src[block];  dst[block] = cached[...]
 
-Each stage of each sort of block is a copy like any other, and its kernels serve other copies too. One kernel
+Each stage of each sort of block is a copy like any other, and other copies also use its kernels. One kernel
 for each combination of two stages would mean fifteen times as many. So a share of blocks is a table of calls.
 """
 

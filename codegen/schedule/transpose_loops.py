@@ -113,7 +113,7 @@ def _panel_steps(box: TransposeBox, cut: TransposeSchedule) -> dict[str, tuple[i
 
 
 def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
-    """Diagonally where rows of either side share cache sets: the blocks of a row or column would, too.
+    """Diagonally where rows of either side share cache sets. Blocks of one row or column share them as well.
 
     Blocks of bytes are so large that the lines of one are evicted before the next, down a column.
     """

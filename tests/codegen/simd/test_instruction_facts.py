@@ -148,7 +148,7 @@ def test_the_table_is_asked() -> None:
 
 
 def test_other_shapes_and_counts_are_refused() -> None:
-    with pytest.raises(KernelError, match=r"transposed takes no bits8\[3, 3\]"):
+    with pytest.raises(KernelError, match=r"transposed does not take bits8\[3, 3\]"):
         instruction("transposed").check_operands([Local("block", "bits8", (3, 3))])
     with pytest.raises(KernelError, match="copy_part of 64 bytes"):
         instruction("copy_part").run(None, None, 64)
