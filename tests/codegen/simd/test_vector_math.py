@@ -176,7 +176,8 @@ from codegen.backend.store import default_store
 source = sys.stdin.read()
 x = np.linspace(-3, 3, 32, dtype=np.float32)
 out = np.zeros(32, np.float32)
-native("kernel", source)(x.ctypes.data, out.ctypes.data, 0, 0, 0)
+operands = np.array([x.ctypes.data, out.ctypes.data])
+native("kernel", source)(operands.ctypes.data, 0, 0, 0, 0)
 assert np.allclose(out, np.exp(x), rtol=1e-6)
 print(default_store().misses, "numba" in sys.modules)
 """
