@@ -23,7 +23,6 @@ from codegen.ir.nodes import (
     View,
 )
 
-Body = tuple[Statement, ...]
 OfValue = Callable[[Value], Value]
 OfIndex = Callable[[Index], Index]
 Access = TypeVar("Access", Load, Store)

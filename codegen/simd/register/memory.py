@@ -50,14 +50,6 @@ def store(builder: Any, value: Any, address: Any) -> None:
     tag(builder, done, "dst")
 
 
-def store_streaming(builder: Any, value: Any, address: Any) -> None:
-    """Non-temporal store, which bypasses the cache; the address must be a multiple of the value's size."""
-    done = builder.store(value, pointer(builder, address, value.type))
-    done.align = value.type.count * value.type.element.width // 8
-    tag(builder, done, "dst")
-    done.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(I32, 1)]))
-
-
 def element_pointer(builder: Any, base: Any, offset: Any, kind: Any) -> Any:
     """A pointer `offset` bytes after a base, in a form that shows LLVM which addresses are contiguous.
 
@@ -95,21 +87,18 @@ move_u8, move_u16, move_u32, move_u64 = move_1, move_2, move_4, move_8
 move_u128, move_u256, move_u512 = move_16, move_32, move_64
 
 
-def _drainer(width: int, *, stream: bool = False) -> Any:
+def _drainer(width: int) -> Any:
     """A move out of a buffer that this kernel has filled. Its load belongs to neither side of the copy."""
 
     def emit(builder: Any, dst: Any, buffer: Any) -> None:
         value = builder.load(pointer(builder, buffer, vector(8, width)))
         value.align = 1
-        (store_streaming if stream else store)(builder, value, dst)
+        store(builder, value, dst)
 
-    return statement(emit, 2, f"{'stream' if stream else 'drain'}_{width}")
+    return statement(emit, 2, f"drain_{width}")
 
 
-drain_1, drain_2, drain_4, drain_8, drain_16, drain_32, drain_64 = (
-    _drainer(w) for w in (1, 2, 4, 8, 16, 32, 64)
-)
-drain_line = _drainer(64, stream=True)
+drain_1, drain_2, drain_4, drain_8, drain_16, drain_32 = (_drainer(w) for w in (1, 2, 4, 8, 16, 32))
 
 
 def _load_byte(typing: Any, address: Any) -> Any:
