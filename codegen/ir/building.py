@@ -17,7 +17,7 @@ from codegen.ir.index import (
     index_symbol,
     scale_index,
 )
-from codegen.ir.nodes import Compare, For, IndexValue, Let, Statement
+from codegen.ir.nodes import Blocks, Compare, For, IndexValue, Let, Statement
 
 Term: TypeAlias = Index | int | str
 """An index expression, a number, or the name of a symbol."""
@@ -86,6 +86,8 @@ def let(name: str, term: Term) -> Let:
     return Let(name, IndexValue(index_of(term)))
 
 
-def loop(index: str, lower: Term, upper: Term, *body: Statement, step: int = 1) -> For:
+def loop(
+    index: str, lower: Term, upper: Term, *body: Statement, step: int = 1, blocks: Blocks | None = None
+) -> For:
     """for index in range(lower, upper, step): body"""
-    return For(index, (index_of(lower),), (index_of(upper),), step, body)
+    return For(index, (index_of(lower),), (index_of(upper),), step, body, blocks=blocks)

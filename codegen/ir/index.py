@@ -210,6 +210,8 @@ def substitute_index(index: Index, name: str, by: Index) -> Index:
 
     2*i + j, i := k + 1 -> 2*k + j + 2
     """
+    if index == index_symbol(name):
+        return by
     match index:
         case Affine():
             factor = index.coefficient(name)

@@ -37,6 +37,7 @@ from codegen.ir.nodes import (
     Let,
     Load,
     Local,
+    Narrow,
     Op,
     Prefetch,
     Reduce,
@@ -251,18 +252,41 @@ class _Run:
         if loop.size < 1 or loop.step % loop.size:
             raise KernelError(f"interpret: {loop.index} goes by {loop.step}, {loop.size} iterations at once")
         step = loop.step // loop.size
-        for index in range(start, stop, loop.step):
+        for index, body in self.iterations(loop, start, stop):
             self.symbols[loop.index] = index
             lanes = index + step * np.arange(loop.size)
             if loop.size > 1:
                 self.lanes.append(_Lanes(loop.index, loop.size, step, lanes < stop if up else lanes > stop))
-            self.block(loop.body)
+            self.block(body)
             updated = {c.name: self._kept(c.name, self.value(c.update)) for c in loop.carried}
             for name, value in updated.items():
                 self.name_value(name, value)
             if loop.size > 1:
                 self.lanes.pop()
         self.symbols.pop(loop.index, None)
+
+    def iterations(self, loop: For, start: int, stop: int) -> Iterator[tuple[int, tuple[Statement, ...]]]:
+        """The index of each iteration of a loop, and the body that runs: the widest that fits."""
+        blocks = loop.blocks
+        if blocks is None or blocks.latest is not None:
+            latest = None if blocks is None or blocks.latest is None else self.index(blocks.latest)
+            for index in range(start, stop, loop.step):
+                yield index if latest is None else min(index, latest), loop.body
+            return
+        while start < stop:
+            left, bodies = stop - start, (Narrow(loop.step, loop.body), *blocks.narrower)
+            widest = next((b for b in bodies if isinstance(b.count, str) or b.count <= left), None)
+            if widest is None:
+                raise KernelError(f"interpret: no body of {loop.index} runs {left} iterations")
+            done = widest.count if isinstance(widest.count, int) else left
+            if isinstance(widest.count, str):
+                self.symbols[widest.count] = left
+            yield start, widest.body
+            start += done
+
+    def index(self, index: Index) -> int:
+        """The value of an index expression outside of lanes."""
+        return int(evaluate_index(index, self.symbols))
 
     def _kept(self, name: str, new: Number) -> Number:
         """The new value in active lanes, the old one elsewhere."""

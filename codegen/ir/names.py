@@ -61,6 +61,10 @@ def names_of(body: Iterable[Statement]) -> Iterator[str]:
                 yield from names_of(node.body)
                 for each in node.carried:
                     yield from _in_value(each.update)
+                if node.blocks is not None:
+                    yield from _in_index(node.blocks.latest or Affine())
+                    for narrow in node.blocks.narrower:
+                        yield from names_of(narrow.body)
             case Alloc():
                 pass
             case _:

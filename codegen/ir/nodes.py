@@ -240,6 +240,53 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
+class Narrow:
+    """A body that runs fewer iterations at once than the body of its loop.
+
+    count   how many; or a name for their number, for a body that runs any number
+    """
+
+    count: int | str
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """A way to store lines past the cache, which the address and the number of iterations allow or not.
+
+    way             "full" if all iterations fill lines from the first one on; "begun" if only the first ones
+                    do, and the others are stored through the cache; "headed" if the iterations before the
+                    first line are, too; "staged" if rows go through scratch, because they begin anywhere
+    least           iterations from which on the way is faster
+    prefetch_bytes  as in `Blocks`
+    """
+
+    way: Literal["full", "begun", "headed", "staged"]
+    least: int = 0
+    prefetch_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """What passes do with a loop of a copy whose body moves a block: `step` iterations at once.
+
+    narrower        bodies for the iterations that fill no block, widest first; the last one runs any number
+    shifts          whether a last block may begin earlier instead, so that it is full
+    latest          without narrower bodies: the index is at most this, so that the last block is full
+    streamed        ways to store lines past the cache, of which the first that applies is taken
+    prefetch_bytes  the distance of prefetches in the source; 0 for none
+    staged          whether rows go through scratch, from which full lines are streamed
+    """
+
+    narrower: tuple[Narrow, ...] = ()
+    shifts: bool = True
+    latest: Index | None = None
+    streamed: tuple[Streamed, ...] = ()
+    prefetch_bytes: int = 0
+    staged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class For:
     """A loop whose index runs from the largest of `lower` while it is below the smallest of `upper`.
 
@@ -253,6 +300,7 @@ class For:
     reduction   whether the source declares a reduction that may run in any order
     lanes       lanes per register, once its super-vectors are sized as blocks of registers; 0 before
     live        the local that counts the active lanes of an iteration, "" if all are active
+    blocks      how passes run a loop over blocks of a copy; None once they did
     """
 
     index: str
@@ -267,6 +315,7 @@ class For:
     reduction: bool = False
     lanes: int = 0
     live: str = ""
+    blocks: Blocks | None = None
 
 
 @dataclass(frozen=True, slots=True)

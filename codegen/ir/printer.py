@@ -19,6 +19,7 @@ from codegen.ir.nodes import (
     Let,
     Load,
     Local,
+    Narrow,
     Prefetch,
     Statement,
     Store,
@@ -232,6 +233,7 @@ class FunctionPrinter(ValuePrinter):
             result = self.fresh(node.carried[0].name)
             count = f":{len(held)}" if len(held) > 1 else ""
             head = f"{result}{count} = {head} iter_args({pairs}) -> ({', '.join(kinds)})"
+        how = self.block_attributes(node, names)
         self.line(f"{head} {{")
         self.depth += 1
         if down:
@@ -246,9 +248,43 @@ class FunctionPrinter(ValuePrinter):
             self.line(f"affine.yield {', '.join(updates)} : {', '.join(kinds)}")
             for k, c in enumerate(node.carried):
                 self.assign(c.name, f"{result}#{k}" if len(held) > 1 else result, kinds[k], names)
+        for narrow in node.blocks.narrower if node.blocks else ():
+            self.narrow(narrow, inner)
+        self.memrefs, self.flat = outer
+        self.depth -= 1
+        self.line(f"}}{how}")
+
+    def narrow(self, node: Narrow, names: SsaNames) -> None:
+        """Write the body that runs fewer iterations of a loop over blocks, inside the loop's own."""
+        inner = names.inside()
+        count = str(node.count)
+        if isinstance(node.count, str):
+            inner.indices[node.count] = self.fresh(node.count)
+            count = f"{inner.indices[node.count]}: index"
+        self.line(f"tilejit.narrower {count} {{")
+        self.depth += 1
+        outer = dict(self.memrefs), dict(self.flat)
+        self.body(node.body, inner)
         self.memrefs, self.flat = outer
         self.depth -= 1
         self.line("}")
+
+    def block_attributes(self, node: For, names: SsaNames) -> str:
+        """{shifts, latest = %last, streamed = [full, headed from 256], prefetch_bytes = 256}"""
+        blocks, how = node.blocks, []
+        if blocks is None:
+            return ""
+        if blocks.narrower and blocks.shifts:
+            how.append("shifts")
+        if blocks.latest is not None:
+            how.append(f"latest = {self.inline(blocks.latest, names)}")
+        if blocks.streamed:
+            ways = (f"{x.way} from {x.least}" if x.least else x.way for x in blocks.streamed)
+            how.append(f"streamed = [{', '.join(ways)}]")
+        if blocks.prefetch_bytes:
+            how.append(f"prefetch_bytes = {blocks.prefetch_bytes}")
+        how += ["staged"] * blocks.staged
+        return f" {{{', '.join(how)}}}" if how else ""
 
     def bound(self, limits: Sequence[Index], which: str, names: SsaNames) -> str:
         """A loop bound: 0, %n, affine_map<(d0) -> (d0 + 1)>(%i), or the min or max of several."""

@@ -8,13 +8,16 @@ from typing import Any, TypeVar
 
 from codegen.ir.index import Affine, Index, substitute_index
 from codegen.ir.nodes import (
+    Call,
     Compare,
+    Entries,
     For,
     If,
     IndexValue,
     Let,
     Load,
     Op,
+    Prefetch,
     Reduce,
     Statement,
     Step,
@@ -23,6 +26,7 @@ from codegen.ir.nodes import (
     View,
 )
 
+Body = tuple[Statement, ...]
 OfValue = Callable[[Value], Value]
 OfIndex = Callable[[Index], Index]
 Access = TypeVar("Access", Load, Store)
@@ -61,10 +65,27 @@ def map_values(statement: Statement, change: OfValue) -> Statement:
                 tuple(map_values(s, change) for s in then),
                 tuple(map_values(s, change) for s in otherwise),
             )
-        case View():
+        case Prefetch(load):
+            changed = change(load)
+            assert isinstance(changed, Load), "a prefetch has the lines of a load"
+            return Prefetch(changed)
+        case View() | Call():
             return statement
         case _:
             raise AssertionError(f"map_values: no rule for {type(statement).__name__}")
+
+
+def rewrite_body(body: Body, change: Callable[[Statement], Body]) -> Body:
+    """A body whose statements are replaced by others, those inside loops and branches first."""
+    made: list[Statement] = []
+    for node in body:
+        match node:
+            case For(body=inside):
+                node = replace(node, body=rewrite_body(inside, change))
+            case If(tests, then, otherwise):
+                node = If(tests, rewrite_body(then, change), rewrite_body(otherwise, change))
+        made += change(node)
+    return tuple(made)
 
 
 def map_indices(statement: Statement, change: OfIndex) -> Statement:
@@ -88,6 +109,10 @@ def _own_indices(statement: Statement, change: OfIndex) -> Statement:
             return _changed(statement, change)
         case View(offset=offset):
             return replace(statement, offset=change(offset))
+        case Call(_, operands):
+            return replace(
+                statement, operands=tuple(x if isinstance(x, str) else change(x) for x in operands)
+            )
         case For():
             return replace(
                 statement,
@@ -117,6 +142,8 @@ def _changed(access: Access, change: OfIndex) -> Access:
 
 
 def _step(step: Step, change: OfIndex) -> Step:
+    if isinstance(step, Entries):
+        return replace(step, first=change(step.first))
     if not isinstance(step, Affine):
         return step
     changed = change(step)

@@ -11,10 +11,10 @@ from codegen.analysis.ranges import affine_range, check_range
 from codegen.ir.nodes import Function
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
-from codegen.passes.lower_copies.nest import kernel_name, lower_copy_nest
 from codegen.passes.pad_rank import pad_rank
 from codegen.passes.parametrize import parametrize_sizes
 from codegen.passes.select_transfer import select_transfer
+from codegen.pipeline.lower_copies import lower_copy
 from codegen.pipeline.verify import check_lanes
 from codegen.pipeline.verify_panels import check_panels
 from codegen.runtime.copy_calls import (
@@ -90,10 +90,8 @@ def kernel_of(
     structure = parametrized, names
     with compiler_lock:
         kernel = _kernels.get(structure)
-        if kernel is None:
-            name = kernel_name(parametrized, names)
-            kernel = _kernels[structure] = kernel_for(lower_copy_nest(parametrized, name, names))
-    observe("lower_copy_nest", kernel.function)
+        if kernel is None or observe is not nobody:
+            kernel = _kernels[structure] = kernel_for(lower_copy(parametrized, names, observe))
     return kernel, sizes
 
 

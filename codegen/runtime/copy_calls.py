@@ -19,7 +19,7 @@ from codegen.ir.lines import LINE_BYTES, PAGE_PREFETCH_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
 from codegen.runtime.kernel import Step
-from codegen.schedule.offset_tables import PREFETCH_ARGUMENT, Table
+from codegen.schedule.offset_tables import OFFSET_TABLES, PREFETCH_ARGUMENT, Table
 from codegen.schedule.segments import SEGMENT_ARGUMENTS, Segments
 from codegen.schedule.transfers import TransposeRuns, TransposeTiles
 from codegen.support.caching import lazy
@@ -33,7 +33,7 @@ SMALL_TABLE = 1 << 12
 MAX_PREFETCHED_ENTRIES = 1 << 14
 """Bytes: entries that read more than this, or less than half of their span, are not prefetched."""
 
-OFFSET_ARGUMENTS = ("src_offsets", "dst_offsets", "prefetch_entries", "prefetch_low", "prefetch_bytes")
+OFFSET_ARGUMENTS = (*OFFSET_TABLES, "prefetch_entries", "prefetch_low", "prefetch_bytes")
 """First arguments of a kernel that loops over the entries of offset tables.
 
 The last three are the prefetch distance in entries, the offset in an entry where it begins, and its bytes.
@@ -172,7 +172,7 @@ class TableCalls(Calls):
             low, high, dst_low, dst_high = self.reach
             check_range("source", int(src.min()) + low, int(src.max()) + high, self.bounds[0])
             check_range("destination", int(dst.min()) + dst_low, int(dst.max()) + dst_high, self.bounds[1])
-            yield {"src_offsets": src, "dst_offsets": dst}, 0, len(src)
+            yield dict(zip(OFFSET_TABLES, (src, dst), strict=True)), 0, len(src)
 
     def offsets(self, begin: int, end: int) -> Iterator[tuple[Table, Table]]:
         """(source, destination) of the entries [begin, end), chunk by chunk."""

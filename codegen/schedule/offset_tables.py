@@ -91,6 +91,9 @@ def _repeated(offsets: Table, more: int) -> Table:
     return np.concatenate([offsets, np.full(more, offsets[-1])])
 
 
+OFFSET_TABLES = "src_offsets", "dst_offsets"
+"""The arguments of a kernel that loops over table entries: the offsets of each entry on both sides."""
+
 LINE_TABLE = "line_offsets"
 """The argument of a kernel for the table of packed lines."""
 

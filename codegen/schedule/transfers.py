@@ -100,6 +100,11 @@ class Interleave:
     lines: OffsetTable | None = None
     groups: RowGroups | None = None
 
+    @property
+    def reads_in_order(self) -> bool:
+        """Whether contiguous rows are deinterleaved with streaming stores."""
+        return self.stream and self.side == "src" and not self.lines and not self.groups
+
 
 @dataclass(frozen=True, slots=True)
 class Loop:
@@ -334,17 +339,30 @@ class TransferNest:
         return "\n".join([*lines, f"{'    ' * len(loops)}{described(self.transfer)}", ""])
 
 
-WORDS = {
-    "CopyRun": "run",
-    "CopyChunks": "chunks",
-    "FillRun": "padding",
-    "Elementwise": "elements",
-    "PackBits": "pack bits",
-    "UnpackBits": "unpack bits",
-    "TransposeTiles": "transpose",
-    "TransposeRuns": "transpose of short rows",
+KINDS: dict[type[Transfer], tuple[str, str]] = {
+    CopyChunks: ("chunks", "copy_chunks"),
+    CopyRun: ("run", "copy_runs"),
+    Elementwise: ("elements", "copy_elements"),
+    FillRun: ("padding", "fill_runs"),
+    Gather: ("gather", "gather"),
+    Interleave: ("interleave", "interleave"),
+    PackBits: ("pack bits", "pack_bits"),
+    Reverse: ("reverse", "reverse_runs"),
+    TransposeRuns: ("transpose of short rows", "transpose"),
+    TransposeTiles: ("transpose", "transpose"),
+    UnpackBits: ("unpack bits", "unpack_bits"),
 }
-"""What a kind of transfer is called, if not by its name."""
+"""What a kind of transfer is called in text, and how the names of its kernels begin."""
+
+
+def kernel_kind(transfer: Transfer) -> str:
+    """How the names of a transfer's kernels begin; interleaves say on which side rows are packed."""
+    if not isinstance(transfer, Interleave):
+        return KINDS[type(transfer)][1]
+    name = {"dst": "interleave", "src": "deinterleave", "": "transpose_small"}[transfer.side]
+    if transfer.groups:
+        return f"{name}_groups"
+    return f"{name}_lines" if transfer.lines else name
 
 
 def described(transfer: Transfer) -> str:
@@ -352,9 +370,9 @@ def described(transfer: Transfer) -> str:
     given = ((f.name, getattr(transfer, f.name), f.default) for f in fields(transfer))
     shown = {name: value for name, value, default in given if value != default}
     how = [word for word, key in (("streamed ", "stream"), ("staged ", "staged")) if shown.pop(key, None)]
-    kind = type(transfer).__name__
+    kind, _ = KINDS[type(transfer)]
     listed = ", ".join(f"{name.replace('_', ' ')} {_shown(value)}" for name, value in shown.items())
-    return f"{''.join(how)}{WORDS.get(kind, kind.lower())}: {listed}"
+    return f"{''.join(how)}{kind}: {listed}"
 
 
 def _shown(value: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -101,8 +101,17 @@ def _is_one_element(launch: Launch, box: StridedBox) -> bool:
     return _pattern(launch) == _pattern(launch)[:width] * (16 // width)
 
 
-def interpreted_when_lowered(watched: Watched) -> Bytes:
-    """The destination as the interpreter leaves it when it runs the functions that sources are printed from.
+Stage = Callable[[Kernel], Function]
+"""The function of a kernel after one of the passes that lower it."""
+
+
+def printed(kernel: Kernel) -> Function:
+    """The function that the source of a kernel is printed from."""
+    return kernel.function
+
+
+def interpreted_when_lowered(watched: Watched, stage: Stage = printed) -> Bytes:
+    """The destination as the interpreter leaves it when it runs the functions of all kernels.
 
     Each call of a kernel is interpreted on the same arguments, and on storages that begin at the same offset
     in a line.
@@ -111,13 +120,13 @@ def interpreted_when_lowered(watched: Watched) -> Bytes:
     sides = zip((watched.src, watched.before), watched.addresses, program.bounds, strict=True)
     storages = [aligned_bytes(held, address + low) for held, address, (low, _) in sides]
     src, dst = (storage.ctypes.data - low for storage, (low, _) in zip(storages, program.bounds, strict=True))
-    with interpreting(storages):
+    with interpreting(storages, stage):
         program.run(src, dst)
     return storages[1]
 
 
 @contextmanager
-def interpreting(storages: list[Bytes]) -> Iterator[None]:
+def interpreting(storages: list[Bytes], stage: Stage = printed) -> Iterator[None]:
     """Kernels are interpreted inside the block, on these bytes of source and destination."""
     original, scratch = Kernel.call, launches.scratch
     own: list[Bytes] = []
@@ -127,7 +136,7 @@ def interpreting(storages: list[Bytes]) -> Iterator[None]:
         return own[0]
 
     def call(self: Kernel) -> Any:
-        return partial(_interpret_call, self.function, storages, own)
+        return partial(_interpret_call, stage(self), storages, own)
 
     Kernel.call = property(call)  # type: ignore[method-assign, assignment]
     launches.scratch = recorded

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import Term, compare, index_of, least, loop, minus, multiple, plus, rest, times
+from codegen.ir.building import index_of, loop, times
 from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Call, Entries, If, Let, Load, Local, Op, Statement, Store
+from codegen.ir.nodes import Blocks, Entries, Let, Load, Local, Narrow, Op, Statement, Store, Streamed
 from codegen.passes.lower_copies.lowered import Lowered, Sides
-from codegen.schedule.limits import CHUNK_PREFETCH_BYTES, PREFETCH_CHUNKS
+from codegen.schedule.limits import CHUNK_PREFETCH_BYTES
 from codegen.schedule.offset_tables import LINE_TABLE
 from codegen.schedule.transfers import CopyChunks
 
@@ -16,10 +16,8 @@ def lower_chunks(chunks: CopyChunks, sides: Sides) -> Lowered:
     """Join chunks to full lines of the destination, which go past the cache if streaming.
 
     before:  copy_chunks dst <- src, count chunks of 16 bytes
-    after:   for x in 0..count // 4 * 4 step 4:
-               prefetch src[16*x + 256]
-               dst[16*x] = joined(src[«line_offsets»[x..x + 4]] [4, 1])
-             and the chunks after the last full line
+    after:   for x in 0..count step 4: dst[16*x] = joined(src[«line_offsets»[x..x + 4]] [4, 1])
+             narrower: single chunks
 
     Streaming needs a destination that is aligned and consists of full lines.
     """
@@ -27,47 +25,29 @@ def lower_chunks(chunks: CopyChunks, sides: Sides) -> Lowered:
     lanes = LINE_BYTES // width
     what = f"dst[{{at}}, x] = src[{{at}}, {LINE_TABLE}[x]], x < {count} chunks of {width} bytes"
     how = f"Super-vectors of {lanes} x {width} bytes"
-    plain = _copied(dst, src, count, width)
-    if not chunks.stream:
-        return Lowered(plain, what, how)
-    aligned = compare(rest(dst, LINE_BYTES), "eq", 0), compare(rest(count, lanes), "eq", 0)
-    body = If(aligned, (_streamed(dst, src, count, width),), plain)
-    return Lowered((body,), what, f"{how}, streamed", opaque=True)
+    how += ", streamed" if chunks.stream else ""
+    streamed = (Streamed("full", prefetch_bytes=CHUNK_PREFETCH_BYTES),) if chunks.stream else ()
+    blocks = Blocks(
+        (Narrow(1, _chunk(dst, src, width)),),
+        shifts=False,
+        streamed=streamed,
+        prefetch_bytes=CHUNK_PREFETCH_BYTES,
+    )
+    body = loop("x", 0, count, *_line(dst, src, width), step=lanes, blocks=blocks)
+    return Lowered((body,), what, how, opaque=chunks.stream)
 
 
-def _line(dst: str, src: str, width: int, *, stream: bool = False) -> tuple[Statement, Statement]:
+def _line(dst: str, src: str, width: int) -> tuple[Statement, Statement]:
     """A line of the destination from as many chunks as fill it."""
     lanes, dtype = LINE_BYTES // width, f"bits{8 * width}"
     steps = Entries(LINE_TABLE, index_symbol("x")), width
     chunks = Load(src, (index_of(0),), dtype, (lanes, 1), (0, 0), steps)
     line = Op("joined", (Local("chunks", dtype, (lanes, 1)),), dtype, (lanes,))
-    store = Store(dst, (times("x", width),), line, (0,), (width,), streamed=stream)
-    return Let("chunks", chunks), store
+    return Let("chunks", chunks), Store(dst, (times("x", width),), line, (0,), (width,))
 
 
-def _prefetch_near(src: str, width: int) -> Statement:
-    return Call("prefetch_line", (plus(src, times("x", width), CHUNK_PREFETCH_BYTES),))
-
-
-def _copied(dst: str, src: str, count: Term, width: int) -> tuple[Statement, ...]:
-    """Full lines, then the chunks after the last one."""
-    lanes = LINE_BYTES // width
-    whole = multiple(count, lanes)
-    lines = loop("x", 0, whole, _prefetch_near(src, width), *_line(dst, src, width), step=lanes)
+def _chunk(dst: str, src: str, width: int) -> tuple[Statement, Statement]:
+    """A single chunk."""
     offset = Let("x_offset", Load(LINE_TABLE, (index_symbol("x"),), "i64"))
     value = Load(src, (index_symbol(offset.name),), f"bits{8 * width}")
-    one = Store(dst, (times("x", width),), value)
-    return lines, loop("x", whole, count, offset, one)
-
-
-def _streamed(dst: str, src: str, count: Term, width: int) -> Statement:
-    """Full lines. Many chunks prefetch the one that is read 64 chunks later."""
-    lanes, line = LINE_BYTES // width, _line(dst, src, width, stream=True)
-    near = loop("x", 0, count, _prefetch_near(src, width), *line, step=lanes)
-    later = least(plus("x", PREFETCH_CHUNKS), minus(count, 1))
-    ahead = (
-        Let("x_ahead", Load(LINE_TABLE, (later,), "i64")),
-        Call("prefetch_line", (plus(src, "x_ahead"),)),
-    )
-    far = loop("x", 0, count, *ahead, *line, step=lanes)
-    return If((compare(count, "le", PREFETCH_CHUNKS),), (near,), (far,))
+    return offset, Store(dst, (times("x", width),), value)

@@ -7,6 +7,7 @@ from codegen.ir.index import Affine, Index
 from codegen.ir.nodes import (
     SCRATCH,
     Alloc,
+    Blocks,
     Compare,
     Each,
     For,
@@ -165,15 +166,14 @@ def _fill(t: TransposeRuns) -> tuple[Statement, ...]:
     if t.lanes:
         return _fill_short_rows(t, panel, src)
     rows, columns = t.block
-    i = let("i", least("i_block", "last_i"))
-    j = let("j", least("j_block", minus("j_stop", columns)))
     block, value = transposed_block(t, src)
     at, step = row_at(t.panel_step, COLUMN_TABLE, minus("j", "j_first"))
     if t.separate and isinstance(step, int | str):
         step = Each(step)
     store = Store(panel, (plus(at, times("i", t.width)),), value, (0, 0), (step, t.width))
-    down = loop("i_block", 0, t.rows, i, *block, store, step=rows)
-    return (loop("j_block", "j_first", "j_stop", j, down, step=columns),)
+    last_i, last_j = (Blocks(latest=x) for x in (index_of("last_i"), minus("j_stop", columns)))
+    down = loop("i", 0, t.rows, *block, store, step=rows, blocks=last_i)
+    return (loop("j", "j_first", "j_stop", down, step=columns, blocks=last_j),)
 
 
 def _fill_short_rows(t: TransposeRuns, panel: str, src: str) -> tuple[Statement, ...]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from codegen.ir.building import Term, compare, index_of, let, loop, minus, multiple, plus, times
+from codegen.ir.building import Term, index_of, let, loop, multiple, plus, times
 from codegen.ir.element_types import INTEGER_TYPES, dtype_of
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Call, If, Let, Load, Local, Op, Statement, Store, Value, View
+from codegen.ir.nodes import Blocks, Call, For, Let, Load, Local, Narrow, Op, Statement, Store, Value, View
 from codegen.ir.strided_box import Element
 from codegen.passes.lower_copies.lowered import Lowered, Sides, named
 from codegen.passes.lower_copies.runs import FILL
@@ -32,7 +30,7 @@ def lower_elements(stmt: Elementwise, sides: Sides) -> Lowered:
         return Lowered(_prefetched(stmt, sides), what, how)
     if _is_contiguous(stmt):
         body = _converted_run(stmt, sides.dst, sides.src, stmt.count)
-        return Lowered(body, what, f"Super-vectors of {_lanes(stmt)} elements")
+        return Lowered((body,), what, f"Super-vectors of {_lanes(stmt)} elements")
     return Lowered((_elements(stmt, sides.dst, sides.src, stmt.count),), what, f"Elements {apart}")
 
 
@@ -115,32 +113,10 @@ def _converted(stmt: Elementwise, dst: str, src: str, at: Term, lanes: int) -> t
     return Let("block", block), store
 
 
-def _converted_run(stmt: Elementwise, dst: str, src: str, count: int | str) -> tuple[Statement, ...]:
-    """Convert contiguous elements: super-vectors, then one more that overlaps the last.
-
-    if count >= 32: for x in 0..count - 32 step 32: dst[x] = cast(src[x]) [32]; and the last 32
-    elif count >= 8: the same with 8 elements; else: one by one
-    """
-    lanes = _lanes(stmt)
-
-    def convert(at: Term, size: int) -> tuple[Statement, ...]:
-        return _converted(stmt, dst, src, at, size)
-
-    last = minus(count, lanes)
-    full = (loop("x", 0, last, *convert("x", lanes), step=lanes), *convert(last, lanes))
-    if isinstance(count, int) and count >= lanes:
-        return full
-    eights = (*convert(0, 8), *_more_eights(convert, count, lanes), *convert(minus(count, 8), 8))
-    ones = (loop("x", 0, count, *convert("x", 1)),)
-    short = If((compare(count, "ge", 8),), eights, ones)
-    return (If((compare(count, "ge", lanes),), full, (short,)),)
-
-
-def _more_eights(
-    convert: Callable[[Term, int], tuple[Statement, ...]], count: int | str, lanes: int
-) -> list[Statement]:
-    """The eights between the first and the last one."""
-    return [If((compare(count, "gt", at + 8),), convert(at, 8)) for at in range(8, lanes - 8, 8)]
+def _converted_run(stmt: Elementwise, dst: str, src: str, count: int | str) -> For:
+    """Convert contiguous elements in super-vectors, in eights, or one by one."""
+    lanes, *narrower = (Narrow(n, _converted(stmt, dst, src, "x", n)) for n in (_lanes(stmt), 8, 1))
+    return loop("x", 0, count, *lanes.body, step=_lanes(stmt), blocks=Blocks(tuple(narrower)))
 
 
 def _prefetched(stmt: Elementwise, sides: Sides) -> tuple[Statement, ...]:

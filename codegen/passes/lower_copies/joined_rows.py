@@ -16,15 +16,12 @@ from codegen.ir.building import (
     let,
     loop,
     minus,
-    multiple,
     plus,
     quotient,
-    rest,
     times,
 )
 from codegen.ir.index import Index, index_symbol
-from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Entries, If, Let, Load, Statement, View
+from codegen.ir.nodes import Blocks, Entries, For, If, Let, Load, Statement, Streamed, View
 from codegen.passes.lower_copies.packed_rows import PackedRows
 from codegen.passes.lower_copies.row_buffers import ROW_PITCH, ROWS, Ahead, chunk_rows, drain_row
 from codegen.schedule.limits import ROW_BUFFER_BYTES
@@ -38,48 +35,30 @@ from codegen.schedule.offset_tables import (
 )
 
 
-def joined_rows(rows: PackedRows, dst: str, src: str, *, stream: bool) -> tuple[Statement, ...]:
+def joined_rows(rows: PackedRows, dst: str, src: str, *, stream: bool) -> For:
     """Interleave or deinterleave rows, with packed lines at the offsets of a table.
 
     before:  dst <- interleave src, 2 rows of columns u16, packed lines by a table
-    after:   for start in 0..columns step 32:
-               column = min(start, columns - 32); line = column // 16
+    after:   for column in 0..columns step 32:     at most columns - 32
+               line = column // 16
                block = src[2*column] [2, 32]
                dst[line_offsets[line..]] = interleaved(block) [2, 32]
 
     Streamed packed lines are either all aligned or all unaligned: their offsets are multiples of a line.
     """
-    plain = _blocks(rows, dst, src)
-    if not stream:
-        return (plain,)
-    aligned = compare(rest(dst, LINE_BYTES), "eq", 0)
-    if rows.packs:
-        return (If((aligned,), (_blocks(rows, dst, src, stream=True),), (plain,)),)
-    tests = aligned, compare(rest(rows.pitch, LINE_BYTES), "eq", 0)
-    return (If(tests, _full_lines(rows, dst, src), (plain,)),)
+    streamed = (Streamed("full" if rows.packs else "begun"),) if stream else ()
+    return _blocks(rows, dst, src, streamed=streamed)
 
 
-def _blocks(rows: PackedRows, dst: str, src: str, *, stream: bool = False, first: Term = 0) -> Statement:
-    """Blocks of a line of each row; the last one may overlap the one before it."""
+def _blocks(
+    rows: PackedRows, dst: str, src: str, *, first: Term = 0, streamed: tuple[Streamed, ...] = ()
+) -> For:
+    """Blocks of a line of each row; the table is that of rows that begin at element `first`."""
     along, _ = rows.indices
-    here = let(along, least("start", minus(rows.length, rows.line)))
-    return loop(
-        "start",
-        0,
-        rows.length,
-        here,
-        *_block(rows, dst, src, along, stream=stream, first=first),
-        step=rows.line,
-    )
-
-
-def _block(
-    rows: PackedRows, dst: str, src: str, at: str, *, stream: bool = False, first: Term = 0
-) -> tuple[Statement, ...]:
-    """A block from element `at` on; the table is that of rows that begin at element `first`."""
-    line = let("line", _line(rows, plus(at, first)))
-    table = Entries(LINE_TABLE, index_symbol("line"))
-    return line, *rows.block(dst, src, at, rows.line, stream=stream, table=table)
+    line = let("line", _line(rows, plus(along, first)))
+    block = rows.block(dst, src, along, rows.line, table=Entries(LINE_TABLE, index_symbol("line")))
+    how = Blocks(latest=minus(rows.length, rows.line), streamed=streamed)
+    return loop(along, 0, rows.length, line, *block, step=rows.line, blocks=how)
 
 
 def _line(rows: PackedRows, at: Term) -> Index:
@@ -87,18 +66,6 @@ def _line(rows: PackedRows, at: Term) -> Index:
     if rows.line % rows.count:
         return quotient(times(at, rows.count), rows.line)
     return index_of(at) if rows.line == rows.count else quotient(at, rows.line // rows.count)
-
-
-def _full_lines(rows: PackedRows, dst: str, src: str) -> tuple[Statement, ...]:
-    """Stream full lines of separate rows; the last block, if it overlaps one, is stored."""
-    along, _ = rows.indices
-    last = let("last", minus(rows.length, rows.line)), *_block(rows, dst, src, "last")
-    whole = let("whole", multiple(rows.length, rows.line))
-    return (
-        whole,
-        loop(along, 0, "whole", *_block(rows, dst, src, along, stream=True), step=rows.line),
-        If((compare("whole", "lt", rows.length),), last),
-    )
 
 
 def deinterleave_groups(rows: PackedRows, dst: str, src: str) -> tuple[Statement, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen.ir.building import Term, compare, index_of, let, loop, minus, multiple, plus, rest, times
-from codegen.ir.index import FloorDiv, Index
+from codegen.ir.building import Term, index_of, loop, times
+from codegen.ir.index import Index
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Call, If, Let, Load, Op, Prefetch, Statement, Store, View
+from codegen.ir.nodes import Blocks, Call, For, Let, Load, Narrow, Op, Statement, Store, Streamed, View
 from codegen.passes.lower_copies.lowered import Lowered, Sides, named
 from codegen.passes.lower_copies.packed_columns import PackedColumns
 from codegen.schedule.limits import PACKED_PREFETCH_BYTES, PACKED_SHORT_BYTES
@@ -21,8 +21,8 @@ def lower_packing(stmt: PackBits, sides: Sides) -> Lowered:
     """Pack 8 / bits elements, a byte each, into each of `count` bytes.
 
     before:  dst <- count bytes of 2 elements each, packed from src
-    after:   for x in 0..count // 64 * 64 step 64: dst[x] = packed_4(src[2*x] [128]) [64]
-             the same with 8 bytes, then the last 8 bytes
+    after:   for x in 0..count step 64: dst[x] = packed_4(src[2*x] [128]) [64]
+             narrower: 8 bytes, any number of bytes
     """
     return _lowered(stmt, stmt.src_step, sides)
 
@@ -31,8 +31,8 @@ def lower_unpacking(stmt: UnpackBits, sides: Sides) -> Lowered:
     """Unpack each of `count` bytes into 8 / bits elements, a byte each.
 
     before:  dst <- count bytes of 2 elements each, unpacked from src
-    after:   for x in 0..count // 32 * 32 step 32: dst[2*x] = unpacked_4(src[x] [32]) [64]
-             the same with 8 bytes, then the last 8 bytes
+    after:   for x in 0..count step 32: dst[2*x] = unpacked_4(src[x] [32]) [64]
+             narrower: 8 bytes, any number of bytes
     """
     return _lowered(stmt, stmt.dst_step, sides)
 
@@ -51,7 +51,7 @@ def _lowered(stmt: PackBits | UnpackBits, step: Size, sides: Sides) -> Lowered:
         how = f"Elements {step} bytes apart"
     else:
         run = _Run(bits, packs)
-        body = run.streamed(dst, src, count) if stmt.stream else run.plain(dst, src, count)
+        body = (run.loop(dst, src, count, stream=stmt.stream),)
         how = f"Super-vectors of 64 bytes{', streamed' * stmt.stream}"
     loose = f"{{at}}, {group}*x : {group}*x + {group}"
     what = f"dst[{{at}}, x] = packed_{bits}(src[{loose}])"
@@ -90,56 +90,25 @@ class _Run:
         packed, loose = index_of(at), times(at, self.group)
         return (packed, loose) if self.packs else (loose, packed)
 
-    def block(
-        self, dst: str, src: str, at: Term, size: int, *, stream: bool = False
-    ) -> tuple[Statement, ...]:
-        """dst[at] = packed(src[at]), `size` packed bytes."""
-        (to, begin), loose = self.offsets(at), size * self.group
+    def loop(self, dst: str, src: str, count: int | str, *, stream: bool) -> For:
+        """Full lines of the destination, then words, then bytes."""
+        narrower = [Narrow(WORD_BYTES, self.block(dst, src, WORD_BYTES))] * (self.line > WORD_BYTES)
+        narrower.append(Narrow("left", self.part(dst, src, "left")))
+        size = 1 if self.packs else self.group
+        way = Streamed("headed", PACKED_SHORT_BYTES // size, PACKED_PREFETCH_BYTES)
+        blocks = Blocks(tuple(narrower), streamed=(way,) if stream else ())
+        return loop("x", 0, count, *self.block(dst, src, self.line), step=self.line, blocks=blocks)
+
+    def block(self, dst: str, src: str, size: int) -> tuple[Statement, ...]:
+        """dst[x] = packed(src[x]), `size` packed bytes."""
+        (to, begin), loose = self.offsets("x"), size * self.group
         before, after = (loose, size) if self.packs else (size, loose)
         name = f"{'packed' if self.packs else 'unpacked'}_{self.bits}"
         block = Op(name, (Load(src, (begin,), "bits8", (before,), (0,), (1,)),), "bits8", (after,))
-        return Let("block", block), Store(dst, (to,), named("block", block), (0,), (1,), streamed=stream)
+        return Let("block", block), Store(dst, (to,), named("block", block), (0,), (1,))
 
-    def part(self, dst: str, src: str, count: Term) -> Call:
-        """Fewer bytes than a line."""
-        name = f"{'pack' if self.packs else 'unpack'}_part_{self.bits}"
-        return Call(name, (dst, src, index_of(count)))
-
-    def plain(self, dst: str, src: str, count: int | str) -> tuple[Statement, ...]:
-        """Full lines of the destination, then words, then one more word that overlaps the last."""
-        lines, last = multiple(count, self.line), minus(count, WORD_BYTES)
-        body: list[Statement] = [loop("x", 0, lines, *self.block(dst, src, "x", self.line), step=self.line)]
-        if self.line > WORD_BYTES:
-            word = self.block(dst, src, "x", WORD_BYTES)
-            body.append(loop("x", lines, last, *word, step=WORD_BYTES))
-        rest_ = compare(rest(count, self.line), "ne", 0)
-        body.append(If((rest_,), self.block(dst, src, last, WORD_BYTES)))
-        return (If((compare(count, "ge", WORD_BYTES),), tuple(body), (self.part(dst, src, count),)),)
-
-    def streamed(self, dst: str, src: str, count: int | str) -> tuple[Statement, ...]:
-        """Full lines past the cache, between the bytes before and after them."""
-        size = 1 if self.packs else self.group
-        to_line = rest(times(dst, -1), LINE_BYTES)
-        head = to_line if self.packs else FloorDiv(to_line, self.group)
-        tests = [compare(times(count, size), "ge", PACKED_SHORT_BYTES)]
-        if not self.packs:  # else no element begins on a line
-            tests.append(compare(rest(dst, size), "eq", 0))
-        stop = plus("head", multiple(minus(count, "head"), self.line))
-        to, at = self.offsets("stop")
-        ends = View("dst_end", dst, to), View("src_end", src, at)
-        body = (
-            let("head", head),
-            let("stop", stop),
-            self.part(dst, src, "head"),
-            loop("x", "head", "stop", *self.prefetched_block(dst, src), step=self.line),
-            *ends,
-            self.part("dst_end", "src_end", minus(count, "stop")),
-        )
-        return (If(tuple(tests), body, self.plain(dst, src, count)),)
-
-    def prefetched_block(self, dst: str, src: str) -> tuple[Statement, ...]:
-        """A streamed line, and prefetches of as many bytes of the source."""
-        _, ahead = self.offsets("x")
-        size = self.line * self.group if self.packs else self.line
-        load = Load(src, (plus(ahead, PACKED_PREFETCH_BYTES),), "bits8", (size,), (0,), (1,))
-        return Prefetch(load), *self.block(dst, src, "x", self.line, stream=True)
+    def part(self, dst: str, src: str, count: Term) -> tuple[Statement, ...]:
+        """Fewer bytes than a line, from x on."""
+        name, (to, at) = f"{'pack' if self.packs else 'unpack'}_part_{self.bits}", self.offsets("x")
+        ends = View(f"{dst}_at", dst, to), View(f"{src}_at", src, at)
+        return *ends, Call(name, (ends[0].name, ends[1].name, index_of(count)))

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen.ir.building import Term, compare, index_of, let, loop, minus, multiple, plus, rest, times
-from codegen.ir.index import index_symbol
+from codegen.ir.building import Term, index_of, loop, plus, times
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Entries, If, Let, Load, Local, Op, Statement, Step, Store, View
+from codegen.ir.nodes import (
+    Blocks,
+    Entries,
+    For,
+    Let,
+    Load,
+    Local,
+    Narrow,
+    Op,
+    Statement,
+    Step,
+    Store,
+    Streamed,
+    View,
+)
+from codegen.schedule.limits import ROW_BUFFER_BYTES
 from codegen.schedule.transfers import Interleave
 
 
@@ -52,7 +66,7 @@ class PackedRows:
         return ("column", "row") if self.packs else ("row", "column")
 
     def block(
-        self, dst: str, src: str, at: Term, size: int, *, stream: bool = False, table: Entries | None = None
+        self, dst: str, src: str, at: Term, size: int, table: Entries | None = None
     ) -> tuple[Statement, ...]:
         """Move `size` elements of each row, from element `at` on.
 
@@ -72,83 +86,29 @@ class PackedRows:
         loaded = Load(src, (read,), self.dtype, given, (0,) * len(given), steps)
         write, steps, made = (near, packed, flat) if self.packs else (far, apart, shape)
         value = Op(name, (Local("block", self.dtype, given),), self.dtype, made)
-        return (
-            Let("block", loaded),
-            Store(dst, (write,), value, (0,) * len(made), steps, streamed=stream),
-        )
+        return Let("block", loaded), Store(dst, (write,), value, (0,) * len(made), steps)
 
-    def elements(self, dst: str, src: str, first: Term) -> Statement:
-        """Move single elements, from element `first` of each row on."""
+    def loop(self, dst: str, src: str, *, stream: bool = False) -> For:
+        """All elements of each row, in blocks of a line of each, then in narrower ones.
+
+        Deinterleaved rows that do not begin lines go through scratch, unless they are short.
+        """
+        along, _ = self.indices
+        line, *sizes = (Narrow(n, self.block(dst, src, along, n)) for n in self.sizes)
+        streamed = (Streamed("begun"),) if stream else ()
+        if stream and not self.packs:
+            streamed = (*streamed, Streamed("staged", ROW_BUFFER_BYTES // self.width))
+        blocks = Blocks((*sizes, Narrow(1, (self.elements(dst, src),))), streamed=streamed)
+        return loop(along, 0, self.length, *line.body, step=self.line, blocks=blocks)
+
+    def elements(self, dst: str, src: str) -> Statement:
+        """Move one element of each row."""
         along, across = self.indices
         packed = plus(times(along, self.count * self.width), times(across, self.width))
         apart = plus(times(across, self.pitch), times(along, self.width))
         to, at = (packed, apart) if self.packs else (apart, packed)
         move = Store("to", (index_of(0),), Load("at", (index_of(0),), self.dtype))
-        return loop(
-            along,
-            first,
-            self.length,
-            loop(across, 0, self.count, View("to", dst, to), View("at", src, at), move),
-        )
-
-    def blocks(
-        self, dst: str, src: str, sizes: tuple[int, ...] | None = None, first: Term = 0
-    ) -> tuple[Statement, ...]:
-        """Move each row from element `first` on, by the largest blocks that fit; the last may begin earlier.
-
-        if length >= 32:    for c in 0..length - 32 step 32: 32 of each; the last 32
-        elif length >= 16:  the first 16; the last 16
-        elif length >= 8:   the first 8; the last 8
-        else:               single elements
-
-        `sizes` are those of the blocks, largest first; all of them by default.
-        """
-        out: tuple[Statement, ...] = (self.elements(dst, src, first),)
-        for size in reversed(self.sizes if sizes is None else sizes):
-            fits = compare(minus(self.length, first), "ge", size)
-            moved = self.lines(dst, src) if size == self.line else self.two_blocks(dst, src, first, size)
-            out = (If((fits,), moved, out),)
-        return out
-
-    def lines(self, dst: str, src: str) -> tuple[Statement, ...]:
-        """Move rows of a line at least: full blocks, then one more that overlaps the last."""
-        along, _ = self.indices
-        block = self.block(dst, src, along, self.line)
-        return (
-            let("last", minus(self.length, self.line)),
-            loop(along, 0, "last", *block, step=self.line),
-            *self.block(dst, src, "last", self.line),
-        )
-
-    def two_blocks(self, dst: str, src: str, first: Term, size: int) -> tuple[Statement, ...]:
-        """Move rows of one or two blocks, which may overlap."""
-        return (
-            let("last", minus(self.length, size)),
-            *self.block(dst, src, first, size),
-            If((compare("last", "gt", first),), self.block(dst, src, "last", size)),
-        )
-
-    def full_blocks(self, dst: str, src: str) -> tuple[Statement, ...]:
-        """Stream all full blocks; `whole` is the number of elements in them."""
-        along, _ = self.indices
-        return (
-            let("whole", multiple(self.length, self.line)),
-            loop(along, 0, "whole", *self.block(dst, src, along, self.line, stream=True), step=self.line),
-        )
-
-    def streamed(self, dst: str, src: str) -> tuple[Statement, ...]:
-        """Stream full blocks; then, as far as they fill lines of the packed side, one smaller block each."""
-        if not self.packs:
-            return *self.full_blocks(dst, src), *self.blocks(dst, src, self.sizes[1:], index_symbol("whole"))
-        out = [*self.full_blocks(dst, src)]
-        done, sizes = "whole", self.sizes[1:]
-        while sizes and sizes[0] * self.count * self.width % LINE_BYTES == 0:
-            size, sizes = sizes[0], sizes[1:]
-            fits = compare(rest(self.length, 2 * size), "ge", size)
-            out.append(If((fits,), self.block(dst, src, done, size, stream=True)))
-            done = f"whole_{size}s"
-            out.append(let(done, multiple(self.length, size)))
-        return *out, *self.blocks(dst, src, sizes, done)
+        return loop(across, 0, self.count, View("to", dst, to), View("at", src, at), move)
 
 
 def rows_of(stmt: Interleave) -> PackedRows:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from codegen.ir.building import compare, index_of, least, let, loop, minus, plus, times
 from codegen.ir.index import Index
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
     SCRATCH,
     Alloc,
+    Blocks,
     Carried,
     Compare,
     For,
@@ -33,7 +36,7 @@ from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.panels import TILE, in_panel, lower_panel
 from codegen.passes.lower_copies.short_rows import OTHERS_OFFSET, lower_short_rows
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.transfers import COLUMN_TABLE, Loop, TransposeTiles
+from codegen.schedule.transfers import COLUMN_TABLE, Loop, Size, TransposeTiles
 
 
 def lower_transpose(transpose: TransposeTiles, sides: Sides) -> Lowered:
@@ -118,16 +121,19 @@ def _tile(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
 def _blocks(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
     """The blocks of a tile, in the schedule's order."""
     rows, columns = t.block
-    i = let("i", least("i_block", minus(t.rows, rows)))
-    j = let("j", least("j_block", minus(t.columns, columns)))
     body: tuple[Statement, ...] = _block(t, views)
+
+    def over(index: str, size: int, count: Size, *inside: Statement) -> For:
+        """The loop over blocks of one side."""
+        blocks = Blocks(latest=minus(count, size))
+        return loop(index, f"{index}_tile", f"{index}_stop", *inside, step=size, blocks=blocks)
+
     if t.order == "rows":
-        inner = loop("j_block", "j_tile", "j_stop", j, *body, step=columns)
-        return (loop("i_block", "i_tile", "i_stop", i, inner, step=rows),)
+        return (over("i", rows, t.rows, over("j", columns, t.columns, *body)),)
     if t.order == "columns":
-        inner = loop("i_block", "i_tile", "i_stop", i, *body, step=rows)
-        return (loop("j_block", "j_tile", "j_stop", j, inner, step=columns),)
-    down = loop("i_block", "i_tile", "i_stop", i, j, *body, step=rows)
+        return (over("j", columns, t.columns, over("i", rows, t.rows, *body)),)
+    j = let("j", least("j_block", minus(t.columns, columns)))
+    down = over("i", rows, t.rows, j, *body)
     return (loop("diagonal", "j_tile", "j_stop", _wrapping(down, columns), step=columns),)
 
 
@@ -140,7 +146,7 @@ def _wrapping(down: For, columns: int) -> For:
     inside = Op("lt", (IndexValue(following), IndexValue(index_of("j_stop"))), "i1")
     wrapped = Op("select", (inside, IndexValue(following), IndexValue(index_of("j_tile"))), "i64")
     carried = Carried("j_block", IndexValue(index_of("diagonal")), wrapped)
-    return For(down.index, down.lower, down.upper, down.step, down.body, (carried,))
+    return replace(down, carried=(carried,))
 
 
 def _block(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:

@@ -8,7 +8,7 @@ import pytest
 
 from codegen.emit.source import LINE_LENGTH
 from codegen.ir.blocks import INTERLEAVED_ROWS
-from codegen.passes.lower_copies.nest import lower_copy_nest
+from codegen.pipeline.lower_copies import lower_copy
 from codegen.runtime.kernel import Kernel
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, LINE_TABLE, OffsetTable, RowGroups
 from codegen.schedule.schedule import OUTER_RANKS
@@ -38,7 +38,7 @@ def kernel(width: int, count: int, side: PackedSide, stream: bool, tables: str) 
     loops = tuple(Loop(a, f"{a}_extent", f"{a}_src", f"{a}_dst") for a in AXES)
     steps = [f"{a}_{name}" for name in ("dst", "src", "extent") for a in AXES]
     arguments = (LINE_TABLE, *GROUP_ARGUMENTS, "row_step", "column_step", "rows", "columns", *steps)
-    return Kernel("interleave", lower_copy_nest(TransferNest(loops, moved), "interleave", arguments))
+    return Kernel("interleave", lower_copy(TransferNest(loops, moved), arguments))
 
 
 @pytest.mark.parametrize(("side", "stream", "tables"), VARIANTS)

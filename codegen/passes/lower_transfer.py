@@ -1,20 +1,19 @@
-"""Lower a nest of a copy to loops over super-vectors, which the emitter prints as they are."""
+"""Replace the transfer of a copy by loops over super-vectors; `lower_copies` has the loops of each kind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from codegen.ir.building import least, let, loop, minus, plus, times
+from codegen.ir.building import loop, times
 from codegen.ir.index import index_symbol
-from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
     SCRATCH,
     SIDES,
     ArrayArg,
     BufferArg,
-    Call,
     Function,
     Let,
     Load,
@@ -22,18 +21,17 @@ from codegen.ir.nodes import (
     Statement,
     View,
 )
-from codegen.passes.fence_streams import fence_streams
 from codegen.passes.lower_copies.chunks import lower_chunks
 from codegen.passes.lower_copies.dense_panels import lower_transposed_runs
 from codegen.passes.lower_copies.elements import lower_elements
 from codegen.passes.lower_copies.gather import lower_gather
-from codegen.passes.lower_copies.interleaves import lower_interleave, reads_in_order
+from codegen.passes.lower_copies.interleaves import lower_interleave
 from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.packed_bits import lower_packing, lower_unpacking
 from codegen.passes.lower_copies.reversals import lower_reverse
 from codegen.passes.lower_copies.runs import lower_fill, lower_run
 from codegen.passes.lower_copies.transposes import lower_transpose
-from codegen.schedule.offset_tables import GROUP_TABLES, LINE_TABLE
+from codegen.schedule.offset_tables import GROUP_TABLES, LINE_TABLE, OFFSET_TABLES
 from codegen.schedule.transfers import (
     COLUMN_TABLE,
     ROW_TABLE,
@@ -53,6 +51,7 @@ from codegen.schedule.transfers import (
     TransposeRuns,
     TransposeTiles,
     UnpackBits,
+    kernel_kind,
 )
 
 LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
@@ -70,72 +69,47 @@ LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
 }
 """The lowering of each kind of transfer."""
 
-OFFSETS = ("src_offsets", "dst_offsets")
 PANEL_TABLES = (ROW_TABLE, COLUMN_TABLE, RUN_OFFSETS, RUN_PANEL_OFFSETS)
-TABLES = frozenset((*OFFSETS, *PANEL_TABLES, LINE_TABLE, *GROUP_TABLES, "segments", "moves"))
+TABLES = frozenset((*OFFSET_TABLES, *PANEL_TABLES, LINE_TABLE, *GROUP_TABLES, "segments", "moves"))
 """The arguments that are addresses of tables of 64-bit integers."""
 
 BUFFERS = frozenset(("pattern",))
 """The arguments that are addresses of other storage: a line of padding."""
 
 
-KINDS: dict[type[Transfer], str] = {
-    CopyChunks: "copy_chunks",
-    CopyRun: "copy_runs",
-    Elementwise: "copy_elements",
-    FillRun: "fill_runs",
-    Gather: "gather",
-    PackBits: "pack_bits",
-    Reverse: "reverse_runs",
-    TransposeRuns: "transpose",
-    TransposeTiles: "transpose",
-    UnpackBits: "unpack_bits",
-}
-"""How the names of kernels begin."""
+def declared(nest: TransferNest, arguments: tuple[str, ...]) -> Function:
+    """The kernel of a nest without statements, under a descriptive name that is unique to it.
 
-
-def kernel_name(nest: TransferNest, arguments: tuple[str, ...]) -> str:
-    """A descriptive name that is unique to the kernel."""
+    arguments  the names of the kernel's arguments, in the order of its table
+    """
     digest = sha256(repr((nest, arguments)).encode()).hexdigest()[:12]
-    inner = nest.transfer
-    return f"{_interleave_name(inner) if isinstance(inner, Interleave) else KINDS[type(inner)]}_{digest}"
+    given = tuple(ArrayArg(a, "i64", 1, "C") if a in TABLES else ScalarArg(a, "i64") for a in arguments)
+    others = BufferArg(SCRATCH), *(BufferArg(a) for a in arguments if a in BUFFERS)
+    buffers = (*(BufferArg(side, nest.unit_bits) for side in SIDES), *others)
+    return Function(f"{kernel_kind(nest.transfer)}_{digest}", given, (), buffers=buffers)
 
 
-def _interleave_name(transfer: Interleave) -> str:
-    name = {"dst": "interleave", "src": "deinterleave", "": "transpose_small"}[transfer.side]
-    if transfer.groups:
-        return f"{name}_groups"
-    return f"{name}_lines" if transfer.lines else name
-
-
-def lower_copy_nest(nest: TransferNest, name: str, arguments: tuple[str, ...]) -> Function:
+def lower_transfer(function: Function, nest: TransferNest) -> Function:
     """Replace the transfer of a nest by loops over super-vectors, inside the nest's own loops.
 
     before:  for a in a_extent: dst += a_dst, src += a_src:  CopyRun(count=count)
     after:   for a in 0..a_extent:
                src_a = src + a * a_src; dst_a = dst + a * a_dst
-               for x in 0..count - 64 step 64:  dst_a[x] = src_a[x] [64]
-               …
+               for x in 0..count step 64:  dst_a[x] = src_a[x] [64]     narrower: fewer than 64 bytes
 
-    A nest that streams lines ends with a fence.
-
-    arguments  the names of the kernel's arguments, in the order of its table
+    `function` has no statements yet.
     """
     axes = [loop.axis for loop in nest.loops]
     around = f"_{axes[-1]}" if axes else "_entry" if nest.entries else ""
     sides = Sides(f"dst{around}", f"src{around}", bool(nest.entries), nest.unit_bits == 1)
     lowered = LOWERINGS[type(nest.transfer)](nest.transfer, sides)
     body = _around(nest, lowered)
-    given = tuple(ArrayArg(a, "i64", 1, "C") if a in TABLES else ScalarArg(a, "i64") for a in arguments)
-    others = BufferArg(SCRATCH), *(BufferArg(a) for a in arguments if a in BUFFERS)
-    buffers = (*(BufferArg(side, nest.unit_bits) for side in SIDES), *others)
     axes += lowered.axes
     at = ", ".join([*(["entry"] if nest.entries else []), *axes])
     shared = "table entries" if nest.entries else axes[0] if axes else ""
     summary = f"{lowered.what.format(at=at)}. {lowered.how}"
     summary += f"; parallel over {shared}." if shared else "."
-    statements = *lowered.prologue, *body
-    return fence_streams(Function(name, given, statements, buffers=buffers, summary=summary))
+    return replace(function, body=(*lowered.prologue, *body), summary=summary)
 
 
 def _around(nest: TransferNest, lowered: Lowered) -> tuple[Statement, ...]:
@@ -155,25 +129,13 @@ def _around(nest: TransferNest, lowered: Lowered) -> tuple[Statement, ...]:
 
 
 def _entry(nest: TransferNest) -> list[Statement]:
-    """The views of both sides at one entry of the offset tables, and the prefetch of a later entry.
-
-    Hardware prefetchers cannot predict entries. Transfers that read their entry in order prefetch while they
-    run, by the distance between the entries: prefetching all lines of an entry at once would stall.
-    """
-    inner = nest.transfer
+    """The views of both sides at one entry of the offset tables."""
     out: list[Statement] = []
-    for side, table in zip(("src", "dst"), OFFSETS, strict=True):
+    for side, table in zip(("src", "dst"), OFFSET_TABLES, strict=True):
         if side == "dst" or not nest.fills:
             offset = Let(table.removesuffix("s"), Load(table, (index_symbol("entry"),), "i64"))
             out += [offset, View(f"{side}_entry", side, index_symbol(offset.name))]
-    if not getattr(inner, "stream", False):
-        return out
-    later = least(plus("entry", "prefetch_entries"), plus("end", -1))
-    out.append(Let("later_offset", Load("src_offsets", (later,), "i64")))
-    if isinstance(inner, CopyRun) or (isinstance(inner, Interleave) and reads_in_order(inner)):
-        return [*out, let("prefetch_distance", minus("later_offset", "src_offset"))]
-    lines = Call("prefetch_line", (plus("src", "later_offset", "prefetch_low", "x"),))
-    return [*out, loop("x", 0, "prefetch_bytes", lines, step=LINE_BYTES)]
+    return out
 
 
 def _views(nest: TransferNest, around: Loop, outer: str, *, opaque: bool) -> list[Statement]:

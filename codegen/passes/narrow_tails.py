@@ -1,0 +1,115 @@
+"""Split loops over blocks of a copy into full blocks and the iterations that fill none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.ir.building import compare, least, let, minus, multiple, plus, rest
+from codegen.ir.index import Affine, Index
+from codegen.ir.nodes import Blocks, Call, For, Function, If, Narrow, Statement, View
+from codegen.ir.rewriting import Body, rewrite_body, substituted
+
+
+def narrow_tails(function: Function, _: object = None) -> Function:
+    """Run the last iterations in narrower blocks, or in a last block that begins earlier.
+
+    before:  for x in 0..count step 16: dst[x] = src[x] [16]         {shifts; narrower 4, narrower 1}
+    after:   if count >= 16:
+               for x in 0..count - 16 step 16: dst[x] = src[x] [16]
+               dst[count - 16] = src[count - 16] [16]
+             elif count >= 4: the same with 4
+             else: for x in 0..count: dst[x] = src[x]
+
+    before:  for i in i_tile..i_stop step 16: …                      {latest = rows - 16}
+    after:   for i_block in i_tile..i_stop step 16:
+               i = min(i_block, rows - 16)
+               …
+
+    Blocks that do not shift are followed by narrower ones: 4*n iterations at once, then single ones.
+    """
+    return replace(function, body=rewrite_body(function.body, _narrowed))
+
+
+def run_narrower(loop: For, narrower: tuple[Narrow, ...], first: Index, last: Index) -> Body:
+    """The iterations of a loop over blocks from `first` to `last`, in blocks that are narrower."""
+    widest, *others = narrower
+    if isinstance(widest.count, str):
+        return body_at(loop, widest, first, minus(last, first))
+    blocks = Blocks(tuple(others)) if others else None
+    return (For(loop.index, (first,), (last,), widest.count, widest.body, blocks=blocks),)
+
+
+def body_at(loop: For, narrow: Narrow, index: Index, count: Index | None = None) -> Body:
+    """A body of a loop over blocks at an index; views that begin where their buffers do are dropped."""
+    body = tuple(substituted(statement, loop.index, index) for statement in narrow.body)
+    if isinstance(narrow.count, str):
+        assert count is not None, "a body that runs any number of iterations is told how many"
+        body = tuple(substituted(statement, narrow.count, count) for statement in body)
+    same = {x.name: x.buffer for x in body if isinstance(x, View) and x.offset == Affine()}
+    if not same or not all(isinstance(x, View | Call) for x in body):
+        return body
+    kept = (x for x in body if not isinstance(x, View) or x.name not in same)
+    return tuple(_on_other_buffers(x, same) for x in kept)
+
+
+def _on_other_buffers(statement: Statement, names: dict[str, str]) -> Statement:
+    if not isinstance(statement, Call):
+        return statement
+    operands = (names.get(x, x) if isinstance(x, str) else x for x in statement.operands)
+    return replace(statement, operands=tuple(operands))
+
+
+def _narrowed(node: Statement) -> Body:
+    if not isinstance(node, For) or node.blocks is None:
+        return (node,)
+    blocks, plain = node.blocks, replace(node, blocks=None)
+    if blocks.latest is not None:
+        return (_clamped(plain, blocks.latest),)
+    if not blocks.narrower:
+        return (plain,)
+    (first,), (last,) = node.lower, node.upper
+    bodies = Narrow(node.step, node.body), *blocks.narrower
+    return _shifted(plain, bodies, first, last) if blocks.shifts else _followed(plain, bodies, first, last)
+
+
+def _clamped(loop: For, latest: Index) -> For:
+    index = f"{loop.index}_block"
+    return replace(loop, index=index, body=(let(loop.index, least(index, latest)), *loop.body))
+
+
+def _shifted(loop: For, bodies: tuple[Narrow, ...], first: Index, last: Index) -> Body:
+    """The widest blocks that fit, the last of which begins early enough to be full."""
+    made: Body = ()
+    for k, narrow in reversed(list(enumerate(bodies))):
+        size = narrow.count
+        if isinstance(size, str):
+            made = body_at(loop, narrow, first, minus(last, first))
+            continue
+        if size == 1:
+            made = (replace(loop, lower=(first,), upper=(last,), step=1, body=narrow.body),)
+            continue
+        start, left = minus(last, size), minus(last, first)
+        at_end = body_at(loop, narrow, start)
+        if k and bodies[k - 1].count == 2 * size:
+            once = body_at(loop, narrow, first)
+            blocks: Body = (*once, If((compare(last, "gt", plus(first, size)),), at_end))
+        else:
+            all_but_last = replace(loop, lower=(first,), upper=(start,), step=size, body=narrow.body)
+            blocks = (all_but_last, *at_end)
+        fits = compare(left, "ge", size)
+        if isinstance(left, Affine) and not left.terms:
+            made = blocks if left.constant >= size else made
+        else:
+            made = (If((fits,), blocks, made),)
+    return made
+
+
+def _followed(loop: For, bodies: tuple[Narrow, ...], first: Index, last: Index) -> Body:
+    """Full blocks, then narrower ones for the rest."""
+    widest, *others = bodies
+    assert isinstance(widest.count, int), "the blocks of a loop have a size"
+    whole = plus(first, multiple(minus(last, first), widest.count))
+    full = replace(loop, lower=(first,), upper=(whole,), step=widest.count, body=widest.body)
+    if isinstance(others[0].count, str):
+        return full, *body_at(loop, others[0], whole, rest(minus(last, first), widest.count))
+    return full, *run_narrower(loop, tuple(others), whole, last)

@@ -1,0 +1,56 @@
+"""Prefetch lines of the source some distance ahead of the block that is copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from codegen.ir.building import compare, index_of, least, minus, plus
+from codegen.ir.nodes import Call, Entries, For, Function, If, Let, Load, Prefetch, Statement, Store
+from codegen.ir.rewriting import Body, rewrite_body
+from codegen.ir.visit import loads
+from codegen.schedule.limits import PREFETCH_CHUNKS
+
+
+def prefetch_ahead(function: Function, _: object = None) -> Function:
+    """Request what a block some bytes further on will load, after each block.
+
+    before:  for x in 0..count step 64: dst[x] = src[x] [64]        {prefetch_bytes = 256}
+    after:   for x in 0..count step 64: dst[x] = src[x] [64]; prefetch src[x + 256] [64]
+
+    Chunks at the offsets of a table mostly follow each other in the source, as long as there are few. Where
+    many are streamed, the one that is 64 entries further on is requested.
+
+    after:   for x in 0..count step 4:
+               dst[16*x] = joined(src[«line_offsets»[x..x + 4]] [4, 1]) streamed
+               prefetch src[«line_offsets»[min(x + 64, count - 1)]]
+    """
+    return replace(function, body=rewrite_body(function.body, _prefetched))
+
+
+def _prefetched(node: Statement) -> Body:
+    if not isinstance(node, For) or node.blocks is None or not node.blocks.prefetch_bytes:
+        return (node,)
+    distance, loop = node.blocks.prefetch_bytes, replace(node, blocks=replace(node.blocks, prefetch_bytes=0))
+    (load,) = _read(node.body)
+    if not isinstance(load.steps[0], Entries):
+        return (_with(loop, Prefetch(replace(load, subscripts=(plus(*load.subscripts, distance),)))),)
+    (store,), (count,) = [x for x in node.body if isinstance(x, Store)], node.upper
+    near = _with(loop, Call("prefetch_line", (plus(load.array, *store.subscripts, distance),)))
+    if not store.streamed:
+        return (near,)
+    later = least(plus(node.index, PREFETCH_CHUNKS), minus(count, 1))
+    ahead = Let(f"{node.index}_ahead", Load(load.steps[0].table, (later,), "i64"))
+    far = _with(loop, ahead, Call("prefetch_line", (plus(load.array, index_of(ahead.name)),)))
+    return (If((compare(count, "le", PREFETCH_CHUNKS),), (near,), (far,)),)
+
+
+def _with(loop: For, *requests: Statement) -> For:
+    return replace(loop, body=(*loop.body, *requests))
+
+
+def _read(body: Body) -> Iterator[Load]:
+    """The super-vectors that a body loads."""
+    for node in body:
+        if isinstance(node, Let | Store):
+            yield from (load for load in loads(node.value) if load.shape)

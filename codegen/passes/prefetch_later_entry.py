@@ -1,0 +1,76 @@
+"""Prefetch a later entry of the offset tables while a copy runs at this one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.ir.building import compare, least, let, loop, minus, plus, times
+from codegen.ir.lines import LINE_BYTES, PAGE_PREFETCH_BYTES
+from codegen.ir.nodes import Call, For, Function, If, Let, Load, Narrow, Statement, View
+from codegen.ir.rewriting import Body, rewrite_body
+from codegen.ir.visit import loads
+from codegen.schedule.offset_tables import OFFSET_TABLES
+from codegen.schedule.transfers import CopyRun, Interleave, TransferNest
+
+
+def prefetch_later_entry(function: Function, nest: TransferNest) -> Function:
+    """Request the source lines of a later entry, where lines are streamed: no hardware predicts entries.
+
+    before:  for entry in begin..end: src_offset = src_offsets[entry]; …
+    after:   for entry in begin..end: src_offset = src_offsets[entry]; …
+               later_offset = src_offsets[min(entry + prefetch_entries, end - 1)]
+               for x in 0..prefetch_bytes step 64: prefetch src[later_offset + prefetch_low + x]
+
+    A copy that reads its entry in order prefetches while it runs, by the distance between the entries:
+    requests for all lines at once would stall.
+    """
+    inner = nest.transfer
+    if not nest.entries or not getattr(inner, "stream", False):
+        return function
+    later = least(plus("entry", "prefetch_entries"), plus("end", -1))
+    requests: Body = (Let("later_offset", Load(OFFSET_TABLES[0], (later,), "i64")),)
+    if isinstance(inner, CopyRun) or (isinstance(inner, Interleave) and inner.reads_in_order):
+        requests = (*requests, let("prefetch_distance", minus("later_offset", "src_offset")))
+        ahead = _run_ahead if isinstance(inner, CopyRun) else _rows_ahead
+        function = replace(function, body=rewrite_body(function.body, ahead))
+    else:
+        line = Call("prefetch_line", (plus("src", "later_offset", "prefetch_low", "x"),))
+        requests = (*requests, loop("x", 0, "prefetch_bytes", line, step=LINE_BYTES))
+
+    def in_entry(node: Statement) -> Body:
+        if not isinstance(node, For) or node.index != "entry":
+            return (node,)
+        first = next(k for k, x in enumerate(node.body) if not isinstance(x, Let | View))
+        return (replace(node, body=(*node.body[:first], *requests, *node.body[first:])),)
+
+    return replace(function, body=rewrite_body(function.body, in_entry))
+
+
+def _run_ahead(node: Statement) -> Body:
+    """Each block of a run requests the line a page ahead; past the end, these are lines of a later run."""
+    if not isinstance(node, For) or node.blocks is None:
+        return (node,)
+    (count,), src = node.upper, _source(node)
+    ahead = plus(node.index, PAGE_PREFETCH_BYTES)
+    later = let("later", plus("prefetch_distance", least(minus(PAGE_PREFETCH_BYTES, count), 0)))
+    here = Call("prefetch_line", (plus(src, ahead),))
+    there = Call("prefetch_line", (plus(src, node.index, "later"),))
+    either = If((compare(ahead, "lt", count),), (here,), (there,))
+    narrower = tuple(Narrow(x.count, (there, *x.body)) for x in node.blocks.narrower)
+    blocks = replace(node.blocks, narrower=narrower)
+    return later, replace(node, body=(either, *node.body), blocks=blocks)
+
+
+def _rows_ahead(node: Statement) -> Body:
+    """Before packed rows are taken apart, request those of a later entry."""
+    if not isinstance(node, For) or node.blocks is None or not node.blocks.streamed:
+        return (node,)
+    (count,), (load,) = node.upper, (x for s in node.body if isinstance(s, Let) for x in loads(s.value))
+    size = times(count, load.shape[0] * int(load.dtype.removeprefix("bits")) // 8 // node.step)
+    line = Call("prefetch_line", (plus(load.array, "prefetch_distance", "x"),))
+    return loop("x", 0, size, line, step=LINE_BYTES), node
+
+
+def _source(node: For) -> str:
+    """The buffer that a loop reads."""
+    return next(x.array for s in node.body if not isinstance(s, Call | If) for x in loads(s.value))  # type: ignore[union-attr]

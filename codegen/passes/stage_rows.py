@@ -1,0 +1,92 @@
+"""Result rows that begin anywhere in a line: they go through scratch, which is drained in full lines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.ir.building import compare, index_of, least, let, loop, minus, plus, rest, times
+from codegen.ir.element_types import bits_of
+from codegen.ir.nodes import Each, For, Function, Let, Statement, Store, View
+from codegen.ir.rewriting import Body, rewrite_body
+from codegen.ir.visit import coefficient, loads
+from codegen.passes.lower_copies.interleaves import lower_interleave
+from codegen.passes.lower_copies.lowered import Sides
+from codegen.passes.lower_copies.packed_bits import lower_unpacking
+from codegen.passes.lower_copies.row_buffers import ROW_PITCH, ROWS, Ahead, drain_row, scratch_rows
+from codegen.schedule.offset_tables import CHUNK_BYTES
+from codegen.schedule.transfers import Interleave, Transfer, TransferNest, UnpackBits
+
+
+def stage_rows(function: Function, nest: TransferNest) -> Function:
+    """Move chunks of all rows into scratch, then drain it row by row.
+
+    before:  for x in 0..count step 16: dst[4*x] = deinterleaved_2(src[8*x] [32]) [2, 16]         {staged}
+    after:   for chunk in 0..count step 64:
+               chunk_rows = min(count - chunk, 64)
+               src_chunk = src + 8*chunk
+               for x in 0..chunk_rows step 16:
+                 scratch_rows[4*x] = deinterleaved_2(src_chunk[8*x] [32]) [2, 16]
+               for row in 0..2: drain the row from scratch_rows[384*row]; prefetch the next chunk
+    """
+    rows: list[int] = []
+
+    def staged(node: Statement) -> Body:
+        if not isinstance(node, For) or node.blocks is None or not node.blocks.staged:
+            return (node,)
+        (store,) = (x for x in node.body if isinstance(x, Store))
+        rows.append(store.value.shape[0])
+        return (_through_scratch(node, store, _fill(nest.transfer)),)
+
+    body = rewrite_body(function.body, staged)
+    return replace(function, body=(*scratch_rows(max(rows)), *body)) if rows else function
+
+
+def _fill(transfer: Transfer) -> Body:
+    """The loop that moves a chunk of all rows into scratch."""
+    sides = Sides(ROWS, "src_chunk", in_table=False)
+    match transfer:
+        case Interleave():
+            inside = replace(transfer, rows="chunk_rows", column_step=ROW_PITCH, stream=False)
+            return lower_interleave(inside, sides).body
+        case UnpackBits():
+            return lower_unpacking(
+                replace(transfer, columns="chunk_rows", dst_step=ROW_PITCH, stream=False), sides
+            ).body
+    raise AssertionError(f"expected rows that can be staged, got {type(transfer).__name__}")
+
+
+def _through_scratch(node: For, store: Store, fill: Body) -> For:
+    (count,), (load,) = node.upper, (x for s in node.body if isinstance(s, Let) for x in loads(s.value))
+    rows, width = store.value.shape[0], bits_of(store.value.dtype) // 8
+    size, packed = CHUNK_BYTES // width, coefficient(load.subscripts[0], node.index)
+    pitch = store.steps[0].step if isinstance(store.steps[0], Each) else store.steps[0]
+    if not packed or not isinstance(pitch, int | str):
+        raise AssertionError("expected rows that are packed in the source, and a pitch apart in the result")
+    lines = packed // width  # of CHUNK_BYTES each that the next chunk reads
+    row = index_of("row") if lines == rows else rest("row", lines)
+    drained = drain_row(
+        "dst_row",
+        "held",
+        "chunk_bytes",
+        compare("chunk", "eq", 0),
+        compare(plus("chunk", "chunk_rows"), "eq", count),
+        Ahead("src_chunk", plus(times("chunk_rows", packed), times(row, CHUNK_BYTES))),
+    )
+    return loop(
+        "chunk",
+        0,
+        count,
+        let("chunk_rows", least(minus(count, "chunk"), size)),
+        let("chunk_bytes", times("chunk_rows", width)),
+        View("src_chunk", load.array, times("chunk", packed), opaque=True),
+        *fill,
+        loop(
+            "row",
+            0,
+            rows,
+            View("dst_row", store.array, plus(times("row", pitch), times("chunk", width)), opaque=True),
+            View("held", ROWS, times("row", ROW_PITCH), opaque=True),
+            *drained,
+        ),
+        step=size,
+    )

@@ -1,0 +1,92 @@
+"""The passes that lower copies: each keeps the meaning, over copies of every kind."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from codegen.ir.nodes import Function
+from codegen.ir.printer import format_function
+from codegen.pipeline import steps
+from codegen.pipeline.lower_copies import LOWER_COPIES, lower_copy
+from codegen.runtime.kernel import Kernel
+from codegen.schedule.transfers import KINDS, TransferNest
+from tests.codegen.ir.printed import check_names
+from tests.codegen.simd.case import Case
+from tests.codegen.simd.cases import GROUPS, cases
+from tests.tools.replay import Watched, interpreted_when_lowered
+
+MOST_BYTES = 8000
+PASSES = [run.__name__ for run in LOWER_COPIES]
+FLAGS = ("stream", "staged", "side", "lines", "groups", "convert", "lanes", "order", "prefetch", "layers")
+"""The fields of transfers that select other loops."""
+
+
+def made_from() -> dict[str, tuple[TransferNest, tuple[str, ...]]]:
+    """The nest and the arguments of each kernel."""
+    return {kernel.name: made for made, kernel in steps._kernels.items()}
+
+
+@cache
+def stages(name: str, nest: TransferNest, arguments: tuple[str, ...]) -> dict[str, Function]:
+    """The function of a kernel after each pass."""
+    seen: dict[str, Function] = {}
+    assert lower_copy(nest, arguments, seen.__setitem__).name == name
+    return seen
+
+
+def structure(nest: TransferNest) -> tuple[object, ...]:
+    """What selects the loops of a nest."""
+    inner = nest.transfer
+    flags = (bool(getattr(inner, flag, False)) for flag in FLAGS)
+    return type(inner), bool(nest.entries), getattr(inner, "count", 1) == 1, *flags
+
+
+def chosen(group: str) -> dict[tuple[object, ...], Case]:
+    """A small case for each structure."""
+    small = sorted((c for c in cases(group) if len(c.after) <= MOST_BYTES), key=lambda case: len(case.after))
+    known, found = made_from(), dict[tuple[object, ...], Case]()
+    for case in small[::-1]:
+        for kernel in case.program.kernels:
+            found[structure(known[kernel.name][0])] = case
+    return found
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_each_pass_keeps_the_meaning(group: str) -> None:
+    some = {case.name: case for case in chosen(group).values()}
+    known = made_from()
+    for case in some.values():
+        low, dst_low = case.lows
+        watched = Watched(case.program, case.src, case.before, case.after, (-low, -dst_low))
+        for name in PASSES:
+
+            def stage(kernel: Kernel, name: str = name) -> Function:
+                return stages(kernel.name, *known[kernel.name])[name]
+
+            assert np.array_equal(interpreted_when_lowered(watched, stage), case.after), f"{case}: {name}"
+
+
+def test_every_kind_is_tried() -> None:
+    assert {kind for group in GROUPS for kind, *_ in chosen(group)} >= {*KINDS}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_each_stage_prints(group: str) -> None:
+    """The printer raises for nodes and names that it does not know."""
+    some = chosen(group).values()
+    known = made_from()
+    for case in some:
+        for kernel in case.program.kernels:
+            for made in stages(kernel.name, *known[kernel.name]).values():
+                check_names(format_function(made))
+
+
+def test_the_passes_leave_no_blocks() -> None:
+    """The emitter prints loops as they are."""
+    assert cases()
+    for nest, arguments in list(steps._kernels):
+        assert "Blocks(" not in str(lower_copy(nest, arguments))
+    assert len(set(PASSES)) == len(PASSES)
