@@ -9,13 +9,15 @@ from codegen.schedule.transfers import Loop, TransferNest, TransposeRuns, Transp
 
 
 def pad_rank(nest: TransferNest, schedule: Schedule) -> TransferNest:
-    """Add loops that run once after the first loop, the one that is split among threads.
+    """Add loops that run once, outermost, or after the first loop if threads share its iterations.
 
     before:  for i in 9:                          CopyRun(…)
-    after:   for i in 9: for one0 in 1:           CopyRun(…)
+    after:   for one0 in 1: for i in 9:           CopyRun(…)
+    shared:  for i in 9: for one0 in 1:           CopyRun(…)
     """
     if isinstance(nest.transfer, TransposeTiles | TransposeRuns):
         return nest
     loops = nest.loops
     ones = tuple(Loop(f"one{k}") for k in range(schedule.rank - len(loops)))
-    return replace(nest, loops=(*loops[:1], *ones, *loops[1:]))
+    first = 1 if schedule.shared else 0
+    return replace(nest, loops=(*loops[:first], *ones, *loops[first:]))

@@ -213,7 +213,9 @@ class _Maker:
         pattern = None if self.padding is None else repeated(self.padding)
         stream = self.footprint >= self.thresholds.stream_bytes
         found = gathered(self.lowered, self.target, pattern, self.observe) if stream else None
-        return found or chunked(self.lowered, self.target, pattern, self.observe, stream=stream)
+        return found or chunked(
+            self.lowered, self.target, pattern, self.observe, stream=stream, threads=self.threads
+        )
 
     def box(self, box: Box) -> list[Launch]:
         if box.volume == 0:

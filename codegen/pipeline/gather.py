@@ -51,7 +51,13 @@ def gathered(
 
 
 def chunked(
-    copy: LoweredCopy, element: Element, pattern: Pattern | None, observe: Observer, *, stream: bool
+    copy: LoweredCopy,
+    element: Element,
+    pattern: Pattern | None,
+    observe: Observer,
+    *,
+    stream: bool,
+    threads: int,
 ) -> Launch | None:
     """The launch of a copy whose boxes repeatedly write the same chunks side by side, read by one table.
 
@@ -69,7 +75,8 @@ def chunked(
     loops = tuple(Loop(f"d{k}", *digit) for k, digit in enumerate(found.outer))
     transfer = CopyChunks(found.width, len(found.offsets), OffsetTable(listed=found.offsets), stream)
     axes = tuple(loop.axis for loop in loops)
-    schedule = Schedule("chunks", axes, (), rank=padded_rank(len(axes)), stream=stream)
+    rank, shared = padded_rank(len(axes), threads), threads > 1
+    schedule = Schedule("chunks", axes, (), rank=rank, stream=stream, shared=shared)
     nest = pad_rank(TransferNest(loops, transfer), schedule)
     observe("chunked", nest)
     kernel, sizes = kernel_of(nest, (LINE_TABLE,), observe)

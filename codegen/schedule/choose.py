@@ -14,6 +14,7 @@ from codegen.schedule.choose_transpose import transpose_candidates, transpose_sc
 from codegen.schedule.schedule import (
     DEFAULT_THRESHOLDS,
     OUTER_RANKS,
+    SHARED_RANKS,
     STRIP,
     Mode,
     Schedule,
@@ -163,9 +164,8 @@ def _scheduled(
             outer.remove(widest)
             outer.insert(0, widest)
     axes = tuple(loop.name for loop in outer)
-    return Schedule(
-        mode, axes, inner, interleave, padded_rank(len(outer)), stream, strip=strip, groups=groups
-    )
+    rank, shared = padded_rank(len(outer), threads), threads > 1
+    return Schedule(mode, axes, inner, interleave, rank, stream, strip=strip, groups=groups, shared=shared)
 
 
 def _strip(box: StridedBox, transfer: Selection, size: VectorSize | None) -> int | None:
@@ -212,9 +212,9 @@ def _byte_side_stride(box: StridedBox, axis: str) -> int:
     return box.axis(axis).dst
 
 
-def padded_rank(loops: int) -> int:
+def padded_rank(loops: int, threads: int = 1) -> int:
     """The number of outer loops of the kernel that runs nests with `loops` outer loops."""
-    rank = next((r for r in OUTER_RANKS if r >= loops), None)
+    rank = next((r for r in (SHARED_RANKS if threads > 1 else OUTER_RANKS) if r >= loops), None)
     if rank is None:
         raise KernelError(f"{loops} outer loops are more than any kernel has; fold some into a table")
     return rank

@@ -24,8 +24,11 @@ Mode: TypeAlias = Literal[
     "unpack bits",
 ]
 
-OUTER_RANKS = (2, 4, 6)
+OUTER_RANKS = (4, 6)
 """Outer loops are padded to one of these ranks with loops that run once, so few kernels serve all shapes."""
+
+SHARED_RANKS = (2, *OUTER_RANKS)
+"""The same if threads share the first loop: loops that run once are then inside it, and cost time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ class Schedule:
     """How one nest runs.
 
     mode         the transfer that replaces the innermost loops
-    outer        the loops that remain loops, outermost first; the first one is split among threads
+    outer        the loops that remain loops, outermost first
     inner        the loops that the transfer takes: () | (run,) | (columns, rows). A packed loop is last.
                  Short reversed runs have (elements, runs). An interleave appends the digits joined to its
                  long one. For chunks, all loops that the table covers.
@@ -103,6 +106,7 @@ class Schedule:
     interleave   the side ("dst" or "src") whose short digit is a literal, for that mode
     transpose    how a transposed copy is tiled and written, for that mode
     rank         the number of outer loops after padding
+    shared       whether threads share the iterations of the first outer loop, so that padding follows it
     stream       full aligned lines are stored past the cache
     strip        iterations of the loop `stripped` per transfer, counted by axis STRIP; None: all
     prefetch     as in `Elementwise`
@@ -118,6 +122,7 @@ class Schedule:
     strip: int | None = None
     groups: tuple[str, ...] | None = None
     prefetch: bool = False
+    shared: bool = False
 
     @property
     def stripped(self) -> str:
@@ -131,7 +136,7 @@ class Schedule:
             return f"{self.mode} | {self.transpose} | others {order}"
         packed = f" | interleave {self.interleave}" if self.interleave else ""
         packed += f" | groups {' '.join(self.groups) or 'none'}" if self.groups is not None else ""
-        parallel = f" | parallel {self.outer[0]}" if self.outer else ""
+        parallel = f" | parallel {self.outer[0]}" if self.outer and self.shared else ""
         stream = " | streaming stores" if self.stream else ""
         strip = f" | strips of {self.strip}" if self.strip else ""
         strip += " | prefetches" if self.prefetch else ""

@@ -25,8 +25,8 @@ from codegen.pipeline.copies import repeated
 from codegen.pipeline.steps import first_arguments, kernel_of, launch_of, nobody
 from codegen.runtime.kernel import Step
 from codegen.schedule.choose import choose, padded_rank
-from codegen.schedule.schedule import OUTER_RANKS, Schedule
-from codegen.schedule.transfers import TransferNest
+from codegen.schedule.schedule import OUTER_RANKS, SHARED_RANKS, Schedule
+from codegen.schedule.transfers import CopyRun, Loop, TransferNest
 from codegen.support.errors import KernelError
 from tests.tools.boxes import box_of, copy_box, visited
 from tests.tools.replay import aligned_bytes, interpreting
@@ -231,10 +231,20 @@ def test_split_long_keeps_meaning(rows: int, columns: int, block: int) -> None:
 
 def test_ranks() -> None:
     most = OUTER_RANKS[-1]
-    for loops in range(most + 1):
-        assert padded_rank(loops) == min(rank for rank in OUTER_RANKS if rank >= loops)
-    with pytest.raises(KernelError, match="outer loops"):
-        padded_rank(most + 1)
+    for threads, ranks in ((1, OUTER_RANKS), (2, SHARED_RANKS)):
+        for loops in range(most + 1):
+            assert padded_rank(loops, threads) == min(rank for rank in ranks if rank >= loops)
+        with pytest.raises(KernelError, match="outer loops"):
+            padded_rank(most + 1, threads)
+
+
+def test_only_shared_loops_come_before_loops_that_run_once() -> None:
+    """Inside a loop, loops that run once cost time."""
+    nest = TransferNest((Loop("i", 9), Loop("j", 5)), CopyRun(512))
+    schedule = Schedule("run", ("i", "j"), ("k",), rank=4)
+    padded = [pad_rank(nest, replace(schedule, shared=shared)).loops for shared in (False, True)]
+    assert [loop.axis for loop in padded[0]] == ["one0", "one1", "i", "j"]
+    assert [loop.axis for loop in padded[1]] == ["i", "one0", "one1", "j"]
 
 
 def test_short_runs_of_whole_lines_are_read_in_order() -> None:

@@ -125,7 +125,8 @@ def compiled(
         outer = [x.name for x in box.axes if x.name not in (*rows, *columns, layers)]
         if isinstance(how, str):
             pair = columns[0], rows[0]
-            return Schedule("interleave", tuple(outer), pair, how, padded_rank(len(outer)), stream)
+            rank, shared = padded_rank(len(outer), threads), threads > 1
+            return Schedule("interleave", tuple(outer), pair, how, rank, stream, shared=shared)
         cut = TransposeSchedule(
             tuple(rows),
             tuple(columns),
