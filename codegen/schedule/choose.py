@@ -34,6 +34,10 @@ SHORT_CHUNKS = 8
 MOST_CHUNKS = 1 << 10
 """Maximum number of chunks in one table: 8 KiB."""
 
+EDGE_PART = 128
+"""Boxes that write less than this part of the bytes read and written are edges: they use the kernels of
+copies in cache, which boxes of small copies have as well. A copy of MAX_BOXES equal boxes has none."""
+
 MOST_GROUPS = 1 << 16
 """Short reversed runs per call, so that threads can share them."""
 
@@ -56,7 +60,7 @@ def choose(
     `footprint` is the number of bytes that the complete copy reads and writes; `virtual_vector_size` counts
     elements of the box.
     """
-    past_cache = footprint >= thresholds.stream_bytes
+    past_cache = _goes_past_cache(box, footprint, thresholds)
     transfer = _transfer(box, past_cache=past_cache)
     mode, inner, interleave = transfer
     if mode == "transpose" or (
@@ -97,7 +101,7 @@ def candidates(
         return (first,)
     if first.transpose:
         return transpose_candidates(box, first, threads=threads, size=virtual_vector_size)
-    transfer = _transfer(box, past_cache=footprint >= thresholds.stream_bytes)
+    transfer = _transfer(box, past_cache=_goes_past_cache(box, footprint, thresholds))
     if transfer[0] == "transpose":
         transfer = _short_transfer(box, transfer[1])
     outer = [loop for loop in box.axes if loop.name not in transfer[1]]
@@ -115,10 +119,16 @@ def read_windows(box: StridedBox, *, footprint: int, thresholds: Thresholds) -> 
 
     None if it does not pay: it does only for a streamed interleave whose chunks are far apart.
     """
-    if footprint < thresholds.stream_bytes or box.unit_bits == 1:
+    if box.unit_bits == 1 or not _goes_past_cache(box, footprint, thresholds):
         return None
     mode, inner, interleave = _transfer(box, past_cache=True)
     return window_cut(box, inner) if mode == "interleave" and interleave == "dst" else None
+
+
+def _goes_past_cache(box: StridedBox, footprint: int, thresholds: Thresholds) -> bool:
+    """Whether the copy is too large for the cache, and the box more than an edge of it."""
+    is_edge = not box.entries and EDGE_PART * box.size_bytes < footprint
+    return footprint >= thresholds.stream_bytes and not is_edge
 
 
 def _is_chunk(box: StridedBox, inner: tuple[str, ...]) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from codegen.frontend.lower_copy import MAX_BOXES
 from codegen.ir.buffers import Buffer
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element, StridedBox
@@ -24,8 +25,8 @@ from codegen.passes.widen_elements import widen
 from codegen.pipeline.copies import repeated
 from codegen.pipeline.steps import first_arguments, kernel_of, launch_of, nobody
 from codegen.runtime.kernel import Step
-from codegen.schedule.choose import choose, padded_rank
-from codegen.schedule.schedule import OUTER_RANKS, SHARED_RANKS, Schedule
+from codegen.schedule.choose import EDGE_PART, choose, padded_rank
+from codegen.schedule.schedule import OUTER_RANKS, SHARED_RANKS, Schedule, Thresholds
 from codegen.schedule.transfers import CopyRun, Loop, TransferNest
 from codegen.support.errors import KernelError
 from tests.tools.boxes import box_of, copy_box, visited
@@ -238,6 +239,16 @@ def test_ranks() -> None:
             padded_rank(most + 1, threads)
 
 
+def test_edges_of_large_copies_do_not_stream() -> None:
+    """They share the kernels of small copies; boxes at the entries of tables are larger than they look."""
+    edge = normal(box_of([(100, 640, 512), (512, 1, 1)], 1))
+    for part, streams in ((EDGE_PART, True), (EDGE_PART + 1, False)):
+        footprint, always = part * edge.size_bytes, Thresholds(stream_bytes=0)
+        assert choose(edge, footprint=footprint, thresholds=always).stream == streams
+        assert choose(replace(edge, entries=9), footprint=footprint, thresholds=always).stream
+    assert EDGE_PART >= 2 * MAX_BOXES
+
+
 def test_only_shared_loops_come_before_loops_that_run_once() -> None:
     """Inside a loop, loops that run once cost time."""
     nest = TransferNest((Loop("i", 9), Loop("j", 5)), CopyRun(512))
@@ -271,7 +282,8 @@ def test_tiles_of_one_line_rows_are_long() -> None:
 
     def tile(rows: int) -> tuple[int, int]:
         box = normal(box_of([(1000, 4, 64 * rows), (rows, 4160, 4)], 4))
-        cut = choose(box, footprint=1 << 30).transpose
+        always = Thresholds(stream_bytes=0)
+        cut = choose(box, footprint=2 * box.size_bytes, thresholds=always).transpose
         assert cut
         assert cut.stream
         assert not cut.stage

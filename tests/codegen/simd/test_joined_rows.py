@@ -18,7 +18,7 @@ from codegen.schedule.choose import choose
 from codegen.schedule.choose_interleave import MOST_LINES
 from codegen.schedule.limits import ROW_BUFFER_BYTES
 from codegen.schedule.offset_tables import CHUNK_BYTES, MOST_GROUPED, Digit, RowGroups
-from codegen.schedule.schedule import STRIP
+from codegen.schedule.schedule import STRIP, Thresholds
 from codegen.schedule.transfers import Interleave
 from tests.codegen.simd.forced import PLACES, _guarded, check, lowered
 from tests.codegen.simd.levels import AtLevels
@@ -226,6 +226,9 @@ def box(
     return box_of(list(digits), width)
 
 
+ALWAYS = Thresholds(stream_bytes=0)
+
+
 def test_what_is_joined() -> None:
     """Short rows that fill lines, as long as lines begin on lines and the table stays small."""
     assert len(choose(box(2, 2, 16, 9)).inner) == 3
@@ -233,8 +236,8 @@ def test_what_is_joined() -> None:
     assert len(choose(box(2, 2, 64, 9)).inner) == 2, "rows of two lines"
     assert len(choose(box(1, 4, 128, 9, hole=4096)).inner) == 2, "two lines that begin on one"
     assert len(choose(box(1, 4, 128, 9, hole=4096, gap=5)).inner) == 2, "in cache"
-    assert len(choose(box(1, 4, 128, 9, hole=4096, gap=5), footprint=1 << 30).inner) == 3
-    assert len(choose(box(1, 4, 128, 9, gap=5), footprint=1 << 30).inner) == 2, "side by side in a page"
+    assert len(choose(box(1, 4, 128, 9, hole=4096, gap=5), thresholds=ALWAYS).inner) == 3, "past it"
+    assert len(choose(box(1, 4, 128, 9, gap=5), thresholds=ALWAYS).inner) == 2, "side by side in a page"
     assert len(choose(box(2, 2, 8, 9)).inner) == 2, "half a line packed"
     assert len(choose(box(1, 4, 16, 3)).inner) == 2, "rows of less than a line, all in all"
     assert len(choose(box(2, 2, 16, 9, hole=32)).inner) == 2, "lines that begin inside lines"
