@@ -13,10 +13,10 @@ import pytest
 import tilejit as tj
 from codegen.ir.strided_box import Element
 from codegen.maps.access import strided_map
-from codegen.pipeline.copies import compile_copy
+from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS
 from codegen.schedule.schedule import Thresholds
-from codegen.schedule.transfers import CopyRun, Elementwise, PackBits
+from codegen.schedule.transfers import CopyRun, Elementwise, PackBits, TransposeRuns
 from codegen.schedule.transpose_box import PANEL_COLUMNS
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import environment
@@ -214,6 +214,107 @@ def test_a_transpose_is_told_its_tile() -> None:
         (kernel,) = program.kernels
         assert f"min(i_tile + {tile[0]}, rows)" in kernel.source
         assert f"min(j_tile + {tile[1]}, columns)" in kernel.source
+
+
+@pytest.mark.parametrize(
+    ("rows", "size", "columns"), [(10, 64, 64), (10, (3, 40), 48), (5, 16, 16), (10, 10_000, 3264)]
+)
+def test_panels_of_short_rows_are_told_their_columns(rows: int, size: Any, columns: int) -> None:
+    """In full lines of 16 elements; a literal of the kernel, even where all columns are fewer.
+
+    The panel of the last size would not stay in cache, and is as large as others at most.
+    """
+    kernels = set()
+    for count in (5000, 333, 20):
+        src, dst = np.arange(rows * count, dtype="u4").reshape(rows, count), np.zeros((count, rows), "u4")
+        plan = plan_copy(dst.T, src, virtual_vector_size=size, threads=1)
+        program = plan._program
+        assert program is not None
+        (step,) = program.steps
+        inner, cut = step.nest.transfer, step.schedule.transpose
+        assert isinstance(inner, TransposeRuns)
+        assert cut is not None
+        assert inner.tile == columns
+        assert f"tiles {rows}x{columns}" in str(step.schedule)
+        kernels.add(step.kernel)
+        plan(dst.T, src)
+        assert np.array_equal(dst.T, src)
+    (kernel,) = kernels
+    assert "panel_columns" not in kernel.arguments
+    assert f"Panels of {columns} columns" in kernel.source
+    assert f"min(j_tile + {columns}, columns)" in kernel.source
+
+
+def test_panels_have_as_many_joined_columns_as_fit() -> None:
+    """Of two digits both, or the first; the other one is a loop then."""
+    src = np.arange(5 * 30 * 40, dtype="u4").reshape(5, 30, 40)
+    for size, digits in ((16, 1), (64, 1), (2000, 2)):
+        dst = np.zeros((30, 41, 5), "u4")[:, :40].transpose(2, 0, 1)
+        plan = plan_copy(dst, src, virtual_vector_size=size, threads=1)
+        program = plan._program
+        assert program is not None
+        (cut,) = {step.schedule.transpose for step in program.steps}
+        assert cut is not None
+        assert len(cut.columns) == digits
+        plan(dst, src)
+        assert np.array_equal(dst, src)
+
+
+def test_panels_have_as_many_layers_as_fit() -> None:
+    src = np.arange(5 * 30 * 40, dtype="u4").reshape(30, 5, 40)
+    for size, layers in ((16, None), (64, 1), (200, 2), (2000, 2), ("auto", 2)):
+        dst = np.zeros((30, 40, 5), "u4").transpose(0, 2, 1)
+        plan = plan_copy(dst, src, virtual_vector_size=size, threads=1)
+        program = plan._program
+        assert program is not None
+        (step,) = program.steps
+        cut = step.schedule.transpose
+        assert cut is not None
+        assert (cut.together if cut.layers else None) == layers
+        assert ("together" in step.kernel.arguments) == (size == "auto")
+        plan(dst, src)
+        assert np.array_equal(dst, src)
+
+
+@pytest.mark.parametrize("packs", [True, False])
+@pytest.mark.parametrize(("size", "strip"), [(64, 32), ((2, 20), 24), (1, 8)], ids=str)
+def test_an_interleave_is_told_its_strip(packs: bool, size: Any, strip: int) -> None:
+    """Elements of both rows together, in full registers: a literal of the kernel, but not in the tail."""
+
+    def copied(rows: int, count: int) -> CopyProgram:
+        apart = np.arange(rows * 2 * count, dtype="u2").reshape(rows, 2, count)
+        packed = np.zeros((rows, count, 2), "u2")
+        dst, src = (packed.transpose(0, 2, 1), apart) if packs else (apart.transpose(0, 2, 1), packed)
+        src = src + np.arange(src.size, dtype="u2").reshape(src.shape)
+        plan = plan_copy(dst, src, virtual_vector_size=size, threads=1)
+        plan(dst, src)
+        assert np.array_equal(dst, src)
+        program = plan._program
+        assert isinstance(program, CopyProgram)
+        return program
+
+    whole, tail = copied(7, 101).steps
+    name = "columns" if packs else "rows"
+    lengths = [getattr(step.nest.transfer, name) for step in (whole, tail)]
+    assert lengths == [strip, 101 % strip]
+    assert f"strips of {strip}" in str(whole.schedule)
+    assert name not in whole.kernel.arguments
+    assert name in tail.kernel.arguments
+    assert f"{name[:-1]} < {strip}" in whole.kernel.source
+    assert copied(5, 333).kernels[0] is whole.kernel
+
+
+def test_joined_rows_are_told_their_strip() -> None:
+    """Whole iterations of the last joined digit, and never a rest of less than a line."""
+    shape = tj.Shape.parse("bf16[64,1056]{1,0:T(32,16)(2,1)}")
+    x = np.arange(64 * 1056, dtype="u2").reshape(64, 1056).view(shape.dtype)
+    for size, strip in (("auto", 16), (64, 2), (300, 10), (10**6, None)):
+        packed = tj.pack(x, shape, virtual_vector_size=size)
+        assert packed.buffer.tobytes() == tj.pack(x, shape).buffer.tobytes()
+        assert (tj.unpack(packed, virtual_vector_size=size).view("u2") == x.view("u2")).all()
+        program = tj.explain(x, shape, virtual_vector_size=size).program
+        strips = {step.schedule.strip for step in program.steps}
+        assert strips == {strip}, size
 
 
 @pytest.mark.parametrize("size", [None, (16, 32), (48, 16)], ids=str)

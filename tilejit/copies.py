@@ -39,9 +39,9 @@ def copyto(
     >>> tilejit.copyto(dst, src.T)
 
     dst, src, casting, where: as in NumPy, overlapping arrays and exceptions included. threads: a number, or
-    None to let the size decide. virtual_vector_size: elements that move at one time: along a
-    contiguous run, or rows and columns of the tile of a transpose, rounded up to whole blocks (one number for
-    both); or "auto". Interleaves, bits and fills have sizes of their own and leave it unread.
+    None to let the size decide. virtual_vector_size: elements that move at one time: along a contiguous run,
+    of all interleaved rows together, or rows and columns of the tile of a transpose (one number for both);
+    rounded up to whole blocks. Or "auto". Fills have sizes of their own and leave it unread.
     specialize: "sizes" compiles a kernel for just this shape. tune: measure a few ways once and keep the
     fastest.
 

@@ -61,7 +61,7 @@ def in_panels(cut: TransposeSchedule, box: StridedBox) -> TransposeRuns:
         OffsetTable(tuple((n, s) for n, s, _ in rows), more=block[0]),
         column_step,
         tuple(known.get(axis) or Loop(axis, *others.get(axis, ())) for axis in cut.loops),
-        tile,
+        cut.tile[1],
         block,
         panel_step,
         layout.run_columns,

@@ -44,6 +44,9 @@ from codegen.support.locks import compiler_lock
 STRUCTURE, SIZES = "structure", "sizes"
 """Values of `specialize`: one kernel per structure, or one per structure and sizes."""
 
+PANEL_SIZES = ("panel_columns", "together")
+"""The arguments with the columns and layers of dense panels."""
+
 Stage: TypeAlias = StridedBox | TransferNest | Function
 """A copy after one of the passes."""
 
@@ -63,14 +66,25 @@ def step_of(
     observe("select_transfer", nest)
     nest = pad_rank(nest, schedule)
     observe("pad_rank", nest)
-    full_strips = any(x.name in schedule.inner and x.extent == schedule.strip for x in box.axes)
+    sized = _sized(box, schedule)
 
     def is_literal(name: str) -> bool:
-        """All sizes become literals, or the length of full strips, or none."""
-        return specialize == SIZES or bool(schedule.strip and full_strips and name == "count")
+        """All sizes become literals, or those of the caller's super-vectors, or none."""
+        return specialize == SIZES or name in sized
 
     kernel, sizes = kernel_of(nest, first_arguments(nest), observe, is_literal)
     return Step(box, schedule, nest, kernel, sizes)
+
+
+def _sized(box: StridedBox, schedule: Schedule) -> tuple[str, ...]:
+    """The sizes that the caller's super-vector determines: of a full strip, or of panels."""
+    if not schedule.sized:
+        return ()
+    if schedule.transpose:
+        return PANEL_SIZES
+    if schedule.strip is None or box.axis(schedule.stripped).extent != schedule.strip:
+        return ()
+    return ("columns",) if schedule.interleave == "dst" else ("rows", "count")
 
 
 def kernel_of(

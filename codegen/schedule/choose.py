@@ -8,7 +8,7 @@ from typing import TypeAlias
 from codegen.ir.instructions import is_instruction, takes
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
-from codegen.schedule.choose_interleave import around, chunk_of, grouped_axes, joined_axes
+from codegen.schedule.choose_interleave import around, grouped_axes, joined_axes, strip_of
 from codegen.schedule.choose_order import best_order, by_source, window_cut
 from codegen.schedule.choose_transpose import transpose_candidates, transpose_schedule
 from codegen.schedule.schedule import (
@@ -20,6 +20,7 @@ from codegen.schedule.schedule import (
     Schedule,
     Thresholds,
     VectorSize,
+    long_loop,
 )
 from codegen.schedule.transfers import PackedSide
 from codegen.schedule.transpose_box import earns_special
@@ -162,10 +163,11 @@ def _scheduled(
     outer, groups, together = list(outer), None, None
     if stream and interleave == "src":
         groups, together = grouped_axes(box, inner, outer, threads)
+        groups = () if groups and strip else groups
     if groups:
         outer, strip = around(outer, groups, together), together
     elif strip:
-        cut = box.axis(inner[-1])
+        cut = box.axis(long_loop(inner, interleave))
         strips = Axis(STRIP, cut.extent // strip, cut.src * strip, cut.dst * strip)
         outer.insert(_strip_position(mode, outer, cut), strips)
     if threads > 1 and outer and outer[0].extent < 2 * threads:
@@ -174,21 +176,28 @@ def _scheduled(
             outer.remove(widest)
             outer.insert(0, widest)
     axes = tuple(loop.name for loop in outer)
-    rank, shared = padded_rank(len(outer), threads), threads > 1
-    return Schedule(mode, axes, inner, interleave, rank, stream, strip=strip, groups=groups, shared=shared)
+    rank, shared, sized = padded_rank(len(outer), threads), threads > 1, size is not None
+    return Schedule(
+        *(mode, axes, inner, interleave, rank, stream),
+        strip=strip,
+        groups=groups,
+        shared=shared,
+        sized=sized,
+    )
 
 
 def _strip(box: StridedBox, transfer: Selection, size: VectorSize | None) -> int | None:
     """Elements per strip, a multiple of a byte if elements are packed; None if one transfer takes all."""
     mode, inner, interleave = transfer
+    elements = prod(size) if isinstance(size, tuple) else size
     if mode == "interleave":
-        return chunk_of(box, inner) if interleave == "dst" and len(inner) > 2 else None
+        return strip_of(box, inner, interleave, elements)
     if mode == "reverse" and len(inner) == 2:
         runs = box.axis(inner[1]).extent
         return MOST_GROUPS if runs > 4 * MOST_GROUPS else None
-    if size is None or mode == "fill" or len(inner) != 1:
+    if elements is None or mode == "fill" or len(inner) != 1:
         return None
-    strip = prod(size) if isinstance(size, tuple) else size
+    strip = elements
     if mode in ("pack bits", "unpack bits"):
         per_byte = 8 // min(e.bits for e in (box.source, box.target) if e)
         strip = -(-strip // per_byte) * per_byte

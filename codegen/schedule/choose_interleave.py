@@ -5,10 +5,12 @@ from __future__ import annotations
 from math import prod
 from typing import TypeAlias
 
+from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.schedule.offset_tables import MOST_GROUPED
 from codegen.schedule.schedule import STRIP
+from codegen.schedule.transfers import PackedSide
 
 SHORT_ROW_BYTES = 64
 """Rows up to this length are joined: separately, they are read or written in parts of a line."""
@@ -96,15 +98,37 @@ def around(outer: list[Axis], groups: tuple[str, ...], together: int | None) -> 
     return out
 
 
-def chunk_of(box: StridedBox, inner: tuple[str, ...]) -> int | None:
-    """Iterations of the last joined digit per transfer, so that adjacent packed lines are written soon.
+def strip_of(box: StridedBox, inner: tuple[str, ...], packed: PackedSide, size: int | None) -> int | None:
+    """Iterations per transfer of the long digit, or of the last one joined to it; None if it takes all.
+
+    `size` is the caller's number of elements per transfer. Without one, only joined digits are cut, so that
+    adjacent packed lines are written soon.
+    """
+    extents = box.extents
+    columns, rows, *joined = inner
+    long, short = (columns, rows) if packed == "dst" else (rows, columns)
+    if size is None:
+        return _chunk(box, (long, *joined), CHUNK_BYTES) if packed == "dst" and joined else None
+    least = least_block(extents[short], box.width) if packed else 1
+    strip = -(-size // (extents[short] * least)) * least
+    if joined:
+        return _chunk(box, (long, *joined), max(strip * box.width, LINE_BYTES))
+    return strip if strip < extents[long] else None
+
+
+def least_block(rows: int, width: int) -> int:
+    """The fewest elements of each of so many rows that are interleaved in registers, not one by one."""
+    return min(columns for count, columns in instruction("interleaved").shapes[8 * width] if count == rows)
+
+
+def _chunk(box: StridedBox, row: tuple[str, ...], size_bytes: int) -> int | None:
+    """Iterations of the last digit of a row so that it has at least so many bytes.
 
     None if a transfer takes all of them, or if every chunk size leaves a remainder shorter than a line.
     """
     extents = box.extents
-    columns, _, *joined = inner
-    step = prod(extents[axis] for axis in (columns, *joined[:-1])) * box.width
-    extent, least = extents[joined[-1]], -(-CHUNK_BYTES // step)
+    step = prod(extents[axis] for axis in row[:-1]) * box.width
+    extent, least = extents[row[-1]], -(-size_bytes // step)
     if extent < 2 * least:
         return None
 

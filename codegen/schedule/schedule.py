@@ -106,6 +106,7 @@ class Schedule:
     interleave   the side ("dst" or "src") whose short digit is a literal, for that mode
     transpose    how a transposed copy is tiled and written, for that mode
     rank         the number of outer loops after padding
+    sized        whether the caller gave the size of super-vectors, which is a literal of the kernel then
     shared       whether threads share the iterations of the first outer loop, so that padding follows it
     stream       full aligned lines are stored past the cache
     strip        iterations of the loop `stripped` per transfer, counted by axis STRIP; None: all
@@ -123,11 +124,12 @@ class Schedule:
     groups: tuple[str, ...] | None = None
     prefetch: bool = False
     shared: bool = False
+    sized: bool = False
 
     @property
     def stripped(self) -> str:
-        """The only loop of a 1-D transfer, the last joined loop of an interleave, or its last group."""
-        return (self.inner + (self.groups or ()))[-1]
+        """The loop whose iterations `strip` counts: the last group, or else `long_loop`."""
+        return self.groups[-1] if self.groups else long_loop(self.inner, self.interleave)
 
     def __str__(self) -> str:
         order = " ".join(self.outer) or "none"
@@ -142,3 +144,8 @@ class Schedule:
         strip += " | prefetches" if self.prefetch else ""
         shape = f"{self.mode} | outer {order} | inner {taken}{packed} | rank {self.rank}"
         return f"{shape}{parallel}{stream}{strip}"
+
+
+def long_loop(inner: tuple[str, ...], interleave: PackedSide) -> str:
+    """The only loop of a 1-D transfer; the long one of an interleave, or the last one joined to it."""
+    return inner[0] if interleave == "dst" and len(inner) == 2 else inner[-1]

@@ -27,14 +27,15 @@ times as much time in panels of short result rows (AVX2 on Zen 4, 2026-11)."""
 
 def scheduled(box: TransposeBox, cut: TransposeSchedule, threads: int, size: VectorSize | None) -> Schedule:
     """The schedule of a cut, with tiles of the caller's size, or enough of them for all threads."""
-    taken = (*cut.rows, *cut.columns, cut.layers)
-    others = sorted((x for x in box.axes if x.name not in taken), key=lambda x: -abs(x.src))
+    sized = size is not None
     if size is not None:
         cut = _resized(box, cut, size if isinstance(size, tuple) else (size, size))
-    elif threads > 1:
+    taken = (*cut.rows, *cut.columns, cut.layers)
+    others = sorted((x for x in box.axes if x.name not in taken), key=lambda x: -abs(x.src))
+    if threads > 1 and not sized:
         cut = _shared(box, cut, size_of(others), threads)
-    cut = with_loops(box, _in_blocks(box, cut, even=size is None), threads)
-    return Schedule("transpose", tuple(x.name for x in others), (), transpose=cut)
+    cut = with_loops(box, _in_blocks(box, cut, sized=sized), threads)
+    return Schedule("transpose", tuple(x.name for x in others), (), transpose=cut, sized=sized)
 
 
 def shares_sets(box: TransposeBox, distance: int) -> bool:
@@ -134,22 +135,23 @@ def _row_step(rows: tuple[Axis, ...], tile: int) -> int:
     return max(abs(row.src) for row in rows)
 
 
-def _in_blocks(box: TransposeBox, cut: TransposeSchedule, *, even: bool) -> TransposeSchedule:
+def _in_blocks(box: TransposeBox, cut: TransposeSchedule, *, sized: bool) -> TransposeSchedule:
     """Round tiles up to full blocks, or to the box: blocks are the smallest unit, and buffers hold a tile.
 
-    Tiles without a buffer are literals of the kernel. Only `even` tiles depend on the box.
+    Tiles without a buffer are literals of the kernel, and so are those of the caller's size. These do not
+    depend on the box.
     """
     (rows, columns), (all_rows, all_columns) = cut.tile, box.counts(cut)
     if cut.stage != "dense":
-        if even and cut.stream and not cut.stage and cut.block != "short":
+        if not sized and cut.stream and not cut.stage and cut.block != "short":
             rows, columns = _even(all_rows, rows), _even(all_columns, columns)
         wide = all_columns if cut.block == "short" else -(-columns // box.side) * box.side
         return replace(cut, tile=(-(-rows // box.side) * box.side, wide))
     rows = min(-(-rows // box.side) * box.side, all_rows)
-    if cut.stage == "dense":
+    if not sized:
         columns = -(-all_columns // -(-all_columns // columns))
-    columns = min(-(-columns // box.side) * box.side, all_columns)
-    return replace(cut, tile=(rows, columns))
+    columns = -(-columns // box.side) * box.side
+    return replace(cut, tile=(rows, columns if sized else min(columns, all_columns)))
 
 
 MOST_EVEN = 4
@@ -172,10 +174,32 @@ def _resized(box: TransposeBox, cut: TransposeSchedule, size: tuple[int, int]) -
         lines = min(-(-rows // box.side), MOST_LINES)
         return replace(cut, tile=(rows, min(columns, PANEL_COLUMNS)), lines=lines)
     if cut.stage == "dense":
-        most = max(DENSE_BYTES // (cut.tile[0] * box.width) // box.side * box.side, box.side)
-        takes_all_columns = len(cut.columns) > 1 or cut.layers
-        return cut if takes_all_columns else replace(cut, tile=(cut.tile[0], min(columns, most)))
+        return _resized_panels(box, cut, columns)
     return replace(cut, tile=(rows, columns))
+
+
+def _resized_panels(box: TransposeBox, cut: TransposeSchedule, columns: int) -> TransposeSchedule:
+    """Dense panels of the caller's columns: the joined digits that fit, or a part of the first one.
+
+    Panels keep more digits if blocks would not be full otherwise.
+    """
+    rows, wide = box.counts(cut)
+    if cut.layers and columns >= wide:
+        cut = replace(cut, together=min(cut.together, columns // wide))
+    elif columns < wide:
+        for kept in range(len(cut.columns), 0, -1):
+            fewer = replace(cut, columns=cut.columns[:kept], layers="", together=1)
+            wide = box.counts(fewer)[1]
+            block = box.block(rows, wide)
+            if block is None:
+                break
+            cut = replace(fewer, block=block, tile=(cut.tile[0], wide))
+            if wide <= columns:
+                break
+    if len(cut.columns) > 1:
+        return cut
+    most = max(DENSE_BYTES // (cut.tile[0] * box.width) // box.side * box.side, box.side)
+    return replace(cut, tile=(cut.tile[0], min(columns, most)))
 
 
 def _shared(box: TransposeBox, cut: TransposeSchedule, others: int, threads: int) -> TransposeSchedule:

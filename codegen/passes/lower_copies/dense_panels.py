@@ -56,7 +56,8 @@ def lower_transposed_runs(t: TransposeRuns, sides: Sides) -> Lowered:
         body = (_loop(t, each, body, parallel=k == 0 and not sides.in_table),)
     names = {"columns": "", "layers": "layer, "}
     at = "".join(names.get(x.axis, f"{x.axis}, ") for x in t.loops)
-    how = f"Panels of columns{' of several layers' if t.layers != 1 else ''}"
+    wide = f"{t.tile} columns" if isinstance(t.tile, int) else "columns"
+    how = f"Panels of {wide}{' of several layers' if t.layers != 1 else ''}"
     how += f", super-vectors of {t.block[0]}x{t.block[1]}"
     how += ", of which `columns` are kept, blocks at the end by elements" if t.lanes else ""
     how += ", lines streamed" if t.stream else ""

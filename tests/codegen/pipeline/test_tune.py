@@ -110,7 +110,8 @@ def test_tiles_fit_the_buffer_they_are_staged_in(digits: list[tuple[int, int, in
 
 def last_block(runs: TransposeRuns) -> int:
     """Where the last column of the last layer begins in the panel."""
-    columns, row_bytes = int_size(runs.tile), int_size(runs.rows) * runs.width
+    columns = min(int_size(runs.tile), int_size(runs.columns))
+    row_bytes = int_size(runs.rows) * runs.width
     if isinstance(runs.panel_step, OffsetTable):
         column = int(runs.panel_step.offsets.max())
     else:
