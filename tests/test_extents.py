@@ -29,7 +29,7 @@ from codegen.pipeline.steps import launch_of
 from codegen.runtime.call_tables import repeated_calls
 from codegen.runtime.launch import Launch
 from codegen.schedule import choose_conversion, choose_grid, choose_permuted
-from codegen.schedule.choose_swizzle import ChunkTable
+from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
 from codegen.schedule.schedule import Thresholds
 from codegen.support.errors import KernelError, TilejitError
 from tilejit import loop_program, plan, programs
@@ -218,7 +218,7 @@ def test_tables_of_segments_are_proven_themselves(change: dict[str, int], match:
 def test_chunks_are_proven_themselves(change: dict[str, int]) -> None:
     copy = WAYS["places"]()
     lowered = lower_copy(copy.src.in_units(8), copy.dst.in_units(8))
-    places = gather.chunk_table_of(lowered)
+    places = chunk_table_of(lowered)
     assert isinstance(places, ChunkTable)
     gather._check_chunks(lowered, places)
     (name, by), *_ = change.items()

@@ -22,7 +22,7 @@ from codegen.passes.normalize import NORMALIZE
 from codegen.passes.split_run import split_long, split_run
 from codegen.passes.strip_mine import strip_mine
 from codegen.passes.widen_elements import widen
-from codegen.pipeline.gather import chunked, gathered
+from codegen.pipeline.gather import joined_launch
 from codegen.pipeline.steps import (
     STRUCTURE,
     Observer,
@@ -37,6 +37,7 @@ from codegen.runtime.kernel import Kernel, Step
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
 from codegen.schedule.choose import candidates, choose, read_windows
+from codegen.schedule.choose_joined import choose_joined
 from codegen.schedule.schedule import DEFAULT_THRESHOLDS, OUTER_RANKS, Schedule, Thresholds, VectorSize
 from codegen.schedule.transfers import Elementwise, Transfer
 from codegen.support.settings import settings
@@ -201,21 +202,22 @@ class _Maker:
         return footprint_bytes(self.lowered.src, self.lowered.dst)
 
     def joined(self) -> Launch | None:
-        """All boxes as one launch, or None where separate launches are better.
-
-        A gather serves copies larger than the cache whose runs share lines. A short table of chunks serves
-        copies of any size whose boxes write these chunks side by side.
-        """
+        """All boxes as one launch, or None where separate launches are better, or were asked for."""
         converts = self.swap or self.source.name != self.target.name or self.lowered.dst.unit_bits != 8
         has_options = self.virtual_vector_size is not None or self.specialize != STRUCTURE
         if converts or has_options:
             return None
         pattern = None if self.padding is None else repeated(self.padding)
-        stream = self.footprint >= self.thresholds.stream_bytes
-        found = gathered(self.lowered, self.target, pattern, self.observe) if stream else None
-        return found or chunked(
-            self.lowered, self.target, pattern, self.observe, stream=stream, threads=self.threads
+        joined = choose_joined(
+            self.lowered,
+            padded=pattern is not None,
+            footprint=self.footprint,
+            thresholds=self.thresholds,
+            threads=self.threads,
         )
+        if joined is None:
+            return None
+        return joined_launch(self.lowered, joined, self.target, pattern, self.observe)
 
     def box(self, box: Box) -> list[Launch]:
         if box.volume == 0:

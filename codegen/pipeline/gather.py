@@ -2,87 +2,63 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from codegen.analysis.ranges import affine_range, check_range
 from codegen.frontend.lower_copy import LoweredCopy, copied_box, padding_box
-from codegen.ir.strided_box import Element
+from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.refine import Box
+from codegen.passes.join_boxes import join_boxes
 from codegen.passes.pad_rank import pad_rank
 from codegen.pipeline.steps import Observer, kernel_of, trips_of
 from codegen.runtime.copy_calls import Pattern, PlainCall, SegmentCalls
 from codegen.runtime.kernel import Step
 from codegen.runtime.launch import Launch
-from codegen.schedule.choose import padded_rank
-from codegen.schedule.choose_segments import SEGMENT_LIMITS, segments_of
-from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
-from codegen.schedule.offset_tables import LINE_TABLE, OffsetTable
-from codegen.schedule.schedule import Schedule
+from codegen.schedule.choose_joined import JoinedBoxes
+from codegen.schedule.choose_swizzle import ChunkTable
+from codegen.schedule.offset_tables import LINE_TABLE
 from codegen.schedule.segments import SEGMENT_ARGUMENTS, Segments
-from codegen.schedule.transfers import CopyChunks, Gather, Loop, TransferNest
 
 
-def gathered(
-    copy: LoweredCopy, element: Element, pattern: Pattern | None, observe: Observer
-) -> Launch | None:
-    """The launch of a complete copy without conversions; None where it is better to move boxes one by one.
+def joined_launch(
+    copy: LoweredCopy, joined: JoinedBoxes, element: Element, pattern: Pattern | None, observe: Observer
+) -> Launch:
+    """The launch of a complete copy without conversions, as `choose_joined` decided.
 
     `pattern` is the padding as two eight-byte numbers, or None to leave padding as it is.
+
+    Raises:
+        KernelError: a box or its table leaves the storages.
     """
-    segments = segments_of(copy, padded=pattern is not None, limits=SEGMENT_LIMITS)
-    if segments is None:
-        return None
+    schedule, table = joined.schedule, joined.table
     _check_boxes(copy)
-    _check_segments(copy, segments)
-    largest, *others = sorted(copy.boxes, key=lambda b: -b.volume)
-    boxes = [copied_box(copy, box, element, element) for box in (largest, *(b for b in others if b.volume))]
-    for pad in copy.pads if pattern is not None else ():
-        digits = tuple((n, 0, step) for n, step in pad.digits)
-        if prod(n for n, _, _ in digits):
-            boxes.append(padding_box(copy, Box(0, pad.dst_base, digits), element))
+    boxes = _boxes(copy, element, padded=pattern is not None and isinstance(table, Segments))
     for box in boxes:
         observe("box", box)
-    nest = TransferNest((), Gather(segments))
-    observe("gathered", nest)
-    kernel, _ = kernel_of(nest, SEGMENT_ARGUMENTS, observe)
-    step = Step(boxes[0], Schedule("gather", (), (), stream=True), nest, kernel, (), tuple(boxes[1:]))
-    calls, bounds = SegmentCalls(segments, pattern), (copy.src.byte_bounds, copy.dst.byte_bounds)
-    return Launch(step, calls, 0, copy.dst.bounds[0], segments.count, bounds, pattern)
-
-
-def chunked(
-    copy: LoweredCopy,
-    element: Element,
-    pattern: Pattern | None,
-    observe: Observer,
-    *,
-    stream: bool,
-    threads: int,
-) -> Launch | None:
-    """The launch of a copy whose boxes repeatedly write the same chunks side by side, read by one table.
-
-    None where they do not, where padding is written too, or where a streaming copy would read distant chunks.
-    """
-    found = chunk_table_of(copy)
-    pads = pattern is not None and (copy.fill_first or any(p.volume for p in copy.pads))
-    if found is None or pads or (stream and not found.is_near):
-        return None
-    _check_boxes(copy)
-    _check_chunks(copy, found)
-    boxes = [copied_box(copy, box, element, element) for box in copy.boxes if box.volume]
-    for box in boxes:
-        observe("box", box)
-    loops = tuple(Loop(f"d{k}", *digit) for k, digit in enumerate(found.outer))
-    transfer = CopyChunks(found.width, len(found.offsets), OffsetTable(listed=found.offsets), stream)
-    axes = tuple(loop.axis for loop in loops)
-    rank, shared = padded_rank(len(axes), threads), threads > 1
-    schedule = Schedule("chunks", axes, (), rank=rank, stream=stream, shared=shared)
-    nest = pad_rank(TransferNest(loops, transfer), schedule)
-    observe("chunked", nest)
+    nest = join_boxes(joined)
+    observe("join_boxes", nest)
+    nest = pad_rank(nest, schedule)
+    observe("pad_rank", nest)
+    bounds = copy.src.byte_bounds, copy.dst.byte_bounds
+    if isinstance(table, Segments):
+        _check_segments(copy, table)
+        kernel, sizes = kernel_of(nest, SEGMENT_ARGUMENTS, observe)
+        step = Step(boxes[0], schedule, nest, kernel, sizes, tuple(boxes[1:]))
+        calls = SegmentCalls(table, pattern)
+        return Launch(step, calls, 0, copy.dst.bounds[0], table.count, bounds, pattern)
+    _check_chunks(copy, table)
     kernel, sizes = kernel_of(nest, (LINE_TABLE,), observe)
     step = Step(boxes[0], schedule, nest, kernel, sizes, tuple(boxes[1:]))
-    bounds = copy.src.byte_bounds, copy.dst.byte_bounds
-    return Launch(step, PlainCall(), found.src, found.dst, trips_of(nest), bounds)
+    return Launch(step, PlainCall(), table.src, table.dst, trips_of(nest), bounds)
+
+
+def _boxes(copy: LoweredCopy, element: Element, *, padded: bool) -> list[StridedBox]:
+    """All boxes, the largest one first, and those of the padding if it is written."""
+    by_size = sorted(copy.boxes, key=lambda b: -b.volume)
+    boxes = [copied_box(copy, box, element, element) for box in by_size if box.volume]
+    for pad in copy.pads if padded else ():
+        if pad.volume:
+            digits = tuple((n, 0, step) for n, step in pad.digits)
+            boxes.append(padding_box(copy, Box(0, pad.dst_base, digits), element))
+    return boxes
 
 
 def _check_segments(copy: LoweredCopy, segments: Segments) -> None:

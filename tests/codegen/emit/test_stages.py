@@ -13,13 +13,13 @@ from codegen.ir.nodes import Function
 from codegen.ir.printer import format_function
 from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, strided_map
-from codegen.pipeline import gather, stage_boxes, stage_permuted
+from codegen.pipeline import stage_boxes, stage_permuted
 from codegen.pipeline import stages as pipeline_stages
 from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.pipeline.staged_copy import staged_copy
 from codegen.pipeline.steps import Stage
 from codegen.runtime.copy_calls import SegmentCalls
-from codegen.schedule import choose_grid, choose_permuted, choose_transpose, transpose_loops
+from codegen.schedule import choose_grid, choose_joined, choose_permuted, choose_transpose, transpose_loops
 from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import machine
 from codegen.schedule.schedule import Thresholds
@@ -209,7 +209,7 @@ def test_stages_of_a_swizzled_layout(request: pytest.FixtureRequest, monkeypatch
 
 def test_stages_of_a_gather(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of 40 and 10 bytes, which the unpacked rows join; segments of a few rows."""
-    monkeypatch.setattr(gather, "SEGMENT_LIMITS", replace(ALWAYS, least_bytes=64, most_bytes=256))
+    monkeypatch.setattr(choose_joined, "SEGMENT_LIMITS", replace(ALWAYS, least_bytes=64, most_bytes=256))
     spec, element, parts = as_layout(GATHERED), Element("u8", 8), [f"unpack {GATHERED}\n"]
     plain = bytes_map(spec.dimensions, np.empty(spec.dimensions, spec.dtype).strides, 1)
 

@@ -87,7 +87,7 @@ def test_in_cache(text: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS[: len(NEAR)], ids=IDS[: len(NEAR)])
 def test_past_the_cache(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codegen.pipeline.copies.gathered", lambda *given: None)
+    monkeypatch.setattr("codegen.schedule.choose_joined.segments_of", lambda *given, **options: None)
     both_ways(text, STREAM)
 
 

@@ -12,12 +12,12 @@ import pytest
 
 from codegen.frontend.lower_copy import lower_copy
 from codegen.ir.strided_box import Element
-from codegen.pipeline import gather
 from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.runtime import copy_calls as calls
 from codegen.runtime import launch, threads
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.runtime.kernel import Kernel, native
+from codegen.schedule import choose_joined
 from codegen.schedule import segments as segments
 from codegen.schedule.choose_segments import SegmentLimits, segments_of
 from codegen.schedule.schedule import Thresholds
@@ -116,7 +116,7 @@ ALWAYS = SegmentLimits(least_move=1, most_waste=1e9, least_of_page=0, short_run=
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gather whatever can be, with the scratch buffer between guard pages."""
-    monkeypatch.setattr(gather, "SEGMENT_LIMITS", ALWAYS)
+    monkeypatch.setattr(choose_joined, "SEGMENT_LIMITS", ALWAYS)
     monkeypatch.setattr(launch, "scratch", guarded_scratch)
 
 
@@ -139,7 +139,7 @@ def test_random_layouts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         rng = np.random.default_rng((seed, number))
         spec = shape(picker(rng), most=400)
         least = int(rng.choice((8, 64, 300, 1000)))
-        monkeypatch.setattr(gather, "SEGMENT_LIMITS", replace(ALWAYS, least_bytes=least))
+        monkeypatch.setattr(choose_joined, "SEGMENT_LIMITS", replace(ALWAYS, least_bytes=least))
         if spec.element.bits < 8 or 0 in spec.dimensions:
             continue
         launches = [p.launches for p in programs(spec)[1:]]

@@ -20,10 +20,16 @@ from codegen.maps import padding
 from codegen.passes.split_run import split_run
 from codegen.pipeline import calibrate
 from codegen.pipeline import copies as pipeline
-from codegen.pipeline import gather as gathering
 from codegen.runtime import copy_calls as calls
 from codegen.runtime.copy_calls import SegmentCalls
-from codegen.schedule import choose_grid, choose_permuted, choose_stages, choose_transpose, transpose_box
+from codegen.schedule import (
+    choose_grid,
+    choose_joined,
+    choose_permuted,
+    choose_stages,
+    choose_transpose,
+    transpose_box,
+)
 from codegen.schedule import segments as segments
 from codegen.schedule.choose_segments import SegmentLimits
 from codegen.schedule.schedule import Thresholds
@@ -99,7 +105,7 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (choose_transpose, "LINE_ROWS_ACROSS", (1, 2)),
     (choose_transpose, "ALIAS_BYTES", (1,)),
     (choose_transpose, "SHARED_SETS", (dict.fromkeys(WIDTHS, (1, 1)), dict.fromkeys(WIDTHS, (1, 3)))),
-    (gathering, "SEGMENT_LIMITS", SEGMENT_LIMITS),
+    (choose_joined, "SEGMENT_LIMITS", SEGMENT_LIMITS),
     (segments, "MOST_ENTRIES", (0, 3)),
     (lower_copy, "MAX_BOXES", (1, 2)),
     (padding, "MAX_PAD_BOXES", (0, 1, 3)),

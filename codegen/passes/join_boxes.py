@@ -1,0 +1,23 @@
+"""Turn all boxes of a copy into one transfer."""
+
+from __future__ import annotations
+
+from codegen.schedule.choose_joined import JoinedBoxes
+from codegen.schedule.offset_tables import OffsetTable
+from codegen.schedule.segments import Segments
+from codegen.schedule.transfers import CopyChunks, Gather, Loop, TransferNest
+
+
+def join_boxes(joined: JoinedBoxes) -> TransferNest:
+    """The nest of one transfer that reads a table of all boxes.
+
+    before:  for i in 9: for j in 2:  dst[64*i + 16*j] = src[64*i + 32*j]
+             for i in 9: for j in 2:  dst[64*i + 16*j + 32] = src[64*i - 32*j + 48]
+    after:   for i in 9: dst += 64, src += 64:  CopyChunks(offsets=0, 32, 48, 16)
+    """
+    schedule, table = joined.schedule, joined.table
+    if isinstance(table, Segments):
+        return TransferNest((), Gather(table, schedule.stream))
+    loops = tuple(Loop(axis, *digit) for axis, digit in zip(schedule.outer, table.outer, strict=True))
+    offsets = OffsetTable(listed=table.offsets)
+    return TransferNest(loops, CopyChunks(table.width, len(table.offsets), offsets, schedule.stream))
