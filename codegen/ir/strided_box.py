@@ -176,3 +176,16 @@ def cut_long(box: StridedBox, name: str, block: int) -> tuple[StridedBox, ...]:
     if box.axis(name).extent <= 2 * block:
         return (box,)
     return cut_axis(box, name, block, long_axis(name))
+
+
+def in_bytes(box: StridedBox) -> StridedBox:
+    """The box with the bytes of its elements as a loop, most minor.
+
+    before:  for i in 9:              dst[u32: 40*i] = src[u32: 4*i]
+    after:   for i in 9: for b in 4:  dst[u8: 40*i + b] = src[u8: 4*i + b]
+    """
+    if box.converts or box.unit_bits != 8:
+        raise AssertionError("only elements of full bytes that are moved as they are have bytes to move")
+    byte = Element("u8", 8)
+    axes = (*box.axes, Axis("byte", box.width, 1, 1))
+    return replace(box, axes=axes, source=byte, target=byte)

@@ -20,7 +20,6 @@ from codegen.maps.padding import PaddingBox
 from codegen.maps.refine import Box, PairTable
 from codegen.passes.normalize import NORMALIZE
 from codegen.passes.split_run import split_long, split_run
-from codegen.passes.strip_mine import strip_mine
 from codegen.passes.widen_elements import widen
 from codegen.pipeline.gather import joined_launch
 from codegen.pipeline.steps import (
@@ -30,13 +29,15 @@ from codegen.pipeline.steps import (
     nobody,
     run_part,
     step_of,
+    strips_of,
     with_alternative,
 )
 from codegen.pipeline.verify import verify_box, verify_copy
 from codegen.runtime.kernel import Kernel, Step
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
-from codegen.schedule.choose import candidates, choose, read_windows
+from codegen.schedule.candidates import candidates
+from codegen.schedule.choose import choose, read_windows
 from codegen.schedule.choose_joined import choose_joined
 from codegen.schedule.schedule import DEFAULT_THRESHOLDS, OUTER_RANKS, Schedule, Thresholds, VectorSize
 from codegen.schedule.transfers import Elementwise, Transfer
@@ -44,9 +45,6 @@ from codegen.support.settings import settings
 
 LEAST_TUNED_BYTES = 1 << 16
 """Footprint of the smallest copy that is tuned. For smaller ones a better schedule hardly matters."""
-
-MOST_CUT = 2
-"""Loops that splitting long digits can add."""
 
 Pick = Callable[[StridedBox, tuple[Schedule, ...]], Schedule]
 """Picks one of several schedules of a box."""
@@ -276,11 +274,9 @@ class _Maker:
     def _launches(self, box: StridedBox, tables: tuple[PairTable, ...]) -> list[Launch]:
         """The launches of a box: one, or one for full strips and one for the remainder."""
         schedule = self._schedule(box)
-        if schedule.transpose and len(box.axes) + MOST_CUT <= OUTER_RANKS[-1]:
-            parts = split_long(box)
-            if parts != (box,):
-                return [launch for part in parts for launch in self._launches(part, tables)]
-        return [self._launch(part, schedule, tables) for part in strip_mine(box, schedule)]
+        if schedule.split:
+            return [launch for part in split_long(box) for launch in self._launches(part, tables)]
+        return [self._launch(part, schedule, tables) for part in strips_of(box, schedule)]
 
     def _schedule(self, box: StridedBox) -> Schedule:
         pick = self.pick if self.footprint >= LEAST_TUNED_BYTES else None

@@ -9,11 +9,12 @@ from typing import TypeAlias
 
 from codegen.analysis.ranges import affine_range, check_range
 from codegen.ir.nodes import Function
-from codegen.ir.strided_box import StridedBox
+from codegen.ir.strided_box import StridedBox, in_bytes
 from codegen.maps.refine import PairTable
 from codegen.passes.pad_rank import pad_rank
 from codegen.passes.parametrize import parametrize_sizes
 from codegen.passes.select_transfer import select_transfer
+from codegen.passes.strip_mine import strip_mine
 from codegen.pipeline.lower_copies import lower_copy
 from codegen.pipeline.verify import check_lanes
 from codegen.pipeline.verify_panels import check_panels
@@ -51,6 +52,11 @@ Stage: TypeAlias = StridedBox | TransferNest | Function
 """A copy after one of the passes."""
 
 Observer = Callable[[str, Stage], None]
+
+
+def strips_of(box: StridedBox, schedule: Schedule) -> tuple[StridedBox, ...]:
+    """The boxes that a schedule makes of one: full strips, and a remainder."""
+    return strip_mine(in_bytes(box) if schedule.in_bytes else box, schedule)
 
 
 def step_of(

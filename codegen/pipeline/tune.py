@@ -15,11 +15,20 @@ from numpy.typing import NDArray
 from codegen.backend.store import KernelStore, compiler_digest, default_store
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
-from codegen.passes.strip_mine import strip_mine
+from codegen.passes.split_run import split_long
 from codegen.pipeline.copies import Pick
-from codegen.pipeline.steps import STRUCTURE, launch_of, reach_of, run_part, step_of, with_alternative
+from codegen.pipeline.steps import (
+    STRUCTURE,
+    launch_of,
+    reach_of,
+    run_part,
+    step_of,
+    strips_of,
+    with_alternative,
+)
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
+from codegen.schedule.candidates import schedule_of_part
 from codegen.schedule.schedule import Schedule
 from codegen.support.caching import remember
 from codegen.support.cpu import cpu_level, cpu_name
@@ -40,6 +49,9 @@ CONTENT = 0x3F
 """The bytes of scratch memory: ordinary numbers in every dtype, so that conversions avoid slow paths."""
 
 REPEATS = 5
+MOST_SECONDS = 10.0
+"""Schedules without kernels after this time are not measured: the most promising come first."""
+
 BATCH_BYTES = 4 << 20
 """Bytes that one measurement moves at least."""
 
@@ -100,7 +112,7 @@ def shortened(
     loops before short ones. Short loops that a transfer covers keep their extent.
     """
     covered = {axis for schedule in schedules for axis in _transfer_axes(schedule)}
-    fixed = {axis for schedule in schedules for axis in _layered_axes(schedule)}
+    fixed = {axis for schedule in schedules for axis in _fixed_axes(schedule)}
     while True:
         spans = [stop - low for low, stop in _spans_bytes(box)]
         touched = [_touched_bytes(box, "src") if box.source else 0, _touched_bytes(box, "dst")]
@@ -123,10 +135,10 @@ def _transfer_axes(schedule: Schedule) -> tuple[str, ...]:
     return (*schedule.inner, *cut.rows, *cut.columns) if cut else schedule.inner
 
 
-def _layered_axes(schedule: Schedule) -> tuple[str, ...]:
-    """The axes that layers of one buffer follow without a gap."""
+def _fixed_axes(schedule: Schedule) -> tuple[str, ...]:
+    """The axes that layers of one buffer follow without a gap, and those that are split if they are long."""
     cut = schedule.transpose
-    return (*cut.rows, *cut.columns) if cut and cut.layers else ()
+    return (*cut.rows, *cut.columns) if cut and (cut.layers or schedule.split) else ()
 
 
 def _half(axis: Axis) -> int:
@@ -163,7 +175,7 @@ def timed(
     specialize: str = STRUCTURE,
     clock: Callable[[], float] = perf_counter,
 ) -> tuple[float, ...]:
-    """The best of several times of the box with each schedule; the schedules take turns.
+    """The best of several times of the box with each schedule, infinite without one; they take turns.
 
     Each turn begins with an untimed run, so that cache contents left by another schedule do not count. Small
     nests run many times per measurement, so that the clock's resolution does not count either.
@@ -178,10 +190,13 @@ def timed(
     bits = box.target.bits + (box.source.bits if box.source else 0)
     moved_bits = prod(x.extent for x in box.axes) * bits
     runs = max(1, BATCH_BYTES // max(1, moved_bits // 8))
-    runners = []
+    runners: list[Callable[[], None]] = []
+    began = perf_counter()
     for schedule in schedules:
-        parts = strip_mine(box, schedule)
-        launches = tuple(_launch(part, schedule, bounds, specialize, threads) for part in parts)
+        if runners and perf_counter() - began > MOST_SECONDS:
+            break
+        parts = parts_of(box, schedule, threads)
+        launches = tuple(_launch(part, own, bounds, specialize, threads) for part, own in parts)
         runners.append(partial(run_parts, partial(run_part, launches, at, to, (src, dst)), threads))
     best = [float("inf")] * len(runners)
     for _ in range(REPEATS):
@@ -191,7 +206,15 @@ def timed(
             for _ in range(runs):
                 run()
             best[k] = min(best[k], (clock() - start) / runs)
-    return tuple(best)
+    return *best, *[float("inf")] * (len(schedules) - len(best))
+
+
+def parts_of(box: StridedBox, schedule: Schedule, threads: int) -> tuple[tuple[StridedBox, Schedule], ...]:
+    """The boxes that run for one, and the schedule of each."""
+    if not schedule.split:
+        return tuple((strip, schedule) for strip in strips_of(box, schedule))
+    owns = ((part, schedule_of_part(part, schedule, threads)) for part in split_long(box))
+    return tuple((strip, own) for part, own in owns for strip in strips_of(part, own))
 
 
 def _launch(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import TypeAlias
 
@@ -9,8 +10,9 @@ from codegen.ir.instructions import is_instruction, takes
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.schedule.choose_interleave import around, grouped_axes, joined_axes, strip_of
-from codegen.schedule.choose_order import best_order, by_source, window_cut
-from codegen.schedule.choose_transpose import transpose_candidates, transpose_schedule
+from codegen.schedule.choose_order import best_order, window_cut
+from codegen.schedule.choose_transpose import transpose_schedule
+from codegen.schedule.limits import LONG_DIGIT
 from codegen.schedule.schedule import (
     DEFAULT_THRESHOLDS,
     OUTER_RANKS,
@@ -61,58 +63,29 @@ def choose(
     `footprint` is the number of bytes that the complete copy reads and writes; `virtual_vector_size` counts
     elements of the box.
     """
-    past_cache = _goes_past_cache(box, footprint, thresholds)
-    transfer = _transfer(box, past_cache=past_cache)
+    past_cache = goes_past_cache(box, footprint, thresholds)
+    transfer = transfer_of(box, past_cache=past_cache)
     mode, inner, interleave = transfer
     if mode == "transpose" or (
         past_cache and interleave == "src" and len(inner) == 2 and _begins_inside_lines(box, inner[0])
     ):
         found = transpose_schedule(box, stream=past_cache, threads=threads, size=virtual_vector_size)
         if found is not None and not (interleave and found.transpose and found.transpose.block == "short"):
-            return found
+            return replace(found, split=_has_long_digit(box))
     if mode == "transpose":
-        transfer = mode, inner, interleave = _short_transfer(box, inner)
-    stream = past_cache and _streams(box, mode, inner, interleave)
+        transfer = mode, inner, interleave = short_transfer(box, inner)
+    stream = past_cache and streams_lines(box, mode, inner, interleave)
     outer = [loop for loop in box.axes if loop.name not in inner]
     if stream:
         outer = best_order(box, outer, inner, reads_first=interleave == "dst" and _is_chunk(box, inner))
-    return _scheduled(box, transfer, outer, threads, virtual_vector_size, stream=stream)
+    return loop_schedule(box, transfer, outer, threads, virtual_vector_size, stream=stream)
 
 
-def candidates(
-    box: StridedBox,
-    *,
-    threads: int = 1,
-    footprint: int = 0,
-    thresholds: Thresholds = DEFAULT_THRESHOLDS,
-    virtual_vector_size: VectorSize | None = None,
-) -> tuple[Schedule, ...]:
-    """Distinct schedules that are worth measuring; the first one is that of `choose`.
-
-    Fills and copies with offset tables have no other.
-    """
-    first = choose(
-        box,
-        threads=threads,
-        footprint=footprint,
-        thresholds=thresholds,
-        virtual_vector_size=virtual_vector_size,
-    )
-    if box.source is None or box.entries:
-        return (first,)
-    if first.transpose:
-        return transpose_candidates(box, first, threads=threads, size=virtual_vector_size)
-    transfer = _transfer(box, past_cache=_goes_past_cache(box, footprint, thresholds))
-    if transfer[0] == "transpose":
-        transfer = _short_transfer(box, transfer[1])
-    outer = [loop for loop in box.axes if loop.name not in transfer[1]]
-    streams = (False, True) if _streams(box, *transfer) else (False,)
-    others = [
-        _scheduled(box, transfer, order, threads, virtual_vector_size, stream=stream)
-        for order in (outer, by_source(outer))
-        for stream in streams
-    ]
-    return tuple(dict.fromkeys([first, *others]))
+def _has_long_digit(box: StridedBox) -> bool:
+    """Whether a digit along which a side is contiguous is long, and so would be tables of its offsets."""
+    digits = box.contiguous("dst"), box.contiguous("src")
+    is_long = any(axis and axis.extent > 2 * LONG_DIGIT for axis in digits)
+    return is_long and box.unit_bits == 8 and len(box.axes) + len(digits) <= OUTER_RANKS[-1]
 
 
 def read_windows(box: StridedBox, *, footprint: int, thresholds: Thresholds) -> tuple[str, int] | None:
@@ -120,13 +93,13 @@ def read_windows(box: StridedBox, *, footprint: int, thresholds: Thresholds) -> 
 
     None if it does not pay: it does only for a streamed interleave whose chunks are far apart.
     """
-    if box.unit_bits == 1 or not _goes_past_cache(box, footprint, thresholds):
+    if box.unit_bits == 1 or not goes_past_cache(box, footprint, thresholds):
         return None
-    mode, inner, interleave = _transfer(box, past_cache=True)
+    mode, inner, interleave = transfer_of(box, past_cache=True)
     return window_cut(box, inner) if mode == "interleave" and interleave == "dst" else None
 
 
-def _goes_past_cache(box: StridedBox, footprint: int, thresholds: Thresholds) -> bool:
+def goes_past_cache(box: StridedBox, footprint: int, thresholds: Thresholds) -> bool:
     """Whether the copy is too large for the cache, and the box more than an edge of it."""
     is_edge = not box.entries and EDGE_PART * box.size_bytes < footprint
     return footprint >= thresholds.stream_bytes and not is_edge
@@ -142,14 +115,14 @@ def _begins_inside_lines(box: StridedBox, columns: str) -> bool:
     return box.axis(columns).dst % LINE_BYTES != 0
 
 
-def _short_transfer(box: StridedBox, inner: tuple[str, ...]) -> Selection:
+def short_transfer(box: StridedBox, inner: tuple[str, ...]) -> Selection:
     """The transfer of a transpose whose digits are too short to fill a register."""
     if box.converts:
         return "elements", _minor_axis(box), ""
     return "interleave", inner, ""
 
 
-def _scheduled(
+def loop_schedule(
     box: StridedBox,
     transfer: Selection,
     outer: list[Axis],
@@ -158,6 +131,7 @@ def _scheduled(
     *,
     stream: bool,
 ) -> Schedule:
+    """The schedule of a transfer inside `outer` loops, outermost first, or in strips of the caller's size."""
     mode, inner, interleave = transfer
     strip = _strip(box, transfer, size)
     outer, groups, together = list(outer), None, None
@@ -217,7 +191,7 @@ def _strip_position(mode: Mode, outer: list[Axis], cut: Axis) -> int:
     return next((k for k, loop in enumerate(outer) if abs(loop.dst) < step), len(outer))
 
 
-def _streams(box: StridedBox, mode: Mode, inner: tuple[str, ...], interleave: PackedSide) -> bool:
+def streams_lines(box: StridedBox, mode: Mode, inner: tuple[str, ...], interleave: PackedSide) -> bool:
     """Whether the transfer writes full lines; packing strided elements does not."""
     if mode in ("pack bits", "unpack bits"):
         return len(inner) == 2 or _byte_side_stride(box, inner[0]) == 8
@@ -239,7 +213,8 @@ def padded_rank(loops: int, threads: int = 1) -> int:
     return rank
 
 
-def _transfer(box: StridedBox, *, past_cache: bool) -> Selection:
+def transfer_of(box: StridedBox, *, past_cache: bool) -> Selection:
+    """The transfer that moves the widest registers along the loops it takes."""
     if box.unit_bits == 1:
         return _packed_transfer(box)
     width, row, column = box.width, box.contiguous("dst"), box.contiguous("src")

@@ -56,9 +56,6 @@ next tile of rows, and longer runs of the destination pay (8 ways, Zen 4, 2026-1
 SET_BYTES = 4096
 """Rows about this far apart, or a multiple of it, share L1 cache sets."""
 
-PANEL_LINES_TRIED = 1, 2, 4
-"""Numbers of lines that tune=True measures."""
-
 FLAT_BLOCKS = (1, 2)
 """Element sizes in bytes for which such a panel is filled in 16x64 blocks. A 64x64 block has 64 or 32 source
 rows, and rows of many pitches share L1 cache sets, which have 8 or 12 ways."""
@@ -96,27 +93,10 @@ def transpose_schedule(
     return None if found is None else scheduled(box, found, threads, size)
 
 
-def transpose_candidates(
-    nest: StridedBox, first: Schedule, *, threads: int, size: VectorSize | None
-) -> tuple[Schedule, ...]:
-    """Distinct schedules that are worth measuring, `first` first: different stores and different tiles."""
-    box = TransposeBox.of(nest)
-    methods = [cut for cut in (_in_place(box), _staged(box), _cached(box)) if cut is not None]
-    cuts = [first.transpose, *methods] if first.transpose else methods
-    if first.transpose and size is None:
-        cut = first.transpose
-        rows, columns = cut.tile
-        shapes = [(rows, columns // 2), (rows, 2 * columns)]
-        if not cut.stage:
-            shapes += [(rows // 2, columns), (2 * rows, columns)]
-        if cut.layers:
-            cuts += [replace(cut, together=n) for n in (cut.together // 2, 2 * cut.together) if n]
-        if cut.stage == "rows":
-            cuts += [replace(cut, lines=n) for n in PANEL_LINES_TRIED if n != cut.lines]
-        if not cut.layers and (len(cut.columns) == 1 or not cut.stage):
-            cuts += [replace(cut, tile=tile) for tile in shapes if min(tile) > 0]
-    others = [scheduled(box, cut, threads, size) for cut in cuts[1:]]
-    return tuple(dict.fromkeys([first, *others]))
+def methods(box: TransposeBox, *, stream: bool) -> tuple[TransposeSchedule, ...]:
+    """The methods for one kind of store: in place or staged past the cache, else one of them through it."""
+    cuts = (_in_place(box), _staged(box)) if stream else (_cached(box),)
+    return tuple(cut for cut in cuts if cut is not None)
 
 
 def misaligned(

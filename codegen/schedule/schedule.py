@@ -107,6 +107,8 @@ class Schedule:
     transpose    how a transposed copy is tiled and written, for that mode
     rank         the number of outer loops after padding
     sized        whether the caller gave the size of super-vectors, which is a literal of the kernel then
+    split        whether long digits are split, and each part has a schedule of its own
+    in_bytes     whether the bytes of elements are a loop, the most minor of the box
     shared       whether threads share the iterations of the first outer loop, so that padding follows it
     stream       full aligned lines are stored past the cache
     strip        iterations of the loop `stripped` per transfer, counted by axis STRIP; None: all
@@ -125,6 +127,8 @@ class Schedule:
     prefetch: bool = False
     shared: bool = False
     sized: bool = False
+    split: bool = False
+    in_bytes: bool = False
 
     @property
     def stripped(self) -> str:
@@ -135,13 +139,15 @@ class Schedule:
         order = " ".join(self.outer) or "none"
         taken = " ".join(self.inner) or "none"
         if self.transpose:
-            return f"{self.mode} | {self.transpose} | others {order}"
+            split = " | long digits split" if self.split else ""
+            return f"{self.mode} | {self.transpose} | others {order}{split}"
         packed = f" | interleave {self.interleave}" if self.interleave else ""
         packed += f" | groups {' '.join(self.groups) or 'none'}" if self.groups is not None else ""
         parallel = f" | parallel {self.outer[0]}" if self.outer and self.shared else ""
         stream = " | streaming stores" if self.stream else ""
         strip = f" | strips of {self.strip}" if self.strip else ""
         strip += " | prefetches" if self.prefetch else ""
+        strip += " | bytes of elements" if self.in_bytes else ""
         shape = f"{self.mode} | outer {order} | inner {taken}{packed} | rank {self.rank}"
         return f"{shape}{parallel}{stream}{strip}"
 

@@ -33,14 +33,18 @@ class TransposeBox:
     width: int
     source_width: int
     converts: bool
+    special: bool
 
     @classmethod
-    def of(cls, box: StridedBox) -> TransposeBox:
-        """The digits of a box whose sides are both contiguous along some loop."""
+    def of(cls, box: StridedBox, *, special: bool = False) -> TransposeBox:
+        """The digits of a box whose sides are both contiguous along some loop.
+
+        special  whether the box may have a kernel that few others share, although it is small
+        """
         width, source_width = box.width, box.source_width
         row = next(x for x in box.axes if x.dst == width)
         column = next(x for x in box.axes if x.src == source_width)
-        return cls(box.axes, row, column, width, source_width, box.converts)
+        return cls(box.axes, row, column, width, source_width, box.converts, special)
 
     @property
     def side(self) -> int:
@@ -71,7 +75,7 @@ class TransposeBox:
     @property
     def is_special(self) -> bool:
         """Whether the box may use 16x64 blocks or short rows, neither of which converts."""
-        return not self.converts and earns_special(size_of(self.axes) * self.width)
+        return not self.converts and (self.special or earns_special(size_of(self.axes) * self.width))
 
     def has_short_rows(self, columns: int) -> bool:
         """Whether this many columns are short rows that are worth a transpose in registers."""

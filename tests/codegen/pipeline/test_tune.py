@@ -21,7 +21,8 @@ from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.steps import launch_of, reach_of
 from codegen.pipeline.tune import shortened, timed, tuned
 from codegen.runtime.launch import Launch
-from codegen.schedule.choose import candidates, choose
+from codegen.schedule.candidates import MOST_CANDIDATES, candidates
+from codegen.schedule.choose import choose
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.schedule import Schedule, Thresholds
 from codegen.schedule.transfers import TransposeRuns, TransposeTiles, int_size
@@ -238,6 +239,14 @@ def test_times_are_those_of_the_clock(box: StridedBox, threads: int) -> None:
     assert 0 < times[0] <= 1
 
 
+def test_compiling_takes_a_limited_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One schedule has a time at least, and the others none."""
+    monkeypatch.setattr(tune, "MOST_SECONDS", 0.0)
+    first, *others = timed(TRANSPOSED, ways(TRANSPOSED))
+    assert 0 < first < 1
+    assert set(others) == {float("inf")}
+
+
 @pytest.mark.parametrize("box", [BLOCKS, TRANSPOSED], ids=["blocks", "transposed"])
 def test_measured_launches_are_proven(box: StridedBox, monkeypatch: pytest.MonkeyPatch) -> None:
     """They stay in the box, whose memory is all that a measurement has."""
@@ -265,7 +274,7 @@ def test_every_candidate_gives_the_same_bytes(size: Any) -> None:
         reach = sum((n - 1) * s for n, s in zip(array.shape, strides, strict=True)) + 2
         maps.append(strided_map(array.shape, strides, (0, reach), element_bits=16))
     seen: set[Schedule] = set()
-    for place in range(8):
+    for place in range(MOST_CANDIDATES):
 
         def pick(box: StridedBox, schedules: tuple[Schedule, ...], place: int = place) -> Schedule:
             chosen = schedules[place % len(schedules)]

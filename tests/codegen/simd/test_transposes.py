@@ -17,7 +17,7 @@ from codegen.pipeline.copies import CopyProgram
 from codegen.runtime import copy_calls as calls
 from codegen.runtime.launch import Launch
 from codegen.schedule import choose_transpose, transpose_box
-from codegen.schedule.choose_transpose import PANEL_LINES_TRIED
+from codegen.schedule.candidates import PANEL_LINES_TRIED
 from codegen.schedule.machine import machine
 from codegen.schedule.transfers import TransposeRuns, TransposeTiles
 from tests.codegen.simd.forced import PLACES, Cut, Problem, check, compiled, lowered, problem

@@ -1,0 +1,178 @@
+"""List the schedules of a box that are worth measuring: what `choose` guesses, tune=True can search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from codegen.ir.blocks import Block, block_shape
+from codegen.ir.instructions import instruction
+from codegen.ir.lines import LANE_BYTES
+from codegen.ir.strided_box import Axis, StridedBox, in_bytes
+from codegen.schedule.choose import (
+    Selection,
+    choose,
+    goes_past_cache,
+    loop_schedule,
+    short_transfer,
+    streams_lines,
+    transfer_of,
+)
+from codegen.schedule.choose_order import by_source
+from codegen.schedule.choose_transpose import methods
+from codegen.schedule.schedule import DEFAULT_THRESHOLDS, Schedule, Thresholds, TransposeSchedule, VectorSize
+from codegen.schedule.transfers import BlockOrder
+from codegen.schedule.transpose_box import TransposeBox
+from codegen.schedule.transpose_loops import FAR_PREFETCH_BYTES, scheduled
+
+MOST_CANDIDATES = 24
+"""Each candidate may need a kernel, which takes a second to compile at most."""
+
+PANEL_LINES_TRIED = 1, 2, 4
+PREFETCH_BYTES_TRIED = 0, FAR_PREFETCH_BYTES, 2 * FAR_PREFETCH_BYTES
+ORDERS: tuple[BlockOrder, ...] = ("columns", "rows", "diagonals")
+BLOCKS: tuple[Block, ...] = ("64x16", "64x64", "16x64")
+
+LEAST_RUN_BYTES = 16
+"""Runs that were widened to elements of at least this size are also measured as runs."""
+
+
+def candidates(
+    box: StridedBox,
+    *,
+    threads: int = 1,
+    footprint: int = 0,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    virtual_vector_size: VectorSize | None = None,
+) -> tuple[Schedule, ...]:
+    """At most MOST_CANDIDATES distinct schedules, the most promising first; the first is that of `choose`.
+
+    Other methods come first: stores, staging, transfers. Then each decision is changed alone. Fills and
+    copies with offset tables have no other schedule.
+    """
+    first = choose(
+        box,
+        threads=threads,
+        footprint=footprint,
+        thresholds=thresholds,
+        virtual_vector_size=virtual_vector_size,
+    )
+    if box.source is None or box.entries:
+        return (first,)
+    past_cache = goes_past_cache(box, footprint, thresholds)
+    others = _transposes if first.transpose else _transfers
+    found = others(box, first, threads, virtual_vector_size, past_cache=past_cache)
+    return tuple(dict.fromkeys([first, *found]))[:MOST_CANDIDATES]
+
+
+def _transfers(
+    box: StridedBox, first: Schedule, threads: int, size: VectorSize | None, *, past_cache: bool
+) -> Iterator[Schedule]:
+    """Other orders of the loops and other stores, then other transfers and strips."""
+    chosen = transfer_of(box, past_cache=past_cache)
+    if chosen[0] == "transpose":
+        chosen = short_transfer(box, chosen[1])
+    mode, inner, interleave = chosen
+    yield from _orders(box, chosen, threads, size)
+    if mode == "interleave":
+        if len(inner) > 2:
+            yield from _orders(box, (mode, inner[:2], interleave), threads, size)
+        if first.groups:
+            plain = loop_schedule(box, chosen, _outer(box, inner), threads, size, stream=False)
+            yield replace(plain, stream=True, groups=())
+        for stream in (False, True):
+            for cut in methods(TransposeBox.of(box, special=True), stream=stream):
+                yield scheduled(TransposeBox.of(box, special=True), cut, threads, size)
+    if mode == "chunks":
+        yield from _orders(box, ("elements", (box.axes[-1].name,), ""), threads, size)
+    if mode == "elements" and not box.converts and box.unit_bits == 8 and box.width >= LEAST_RUN_BYTES:
+        narrow = in_bytes(box)
+        for schedule in _orders(narrow, transfer_of(narrow, past_cache=past_cache), threads, size):
+            yield replace(schedule, in_bytes=True)
+
+
+def _orders(
+    box: StridedBox, transfer: Selection, threads: int, size: VectorSize | None
+) -> Iterator[Schedule]:
+    """A transfer with its loops in the order of either side, with both kinds of stores."""
+    outer = _outer(box, transfer[1])
+    for order in (outer, by_source(outer)):
+        for stream in (False, True) if streams_lines(box, *transfer) else (False,):
+            yield loop_schedule(box, transfer, order, threads, size, stream=stream)
+
+
+def _outer(box: StridedBox, inner: tuple[str, ...]) -> list[Axis]:
+    return [loop for loop in box.axes if loop.name not in inner]
+
+
+def _transposes(
+    box: StridedBox, first: Schedule, threads: int, size: VectorSize | None, *, past_cache: bool
+) -> Iterator[Schedule]:
+    """Other methods, then other tiles, blocks, orders and distances of the chosen one."""
+    cut = first.transpose
+    if cut is None:
+        raise AssertionError("a transpose has a TransposeSchedule")
+    whole = TransposeBox.of(box)
+    if first.split:
+        yield replace(first, split=False)
+    for stream in (True, False):
+        for method in methods(whole, stream=stream):
+            yield scheduled(whole, method, threads, size)
+    if cut.stream:
+        yield scheduled(whole, replace(cut, stream=False), threads, size)
+    if min(whole.counts(cut)) < LANE_BYTES // box.width:
+        transfer = short_transfer(box, (whole.column.name, whole.row.name))
+        yield loop_schedule(box, transfer, _outer(box, transfer[1]), threads, size, stream=False)
+    for changed in (*([] if size else _tiles(cut)), *_blocks(whole, cut)):
+        yield scheduled(whole, changed, threads, size)
+    for same in _details(cut):
+        yield replace(first, split=False, transpose=same)
+
+
+def _tiles(cut: TransposeSchedule) -> Iterator[TransposeSchedule]:
+    """Half and double the size in each direction; more or fewer lines and layers per panel."""
+    rows, columns = cut.tile
+    if not cut.layers and (len(cut.columns) == 1 or not cut.stage):
+        shapes = [(rows, columns // 2), (rows, 2 * columns)]
+        shapes += [] if cut.stage else [(rows // 2, columns), (2 * rows, columns)]
+        yield from (replace(cut, tile=tile) for tile in shapes if min(tile) > 0)
+    if cut.layers:
+        yield from (replace(cut, together=n) for n in (cut.together // 2, 2 * cut.together) if n)
+    if cut.stage == "rows":
+        yield from (replace(cut, lines=n) for n in PANEL_LINES_TRIED)
+
+
+def _blocks(box: TransposeBox, cut: TransposeSchedule) -> Iterator[TransposeSchedule]:
+    """Other register blocks that have no more rows and columns than the box."""
+    if cut.block == "short" or cut.layers:
+        return
+    rows, columns = box.counts(cut)
+    for block in BLOCKS:
+        shape = block_shape(box.width, block)
+        fits = shape[1] <= columns and (shape[0] <= rows or cut.stage == "dense")
+        if fits and shape in instruction("transposed").shapes[8 * box.width]:
+            yield replace(cut, block=block)
+
+
+def _details(cut: TransposeSchedule) -> Iterator[TransposeSchedule]:
+    """Other orders of blocks and of tiles, other distances, and the other addressing of panels."""
+    if cut.stage == "dense":
+        yield replace(cut, separate=not cut.separate)
+    if cut.stage or cut.block == "short":
+        return
+    yield from (replace(cut, order=order) for order in ORDERS)
+    if not cut.stream:
+        yield from (replace(cut, prefetch_bytes=distance) for distance in PREFETCH_BYTES_TRIED)
+    swapped = {"rows": "columns", "columns": "rows"}
+    yield replace(cut, loops=tuple(swapped.get(axis, axis) for axis in cut.loops))
+
+
+def schedule_of_part(part: StridedBox, whole: Schedule, threads: int) -> Schedule:
+    """The schedule of a part of a box whose long digits are split, chosen as that of the box."""
+    cut = whole.transpose
+    if cut is None:
+        raise AssertionError("only transposes are split")
+    always, never = Thresholds(stream_bytes=0), Thresholds(stream_bytes=1 << 62)
+    size = cut.tile if whole.sized else None
+    thresholds = always if cut.stream else never
+    return choose(part, threads=threads, thresholds=thresholds, virtual_vector_size=size)

@@ -1,0 +1,128 @@
+"""What tune=True can search: every decision, a bounded number of times, and never other bytes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codegen.ir.strided_box import StridedBox, in_bytes
+from codegen.passes.pad_rank import pad_rank
+from codegen.passes.select_transfer import select_transfer
+from codegen.passes.widen_elements import widen
+from codegen.pipeline.steps import reach_of, strips_of
+from codegen.pipeline.tune import parts_of, shortened
+from codegen.schedule.candidates import MOST_CANDIDATES, candidates
+from codegen.schedule.choose import choose
+from codegen.schedule.limits import LONG_DIGIT
+from codegen.schedule.schedule import Schedule, Thresholds
+from tests.codegen.passes.test_passes_of_copies import SIZE, boxes, moved, moved_by_loops, normal
+from tests.tools.boxes import box_of, visited
+
+NEVER, ALWAYS = Thresholds(stream_bytes=1 << 62), Thresholds(stream_bytes=0)
+
+TRANSPOSED = normal(box_of([(600, 4, 2560), (640, 2400, 4)], 4))
+SHORT_RESULT_ROWS = normal(box_of([(50_000, 2, 24), (12, 100_000, 2)], 2))
+SHORT_SOURCE_ROWS = normal(box_of([(3, 4, 65536), (16384, 16, 4)], 4))
+BYTES = normal(box_of([(300, 1, 320), (320, 300, 1)], 1))
+
+
+def found(box: StridedBox, **how: Any) -> tuple[Schedule, ...]:
+    return candidates(box, **{"footprint": 2 * box.size_bytes, **how})
+
+
+def cuts(box: StridedBox, **how: Any) -> list[Any]:
+    return [x.transpose for x in found(box, **how) if x.transpose]
+
+
+@given(
+    boxes(),
+    st.sampled_from([None, 3, (2, 5)]),
+    st.integers(1, 3),
+    st.sampled_from([NEVER, ALWAYS]),
+)
+def test_candidates_keep_meaning(box: StridedBox, size: Any, threads: int, thresholds: Thresholds) -> None:
+    want, scalar = moved(box), widen(normal(box))
+    how: dict[str, Any] = {"threads": threads, "thresholds": thresholds, "virtual_vector_size": size}
+    every = candidates(scalar, **how)
+    assert every[0] == choose(scalar, **how)
+    assert len(set(every)) == len(every) <= MOST_CANDIDATES
+    for schedule in every:
+        got = np.zeros(SIZE, np.uint8)
+        for part, own in parts_of(scalar, schedule, threads):
+            made = pad_rank(select_transfer(part, own), own)
+            got |= np.frombuffer(moved_by_loops(part, own, made), np.uint8)
+        assert got.tobytes() == want, schedule
+
+
+@pytest.mark.parametrize("thresholds", [NEVER, ALWAYS], ids=["in cache", "past it"])
+def test_stores_staging_tiles_blocks_and_orders_of_a_transpose(thresholds: Thresholds) -> None:
+    tried = cuts(TRANSPOSED, thresholds=thresholds)
+    assert {(cut.stage, cut.stream) for cut in tried} == {("", False), ("", True), ("rows", True)}
+    assert len({cut.tile for cut in tried}) >= 5
+    assert {cut.block for cut in tried} >= {"64x16", "64x64"}
+    assert {cut.order for cut in tried} == {"columns", "rows", "diagonals"}
+    assert len({cut.loops[-2:] for cut in tried if not cut.stage}) == 2
+
+
+def test_distances_that_a_transpose_prefetches() -> None:
+    for box in (TRANSPOSED, BYTES):
+        assert {cut.prefetch_bytes for cut in cuts(box, thresholds=NEVER)} == {0, 128, 256}
+
+
+def test_panels() -> None:
+    tried = cuts(SHORT_RESULT_ROWS, thresholds=ALWAYS)
+    assert {cut.separate for cut in tried} == {False, True}
+    assert {cut.stream for cut in tried} == {False, True}
+    assert len({cut.tile for cut in tried}) >= 3
+    lines = {
+        cut.lines for cut in cuts(normal(box_of([(700, 4, 2804), (701, 2800, 4)], 4)), thresholds=ALWAYS)
+    }
+    assert lines >= {1, 2, 4}
+    layered = normal(box_of([(30, 800, 800), (5, 160, 4), (40, 4, 20)], 4))
+    assert len({cut.together for cut in cuts(layered, thresholds=ALWAYS) if cut.layers}) >= 2
+
+
+def test_lanes_of_short_rows_or_none() -> None:
+    """Small boxes too, which have no lanes otherwise; and elements one by one."""
+    tried = found(SHORT_SOURCE_ROWS)
+    assert {x.transpose.block if x.transpose else x.mode for x in tried} >= {"short", "interleave"}
+    small = normal(box_of([(3, 2, 1024), (500, 6, 2)], 2))
+    assert choose(small).mode == "interleave"
+    assert "short" in {cut.block for cut in cuts(small)}
+
+
+def test_joined_rows_or_not() -> None:
+    joined = normal(box_of([(33, 32, 1024), (16, 2112, 64), (16, 2, 4), (2, 1056, 2)], 2))
+    assert {len(x.inner) for x in found(joined, thresholds=NEVER) if x.mode == "interleave"} == {2, 3}
+
+
+def test_wide_elements_or_runs() -> None:
+    wide = widen(normal(box_of([(100, 40, 96), (16, 2, 2)], 2)))
+    assert {(x.mode, x.in_bytes) for x in found(wide)} == {("elements", False), ("run", True)}
+    assert visited(in_bytes(wide)) == visited(normal(box_of([(100, 40, 96), (32, 1, 1)], 1)))
+    (part,) = strips_of(wide, next(x for x in found(wide) if x.in_bytes))
+    assert reach_of(part) == reach_of(wide)
+
+
+def test_long_digits_are_split_or_not() -> None:
+    """Measured with their own extent; boxes that are too large for that are not measured."""
+    box = normal(box_of([(3 * LONG_DIGIT, 4, 256), (64, 12 * LONG_DIGIT, 4)], 4))
+    tried = found(box)
+    assert {x.split for x in tried} == {False, True}
+    assert tried[0].split
+    parts = parts_of(box, tried[0], 1)
+    assert [part.axis(box.axes[0].name).extent for part, _ in parts] == [LONG_DIGIT]
+    assert not any(own.split for _, own in parts)
+    assert shortened(box, tried) == box
+    assert shortened(box, tried, 1 << 20) is None
+
+
+def test_swaps_and_fills() -> None:
+    swapped = replace(SHORT_RESULT_ROWS, swap=True)
+    assert len(found(swapped)) > 1
+    assert len(found(normal(box_of([(9, 0, 4)], 4, fills=True)))) == 1
