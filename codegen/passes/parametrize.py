@@ -70,22 +70,22 @@ def _loop(size: _Sizes, name: str, loop: Loop, *, reads: bool = True) -> Loop:
 def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
     """The transfer with its sizes as names; widths, tiles and blocks are literals of the code."""
 
-    def named(*names: str, **others: Any) -> Any:
-        sizes = {name: size(name, getattr(transfer, name)) for name in names}
-        return replace(transfer, **sizes, **others)  # type: ignore[arg-type]
+    def named(*names: str, **tables: OffsetTable | RowGroups) -> Transfer:
+        changed: dict[str, Any] = {name: size(name, getattr(transfer, name)) for name in names}
+        return replace(transfer, **changed | tables)
 
     match transfer:
         case CopyRun() | FillRun():
-            return named("count")  # type: ignore[no-any-return]
+            return named("count")
         case CopyChunks():
-            return named("count", offsets=OffsetTable())  # type: ignore[no-any-return]
+            return named("count", offsets=OffsetTable())
         case Reverse(count=count):
-            return named("length" if count == 1 else "count")  # type: ignore[no-any-return]
+            return named("length" if count == 1 else "count")
         case Interleave(side=side):
             long = {"dst": ("columns",), "src": ("rows",), "": ("rows", "columns")}[side]
-            tables = {"lines": OffsetTable()} if transfer.lines else {}
-            groups = {"groups": RowGroups()} if transfer.groups else {}
-            return named("row_step", "column_step", *long, **tables, **groups)  # type: ignore[no-any-return]
+            tables: dict[str, OffsetTable | RowGroups] = {"lines": OffsetTable()} if transfer.lines else {}
+            tables |= {"groups": RowGroups()} if transfer.groups else {}
+            return named("row_step", "column_step", *long, **tables)
         case TransposeTiles():
             return _tiles(size, transfer)
         case TransposeRuns():
@@ -98,13 +98,12 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
             # The bytes of a column remain a literal, and so does a step of 1.
             name = "src_step" if isinstance(transfer, PackBits) else "dst_step"
             if transfer.columns != 1:
-                return named("columns", name)  # type: ignore[no-any-return]
-            return named("count", *([] if step == 1 else [name]))  # type: ignore[no-any-return]
+                return named("columns", name)
+            return named("count", *([] if step == 1 else [name]))
 
 
 def _tiles(size: _Sizes, transfer: TransposeTiles) -> TransposeTiles:
     """Tiles and blocks remain literals; offsets of joined digits come as run-time tables."""
-
     names = iter(NAMES)
     loops = (x if x.axis in ("rows", "columns") else _loop(size, next(names), x) for x in transfer.loops)
     return replace(

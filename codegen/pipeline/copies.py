@@ -22,11 +22,10 @@ from codegen.passes.normalize import NORMALIZE
 from codegen.passes.split_run import split_long, split_run
 from codegen.passes.widen_elements import widen
 from codegen.pipeline.gather import joined_launch
+from codegen.pipeline.observer import Observer, nobody
 from codegen.pipeline.steps import (
     STRUCTURE,
-    Observer,
     launch_of,
-    nobody,
     run_part,
     step_of,
     strips_of,

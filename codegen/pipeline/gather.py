@@ -8,7 +8,8 @@ from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.refine import Box
 from codegen.passes.join_boxes import join_boxes
 from codegen.passes.pad_rank import pad_rank
-from codegen.pipeline.steps import Observer, kernel_of, trips_of
+from codegen.pipeline.observer import Observer
+from codegen.pipeline.steps import kernel_of, trips_of
 from codegen.runtime.copy_calls import Pattern, PlainCall, SegmentCalls
 from codegen.runtime.kernel import Step
 from codegen.runtime.launch import Launch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -28,6 +28,7 @@ from codegen.passes.split_registers import split_registers
 from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.tile import TiledLoops, tile_loops
 from codegen.passes.unmask_lanes import unmask_lanes
+from codegen.pipeline.observer import Observer
 from codegen.runtime.loop_kernel import LoopKernel, LoopsSource
 from codegen.schedule.choose_lanes import choose_lanes
 from codegen.schedule.choose_registers import choose_registers
@@ -52,8 +53,6 @@ LOWER_VECTORS = (
 
 MOST_OF_A_NAME = 80
 """Maximum number of characters of the function's name in the kernel's source."""
-
-Observer = Callable[[str, Function], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
-from typing import TypeAlias
 
 from codegen.analysis.ranges import affine_range, check_range
-from codegen.ir.nodes import Function
 from codegen.ir.strided_box import StridedBox, in_bytes
 from codegen.maps.refine import PairTable
 from codegen.passes.pad_rank import pad_rank
@@ -16,6 +14,7 @@ from codegen.passes.parametrize import parametrize_sizes
 from codegen.passes.select_transfer import select_transfer
 from codegen.passes.strip_mine import strip_mine
 from codegen.pipeline.lower_copies import lower_copy
+from codegen.pipeline.observer import Observer, nobody
 from codegen.pipeline.verify import check_lanes
 from codegen.pipeline.verify_panels import check_panels
 from codegen.runtime.copy_calls import (
@@ -47,11 +46,6 @@ STRUCTURE, SIZES = "structure", "sizes"
 
 PANEL_SIZES = ("panel_columns", "together")
 """The arguments with the columns and layers of dense panels."""
-
-Stage: TypeAlias = StridedBox | TransferNest | Function
-"""A copy after one of the passes."""
-
-Observer = Callable[[str, Stage], None]
 
 
 def strips_of(box: StridedBox, schedule: Schedule) -> tuple[StridedBox, ...]:
@@ -128,10 +122,6 @@ def first_arguments(nest: TransferNest) -> tuple[str, ...]:
         *(FILL_ARGUMENTS if nest.fills else ()),
         *((PREFETCH_ARGUMENT,) if isinstance(inner, Elementwise) and inner.prefetch else ()),
     )
-
-
-def nobody(name: str, stage: Stage) -> None:
-    """An observer that does nothing."""
 
 
 def launch_of(

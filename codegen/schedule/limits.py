@@ -39,7 +39,7 @@ Thus every line of the source is prefetched once or twice, a segment ahead.
 """
 
 SMALL_LEAST_COLUMNS = 4
-"""Columns of a block at least; otherwise those that fill a line."""
+"""The fewest columns of a block whose elements are so wide that fewer would fill a line."""
 
 RUN_BLOCK_BYTES = 1 << 18
 """Bytes of a long run that threads take at a time."""
@@ -48,7 +48,7 @@ LONG_DIGIT = 1 << 13
 """Elements per block of a transpose's long digit: a multiple of a line for every element size."""
 
 MOST_AROUND_LINES = 2
-"""Loops around runs of a line that are worth the tiles of a transpose, at most."""
+"""The most loops around runs of a line that are worth the tiles of a transpose."""
 
 WIDE_ALIAS_BYTES = 2048
 """Rows whose distance is a multiple of this share L1 cache sets."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from codegen.ir.blocks import Block
-from codegen.schedule.transfers import BlockOrder, PackedSide, Stage
+from codegen.schedule.transfers import BlockOrder, PackedSide, Staging
 
 VectorSize: TypeAlias = int | tuple[int, int]
 """A virtual vector size: elements, or rows and columns of a tile."""
@@ -52,7 +52,7 @@ class TransposeSchedule:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     tile: tuple[int, int]
-    stage: Stage
+    stage: Staging
     stream: bool
     block: Block
     layers: str = ""

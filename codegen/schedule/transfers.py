@@ -18,7 +18,7 @@ from codegen.schedule.segments import Segments
 PackedSide: TypeAlias = Side | Literal[""]
 """The side on which an interleave packs short rows together; "" if neither."""
 
-Stage: TypeAlias = Literal["", "rows", "dense"]
+Staging: TypeAlias = Literal["", "rows", "dense"]
 """The staging buffer of a tile: none, one that holds long result rows separately ("rows"), or one that holds
 short result rows contiguously ("dense")."""
 
@@ -108,10 +108,11 @@ class Interleave:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop around the blocks of a transpose: over tiles of "rows" or "columns", or over another digit.
+    """A loop around a transfer, with its strides on both sides, in bytes or bits as the nest counts.
 
-    The extent and the strides, in bytes, are those of another digit. In `TransposeRuns`, the extent of
-    "columns" and of "layers" is the number of panels, and the strides of "layers" are those of a layer.
+    A transpose also has loops inside: over other digits, and over tiles of "rows" or "columns", which have no
+    extent and no strides here. In `TransposeRuns`, the extent of "columns" and of "layers" is the number of
+    panels, and the strides of "layers" are those of a layer.
     """
 
     axis: str
@@ -145,8 +146,7 @@ class TransposeTiles:
     If `staged`, a tile goes through a panel in cache, from which full lines are stored wherever result rows
     begin. The innermost loop is then the one over tiles of rows.
 
-    With `convert`, as in `Elementwise`, each element is converted. Otherwise both
-    widths are the same.
+    With `convert`, as in `Elementwise`, each element is converted. Otherwise both widths are the same.
 
     With `lanes`, there are fewer columns than a block has: blocks read lanes, of which `columns` are stored.
     Blocks that may not are moved element by element.
@@ -184,9 +184,7 @@ class TransposeTiles:
         first = self.loops[0]
         sizes = {"rows": (self.rows, self.tile[0]), "columns": (self.columns, self.tile[1])}
         count, step = sizes.get(first.axis, (first.extent, 1))
-        if not isinstance(count, int):
-            raise AssertionError(f"expected a number of {first.axis}, got {count}")
-        return -(-count // step)
+        return -(-int_size(count) // step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +230,7 @@ class TransposeRuns:
     @property
     def trips(self) -> int:
         """Iterations of the first loop; sizes are numbers still."""
-        first = self.loops[0]
-        if not isinstance(first.extent, int):
-            raise AssertionError(f"expected a number of {first.axis}, got {first.extent}")
-        return first.extent
+        return int_size(self.loops[0].extent)
 
 
 @dataclass(frozen=True, slots=True)

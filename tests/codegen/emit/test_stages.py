@@ -16,8 +16,8 @@ from codegen.maps.access import AccessMap, strided_map
 from codegen.pipeline import stage_boxes, stage_permuted
 from codegen.pipeline import stages as pipeline_stages
 from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.observer import Stage
 from codegen.pipeline.staged_copy import staged_copy
-from codegen.pipeline.steps import Stage
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.schedule import choose_grid, choose_joined, choose_permuted, choose_transpose, transpose_loops
 from codegen.schedule.choose_transpose import MANY_WAYS

@@ -23,7 +23,8 @@ from codegen.passes.split_run import split_long, split_run
 from codegen.passes.strip_mine import strip_mine
 from codegen.passes.widen_elements import widen
 from codegen.pipeline.copies import repeated
-from codegen.pipeline.steps import first_arguments, kernel_of, launch_of, nobody
+from codegen.pipeline.observer import nobody
+from codegen.pipeline.steps import first_arguments, kernel_of, launch_of
 from codegen.runtime.kernel import Step
 from codegen.schedule.choose import EDGE_PART, choose, padded_rank
 from codegen.schedule.schedule import OUTER_RANKS, SHARED_RANKS, Schedule, Thresholds

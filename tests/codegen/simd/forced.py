@@ -24,7 +24,7 @@ from codegen.schedule import transpose_loops
 from codegen.schedule.choose import padded_rank
 from codegen.schedule.offset_tables import Digit, Table
 from codegen.schedule.schedule import Schedule, Thresholds, TransposeSchedule
-from codegen.schedule.transfers import Stage, joined_tables
+from codegen.schedule.transfers import Staging, joined_tables
 from codegen.schedule.transpose_box import TransposeBox
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit.strided import span
@@ -103,7 +103,7 @@ def _steps(extents: tuple[int, ...], first: int, *, swapped: bool) -> tuple[list
 class Cut:
     """What a schedule says besides the axes."""
 
-    stage: Stage
+    stage: Staging
     stream: bool
     block: Block
     tile: tuple[int, int]

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from codegen.ir.buffers import Buffer
 from codegen.ir.packed_bits import COLUMN_BYTES
 from codegen.ir.strided_box import Axis, Element, StridedBox
-from codegen.pipeline.steps import kernel_of, nobody
+from codegen.pipeline.observer import nobody
+from codegen.pipeline.steps import kernel_of
 from codegen.runtime.kernel import Kernel, copy_operands
 from codegen.schedule.transfers import Loop, PackBits, TransferNest, UnpackBits
 from tests.tools.boxes import copy_box
