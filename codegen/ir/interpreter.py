@@ -268,7 +268,7 @@ class _Run:
     def iterations(self, loop: For, start: int, stop: int) -> Iterator[tuple[int, tuple[Statement, ...]]]:
         """The index of each iteration of a loop, and the body that runs: the widest that fits."""
         blocks = loop.blocks
-        if blocks is None or blocks.latest is not None:
+        if blocks is None or not blocks.narrower:
             latest = None if blocks is None or blocks.latest is None else self.index(blocks.latest)
             for index in range(start, stop, loop.step):
                 yield index if latest is None else min(index, latest), loop.body

@@ -254,14 +254,17 @@ class Narrow:
 class Streamed:
     """A way to store lines past the cache, which the address and the number of iterations allow or not.
 
-    way             "full" if all iterations fill lines from the first one on; "begun" if only the first ones
-                    do, and the others are stored through the cache; "headed" if the iterations before the
-                    first line are, too; "staged" if rows go through scratch, because they begin anywhere
+    given   the caller sees to it that blocks fill lines
+    full    all iterations fill lines, from the first one on
+    begun   the first iterations fill lines, and the others are stored through the cache
+    headed  the iterations before the first line are stored through the cache, too
+    staged  rows begin anywhere in a line: they go through scratch
+
     least           iterations from which on the way is faster
     prefetch_bytes  as in `Blocks`
     """
 
-    way: Literal["full", "begun", "headed", "staged"]
+    way: Literal["given", "full", "begun", "headed", "staged"]
     least: int = 0
     prefetch_bytes: int = 0
 

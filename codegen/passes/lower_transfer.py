@@ -26,7 +26,7 @@ from codegen.passes.lower_copies.dense_panels import lower_transposed_runs
 from codegen.passes.lower_copies.elements import lower_elements
 from codegen.passes.lower_copies.gather import lower_gather
 from codegen.passes.lower_copies.interleaves import lower_interleave
-from codegen.passes.lower_copies.lowered import Lowered, Sides
+from codegen.passes.lower_copies.lowered import Lowered, Sides, sides_of
 from codegen.passes.lower_copies.packed_bits import lower_packing, lower_unpacking
 from codegen.passes.lower_copies.reversals import lower_reverse
 from codegen.passes.lower_copies.runs import lower_fill, lower_run
@@ -100,9 +100,7 @@ def lower_transfer(function: Function, nest: TransferNest) -> Function:
     `function` has no statements yet.
     """
     axes = [loop.axis for loop in nest.loops]
-    around = f"_{axes[-1]}" if axes else "_entry" if nest.entries else ""
-    sides = Sides(f"dst{around}", f"src{around}", bool(nest.entries), nest.unit_bits == 1)
-    lowered = LOWERINGS[type(nest.transfer)](nest.transfer, sides)
+    lowered = LOWERINGS[type(nest.transfer)](nest.transfer, sides_of(nest))
     body = _around(nest, lowered)
     axes += lowered.axes
     at = ", ".join([*(["entry"] if nest.entries else []), *axes])

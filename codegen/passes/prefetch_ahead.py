@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from codegen.ir.building import compare, index_of, least, minus, plus
-from codegen.ir.nodes import Call, Entries, For, Function, If, Let, Load, Prefetch, Statement, Store
+from codegen.ir.nodes import Blocks, Call, Entries, For, Function, If, Let, Load, Prefetch, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.visit import loads
 from codegen.schedule.limits import PREFETCH_CHUNKS
@@ -32,6 +33,10 @@ def _prefetched(node: Statement) -> Body:
     if not isinstance(node, For) or node.blocks is None or not node.blocks.prefetch_bytes:
         return (node,)
     distance, loop = node.blocks.prefetch_bytes, replace(node, blocks=replace(node.blocks, prefetch_bytes=0))
+    if any(isinstance(x, For) for x in node.body):  # rows that are converted one by one
+        row = Blocks(prefetch_bytes=distance)
+        body = [_prefetched(replace(x, blocks=row)) if isinstance(x, For) else (x,) for x in node.body]
+        return (replace(loop, body=tuple(chain(*body))),)
     (load,) = _read(node.body)
     if not isinstance(load.steps[0], Entries):
         return (_with(loop, Prefetch(replace(load, subscripts=(plus(*load.subscripts, distance),)))),)

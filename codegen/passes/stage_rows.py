@@ -6,15 +6,25 @@ from dataclasses import replace
 
 from codegen.ir.building import compare, index_of, least, let, loop, minus, plus, rest, times
 from codegen.ir.element_types import bits_of
-from codegen.ir.nodes import Each, For, Function, Let, Statement, Store, View
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.nodes import SCRATCH, Each, For, Function, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.visit import coefficient, loads
 from codegen.passes.lower_copies.interleaves import lower_interleave
-from codegen.passes.lower_copies.lowered import Sides
+from codegen.passes.lower_copies.lowered import Sides, sides_of
 from codegen.passes.lower_copies.packed_bits import lower_unpacking
-from codegen.passes.lower_copies.row_buffers import ROW_PITCH, ROWS, Ahead, drain_row, scratch_rows
+from codegen.passes.lower_copies.panels import through_panel
+from codegen.passes.lower_copies.row_buffers import (
+    ROW_PITCH,
+    ROWS,
+    Ahead,
+    drain_row,
+    prefetch_in_drain,
+    scratch_rows,
+)
+from codegen.passes.lower_copies.transposes import tile_views
 from codegen.schedule.offset_tables import CHUNK_BYTES
-from codegen.schedule.transfers import Interleave, Transfer, TransferNest, UnpackBits
+from codegen.schedule.transfers import Interleave, Transfer, TransferNest, TransposeTiles, UnpackBits
 
 
 def stage_rows(function: Function, nest: TransferNest) -> Function:
@@ -27,18 +37,24 @@ def stage_rows(function: Function, nest: TransferNest) -> Function:
                for x in 0..chunk_rows step 16:
                  scratch_rows[4*x] = deinterleaved_2(src_chunk[8*x] [32]) [2, 16]
                for row in 0..2: drain the row from scratch_rows[384*row]; prefetch the next chunk
+
+    Tiles of a transpose go through a panel in the same way: see `through_panel`.
     """
-    rows: list[int] = []
+    t, rows = nest.transfer, list[int]()
 
     def staged(node: Statement) -> Body:
         if not isinstance(node, For) or node.blocks is None or not node.blocks.staged:
             return (node,)
+        if isinstance(t, TransposeTiles):
+            return through_panel(t, tile_views(t, sides_of(nest)))
         (store,) = (x for x in node.body if isinstance(x, Store))
         rows.append(store.value.shape[0])
-        return (_through_scratch(node, store, _fill(nest.transfer)),)
+        return (_through_scratch(node, store, _fill(t)),)
 
     body = rewrite_body(function.body, staged)
-    return replace(function, body=(*scratch_rows(max(rows)), *body)) if rows else function
+    if isinstance(t, TransposeTiles) and t.staged:
+        body = (View("panel", SCRATCH, index_of(LINE_BYTES)), *body)
+    return replace(function, body=(*scratch_rows(max(rows)), *body) if rows else body)
 
 
 def _fill(transfer: Transfer) -> Body:
@@ -70,8 +86,8 @@ def _through_scratch(node: For, store: Store, fill: Body) -> For:
         "chunk_bytes",
         compare("chunk", "eq", 0),
         compare(plus("chunk", "chunk_rows"), "eq", count),
-        Ahead("src_chunk", plus(times("chunk_rows", packed), times(row, CHUNK_BYTES))),
     )
+    next_chunk = Ahead("src_chunk", plus(times("chunk_rows", packed), times(row, CHUNK_BYTES)))
     return loop(
         "chunk",
         0,
@@ -86,7 +102,7 @@ def _through_scratch(node: For, store: Store, fill: Body) -> For:
             rows,
             View("dst_row", store.array, plus(times("row", pitch), times("chunk", width)), opaque=True),
             View("held", ROWS, times("row", ROW_PITCH), opaque=True),
-            *drained,
+            *prefetch_in_drain(drained, next_chunk),
         ),
         step=size,
     )

@@ -37,7 +37,6 @@ def _alternatives(node: Statement) -> Body:
     """Each way to stream a loop, and last the loop as it is."""
     if not isinstance(node, For) or node.blocks is None or not node.blocks.streamed:
         return (node,)
-    assert node.lower == (Affine(),), "a streamed loop begins at 0"
     ways, loop = node.blocks.streamed, replace(node, blocks=replace(node.blocks, streamed=()))
     made: Body = (loop,)
     for way in reversed(ways):
@@ -51,7 +50,17 @@ def _stores(loop: For) -> list[Store]:
 
 
 def _streaming(body: Body) -> Body:
-    return tuple(replace(x, streamed=True) if isinstance(x, Store) else x for x in body)
+    """A body whose super-vectors are stored past the cache, those in branches too."""
+
+    def streamed(node: Statement) -> Statement:
+        match node:
+            case Store() if node.value.shape:
+                return replace(node, streamed=True)
+            case If(tests, then, otherwise):
+                return If(tests, _streaming(then), _streaming(otherwise))
+        return node
+
+    return tuple(map(streamed, body))
 
 
 def _main(loop: For, first: Index, last: Index, way: Streamed, latest: Index | None = None) -> For:
@@ -144,5 +153,10 @@ def _staged(loop: For, way: Streamed) -> tuple[tuple[Compare, ...], Body]:
     return (compare(loop.upper[0], "ge", way.least),), (replace(loop, blocks=blocks),)
 
 
-WAYS = {"full": _full, "begun": _begun, "headed": _headed, "staged": _staged}
+def _given(loop: For, way: Streamed) -> tuple[tuple[Compare, ...], Body]:
+    """The loop with streamed stores; the call is only made for a destination whose rows begin lines."""
+    return (), (replace(loop, body=_streaming(loop.body)),)
+
+
+WAYS = {"given": _given, "full": _full, "begun": _begun, "headed": _headed, "staged": _staged}
 """The tests and the body of each way to stream a loop."""

@@ -10,6 +10,7 @@ from codegen.passes.lower_transfer import declared, lower_transfer
 from codegen.passes.narrow_tails import narrow_tails
 from codegen.passes.prefetch_ahead import prefetch_ahead
 from codegen.passes.prefetch_later_entry import prefetch_later_entry
+from codegen.passes.prefetch_next_tile import prefetch_next_tile
 from codegen.passes.stage_rows import stage_rows
 from codegen.passes.stream_lines import stream_lines
 from codegen.schedule.transfers import TransferNest
@@ -20,6 +21,7 @@ LOWER_COPIES = (
     stream_lines,
     stage_rows,
     prefetch_ahead,
+    prefetch_next_tile,
     narrow_tails,
     fence_streams,
 )

@@ -8,22 +8,14 @@ from codegen.ir.building import Term, index_of, loop, plus, times
 from codegen.ir.element_types import dtype_of
 from codegen.ir.index import Index
 from codegen.ir.instructions import is_long_conversion
-from codegen.ir.nodes import Entries, Let, Load, Local, Op, Statement, Step, Store, View
+from codegen.ir.nodes import Alloc, Entries, Let, Load, Local, Op, Statement, Step, Store, View
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.transfers import ROW_TABLE, Loop, Size, TransposeRuns, TransposeTiles
-
-TILES = {"rows": ("i", 0), "columns": ("j", 1)}
-"""The index of a loop over tiles, and its position in a pair of rows and columns."""
+from codegen.schedule.transfers import ROW_TABLE, Size, TransposeRuns, TransposeTiles
 
 Blocked: TypeAlias = TransposeTiles | TransposeRuns
 
 CONVERTED = "converted"
 """Scratch that holds the rows of one block."""
-
-
-def other_loops(t: TransposeTiles) -> tuple[Loop, ...]:
-    """The loops over digits that are neither rows nor columns."""
-    return tuple(x for x in t.loops if x.axis not in TILES)
 
 
 def transposed_block(t: Blocked, src: str, j: Term = "j") -> tuple[tuple[Statement, ...], Op]:
@@ -66,6 +58,12 @@ def _converted_block(t: Blocked, src: str, j: Index) -> tuple[tuple[Statement, .
     again = View("converted_rows", CONVERTED, index_of(0), opaque=True)
     block = Load("converted_rows", (index_of(0),), value.dtype, t.block, (0, 0), (row_bytes, t.width))
     return (loop("row", 0, rows, *at, Let("elements", value), store), again), block
+
+
+def converted_rows(t: Blocked) -> tuple[Alloc, ...]:
+    """Scratch for the rows of a block, if conversions need it."""
+    rows, columns = t.block
+    return (Alloc(CONVERTED, rows * columns * t.width),) if goes_through_scratch(t) else ()
 
 
 def goes_through_scratch(t: Blocked) -> bool:

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, times
-from codegen.ir.index import Affine, Index
+from codegen.ir.building import index_of, least, let, loop, minus, plus, times
+from codegen.ir.index import Affine
 from codegen.ir.nodes import (
     SCRATCH,
-    Alloc,
     Blocks,
-    Compare,
     Each,
-    For,
-    If,
     Let,
     Statement,
     Store,
     View,
 )
 from codegen.passes.lower_copies.blocks import (
-    CONVERTED,
+    converted_rows,
     element_text,
-    goes_through_scratch,
     row_at,
     transposed_block,
 )
 from codegen.passes.lower_copies.dense_runs import drain_panel, if_less, layer_stride, run_sizes
 from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.short_rows import OTHERS_OFFSET, lower_short_rows
-from codegen.schedule.transfers import COLUMN_TABLE, Loop, Size, TransposeRuns, TransposeTiles
-
-INDICES = {"columns": "j_panel", "layers": "group"}
-"""The index of a loop over panels."""
+from codegen.passes.lower_copies.tile_loops import around_tiles, others_offset
+from codegen.schedule.transfers import COLUMN_TABLE, TransposeRuns, TransposeTiles
 
 
 def lower_transposed_runs(t: TransposeRuns, sides: Sides) -> Lowered:
@@ -45,15 +38,8 @@ def lower_transposed_runs(t: TransposeRuns, sides: Sides) -> Lowered:
     panel are written again with that column.
     """
     fill = _fill(t) if t.layers == 1 else _fill_layers(t)
-    body: tuple[Statement, ...] = (
-        *_place(t, sides),
-        *_next_panel(t, sides),
-        *run_sizes(t),
-        *fill,
-        *drain_panel(t),
-    )
-    for k, each in reversed(list(enumerate(t.loops))):
-        body = (_loop(t, each, body, parallel=k == 0 and not sides.in_table),)
+    body = (*_views(t, sides), *run_sizes(t), *fill, *drain_panel(t))
+    body = around_tiles(t, body, parallel=not sides.in_table)
     names = {"columns": "", "layers": "layer, "}
     at = "".join(names.get(x.axis, f"{x.axis}, ") for x in t.loops)
     wide = f"{t.tile} columns" if isinstance(t.tile, int) else "columns"
@@ -74,82 +60,17 @@ def _prologue(t: TransposeRuns) -> tuple[Statement, ...]:
     ]
     if not t.lanes:
         out.append(Let("last_i", if_less(t.block[0], t.rows, minus(t.rows, t.block[0]), 0)))
-    if goes_through_scratch(t):
-        out.append(Alloc(CONVERTED, t.block[0] * t.block[1] * t.width))
-    return tuple(out)
+    return (*out, *converted_rows(t))
 
 
-def _loop(t: TransposeRuns, around: Loop, body: tuple[Statement, ...], *, parallel: bool) -> For:
-    """One loop of the nest; a parallel one runs from `begin` to `end`."""
-    if around.axis == "columns":
-        tile = let("j_tile", times("j_panel", t.tile))
-        stop = let("j_stop", least(plus("j_tile", t.tile), t.columns))
-        body = (tile, stop, *body)
-    if around.axis == "layers":
-        left = minus(t.layers, times("group", t.together))
-        body = (let("layers", least(t.together, left)), *body)
-    first, last = ("begin", "end") if parallel else (0, around.extent)
-    return loop(_index(around), first, last, *body)
-
-
-def _index(around: Loop) -> str:
-    return INDICES.get(around.axis, around.axis)
-
-
-def _factors(t: TransposeRuns, around: Loop, side: str) -> tuple[Size, ...]:
-    """The factors of the index of a loop in the offset of a panel on one side."""
-    stride = around.src if side == "src" else around.dst
-    return {"columns": (t.tile, t.source_width), "layers": (t.together, stride)}.get(around.axis, (stride,))
-
-
-def _scaled(index: Term, by: tuple[Size, ...]) -> Index:
-    scaled = index_of(index)
-    for factor in by:
-        scaled = times(scaled, factor)
-    return scaled
-
-
-def _place(t: TransposeRuns, sides: Sides) -> tuple[Statement, ...]:
+def _views(t: TransposeRuns, sides: Sides) -> tuple[Statement, ...]:
     """Both sides at this panel without its columns; the last panel may begin at an earlier column."""
-    out: list[Statement] = []
-    for name, side in (("src", sides.src), ("dst", sides.dst)):
-        others = (x for x in t.loops if x.axis != "columns")
-        offset = plus(*(_scaled(_index(x), _factors(t, x, name)) for x in others))
-        if t.lanes and name == "src":
-            out.append(let("panel_offset", offset))
-            offset = index_of("panel_offset")
-        out.append(View(f"{name}_tile", side, offset, opaque=True))
+    src, dst, offset = others_offset(t, "src"), others_offset(t, "dst"), tuple[Statement, ...]()
+    if t.lanes:
+        offset, src = (let("panel_offset", src),), index_of("panel_offset")
+    views = View("src_tile", sides.src, src, opaque=True), View("dst_tile", sides.dst, dst, opaque=True)
     first = index_of(0) if t.lanes else least("j_tile", minus(t.columns, t.block[1]))
-    return (*out, let("j_first", first))
-
-
-def _next_panel(t: TransposeRuns, sides: Sides) -> tuple[Statement, ...]:
-    """Where the source of the next panel begins, whose lines are requested while this one is written.
-
-    The innermost loop moves on, or begins again while the one around it moves on, and so forth.
-    A single loop ends with the same panel again.
-    """
-    outermost, *inside = t.loops
-    moved = {x.axis: 0 for x in inside}
-    last = moved | {outermost.axis: 1} if inside else {}
-    chosen: Statement = View("next_tile", sides.src, _begin(t, last))
-    for x in inside or (outermost,):
-        moved.pop(x.axis, None)
-        here = View("next_tile", sides.src, _begin(t, moved | {x.axis: 1}))
-        chosen = If((_has_next(t, x),), (here,), (chosen,))
-    return (chosen,)
-
-
-def _has_next(t: TransposeRuns, around: Loop) -> Compare:
-    if around.axis == "columns":
-        return compare("j_stop", "lt", t.columns)
-    return compare(plus(_index(around), 1), "lt", around.extent)
-
-
-def _begin(t: TransposeRuns, moved: dict[str, int]) -> Index:
-    """The source offset of a panel; `moved` is 1 for a loop that moves on, 0 for one that begins again."""
-    at = [x for x in t.loops if moved.get(x.axis) != 0]
-    return plus(*(_scaled(plus(_index(x), moved.get(x.axis, 0)), _factors(t, x, "src")) for x in at))
+    return (*offset, *views, let("j_first", first))
 
 
 def _fill_layers(t: TransposeRuns) -> tuple[Statement, ...]:
@@ -191,5 +112,5 @@ def _fill_short_rows(t: TransposeRuns, panel: str, src: str) -> tuple[Statement,
         let(OTHERS_OFFSET, plus("panel_offset", layer)),
         let("i_tile", Affine()),
         let("i_stop", t.rows),
-        *lower_short_rows(tile, t.lanes, panel, src),
+        lower_short_rows(tile, t.lanes, panel, src),
     )

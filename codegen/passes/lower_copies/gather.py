@@ -7,6 +7,7 @@ from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
     SCRATCH,
+    Blocks,
     Call,
     Carried,
     Entries,
@@ -18,6 +19,7 @@ from codegen.ir.nodes import (
     Local,
     Statement,
     Store,
+    Streamed,
     View,
 )
 from codegen.passes.lower_copies.lowered import Lowered, Sides
@@ -35,6 +37,9 @@ from codegen.schedule.segments import (
     SRC,
 )
 from codegen.schedule.transfers import Gather
+
+LINES = Blocks(streamed=(Streamed("given"),))
+"""The lines of a segment begin lines of the destination."""
 
 BLOCK = 4
 """Moves in a block: all of its loads precede its stores."""
@@ -140,7 +145,7 @@ def _drained() -> tuple[Statement, ...]:
     return (
         If((compare("carried", "eq", 1),), (begun,), (head, *part(dst, "buffer", 0, "first"))),
         let("last", plus("first", multiple(minus("segment_bytes", "first"), LINE_BYTES))),
-        loop("x", "first", "last", line(dst, "buffer", "x", stream=True), step=LINE_BYTES),
+        loop("x", "first", "last", line(dst, "buffer", "x"), step=LINE_BYTES, blocks=LINES),
         next_start,
         If((compare("last", "lt", "segment_bytes"), adjacent), carry, others),
     )

@@ -23,7 +23,14 @@ from codegen.ir.building import (
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.nodes import Blocks, Entries, For, If, Let, Load, Statement, Streamed, View
 from codegen.passes.lower_copies.packed_rows import PackedRows
-from codegen.passes.lower_copies.row_buffers import ROW_PITCH, ROWS, Ahead, chunk_rows, drain_row
+from codegen.passes.lower_copies.row_buffers import (
+    ROW_PITCH,
+    ROWS,
+    Ahead,
+    chunk_rows,
+    drain_row,
+    prefetch_in_drain,
+)
 from codegen.schedule.limits import ROW_BUFFER_BYTES
 from codegen.schedule.offset_tables import (
     CHUNK_BYTES,
@@ -146,7 +153,6 @@ def _drain(rows: PackedRows, dst: str, src: str) -> Statement:
         "chunk_bytes",
         compare("first", "eq", 0),
         compare(plus("first", "chunk_rows"), "eq", rows.length),
-        Ahead(src, plus("next_line", "within")),
     )
     row = plus(times("group", rows.count), "column")
     columns = loop(
@@ -160,7 +166,7 @@ def _drain(rows: PackedRows, dst: str, src: str) -> Statement:
         let("after", plus("first", "chunk_rows", "ahead")),
         let("line", least(_line(rows, "after"), "last_line")),
         Let("next_line", Load(LINE_TABLE, (index_symbol("line"),), "i64")),
-        *drained,
+        *prefetch_in_drain(drained, Ahead(src, plus("next_line", "within"))),
     )
     offset = Let("group_dst", Load(GROUP_TABLE, (plus(times("group", 2), 1),), "i64"))
     chunk = View("dst_at", dst, plus("group_dst", times("first", rows.width)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codegen.ir.nodes import Local, Op, Statement
+from codegen.schedule.transfers import TransferNest
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,9 +14,7 @@ class Sides:
 
     Attributes:
         dst, src: the views of the innermost loop of the nest.
-        in_table: whether a loop over the entries of offset tables surrounds the transfer. Then
-            `prefetch_distance` is the distance in bytes from this entry to one that comes later, if the
-            transfer asks for it.
+        in_table: whether a loop over the entries of offset tables surrounds the transfer.
         in_bits: whether the views are addressed in bits.
     """
 
@@ -23,6 +22,12 @@ class Sides:
     src: str
     in_table: bool
     in_bits: bool = False
+
+
+def sides_of(nest: TransferNest) -> Sides:
+    """Where the transfer of a nest reads and writes."""
+    around = f"_{nest.loops[-1].axis}" if nest.loops else "_entry" if nest.entries else ""
+    return Sides(f"dst{around}", f"src{around}", bool(nest.entries), nest.unit_bits == 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,13 @@ In scratch each row follows a spare line, which holds the bytes that do not fill
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codegen.ir.building import Term, index_of, let, loop, minus, multiple, plus, quotient, rest, times
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Alloc, Call, Compare, If, IndexValue, Let, Op, Statement, Store, View
+from codegen.ir.nodes import Alloc, Call, Compare, For, If, IndexValue, Let, Op, Statement, Store, View
+from codegen.ir.rewriting import Body
 from codegen.passes.lower_copies.runs import line
 from codegen.schedule.offset_tables import CHUNK_BYTES
 
@@ -72,14 +73,12 @@ class Ahead:
         return quotient(position, stored // source) if stored > source else times(position, source // stored)
 
 
-def drain_row(
-    row: str, held: str, count: Term, is_first: Compare, is_last: Compare, ahead: Ahead | None
-) -> tuple[Statement, ...]:
-    """Store `count` bytes of a result row from scratch, and prefetch a line for each line stored.
+def drain_row(row: str, held: str, count: Term, is_first: Compare, is_last: Compare) -> Body:
+    """Store `count` bytes of a result row from scratch.
 
     before:  row[x] = held[x], x < count bytes
     after:   if is_first: the bytes before the first full line
-             for x in head..stop step 64: row[x] = held[x] [64] @streamed; prefetch source[ahead + x - head]
+             for x in head..stop step 64: row[x] = held[x] [64] @streamed
              if is_last: the bytes after the last full line
              else: the last 64 bytes, to the line in front of the next chunk
 
@@ -89,19 +88,27 @@ def drain_row(
     first = Op("eq", (IndexValue(is_first.left), IndexValue(is_first.right)), "i1")
     last = line(held, held, plus(count, -LINE_BYTES)).value
     ends = View("row_end", row, index_symbol("stop")), View("held_end", held, index_symbol("stop"))
-    following, requests, last_request = (
-        ((ahead.view(),), ahead.requests(), ahead.last()) if ahead else ((), (), ())
-    )
     return (
         Let("head", Op("select", (first, IndexValue(up), IndexValue(down)), "i64")),
         let("stop", minus(multiple(plus(row, count), LINE_BYTES), row)),
-        *following,
         If((is_first,), (Call("drain_part", (row, held, index_symbol("head"))),)),
-        loop("x", "head", "stop", line(row, held, "x", stream=True), *requests, step=LINE_BYTES),
-        *last_request,
+        loop("x", "head", "stop", replace(line(row, held, "x"), streamed=True), step=LINE_BYTES),
         If(
             (is_last,),
             (*ends, Call("drain_part", ("row_end", "held_end", minus(count, "stop")))),
             (Store(held, (index_of(-LINE_BYTES),), last, (0,), (1,)),),
         ),
     )
+
+
+def prefetch_in_drain(body: Body, ahead: Ahead) -> Body:
+    """The statements of `drain_row`, maybe after others, which also prefetch a line for each line stored.
+
+    before:  for x in head..stop step 64: row[x] = held[x] [64] @streamed
+    after:   for x in head..stop step 64: row[x] = held[x] [64] @streamed; prefetch source[offset + x - head]
+    """
+    *before, is_first, lines, is_last = body
+    if not isinstance(lines, For):
+        raise AssertionError("expected the statements of drain_row")
+    lines = replace(lines, body=(*lines.body, *ahead.requests()))
+    return (*before, ahead.view(), is_first, lines, *ahead.last(), is_last)

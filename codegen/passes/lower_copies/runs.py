@@ -13,10 +13,10 @@ from codegen.schedule.transfers import CopyRun, FillRun
 STREAMED = "Lines of 64 bytes, streamed"
 
 
-def line(dst: str, src: str, at: Term, *, stream: bool = False, count: int = LINE_BYTES) -> Store:
+def line(dst: str, src: str, at: Term, count: int = LINE_BYTES) -> Store:
     """dst[at] = src[at], bytes of a line."""
     value = Load(src, (index_of(at),), "bits8", (count,), (0,), (1,))
-    return Store(dst, (index_of(at),), value, (0,), (1,), streamed=stream)
+    return Store(dst, (index_of(at),), value, (0,), (1,))
 
 
 def part(dst: str, src: str, at: Term, count: Term) -> tuple[Statement, ...]:

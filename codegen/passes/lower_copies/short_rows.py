@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from codegen.ir.building import compare, index_of, least, let, loop, minus, plus, times
-from codegen.ir.nodes import Compare, If, Load, Statement, Store
-from codegen.passes.lower_copies.blocks import element_row, other_loops, row_at, transposed_block
+from codegen.ir.nodes import Blocks, Compare, For, If, Load, Statement, Store
+from codegen.passes.lower_copies.blocks import element_row, row_at, transposed_block
+from codegen.passes.lower_copies.tile_loops import other_loops
 from codegen.schedule.transfers import COLUMN_TABLE, ROW_TABLE, LaneReads, TransposeTiles
 
 OTHERS_OFFSET = "src_offset"
 """The local that holds the source offset of the other digits."""
 
 
-def lower_short_rows(t: TransposeTiles, reads: LaneReads, dst: str, src: str) -> tuple[Statement, ...]:
+def lower_short_rows(
+    t: TransposeTiles, reads: LaneReads, dst: str, src: str, blocks: Blocks | None = None
+) -> For:
     """One tile: a loop over blocks, without prefetches, because the rows are mostly adjacent.
 
     after:   for i_block in i_tile..i_stop step 64:
@@ -28,7 +31,7 @@ def lower_short_rows(t: TransposeTiles, reads: LaneReads, dst: str, src: str) ->
     if other_loops(t):
         closed = (compare(OTHERS_OFFSET, "ge", reads.open_offset), *closed)
     either = If(closed, (_elements(t, dst, src),), _block(t, dst, src))
-    return (loop("i_block", "i_tile", "i_stop", either, step=t.block[0]),)
+    return loop("i_block", "i_tile", "i_stop", either, step=t.block[0], blocks=blocks)
 
 
 def _block(t: TransposeTiles, dst: str, src: str) -> tuple[Statement, ...]:
@@ -37,7 +40,7 @@ def _block(t: TransposeTiles, dst: str, src: str) -> tuple[Statement, ...]:
     block, value = transposed_block(t, src, 0)
     at, step = row_at(t.column_step, COLUMN_TABLE, index_of(0))
     where, few = plus(at, times("i", t.width)), index_of(t.columns)
-    store = Store(dst, (where,), value, (0, 0), (step, t.width), first=few, streamed=t.stream)
+    store = Store(dst, (where,), value, (0, 0), (step, t.width), first=few)
     return i, *block, store
 
 

@@ -1,0 +1,77 @@
+"""Requests for the next panel of a transpose of short result rows, row by row of its source."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.ir.building import compare, index_of, let, loop, minus, plus, times
+from codegen.ir.index import Affine
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.nodes import Call, Carried, For, If, IndexValue, Let, Load, Local, Statement, Value, View
+from codegen.ir.rewriting import Body
+from codegen.passes.lower_copies.dense_runs import if_less, layer_stride
+from codegen.schedule.transfers import ROW_TABLE, TransposeRuns
+
+
+def request_next_panel(t: TransposeRuns, runs: For) -> Body:
+    """The loop over the runs of a panel, which requests some lines of the next one for each line stored.
+
+    before:  for run in 0..runs: for x in first..last step 64: dst[run, x] = panel[run, x] [64]
+    after:   for run in 0..runs: for x in first..last step 64: dst[run, x] = panel[run, x] [64]
+               for request in 0..requests:
+                 prefetch next_tile[ahead_start + ahead_x]
+                 ahead_x = ahead_x + 64, or the beginning of the next row of the source
+    """
+    requests = _carrying(loop("request", 0, t.requests, *_request(t)), t, updates=True)
+    body = (
+        _carrying(replace(x, body=(*x.body, requests)), t) if isinstance(x, For) else x for x in runs.body
+    )
+    columns = minus("j_stop", "j_first")
+    stop = let("ahead_stop", plus(times(columns, t.source_width), LINE_BYTES - 1))
+    return stop, _carrying(replace(runs, body=tuple(body)), t, starts=True)
+
+
+def _request(t: TransposeRuns) -> tuple[Statement, ...]:
+    """Request the line at ahead_x of the source row that starts at ahead_start; where the next one is.
+
+    The rest of a source row is a branch, which is predicted. Selects would make requests wait for each other.
+    """
+    ahead = View("ahead", "next_tile", plus("ahead_start", "ahead_x"))
+    names = ["ahead_x", "ahead_row", "ahead_start", *(["ahead_layer"] if t.layers != 1 else [])]
+    stay: tuple[Statement, ...] = tuple(
+        let(f"later_{name[6:]}", plus(name, LINE_BYTES if name == "ahead_x" else 0)) for name in names
+    )
+    row = plus("ahead_row", 1)
+    start = Load(ROW_TABLE, (index_of("later_row"),), "i64")
+    move: tuple[Statement, ...] = (
+        let("later_x", Affine()),
+        Let("later_row", if_less(row, t.rows, row, 0)),
+    )
+    if t.layers == 1:
+        move = (*move, Let("later_start", start))
+    else:
+        layer = if_less(0, "later_row", "ahead_layer", plus("ahead_layer", 1))
+        at = plus("later_offset", times("later_layer", layer_stride(t)))
+        lets = Let("later_layer", layer), Let("later_offset", start), let("later_start", at)
+        move = (*move, *lets)
+    within = compare(plus("ahead_x", LINE_BYTES), "lt", "ahead_stop")
+    return ahead, Call("prefetch_line", (index_of("ahead"),)), If((within,), stay, move)
+
+
+def _carrying(each: For, t: TransposeRuns, *, starts: bool = False, updates: bool = False) -> For:
+    """The loop, from one iteration of which to the next the next request moves on."""
+    zero = IndexValue(Affine())
+    first: dict[str, Value] = {
+        "ahead_x": zero,
+        "ahead_row": zero,
+        "ahead_start": Load(ROW_TABLE, (Affine(),), "i64"),
+    }
+    if t.layers != 1:
+        first["ahead_layer"] = zero
+    own = {name: Local(name, "i64") for name in first}
+    later = {name: Local(f"later_{name[6:]}", "i64") for name in first}
+    carried = tuple(
+        Carried(name, start if starts else own[name], (later if updates else own)[name])
+        for name, start in first.items()
+    )
+    return replace(each, carried=carried)

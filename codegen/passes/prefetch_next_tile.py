@@ -1,0 +1,78 @@
+"""Prefetch the source of the next tile of a transpose while lines of this one are stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.ir.building import let, minus, plus, quotient, times
+from codegen.ir.nodes import For, Function, Let, Load, Prefetch, Statement, Store
+from codegen.ir.rewriting import Body, rewrite_body
+from codegen.passes.lower_copies.blocks import read_block
+from codegen.passes.lower_copies.lowered import sides_of
+from codegen.passes.lower_copies.panel_requests import request_next_panel
+from codegen.passes.lower_copies.row_buffers import Ahead, prefetch_in_drain
+from codegen.passes.lower_copies.tile_loops import next_tile, tile_loops
+from codegen.schedule.offset_tables import OffsetTable
+from codegen.schedule.transfers import ROW_TABLE, TransferNest, TransposeRuns, TransposeTiles
+
+
+def prefetch_next_tile(function: Function, nest: TransferNest) -> Function:
+    """Request a part of the next tile for each block, or for each line, that leaves the cache.
+
+    before:  for i_tile in 0..rows step 96: for j_tile in 0..columns step 96:
+               for j in j_tile..j_stop step 16: for i in i_tile..i_stop step 16:
+                 dst[j, i] = transposed(src[i, j] [16, 16]) streamed
+    after:   for i_tile in 0..rows step 96: for j_tile in 0..columns step 96:
+               next_tile = src[i_tile, j_tile + 96] if j_stop < columns else src[i_tile + 96, 0]
+               for j in j_tile..j_stop step 16: for i in i_tile..i_stop step 16:
+                 dst[j, i] = transposed(src[i, j] [16, 16]) streamed
+                 prefetch next_tile[i - i_tile, j - j_tile] [16, 16]
+
+    Tiles whose rows are shorter than a lane mostly follow each other, so hardware prefetches them.
+    """
+    t = nest.transfer
+    if not isinstance(t, TransposeTiles | TransposeRuns):
+        return function
+    if isinstance(t, TransposeTiles) and (t.lanes or not t.stream):
+        return function
+    innermost, src = tile_loops(t)[-1], sides_of(nest).src
+
+    def with_requests(node: Statement) -> Body:
+        if not isinstance(node, For):
+            return (node,)
+        if node.index == innermost.index:
+            first = len(innermost.before)
+            return (replace(node, body=(*node.body[:first], next_tile(t, src), *node.body[first:])),)
+        if isinstance(t, TransposeRuns):
+            return request_next_panel(t, node) if node.index == "run" else (node,)
+        if t.staged:
+            return _drained_row(t, node) if node.index == "j" and not node.blocks else (node,)
+        return (_block(t, node),)
+
+    return replace(function, body=rewrite_body(function.body, with_requests))
+
+
+def _block(t: TransposeTiles, node: For) -> For:
+    """Each block that is stored requests the same block of the next tile."""
+    if not any(isinstance(x, Store) and x.streamed for x in node.body):
+        return node
+    i, j = (minus(x, f"{x}_tile") for x in "ij")
+    i = plus("next_i", i) if isinstance(t.row_step, OffsetTable) else i
+    return replace(node, body=(*node.body, Prefetch(read_block(t, "next_tile", i, j))))
+
+
+def _drained_row(t: TransposeTiles, node: For) -> Body:
+    """Each line that leaves the panel requests one of the next tile, whose elements it counts by rows."""
+    rows, _ = t.tile
+    columns = let("tile_columns", minus("j_stop", "j_first"))
+    number = let("element", times(minus("j", "j_first"), rows))
+    row = let("ahead_row", quotient("element", "tile_columns"))
+    column = let("ahead_column", minus("element", times("ahead_row", "tile_columns")))
+    at, before = times("ahead_column", t.source_width), [number, row, column]
+    if isinstance(t.row_step, OffsetTable):
+        before.append(Let("ahead_offset", Load(ROW_TABLE, (plus("next_i", "ahead_row"),), "i64")))
+        at = plus("ahead_offset", at)
+    else:
+        at = plus(times("ahead_row", t.row_step), at)
+    ahead = Ahead("next_tile", at, (t.source_width, t.width), rows * t.source_width, opaque=False)
+    return columns, replace(node, body=(*before, *prefetch_in_drain(node.body, ahead)))
