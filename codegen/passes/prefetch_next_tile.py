@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import let, minus, plus, quotient, times
+from codegen.ir.building import greatest, let, minus, plus, quotient, times
 from codegen.ir.nodes import For, Function, Let, Load, Prefetch, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.passes.lower_copies.blocks import read_block
@@ -57,7 +57,8 @@ def _block(t: TransposeTiles, node: For) -> For:
     if not any(isinstance(x, Store) and x.streamed for x in node.body):
         return node
     i, j = (minus(x, f"{x}_tile") for x in "ij")
-    i = plus("next_i", i) if isinstance(t.row_step, OffsetTable) else i
+    if isinstance(t.row_step, OffsetTable):
+        i = plus("next_i", greatest(i, 0))  # a last block may begin before its tile, not before the table
     return replace(node, body=(*node.body, Prefetch(read_block(t, "next_tile", i, j))))
 
 

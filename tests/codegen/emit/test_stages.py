@@ -55,8 +55,8 @@ TRANSPOSED = {
 }
 """Transposed arrays: the element type, and the shape of the source."""
 
-LOWERED = ("pack_pred_in_bits", "transpose_u32_in_cache")
-"""The smallest copies, whose stages include the loops that are printed as source."""
+LOWERED = ("pack_pred_in_bits", "pack_f32_8x128", "transpose_u32_in_cache", "transpose_u32_streamed")
+"""The smallest copies, whose stages include the loops after each pass that changes them."""
 
 RELAYOUT = "bf16[512,1024]{1,0:T(8,128)(2,1)}", "bf16[512,1024]{0,1:T(8,128)(2,1)}"
 CONVERTED = 1920, 3072
@@ -93,9 +93,11 @@ def observed_copy(
         if isinstance(stage, Function):
             text = format_function(stage)
             check_names(text)
-            parts.extend([f"--- {name}\n{text}"] * lowered)
-            return
-        text = f"--- {name}\n{stage}"
+            if not lowered:
+                return
+        else:
+            text = str(stage)
+        text = f"--- {name}\n{text}"
         if not parts[-1].endswith(text.split("\n", 1)[1]):
             parts.append(text)
 
