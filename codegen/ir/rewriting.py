@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -154,6 +154,24 @@ def _step(step: Step, change: OfIndex) -> Step:
 def substituted(statement: Statement, name: str, by: Index) -> Statement:
     """A statement with an index expression in place of a symbol."""
     return map_indices(statement, lambda index: substitute_index(index, name, by))
+
+
+def on_buffers(statement: Statement, names: Mapping[str, str]) -> Statement:
+    """A statement without others inside, which accesses other buffers instead of some."""
+
+    def value(node: Value) -> Value:
+        return replace(node, array=names.get(node.array, node.array)) if isinstance(node, Load) else node
+
+    changed = map_values(statement, lambda found: map_value(found, value))
+    match changed:
+        case Store(array):
+            return replace(changed, array=names.get(array, array))
+        case View(_, buffer):
+            return replace(changed, buffer=names.get(buffer, buffer))
+        case Call(_, operands):
+            given = (names.get(x, x) if isinstance(x, str) else x for x in operands)
+            return replace(changed, operands=tuple(given))
+    return changed
 
 
 def in_sizes(loop: For, size: int, position: int) -> For:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from codegen.ir.building import compare, least, let, minus, multiple, plus, rest
 from codegen.ir.index import Affine, Index
-from codegen.ir.nodes import Blocks, Call, For, Function, If, Narrow, Statement, View
-from codegen.ir.rewriting import Body, rewrite_body, substituted
+from codegen.ir.nodes import Blocks, For, Function, If, Narrow, Statement, View
+from codegen.ir.rewriting import Body, on_buffers, rewrite_body, substituted
 
 
 def narrow_tails(function: Function, _: object = None) -> Function:
@@ -46,17 +46,8 @@ def body_at(loop: For, narrow: Narrow, index: Index, count: Index | None = None)
         assert count is not None, "a body that runs any number of iterations is told how many"
         body = tuple(substituted(statement, narrow.count, count) for statement in body)
     same = {x.name: x.buffer for x in body if isinstance(x, View) and x.offset == Affine()}
-    if not same or not all(isinstance(x, View | Call) for x in body):
-        return body
     kept = (x for x in body if not isinstance(x, View) or x.name not in same)
-    return tuple(_on_other_buffers(x, same) for x in kept)
-
-
-def _on_other_buffers(statement: Statement, names: dict[str, str]) -> Statement:
-    if not isinstance(statement, Call):
-        return statement
-    operands = (names.get(x, x) if isinstance(x, str) else x for x in statement.operands)
-    return replace(statement, operands=tuple(operands))
+    return tuple(on_buffers(x, same) for x in kept) if same else body
 
 
 def _narrowed(node: Statement) -> Body:

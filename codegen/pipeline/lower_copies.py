@@ -9,6 +9,7 @@ from codegen.passes.fence_streams import fence_streams
 from codegen.passes.lower_transfer import declared, lower_transfer
 from codegen.passes.narrow_tails import narrow_tails
 from codegen.passes.prefetch_ahead import prefetch_ahead
+from codegen.passes.prefetch_elements import prefetch_elements
 from codegen.passes.prefetch_later_entry import prefetch_later_entry
 from codegen.passes.prefetch_next_tile import prefetch_next_tile
 from codegen.passes.stage_rows import stage_rows
@@ -21,6 +22,7 @@ LOWER_COPIES = (
     stream_lines,
     stage_rows,
     prefetch_ahead,
+    prefetch_elements,
     prefetch_next_tile,
     narrow_tails,
     fence_streams,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import Term, index_of, let, loop, multiple, plus, times
+from codegen.ir.building import Term, index_of, loop, times
 from codegen.ir.element_types import INTEGER_TYPES, dtype_of
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
@@ -10,7 +10,7 @@ from codegen.ir.nodes import Blocks, Call, For, Let, Load, Local, Narrow, Op, St
 from codegen.ir.strided_box import Element
 from codegen.passes.lower_copies.lowered import Lowered, Sides, named
 from codegen.passes.lower_copies.runs import FILL
-from codegen.schedule.offset_tables import PREFETCH_ARGUMENT, PREFETCH_ELEMENTS
+from codegen.schedule.offset_tables import PREFETCH_ELEMENTS
 from codegen.schedule.transfers import Elementwise
 
 
@@ -25,13 +25,12 @@ def lower_elements(stmt: Elementwise, sides: Sides) -> Lowered:
     apart = f"{' and '.join(str(step) for step in steps)} {'bits' if sides.in_bits else 'bytes'} apart"
     if sides.in_bits:
         return Lowered((_packed(stmt, sides),), what, f"Elements {apart}")
+    body, how = _elements(stmt, sides.dst, sides.src), f"Elements {apart}"
+    if _is_contiguous(stmt):
+        body, how = _converted_run(stmt, sides.dst, sides.src), f"Super-vectors of {_lanes(stmt)} elements"
     if stmt.prefetch:
         how = f"Runs of {PREFETCH_ELEMENTS} elements, with prefetches between them"
-        return Lowered(_prefetched(stmt, sides), what, how)
-    if _is_contiguous(stmt):
-        body = _converted_run(stmt, sides.dst, sides.src, stmt.count)
-        return Lowered((body,), what, f"Super-vectors of {_lanes(stmt)} elements")
-    return Lowered((_elements(stmt, sides.dst, sides.src, stmt.count),), what, f"Elements {apart}")
+    return Lowered((body,), what, how)
 
 
 def _formula(stmt: Elementwise) -> str:
@@ -47,19 +46,15 @@ def _formula(stmt: Elementwise) -> str:
     return "src[{at}, x]" if bits == stmt.source.bits else f"bits{bits}(src[{{at}}, x])"
 
 
-def _elements(
-    stmt: Elementwise, dst: str, src: str, stop: Term, start: Term = 0, index: str = "x"
-) -> Statement:
-    """for x in start..stop: dst[x * dst_step] = src[x * src_step], which LLVM vectorizes."""
-    to, at = times(index, stmt.dst_step), times(index, stmt.src_step)
-    match _value(stmt, src, at):
-        case Load() as element:
-            return loop(index, start, stop, Store(dst, (to,), element))
-        case Op() as value:
-            return loop(index, start, stop, Store(dst, (to,), value))
+def _elements(stmt: Elementwise, dst: str, src: str) -> For:
+    """for x in 0..count: dst[x * dst_step] = src[x * src_step], which LLVM vectorizes."""
+    to, at = times("x", stmt.dst_step), times("x", stmt.src_step)
+    value = _value(stmt, src, at)
+    if value is not None:
+        return loop("x", 0, stmt.count, Store(dst, (to,), value))
     width = index_of(stmt.target.bits // 8)
     fill = Call("fill_part", ("dst_x", width, *map(index_symbol, FILL)))
-    return loop("x", start, stop, View("dst_x", dst, to), fill)
+    return loop("x", 0, stmt.count, View("dst_x", dst, to), fill)
 
 
 def _value(stmt: Elementwise, src: str, at: Index) -> Value | None:
@@ -113,34 +108,10 @@ def _converted(stmt: Elementwise, dst: str, src: str, at: Term, lanes: int) -> t
     return Let("block", block), store
 
 
-def _converted_run(stmt: Elementwise, dst: str, src: str, count: int | str) -> For:
+def _converted_run(stmt: Elementwise, dst: str, src: str) -> For:
     """Convert contiguous elements in super-vectors, in eights, or one by one."""
     lanes, *narrower = (Narrow(n, _converted(stmt, dst, src, "x", n)) for n in (_lanes(stmt), 8, 1))
-    return loop("x", 0, count, *lanes.body, step=_lanes(stmt), blocks=Blocks(tuple(narrower)))
-
-
-def _prefetched(stmt: Elementwise, sides: Sides) -> tuple[Statement, ...]:
-    """Runs of constant length, which LLVM vectorizes, with prefetches between them, not inside.
-
-    for x in 0..count // 64 * 64 step 64:
-      for k in 0..64: dst[x + k] = cast(src[x + k])
-      prefetch the lines of 64 elements of src, prefetch_distance bytes ahead
-    for the elements after them: dst[x] = cast(src[x])
-    """
-    dst, src, count = sides.dst, sides.src, stmt.count
-    views = (
-        View("dst_x", dst, times("x", stmt.dst_step)),
-        View("src_x", src, times("x", stmt.src_step)),
-    )
-    few = _elements(stmt, "dst_x", "src_x", PREFETCH_ELEMENTS, index="k")
-    if _is_contiguous(stmt):
-        lanes = _lanes(stmt)
-        few = loop("k", 0, PREFETCH_ELEMENTS, *_converted(stmt, "dst_x", "src_x", "k", lanes), step=lanes)
-    ahead = Call("prefetch_line", (plus("src_x", "y", PREFETCH_ARGUMENT),))
-    lines = loop("y", 0, times(stmt.src_step, PREFETCH_ELEMENTS), ahead, step=LINE_BYTES)
-    stop = let("stop", multiple(count, PREFETCH_ELEMENTS))
-    body = loop("x", 0, "stop", *views, few, lines, step=PREFETCH_ELEMENTS)
-    return (stop, body, _elements(stmt, dst, src, count, "stop"))
+    return loop("x", 0, stmt.count, *lanes.body, step=_lanes(stmt), blocks=Blocks(tuple(narrower)))
 
 
 def _packed(stmt: Elementwise, sides: Sides) -> Statement:

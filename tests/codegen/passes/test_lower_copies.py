@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,8 +12,9 @@ from codegen.ir.nodes import Function
 from codegen.ir.printer import format_function
 from codegen.pipeline import steps
 from codegen.pipeline.lower_copies import LOWER_COPIES, lower_copy
+from codegen.pipeline.steps import with_prefetch
 from codegen.runtime.kernel import Kernel
-from codegen.schedule.transfers import KINDS, TransferNest
+from codegen.schedule.transfers import KINDS, Elementwise, TransferNest
 from tests.codegen.ir.printed import check_names
 from tests.codegen.simd.case import Case
 from tests.codegen.simd.cases import GROUPS, cases
@@ -67,6 +69,22 @@ def test_each_pass_keeps_the_meaning(group: str) -> None:
                 return stages(kernel.name, *known[kernel.name])[name]
 
             assert np.array_equal(interpreted_when_lowered(watched, stage), case.after), f"{case}: {name}"
+
+
+def test_elements_with_prefetches_keep_the_meaning() -> None:
+    """Runs of 64 elements, and the elements after them: conversions in blocks call such kernels."""
+    tried = 0
+    for case in (c for c in cases("plain") if len(c.after) <= MOST_BYTES):
+        inner = [x.step.nest.transfer for x in case.program.launches]
+        if case.program.first or not all(isinstance(x, Elementwise) and x.convert for x in inner):
+            continue
+        made = replace(case.program, launches=tuple(with_prefetch(x, 256) for x in case.program.launches))
+        low, dst_low = case.lows
+        plain = Watched(case.program, case.src, case.before, case.after, (-low, -dst_low))
+        wanted = interpreted_when_lowered(plain)
+        assert np.array_equal(interpreted_when_lowered(replace(plain, program=made)), wanted), case
+        tried += 1
+    assert tried
 
 
 def test_every_kind_is_tried() -> None:

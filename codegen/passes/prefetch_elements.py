@@ -1,0 +1,48 @@
+"""Prefetch lines of the source between runs of elements that are converted one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.ir.building import index_of, let, loop, multiple, plus, times
+from codegen.ir.index import index_symbol
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.nodes import Call, For, Function, Statement, View
+from codegen.ir.rewriting import Body, on_buffers, rewrite_body, substituted
+from codegen.passes.lower_copies.lowered import sides_of
+from codegen.schedule.offset_tables import PREFETCH_ARGUMENT, PREFETCH_ELEMENTS
+from codegen.schedule.transfers import Elementwise, TransferNest
+
+
+def prefetch_elements(function: Function, nest: TransferNest) -> Function:
+    """Cut a loop over elements into runs, which LLVM vectorizes, and prefetch between them.
+
+    before:  for x in 0..count: dst[2*x] = cast(src[4*x])
+    after:   stop = count // 64 * 64
+             for x in 0..stop step 64:
+               for k in 0..64: dst[2*(x + k)] = cast(src[4*(x + k)])
+               prefetch the lines of 64 elements of src, prefetch_distance bytes ahead
+             for x in stop..count: dst[2*x] = cast(src[4*x])
+    """
+    stmt = nest.transfer
+    if not isinstance(stmt, Elementwise) or not stmt.prefetch:
+        return function
+    sides = sides_of(nest)
+    views = (
+        View("dst_x", sides.dst, times("x", stmt.dst_step)),
+        View("src_x", sides.src, times("x", stmt.src_step)),
+    )
+    names = {view.buffer: view.name for view in views}
+    ahead = Call("prefetch_line", (plus("src_x", "y", PREFETCH_ARGUMENT),))
+    lines = loop("y", 0, times(stmt.src_step, PREFETCH_ELEMENTS), ahead, step=LINE_BYTES)
+
+    def in_runs(node: Statement) -> Body:
+        if not isinstance(node, For) or node.index != "x":
+            return (node,)
+        body = (on_buffers(substituted(x, "x", index_symbol("k")), names) for x in node.body)
+        few = loop("k", 0, PREFETCH_ELEMENTS, *body, step=node.step)
+        rest = replace(node, lower=(index_of("stop"),))
+        runs = loop("x", 0, "stop", *views, few, lines, step=PREFETCH_ELEMENTS)
+        return let("stop", multiple(stmt.count, PREFETCH_ELEMENTS)), runs, rest
+
+    return replace(function, body=rewrite_body(function.body, in_runs))
