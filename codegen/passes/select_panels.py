@@ -66,14 +66,13 @@ def in_panels(cut: TransposeSchedule, box: StridedBox) -> TransposeRuns:
         panel_step,
         layout.run_columns,
         _requests(tile * source_width),
-        cut.stream,
+        cut.of_tiles,
         layers[0] if layers else 1,
         cut.together,
         *run_tables,
         layout.size_bytes,
         lanes,
         box.conversion,
-        cut.separate,
     )
 
 

@@ -132,10 +132,7 @@ def _in_tiles(cut: TransposeSchedule, box: StridedBox) -> TransposeTiles:
         tuple(Loop(name, *others.get(name, ())) for name in cut.loops),
         tile,
         block,
-        cut.order,
-        cut.stream,
-        cut.prefetch_bytes,
-        cut.stage == "rows",
+        cut.of_tiles,
         lanes,
         box.conversion,
     )

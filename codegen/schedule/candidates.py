@@ -20,8 +20,14 @@ from codegen.schedule.choose import (
 )
 from codegen.schedule.choose_order import by_source
 from codegen.schedule.choose_transpose import methods
-from codegen.schedule.schedule import DEFAULT_THRESHOLDS, Schedule, Thresholds, TransposeSchedule, VectorSize
-from codegen.schedule.transfers import BlockOrder
+from codegen.schedule.schedule import (
+    DEFAULT_THRESHOLDS,
+    BlockOrder,
+    Schedule,
+    Thresholds,
+    TransposeSchedule,
+    VectorSize,
+)
 from codegen.schedule.transpose_box import TransposeBox
 from codegen.schedule.transpose_loops import FAR_PREFETCH_BYTES, scheduled
 

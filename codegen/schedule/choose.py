@@ -19,12 +19,12 @@ from codegen.schedule.schedule import (
     SHARED_RANKS,
     STRIP,
     Mode,
+    PackedSide,
     Schedule,
     Thresholds,
     VectorSize,
     long_loop,
 )
-from codegen.schedule.transfers import PackedSide
 from codegen.schedule.transpose_box import earns_special
 from codegen.support.errors import KernelError
 

@@ -9,8 +9,7 @@ from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.schedule.offset_tables import MOST_GROUPED
-from codegen.schedule.schedule import STRIP
-from codegen.schedule.transfers import PackedSide
+from codegen.schedule.schedule import STRIP, PackedSide
 
 SHORT_ROW_BYTES = 64
 """Rows up to this length are joined: separately, they are read or written in parts of a line."""

@@ -136,7 +136,7 @@ def _in_place(box: TransposeBox) -> TransposeSchedule | None:
     _, rows, columns = best
     if box.has_short_rows(size_of(columns)):
         tile = SHORT_ROW_LINES * side, size_of(columns)
-        return TransposeSchedule(axes_of(rows), axes_of(columns), tile, "", True, "short")
+        return TransposeSchedule(axes_of(rows), axes_of(columns), tile, "short", stream=True)
     down, across = TILE_LINES, LINE_ROWS_ACROSS if size_of(rows) == side else TILE_LINES
     block: Block = "64x16"
     if box.row.src % ALIAS_BYTES == 0:
@@ -144,7 +144,7 @@ def _in_place(box: TransposeBox) -> TransposeSchedule | None:
         if box.source_width > box.width:
             down, across = NARROWED_SETS
     tile = down * side, across * side
-    return TransposeSchedule(axes_of(rows), axes_of(columns), tile, "", True, block)
+    return TransposeSchedule(axes_of(rows), axes_of(columns), tile, block, stream=True)
 
 
 def _staged(box: TransposeBox) -> TransposeSchedule | None:
@@ -165,7 +165,8 @@ def _staged(box: TransposeBox) -> TransposeSchedule | None:
         if block == "64x64" and box.width in FLAT_BLOCKS and box.is_special:
             block = "16x64"
         wide, lines = _panel(box)
-        return TransposeSchedule(axes_of(rows), axes_of(columns), (r, wide), "rows", True, block, lines=lines)
+        sides = axes_of(rows), axes_of(columns)
+        return TransposeSchedule(*sides, (r, wide), block, lines=lines, stage="rows", stream=True)
     return _dense(box, rows, columns, stream=True)
 
 
@@ -198,7 +199,8 @@ def _dense(
     if block is None:
         return None
     wide = size_of(columns) if kept > 1 else max(most // box.side * box.side, box.side)
-    cut = TransposeSchedule(axes_of(rows), axes_of(columns), (size_of(rows), wide), "dense", stream, block)
+    sides, tile = (axes_of(rows), axes_of(columns)), (size_of(rows), wide)
+    cut = TransposeSchedule(*sides, tile, block, stage="dense", stream=stream)
     return _layered(box, cut, rows, columns) if wide >= size_of(columns) else cut
 
 
@@ -236,7 +238,7 @@ def _cached(box: TransposeBox) -> TransposeSchedule | None:
     if block == "64x64" and not box.converts and not shares_sets(box, LANE_SHARING_BYTES):
         block = "64x16"
     tile = TILE_LINES * side, TILE_LINES * side
-    return TransposeSchedule(axes_of(rows), axes_of(columns), tile, "", False, block)
+    return TransposeSchedule(axes_of(rows), axes_of(columns), tile, block)
 
 
 def _filled(count: int, block: int) -> float:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias
 
 from codegen.ir.blocks import Block
-from codegen.schedule.transfers import BlockOrder, PackedSide, Staging
+from codegen.ir.strided_box import Side
 
 VectorSize: TypeAlias = int | tuple[int, int]
 """A virtual vector size: elements, or rows and columns of a tile."""
@@ -24,6 +24,18 @@ Mode: TypeAlias = Literal[
     "unpack bits",
 ]
 
+PackedSide: TypeAlias = Side | Literal[""]
+"""The side on which an interleave packs short rows together; "" if neither."""
+
+Staging: TypeAlias = Literal["", "rows", "dense"]
+"""The staging buffer of a tile: none, one that holds long result rows separately ("rows"), or one that holds
+short result rows contiguously ("dense")."""
+
+BlockOrder: TypeAlias = Literal["columns", "rows", "diagonals"]
+"""The order of the blocks of a tile: down the columns first, along the rows first, or diagonally.
+
+Diagonals change both rows and columns with each block."""
+
 OUTER_RANKS = (4, 6)
 """Outer loops are padded to one of these ranks with loops that run once, so few kernels serve all shapes."""
 
@@ -31,37 +43,51 @@ SHARED_RANKS = (2, *OUTER_RANKS)
 """The same if threads share the first loop: loops that run once are then inside it, and cost time."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TileSchedule:
+    """How the tiles of a transpose run: what its transfer carries, and its loops obey.
+
+    stage                 the buffer that tiles go through, if any
+    stream                whether full lines are stored past the cache
+    order                 without a buffer: the order of the blocks of a tile
+    prefetch_bytes        without a buffer: how far ahead each row of a block is requested; 0 for not at all
+    separate              with dense panels: whether each column of a block has its own address, and not one
+                          from the columns before it
+    """
+
+    stage: Staging = ""
+    stream: bool = False
+    order: BlockOrder = "columns"
+    prefetch_bytes: int = 0
+    separate: bool = False
+
+
 @dataclass(frozen=True, slots=True)
-class TransposeSchedule:
+class TransposeSchedule(TileSchedule):
     """How a transposed copy runs; axes are listed most minor first.
 
     rows, columns         axes joined along the contiguous direction of the destination, and of the source
     tile                  rows and columns per tile
-    stage                 the buffer that tiles go through, if any
-    stream                whether full lines are stored past the cache
     block                 the shape of a register block
     layers, together      an axis, or "", along which `together` tiles share one buffer
     lines                 lines of each result row in the buffer, if long rows are staged
     loops                 the loops around blocks, outermost first: "rows" and "columns" for tiles of them,
                           "layers" for panels of several layers, and the other axes
-    order                 without a buffer: the order of the blocks of a tile
-    prefetch_bytes        without a buffer: how far ahead each row of a block is requested; 0 for not at all
-    separate              with dense panels: as in `TransposeRuns`
     """
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     tile: tuple[int, int]
-    stage: Staging
-    stream: bool
     block: Block
     layers: str = ""
     together: int = 1
     lines: int = 1
     loops: tuple[str, ...] = ()
-    order: BlockOrder = "columns"
-    prefetch_bytes: int = 0
-    separate: bool = False
+
+    @property
+    def of_tiles(self) -> TileSchedule:
+        """The part that loops around blocks obey."""
+        return TileSchedule(**{field.name: getattr(self, field.name) for field in fields(TileSchedule)})
 
     def __str__(self) -> str:
         rows, columns = " ".join(self.rows), " ".join(self.columns)

@@ -8,22 +8,13 @@ bits for elements of packed storage that move one by one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.strided_box import Element, Side
+from codegen.ir.strided_box import Element
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
+from codegen.schedule.schedule import PackedSide, TileSchedule
 from codegen.schedule.segments import Segments
-
-PackedSide: TypeAlias = Side | Literal[""]
-"""The side on which an interleave packs short rows together; "" if neither."""
-
-Staging: TypeAlias = Literal["", "rows", "dense"]
-"""The staging buffer of a tile: none, one that holds long result rows separately ("rows"), or one that holds
-short result rows contiguously ("dense")."""
-
-BlockOrder: TypeAlias = Literal["columns", "rows", "diagonals"]
-"""The order of the blocks of a tile: down the columns first, along the rows first, or diagonally."""
 
 Size: TypeAlias = int | str
 """A number, or the name of an argument of the kernel."""
@@ -140,11 +131,11 @@ class TransposeTiles:
     """Transpose rows x columns elements of `width` bytes, tile by tile, in register blocks.
 
     Element (r, c) is read at row_step * r + source_width * c and stored at column_step * c + width * r, in
-    bytes. A step is a table of offsets instead where several digits are joined. `order` is the order of the
-    blocks in a tile: "rows" moves along a row of blocks first, "diagonals" also changes rows with each block.
+    bytes. A step is a table of offsets instead where several digits are joined. `tile` and `block` are rows x
+    columns; `schedule` says how they run.
 
-    If `staged`, a tile goes through a panel in cache, from which full lines are stored wherever result rows
-    begin. The innermost loop is then the one over tiles of rows.
+    If tiles are staged by rows, each goes through a panel in cache, from which full lines are stored wherever
+    result rows begin. The innermost loop is then the one over tiles of rows.
 
     With `convert`, as in `Elementwise`, each element is converted. Otherwise both widths are the same.
 
@@ -161,12 +152,19 @@ class TransposeTiles:
     loops: tuple[Loop, ...]
     tile: tuple[int, int]
     block: tuple[int, int]
-    order: BlockOrder
-    stream: bool = False
-    prefetch_bytes: int = 0
-    staged: bool = False
+    schedule: TileSchedule
     lanes: LaneReads | None = None
     convert: tuple[str, str] | None = None
+
+    @property
+    def stream(self) -> bool:
+        """Whether full lines are stored past the cache."""
+        return self.schedule.stream
+
+    @property
+    def staged(self) -> bool:
+        """Whether tiles go through a panel."""
+        return self.schedule.stage == "rows"
 
     @property
     def panel_pitch(self) -> int:
@@ -200,9 +198,8 @@ class TransposeRuns:
                  columns are joined of several digits. Then `run_offsets` has the offset of each run in the
                  destination, and `run_panel_offsets` in the panel.
     requests     lines of the next panel's source that are prefetched for each line that is written
-    separate     whether each column of a block has its own address, and not one from the columns before it
 
-    `lanes` and `convert` are those of `TransposeTiles`.
+    `schedule`, `lanes` and `convert` are those of `TransposeTiles`.
     """
 
     source_width: int
@@ -217,7 +214,7 @@ class TransposeRuns:
     panel_step: Size | OffsetTable
     run_columns: Size
     requests: Size
-    stream: bool = False
+    schedule: TileSchedule
     layers: Size = 1
     together: Size = 1
     run_offsets: OffsetTable | None = None
@@ -225,7 +222,11 @@ class TransposeRuns:
     panel_bytes: int = 0
     lanes: LaneReads | None = None
     convert: tuple[str, str] | None = None
-    separate: bool = False
+
+    @property
+    def stream(self) -> bool:
+        """Whether full lines are stored past the cache."""
+        return self.schedule.stream
 
     @property
     def trips(self) -> int:
@@ -362,12 +363,22 @@ def kernel_kind(transfer: Transfer) -> str:
 
 def described(transfer: Transfer) -> str:
     """A transfer as text: "streamed run: count 512"; fields that are the default are left out."""
-    given = ((f.name, getattr(transfer, f.name), f.default) for f in fields(transfer))
-    shown = {name: value for name, value, default in given if value != default}
+    shown = _given(transfer)
+    schedule = shown.pop("schedule", None)
+    if isinstance(schedule, TileSchedule):
+        shown |= {"order": schedule.order} if isinstance(transfer, TransposeTiles) else {}
+        shown |= _given(schedule)
+        shown["staged"] = shown.pop("stage", "") == "rows"
     how = [word for word, key in (("streamed ", "stream"), ("staged ", "staged")) if shown.pop(key, None)]
     kind, _ = KINDS[type(transfer)]
     listed = ", ".join(f"{name.replace('_', ' ')} {_shown(value)}" for name, value in shown.items())
     return f"{''.join(how)}{kind}: {listed}"
+
+
+def _given(record: Transfer | TileSchedule) -> dict[str, object]:
+    """The fields that are not the default, by name."""
+    values = ((f.name, getattr(record, f.name), f.default) for f in fields(record))
+    return {name: value for name, value, default in values if value != default}
 
 
 def _shown(value: object) -> str:

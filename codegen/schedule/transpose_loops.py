@@ -7,8 +7,7 @@ from dataclasses import replace
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis
 from codegen.schedule.machine import machine
-from codegen.schedule.schedule import Schedule, TransposeSchedule, VectorSize
-from codegen.schedule.transfers import BlockOrder
+from codegen.schedule.schedule import BlockOrder, Schedule, TransposeSchedule, VectorSize
 from codegen.schedule.transpose_box import DENSE_BYTES, PANEL_COLUMNS, TransposeBox, size_of
 
 ONCE = "once"

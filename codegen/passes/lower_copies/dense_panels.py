@@ -23,6 +23,7 @@ from codegen.passes.lower_copies.dense_runs import drain_panel, if_less, layer_s
 from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.short_rows import OTHERS_OFFSET, lower_short_rows
 from codegen.passes.lower_copies.tile_loops import around_tiles, others_offset
+from codegen.schedule.schedule import TileSchedule
 from codegen.schedule.transfers import COLUMN_TABLE, TransposeRuns, TransposeTiles
 
 
@@ -90,7 +91,7 @@ def _fill(t: TransposeRuns) -> tuple[Statement, ...]:
     rows, columns = t.block
     block, value = transposed_block(t, src)
     at, step = row_at(t.panel_step, COLUMN_TABLE, minus("j", "j_first"))
-    if t.separate and isinstance(step, int | str):
+    if t.schedule.separate and isinstance(step, int | str):
         step = Each(step)
     store = Store(panel, (plus(at, times("i", t.width)),), value, (0, 0), (step, t.width))
     last_i, last_j = (Blocks(latest=x) for x in (index_of("last_i"), minus("j_stop", columns)))
@@ -105,7 +106,7 @@ def _fill_short_rows(t: TransposeRuns, panel: str, src: str) -> tuple[Statement,
     layer = times("layer", layer_stride(t)) if t.layers != 1 else 0
     tile = TransposeTiles(
         *(t.source_width, t.width, t.rows, t.columns, t.row_step, t.panel_step, t.loops),
-        *((0, t.block[1]), t.block, "columns"),
+        *((0, t.block[1]), t.block, TileSchedule()),
         lanes=t.lanes,
     )
     return (

@@ -25,7 +25,8 @@ def through_panel(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement,
     The bytes after the last line wait in front of the panel's row, for the lines of the next tile of rows.
     """
     (dst, src), (first, stop) = views, _columns(t)
-    fill = tile_blocks(replace(t, column_step=t.panel_pitch, staged=False, stream=False), (TILE, src))
+    schedule = replace(t.schedule, stage="", stream=False)
+    fill = tile_blocks(replace(t, column_step=t.panel_pitch, schedule=schedule), (TILE, src))
     before: tuple[Statement, ...] = ()
     if not t.lanes:
         before = (let("j_first", least("j_tile", minus(t.columns, t.block[1]))),)

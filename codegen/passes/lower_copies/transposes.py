@@ -75,7 +75,7 @@ def tile_views(t: TransposeTiles, sides: Sides) -> tuple[str, str]:
 def tile_blocks(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
     """The blocks of a tile, in the schedule's order."""
     streamed = (Streamed("given"),) if t.stream and not t.staged else ()
-    inner = Blocks(streamed=streamed, prefetch_bytes=0 if t.stream else t.prefetch_bytes)
+    inner = Blocks(streamed=streamed, prefetch_bytes=0 if t.stream else t.schedule.prefetch_bytes)
     if t.lanes:
         return (lower_short_rows(t, t.lanes, *views, replace(inner, prefetch_bytes=0, staged=t.staged)),)
     outer, (rows, columns), body = Blocks(staged=t.staged), t.block, _block(t, views)
@@ -86,9 +86,9 @@ def tile_blocks(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, .
         blocks = replace(blocks, latest=minus(count, size))
         return loop(index, f"{index}_tile", f"{index}_stop", *inside, step=size, blocks=blocks)
 
-    if t.order == "rows":
+    if t.schedule.order == "rows":
         return (over("i", outer, over("j", inner, *body)),)
-    if t.order == "columns":
+    if t.schedule.order == "columns":
         return (over("j", outer, over("i", inner, *body)),)
     j = let("j", least("j_block", minus(t.columns, columns)))
     down = _wrapping(over("i", inner, j, *body), columns)

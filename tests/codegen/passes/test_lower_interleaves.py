@@ -11,8 +11,8 @@ from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.pipeline.lower_copies import lower_copy
 from codegen.runtime.kernel import Kernel
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, LINE_TABLE, OffsetTable, RowGroups
-from codegen.schedule.schedule import OUTER_RANKS
-from codegen.schedule.transfers import Interleave, Loop, PackedSide, TransferNest
+from codegen.schedule.schedule import OUTER_RANKS, PackedSide
+from codegen.schedule.transfers import Interleave, Loop, TransferNest
 
 AXES = "abcdefgh"[: OUTER_RANKS[-1]]
 VARIANTS: list[tuple[PackedSide, bool, str]] = [

@@ -34,7 +34,7 @@ from codegen.pipeline.verify import (
 )
 from codegen.pipeline.verify_panels import check_panels
 from codegen.schedule.offset_tables import Digit, OffsetTable
-from codegen.schedule.schedule import Schedule, Thresholds
+from codegen.schedule.schedule import Schedule, Thresholds, TileSchedule
 from codegen.schedule.transfers import LaneReads, Loop, TransferNest, TransposeRuns, TransposeTiles, int_size
 from codegen.support.errors import KernelError
 from codegen.support.settings import settings
@@ -211,7 +211,7 @@ def test_3_lanes(rows: tuple[Digit, ...], others: tuple[Digit, ...]) -> None:
     loops = tuple(Loop(f"d{k}", n, src, dst) for k, (n, src, dst) in enumerate(others))
     count = prod(n for n, _, _ in rows)
     tiles = TransposeTiles(
-        *(1, 1, count, columns, step, count, (Loop("rows"), *loops), (384, 16), block, "columns"),
+        *(1, 1, count, columns, step, count, (Loop("rows"), *loops), (384, 16), block, TileSchedule()),
         lanes=reads,
     )
     low, high = affine_range(0, [*sides[0], *sides[1]])

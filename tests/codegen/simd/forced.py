@@ -23,8 +23,8 @@ from codegen.runtime.launch import Launch
 from codegen.schedule import transpose_loops
 from codegen.schedule.choose import padded_rank
 from codegen.schedule.offset_tables import Digit, Table
-from codegen.schedule.schedule import Schedule, Thresholds, TransposeSchedule
-from codegen.schedule.transfers import Staging, joined_tables
+from codegen.schedule.schedule import Schedule, Staging, Thresholds, TransposeSchedule
+from codegen.schedule.transfers import joined_tables
 from codegen.schedule.transpose_box import TransposeBox
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit.strided import span
@@ -131,12 +131,12 @@ def compiled(
             tuple(rows),
             tuple(columns),
             how.tile,
-            how.stage,
-            how.stream,
             how.block,
             layers,
             max(how.together, 1),
             how.lines,
+            stage=how.stage,
+            stream=how.stream,
         )
         cut = transpose_loops.with_loops(TransposeBox.of(box), cut, threads)
         return Schedule("transpose", tuple(outer), (), transpose=cut)
