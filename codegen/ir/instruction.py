@@ -38,6 +38,7 @@ class Instruction:
         meaning: the operation as a loop over scalars.
         shapes: the super-vectors that it takes; none for a memory instruction.
         counted: the operand that counts active lanes; None if all are.
+        touched: the operands that are buffers, by position: how many of their bytes each count stands for.
         sets_flags: whether it may set one of the floating-point status flags that NumPy reads.
         levels: the CPU levels at which an operation costs at most `cost`. LLVM builds it at the others too,
             from more instructions.
@@ -49,6 +50,7 @@ class Instruction:
     meaning: Callable[..., Any]
     shapes: Shapes = field(default_factory=lambda: MappingProxyType({}))
     counted: Counted | None = None
+    touched: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     sets_flags: bool = False
     levels: tuple[str, ...] = LEVELS
     cost: int = 0

@@ -138,13 +138,13 @@ def transposed(a: Lanes) -> Lanes:
     return out
 
 
-@_declared(counted=Counted(2, LINE_BYTES - 1))
+@_declared(counted=Counted(2, LINE_BYTES - 1), touched={0: 1, 1: 1})
 def copy_part(dst: Buffer, src: Buffer, count: int) -> None:
     """Copy `count` bytes, fewer than a line."""
     copy_block(dst, src, count)
 
 
-@_declared(counted=Counted(2))
+@_declared(counted=Counted(2), touched={0: 1, 1: 1})
 def copy_block(dst: Buffer, src: Buffer, count: int) -> None:
     """Copy `count` bytes of disjoint buffers: memcpy."""
     for k in range(count):
@@ -156,7 +156,7 @@ def prefetch_line(address: int) -> None:
     """Request a line into the second cache. The address may be outside of the storage."""
 
 
-@_declared(counted=Counted(1, LINE_BYTES - 1))
+@_declared(counted=Counted(1, LINE_BYTES - 1), touched={0: 1})
 def fill_part(dst: Buffer, count: int, low: int, high: int) -> None:
     """Write the first `count` bytes of a 16-byte pattern, repeated: fewer than a line."""
     line = repeated_line(low, high)
@@ -223,7 +223,7 @@ for _group in REVERSED_GROUPS:
     )
 
 
-@_declared(counted=Counted(2, LINE_BYTES - 1))
+@_declared(counted=Counted(2, LINE_BYTES - 1), touched={0: 1, 1: 1})
 def drain_part(dst: Buffer, scratch: Buffer, count: int) -> None:
     """Copy `count` bytes, fewer than a line, out of scratch."""
     copy_block(dst, scratch, count)
@@ -332,11 +332,17 @@ for _bits in packed_bits.PACKED_BITS:
         shapes={8: tuple(product(packed_bits.column_rows(_bits), packed_bits.COLUMNS))},
         cost=6,
     )
-    _declare(f"pack_part_{_bits}", partial(packed_bits.pack_part, _bits), counted=Counted(2, LINE_BYTES - 1))
+    _declare(
+        f"pack_part_{_bits}",
+        partial(packed_bits.pack_part, _bits),
+        counted=Counted(2, LINE_BYTES - 1),
+        touched={0: 1, 1: 8 // _bits},
+    )
     _declare(
         f"unpack_part_{_bits}",
         partial(packed_bits.unpack_part, _bits),
         counted=Counted(2, LINE_BYTES * _bits // 8 - 1),
+        touched={0: 8 // _bits, 1: 1},
     )
     for _rows, _size in zip(packed_bits.column_rows(_bits), packed_bits.COLUMN_BYTES, strict=True):
         _declare(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 
 from codegen.backend.build import assembly, build
 from codegen.backend.object_loader import load_object
+from codegen.ir.buffers import Buffer
 from codegen.ir.instruction import Instruction
 from codegen.ir.instructions import conversion, instruction, instructions, is_instruction, takes
 from codegen.ir.nodes import Local, VectorShape
@@ -134,6 +135,25 @@ def test_costs(name: str, level: str) -> None:
     """At its levels, an operation costs at most what is declared; at the others it costs more."""
     operation = instruction(name)
     assert (most_per_register(operation, level) <= operation.cost) == (level in operation.levels)
+
+
+@pytest.mark.parametrize("name", [each.name for each in instructions() if each.counted])
+def test_memory_instructions_touch_what_they_declare(name: str) -> None:
+    """All bytes that a count stands for, and no others."""
+    called = instruction(name)
+    assert called.counted
+    for count in (1, 5, called.counted.most or 100):
+        sizes = {k: count * each for k, each in called.touched.items()}
+        numbers = [count if k == called.counted.operand else 0 for k in range(4)]
+
+        def operands(sizes: Mapping[int, int], numbers: Sequence[int] = numbers) -> list[Buffer | int]:
+            buffers = {k: Buffer(np.zeros(size, np.uint8)) for k, size in sizes.items()}
+            return [buffers.get(k, number) for k, number in enumerate(numbers)][: 4 if "fill" in name else 3]
+
+        called.run(*operands(sizes))
+        for k, size in sizes.items():
+            with pytest.raises(KernelError, match="outside of"):
+                called.run(*operands({**sizes, k: size - 1}))
 
 
 def test_the_table_is_asked() -> None:
