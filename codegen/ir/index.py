@@ -32,6 +32,8 @@ class Affine:
         return 0
 
     def __add__(self, other: Affine) -> Affine:
+        if not other.terms:
+            return Affine(self.constant + other.constant, self.terms)
         return affine(self.constant + other.constant, [*self.terms, *other.terms])
 
     def __sub__(self, other: Affine) -> Affine:

@@ -9,6 +9,7 @@ from codegen.maps.refine import Box
 from codegen.passes.join_boxes import join_boxes
 from codegen.passes.pad_rank import pad_rank
 from codegen.pipeline.observer import Observer
+from codegen.pipeline.proofs import proven
 from codegen.pipeline.steps import kernel_of, trips_of
 from codegen.runtime.copy_calls import Pattern, PlainCall, SegmentCalls
 from codegen.runtime.kernel import Step
@@ -44,11 +45,11 @@ def joined_launch(
         kernel, sizes = kernel_of(nest, SEGMENT_ARGUMENTS, observe)
         step = Step(boxes[0], schedule, nest, kernel, sizes, tuple(boxes[1:]))
         calls = SegmentCalls(table, pattern)
-        return Launch(step, calls, 0, copy.dst.bounds[0], table.count, bounds, pattern)
+        return proven(Launch(step, calls, 0, copy.dst.bounds[0], table.count, bounds, pattern))
     _check_chunks(copy, table)
     kernel, sizes = kernel_of(nest, (LINE_TABLE,), observe)
     step = Step(boxes[0], schedule, nest, kernel, sizes, tuple(boxes[1:]))
-    return Launch(step, PlainCall(), table.src, table.dst, trips_of(nest), bounds)
+    return proven(Launch(step, PlainCall(), table.src, table.dst, trips_of(nest), bounds))
 
 
 def _boxes(copy: LoweredCopy, element: Element, *, padded: bool) -> list[StridedBox]:

@@ -15,6 +15,7 @@ from codegen.passes.select_transfer import select_transfer
 from codegen.passes.strip_mine import strip_mine
 from codegen.pipeline.lower_copies import lower_copy
 from codegen.pipeline.observer import Observer, nobody
+from codegen.pipeline.proofs import proven
 from codegen.pipeline.verify import check_lanes
 from codegen.pipeline.verify_panels import check_panels
 from codegen.runtime.copy_calls import (
@@ -136,7 +137,8 @@ def launch_of(
 
     Raises:
         KernelError: the box leaves the bounds, or a transpose leaves the box or its panel. Entries of tables
-            are checked when they are made.
+            are checked when they are made. With TILEJIT_VERIFY, also if an access of the kernel may leave
+            its storage.
     """
     reach = reach_of(step.box)
     if not tables:
@@ -152,7 +154,7 @@ def launch_of(
     calls = calls_for(step, tables, bounds, reach)
     src_bytes, dst_bytes = ((low * box.unit_bits // 8, -(-stop * box.unit_bits // 8)) for low, stop in bounds)
     trips = prod(t.extent for t in tables) if tables else trips_of(step.nest)
-    return Launch(
+    launch = Launch(
         step,
         calls,
         *starts,
@@ -161,6 +163,7 @@ def launch_of(
         fill,
         serial=step.nest.unit_bits == 1,
     )
+    return proven(launch)
 
 
 def trips_of(nest: TransferNest) -> int:
@@ -182,7 +185,7 @@ def with_alternative(
 def with_prefetch(launch: Launch, distance: int) -> Launch:
     """The same row conversion, which also prefetches `distance` bytes ahead of its reads."""
     step = step_of(launch.step.box, replace(launch.step.schedule, prefetch=True))
-    return replace(launch, step=step, calls=PrefetchCall(distance))
+    return proven(replace(launch, step=step, calls=PrefetchCall(distance)))
 
 
 def reach_of(box: StridedBox) -> tuple[int, int, int, int]:

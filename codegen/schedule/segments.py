@@ -170,6 +170,11 @@ class Segments:
         """The moves of all parts. PART of an entry is the index of the part's HEAD numbers in there."""
         return self._tables[0]
 
+    @property
+    def heads(self) -> tuple[int, ...]:
+        """The index in `moves` at which each part begins: PART of its entries."""
+        return self._tables[1]
+
     @lazy
     def every_entry(self) -> Table | None:
         """All entries if there are at most MOST_ENTRIES, else None."""
@@ -190,7 +195,7 @@ class Segments:
 
     def _entries(self, begin: int, end: int) -> Table:
         out = []
-        for part, table in zip(self.parts, self._tables[1], strict=True):
+        for part, table in zip(self.parts, self.heads, strict=True):
             first, last = (
                 bisect_left(range(part.count), at * self.length, key=part.start) for at in (begin, end)
             )

@@ -1,6 +1,7 @@
 """Random copies between guard pages against two oracles: `python -m tests.tools.soak --cases 1000 --seed 1`.
 
-A wrong byte fails the case, a byte out of bounds ends the process that runs it; either way the case is named.
+A wrong byte fails the case, and so does an access that the compiler cannot prove to be inside; a byte out of
+bounds ends the process that runs it. Either way the case is named.
 Kernels of loops and expressions are among them. With `--seconds` a long range stops in time, and says where
 to go on.
 """
@@ -113,9 +114,9 @@ def _start(options: argparse.Namespace, job: int, directory: Path) -> tuple[subp
     command += ["--worker", str(options.jobs), str(handle)] + ["--keep-going"] * options.keep_going
     command += ["--seconds", str(options.seconds)] if options.seconds else []
     command += ["--kinds", options.kinds] if options.kinds else []
-    level = {"TILEJIT_CPU": options.level} if options.level else {}
+    changes = {"TILEJIT_VERIFY": "1"} | ({"TILEJIT_CPU": options.level} if options.level else {})
     child = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, pass_fds=[handle], env=environment(**level)
+        command, stdout=subprocess.PIPE, text=True, pass_fds=[handle], env=environment(**changes)
     )
     os.close(handle)
     return child, progress

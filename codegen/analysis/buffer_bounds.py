@@ -1,0 +1,275 @@
+"""Prove, before a kernel of a copy runs, that every access stays inside its storage.
+
+The check walks the function that is printed, given the numbers of a launch. What a statement loads or stores
+becomes a linear expression over what is not known yet: loop indices, addresses, minima, entries of tables.
+Loops, conditions and tables say what these may be. The check is conservative: it refuses every access that
+may be outside, and every statement or expression that it has no rule for. Prefetches may be outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from codegen.analysis.cases import Case, Facts, Range
+from codegen.analysis.footprints import Footprints
+from codegen.analysis.given import Given, Storage
+from codegen.analysis.numbers import Numbers
+from codegen.analysis.scope import Scope
+from codegen.analysis.unknowns import Unknowns
+from codegen.ir.index import Affine
+from codegen.ir.nodes import (
+    Alloc,
+    Call,
+    For,
+    Function,
+    If,
+    Let,
+    Prefetch,
+    ScalarArg,
+    Statement,
+    Store,
+    Value,
+    View,
+)
+from codegen.support.errors import KernelError
+
+
+def check_buffers(function: Function, given: Given) -> int:
+    """Refuse a launch that might access bytes outside of a storage.
+
+    Returns:
+        The number of accesses that are proven.
+
+    Raises:
+        KernelError: it names the access, the range that it may reach, and the one expected; or it names a
+            statement or an expression that there is no rule for.
+    """
+    numbers = Numbers(function, given)
+    check = _Check(numbers, Footprints(numbers))
+    check.block(function.body, check.arguments())
+    return numbers.proven
+
+
+@dataclass(slots=True)
+class _Check:
+    """The walk of one function.
+
+    Attributes:
+        numbers: its integers.
+        footprints: its accesses.
+        limits: the ranges of the locals that the loops around carry.
+        met: the values that each of these got on the last walk, and what is known there.
+    """
+
+    numbers: Numbers
+    footprints: Footprints
+    limits: dict[str, Range] = field(default_factory=dict)
+    met: dict[str, list[tuple[Affine, Facts]]] = field(default_factory=dict)
+
+    @property
+    def unknowns(self) -> Unknowns:
+        return self.numbers.unknowns
+
+    def arguments(self) -> Scope:
+        """The scope of the arguments."""
+        end = self.unknowns.new("end", 0, self.numbers.given.trips)
+        begin = self.unknowns.new("begin", 0, self.numbers.given.trips)
+        self.unknowns.define(begin, [end - begin])
+        scope = Scope({"begin": begin, "end": end}, {})
+        for argument in self.numbers.function.arguments:
+            if isinstance(argument, ScalarArg) and argument.name in self.numbers.given.numbers:
+                scope.symbols[argument.name] = Affine(self.numbers.given.numbers[argument.name])
+        for buffer in self.numbers.function.buffers:
+            storage = self.numbers.given.storages.get(buffer.name, Storage(0, 0))
+            start = Affine(storage.start)
+            self.footprints.add_storage(buffer.name, storage, start, buffer.unit_bits, scope)
+        return scope
+
+    def block(self, body: Iterable[Statement], scope: Scope) -> None:
+        """Check statements in order; names that they define enter the scope."""
+        for statement in body:
+            match statement:
+                case Let(name, value):
+                    self.let(name, value, scope)
+                case Store():
+                    self.footprints.store(statement, scope)
+                case For():
+                    self.loop(statement, scope)
+                case If():
+                    self.branches(statement, scope)
+                case View(name, buffer, offset, _, in_bytes):
+                    self.footprints.view(
+                        name, buffer, self.numbers.index(offset, scope), scope, in_bytes=in_bytes
+                    )
+                case Alloc(name, size):
+                    self.footprints.add_storage(name, Storage(0, size), Affine(), 8, scope)
+                case Prefetch(load):
+                    self.footprints.prefetch(load, scope)
+                case Call(name, operands):
+                    self.footprints.call(name, operands, scope)
+                case _:
+                    raise KernelError(f"bounds: no rule for {type(statement).__name__}")
+
+    def let(self, name: str, value: Value, scope: Scope) -> None:
+        """Name a value; integers are symbols of index expressions."""
+        scope.symbols.pop(name, None)
+        if value.dtype == "i64" and not value.shape:
+            scope.symbols[name] = self.numbers.number(value, scope)
+        else:
+            self.footprints.reads(value, scope)
+
+    def loop(self, node: For, scope: Scope) -> None:
+        """A loop, with what it carries from one iteration to the next."""
+        plain = node.step > 0 and node.size == 1 and len(node.lower) == 1 and not node.live
+        if not plain or node.blocks is not None:
+            raise KernelError(f"bounds: no rule for the loop over {node.index}: it is not lowered to the end")
+        lower = self.numbers.index(node.lower[0], scope)
+        uppers = [self.numbers.index(bound, scope) for bound in node.upper]
+        starts = {each.name: self.numbers.number(each.start, scope) for each in node.carried}
+        most = min((high for upper in uppers for high in self.trips(upper - lower, node.step)), default=None)
+        scope.symbols |= starts
+        if most is not None and most < 0:
+            return
+        once = most == 0
+        count = Affine() if once else self.unknowns.new(node.index, 0, most)
+        index = lower + count * node.step
+        rows = [end - index - Affine(1) for upper in uppers for end in (upper, *self.below(upper))]
+        if not once:
+            self.unknowns.define(count, rows)
+        runs = Case((), tuple(row for row in rows if row.terms))
+        inner = scope.inside(*([(runs,)] if once and runs.rows else []), loop=node.index)
+        inner.symbols[node.index] = index
+        if node.carried:
+            self.carrying(node, starts, count, scope, inner)
+        else:
+            self.block(node.body, inner)
+
+    def trips(self, distance: Affine, step: int) -> Iterable[int]:
+        """The largest count of steps below a distance, if it has a range."""
+        for each in (distance, *self.below(distance)):
+            _, high = self.unknowns.range(each)
+            if high is not None:
+                yield (high - 1) // step
+
+    def below(self, expression: Affine) -> list[Affine]:
+        """Expressions that are at least as large, where a minimum is replaced by each of what it is of."""
+        out = []
+        for name, c in expression.terms:
+            if c > 0:
+                rest = expression - Affine(0, ((name, c),))
+                out += [rest + each * c for each in self.unknowns.minima.get(name, ())]
+        return out
+
+    def carrying(
+        self, node: For, starts: dict[str, Affine], count: Affine, scope: Scope, inner: Scope
+    ) -> None:
+        """A loop that carries locals, each within limits that every iteration keeps.
+
+        A local is expected to stay at or above its start, and at or below the largest value that it gets.
+        Loops inside that carry it on have the same limits. Where locals are within them at the beginning of a
+        loop or an iteration, they must be so at its end; limits that are broken are dropped.
+        """
+        if starts.keys() <= self.limits.keys():
+            self.iteration(node, starts, count, scope, inner)
+            return
+        for name, start in starts.items():
+            self.limits[name] = self.unknowns.range(start)[0], None
+        walk = node, starts, count, scope, inner
+        self.keep_limits(*walk)
+        for name in starts:
+            self.limits[name] = self.limits[name][0], self.highest(*(value for value, _ in self.met[name]))
+        self.keep_limits(*walk)
+        self.iteration(*walk)
+        for name in starts:
+            del self.limits[name]
+
+    def keep_limits(
+        self, node: For, starts: dict[str, Affine], count: Affine, scope: Scope, inner: Scope
+    ) -> None:
+        """Drop the limits that are broken, until those left are kept."""
+        was, records, proves = self.numbers.silent, self.numbers.records, self.unknowns.proves
+        dropped = True
+        while dropped:
+            dropped = False
+            self.met |= {name: [] for name in starts}
+            self.numbers.silent, self.numbers.records = True, dict(records)
+            self.iteration(node, starts, count, scope.inside(), inner.inside())
+            self.numbers.silent, self.numbers.records = was, records
+            for name in starts:
+                low, high = self.limits[name]
+                if low is not None and not all(proves(x - Affine(low), facts) for x, facts in self.met[name]):
+                    low, dropped = None, True
+                if high is not None and not all(
+                    proves(Affine(high) - x, facts) for x, facts in self.met[name]
+                ):
+                    high, dropped = None, True
+                self.limits[name] = low, high
+
+    def iteration(
+        self, node: For, starts: dict[str, Affine], count: Affine, scope: Scope, inner: Scope
+    ) -> None:
+        """The body of a loop that carries locals, which are within their limits."""
+        inner.symbols |= self.held(starts, count)
+        self.block(node.body, inner)
+        for each in node.carried:
+            values = (starts[each.name], scope.facts), (self.numbers.number(each.update, inner), inner.facts)
+            self.met.setdefault(each.name, []).extend(values)
+            scope.symbols[each.name] = self.unknowns.new(each.name, *self.limits[each.name])
+
+    def held(self, starts: dict[str, Affine], count: Affine) -> dict[str, Affine]:
+        """The locals in some iteration: as they start in the first one."""
+        out = {}
+        for name, start in starts.items():
+            value = out[name] = self.unknowns.new(name, *self.limits[name])
+            later = Case((), (count - Affine(1),))
+            self.unknowns.define(value, (), (Case((value - start, count)), later))
+        return out
+
+    def highest(self, *expressions: Affine) -> int | None:
+        """The highest value among those that have a range, where branches and choices are taken apart."""
+        found: list[int] = []
+        for expression in expressions:
+            if len(expression.terms) == 1 and expression.terms[0][0] in self.numbers.choices:
+                highest = self.highest(*self.numbers.choices[expression.terms[0][0]])
+            else:
+                _, highest = self.unknowns.range(expression)
+            found += [] if highest is None else [highest]
+        return max(found, default=None)
+
+    def branches(self, node: If, scope: Scope) -> None:
+        """Both branches, each with what the tests say; names that both define are known afterwards."""
+        tests = [self.numbers.test(test, scope) for test in node.tests]
+        unsure = [test for test in tests if not self.numbers.holds(test)]
+        failing = next((test for test in tests if self.numbers.fails(test)), None)
+        if failing or not unsure:
+            chosen = node.otherwise if failing else node.body
+            self.block(chosen, scope)
+            return
+        fails = tuple(case for _, negative in unsure for case in negative)
+        ways = [
+            (tuple(positive for positive, _ in unsure), node.body),
+            ((fails,), node.otherwise),
+        ]
+        ends = []
+        for facts, body in ways:
+            inner = scope.inside(*facts)
+            self.block(body, inner)
+            ends.append((facts, inner))
+        self.join(ends, scope)
+
+    def join(self, ends: list[tuple[Facts, Scope]], scope: Scope) -> None:
+        """Let names that all branches defined stand for one value or another."""
+        (_, one), (_, two) = ends
+        for name, value in one.symbols.items():
+            other = two.symbols.get(name, value)
+            if other is value or name in one.pointers:
+                continue
+            values = [(facts, inner.symbols[name]) for facts, inner in ends]
+            scope.symbols[name] = value if value == other else self.numbers.either(name, values)
+        for name in one.pointers.keys() & two.pointers.keys():
+            if one.pointers[name] is not two.pointers[name]:
+                pointer = tuple(
+                    ((*facts, *more), place) for facts, inner in ends for more, place in inner.pointers[name]
+                )
+                self.footprints.point(name, pointer, scope)

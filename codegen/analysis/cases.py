@@ -1,0 +1,96 @@
+"""Integers that are not known before a kernel runs, and what is known of them.
+
+An unknown is a loop index, an address, a quotient, a minimum, or an entry of a table. Whatever is known of it
+is linear: expressions over unknowns that are 0, or not negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import gcd
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.ir.index import Affine
+
+Range: TypeAlias = tuple[int | None, int | None]
+"""The least and the greatest value; None if there is none."""
+
+
+def range_in(expression: Affine, ranges: Mapping[str, Range]) -> Range:
+    """The range of an expression by those of its unknowns."""
+    low: int | None = expression.constant
+    high: int | None = expression.constant
+    for name, c in expression.terms:
+        least, most = ranges[name]
+        if c < 0:
+            least, most = most, least
+        low = None if low is None or least is None else low + c * least
+        high = None if high is None or most is None else high + c * most
+    return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Linear expressions that are 0, and others that are not negative."""
+
+    zero: tuple[Affine, ...] = ()
+    not_negative: tuple[Affine, ...] = ()
+
+    @property
+    def rows(self) -> tuple[Affine, ...]:
+        """The same as inequalities."""
+        return (*self.not_negative, *self.zero, *(row * -1 for row in self.zero))
+
+    def merged(self, other: Case) -> Case:
+        """Both at once."""
+        return Case((*self.zero, *other.zero), (*self.not_negative, *other.not_negative))
+
+
+Cases: TypeAlias = tuple[Case, ...]
+"""One of these holds."""
+
+Facts: TypeAlias = tuple[Cases, ...]
+"""All of these hold: what the conditions around a statement say."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """Where an unknown is read: one of `count` entries of a table from an index on."""
+
+    values: NDArray[np.int64]
+    index: Affine
+    count: int = 1
+
+    def within(self, ranges: Mapping[str, Range]) -> Range:
+        """The range of the entries that the index may be at."""
+        low, high = range_in(self.index, ranges)
+        step = gcd(*(c for _, c in self.index.terms)) if self.index.terms and self.count == 1 else 1
+        first = max(low or 0, 0)
+        first += (self.index.constant - first) % step
+        last = len(self.values) if high is None else min(high + self.count, len(self.values))
+        chosen = self.values[first:last:step]
+        return (int(chosen.min()), int(chosen.max())) if len(chosen) else (1, 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unknown:
+    """What is always known of an unknown.
+
+    rows    expressions that are not negative
+    zero    expressions that are 0
+    cases   one of them holds
+    entry   where it is read in a table
+    beside  an unknown whose cases also say something of this one
+    """
+
+    name: str
+    range: Range
+    rows: tuple[Affine, ...] = ()
+    zero: tuple[Affine, ...] = ()
+    cases: Cases = ()
+    entry: Entry | None = None
+    beside: str = ""

@@ -1,0 +1,197 @@
+"""The bytes that loads, stores and instructions of a kernel touch, proven to be inside their storage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from codegen.analysis.cases import Case, Facts
+from codegen.analysis.given import Storage
+from codegen.analysis.numbers import Numbers
+from codegen.analysis.scope import Place, Pointer, Scope
+from codegen.ir.element_types import bits_of
+from codegen.ir.index import Affine, Index
+from codegen.ir.instructions import instruction
+from codegen.ir.nodes import Each, Entries, Load, Step, Store, Value
+from codegen.ir.visit import loads
+from codegen.support.errors import KernelError
+
+
+@dataclass(slots=True)
+class Footprints:
+    """Attributes:
+    numbers: the integers of the kernel.
+    storages: the address of each storage, and its range in bytes.
+    """
+
+    numbers: Numbers
+    storages: dict[str, tuple[Affine, int, int]] = field(default_factory=dict)
+
+    def add_storage(self, name: str, storage: Storage, start: Affine, unit_bits: int, scope: Scope) -> None:
+        """A storage at an address that is not known, and the name of its beginning."""
+        address = self.numbers.unknowns.new(f"address of {name}")
+        self.storages[name] = address, storage.low, storage.stop
+        self.point(name, (((), Place(name, start, unit_bits)),), scope)
+
+    def point(self, name: str, pointer: Pointer, scope: Scope) -> None:
+        """Let a name point somewhere; as a symbol it is the address."""
+        scope.pointers[name] = pointer
+        if len(pointer) > 1:
+            scope.symbols[name] = self.numbers.unknowns.new(f"address {name}")
+            return
+        ((_, place),) = pointer
+        address, _, _ = self.storages[place.storage]
+        scope.symbols[name] = address * (8 // place.unit_bits) + place.offset
+
+    def view(self, name: str, buffer: str, offset: Affine, scope: Scope, *, in_bytes: bool) -> None:
+        """Name the places that are an offset further on than another name's."""
+        moved = []
+        for facts, place in self.pointer(buffer, scope):
+            at = place.offset + offset
+            if in_bytes:
+                at = self.numbers.unknowns.floor(at, 8 // place.unit_bits)
+            moved.append((facts, Place(place.storage, at, 8 if in_bytes else place.unit_bits)))
+        self.point(name, tuple(moved), scope)
+
+    def pointer(self, name: str, scope: Scope) -> Pointer:
+        """Where a name points."""
+        if name not in scope.pointers:
+            raise KernelError(f"bounds: {name} is no buffer in {self.numbers.function.name}")
+        return scope.pointers[name]
+
+    def store(self, store: Store, scope: Scope) -> None:
+        """The loads of the value, and the lanes that are stored; lanes that a mask leaves out too."""
+        if store.accumulate:
+            raise KernelError(f"bounds: no rule for {store.array} being accumulated in")
+        for value in store.values:
+            self.reads(value, scope)
+        self.access(store, store.value.shape, store.value.dtype, scope)
+
+    def reads(self, value: Value, scope: Scope) -> None:
+        """All loads of a value."""
+        for load in loads(value):
+            if load.array in scope.pointers:
+                self.access(load, load.shape, load.dtype, scope)
+            else:
+                self.numbers.number(load, scope)
+
+    def access(self, access: Load | Store, shape: tuple[int, ...], dtype: str, scope: Scope) -> None:
+        """A load or a store of a buffer."""
+        if isinstance(access, Load) and (access.along or access.offsets is not None):
+            raise KernelError(f"bounds: no rule for gathers from {access.array}")
+        offset = self.total(access.subscripts, scope)
+        low, high = self.lanes(access, shape, scope)
+        text = f"{access.array}[{' + '.join(map(str, access.subscripts))}]"
+        what = f"{'store of' if isinstance(access, Store) else 'load of'} {text}, {_kind(dtype, shape)}"
+        self.touch(access.array, offset + low, offset + high, bits_of(dtype), what, scope)
+
+    def total(self, subscripts: Iterable[Index], scope: Scope) -> Affine:
+        """The sum of the subscripts, which are offsets."""
+        total = Affine()
+        for subscript in subscripts:
+            total = total + self.numbers.index(subscript, scope)
+        return total
+
+    def lanes(self, access: Load | Store, shape: tuple[int, ...], scope: Scope) -> tuple[Affine, Affine]:
+        """The lowest and the highest distance of a lane from the first."""
+        low = high = Affine()
+        counts = list(shape)
+        if access.first is not None:
+            first = self.numbers.index(access.first, scope)
+            _, most = self.numbers.unknowns.range(first)
+            counts[0] = counts[0] if most is None else max(min(counts[0], most), 1)
+        if len(access.steps) != len(counts):
+            raise KernelError(f"bounds: no rule for lanes of {access.array} without their distances")
+        for count, step in zip(counts, access.steps, strict=True):
+            nearest, farthest = self.distances(step, count, scope)
+            low, high = low + nearest, high + farthest
+        return low, high
+
+    def distances(self, step: Step, count: int, scope: Scope) -> tuple[Affine, Affine]:
+        """The lowest and the highest distance along one dimension."""
+        match step:
+            case Entries(table, first, half):
+                entry = self.numbers.entries(table, self.numbers.index(first, scope), count, scope, half)
+                return entry, entry
+            case Each(same):
+                return self.distances(same, count, scope)
+            case str():
+                apart = self.numbers.symbol(step, scope)
+            case Affine():
+                apart = self.numbers.index(step, scope)
+            case _:
+                apart = Affine(step)
+        if apart.terms:
+            raise KernelError(f"bounds: the distance {step} between lanes is not known before the call")
+        last = apart.constant * (count - 1)
+        return Affine(min(last, 0)), Affine(max(last, 0))
+
+    def touch(self, name: str, low: Affine, high: Affine, bits: int, what: str, scope: Scope) -> None:
+        """Prove that an access from one offset to another, which has so many bits, stays inside."""
+        for facts, place in self.pointer(name, scope):
+            if self.numbers.silent:
+                continue
+            units = 8 // place.unit_bits
+            _, first, stop = self.storages[place.storage]
+            known = (*scope.facts, *facts)
+            begin, end = place.offset + low, place.offset + high + Affine(-(-bits // place.unit_bits))
+            inside = (begin - Affine(first * units), Affine(stop * units) - end)
+            if not all(self.numbers.unknowns.proves(row, known) for row in inside):
+                self.refuse(what, place, (begin, end), (first * units, stop * units), known, scope)
+            self.numbers.proven += 1
+
+    def refuse(
+        self,
+        what: str,
+        place: Place,
+        reached: tuple[Affine, Affine],
+        expected: tuple[int, int],
+        facts: Facts,
+        scope: Scope,
+    ) -> None:
+        """Raise for an access that may be outside."""
+        low = self.numbers.unknowns.at_least(reached[0], expected[0], facts)
+        high = self.numbers.unknowns.at_most(reached[1], expected[1], facts)
+        units = "bytes" if place.unit_bits == 8 else "bits"
+        raise KernelError(
+            f"bounds: {what}{scope.text} of {self.numbers.function.name} may leave {place.storage}: expected "
+            f"{units} {expected[0]} to {expected[1] - 1}, got {low} to {high - 1}"
+        )
+
+    def prefetch(self, load: Load, scope: Scope) -> None:
+        """A prefetch may be outside, but the entries of tables that say where are read."""
+        if load.offsets is not None:
+            raise KernelError(f"bounds: no rule for gathers from {load.array}")
+        self.lanes(load, load.shape, scope)
+
+    def call(self, name: str, operands: tuple[str | Index, ...], scope: Scope) -> None:
+        """An instruction, whose declaration says how much of each buffer it touches."""
+        called = instruction(name)
+        if called.shapes:
+            raise KernelError(f"bounds: {name} is no instruction that accesses memory")
+        given = {k: self.numbers.index(x, scope) for k, x in enumerate(operands) if not isinstance(x, str)}
+        buffers = {k: x for k, x in enumerate(operands) if isinstance(x, str)}
+        if buffers.keys() != called.touched.keys():
+            raise KernelError(f"bounds: {name} does not say what it touches of {', '.join(buffers.values())}")
+        if not called.counted or self.numbers.silent:
+            return
+        count, most = given[called.counted.operand], called.counted.most
+        fits = [count, *([] if most is None else [Affine(most) - count])]
+        if not all(self.numbers.unknowns.proves(row, scope.facts) for row in fits):
+            low = self.numbers.unknowns.at_least(count, 0, scope.facts)
+            high = self.numbers.unknowns.at_most(count, most or 0, scope.facts)
+            raise KernelError(
+                f"bounds: {name} of {operands[called.counted.operand]} bytes{scope.text} of "
+                f"{self.numbers.function.name}: expected 0 to {most or 'any'}, got {low} to {high}"
+            )
+        for k, buffer in buffers.items():
+            # No byte is touched if the count is 0.
+            inner = scope.inside((Case((), (count - Affine(1),)),))
+            size = count * called.touched[k] - Affine(1)
+            shown = f"{name}({', '.join(map(str, operands))}) at {buffer}"
+            self.touch(buffer, Affine(), size, 8, shown, inner)
+
+
+def _kind(dtype: str, shape: tuple[int, ...]) -> str:
+    """A type as text: bits32, or bits32[16, 4]."""
+    return f"{dtype}{list(shape)}" if shape else dtype

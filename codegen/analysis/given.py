@@ -1,0 +1,86 @@
+"""What is known before a launch: the numbers, the storage and the tables that a kernel is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The bytes [low, stop) from an address on; the kernel's name for them begins at `start`.
+
+    start is in units of the buffer.
+    """
+
+    low: int
+    stop: int
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """A table whose entries are known."""
+
+    values: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """A table with an entry for each iteration of a call, of which only the range is known."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Unless a local is 0, a line with an offset in a storage begins inside of it.
+
+    local    the name of the local
+    field    the number of the record that is the offset
+    storage  the name of the storage
+    """
+
+    local: str
+    field: int
+    storage: str
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """A table with a record of several numbers for each iteration of a call.
+
+    kinds  for each kind of record, the range of each number
+    sums   expressions that are not negative in any record: a constant, and a factor for each number
+    lines  which line of a storage is inside of it
+    """
+
+    kinds: tuple[tuple[tuple[int, int], ...], ...]
+    sums: tuple[tuple[int, tuple[int, ...]], ...]
+    lines: Lines | None = None
+
+    @property
+    def fields(self) -> int:
+        """The numbers of a record."""
+        return len(self.kinds[0])
+
+
+Table: TypeAlias = Listed | Between | Records
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What all calls of a launch have in common.
+
+    trips  the largest end of the range that a call gets
+    """
+
+    numbers: Mapping[str, int]
+    storages: Mapping[str, Storage]
+    tables: Mapping[str, Table]
+    trips: int

@@ -1,0 +1,267 @@
+"""The integers of a kernel over what is unknown before a call: indices, tests, entries of tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.analysis.cases import Case, Cases, Entry, Facts
+from codegen.analysis.given import Between, Given, Lines, Listed, Records
+from codegen.analysis.scope import Scope
+from codegen.analysis.unknowns import Unknowns
+from codegen.ir.index import Affine, FloorDiv, Greatest, Index, Least, Mod, Quotient, Sum, Times, affine
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.nodes import Compare, Const, Function, IndexValue, Load, Local, Op, Value
+from codegen.support.errors import KernelError
+
+OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
+"""Comparisons, each with its opposite."""
+
+
+@dataclass(slots=True)
+class Numbers:
+    """Attributes:
+    function: the kernel.
+    given: what is known before the call.
+    unknowns: everything else.
+    choices: the values that an unknown is one of.
+    records: the numbers of each record of a table that was read.
+    silent: whether accesses are not proven: the walk is to find what a loop carries.
+    proven: how many accesses have been proven so far.
+    """
+
+    function: Function
+    given: Given
+    unknowns: Unknowns = field(default_factory=Unknowns)
+    choices: dict[str, tuple[Affine, ...]] = field(default_factory=dict)
+    records: dict[tuple[str, Affine], tuple[Affine, ...]] = field(default_factory=dict)
+    silent: bool = False
+    proven: int = 0
+
+    def number(self, value: Value, scope: Scope) -> Affine:
+        """The value of an integer."""
+        match value:
+            case IndexValue(index, shape=(), along=(), steps=()):
+                return self.index(index, scope)
+            case Const(int(number), shape=()):
+                return Affine(int(number))
+            case Local(name, shape=()):
+                return self.symbol(name, scope)
+            case Load(table, (entry,), "i64", ()) if table not in scope.pointers:
+                return self.entries(table, self.index(entry, scope), 1, scope)
+            case Op("select", (condition, then, otherwise), shape=()):
+                test = self.test(condition, scope)
+                values = self.number(then, scope), self.number(otherwise, scope)
+                if self.holds(test) or self.fails(test) or values[0] == values[1]:
+                    return values[0] if self.holds(test) else values[1]
+                return self.either(
+                    f"{then} or {otherwise}"[:40], [((test[0],), values[0]), ((test[1],), values[1])]
+                )
+        raise KernelError(f"bounds: no rule for the integer {value} in {self.function.name}")
+
+    def symbol(self, name: str, scope: Scope) -> Affine:
+        """What a symbol stands for."""
+        if name not in scope.symbols:
+            raise KernelError(f"bounds: {name} is not known before a call of {self.function.name}")
+        return scope.symbols[name]
+
+    def index(self, index: Index, scope: Scope) -> Affine:
+        """An index expression over unknowns."""
+        match index:
+            case Affine(constant, terms):
+                found: list[tuple[str, int]] = []
+                for name, c in terms:
+                    known = self.symbol(name, scope)
+                    constant += known.constant * c
+                    found += [(unknown, factor * c) for unknown, factor in known.terms]
+                return affine(constant, found)
+            case FloorDiv(of, by):
+                return self.unknowns.floor(self.index(of, scope), by)
+            case Mod(of, by):
+                return self.unknowns.remainder(self.index(of, scope), by)
+            case Times(of, name):
+                return self.product(self.index(of, scope), self.symbol(name, scope))
+            case Quotient(of, name):
+                return self.quotient(self.index(of, scope), self.symbol(name, scope), scope)
+            case Least(several):
+                return self.unknowns.least([self.index(each, scope) for each in several], scope.facts)
+            case Greatest(several):
+                negative = [self.index(each, scope) * -1 for each in several]
+                return self.unknowns.least(negative, scope.facts) * -1
+            case Sum(parts, rest):
+                total = self.index(rest, scope)
+                for part, factor in parts:
+                    total = total + self.index(part, scope) * factor
+                return total
+            case _:
+                raise KernelError(f"bounds: no rule for {type(index).__name__}")
+
+    def product(self, one: Affine, two: Affine) -> Affine:
+        """A product; unless one of them is a number, only the range of their product is known."""
+        for a, b in ((one, two), (two, one)):
+            if not b.terms:
+                return a * b.constant
+        (low, high), (least, most) = self.unknowns.range(one), self.unknowns.range(two)
+        if low is None or high is None or least is None or most is None:
+            return self.unknowns.new(f"({one}) * ({two})")
+        ends = low * least, low * most, high * least, high * most
+        return self.unknowns.new(f"({one}) * ({two})", min(ends), max(ends))
+
+    def quotient(self, of: Affine, by: Affine, scope: Scope) -> Affine:
+        """A quotient, rounded down; unless the divisor is a number, only its range is known."""
+        if not by.terms and by.constant > 0:
+            return self.unknowns.floor(of, by.constant)
+        _, high = self.unknowns.range(of)
+        if not all(self.unknowns.proves(row, scope.facts) for row in (of, by - Affine(1))):
+            raise KernelError(
+                f"bounds: expected a positive quotient in {self.function.name}, got ({of}) // ({by})"
+            )
+        if of == by:
+            return Affine(1)
+        for factor in {c // d for n, c in of.terms for m, d in by.terms if n == m and c % d == 0}:
+            if factor > 0 and self.unknowns.proves(by * factor - of - Affine(1), scope.facts):
+                high = factor - 1 if high is None else min(high, factor - 1)
+        return self.unknowns.new(f"({of}) // ({by})", 0, high)
+
+    def entries(self, name: str, index: Affine, count: int, scope: Scope, half: str = "") -> Affine:
+        """One of `count` entries of a table from an index on."""
+        if name not in self.given.tables:
+            raise KernelError(f"bounds: {name} is not a table of {self.function.name}")
+        table = self.given.tables[name]
+        match table:
+            case Listed(values):
+                size = Affine(len(values))
+            case Between():
+                size = scope.symbols["end"]
+            case Records(kinds):
+                size = scope.symbols["end"] * len(kinds[0])
+        inside = index, size - index - Affine(count)
+        if not self.silent and not all(self.unknowns.proves(row, scope.facts) for row in inside):
+            _, last = self.unknowns.range(size)
+            end = (1 << 63) - 1 if last is None else last - 1
+            low = self.unknowns.at_least(index, 0, scope.facts)
+            high = self.unknowns.at_most(index + Affine(count - 1), end, scope.facts)
+            raise KernelError(
+                f"bounds: {name}[{index}]{scope.text} of {self.function.name} may leave the table: expected "
+                f"entries 0 to {end}, got {low} to {high}"
+            )
+        self.proven += not self.silent
+        match table:
+            case Listed(values):
+                return self.listed(name, values, index, count, half)
+            case Between():
+                return self.unknowns.new(name, table.low, table.high)
+            case Records():
+                return self.record(name, table, index, scope)
+
+    def listed(self, name: str, values: NDArray[np.int64], index: Affine, count: int, half: str) -> Affine:
+        """An entry of a table that is known."""
+        if half:
+            values = values & 0xFFFF_FFFF if half == "low" else values >> 32
+        if not index.terms and count == 1 and 0 <= index.constant < len(values):
+            return Affine(int(values[index.constant]))
+        entry = Entry(values, index, count)
+        low, high = entry.within(self.unknowns.ranges)
+        return self.unknowns.new(name, low, high, entry=entry)
+
+    def record(self, name: str, table: Records, index: Affine, scope: Scope) -> Affine:
+        """A number of a record; all numbers of one record are of the same kind."""
+        fields = len(table.kinds[0])
+        if any(c % fields for _, c in index.terms):
+            raise KernelError(f"bounds: entry {index} of {name} is not known to be a number of a record")
+        number, position = index.constant // fields, index.constant % fields
+        which = Affine(number, tuple((n, c // fields) for n, c in index.terms))
+        if (name, which) not in self.records:
+            self.records[name, which] = self.new_record(name, table, scope)
+        return self.records[name, which][position]
+
+    def new_record(self, name: str, table: Records, scope: Scope) -> tuple[Affine, ...]:
+        """The numbers of a record, one case for each kind."""
+        kind = self.unknowns.new(f"kind of {name}", 0, len(table.kinds) - 1)
+        beside = kind.terms[0][0]
+        ends = [
+            (min(low for low, _ in each), max(high for _, high in each))
+            for each in zip(*table.kinds, strict=True)
+        ]
+        numbers = tuple(self.unknowns.new(f"{name}.{k}", *end, beside=beside) for k, end in enumerate(ends))
+        rows = [Affine(c) for c, _ in table.sums]
+        for k, (_, factors) in enumerate(table.sums):
+            for number, factor in zip(numbers, factors, strict=True):
+                rows[k] = rows[k] + number * factor
+        cases = []
+        for each in table.kinds:
+            zero, inside = [], []
+            for number, (low, high) in zip(numbers, each, strict=True):
+                zero += [number - Affine(low)] if low == high else []
+                inside += [number - Affine(low), Affine(high) - number] if low != high else []
+            cases.append(Case(tuple(zero), tuple(inside)))
+        self.unknowns.define(kind, rows, tuple(cases))
+        if table.lines:
+            self.line_inside(table.lines, numbers[table.lines.field], scope)
+        return numbers
+
+    def line_inside(self, lines: Lines, offset: Affine, scope: Scope) -> None:
+        """Say that the line with an offset in a storage begins inside, unless a local is 0."""
+        storage = self.given.storages[lines.storage]
+        before = self.unknowns.remainder(scope.symbols[lines.storage] + offset, LINE_BYTES)
+        inside = offset + Affine(storage.start - storage.low) - before
+        self.unknowns.add_cases(before, (Case((scope.symbols[lines.local],)), Case((), (inside,))))
+
+    def either(self, name: str, values: list[tuple[Facts, Affine]]) -> Affine:
+        """One of several values, each where some facts hold."""
+        lows, highs = zip(*(self.unknowns.range(value) for _, value in values), strict=True)
+        low = None if None in lows else min(lows)
+        high = None if None in highs else max(highs)
+        found = self.unknowns.new(name, low, high)
+        cases = []
+        for facts, value in values:
+            for several in product(*facts):
+                zero = [row for case in several for row in case.zero]
+                cases.append(Case((*zero, value - found), tuple(r for c in several for r in c.not_negative)))
+        self.unknowns.define(found, (), tuple(cases))
+        self.choices[found.terms[0][0]] = tuple(value for _, value in values)
+        return found
+
+    def test(self, test: Compare | Value, scope: Scope) -> tuple[Cases, Cases]:
+        """What is known where a test holds, and where it fails."""
+        match test:
+            case Compare():
+                sides = self.index(test.left, scope), self.index(test.right, scope)
+                name: str = test.relation
+            case Op(name, (left, right), "i1", ()) if name in OPPOSITE:
+                sides = self.number(left, scope), self.number(right, scope)
+            case _:
+                raise KernelError(f"bounds: no rule for the test {test} of {self.function.name}")
+        return _compared(sides[0], name, sides[1]), _compared(sides[0], OPPOSITE[name], sides[1])
+
+    def holds(self, test: tuple[Cases, Cases]) -> bool:
+        """Whether a test holds by the ranges alone."""
+        return self.fails((test[1], test[0]))
+
+    def fails(self, test: tuple[Cases, Cases]) -> bool:
+        """Whether a test cannot hold by the ranges alone."""
+        return all(any(self.is_negative(row) for row in case.rows) for case in test[0])
+
+    def is_negative(self, row: Affine) -> bool:
+        """Whether an expression is negative by the ranges alone."""
+        _, high = self.unknowns.range(row)
+        return high is not None and high < 0
+
+
+def _compared(left: Affine, relation: str, right: Affine) -> Cases:
+    """The cases in which a comparison holds."""
+    match relation:
+        case "lt":
+            return (Case((), (right - left - Affine(1),)),)
+        case "le":
+            return (Case((), (right - left,)),)
+        case "gt":
+            return (Case((), (left - right - Affine(1),)),)
+        case "ge":
+            return (Case((), (left - right,)),)
+        case "eq":
+            return (Case((left - right,)),)
+    return (*_compared(left, "lt", right), *_compared(left, "gt", right))

@@ -1,0 +1,143 @@
+"""Proofs that some facts about unknowns contradict each other.
+
+There are three steps, each one only where the one before it fails: the ranges of unknowns are narrowed by
+each other; unknowns are eliminated (`polyhedra`); and where one of several cases holds, each is refuted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from codegen.analysis.cases import Case, Cases, Facts, Range, Unknown
+from codegen.analysis.polyhedra import feasible
+from codegen.ir.index import Affine
+
+MOST_CASES = 400
+"""Cases that one proof may try; a kernel needs far fewer."""
+
+PASSES = 3
+"""How often ranges are narrowed by each other."""
+
+
+def refutes(unknowns: Mapping[str, Unknown], goal: Case, facts: Facts) -> bool:
+    """Whether a goal cannot hold together with the facts, and with what is known of the unknowns.
+
+    0 <= i < 10, j = min(i, 6):  i >= 10 -> True;  j >= 7 -> True;  i - j >= 3 -> False
+    """
+    sure = [goal, *(cases[0] for cases in facts if len(cases) == 1)]
+    return _Proof(unknowns).refuted(sure, [cases for cases in facts if len(cases) > 1], frozenset())
+
+
+@dataclass(slots=True)
+class _Proof:
+    """A proof, case by case. tried: how many cases so far."""
+
+    known: Mapping[str, Unknown]
+    tried: int = 0
+
+    def refuted(self, sure: list[Case], open_facts: list[Cases], split: frozenset[str]) -> bool:
+        """Whether cases that all hold contradict each other, or one of each of the open facts.
+
+        The first of `sure` is the goal. `split` names unknowns whose cases are among `sure`.
+        """
+        self.tried += 1
+        if self.tried > MOST_CASES:
+            return False
+        unknowns = self._related(sure)
+        zero = [row for case in sure for row in case.zero] + [row for u in unknowns for row in u.zero]
+        rows = [row for case in sure for row in case.not_negative] + [row for u in unknowns for row in u.rows]
+        ranges = {u.name: u.range for u in unknowns}
+        if not _narrow([*rows, *zero, *(row * -1 for row in zero)], ranges, unknowns):
+            return True
+        if not feasible(zero, [*rows, *_ends(ranges)]):
+            return True
+        near = self._related(sure[:1])
+        for unknown in (u for u in unknowns if u.cases and u.name not in split):
+            if unknown in near or not open_facts:
+                done = split | {unknown.name}
+                return all(self.refuted([*sure, case], open_facts, done) for case in unknown.cases)
+        for cases in open_facts:
+            left = [each for each in open_facts if each is not cases]
+            return all(self.refuted([*sure, case], left, split) for case in cases)
+        return False
+
+    def _related(self, sure: list[Case]) -> list[Unknown]:
+        """The unknowns that cases mention, those closest to the goal first; with those that define them."""
+        found: dict[str, None] = {}
+        front = [name for case in sure for row in (*case.zero, *case.not_negative) for name, _ in row.terms]
+        while front:
+            front = list(dict.fromkeys(front))
+            found.update(dict.fromkeys(front))
+            inside = (self.known[name] for name in front)
+            front = [name for unknown in inside for name in _mentioned(unknown) if name not in found]
+        return [self.known[name] for name in found]
+
+
+def _mentioned(unknown: Unknown) -> Iterator[str]:
+    """The unknowns that one is defined by."""
+    for row in (*unknown.rows, *unknown.zero, *([unknown.entry.index] if unknown.entry else [])):
+        yield from (name for name, _ in row.terms)
+    if unknown.beside:
+        yield unknown.beside
+
+
+def _narrow(rows: list[Affine], ranges: dict[str, Range], unknowns: list[Unknown]) -> bool:
+    """Narrow the ranges by rows that are not negative; False if these cannot hold."""
+    entries = [u for u in unknowns if u.entry]
+    for _ in range(PASSES):
+        changed = False
+        for unknown in reversed(entries):
+            assert unknown.entry
+            changed |= _meet(ranges, unknown.name, unknown.entry.within(ranges))
+        for row in rows:
+            if not row.terms:
+                if row.constant < 0:
+                    return False
+                continue
+            for name, end in _implied(row, ranges):
+                changed |= _meet(ranges, name, end)
+        if any(low is not None and high is not None and low > high for low, high in ranges.values()):
+            return False
+        if not changed:
+            break
+    return True
+
+
+def _implied(row: Affine, ranges: dict[str, Range]) -> Iterator[tuple[str, Range]]:
+    """What a row says about the range of each of its unknowns, given those of the others."""
+    most, open_names = row.constant, []
+    for name, c in row.terms:
+        end = ranges[name][1 if c > 0 else 0]
+        if end is None:
+            open_names.append(name)
+        else:
+            most += c * end
+    if len(open_names) > 1:
+        return
+    for name, c in row.terms:
+        if open_names and name not in open_names:
+            continue
+        end = ranges[name][1 if c > 0 else 0]
+        others = most if end is None else most - c * end
+        # c * x + others >= 0
+        yield name, ((-(others // c), None) if c > 0 else (None, others // -c))
+
+
+def _meet(ranges: dict[str, Range], name: str, end: Range) -> bool:
+    low, high = ranges[name]
+    if end[0] is not None and (low is None or end[0] > low):
+        low = end[0]
+    if end[1] is not None and (high is None or end[1] < high):
+        high = end[1]
+    changed = (low, high) != ranges[name]
+    ranges[name] = low, high
+    return changed
+
+
+def _ends(ranges: dict[str, Range]) -> Iterator[Affine]:
+    for name, (low, high) in ranges.items():
+        if low is not None:
+            yield Affine(-low, ((name, 1),))
+        if high is not None:
+            yield Affine(high, ((name, -1),))

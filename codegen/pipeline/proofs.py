@@ -1,0 +1,85 @@
+"""Prove the accesses of a launch from what is known before it runs."""
+
+from __future__ import annotations
+
+from codegen.analysis.buffer_bounds import check_buffers
+from codegen.analysis.given import Between, Given, Lines, Listed, Records, Storage, Table
+from codegen.analysis.ranges import affine_range
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.nodes import SCRATCH, ScalarArg
+from codegen.runtime.copy_calls import OFFSET_ARGUMENTS, TABLE_CHUNK, SegmentCalls, TableCalls
+from codegen.runtime.launch import Launch
+from codegen.schedule.offset_tables import GROUP_TABLES, LINE_TABLE
+from codegen.schedule.segments import BYTES, DST, NEXT, PART, SEGMENT_ARGUMENTS, SEGMENT_FIELDS, SRC, Segments
+from codegen.schedule.transfers import group_table, joined_tables, line_table
+from codegen.support.settings import settings
+
+
+def proven(launch: Launch) -> Launch:
+    """The launch; with TILEJIT_VERIFY, once every access of its kernel is proven.
+
+    Raises:
+        KernelError: an access may be outside of its storage.
+    """
+    if settings().verify:
+        prove_launch(launch)
+    return launch
+
+
+def prove_launch(launch: Launch) -> int:
+    """Prove that no call of a launch leaves the storages; the number of accesses that its kernel has.
+
+    Raises:
+        KernelError: an access may be outside of its storage, or has no rule.
+    """
+    return check_buffers(launch.step.kernel.function, given_of(launch))
+
+
+def given_of(launch: Launch) -> Given:
+    """The numbers, the storages and the tables of every call of a launch."""
+    values = dict(zip(launch.step.kernel.arguments, launch.sizes.tolist(), strict=True))
+    scalars = [a.name for a in launch.step.kernel.function.arguments if isinstance(a, ScalarArg)]
+    (src_low, src_stop), (dst_low, dst_stop) = launch.bounds
+    storages = {
+        "src": Storage(src_low, src_stop, launch.src_offset),
+        "dst": Storage(dst_low, dst_stop, launch.dst_offset),
+        SCRATCH: Storage(0, launch.calls.scratch_bytes),
+        SEGMENT_ARGUMENTS[2]: Storage(0, LINE_BYTES),
+    }
+    trips = launch.trips
+    if isinstance(launch.calls, TableCalls | SegmentCalls):
+        trips = TABLE_CHUNK if isinstance(launch.calls, TableCalls) else 1 << 62
+    return Given({name: values[name] for name in scalars}, storages, _tables(launch), trips)
+
+
+def _tables(launch: Launch) -> dict[str, Table]:
+    inner = launch.step.nest.transfer
+    tables: dict[str, Table] = {name: Listed(each.offsets) for name, each in joined_tables(inner).items()}
+    lines, groups = line_table(inner), group_table(inner)
+    if lines:
+        tables[LINE_TABLE] = Listed(lines.offsets)
+    if groups:
+        tables |= zip(GROUP_TABLES, (Listed(x.ravel()) for x in (groups.offsets, groups.ahead)), strict=True)
+    match launch.calls:
+        case TableCalls(reach=reach, bounds=bounds):
+            for k, name in enumerate(OFFSET_ARGUMENTS[:2]):
+                low, stop = bounds[k][0] - reach[2 * k], bounds[k][1] - reach[2 * k + 1]
+                tables[name] = Between(low, stop)
+        case SegmentCalls(segments):
+            tables |= {SEGMENT_ARGUMENTS[0]: _records(segments), SEGMENT_ARGUMENTS[1]: Listed(segments.moves)}
+    return tables
+
+
+def _records(segments: Segments) -> Records:
+    """The entries of segments, one kind for each part.
+
+    What is carried into a segment was read from the adjacent segment before it, in the same line.
+    """
+    kinds = []
+    for part, head in zip(segments.parts, segments.heads, strict=True):
+        src = affine_range(part.src + part.lowest, [(n, step) for n, step, _ in part.outer])
+        dst = affine_range(part.dst, [(n, step) for n, _, step in part.outer])
+        fields = {SRC: src, NEXT: src, DST: dst, PART: (head, head), BYTES: (0, segments.length)}
+        kinds.append(tuple(fields[k] for k in range(SEGMENT_FIELDS)))
+    inside = tuple(-1 if k in (DST, BYTES) else 0 for k in range(SEGMENT_FIELDS))
+    return Records(tuple(kinds), ((segments.stop, inside),), Lines("carried", DST, "dst"))

@@ -1,0 +1,74 @@
+"""What is refuted cannot happen, and what is known of unknowns is true, against all values one by one."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codegen.analysis.cases import Case, Entry, Facts
+from codegen.analysis.refutation import refutes
+from codegen.analysis.unknowns import Unknowns
+from codegen.ir.index import Affine, affine, evaluate_index, index_symbol
+
+ENDS = (-2, 5)
+NAMES = ("a", "b")
+
+
+def expressions() -> st.SearchStrategy[Affine]:
+    small = st.integers(-4, 4)
+    return st.builds(lambda c, a, b: affine(c, [("a", a), ("b", b)]), st.integers(-12, 12), small, small)
+
+
+def cases() -> st.SearchStrategy[Case]:
+    few = st.lists(expressions(), max_size=1).map(tuple)
+    return st.builds(Case, few, few)
+
+
+def holds(case: Case, values: dict[str, int]) -> bool:
+    found = [evaluate_index(row, values) for row in case.zero]
+    return not any(found) and all(evaluate_index(row, values) >= 0 for row in case.not_negative)
+
+
+def known() -> Unknowns:
+    unknowns = Unknowns()
+    for name in NAMES:
+        unknowns.new(name, *ENDS)
+    return unknowns
+
+
+@given(cases(), st.lists(st.lists(cases(), min_size=1, max_size=3).map(tuple), max_size=3))
+def test_what_is_refuted_never_holds(goal: Case, facts: list[tuple[Case, ...]]) -> None:
+    if refutes(known().known, goal, tuple(facts)):
+        for numbers in product(range(ENDS[0], ENDS[1] + 1), repeat=len(NAMES)):
+            values = dict(zip(NAMES, numbers, strict=True))
+            assert not (holds(goal, values) and all(any(holds(c, values) for c in each) for each in facts))
+
+
+@given(st.data())
+def test_what_is_proven_of_derived_unknowns_is_true(data: st.DataObject) -> None:
+    """Quotients, remainders, minima and entries of tables, in one expression."""
+    unknowns, by = known(), data.draw(st.sampled_from((2, 3, 8)))
+    of, one, two = (data.draw(expressions()) for _ in range(3))
+    table = np.array(data.draw(st.lists(st.integers(-9, 9), min_size=8, max_size=8)), np.int64)
+    read = unknowns.new("entry", -9, 9, entry=Entry(table, index_symbol("a") + Affine(2)))
+    facts: Facts = ((Case((), (data.draw(expressions()),)),),)
+    parts = unknowns.floor(of, by), unknowns.remainder(of, by), unknowns.least([one, two], facts), read
+    factors = [data.draw(st.integers(-2, 2)) for _ in parts]
+    total = data.draw(expressions())
+    for part, factor in zip(parts, factors, strict=True):
+        total = total + part * factor
+    if not unknowns.proves(total, facts):
+        return
+    for numbers in product(range(ENDS[0], ENDS[1] + 1), repeat=len(NAMES)):
+        values = dict(zip(NAMES, numbers, strict=True))
+        if not all(holds(case, values) for (case,) in facts):
+            continue
+        n, first, second = (evaluate_index(x, values) for x in (of, one, two))
+        true = n // by, n % by, min(first, second), int(table[values["a"] + 2])
+        rest = total
+        for part, factor in zip(parts, factors, strict=True):
+            rest = rest - part * factor
+        assert evaluate_index(rest, values) + sum(f * x for f, x in zip(factors, true, strict=True)) >= 0
