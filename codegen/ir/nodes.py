@@ -273,7 +273,7 @@ class Streamed:
 class Blocks:
     """What passes do with a loop of a copy whose body moves a block: `step` iterations at once.
 
-    narrower        bodies for the iterations that fill no block, widest first; the last one runs any number
+    narrower        bodies for iterations that fill no block, widest first; the last one runs 1, or any number
     shifts          whether a last block may begin earlier instead, so that it is full
     latest          without narrower bodies: the index is at most this, so that the last block is full
     streamed        ways to store lines past the cache, of which the first that applies is taken

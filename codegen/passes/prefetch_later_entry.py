@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from codegen.ir.building import compare, least, let, loop, minus, plus, times
 from codegen.ir.lines import LINE_BYTES, PAGE_PREFETCH_BYTES
-from codegen.ir.nodes import Call, For, Function, If, Let, Load, Narrow, Statement, View
+from codegen.ir.nodes import Call, For, Function, If, Let, Load, Narrow, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.visit import loads
 from codegen.schedule.offset_tables import OFFSET_TABLES
@@ -50,7 +50,8 @@ def _run_ahead(node: Statement) -> Body:
     """Each block of a run requests the line a page ahead; past the end, these are lines of a later run."""
     if not isinstance(node, For) or node.blocks is None:
         return (node,)
-    (count,), src = node.upper, _source(node)
+    (count,), (store,) = node.upper, (x for x in node.body if isinstance(x, Store))
+    (src,) = (load.array for load in loads(store.value))
     ahead = plus(node.index, PAGE_PREFETCH_BYTES)
     later = let("later", plus("prefetch_distance", least(minus(PAGE_PREFETCH_BYTES, count), 0)))
     here = Call("prefetch_line", (plus(src, ahead),))
@@ -69,8 +70,3 @@ def _rows_ahead(node: Statement) -> Body:
     size = times(count, load.shape[0] * int(load.dtype.removeprefix("bits")) // 8 // node.step)
     line = Call("prefetch_line", (plus(load.array, "prefetch_distance", "x"),))
     return loop("x", 0, size, line, step=LINE_BYTES), node
-
-
-def _source(node: For) -> str:
-    """The buffer that a loop reads."""
-    return next(x.array for s in node.body if not isinstance(s, Call | If) for x in loads(s.value))  # type: ignore[union-attr]

@@ -62,12 +62,11 @@ def _fill(transfer: Transfer) -> Body:
     sides = Sides(ROWS, "src_chunk", in_table=False)
     match transfer:
         case Interleave():
-            inside = replace(transfer, rows="chunk_rows", column_step=ROW_PITCH, stream=False)
-            return lower_interleave(inside, sides).body
+            rows = replace(transfer, rows="chunk_rows", column_step=ROW_PITCH, stream=False)
+            return lower_interleave(rows, sides).body
         case UnpackBits():
-            return lower_unpacking(
-                replace(transfer, columns="chunk_rows", dst_step=ROW_PITCH, stream=False), sides
-            ).body
+            columns = replace(transfer, columns="chunk_rows", dst_step=ROW_PITCH, stream=False)
+            return lower_unpacking(columns, sides).body
     raise AssertionError(f"expected rows that can be staged, got {type(transfer).__name__}")
 
 
