@@ -275,6 +275,7 @@ class Blocks:
 
     narrower        bodies for iterations that fill no block, widest first; the last one runs 1, or any number
     shifts          whether a last block may begin earlier instead, so that it is full
+    compact         whether large blocks that shift share their code, with a limit of the index
     latest          without narrower bodies: the index is at most this, so that the last block is full
     streamed        ways to store lines past the cache, of which the first that applies is taken
     prefetch_bytes  the distance of prefetches in the source; 0 for none
@@ -283,6 +284,7 @@ class Blocks:
 
     narrower: tuple[Narrow, ...] = ()
     shifts: bool = True
+    compact: bool = False
     latest: Index | None = None
     streamed: tuple[Streamed, ...] = ()
     prefetch_bytes: int = 0

@@ -275,7 +275,7 @@ class FunctionPrinter(ValuePrinter):
         if blocks is None:
             return ""
         if blocks.narrower and blocks.shifts:
-            how.append("shifts")
+            how.append("shifts, compact" if blocks.compact else "shifts")
         if blocks.latest is not None:
             how.append(f"latest = {self.inline(blocks.latest, names)}")
         if blocks.streamed:

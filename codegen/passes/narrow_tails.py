@@ -32,10 +32,11 @@ def narrow_tails(function: Function, _: object = None) -> Function:
 
 def run_narrower(loop: For, narrower: tuple[Narrow, ...], first: Index, last: Index) -> Body:
     """The iterations of a loop over blocks from `first` to `last`, in blocks that are narrower."""
+    compact = loop.blocks is not None and loop.blocks.compact
     widest, *others = narrower
     if isinstance(widest.count, str):
         return body_at(loop, widest, first, minus(last, first))
-    blocks = Blocks(tuple(others)) if others else None
+    blocks = Blocks(tuple(others), compact=compact) if others else None
     return (For(loop.index, (first,), (last,), widest.count, widest.body, blocks=blocks),)
 
 
@@ -60,7 +61,9 @@ def _narrowed(node: Statement) -> Body:
         return (plain,)
     (first,), (last,) = node.lower, node.upper
     bodies = Narrow(node.step, node.body), *blocks.narrower
-    return _shifted(plain, bodies, first, last) if blocks.shifts else _followed(plain, bodies, first, last)
+    if not blocks.shifts:
+        return _followed(plain, bodies, first, last)
+    return _shifted(plain, bodies, first, last, compact=blocks.compact)
 
 
 def _clamped(loop: For, latest: Index) -> For:
@@ -68,7 +71,7 @@ def _clamped(loop: For, latest: Index) -> For:
     return replace(loop, index=index, body=(let(loop.index, least(index, latest)), *loop.body))
 
 
-def _shifted(loop: For, bodies: tuple[Narrow, ...], first: Index, last: Index) -> Body:
+def _shifted(loop: For, bodies: tuple[Narrow, ...], first: Index, last: Index, *, compact: bool) -> Body:
     """The widest blocks that fit, the last of which begins early enough to be full."""
     made: Body = ()
     for k, narrow in reversed(list(enumerate(bodies))):
@@ -81,9 +84,12 @@ def _shifted(loop: For, bodies: tuple[Narrow, ...], first: Index, last: Index) -
             continue
         start, left = minus(last, size), minus(last, first)
         at_end = body_at(loop, narrow, start)
-        if k and bodies[k - 1].count == 2 * size:
+        if compact:
+            each = replace(loop, lower=(first,), upper=(last,), step=size, body=narrow.body)
+            blocks: Body = (_clamped(each, start),)
+        elif k and bodies[k - 1].count == 2 * size:
             once = body_at(loop, narrow, first)
-            blocks: Body = (*once, If((compare(last, "gt", plus(first, size)),), at_end))
+            blocks = (*once, If((compare(last, "gt", plus(first, size)),), at_end))
         else:
             all_but_last = replace(loop, lower=(first,), upper=(start,), step=size, body=narrow.body)
             blocks = (all_but_last, *at_end)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import compare, index_of, least, let, loop, minus, plus, rest, times
+from codegen.ir.building import compare, index_of, let, loop, minus, plus, rest, times
 from codegen.ir.element_types import bits_of
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import SCRATCH, Each, For, Function, Let, Statement, Store, View
+from codegen.ir.nodes import SCRATCH, Blocks, Each, For, Function, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.visit import coefficient, loads
 from codegen.passes.lower_copies.interleaves import lower_interleave
@@ -18,6 +18,7 @@ from codegen.passes.lower_copies.row_buffers import (
     ROW_PITCH,
     ROWS,
     Ahead,
+    chunk_rows,
     drain_row,
     prefetch_in_drain,
     scratch_rows,
@@ -31,10 +32,10 @@ def stage_rows(function: Function, nest: TransferNest) -> Function:
     """Move chunks of all rows into scratch, then drain it row by row.
 
     before:  for x in 0..count step 16: dst[4*x] = deinterleaved_2(src[8*x] [32]) [2, 16]         {staged}
-    after:   for chunk in 0..count step 64:
-               chunk_rows = min(count - chunk, 64)
+    after:   for chunk in 0..count - 15 step 64:
+               chunk_rows = 64, or the rest of the rows, if there is less than a line more
                src_chunk = src + 8*chunk
-               for x in 0..chunk_rows step 16:
+               for x in 0..chunk_rows step 16:     at most chunk_rows - 16
                  scratch_rows[4*x] = deinterleaved_2(src_chunk[8*x] [32]) [2, 16]
                for row in 0..2: drain the row from scratch_rows[384*row]; prefetch the next chunk
 
@@ -58,16 +59,19 @@ def stage_rows(function: Function, nest: TransferNest) -> Function:
 
 
 def _fill(transfer: Transfer) -> Body:
-    """The loop that moves a chunk of all rows into scratch."""
+    """The loop that moves a chunk of all rows into scratch; a chunk has a block at least."""
     sides = Sides(ROWS, "src_chunk", in_table=False)
     match transfer:
         case Interleave():
             rows = replace(transfer, rows="chunk_rows", column_step=ROW_PITCH, stream=False)
-            return lower_interleave(rows, sides).body
+            (blocks,) = lower_interleave(rows, sides).body
         case UnpackBits():
             columns = replace(transfer, columns="chunk_rows", dst_step=ROW_PITCH, stream=False)
-            return lower_unpacking(columns, sides).body
-    raise AssertionError(f"expected rows that can be staged, got {type(transfer).__name__}")
+            (blocks,) = lower_unpacking(columns, sides).body
+        case _:
+            raise AssertionError(f"expected rows that can be staged, got {type(transfer).__name__}")
+    assert isinstance(blocks, For), "rows are moved in blocks"
+    return (replace(blocks, blocks=Blocks(latest=minus("chunk_rows", blocks.step))),)
 
 
 def _through_scratch(node: For, store: Store, fill: Body) -> For:
@@ -90,8 +94,8 @@ def _through_scratch(node: For, store: Store, fill: Body) -> For:
     return loop(
         "chunk",
         0,
-        count,
-        let("chunk_rows", least(minus(count, "chunk"), size)),
+        minus(count, node.step - 1),
+        *chunk_rows("chunk_rows", minus(count, "chunk"), size, node.step),
         let("chunk_bytes", times("chunk_rows", width)),
         View("src_chunk", load.array, times("chunk", packed), opaque=True),
         *fill,

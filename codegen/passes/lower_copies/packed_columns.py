@@ -49,7 +49,7 @@ class PackedColumns:
         ways = [Streamed("begun", prefetch_bytes=ahead)] * stream
         if stream and not self.packs:
             ways.append(Streamed("staged", ROW_BUFFER_BYTES))
-        blocks = Blocks((few, one), streamed=tuple(ways))
+        blocks = Blocks((few, one), compact=True, streamed=tuple(ways))
         body = loop(
             "x", 0, columns, *self.block(dst, src, *self.offsets("x"), BLOCK), step=BLOCK, blocks=blocks
         )
