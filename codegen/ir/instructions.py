@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir import conversions, packed_bits
-from codegen.ir.blocks import INTERLEAVED_ROWS, Block, block_shape
+from codegen.ir.blocks import INTERLEAVED_ROWS, Block, block_shape, transposed_shapes
 from codegen.ir.element_types import CONVERSIONS, bits_of, dtype_of
 from codegen.ir.instruction import Counted, Instruction, Shapes
-from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES, WIDTHS
 from codegen.ir.nodes import VectorShape
 from codegen.support.cpu import LEVELS
 from codegen.support.errors import KernelError
@@ -38,9 +38,6 @@ NEVER = 1 << 62
 
 Lanes = NDArray[Any]
 """The elements of a super-vector."""
-
-WIDTHS = (1, 2, 4, 8, 16, 32, LINE_BYTES)
-"""Bytes of an element that is only moved."""
 
 REVERSED_GROUPS = (2, 3, 4)
 """Lengths of short runs, mostly pixels, that are reversed together if a run fits in a lane."""
@@ -125,9 +122,7 @@ def _packed_sizes(count: int) -> tuple[int, ...]:
     return (LINE_BYTES,) if count == 3 else (LINE_BYTES, LINE_BYTES // 2, LANE_BYTES)
 
 
-@_declared(
-    shapes={8 * w: _of_blocks(w, "64x64", "64x16", *(("16x64",) if w < 16 else ())) for w in WIDTHS}, cost=6
-)
+@_declared(shapes={8 * w: transposed_shapes(w) for w in WIDTHS}, cost=6)
 def transposed(a: Lanes) -> Lanes:
     """[R, C] -> [C, R]: out[c, r] = a[r, c]."""
     rows, columns = a.shape

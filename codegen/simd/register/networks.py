@@ -1,6 +1,7 @@
 """Shuffle networks that transpose blocks of registers: pure functions of LLVM values, without memory access.
 
-Both networks end with in-lane unpacks, which run at one per cycle on every CPU. Permutes across lanes do not.
+The networks of lines end with in-lane unpacks, which run at one per cycle on every CPU. Permutes across lanes
+do not. `transposed_rows` takes blocks of any other shape.
 """
 
 from __future__ import annotations
@@ -71,3 +72,54 @@ def transposed_lines(builder: Any, lines: list[Any], width: int) -> list[Any]:
         for q in range(LANES)
         for line in transposed_lanes(builder, [group[q] for group in groups], width)
     ]
+
+
+def transposed_rows(builder: Any, rows: list[Any], columns: int) -> list[Any]:
+    """The rows of the transpose of any block whose sides are powers of two, from its rows.
+
+    A block that is not square is cut into squares, whose rows are joined where the result has long ones. An
+    element may be several lanes of its row.
+    """
+    side, each = min(len(rows), columns), rows[0].type.count // columns
+    squares = []
+    for top in range(0, len(rows), side):
+        for left in range(0, columns, side):
+            square = [_cut(builder, row, left * each, side * each) for row in rows[top : top + side]]
+            squares.append(by_exchanges(builder, square, each))
+    if columns > side:
+        return [row for square in squares for row in square]
+    return [_joined(builder, [square[k] for square in squares]) for k in range(side)]
+
+
+def by_exchanges(builder: Any, rows: list[Any], each: int = 1) -> list[Any]:
+    """Transpose a square block of elements of `each` lanes by Eklundh's method.
+
+    Rows half a block apart exchange half of their elements, then a quarter apart, etc.
+    """
+    side, distance = len(rows), len(rows) // 2
+    rows = list(rows)
+    while distance:
+        upper = [k if not k & distance else side + k - distance for k in range(side)]
+        lower = [k + distance if not k & distance else side + k for k in range(side)]
+        masks = [[each * k + part for k in order for part in range(each)] for order in (upper, lower)]
+        for r in range(side):
+            if not r & distance:
+                a, b = rows[r], rows[r + distance]
+                rows[r], rows[r + distance] = (shuffle(builder, a, b, mask) for mask in masks)
+        distance //= 2
+    return rows
+
+
+def _cut(builder: Any, row: Any, first: int, count: int) -> Any:
+    """Some lanes of a row."""
+    if count == row.type.count:
+        return row
+    return shuffle(builder, row, row, list(range(first, first + count)))
+
+
+def _joined(builder: Any, rows: list[Any]) -> Any:
+    """Concatenate rows, a power of two of them."""
+    while len(rows) > 1:
+        both = list(range(2 * rows[0].type.count))
+        rows = [shuffle(builder, a, b, both) for a, b in zip(rows[::2], rows[1::2], strict=True)]
+    return rows[0]

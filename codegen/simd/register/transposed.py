@@ -1,16 +1,22 @@
-"""Transposes of super-vectors in registers: [R, C] -> [C, R] for every element of 8 bits to a line."""
+"""Transposes of super-vectors in registers: [R, C] -> [C, R] for every element of 8 bits to a line.
+
+Blocks whose rows are lines or lanes have networks of their own. Others, of rows up to a line, need no code.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from numba.core.errors import TypingError
+
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
-from codegen.simd.register.networks import join_lanes, transposed_lanes, transposed_lines
+from codegen.simd.register.networks import join_lanes, transposed_lanes, transposed_lines, transposed_rows
 from codegen.simd.register.shuffles import shuffle
 from codegen.simd.register.super_vectors import (
     SuperVector,
     from_parts,
+    lanes_as,
     leaf,
     parts_of,
     super_vector,
@@ -22,22 +28,28 @@ def _rule(value: Any) -> tuple[Any, Callable[..., Any]]:
     given = super_vector(value, "transposed")
     width, rows, columns = given.bits // 8, given.rows, given.columns
     result = SuperVector(given.bits, columns, rows)
+    if max(given.row_bytes, result.row_bytes) > LINE_BYTES:
+        raise TypingError(f"transposed expected rows and columns of at most {LINE_BYTES} bytes, got {given}")
 
     def emit(builder: Any, operand: Any) -> Any:
         parts = parts_of(builder, operand)
-        if rows * width == LINE_BYTES and given.row_bytes == LINE_BYTES:
-            return from_parts(builder, result, transposed_lines(builder, parts, width))
-        if rows * width == LINE_BYTES:
-            return from_parts(builder, result, _long_columns(builder, parts, width))
-        return from_parts(builder, result, _short_columns(builder, parts, width))
+        row_bytes = result.row_bytes, given.row_bytes
+        if row_bytes == (LINE_BYTES, LINE_BYTES):
+            out = transposed_lines(builder, parts, width)
+        elif row_bytes == (LINE_BYTES, LANE_BYTES):
+            out = _long_columns(builder, parts, width)
+        elif row_bytes == (LANE_BYTES, LINE_BYTES):
+            out = _short_columns(builder, parts, width)
+        else:
+            parts = [lanes_as(builder, part, given.bits) for part in parts]
+            out = transposed_rows(builder, parts, columns)
+        return from_parts(builder, result, out)
 
     return result, emit
 
 
 def _long_columns(builder: Any, parts: list[Any], width: int) -> list[Any]:
-    """Lines from rows of a lane each, or of one element that is longer."""
-    if width > LANE_BYTES:
-        return [shuffle(builder, parts[0], parts[1], list(range(LINE_BYTES)))]
+    """Lines from rows of a lane each."""
     n = LANE_BYTES // width
     lanes = LINE_BYTES // LANE_BYTES
     joined = [join_lanes(builder, [parts[r + n * lane] for lane in range(lanes)]) for r in range(n)]

@@ -10,8 +10,8 @@ from numba.core import cgutils
 from numba.core.errors import TypingError
 
 from codegen.ir.lines import LINE_BYTES
-from codegen.simd.register.memory import I8, I32
-from codegen.simd.register.networks import transposed_lines
+from codegen.simd.register.memory import I8
+from codegen.simd.register.networks import by_exchanges, transposed_lines
 from codegen.simd.vector.values import MASK, Vector, bits_of, lanes_like, number, routine_of
 
 
@@ -40,32 +40,11 @@ def transposed(name: str, dtype: str, lanes: int) -> Any:
 def _columns(builder: Any, rows: list[Any], dtype: str, lanes: int) -> list[Any]:
     if dtype == MASK:
         bytes_ = [builder.zext(row, lanes_like(row, I8)) for row in rows]
-        return [
-            builder.icmp_unsigned("!=", row, number(row.type, 0)) for row in _by_exchanges(builder, bytes_)
-        ]
+        columns = by_exchanges(builder, bytes_)
+        return [builder.icmp_unsigned("!=", column, number(column.type, 0)) for column in columns]
     kind, line = rows[0].type, ir.VectorType(I8, LINE_BYTES)
     width = bits_of(dtype) // 8
     if width * lanes != LINE_BYTES:
-        return _by_exchanges(builder, rows)
+        return by_exchanges(builder, rows)
     done = transposed_lines(builder, [builder.bitcast(row, line) for row in rows], width)
     return [builder.bitcast(row, kind) for row in done]
-
-
-def _by_exchanges(builder: Any, rows: list[Any]) -> list[Any]:
-    """Eklundh's method: rows half a block apart exchange half of their lanes, then a quarter apart, etc."""
-    lanes, distance = len(rows), len(rows) // 2
-    rows = list(rows)
-    while distance:
-        for r in range(lanes):
-            if not r & distance:
-                upper, lower = rows[r], rows[r + distance]
-                masks = (
-                    [k if not k & distance else lanes + k - distance for k in range(lanes)],
-                    [k + distance if not k & distance else lanes + k for k in range(lanes)],
-                )
-                rows[r], rows[r + distance] = (
-                    builder.shuffle_vector(upper, lower, ir.Constant(ir.VectorType(I32, lanes), mask))
-                    for mask in masks
-                )
-        distance //= 2
-    return rows

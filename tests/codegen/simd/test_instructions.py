@@ -85,14 +85,15 @@ def test_padding_patterns(level: str) -> None:
         assert target.untouched()
 
 
+UNDECLARED = ((64, 4, 4), (32, 8, 8), (32, 4, 8), (32, 8, 2), (16, 4, 16), (8, 8, 32), (8, 2, 2), (128, 2, 2))
+"""Shapes that no schedule uses yet, as (bits, rows, columns)."""
+
+
 def blocks() -> list[tuple[int, int, int]]:
-    """(bits, rows, columns) of the super-vectors that transposes use."""
-    out = []
-    for width in (1, 2, 4, 8, 16, 32, 64):
-        side = 64 // width
-        out += [(8 * width, side, side), (8 * width, side, max(16 // width, 1))]
-        out += [(8 * width, 16 // width, side)] if width < 16 else []
-    return list(dict.fromkeys(out))
+    """(bits, rows, columns) of the super-vectors that transposes use, and of some that they could use."""
+    shapes = instruction("transposed").shapes
+    declared = [(bits, *shape) for bits, blocks in shapes.items() for shape in blocks]
+    return [*declared, *UNDECLARED]  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("level", LEVELS)
