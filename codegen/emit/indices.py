@@ -2,65 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from codegen.emit.text import AND, ATOM, PRODUCT, SIGN, Text, infix
 from codegen.ir.index import Affine, FloorDiv, Greatest, Index, Least, Mod, Quotient, Sum, Times
 
 
 def index_text(index: Index) -> str:
     """An index expression in Python."""
+    return index_expression(index).text
+
+
+def index_expression(index: Index) -> Text:
+    """The same, as an operand."""
     match index:
-        case Affine(constant, terms):
-            return _sum(terms, constant)
+        case Affine() | Sum():
+            return _sum(None, index)
         case FloorDiv(of, by):
-            return f"{_operand(of)} // {by}"
-        case Mod(of, by):
+            return Text(f"{_operand(of)} // {by}", PRODUCT)
+        case Mod(of, by) if by.bit_count() == 1:
             # A mask also serves addresses, which may be negative as integers.
-            return f"{_operand(of)} & {_mask(by - 1)}" if by.bit_count() == 1 else f"{_operand(of)} % {by}"
+            return Text(f"{_operand(of)} & {_mask(by - 1)}", AND)
+        case Mod(of, by):
+            return Text(f"{_operand(of)} % {by}", PRODUCT)
         case Quotient(of, by):
-            return f"{_operand(of)} // {by}"
+            return Text(f"{_operand(of)} // {by}", PRODUCT)
         case Times(of, by):
-            return f"{_operand(of)} * {by}"
+            return Text(f"{_operand(of)} * {by}", PRODUCT)
         case Least(several):
-            return f"min({', '.join(map(index_text, several))})"
+            return Text(f"min({', '.join(map(index_text, several))})")
         case Greatest(several):
-            return f"max({', '.join(map(index_text, several))})"
-        case Sum(parts, rest):
-            return _sum([*(_term(part, k) for part, k in parts), *rest.terms], rest.constant)
+            return Text(f"max({', '.join(map(index_text, several))})")
+
+
+def address_text(name: str, *offsets: Index) -> str:
+    """An address and offsets from it, in their order."""
+    return sum_text(Text(name), *offsets)
+
+
+def sum_text(first: Text | None, *indices: Index) -> str:
+    """The sum of index expressions, after a first operand if there is one."""
+    total = first
+    for index in indices:
+        if index != Affine():
+            total = _sum(total, index)
+    return total.text if total else "0"
+
+
+def scaled_text(factor: int, index: Index) -> str:
+    """A number times an index expression."""
+    if isinstance(index, Affine) and not index.terms:
+        return str(factor * index.constant)
+    return f"{factor} * {_operand(index)}"
 
 
 def _mask(ones: int) -> str:
     return str(ones) if ones < 1 << 16 else f"0x{ones:X}"
 
 
-def _term(part: Index, factor: int) -> tuple[str, int]:
-    """The text of a part of a sum and its factor: (x & -64), 1 for x // 64 * 64."""
+def _terms(index: Index) -> list[tuple[Text, int]]:
+    """The terms of a sum, each with its factor; another expression is its only term."""
+    match index:
+        case Affine(_, terms):
+            return [(Text(name), factor) for name, factor in terms]
+        case Sum(parts, rest):
+            return [*(_term(part, k) for part, k in parts), *_terms(rest)]
+        case _:
+            return [_term(index, 1)]
+
+
+def _constant(index: Index) -> int:
+    match index:
+        case Affine(constant) | Sum(_, Affine(constant)):
+            return constant
+    return 0
+
+
+def _term(part: Index, factor: int) -> tuple[Text, int]:
+    """A part of a sum and its factor: x & -64, 1 for x // 64 * 64."""
     if isinstance(part, FloorDiv) and part.by == factor and factor.bit_count() == 1:
-        return f"({_operand(part.of)} & {-factor})", 1
-    text = index_text(part)
-    plain = isinstance(part, Least | Greatest) or (isinstance(part, Times) and factor == 1)
-    return (text if plain else f"({text})"), factor
+        return Text(f"{_operand(part.of)} & {-factor}", AND), 1
+    return index_expression(part), factor
 
 
-def _sum(terms: Sequence[tuple[str, int]], constant: int) -> str:
-    """A sum of products in natural notation, positive terms first."""
-    text = ""
-    for name, factor in sorted(terms, key=lambda term: term[1] < 0):
-        product = name if abs(factor) == 1 else f"{abs(factor)} * {name}"
-        sign = "-" if factor < 0 else "+"
-        text = f"{text} {sign} {product}" if text else product if factor > 0 else f"-{product}"
-    if not text:
-        return str(constant)
-    return f"{text} {'-' if constant < 0 else '+'} {abs(constant)}" if constant else text
+def _sum(first: Text | None, index: Index) -> Text:
+    """A sum of products in natural notation, positive terms first, after a first operand."""
+    out = first
+    for term, factor in sorted(_terms(index), key=lambda each: each[1] < 0):
+        product = term if abs(factor) == 1 else infix(Text(str(abs(factor))), "*", term)
+        if out is not None:
+            out = infix(out, "-" if factor < 0 else "+", product)
+        else:
+            out = product if factor > 0 else Text(f"-{product.within(PRODUCT)}", min(product.binds, SIGN))
+    constant = _constant(index)
+    if out is None:
+        return Text(str(constant), ATOM if constant >= 0 else SIGN)
+    return infix(out, "-" if constant < 0 else "+", Text(str(abs(constant)))) if constant else out
 
 
 def _operand(index: Index) -> str:
-    text = index_text(index)
-    plain = isinstance(index, Least | Greatest) or text.isidentifier() or text.isdigit()
-    return text if plain else f"({text})"
-
-
-def scaled_text(factor: int, index: Index) -> str:
-    """A number times an index expression."""
-    text = index_text(index)
-    return str(factor * int(text)) if text.isdigit() else f"{factor} * {_operand(index)}"
+    return index_expression(index).within(ATOM)

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from codegen.emit.indices import index_text, scaled_text
+from codegen.emit.indices import address_text, index_text, scaled_text
 from codegen.ir.element_types import bits_of
-from codegen.ir.index import Index
 from codegen.ir.instructions import instruction, is_instruction
 from codegen.ir.nodes import Each, Entries, IndexValue, Load, Local, Op, Step, Store, Value
 
@@ -127,11 +126,3 @@ def _rows(steps: Sequence[Step]) -> tuple[str, list[str]]:
             return "_each", [str(pitch)]
         case pitch:
             return "", [str(pitch)]
-
-
-def address_text(name: str, offset: Index) -> str:
-    """An address and an offset from it."""
-    text = index_text(offset)
-    if text == "0":
-        return name
-    return f"{name} - {text[1:]}" if text.startswith("-") else f"{name} + {text}"

@@ -14,8 +14,8 @@ from typing import Protocol
 from codegen.analysis.strides import held_dtype
 from codegen.emit import moves
 from codegen.emit.abi import LINE_LENGTH, argument_lines, kernel_head, operand_lines
-from codegen.emit.indices import index_text
-from codegen.emit.moves import RELATIONS, CallText, access_call, address_text
+from codegen.emit.indices import address_text, index_text
+from codegen.emit.moves import RELATIONS, CallText, access_call
 from codegen.emit.writer import Writer
 from codegen.ir.index import Greatest, Index, Least
 from codegen.ir.instructions import instruction

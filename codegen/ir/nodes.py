@@ -151,7 +151,9 @@ class Op:
     add sub mul div floordiv mod pow neg abs min max and or xor not shl shr | eq ne lt le gt ge |
     select(condition, then, otherwise) | cast (to bits1: is it not zero? to bits2 and bits4: its low bits) |
     sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh
-    cbrt hypot floor ceil trunc rint copysign fma
+    cbrt hypot floor ceil trunc rint copysign fma |
+    fast_add fast_sub fast_mul fast_div (these may be contracted and reassociated) |
+    round_to_odd (f64 to f32, so that rounding the result to f16 rounds once in effect) |
     broadcast (a scalar to a super-vector; or a super-vector of the outer loops along the inner loops: its
     dimensions come first in the result, so every lane [a, b] holds its element [a]) |
     first (the first lanes, as many as the operand says) | stack (registers as the rows of a block) |

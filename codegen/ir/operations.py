@@ -13,11 +13,16 @@ from codegen.ir.dtypes import COMPARISONS, stored_dtype
 from codegen.ir.element_types import bits_of
 from codegen.support.errors import KernelError
 
-_EXACT: dict[str, Callable[..., Any]] = {
+_RELAXED: dict[str, Callable[..., Any]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
     "div": np.true_divide,
+}
+"""Operations with a form that may be contracted and reassociated. It means the same, in any order."""
+
+_EXACT: dict[str, Callable[..., Any]] = {
+    **_RELAXED,
     "floordiv": np.floor_divide,
     "mod": np.remainder,
     "neg": np.negative,
@@ -42,6 +47,7 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "trunc": np.trunc,
     "rint": np.rint,
     "copysign": np.copysign,
+    **{f"fast_{name}": function for name, function in _RELAXED.items()},
 }
 """These give the same bits on arrays of lanes as on scalars."""
 
@@ -86,6 +92,8 @@ def compute(name: str, operands: Sequence[Any], dtype: str) -> Any:
         return _bits(operands[0], bits_of(dtype))
     if name == "cast":
         return operands[0].astype(result)
+    if name == "round_to_odd":
+        return _to_odd(operands[0])
     if name == "select":
         condition, then, otherwise = operands
         _checked(name, [condition], np.dtype(np.bool_))
@@ -97,6 +105,14 @@ def compute(name: str, operands: Sequence[Any], dtype: str) -> Any:
         wide = [operand.astype(np.float32) for operand in operands]
         return _run(name, wide).astype(result)
     return _run(name, operands).astype(result)
+
+
+def _to_odd(numbers: Any) -> Any:
+    """f64 as f32: toward zero, with the last bit set if that is inexact."""
+    near = numbers.astype(np.float32)
+    toward_zero = np.where(abs(near) > abs(numbers), np.nextafter(near, np.float32(0)), near)
+    odd = (toward_zero.view(np.uint32) | 1).view(np.float32)
+    return np.where((toward_zero == numbers) | np.isnan(numbers), near, odd)[()]
 
 
 def _bits(numbers: Any, bits: int) -> Any:

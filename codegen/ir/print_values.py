@@ -20,8 +20,8 @@ from codegen.ir.print_names import (
     reduction,
 )
 
-REGISTERS = ("first", "stack", "row", "register", "with_register")
-"""The operations that take super-vectors apart, and put them together."""
+NOT_MLIR = ("first", "stack", "row", "register", "with_register", "round_to_odd")
+"""The operations that take super-vectors apart and put them together, and a rounding that MLIR lacks."""
 
 
 class ValuePrinter(BufferPrinter):
@@ -68,7 +68,7 @@ class ValuePrinter(BufferPrinter):
         kind = mlir_type(op.dtype, op.shape)
         operands = [self.value(operand, names) for operand in op.operands]
         source = op.operands[0].dtype
-        if op.name in REGISTERS or is_instruction(op.name):
+        if op.name in NOT_MLIR or is_instruction(op.name):
             return self.call_of(op, operands)
         match op.name:
             case "transpose":

@@ -10,8 +10,8 @@ from hashlib import sha256
 from codegen.analysis.bodies import shared_loop
 from codegen.analysis.outcomes import pairs_to_check, report_loops
 from codegen.analysis.report import LoopReport
+from codegen.emit import numbers
 from codegen.emit.abi import kernel_head
-from codegen.emit.numbers import Numbers
 from codegen.emit.source import body_of
 from codegen.ir.nodes import Function
 from codegen.passes.expand_accumulations import expand_accumulations
@@ -22,12 +22,15 @@ from codegen.passes.lower_addresses import lower_addresses
 from codegen.passes.order_arguments import order_arguments
 from codegen.passes.peel_tails import peel_tails
 from codegen.passes.python_names import name_for_python
+from codegen.passes.relax_floats import relax_floats
+from codegen.passes.resize_integers import resize_integers
 from codegen.passes.run_rows import run_rows
 from codegen.passes.share_first_loop import share_first_loop
 from codegen.passes.split_registers import split_registers
 from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.tile import TiledLoops, tile_loops
 from codegen.passes.unmask_lanes import unmask_lanes
+from codegen.passes.widen_halves import widen_halves
 from codegen.pipeline.observer import Observer
 from codegen.runtime.loop_kernel import LoopKernel, LoopsSource
 from codegen.schedule.choose_lanes import choose_lanes
@@ -46,6 +49,9 @@ LOWER_VECTORS = (
     peel_tails,
     hoist_rows,
     split_registers,
+    relax_floats,
+    widen_halves,
+    resize_integers,
     order_arguments,
     fence_streams,
 )
@@ -108,16 +114,16 @@ def loop_kernel(
     stream   whether arrays that are only written bypass the cache, where that pays off
     fast     whether float vector operations may be contracted and reassociated
     """
-    schedule = choose_registers(function, machine().register_bytes, tail, stream=stream)
-    return LoopKernel(function, loops_source(function, schedule, fast=fast))
+    schedule = choose_registers(function, machine().register_bytes, tail, stream=stream, fast=fast)
+    return LoopKernel(function, loops_source(function, schedule))
 
 
 def loops_source(
-    function: Function, schedule: RegisterSchedule, *, fast: bool = False, observe: Observer | None = None
+    function: Function, schedule: RegisterSchedule, observe: Observer | None = None
 ) -> LoopsSource:
     """The source of a function, scalar or super-vectorized, whose loops run as the schedule says.
 
-    With `fast`, float vectors use the routines named `fast_…`. `observe` sees the function after each pass.
+    `observe` sees the function after each pass.
 
     Raises:
         KernelError: no kernel can express the function, or the schedule is that of another function.
@@ -129,7 +135,7 @@ def loops_source(
     past = f", lines of {' and '.join(streamed)} past the cache" if streamed else ""
     size = f"super-vectors in registers of {schedule.register_bytes} bytes at most"
     summary = f"{title}, {size}, tail {schedule.tail}{past}."
-    body = body_of(replace(name_for_python(lowered), summary=summary), Numbers(fast))
+    body = body_of(replace(name_for_python(lowered), summary=summary), numbers)
     digest = sha256(body.encode()).hexdigest()[:12]
     plain = re.sub(r"[^0-9A-Za-z_]", "_", function.name[:MOST_OF_A_NAME]).strip("_") or "loops"
     name = f"{plain}_{digest}"

@@ -17,17 +17,17 @@ MAX_REGISTERS = 4
 
 
 def choose_registers(
-    function: Function, register_bytes: int, tail: str = "mask", *, stream: bool = False
+    function: Function, register_bytes: int, tail: str = "mask", *, stream: bool = False, fast: bool = False
 ) -> RegisterSchedule:
     """The schedule of a function, scalar or super-vectorized, for registers of `register_bytes` bytes.
 
     for i step 64: C[i] = A[i]      f32, 32 bytes: 8 lanes in each of 4 registers, tail masked
 
     With `stream`, arrays that are written once and not read are stored past the cache in full lines, if tails
-    are masked.
+    are masked. With `fast`, float operations may be contracted and reassociated.
     """
     choice = _Choice(function, register_bytes, tail, stream and tail == "mask")
-    return RegisterSchedule(register_bytes, tail, tuple(choice.plans(function.body, ())))
+    return RegisterSchedule(register_bytes, tail, tuple(choice.plans(function.body, ())), fast)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,11 +59,13 @@ class RegisterSchedule:
     register_bytes  the size of a register
     tail            the requested tail; that of each loop is legal for it
     loops           the plan of each loop, in source order
+    fast            whether float operations on registers may be contracted and reassociated
     """
 
     register_bytes: int
     tail: str
     loops: tuple[LoopPlan, ...]
+    fast: bool = False
 
     @property
     def vector_loops(self) -> tuple[VectorLoop, ...]:

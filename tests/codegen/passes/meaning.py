@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from codegen.analysis.strides import ELEMENT_BYTES
+from codegen.ir.dtypes import numpy_dtype
 from codegen.ir.interpreter import interpret
 from codegen.ir.nodes import ArrayArg, Function
 
-DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "u8": np.uint8}
+DTYPES = {name: numpy_dtype(name) for name in ELEMENT_BYTES}
 EXTENTS = {1: (1300,), 2: (48, 50), 3: (40, 24, 20)}
 """Arrays are longer than loops: what stands behind must stay."""
 

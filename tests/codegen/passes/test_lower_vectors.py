@@ -13,6 +13,7 @@ from codegen.ir.buffers import Buffer
 from codegen.ir.index import evaluate_index
 from codegen.ir.interpreter import interpret
 from codegen.ir.nodes import RESULTS, ArrayArg, For, Function
+from codegen.ir.operations import compute
 from codegen.ir.printer import format_function
 from codegen.pipeline.loops import LOWER_VECTORS, lower_vectors, vectorize_function
 from codegen.schedule.choose_registers import choose_registers
@@ -59,7 +60,7 @@ def run(kernel: Function, before: Function, given: list[Any]) -> list[Any]:
     results = np.zeros(8 * len(before.results), np.uint8)
     buffers = {RESULTS: Buffer(results)}
     buffers |= {
-        name: Buffer(np.ndarray((x.nbytes,), np.uint8, x.data if x.flags.c_contiguous else x.T.data))
+        name: Buffer((x if x.flags.c_contiguous else x.T).reshape(-1).view(np.uint8))
         for name, x in named.items()
         if isinstance(x, np.ndarray)
     }
@@ -141,6 +142,56 @@ def test_only_elements_that_stay_the_same_are_hoisted(array: str, hoisted: bool)
     schedule = choose_registers(wide, 16)
     assert ("_element" in str(lower_vectors(wide, schedule))) == hoisted
     check(kernel, wide, schedule, {"n": 7, "m": 21})
+
+
+def computed(dtype: str) -> For:
+    """C[i] = a few operations whose results a dtype rounds, wraps or truncates; D[i] and E[i] are casts."""
+    a, b = load("A", i, dtype=dtype), load("B", i, dtype=dtype)
+    c = op("mul", add(a, number(77, dtype)), add(b, number(3, dtype)))
+    c = op("select", op("lt", a, c, dtype="i1"), op("min", c, b), op("max", op("neg", c), a))
+    if dtype[0] in "iu":
+        c = op("xor", op("not", c), op("shr", a, number(1, dtype)))
+    else:
+        c = op("div", op("sqrt", op("abs", c)), number(3, dtype))
+    wide = op("cast", load("F", i, dtype="f64"), dtype=dtype)
+    casts = (
+        op("cast", c, dtype="f32"),
+        op("cast", wide, dtype="i16"),
+        op("cast", op("add", wide, a), dtype="f64"),
+    )
+    return over_n(
+        "i", store("C", (i,), c), *(store(to, (i,), each) for to, each in zip("DEG", casts, strict=True))
+    )
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "f16", "f32", "i8", "u8", "i32", "u32", "i64", "u64"])
+def test_numbers_keep_their_dtype(dtype: str) -> None:
+    """Halves round after each operation, and integers wrap: in registers, and one by one in the tail."""
+    kernel = function(computed(dtype))
+    wide = vectorize_function(kernel, (8,), tail="scalar").function
+    check(kernel, wide, choose_registers(wide, 16, "scalar", fast=dtype == "f32"), {"n": 11})
+
+
+def test_booleans_stay_booleans() -> None:
+    a, b = (load(x, i, dtype="i1") for x in "AB")
+    values = [op(name, a, b) for name in ("add", "mul", "and", "or", "xor", "min", "max")]
+    kernel = function(
+        over_n("i", *(store(x, (i,), op("not", v)) for x, v in zip("CDEFGHI", values, strict=True)))
+    )
+    wide = vectorize_function(kernel, (8,), tail="scalar").function
+    check(kernel, wide, choose_registers(wide, 16, "scalar"), {"n": 11})
+
+
+def test_round_to_odd() -> None:
+    """Rounding its result to f16 equals rounding once; the smallest numbers keep that a bit was lost."""
+    random = np.random.default_rng(5)
+    near = random.normal(size=2000).astype(np.float16).astype(np.float64)
+    above = near * (1 + 2.0**-12), near * (1 + 2.0**-12 + 2.0**-40)
+    x = np.concatenate([near, *above, [1e-300, -1e300, 0.0, -0.0]])
+    with np.errstate(all="ignore"):
+        assert np.array_equal(compute("round_to_odd", [x], "f32").astype(np.float16), x.astype(np.float16))
+        assert compute("round_to_odd", [np.float64(1e-300)], "f32") == np.float32(1e-45)
+        assert np.isnan(compute("round_to_odd", [np.float64("nan")], "f32"))
 
 
 STORED = re.compile(r"vector\.transfer_write|tilejit\.transfer_write|(affine|memref)\.store")

@@ -1,0 +1,45 @@
+"""Python expressions that know how tightly they bind: parentheses stand only where Python needs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NOT, COMPARED, OR, XOR, AND, SHIFT, SUM, PRODUCT, SIGN, ATOM = range(10)
+"""Python's levels of precedence, loosest first: `not`, `<`, `|`, `^`, `&`, `<<`, `+`, `*`, `-x`."""
+
+_BINDS = {"|": OR, "^": XOR, "&": AND, "<<": SHIFT, ">>": SHIFT, "+": SUM, "-": SUM, "*": PRODUCT}
+_BINDS |= {"/": PRODUCT, "//": PRODUCT, "%": PRODUCT}
+_BINDS |= dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), COMPARED)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """An expression; `binds` is the level of its outermost operator."""
+
+    text: str
+    binds: int = ATOM
+
+    def within(self, least: int) -> str:
+        """The text as an operand that must bind at least this tightly: in parentheses if it doesn't."""
+        return self.text if self.binds >= least else f"({self.text})"
+
+
+def infix(left: Text, sign: str, right: Text) -> Text:
+    """left sign right, which Python groups from the left.
+
+    Comparisons do not chain. Few readers know how bit operators bind, so their operands have parentheses too.
+    """
+    binds = _BINDS[sign]
+    least = SIGN if OR <= binds <= SHIFT else binds + (binds == COMPARED)
+    return Text(f"{left.within(least)} {sign} {right.within(max(least, binds + 1))}", binds)
+
+
+def prefix(sign: str, operand: Text) -> Text:
+    """-x, ~x or `not x`."""
+    binds = NOT if sign == "not " else SIGN
+    return Text(f"{sign}{operand.within(binds)}", binds)
+
+
+def call(name: str, *arguments: Text | str) -> Text:
+    """A call of a routine."""
+    return Text(f"{name}({', '.join(x if isinstance(x, str) else x.text for x in arguments)})")

@@ -1,0 +1,33 @@
+"""Let float operations on registers be contracted and reassociated, where the schedule allows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.ir.nodes import Function, Op, Value
+from codegen.ir.rewriting import map_value, map_values
+from codegen.schedule.registers import RegisterSchedule
+
+RELAXED = {name: f"fast_{name}" for name in ("add", "sub", "mul", "div")}
+"""Operations and their relaxed forms."""
+
+
+def relax_floats(function: Function, schedule: RegisterSchedule) -> Function:
+    """Compute with the relaxed forms of operations, if the schedule is `fast`.
+
+    before:  C[4*j] = add(mul(x, y), z) [16]
+    after:   C[4*j] = fast_add(fast_mul(x, y), z) [16]
+
+    Halves and single numbers keep the exact forms.
+    """
+    if not schedule.fast:
+        return function
+    body = tuple(map_values(s, lambda value: map_value(value, _relaxed)) for s in function.body)
+    return replace(function, body=body)
+
+
+def _relaxed(node: Value) -> Value:
+    match node:
+        case Op(name, _, "f32" | "f64", (_,)) if name in RELAXED:
+            return replace(node, name=RELAXED[name])
+    return node
