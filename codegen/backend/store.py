@@ -107,11 +107,15 @@ def compiler_files() -> tuple[Path, ...]:
     root = Path(__file__).parents[1]
     names = (
         "backend/build.py",
+        "ir/accesses.py",
         "ir/blocks.py",
+        "ir/dtypes.py",
         "ir/element_types.py",
+        "ir/families.py",
         "ir/instructions.py",
         "ir/lines.py",
         "ir/packed_bits.py",
+        "ir/routines.py",
     )
     return (*(root / name for name in names), *sorted((root / "simd").rglob("*.py")))
 

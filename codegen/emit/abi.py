@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from textwrap import wrap
 
+from codegen.ir.accesses import Counted
+
 KERNEL_ARGUMENTS = ("operands", "scratch", "sizes", "begin", "end")
 LINE_LENGTH = 110
 
@@ -37,8 +39,9 @@ def _unpacked(names: Sequence[str], used: set[str], what: str, table: str) -> li
     names = [name if name in used else "_" for name in names]
     if not used.intersection(names):
         return []
-    line = f"{', '.join(names)}{',' if len(names) == 1 else ''} = {what}_{len(names)}({table})"
+    routine = Counted(what, len(names)).name
+    line = f"{', '.join(names)}{',' if len(names) == 1 else ''} = {routine}({table})"
     if len(line) <= LINE_LENGTH - 4:
         return [line]
     inside = wrap(f"{', '.join(names)},", LINE_LENGTH - 8)
-    return ["(", *(f"    {x}" for x in inside), f") = {what}_{len(names)}({table})"]
+    return ["(", *(f"    {x}" for x in inside), f") = {routine}({table})"]

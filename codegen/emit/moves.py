@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from codegen.emit.indices import address_text, index_text, scaled_text
-from codegen.ir.element_types import bits_of
-from codegen.ir.instructions import instruction, is_instruction
+from codegen.ir.accesses import Access
+from codegen.ir.element_types import bits_of, element_of_dtype
+from codegen.ir.instructions import conversion, instruction, is_instruction
 from codegen.ir.nodes import Each, Entries, IndexValue, Load, Local, Op, Step, Store, Value
+from codegen.ir.routines import name_of
 
 CallText: TypeAlias = tuple[str, tuple[str, ...]]
 """A call: the name of the routine, and its arguments."""
@@ -22,15 +24,15 @@ RELATIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=
 
 def store_call(store: Store) -> CallText:
     """The store of an element or of a super-vector."""
-    value, kind = store.value, f"u{bits_of(store.value.dtype)}"
+    value = store.value
     address = address_text(store.array, store.subscripts[0])
     if not value.shape:
         return _store_element(store)
-    verb = "stream" if store.streamed else "write"
-    verb += "" if store.first is None else "_first"
-    suffix, more = _rows(store.steps)
+    how, more = _rows(store.steps)
     few = [] if store.first is None else [index_text(store.first)]
-    return f"{verb}_{kind}_{_shape(value.shape)}{suffix}", (address, *more, value_text(value), *few)
+    verb = "stream" if store.streamed else "write"
+    name = _access(verb, value.dtype, value.shape, how, first=store.first is not None)
+    return name, (address, *more, value_text(value), *few)
 
 
 def _store_element(store: Store) -> CallText:
@@ -44,22 +46,22 @@ def _store_element(store: Store) -> CallText:
     if value.dtype.startswith("bits"):
         address = address_text(store.array, offset)
         if isinstance(value, Load) and bits >= 8:
-            return f"move_u{bits}", (address, address_text(value.array, value.subscripts[0]))
-        return f"store_u{bits}", (address, value_text(value))
+            return name_of("move", f"u{bits}"), (address, address_text(value.array, value.subscripts[0]))
+        return name_of("store", f"u{bits}"), (address, value_text(value))
     to = store.array, index_text(offset)
     if isinstance(value, Load):
-        return f"move_u{bits}_at", (*to, value.array, index_text(value.subscripts[0]))
+        return name_of("move", f"u{bits}", which="at"), (*to, value.array, index_text(value.subscripts[0]))
     kind = value.dtype if value.dtype in ("f32", "f64") else f"u{bits}"
-    return f"store_{kind}_at", (*to, value_text(value))
+    return name_of("store", kind, which="at"), (*to, value_text(value))
 
 
 def _load_element(load: Load) -> str:
     """The load of a scalar, in the form of `_store_element`; short floats are loaded as their bits."""
     array, offset, dtype = load.array, load.subscripts[0], load.dtype
     if dtype.startswith("bits"):
-        return f"load_u{bits_of(dtype)}({address_text(array, offset)})"
+        return f"{name_of('load', f'u{bits_of(dtype)}')}({address_text(array, offset)})"
     kind = dtype if dtype in (*INTEGERS, "f32", "f64") else f"u{bits_of(dtype)}"
-    return f"load_{kind}_at({array}, {index_text(offset)})"
+    return f"{name_of('load', kind, which='at')}({array}, {index_text(offset)})"
 
 
 def _cast(value: Op) -> str:
@@ -68,7 +70,9 @@ def _cast(value: Op) -> str:
     resized = not value.shape and operand.dtype in INTEGERS and value.dtype in INTEGERS
     if resized or value.dtype.startswith("bits"):
         return value_text(operand)
-    return _operation(f"convert_{operand.dtype}_to_{value.dtype}", value.operands)
+    return _operation(
+        conversion(element_of_dtype(operand.dtype), element_of_dtype(value.dtype)).name, value.operands
+    )
 
 
 def _operation(name: str, operands: Sequence[Value]) -> str:
@@ -104,25 +108,26 @@ def value_text(value: Value) -> str:
 
 def access_call(verb: str, load: Load) -> CallText:
     """The load of a super-vector, or a request for its lines."""
-    suffix, more = _rows(load.steps)
-    name = f"{verb}_u{bits_of(load.dtype)}_{_shape(load.shape)}{suffix}"
+    how, more = _rows(load.steps)
+    name = _access(verb, load.dtype, load.shape, how)
     return name, (address_text(load.array, load.subscripts[0]), *more)
 
 
-def _shape(shape: tuple[int, ...]) -> str:
-    """16x8 for rows at a pitch; 128 for one row."""
-    return "x".join(map(str, shape))
+def _access(verb: str, dtype: str, shape: tuple[int, ...], how: str, *, first: bool = False) -> str:
+    """The name of a routine for super-vectors of a shape: of rows at a pitch or a table, or of one row."""
+    rows, columns = shape if len(shape) == 2 else (0, shape[0])
+    return Access(verb, bits_of(dtype), rows, columns, how, first).name
 
 
 def _rows(steps: Sequence[Step]) -> tuple[str, list[str]]:
-    """The suffix and the argument for the distance between rows."""
+    """How the rows of a super-vector are apart, and the argument that says it."""
     if len(steps) < 2:
         return "", []
     match steps[0]:
         case Entries(table, first, half):
             at = scaled_text(8, first)
-            return f"_at_{half}" if half else "_at", [table if at == "0" else f"{table} + {at}"]
+            return f"at_{half}" if half else "at", [table if at == "0" else f"{table} + {at}"]
         case Each(pitch):
-            return "_each", [str(pitch)]
+            return "each", [str(pitch)]
         case pitch:
             return "", [str(pitch)]

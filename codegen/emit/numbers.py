@@ -10,17 +10,14 @@ from math import copysign
 
 from codegen.analysis.strides import ELEMENT_BYTES, HALVES, held_dtype
 from codegen.emit.indices import address_text, index_expression, index_text, sum_text
-from codegen.emit.moves import RELATIONS, CallText
+from codegen.emit.moves import CallText
 from codegen.emit.text import ATOM, SIGN, Text, call, infix, prefix
-from codegen.ir.dtypes import FUNCTIONS
+from codegen.ir.families import FAMILIES, OWN_OF_F16, ROUNDINGS
+from codegen.ir.index import Index
+from codegen.ir.instructions import is_instruction
 from codegen.ir.nodes import Const, IndexValue, Load, Local, Op, Store, Value
-from codegen.passes.relax_floats import RELAXED
+from codegen.ir.routines import name_of
 from codegen.support.errors import KernelError
-
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^", **RELATIONS}
-_SHIFTS = {"shl": "<<", "shr": ">>"}
-_CALLS = {"min": "minimum", "max": "maximum", "mod": "modulo", "round_to_odd": "round_to_odd_f32"}
-_CALLS |= {name: name for name in ("select", *FUNCTIONS, *RELAXED.values())}
 
 _WIDENED = tuple((f"{sign}{bits}", f"{sign}64") for sign in "iu" for bits in (8, 16, 32))
 """Casts that operators on single numbers do themselves."""
@@ -35,18 +32,15 @@ def store_call(store: Store) -> CallText:
     """The store of an element or of a register."""
     value, dtype = store.value, store.value.dtype
     if not value.shape:
-        return f"write_{dtype}_at", (store.array, _offset(store), value_text(value))
-    count = value.shape[0]
-    name = f"f32x{count}_as_{dtype}" if dtype in HALVES else f"{dtype}x{count}"
+        name = name_of("write", dtype, which="at")
+        return name, (store.array, _offset(store), value_text(value))
     near = store.steps == (ELEMENT_BYTES[dtype],)
     how = "scatter" if not near else "stream" if store.streamed else "store"
-    suffix, last = "", []
+    which, last = _some(store.first)
     if store.where is not None:
-        suffix, last = "_where", [value_text(store.where)]
-    elif store.first is not None:
-        suffix, last = "_first", [index_text(store.first)]
+        which, last = "where", [value_text(store.where)]
     arguments = _address(store), *_apart(store, near), value_text(value), *last
-    return f"{how}_{name}{suffix}", arguments
+    return name_of(how, dtype, value.shape[0], which), arguments
 
 
 def _value(value: Value) -> Text:
@@ -71,39 +65,34 @@ def _value(value: Value) -> Text:
 def _load(load: Load) -> Text:
     """The load of an element or of a register."""
     if not load.shape:
-        return call(f"read_{load.dtype}_at", load.array, _offset(load))
-    name = f"{load.dtype}{'_as_f32' if load.dtype in HALVES else ''}x{load.shape[0]}"
-    suffix, live = ("", []) if load.first is None else ("_first", [index_text(load.first)])
-    if load.offsets is not None:
-        return call(f"pick_{name}{suffix}", _address(load), value_text(load.offsets), *live)
+        return call(name_of("read", load.dtype, which="at"), load.array, _offset(load))
+    which, live = _some(load.first)
     near = load.steps == (ELEMENT_BYTES[load.dtype],)
-    return call(f"{'load' if near else 'gather'}_{name}{suffix}", _address(load), *_apart(load, near), *live)
+    how = "pick" if load.offsets is not None else "load" if near else "gather"
+    apart = _apart(load, near) if load.offsets is None else [value_text(load.offsets)]
+    return call(name_of(how, load.dtype, load.shape[0], which), _address(load), *apart, *live)
 
 
 def _register(value: Op) -> Text:
     """An operation that makes a register, or a block of registers."""
-    name, dtype, operands = value.name, value.dtype, tuple(map(_value, value.operands))
+    dtype, operands = held_dtype(value.dtype), tuple(map(_value, value.operands))
     count = value.shape[0]
-    match name:
+    match value.name:
         case "broadcast":
-            return call(f"splat_{held_dtype(dtype)}x{count}", *operands)
+            return call(name_of("splat", dtype, count), *operands)
         case "first":
-            return call(f"first_{count}", *operands)
+            return call(name_of("first", lanes=count), *operands)
         case "stack":
             return Text(f"({', '.join(each.text for each in operands)})")
         case "transpose":
-            return call(f"transposed_{held_dtype(dtype)}x{count}", *operands)
+            return call(name_of("transposed", dtype, count), *operands)
         case "row":
             return Text(f"{operands[0].text}[{operands[1].text}]")
+        case "cast" if value.dtype in HALVES:
+            return call(name_of(ROUNDINGS[value.dtype]), *operands)
         case "cast":
-            return call(f"round_to_{dtype}" if dtype in HALVES else f"cast_{dtype}x{count}", *operands)
-        case "not":
-            return prefix("~", *operands)
-        case "neg":
-            return prefix("-", *operands)
-        case _ if name in _INFIX or name in _SHIFTS:
-            return infix(operands[0], _INFIX.get(name) or _SHIFTS[name], operands[1])
-    return _called(value, operands)
+            return call(name_of("cast", dtype, count), *operands)
+    return _operation(value, operands)
 
 
 def _number(value: Op) -> Text:
@@ -112,24 +101,15 @@ def _number(value: Op) -> Text:
     match name:
         case "div" if dtype[0] in "iu":
             raise KernelError("expected floats for /, got integers; use //")
-        case "not":
-            return prefix("not " if dtype == "i1" else "~", _operand(*value.operands))
-        case "neg":
-            return prefix("-", _operand(*value.operands))
-        case _ if name in _INFIX:
-            left, right = map(_operand, value.operands)
-            return infix(left, _INFIX[name], right)
-    operands = tuple(map(_value, value.operands))
-    match name:
+        case "not" if dtype == "i1":
+            return prefix("not ", *map(_value, value.operands))
         case "cast":
-            return call(f"as_{dtype}", *operands)
+            return call(name_of("as", dtype), *map(_value, value.operands))
         case "shl" | "shr":
-            return call(f"{name}_{dtype}", *operands)
-        case "elements_to_line":
-            return call(name, *operands)
-        case _ if name.startswith("reduce_"):
-            return call(name, *operands)
-    return _called(value, operands)
+            return call(name_of(name, dtype), *map(_value, value.operands))
+        case _ if is_instruction(name):
+            return call(name, *map(_value, value.operands))
+    return _operation(value, tuple(map(_operand, value.operands)))
 
 
 def _operand(value: Value) -> Text:
@@ -140,13 +120,25 @@ def _operand(value: Value) -> Text:
     return _value(value)
 
 
-def _called(value: Op, operands: tuple[Text, ...]) -> Text:
-    """A call of a routine; f16 has its own min and max, which order signed zeros differently."""
-    if value.name not in _CALLS:
+def _operation(value: Op, operands: tuple[Text, ...]) -> Text:
+    """An operator, or a call of a routine, as the family of the operation says."""
+    family = FAMILIES.get(value.name)
+    if family is None:
         kinds = ", ".join(operand.dtype for operand in value.operands)
         raise KernelError(f"kernels do not support {value.name!r} of {kinds}")
-    own = "_f16" if value.dtype == "f16" and value.name in ("min", "max") else ""
-    return call(f"{_CALLS[value.name]}{own}", *operands)
+    if not family.is_operator:
+        own = OWN_OF_F16.get(family.name) if value.dtype == "f16" else None
+        return call(name_of(own or family.routine), *operands)
+    return (
+        prefix(family.routine, *operands)
+        if family.arity == 1
+        else infix(operands[0], family.routine, operands[1])
+    )
+
+
+def _some(first: Index | None) -> tuple[str, list[str]]:
+    """The form of an access to the first lanes only, and their number."""
+    return ("", []) if first is None else ("first", [index_text(first)])
 
 
 def _offset(access: Load | Store) -> str:
@@ -173,7 +165,7 @@ def _constant(number: float, dtype: str) -> Text:
         plain = int(number) if dtype == "i64" else float(number)
         return Text(repr(plain), SIGN if copysign(1, plain) < 0 else ATOM)
     value = float(number) if dtype[0] == "f" or dtype in HALVES else int(number)
-    return call(f"as_{dtype}", repr(value))
+    return call(name_of("as", dtype), repr(value))
 
 
 def _index_value(value: IndexValue) -> Text:
@@ -181,8 +173,8 @@ def _index_value(value: IndexValue) -> Text:
     text = index_expression(value.index)
     if not value.shape:
         return text
-    wide, (step,) = f"i64x{value.shape[0]}", value.steps
-    lanes = call(f"iota_{wide}")
+    (count,), (step,) = value.shape, value.steps
+    splat, lanes = name_of("splat", "i64", count), call(name_of("iota", "i64", count))
     if step != 1:
-        lanes = infix(lanes, "*", call(f"splat_{wide}", str(step)))
-    return infix(call(f"splat_{wide}", text), "+", lanes)
+        lanes = infix(lanes, "*", call(splat, str(step)))
+    return infix(call(splat, text), "+", lanes)

@@ -17,6 +17,7 @@ from codegen.emit.abi import LINE_LENGTH, argument_lines, kernel_head, operand_l
 from codegen.emit.indices import address_text, index_text
 from codegen.emit.moves import RELATIONS, CallText, access_call
 from codegen.emit.writer import Writer
+from codegen.ir.accesses import Counted
 from codegen.ir.index import Greatest, Index, Least
 from codegen.ir.instructions import instruction
 from codegen.ir.names import names_of
@@ -35,6 +36,7 @@ from codegen.ir.nodes import (
     Value,
     View,
 )
+from codegen.ir.routines import name_of
 
 
 class Leaves(Protocol):
@@ -77,7 +79,7 @@ def _tables(function: Function) -> list[str]:
     used = set(names_of(function.body))
     integers = [a.name if a.dtype[0] in "iu" else "_" for a in function.arguments]
     floats = [
-        f"{a.name} = read_{held_dtype(a.dtype)}_at(sizes, {8 * k})"
+        f"{a.name} = {name_of('read', held_dtype(a.dtype), which='at')}(sizes, {8 * k})"
         for k, a in enumerate(function.arguments)
         if a.dtype[0] not in "iu"
     ]
@@ -103,7 +105,7 @@ class _Printer:
                 address = f"({address}) >> 3" if in_bytes else address
                 out.line(f"{name} = opaque({address})" if opaque else f"{name} = {address}")
             case Alloc(name, size):
-                out.line(f"{name} = scratch_{size}()")
+                out.line(f"{name} = {Counted('scratch', size).name}()")
             case Prefetch(load):
                 _call(*access_call("prefetch", load), out)
             case If():

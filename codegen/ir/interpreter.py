@@ -9,7 +9,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial, reduce
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from codegen.ir.buffers import Buffer, bits_of_element, element_of
 from codegen.ir.dtypes import numpy_dtype, stored_dtype
 from codegen.ir.element_types import bits_of
+from codegen.ir.families import FAMILIES
 from codegen.ir.index import Affine, Index, evaluate_index, index_symbols
 from codegen.ir.instructions import instruction, is_instruction
 from codegen.ir.names import BEGIN, END
@@ -331,10 +331,8 @@ class _Run:
                     return np.full(shape, np.reshape(found[0], np.shape(found[0]) + inner))
                 if name in _REGISTERS:
                     return _REGISTERS[name](found, shape)
-                if name.startswith("reduce_"):
-                    combine = partial(compute, name.removeprefix("reduce_"), dtype=dtype)
-                    return reduce(lambda a, b: combine([a, b]), found[0])
-                return compute(name, found, dtype)
+                family = FAMILIES.get(name)
+                return family.meaning(found, dtype) if family else compute(name, found, dtype)
             case Reduce(combiner, vector, start, dtype):
                 total = self.value(start)
                 for lane in np.ravel(self.value(vector)):

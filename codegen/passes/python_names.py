@@ -8,7 +8,6 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from codegen.ir.dtypes import FUNCTIONS
 from codegen.ir.index import Affine, Index, rename_index
 from codegen.ir.names import BEGIN, END
 from codegen.ir.nodes import (
@@ -30,19 +29,13 @@ from codegen.ir.nodes import (
     View,
 )
 from codegen.ir.rewriting import map_value
+from codegen.ir.routines import is_routine
 from codegen.passes.new_names import wanted
 
 Access = TypeVar("Access", Load, Store)
 
 TAKEN = ("operands", "scratch", "sizes", "begin", "end", "results")
 """The names of a kernel's arguments, and of the address that results are written to."""
-
-_ROUTINES = re.compile(
-    r"(load|store|stream|gather|pick|scatter|splat|iota|cast|transposed|first|reduce|as|read|write|select)_.*"
-    r"|.*_(i1|[iu](8|16|32|64)|f32|f64|bf16|f16)(_at)?|int64_at|select|minimum|maximum|floordiv|modulo|fmod|inf|nan"
-    r"|elements_to_line|(addresses|arguments)_.*"
-)
-"""Names of routines that kernels call; these are reserved, and so are the names of math functions."""
 
 
 def name_for_python(function: Function) -> Function:
@@ -168,12 +161,7 @@ class _Names:
         """An unused name close to the wanted one: `t.1` becomes t_1, `range` becomes range_."""
         name = re.sub(r"[^0-9A-Za-z_]", "_", wanted) or "_"
         name = name if not name[0].isdigit() else f"_{name}"
-        if (
-            keyword.iskeyword(name)
-            or hasattr(builtins, name)
-            or name in FUNCTIONS
-            or _ROUTINES.fullmatch(name)
-        ):
+        if keyword.iskeyword(name) or hasattr(builtins, name) or is_routine(name):
             name += "_"
         free, k = name, 2
         while free in self._taken:

@@ -12,8 +12,10 @@ from typing import Any
 from llvmlite import ir
 
 from codegen.ir.blocks import INTERLEAVED_ROWS
+from codegen.ir.element_types import CONVERSIONS
+from codegen.ir.instructions import conversion as declared_conversion
 from codegen.simd.copy.bit_parts import PARTS
-from codegen.simd.copy.casts import swap
+from codegen.simd.copy.casts import conversion, swap
 from codegen.simd.copy.runs import copy_part, drain_part, fill_part
 from codegen.simd.register.alignment import elements_to_line
 from codegen.simd.register.interleaves import deinterleaved, interleaved
@@ -64,3 +66,14 @@ BUILDERS: dict[str, Any] = {
     **PACKED_BIT_OPERATIONS,
     **{f"swap_{bits}": swap(bits) for bits in (16, 32, 64)},
 }
+
+_CONVERSIONS = {
+    declared_conversion(*pair).name: pair for pair in CONVERSIONS if not pair[0].startswith("swap ")
+}
+
+
+def builder_of(name: str) -> Any:
+    """The builder of an instruction; None for any other name."""
+    if name in _CONVERSIONS:
+        return conversion(*_CONVERSIONS[name])
+    return BUILDERS.get(name)

@@ -1,4 +1,7 @@
-"""Look up the routines that generated kernels call by name. Imports Numba, so import it lazily."""
+"""Look up the routines that generated kernels call by name. Imports Numba, so import it lazily.
+
+A name is looked up in the tables of `codegen/ir/`. What stands there says which object to bind.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,27 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
+from codegen.ir.accesses import Access, Counted
+from codegen.ir.routines import Routine, routine_named
 from codegen.simd import direct
-from codegen.simd.copy import runs
-from codegen.simd.copy.casts import conversion_routine
-from codegen.simd.instructions import BUILDERS
+from codegen.simd.instructions import builder_of
 from codegen.simd.register import bits, calls, memory
-from codegen.simd.register.super_vectors import access_routine, arguments_routine, scratch_routine
-from codegen.simd.vector.names import routine as vector_routine
-from codegen.simd.vector.scalars import scalar_routine
+from codegen.simd.register.super_vectors import access_routine, scratch_routine, table_routine
 
-_OTHERS = {
+LISTED: dict[str, Any] = {
+    **memory.ELEMENTS,
+    **bits.BIT_LOADS,
+    **bits.BIT_STORES,
+}
+"""The routines of elements of copies; others are built for the types in their names."""
+
+_OTHERS: dict[str, Any] = {
     "call_kernel": calls.call_kernel,
     "answered": direct.answered,
+    "inf": float("inf"),
+    "nan": float("nan"),
 }
-"""Routines that do not move elements themselves."""
+"""Routines that do not move elements themselves, and numbers that Python has no literals for."""
 
 
 def bound_routines(names: Iterable[str]) -> dict[str, Any]:
@@ -27,40 +37,24 @@ def bound_routines(names: Iterable[str]) -> dict[str, Any]:
     return {name: routine for name in names if (routine := _routine(name)) is not None}
 
 
+@cache
 def _routine(name: str) -> Any:
     """The routine of that name, built on first use; None for a name of Python or NumPy."""
-    for known in (
-        _OTHERS.get,
-        BUILDERS.get,
-        listed_routines().get,
-        scalar_routine,
-        conversion_routine,
-        vector_routine,
-        access_routine,
-        arguments_routine,
-        scratch_routine,
-    ):
-        if (routine := known(name)) is not None:
-            return routine
-    return None
+    if (builder := builder_of(name)) is not None:
+        return builder
+    if name in LISTED or name in _OTHERS:
+        return LISTED.get(name, _OTHERS.get(name))
+    match routine_named(name):
+        case None:
+            return None
+        case Access() as access:
+            return access_routine(access)
+        case Counted("scratch") as counted:
+            return scratch_routine(counted)
+        case Counted() as counted:
+            return table_routine(counted)
+        case Routine() as routine:
+            # Importing the routines of registers defines their operators, which the source need not name.
+            from codegen.simd.vector.routines import vector_routine
 
-
-@cache
-def listed_routines() -> dict[str, Any]:
-    """The routines that exist from the start; others are built for the types in their names."""
-    names: dict[str, Any] = {}
-    for module in (memory, runs):
-        names |= {k: v for k, v in vars(module).items() if k.startswith(PREFIXES)}
-    names |= memory.ELEMENTS | bits.BIT_LOADS | bits.BIT_STORES
-    return names
-
-
-PREFIXES = (
-    "move_u",
-    "load_",
-    "store_u",
-    "store_f",
-    "int64_at",
-    "opaque",
-    "stream_",
-)
+            return vector_routine(routine)

@@ -5,7 +5,6 @@ convert_f32_to_bf16(value)    a super-vector, or one element in the type that el
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from codegen.ir.element_types import element_of_dtype
 from codegen.simd.register.memory import F32, F64, I64, swapped, vector
 from codegen.simd.register.shuffles import shuffle
 from codegen.simd.register.super_vectors import (
@@ -28,23 +26,15 @@ from codegen.simd.register.super_vectors import (
 from codegen.simd.vector.conversions import bits_of, converted
 from codegen.simd.vector.values import lanes_like, wide
 
-_NAME = re.compile(r"convert_([a-z0-9]+)_to_([a-z0-9]+)")
 _FLOATS: dict[str, tuple[Any, Any]] = {"f32": (F32, types.float32), "f64": (F64, types.float64)}
-
-
-def conversion_routine(name: str) -> Any:
-    """The routine of that name, or None if it is not a conversion."""
-    found = _NAME.fullmatch(name)
-    return conversion(*found.groups()) if found else None
 
 
 @cache
 def conversion(source: str, target: str) -> Any:
-    """Convert between two dtypes of the IR.
+    """Convert between two element types.
 
     Single elements other than float and double are the low bits of an int64.
     """
-    source, target = element_of_dtype(source), element_of_dtype(target)
 
     def rule(kind: Any) -> tuple[Any, Callable[..., Any]]:
         if isinstance(kind, SuperVector):
@@ -64,7 +54,7 @@ def _one(builder: Any, value: Any, source: str, target: str) -> Any:
 
 def _lanes_rule(kind: SuperVector, source: str, target: str) -> tuple[SuperVector, Callable[..., Any]]:
     """All lanes of a row as one LLVM vector, which LLVM splits into registers."""
-    before, after, convert = lane_conversion(f"{source}_to_{target}")
+    before, after, convert = _lane_conversion(source, target)
     row, result_row = (SuperVector(8 * width, 1, kind.columns) for width in (before, after))
     result = SuperVector(8 * after, kind.rows, kind.columns)
 
@@ -94,15 +84,11 @@ def swap(bits: int) -> Any:
     return leaf(f"swap_{bits}", 1, rule)
 
 
-def lane_conversion(name: str) -> tuple[int, int, Callable[[Any, Any], Any]]:
-    """(bytes before, bytes after, conversion of a vector's lanes) for `f32_to_bf16` or `swap_u32`.
+def _lane_conversion(source: str, target: str) -> tuple[int, int, Callable[[Any, Any], Any]]:
+    """(bytes before, bytes after, conversion of a vector's lanes).
 
     Vectors are integers of the elements' bits. Each lane gets the same result as in the scalar routines.
     """
-    if name.startswith("swap_u"):
-        bits = int(name.removeprefix("swap_u"))
-        return bits // 8, bits // 8, _swapped
-    source, target = name.split("_to_")
     before, after = bits_of(source), bits_of(target)
 
     def convert(builder: Any, lanes: Any) -> Any:

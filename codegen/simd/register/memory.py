@@ -13,6 +13,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from codegen.ir.lines import WIDTHS
+
 I8, I16, I32, I64 = (ir.IntType(n) for n in (8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
 
@@ -82,9 +84,7 @@ def _mover(width: int) -> Any:
     return statement(lambda b, dst, src: store(b, load(b, src, kind), dst), 2, f"move_{width}")
 
 
-move_1, move_2, move_4, move_8, move_16, move_32, move_64 = (_mover(w) for w in (1, 2, 4, 8, 16, 32, 64))
-move_u8, move_u16, move_u32, move_u64 = move_1, move_2, move_4, move_8
-move_u128, move_u256, move_u512 = move_16, move_32, move_64
+MOVES = move_1, move_2, move_4, move_8, move_16, move_32, move_64 = tuple(map(_mover, WIDTHS))
 
 
 def _drainer(width: int) -> Any:
@@ -250,7 +250,23 @@ def _element_family() -> dict[str, Any]:
     return out
 
 
-ELEMENTS = _element_family()
+ELEMENTS: dict[str, Any] = {
+    **_element_family(),
+    **{
+        f"move_u{8 * width}": move
+        for width, move in zip(
+            WIDTHS, (move_1, move_2, move_4, move_8, move_16, move_32, move_64), strict=True
+        )
+    },
+    "load_u8": load_u8,
+    "store_u8": store_u8,
+    "store_u16": store_u16,
+    "store_u32": store_u32,
+    "store_u64": store_u64,
+    "int64_at": int64_at,
+    "opaque": opaque,
+}
+"""Loads, stores and moves of elements, by their names in kernels."""
 
 
 def swapped(builder: Any, value: Any, bits: int) -> Any:

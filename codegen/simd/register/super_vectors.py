@@ -1,22 +1,13 @@
 """Super-vectors of copies as Numba values, and their loads and stores.
 
-To LLVM, a super-vector is an array of vectors, which it keeps in registers. Names say element bits and shape:
-
-    read_u32_16x8(address, pitch)              16 rows of 8 elements, `pitch` bytes apart
-    read_u32_16x8_each(address, pitch)         the same, with each address computed from the first one
-    read_u32_16x8_at(address, table)           the same, row k being `table[k]` bytes from the address
-    read_u8_4x64_at_low(address, table)        the same, by the low (or high) 32 bits of `table[k]`, unsigned
-    read_u8_64(address)                        one row
-    write_u32_8x16(address, pitch, value)      the same for stores; stream_… stores lines past the cache
-    write_first_u8_16x64(address, pitch, value, rows)    only the first rows, fewer than all
+To LLVM, a super-vector is an array of vectors, which it keeps in registers. The names of its loads and stores
+are in `codegen/ir/accesses.py`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from functools import cache
 from typing import Any
 
 from llvmlite import ir
@@ -24,6 +15,7 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, models, register_model
 
+from codegen.ir.accesses import Access, Counted
 from codegen.ir.lines import LINE_BYTES
 from codegen.simd.register.memory import I8, I32, I64, hidden, pointer, prefetch
 from codegen.simd.register.shuffles import shuffle
@@ -151,13 +143,13 @@ def each_address(builder: Any, address: Any, pitch: Any, rows: int) -> Iterator[
     return (builder.add(address, builder.mul(pitch, ir.Constant(I64, row))) for row in range(rows))
 
 
-def table_addresses(builder: Any, address: Any, table: Any, rows: int, how: str = "_at") -> Iterator[Any]:
+def table_addresses(builder: Any, address: Any, table: Any, rows: int, how: str) -> Iterator[Any]:
     """The addresses of rows at the first offsets of a table, or at one half of each of its entries."""
     for row in range(rows):
         offset = builder.load(pointer(builder, builder.add(table, ir.Constant(I64, 8 * row)), I64))
-        if how == "_at_low":
+        if how == "at_low":
             offset = builder.and_(offset, ir.Constant(I64, (1 << 32) - 1))
-        elif how == "_at_high":
+        elif how == "at_high":
             offset = builder.lshr(offset, ir.Constant(I64, 32))
         yield builder.add(address, offset)
 
@@ -166,9 +158,9 @@ def _starts(builder: Any, kind: SuperVector, how: str, address: Any, more: Seque
     """The address of each row, computed where the caller asks for it."""
     if not how:
         return iter([address])
-    if how.startswith("_at"):
+    if how in ("at", "at_low", "at_high"):
         return table_addresses(builder, address, more[0], kind.rows, how)
-    make = each_address if how == "_each" else row_addresses
+    make = each_address if how == "each" else row_addresses
     return make(builder, address, more[0], kind.rows)
 
 
@@ -248,37 +240,24 @@ def _prefetch(kind: SuperVector, how: str) -> Rule:
     return lambda *inputs: (types.void, emit)
 
 
-_ACCESS = re.compile(
-    r"(read|write|stream|prefetch)_(first_)?u(\d+)_(?:(\d+)x)?(\d+)(_each|_at(?:_low|_high)?)?"
-)
+def access_routine(access: Access) -> Any:
+    """The load, store or prefetch of a super-vector."""
+    kind = SuperVector(access.bits, access.rows or 1, access.columns)
+    name, how = access.name, access.how or ("pitch" if access.rows else "")
+    arity, stream = 1 + bool(how), access.verb == "stream"
+    match access.verb:
+        case "read":
+            return leaf(name, arity, _read(kind, how))
+        case "prefetch":
+            return leaf(name, arity, _prefetch(kind, how))
+        case _ if access.first:
+            return leaf(name, arity + 2, _write_first(kind, how, name, stream=stream))
+    return leaf(name, arity + 1, _write(kind, how, name, stream=stream))
 
 
-@cache
-def access_routine(name: str) -> Any:
-    """The load or store of that name; None for any other name."""
-    found = _ACCESS.fullmatch(name)
-    if not found:
-        return None
-    verb, first, bits, rows, columns, table = found.groups()
-    kind = SuperVector(int(bits), int(rows or 1), int(columns))
-    how = table or ("_by_pitch" if rows else "")
-    arity = 1 + bool(how)
-    if verb == "read":
-        return leaf(name, arity, _read(kind, how))
-    if verb == "prefetch":
-        return leaf(name, arity, _prefetch(kind, how))
-    if first:
-        return leaf(name, arity + 2, _write_first(kind, how, name, stream=verb == "stream"))
-    return leaf(name, arity + 1, _write(kind, how, name, stream=verb == "stream"))
-
-
-@cache
-def arguments_routine(name: str) -> Any:
-    """arguments_3(sizes) or addresses_3(operands), the first numbers of a table; None for any other name."""
-    found = re.fullmatch(r"(?:arguments|addresses)_(\d+)", name)
-    if not found:
-        return None
-    count = int(found[1])
+def table_routine(counted: Counted) -> Any:
+    """arguments_3(sizes) or addresses_3(operands), the first numbers of a table."""
+    count = counted.count
     result = types.UniTuple(types.int64, count)  # type: ignore[no-untyped-call]
 
     def emit(builder: Any, table: Any) -> Any:
@@ -288,21 +267,16 @@ def arguments_routine(name: str) -> Any:
             tuple_ = builder.insert_value(tuple_, builder.load(pointer(builder, entry, I64)), k)
         return tuple_
 
-    return leaf(name, 1, lambda *inputs: (result, emit))
+    return leaf(counted.name, 1, lambda *inputs: (result, emit))
 
 
-@cache
-def scratch_routine(name: str) -> Any:
-    """scratch_3072(): the address of as many bytes on the stack, on a line; None for any other name."""
-    found = re.fullmatch(r"scratch_(\d+)", name)
-    if not found:
-        return None
-    size = int(found[1])
+def scratch_routine(counted: Counted) -> Any:
+    """scratch_3072(): the address of as many bytes on the stack, on a line."""
 
     def emit(builder: Any) -> Any:
         with builder.goto_entry_block():
-            room = builder.alloca(ir.ArrayType(I8, size))
+            room = builder.alloca(ir.ArrayType(I8, counted.count))
             room.align = LINE_BYTES
         return builder.ptrtoint(room, I64)
 
-    return leaf(name, 0, lambda *inputs: (types.int64, emit))
+    return leaf(counted.name, 0, lambda *inputs: (types.int64, emit))

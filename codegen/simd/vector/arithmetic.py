@@ -8,21 +8,20 @@ honor NaN and infinity. All other routines use no fast-math flags. Integers wrap
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from llvmlite import ir
 from numba.core.errors import TypingError
 
+from codegen.ir.dtypes import COMPARISONS
+from codegen.ir.families import EVERY, FAMILIES, FLOATS, OWN_OF_F16, Family
 from codegen.simd.vector.division import floor_divided, modulo
 from codegen.simd.vector.values import (
-    EVERY,
-    FLOATS,
     IN_PLACE,
-    INTEGERS,
     MASK,
     NUMBA,
-    NUMBERS,
     Emit,
     bits_of,
     by_lanes,
@@ -39,7 +38,6 @@ from codegen.simd.vector.values import (
 )
 
 FAST = ("reassoc", "contract", "arcp", "nsz")
-BITWISE = (MASK, *INTEGERS)
 
 
 def _arithmetic(name: str, flags: tuple[str, ...] = ()) -> Emit:
@@ -127,25 +125,6 @@ def _plain(name: str) -> Emit:
     return lambda builder, dtype, *operands: llvm_function(builder, name, *operands)
 
 
-def _remainder(builder: Any, dtype: str, a: Any, b: Any) -> Any:
-    return builder.frem(a, b)
-
-
-def _multiplied_and_added(builder: Any, dtype: str, a: Any, b: Any, c: Any) -> Any:
-    return builder.fadd(builder.fmul(a, b, flags=FAST), c, flags=FAST)
-
-
-COMBINE: dict[str, tuple[Emit, tuple[str, ...]]] = {
-    "add": (_arithmetic("add"), NUMBERS),
-    "mul": (_arithmetic("mul"), NUMBERS),
-    "min": (extreme("<"), EVERY),
-    "max": (extreme(">"), EVERY),
-    "and": (_bitwise("and_"), BITWISE),
-    "or": (_bitwise("or_"), BITWISE),
-    "xor": (_bitwise("xor"), BITWISE),
-}
-
-
 def halved(builder: Any, value: Any, combine: Any) -> Any:
     """Reduce all lanes to one number: combine the lower half with the upper half until one lane is left."""
     while lanes_of(value) > 1:
@@ -162,12 +141,12 @@ def _lanes(builder: Any, value: Any, start: int, count: int) -> Any:
     return builder.shuffle_vector(value, value, mask)
 
 
-def _reduction(combiner: str) -> Any:
+def _reduction(family: Family) -> Any:
     """`reduce_add(v)`: a Numba number of the vector's dtype."""
-    name, (emit, accepts) = f"reduce_{combiner}", COMBINE[combiner]
+    name, emit = family.routine, EMITS[family.name.removeprefix("reduce_")]
 
     def rule(kind: Any) -> Any:
-        dtype, _ = same_shape(name, [kind], accepts)
+        dtype, _ = same_shape(name, [kind], family.dtypes)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return halved(builder, args[0], partial(emit, builder, dtype))
@@ -193,56 +172,64 @@ def _select() -> Any:
     return routine_of("select", 3, rule)
 
 
-OPERATORS: tuple[tuple[Any, int, Emit, tuple[str, ...], bool], ...] = (
-    (operator.add, 2, _arithmetic("add"), EVERY, False),
-    (operator.sub, 2, _arithmetic("sub"), NUMBERS, False),
-    (operator.mul, 2, _arithmetic("mul"), EVERY, False),
-    (operator.truediv, 2, _divided, FLOATS, False),
-    (operator.and_, 2, _bitwise("and_"), BITWISE, False),
-    (operator.or_, 2, _bitwise("or_"), BITWISE, False),
-    (operator.xor, 2, _bitwise("xor"), BITWISE, False),
-    (operator.lshift, 2, _shifted_left, INTEGERS, False),
-    (operator.rshift, 2, _shifted_right, INTEGERS, False),
-    (operator.neg, 1, _negated, NUMBERS, False),
-    (operator.invert, 1, _inverted, BITWISE, False),
-    *(
-        (getattr(operator, name), 2, _compared(sign), EVERY, True)
-        for name, sign in zip(
-            ("eq", "ne", "lt", "le", "gt", "ge"), ("==", "!=", "<", "<=", ">", ">="), strict=True
-        )
-    ),
-)
+EMITS: dict[str, Emit] = {
+    "add": _arithmetic("add"),
+    "sub": _arithmetic("sub"),
+    "mul": _arithmetic("mul"),
+    "div": _divided,
+    "and": _bitwise("and_"),
+    "or": _bitwise("or_"),
+    "xor": _bitwise("xor"),
+    "shl": _shifted_left,
+    "shr": _shifted_right,
+    "neg": _negated,
+    "not": _inverted,
+    **{name: _compared(FAMILIES[name].routine) for name in COMPARISONS},
+    "min": extreme("<"),
+    "max": extreme(">"),
+    "floordiv": floor_divided,
+    "mod": modulo,
+    "abs": _absolute,
+    "sqrt": _plain("llvm.sqrt"),
+    "floor": _plain("llvm.floor"),
+    "ceil": _plain("llvm.ceil"),
+    "trunc": _plain("llvm.trunc"),
+    "rint": _plain("llvm.rint"),
+    "copysign": _plain("llvm.copysign"),
+    "fma": _plain("llvm.fma"),
+    "fast_add": _arithmetic("add", FAST),
+    "fast_sub": _arithmetic("sub", FAST),
+    "fast_mul": _arithmetic("mul", FAST),
+    "fast_div": partial(_divided, flags=FAST),
+}
+"""The builder of each family whose lanes are computed without a library."""
 
-for _symbol, _arity, _emit, _accepts, _mask in OPERATORS:
+_FUNCTIONS = {
+    "neg": operator.neg, "not": operator.invert, "add": operator.add, "sub": operator.sub,
+    "mul": operator.mul, "div": operator.truediv, "and": operator.and_, "or": operator.or_,
+    "xor": operator.xor, "shl": operator.lshift, "shr": operator.rshift,
+    **{name: getattr(operator, name) for name in COMPARISONS},
+}  # fmt: skip
+"""Python's function for each operator."""
+
+for _name, _symbol in _FUNCTIONS.items():
+    _family = FAMILIES[_name]
     for _each in (_symbol, *([IN_PLACE[_symbol]] if _symbol in IN_PLACE else [])):
-        define_operator(_each, _arity, _emit, _accepts, mask=_mask)
+        define_operator(
+            _each, _family.arity, EMITS[_name], _family.dtypes, mask=_family.result_dtype("") == MASK
+        )
 
-FUNCTIONS: dict[str, tuple[int, Emit, tuple[str, ...]]] = {
-    "minimum": (2, extreme("<"), EVERY),
-    "maximum": (2, extreme(">"), EVERY),
-    "minimum_f16": (2, extreme("<", first=True), ("f32",)),
-    "maximum_f16": (2, extreme(">", first=True), ("f32",)),
-    "floordiv": (2, floor_divided, NUMBERS),
-    "modulo": (2, modulo, NUMBERS),
-    "fmod": (2, _remainder, FLOATS),
-    "abs": (1, _absolute, EVERY),
-    "sqrt": (1, _plain("llvm.sqrt"), FLOATS),
-    "floor": (1, _plain("llvm.floor"), FLOATS),
-    "ceil": (1, _plain("llvm.ceil"), FLOATS),
-    "trunc": (1, _plain("llvm.trunc"), FLOATS),
-    "rint": (1, _plain("llvm.rint"), FLOATS),
-    "copysign": (2, _plain("llvm.copysign"), FLOATS),
-    "fma": (3, _plain("llvm.fma"), FLOATS),
-    "fast_add": (2, _arithmetic("add", FAST), NUMBERS),
-    "fast_sub": (2, _arithmetic("sub", FAST), NUMBERS),
-    "fast_mul": (2, _arithmetic("mul", FAST), NUMBERS),
-    "fast_div": (2, partial(_divided, flags=FAST), FLOATS),
-    "fast_fma": (3, _multiplied_and_added, FLOATS),
-}
 
-NAMED = {
-    **{name: by_lanes(name, arity, emit, accepts) for name, (arity, emit, accepts) in FUNCTIONS.items()},
-    **{f"reduce_{combiner}": _reduction(combiner) for combiner in COMBINE},
-    "select": _select(),
-}
+def _routines() -> Iterator[tuple[str, Any]]:
+    for family in FAMILIES.values():
+        if family.reduces:
+            yield family.routine, _reduction(family)
+        elif family.name in EMITS and not family.is_operator:
+            yield family.routine, by_lanes(family.routine, family.arity, EMITS[family.name], family.dtypes)
+    for name, routine in OWN_OF_F16.items():
+        yield routine, by_lanes(routine, 2, extreme("<" if name == "min" else ">", first=True), ("f32",))
+    yield "select", _select()
+
+
+NAMED = dict(_routines())
 """The routines of this module by their names in kernels."""

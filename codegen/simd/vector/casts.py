@@ -7,18 +7,15 @@ from typing import Any
 from llvmlite import ir
 from numba.core.errors import TypingError
 
+from codegen.ir.families import FLOATS, SIGNED
 from codegen.simd.vector.minifloats import from_half, to_odd, to_quiet_half
 from codegen.simd.vector.values import (
-    FLOATS,
     MASK,
-    NUMBA,
-    SIGNED,
     Emit,
     Vector,
     bits_of,
     by_lanes,
     element_kind,
-    lane,
     lanes_like,
     like,
     llvm_kind,
@@ -73,20 +70,6 @@ def cast(name: str, dtype: str, lanes: int) -> Any:
             return converted(builder, args[0], source, dtype)
 
         return Vector(dtype, lanes)(kind), generate
-
-    return routine_of(name, 1, rule)
-
-
-def lane_routine(name: str) -> Any:
-    """`first_lane(v)`: the first lane as a Numba number."""
-
-    def rule(kind: Any) -> Any:
-        dtype, _ = shape(kind)
-
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return lane(builder, args[0], 0)
-
-        return NUMBA[dtype](kind), generate
 
     return routine_of(name, 1, rule)
 
@@ -172,6 +155,5 @@ NAMED = {
     "round_to_bf16": by_lanes("round_to_bf16", 1, _rounded("bf16"), ("f32",)),
     "round_to_f16": by_lanes("round_to_f16", 1, _rounded("f16"), ("f32",)),
     "round_to_odd_f32": _odd_routine("round_to_odd_f32"),
-    "first_lane": lane_routine("first_lane"),
 }
-"""Floats rounded to values of shorter types, or in preparation for that; and one lane as a number."""
+"""Floats rounded to values of shorter types, or in preparation for that."""

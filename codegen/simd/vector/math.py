@@ -13,22 +13,9 @@ from typing import Any
 
 from llvmlite import ir
 
+from codegen.ir.families import FAMILIES, FLOATS, UNSIGNED
 from codegen.simd.vector.math_library import ARGUMENTS, best_vector_symbol, scalar_symbol
-from codegen.simd.vector.values import (
-    FLOATS,
-    INTEGERS,
-    UNSIGNED,
-    Emit,
-    by_lanes,
-    joined,
-    lane,
-    lanes_of,
-    llvm_kind,
-    number,
-)
-
-MAX_ULP = 4
-"""Largest error of a result in units in the last place, as glibc states for libmvec."""
+from codegen.simd.vector.values import Emit, by_lanes, joined, lane, lanes_of, llvm_kind, number
 
 _PLACEHOLDER = re.compile(r"tilejit\.(?P<name>\w+)\.(?P<dtype>f32|f64)x(?P<lanes>\d+)")
 
@@ -151,7 +138,7 @@ def _squared(builder: Any, base: Any, exponent: Any) -> Any:
 
 
 NAMED = {
-    **{name: by_lanes(name, count, _function(name), FLOATS) for name, count in ARGUMENTS.items()},
-    "pow": by_lanes("pow", 2, _power, (*INTEGERS, *FLOATS)),
+    name: by_lanes(name, count, _power if name == "pow" else _function(name), FAMILIES[name].dtypes)
+    for name, count in ARGUMENTS.items()
 }
 """The routines of this module by their names in kernels."""

@@ -47,8 +47,8 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) 
         store_…(address, v)
         scatter_…(address, step_bytes, v)  strided store; of lanes that share an address the last one wins
 
-    `which`: "_first" forms take a number of leading lanes as the last argument; the other lanes read as 0.
-    "_where" forms of stores take a mask there.
+    `which`: "first" forms take a number of leading lanes as the last argument; the other lanes read as 0.
+    "where" forms of stores take a mask there.
     """
     reads, has_step = what in ("load", "gather", "pick"), what in ("gather", "pick", "scatter")
     element = I16 if half else I8 if dtype == MASK else element_kind(dtype)
@@ -60,7 +60,7 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) 
         step = rest.pop(0) if has_step else None
         given = None if reads else to_memory(builder, rest.pop(0), dtype, half)
         mask = rest.pop(0) if which else None
-        if which == "_first":
+        if which == "first":
             mask = first_mask(builder, mask, lanes, bits)
         if what == "pick":
             read = _read_offsets(builder, address, step, wide(element, lanes), mask)
@@ -83,7 +83,7 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) 
         if shape(written) != (dtype, lanes):
             raise TypingError(f"{name}: expected {dtype}x{lanes}, got {written}; cast it first")
         numbers[1 + has_step] = written
-        if which == "_where":
+        if which == "where":
             if shape(kinds[-1]) != (MASK, lanes):
                 raise TypingError(f"{name}: expected a mask of {lanes} lanes, got {kinds[-1]}")
             numbers[-1] = kinds[-1]

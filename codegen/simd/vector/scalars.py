@@ -6,14 +6,13 @@ bf16 and f16 values are held as float32; `as_bf16` rounds a number to a bf16 val
 
 from __future__ import annotations
 
-import re
-from functools import cache
 from typing import Any
 
 from numba import types
 from numba.extending import intrinsic
 
 from codegen.ir.element_types import HALF_TYPES
+from codegen.ir.routines import Routine
 from codegen.simd.register.decorator import for_kernels
 from codegen.simd.register.memory import element_pointer
 from codegen.simd.vector.casts import converted
@@ -28,34 +27,22 @@ NUMBERS = {
 }
 """The Numba type of each dtype that has one; "i1" is Numba's boolean."""
 
-_NAME = re.compile(r"(read|write|as|shl|shr)_(i1|[iu](?:8|16|32|64)|f32|f64|bf16|f16)(_at)?")
 
-
-def scalar_routine(word: str) -> Any:
-    """The routine of that name, or None: `read_f32_at`, `write_i1_at`, `as_u8`, `shl_i32`."""
-    found = _NAME.fullmatch(word)
-    if not found:
-        return {"inf": float("inf"), "nan": float("nan")}.get(word)
-    name, dtype, at = found.groups()
-    if bool(at) != (name in ("read", "write")):
-        return None
-    return (_access if at else _routine)(name, dtype)
-
-
-@cache
-def _access(name: str, dtype: str) -> Any:
-    if dtype in HALF_TYPES:
-        return (_read_half if name == "read" else _write_half)(dtype)
-    if dtype == "i1":
-        return _read_bool() if name == "read" else _write_bool()
-    return (_reader if name == "read" else _writer)(dtype, NUMBERS[dtype])
-
-
-@cache
-def _routine(name: str, dtype: str) -> Any:
-    if name == "as":
-        return _cast(dtype)
-    return _shift(dtype, left=name == "shl") if dtype[0] in "iu" and dtype != "i1" else None
+def scalar_routine(routine: Routine) -> Any:
+    """`read_f32_at`, `write_i1_at`, `as_u8` or `shl_i32`."""
+    family, dtype = routine.family, routine.dtype
+    match family:
+        case "as":
+            return _cast(dtype)
+        case "shl" | "shr":
+            return _shift(dtype, left=family == "shl")
+        case "read" | "write" if dtype in HALF_TYPES:
+            return (_read_half if family == "read" else _write_half)(dtype)
+        case "read":
+            return _read_bool() if dtype == "i1" else _reader(dtype, NUMBERS[dtype])
+        case "write":
+            return _write_bool() if dtype == "i1" else _writer(dtype, NUMBERS[dtype])
+    raise AssertionError(f"simd: no rule for {routine.name}")
 
 
 def _reader(dtype: str, number: Any) -> Any:

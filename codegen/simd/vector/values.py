@@ -16,11 +16,9 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
+from codegen.ir.families import SIGNED
+
 MASK = "i1"
-SIGNED, UNSIGNED = ("i8", "i16", "i32", "i64"), ("u8", "u16", "u32", "u64")
-INTEGERS, FLOATS = SIGNED + UNSIGNED, ("f32", "f64")
-NUMBERS = INTEGERS + FLOATS
-EVERY = (MASK, *NUMBERS)
 
 NUMBA = {
     "i1": types.boolean,

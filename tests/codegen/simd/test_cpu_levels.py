@@ -16,7 +16,7 @@ from codegen.ir.element_types import dtype_of
 from codegen.ir.lines import LINE_BYTES
 from codegen.runtime.kernel import Kernel
 from codegen.schedule.transfers import TransposeRuns, TransposeTiles
-from codegen.simd.routines import bound_routines, listed_routines
+from codegen.simd.routines import LISTED, bound_routines
 from codegen.support import cpu
 from codegen.support.cpu import LEVELS, CpuLevel, cpu_level, host_levels, level_named
 from codegen.support.errors import KernelError
@@ -45,7 +45,7 @@ FORBIDDEN = {"avx512": (), "avx2": (r"%zmm", r"%k\d"), "sse2": (r"%zmm", r"%ymm"
 @pytest.mark.rotated
 def test_every_routine_has_a_case() -> None:
     """A routine is called by some case's kernel, or by a routine that is."""
-    known = dict(listed_routines())
+    known = dict(LISTED)
     for kernel in kernels():
         called = called_names(kernel.source)
         bound = bound_routines(called)

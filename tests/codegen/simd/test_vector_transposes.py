@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from codegen.backend.build import build
-from codegen.simd.vector.values import EVERY
+from codegen.ir.families import EVERY
 from codegen.support.cpu import cpu_level
 from codegen.support.errors import KernelError
 from tests.codegen.simd.levels import AtLevels

@@ -1,0 +1,145 @@
+"""The names of the routines that kernels call, and what each name stands for.
+
+The emitter asks `name_of` for a name, and `simd/` asks `routine_named` what to bind to it: both read
+the table of declared routines. Instructions have the names of their declarations.
+
+    D is an element type, N a power of two, H bf16 or f16, W u8 to u512.
+
+    load_DxN(address)                    store_DxN(address, v)
+    load_DxN_first(address, count)       store_DxN_first(address, v, count)
+    gather_DxN(address, step_bytes)      scatter_DxN(address, step_bytes, v)
+    gather_DxN_first(…, count)           scatter_DxN_first(…, count)
+    pick_DxN(address, offsets_bytes)     pick_DxN_first(…, count): an offset for each lane
+    store_DxN_where(address, v, mask)    scatter_DxN_where(address, step_bytes, v, mask)
+    load_H_as_f32xN, gather_…, pick_…    store_f32xN_as_H, scatter_…, and their _first and _where forms
+    stream_DxN(address, v)               stream_f32xN_as_H: non-temporal, at multiples of a line
+    transposed_DxN((v, …))               N registers with rows and columns swapped
+    splat_DxN(number), iota_DxN(), cast_DxN(v), first_N(count)
+    read_D_at(address, offset)           write_D_at(address, offset, number): single numbers
+    as_D(number), shl_D(a, b), shr_D(a, b)
+    load_W(address), store_W(…)          move_W(to, from): elements of copies, and the same with _at
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+from codegen.ir.accesses import Access, Counted, access_named
+from codegen.ir.element_types import HALF_TYPES, bits_of
+from codegen.ir.families import EVERY, FAMILIES, FLOATS, INTEGERS, LANES, OWN_OF_F16, ROUNDINGS, UNSIGNED
+from codegen.ir.instructions import is_instruction
+from codegen.ir.lines import LANE_BYTES
+from codegen.ir.packed_bits import PACKED_BITS
+from codegen.support.errors import KernelError
+
+LOADS, STORES = ("load", "gather", "pick"), ("store", "scatter", "stream")
+"""Accesses of registers. Registers of halves are f32, converted when they are loaded and stored."""
+
+MADE = ("splat", "iota", "cast", "transposed")
+"""Routines that make a register of a type, without access to memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """What kernels call: a family, and the element type and the lanes that the routine is for.
+
+    family  the first word of the name, or all of it if one routine takes every type
+    dtype   the element type in memory or of the result; "" if the routine takes every type
+    lanes   lanes of the register; 0 for single numbers, and if the routine takes every register
+    which   "first" or "where" for accesses to some of the lanes, "at" for elements at a base and an offset
+    """
+
+    family: str
+    dtype: str = ""
+    lanes: int = 0
+    which: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name in source."""
+        suffix = f"_{self.which}" if self.which else ""
+        if not self.dtype:
+            return f"{self.family}_{self.lanes}" if self.lanes else f"{self.family}{suffix}"
+        if not self.lanes:
+            return f"{self.family}_{self.dtype}{suffix}"
+        if self.dtype not in HALF_TYPES:
+            return f"{self.family}_{self.dtype}x{self.lanes}{suffix}"
+        if self.family in LOADS:
+            return f"{self.family}_{self.dtype}_as_f32x{self.lanes}{suffix}"
+        return f"{self.family}_f32x{self.lanes}_as_{self.dtype}{suffix}"
+
+
+def name_of(family: str, dtype: str = "", lanes: int = 0, which: str = "") -> str:
+    """The name of a declared routine.
+
+    "load", "f32", 16, "first" -> load_f32x16_first
+
+    Raises:
+        KernelError: there is no such routine.
+    """
+    name = Routine(family, dtype, lanes, which).name
+    if name not in routines():
+        raise KernelError(f"kernels have no routine {name}")
+    return name
+
+
+@cache
+def routines() -> Mapping[str, Routine]:
+    """All declared routines, by name."""
+    return MappingProxyType({routine.name: routine for routine in _routines()})
+
+
+def _routines() -> Iterator[Routine]:
+    computing = (family.routine for family in FAMILIES.values() if not family.is_operator)
+    yield from map(Routine, (*computing, *OWN_OF_F16.values(), *ROUNDINGS.values(), *OTHERS))
+    yield from (Routine("first", "", lanes) for lanes in LANES)
+    for dtype in (*EVERY, *HALF_TYPES):
+        yield from _numbers(dtype)
+        yield from (routine for lanes in LANES for routine in _registers(dtype, lanes))
+    yield from _elements()
+
+
+OTHERS = ("int64_at", "opaque", "call_kernel", "answered", "inf", "nan")
+"""Routines and numbers without a type."""
+
+
+def _numbers(dtype: str) -> Iterator[Routine]:
+    yield Routine("read", dtype, 0, "at")
+    yield Routine("write", dtype, 0, "at")
+    yield Routine("as", dtype)
+    if dtype in INTEGERS:
+        yield Routine("shl", dtype)
+        yield Routine("shr", dtype)
+
+
+def _registers(dtype: str, lanes: int) -> Iterator[Routine]:
+    for family in (*LOADS, "store", "scatter"):
+        for which in ("", "first", *(() if family in LOADS else ("where",))):
+            yield Routine(family, dtype, lanes, which)
+    if bits_of(dtype) // 8 * lanes >= LANE_BYTES:
+        yield Routine("stream", dtype, lanes)
+    if dtype not in HALF_TYPES:
+        yield from (Routine(family, dtype, lanes) for family in MADE if lanes > 1 or family != "transposed")
+
+
+def _elements() -> Iterator[Routine]:
+    """Elements of copies, which are moved or converted one by one."""
+    yield from (Routine("move", f"u{bits}") for bits in (8, 16, 32, 64, 128, 256, 512))
+    yield from (Routine("load", f"u{bits}") for bits in (*PACKED_BITS, 8))
+    yield from (Routine("store", f"u{bits}") for bits in (*PACKED_BITS, 8, 16, 32, 64))
+    yield from (Routine("load", dtype, 0, "at") for dtype in (*UNSIGNED, "i8", "i16", "i32", *FLOATS))
+    yield from (Routine("store", dtype, 0, "at") for dtype in (*UNSIGNED, *FLOATS))
+    yield from (Routine("move", dtype, 0, "at") for dtype in UNSIGNED)
+
+
+def routine_named(name: str) -> Routine | Access | Counted | None:
+    """What a name in source stands for; None if it is not a routine's, or an instruction's."""
+    return routines().get(name) or access_named(name)
+
+
+def is_routine(name: str) -> bool:
+    """Whether kernels call, or could call, something by this name."""
+    return is_instruction(name) or routine_named(name) is not None

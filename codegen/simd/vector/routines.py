@@ -1,0 +1,43 @@
+"""The routines of registers and of single numbers, by what `codegen/ir/routines.py` declares."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from codegen.ir.element_types import HALF_TYPES
+from codegen.ir.routines import LOADS, MADE, STORES, Routine
+from codegen.simd.vector import arithmetic, casts, math, memory, scalars, transposes
+
+NUMBERS = ("read", "write", "as", "shl", "shr")
+
+COMPUTING: dict[str, Any] = arithmetic.NAMED | casts.NAMED | math.NAMED
+"""Routines that take registers of every type that they are for, by name. Operators need no name."""
+
+_MADE = {
+    "splat": casts.splat,
+    "iota": casts.iota,
+    "cast": casts.cast,
+    "transposed": transposes.transposed,
+}
+
+
+@cache
+def vector_routine(routine: Routine) -> Any:
+    """The routine that kernels call, built on first use."""
+    family, lanes, half = routine.family, routine.lanes, routine.dtype if routine.dtype in HALF_TYPES else ""
+    dtype = "f32" if half else routine.dtype
+    match family:
+        case _ if family in COMPUTING:
+            return COMPUTING[family]
+        case "first":
+            return memory.first_lanes(routine.name, lanes)
+        case _ if not lanes and family in NUMBERS:
+            return scalars.scalar_routine(routine)
+        case "stream":
+            return memory.streamed(routine.name, dtype, lanes, half)
+        case _ if family in (*LOADS, *STORES):
+            return memory.access(routine.name, family, dtype, lanes, half, routine.which)
+        case _ if family in MADE:
+            return _MADE[family](routine.name, dtype, lanes)
+    raise AssertionError(f"simd: no rule for {routine.name}")
