@@ -38,6 +38,7 @@ FINITE = {
     **dict.fromkeys(("_natives", "_loaded", "_kernels"), "a kernel, whose machine code stays in memory"),
     **dict.fromkeys(("_BY_NUMPY", "_BY_NUMPY_NAME"), "a dtype"),
     "conversion": "two dtypes",
+    "_declared": "a dtype and a number of lanes that a kernel names",
     **dict.fromkeys(("_without_entries", "_definitions"), "a class"),
     **dict.fromkeys(("address_of", "_routine", "vector_routine"), "a function that a kernel calls"),
     "_open": "a block that is open",

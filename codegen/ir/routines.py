@@ -42,6 +42,10 @@ MADE = ("splat", "iota", "cast", "transposed")
 """Routines that make a register of a type, without access to memory."""
 
 
+_COMPUTED = (*EVERY, *HALF_TYPES)
+"""Element types that kernels compute with."""
+
+
 @dataclass(frozen=True, slots=True)
 class Routine:
     """What kernels call: a family, and the element type and the lanes that the routine is for.
@@ -80,33 +84,49 @@ def name_of(family: str, dtype: str = "", lanes: int = 0, which: str = "") -> st
     Raises:
         KernelError: there is no such routine.
     """
-    name = Routine(family, dtype, lanes, which).name
-    if name not in routines():
-        raise KernelError(f"kernels have no routine {name}")
-    return name
+    routine = Routine(family, dtype, lanes, which)
+    if routine not in _declared(dtype, lanes):
+        raise KernelError(f"kernels have no routine {routine.name}")
+    return routine.name
 
 
 @cache
 def routines() -> Mapping[str, Routine]:
     """All declared routines, by name."""
-    return MappingProxyType({routine.name: routine for routine in _routines()})
+    types = "", *_COMPUTED, *(f"u{bits}" for bits in (*PACKED_BITS, 128, 256, 512))
+    found = (_declared(dtype, lanes) for dtype in types for lanes in (0, *LANES))
+    return MappingProxyType({routine.name: routine for each in found for routine in each})
 
 
-def _routines() -> Iterator[Routine]:
-    computing = (family.routine for family in FAMILIES.values() if not family.is_operator)
-    yield from map(Routine, (*computing, *OWN_OF_F16.values(), *ROUNDINGS.values(), *OTHERS))
-    yield from (Routine("first", "", lanes) for lanes in LANES)
-    for dtype in (*EVERY, *HALF_TYPES):
-        yield from _numbers(dtype)
-        yield from (routine for lanes in LANES for routine in _registers(dtype, lanes))
-    yield from _elements()
+@cache
+def _declared(dtype: str, lanes: int) -> frozenset[Routine]:
+    """The routines of an element type and a number of lanes."""
+    if dtype and lanes:
+        return frozenset(_registers(dtype, lanes) if dtype in _COMPUTED and lanes in LANES else ())
+    if dtype:
+        return frozenset((*_numbers(dtype), *(each for each in _elements() if each.dtype == dtype)))
+    if lanes:
+        return frozenset((Routine("first", "", lanes),) if lanes in LANES else ())
+    return frozenset(map(Routine, (*_COMPUTING, *OTHERS)))
 
+
+_COMPUTING = (
+    *(family.routine for family in FAMILIES.values() if not family.is_operator),
+    *OWN_OF_F16.values(),
+    *ROUNDINGS.values(),
+)
 
 OTHERS = ("int64_at", "opaque", "call_kernel", "answered", "inf", "nan")
 """Routines and numbers without a type."""
 
 
+NUMBERS = ("read", "write", "as", "shl", "shr")
+"""Routines of single numbers of kernels that compute."""
+
+
 def _numbers(dtype: str) -> Iterator[Routine]:
+    if dtype not in _COMPUTED:
+        return
     yield Routine("read", dtype, 0, "at")
     yield Routine("write", dtype, 0, "at")
     yield Routine("as", dtype)
@@ -135,9 +155,16 @@ def _elements() -> Iterator[Routine]:
     yield from (Routine("move", dtype, 0, "at") for dtype in UNSIGNED)
 
 
+_FIRST_WORDS = frozenset(
+    name.partition("_")[0]
+    for name in (*_COMPUTING, *OTHERS, *LOADS, *STORES, *MADE, *NUMBERS, "first", "move")
+)
+
+
 def routine_named(name: str) -> Routine | Access | Counted | None:
     """What a name in source stands for; None if it is not a routine's, or an instruction's."""
-    return routines().get(name) or access_named(name)
+    listed = routines().get(name) if name.partition("_")[0] in _FIRST_WORDS else None
+    return listed or access_named(name)
 
 
 def is_routine(name: str) -> bool:

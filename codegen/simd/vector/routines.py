@@ -6,10 +6,8 @@ from functools import cache
 from typing import Any
 
 from codegen.ir.element_types import HALF_TYPES
-from codegen.ir.routines import LOADS, MADE, STORES, Routine
+from codegen.ir.routines import LOADS, MADE, NUMBERS, STORES, Routine
 from codegen.simd.vector import arithmetic, casts, math, memory, scalars, transposes
-
-NUMBERS = ("read", "write", "as", "shl", "shr")
 
 COMPUTING: dict[str, Any] = arithmetic.NAMED | casts.NAMED | math.NAMED
 """Routines that take registers of every type that they are for, by name. Operators need no name."""
