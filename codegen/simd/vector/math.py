@@ -7,17 +7,28 @@ functions are within 1 or 2 ulp, so the last bits depend on the level and on the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from llvmlite import ir
 
-from codegen.ir.families import FAMILIES, FLOATS, UNSIGNED
+from codegen.ir.families import FAMILIES, FLOATS, LANES, UNSIGNED
 from codegen.simd.vector.math_library import ARGUMENTS, best_vector_symbol, scalar_symbol
 from codegen.simd.vector.values import Emit, by_lanes, joined, lane, lanes_of, llvm_kind, number
 
-_PLACEHOLDER = re.compile(r"tilejit\.(?P<name>\w+)\.(?P<dtype>f32|f64)x(?P<lanes>\d+)")
+
+def _symbol(name: str, dtype: str, lanes: int) -> str:
+    """The placeholder of a function on registers: tilejit.exp.f32x16."""
+    return f"tilejit.{name}.{dtype}x{lanes}"
+
+
+_PLACEHOLDERS = {
+    _symbol(name, dtype, lanes): (name, dtype, lanes)
+    for name in ARGUMENTS
+    for dtype in FLOATS
+    for lanes in LANES
+}
+"""What each placeholder stands for."""
 
 
 def _function(name: str) -> Emit:
@@ -45,7 +56,7 @@ def _declared(module: Any, symbol: str, kind: Any, arguments: int) -> Any:
 
 def _placeholder(module: Any, name: str, dtype: str, lanes: int) -> Any:
     """A weak function: the linker may replace it, so LLVM does not analyze its body."""
-    symbol = f"tilejit.{name}.{dtype}x{lanes}"
+    symbol = _symbol(name, dtype, lanes)
     known = module.globals.get(symbol)
     if known:
         return known
@@ -64,10 +75,9 @@ def library(names: Iterable[str], level: str) -> str:
     """LLVM IR that defines the named functions that have vector versions at the level, or "" if none do."""
     module = ir.Module()
     for symbol in names:
-        found = _PLACEHOLDER.fullmatch(symbol)
-        if not found:
+        if symbol not in _PLACEHOLDERS:
             continue
-        name, dtype, lanes = found["name"], found["dtype"], int(found["lanes"])
+        name, dtype, lanes = _PLACEHOLDERS[symbol]
         version = best_vector_symbol(level, name, dtype, lanes)
         if version:
             _define(module, symbol, name, dtype, lanes, version)
