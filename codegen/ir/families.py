@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Any
 
 from codegen.ir.nodes import COMBINERS
-from codegen.ir.operations import compute
 
 SIGNED, UNSIGNED = ("i8", "i16", "i32", "i64"), ("u8", "u16", "u32", "u64")
 INTEGERS, FLOATS = SIGNED + UNSIGNED, ("f32", "f64")
@@ -62,6 +61,8 @@ class Family:
 
     def meaning(self, operands: Sequence[Any], dtype: str) -> Any:
         """The result for arrays of lanes, or for numbers; `dtype` is that of the result."""
+        from codegen.ir.operations import compute  # only interpreters need it, and the dtypes it imports
+
         if not self.reduces:
             return compute(self.name, operands, dtype)
         combine = partial(compute, self.name.removeprefix("reduce_"), dtype=dtype)

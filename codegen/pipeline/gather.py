@@ -9,8 +9,7 @@ from codegen.maps.refine import Box
 from codegen.passes.join_boxes import join_boxes
 from codegen.passes.pad_rank import pad_rank
 from codegen.pipeline.observer import Observer
-from codegen.pipeline.proofs import proven
-from codegen.pipeline.steps import kernel_of, trips_of
+from codegen.pipeline.steps import kernel_of, proven, trips_of
 from codegen.runtime.copy_calls import Pattern, PlainCall, SegmentCalls
 from codegen.runtime.kernel import Step
 from codegen.runtime.launch import Launch

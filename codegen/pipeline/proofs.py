@@ -12,18 +12,6 @@ from codegen.runtime.launch import Launch
 from codegen.schedule.offset_tables import GROUP_TABLES, LINE_TABLE
 from codegen.schedule.segments import BYTES, DST, NEXT, PART, SEGMENT_ARGUMENTS, SEGMENT_FIELDS, SRC, Segments
 from codegen.schedule.transfers import group_table, joined_tables, line_table
-from codegen.support.settings import settings
-
-
-def proven(launch: Launch) -> Launch:
-    """The launch; with TILEJIT_VERIFY, once every access of its kernel is proven.
-
-    Raises:
-        KernelError: an access may be outside of its storage.
-    """
-    if settings().verify:
-        prove_launch(launch)
-    return launch
 
 
 def prove_launch(launch: Launch) -> int:

@@ -15,7 +15,6 @@ from codegen.passes.select_transfer import select_transfer
 from codegen.passes.strip_mine import strip_mine
 from codegen.pipeline.lower_copies import lower_copy
 from codegen.pipeline.observer import Observer, nobody
-from codegen.pipeline.proofs import proven
 from codegen.pipeline.verify import check_lanes
 from codegen.pipeline.verify_panels import check_panels
 from codegen.runtime.copy_calls import (
@@ -41,6 +40,7 @@ from codegen.schedule.transfers import (
     line_table,
 )
 from codegen.support.locks import compiler_lock
+from codegen.support.settings import settings
 
 STRUCTURE, SIZES = "structure", "sizes"
 """Values of `specialize`: one kernel per structure, or one per structure and sizes."""
@@ -164,6 +164,19 @@ def launch_of(
         serial=step.nest.unit_bits == 1,
     )
     return proven(launch)
+
+
+def proven(launch: Launch) -> Launch:
+    """The launch; with TILEJIT_VERIFY, once every access of its kernel is proven.
+
+    Raises:
+        KernelError: an access may be outside of its storage.
+    """
+    if settings().verify:
+        from codegen.pipeline.proofs import prove_launch
+
+        prove_launch(launch)
+    return launch
 
 
 def trips_of(nest: TransferNest) -> int:

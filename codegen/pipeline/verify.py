@@ -2,9 +2,9 @@
 
 A failed check raises KernelError, which names the invariant and a witness. Kernels run on raw addresses, so
 some checks are never skipped. `launch_of` calls `check_range`, `check_lanes` and `check_panels` for every
-launch; with TILEJIT_VERIFY, `proofs.proven` also proves every access of its kernel. `CopyProgram.run` calls
-`check_disjoint`, so that source and destination do not overlap. Plans compare the spans of their two arrays
-and then check exactly. `relayout` checks the memory behind `out`.
+launch; with TILEJIT_VERIFY, `proofs.prove_launch` also proves every access of its kernel.
+`CopyProgram.run` calls `check_disjoint`, so that source and destination do not overlap. Plans compare the
+spans of their two arrays and then check exactly. `relayout` checks the memory behind `out`.
 """
 
 from __future__ import annotations
