@@ -122,12 +122,13 @@ def _in_tiles(cut: TransposeSchedule, box: StridedBox) -> TransposeTiles:
         block = block_shape(box.width, "64x16")
         tile = tile[0], block[1]
         lanes = lane_reads(rows, column_count, tuple(others.values()), box.width, block[0])
+    next_tile = 2 * tile[0]  # prefetches of the next tile read entries beyond the last row
     return TransposeTiles(
         box.source_width,
         box.width,
         row_count,
         column_count,
-        rows[0][1] if len(rows) == 1 else _joined([(n, s) for n, s, _ in rows], more=2 * tile[0]),
+        rows[0][1] if len(rows) == 1 else _joined([(n, s) for n, s, _ in rows], more=next_tile),
         columns[0][2] if len(columns) == 1 else _joined([(n, d) for n, _, d in columns]),
         tuple(Loop(name, *others.get(name, ())) for name in cut.loops),
         tile,

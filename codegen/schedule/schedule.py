@@ -99,6 +99,7 @@ class TransposeSchedule(TileSchedule):
         text += f", {self.together} layers of {self.layers}" if self.layers else ""
         order = "" if self.stage == "dense" else f", {self.order} first"
         text += f" | loops {' '.join(self.loops)}{order}" if self.loops else ""
+        text += f" | prefetches {self.prefetch_bytes} bytes ahead" if self.prefetch_bytes else ""
         return text + (" | streaming stores" if self.stream else "")
 
 

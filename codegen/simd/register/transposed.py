@@ -24,7 +24,7 @@ from codegen.simd.register.super_vectors import (
 
 
 def _rule(value: Any) -> tuple[Any, Callable[..., Any]]:
-    """transposed(value); columns of the result are a line long, or rows of the operand are."""
+    """transposed(value), whose rows are at most a line long, and so are those of the result."""
     given = super_vector(value, "transposed")
     width, rows, columns = given.bits // 8, given.rows, given.columns
     result = SuperVector(given.bits, columns, rows)

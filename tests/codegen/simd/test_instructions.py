@@ -85,7 +85,7 @@ def test_padding_patterns(level: str) -> None:
 
 
 UNDECLARED = ((64, 4, 4), (32, 8, 8), (32, 4, 8), (32, 8, 2), (16, 4, 16), (8, 8, 32), (8, 2, 2), (128, 2, 2))
-"""Shapes that no schedule uses yet, as (bits, rows, columns)."""
+"""Shapes that are not on the menu of blocks, as (bits, rows, columns). The builder takes them as well."""
 
 
 def blocks() -> list[tuple[int, int, int]]:
