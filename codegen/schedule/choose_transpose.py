@@ -44,14 +44,16 @@ LINE_ROWS_ACROSS = 16
 """Lines across if result rows are one line: tiles with few rows need long rows to amortize their start."""
 
 MANY_WAYS = 12
-"""An L1 cache with this many ways holds the source rows of a panel that has one line per result row."""
+"""From this many ways on, an L1 cache holds the source rows of a panel."""
 
 PANEL_LINES = 2
-"""Lines of each result row in such a panel, on a cache with that many ways (Zen 5, 2026-11)."""
+"""Lines of each result row in a panel for long rows, on a cache with `MANY_WAYS` (Zen 5, 2026-11)."""
 
 NARROW_LINES = 4
-"""The same on a cache with fewer ways. There are more rows than ways, so their lines are evicted before the
-next tile of rows, and longer runs of the destination pay (8 ways, Zen 4, 2026-11: 1.2 times as fast as 1)."""
+"""Lines of each result row in a panel on a cache with fewer ways.
+
+There are more rows than ways, so their lines are evicted before the next tile of rows, and longer runs of the
+destination pay (8 ways, Zen 4, 2026-11: 1.2 times as fast as 1)."""
 
 SET_BYTES = 4096
 """Rows about this far apart, or a multiple of it, share L1 cache sets."""

@@ -49,7 +49,7 @@ class TileSchedule:
 
     stage                 the buffer that tiles go through, if any
     stream                whether full lines are stored past the cache
-    order                 without a buffer: the order of the blocks of a tile
+    order                 the order of the blocks of a tile; not used with dense panels
     prefetch_bytes        without a buffer: how far ahead each row of a block is requested; 0 for not at all
     separate              with dense panels: whether each column of a block has its own address, and not one
                           from the columns before it

@@ -55,7 +55,9 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
 
     Past the cache, loops are sorted by the distance between their iterations in the source, so that the next
     tile mostly follows in memory. In cache, tiles are innermost, so that few kernels serve all shapes. If the
-    first loop has too few iterations for all threads, the one with most comes first.
+    first loop has too few iterations for all threads, the one with most comes first. Where long rows are
+    staged, the tiles of rows of a panel follow each other: the bytes after the last full line of a result row
+    wait in the panel for the next tile.
     """
     if cut.stage == "dense":
         loops = _padded(_in_order(_panel_steps(box, cut), threads), threads)
