@@ -259,7 +259,7 @@ class Streamed:
     given   the caller sees to it that blocks fill lines
     full    all iterations fill lines, from the first one on
     begun   the first iterations fill lines, and the others are stored through the cache
-    headed  the iterations before the first line are stored through the cache, too
+    headed  the iterations before the first line are also stored through the cache
     staged  rows begin anywhere in a line: they go through scratch
 
     least           iterations from which on the way is faster

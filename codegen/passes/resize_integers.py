@@ -12,7 +12,7 @@ OPERATORS = ("add", "sub", "mul", "and", "or", "xor", "neg", "not")
 """Operations that kernels run by an operator."""
 
 OF_BOOLEANS = {"min": "and", "max": "or"}
-"""Operations on booleans that an operator runs, too."""
+"""Operations on booleans that run as another one's operator."""
 
 
 def resize_integers(function: Function, _: RegisterSchedule) -> Function:

@@ -53,7 +53,10 @@ MOST_SECONDS = 10.0
 """Schedules without kernels after this time are not measured: the most promising come first."""
 
 BATCH_BYTES = 4 << 20
-"""Bytes that one measurement moves at least."""
+"""Bytes that one measurement moves at least, unless that takes more than `MOST_RUNS`."""
+
+MOST_RUNS = 32
+"""Runs of one measurement. Each starts threads, so runs of tiny boxes take much longer than their bytes."""
 
 Measure = Callable[[StridedBox, tuple[Schedule, ...]], tuple[float, ...]]
 """Seconds that a box takes with each of its schedules."""
@@ -189,7 +192,7 @@ def timed(
     _write_source(box, src[skipped[0] :], spans[0][0])
     bits = box.target.bits + (box.source.bits if box.source else 0)
     moved_bits = prod(x.extent for x in box.axes) * bits
-    runs = max(1, BATCH_BYTES // max(1, moved_bits // 8))
+    runs = min(max(1, BATCH_BYTES // max(1, moved_bits // 8)), MOST_RUNS)
     runners: list[Callable[[], None]] = []
     began = perf_counter()
     for schedule in schedules:

@@ -287,7 +287,7 @@ def _packed_transfer(box: StridedBox) -> Selection:
 
 
 def _columns(box: StridedBox, packed: Axis, bits: int) -> tuple[str, ...]:
-    """The loop over columns of `packed` that are contiguous on both sides; none if elements are, too."""
+    """The loop over columns of `packed` that are contiguous on both sides; none if elements also are."""
     is_column = is_instruction(f"unpacked_{bits}_into_{packed.extent}_rows")
     if _byte_side_stride(box, packed.name) == 8 or not is_column:
         return ()
