@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.building import compare, least, let, loop, minus, plus, times
-from codegen.ir.lines import LINE_BYTES, PAGE_PREFETCH_BYTES
+from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, For, Function, If, Let, Load, Narrow, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.visit import loads
+from codegen.schedule.limits import PAGE_PREFETCH_BYTES
 from codegen.schedule.offset_tables import OFFSET_TABLES
 from codegen.schedule.transfers import CopyRun, Interleave, TransferNest
 

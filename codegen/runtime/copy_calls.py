@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.analysis.ranges import check_range
-from codegen.ir.lines import LINE_BYTES, PAGE_PREFETCH_BYTES
+from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
 from codegen.runtime.kernel import Step
+from codegen.schedule.limits import PAGE_PREFETCH_BYTES
 from codegen.schedule.offset_tables import OFFSET_TABLES, PREFETCH_ARGUMENT, Table
 from codegen.schedule.segments import SEGMENT_ARGUMENTS, Segments
 from codegen.schedule.transfers import TransposeRuns, TransposeTiles

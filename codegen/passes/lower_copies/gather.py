@@ -24,7 +24,7 @@ from codegen.ir.nodes import (
 )
 from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.runs import STREAMED, line, part
-from codegen.schedule.limits import MOVE_PREFETCH_INTERVALS
+from codegen.schedule.limits import GATHERED_MOVES, MOVE_PREFETCH_INTERVALS
 from codegen.schedule.segments import (
     BYTES,
     DST,
@@ -40,9 +40,6 @@ from codegen.schedule.transfers import Gather
 
 LINES = Blocks(streamed=(Streamed("given"),))
 """The lines of a segment begin lines of the destination."""
-
-BLOCK = 4
-"""Moves in a block: all of its loads precede its stores."""
 
 
 def lower_gather(gather: Gather, sides: Sides) -> Lowered:
@@ -105,8 +102,14 @@ def _assembled() -> tuple[Statement, ...]:
     for k, width in enumerate(MOVES):
         stop = f"stop_{width}"
         out.append(Let(stop, Load("moves", (plus("part", k),), "i64")))
-        blocks = loop("move", first, minus(stop, BLOCK - 1), *_moves(width, BLOCK), step=BLOCK)
-        others = minus(stop, rest(minus(stop, first), BLOCK))
+        blocks = loop(
+            "move",
+            first,
+            minus(stop, GATHERED_MOVES - 1),
+            *_moves(width, GATHERED_MOVES),
+            step=GATHERED_MOVES,
+        )
+        others = minus(stop, rest(minus(stop, first), GATHERED_MOVES))
         out += [blocks, loop("move", others, stop, *_moves(width, 1))]
         first = index_symbol(stop)
     return tuple(out)
@@ -122,7 +125,7 @@ def _moves(width: int, count: int) -> tuple[Statement, ...]:
     chunks = Local("chunks", "bits8", shape)
     load = Let("chunks", Load("src_entry", start, "bits8", shape, (0, 0), (sources, 1)))
     store = Store("buffer", start, chunks, (0, 0), (targets, 1))
-    ahead = [(f"ahead_{k}", k) for k in range(0, count, MOVE_PREFETCH_INTERVALS.get(width, BLOCK))]
+    ahead = [(f"ahead_{k}", k) for k in range(0, count, MOVE_PREFETCH_INTERVALS.get(width, GATHERED_MOVES))]
     entries = [Let(name, Load("moves", (plus("move", k),), "i64")) for name, k in ahead]
     prefetches = [Call("prefetch_line", (plus("next_entry", rest(name, HALF)),)) for name, _ in ahead]
     return (*entries, load, store, *prefetches)

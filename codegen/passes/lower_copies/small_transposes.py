@@ -6,11 +6,8 @@ from codegen.ir.building import Term, index_of, least, loop, plus, times
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Load, Statement, Store, View
 from codegen.passes.lower_copies.lowered import Sides
-from codegen.schedule.limits import SMALL_LEAST_COLUMNS
+from codegen.schedule.limits import SMALL_LEAST_COLUMNS, SMALL_ROWS
 from codegen.schedule.transfers import Interleave
-
-ROWS = 64
-"""Source rows of a block."""
 
 
 def small_transpose(stmt: Interleave, sides: Sides) -> tuple[Statement, ...]:
@@ -30,7 +27,7 @@ def small_transpose(stmt: Interleave, sides: Sides) -> tuple[Statement, ...]:
 
     to, at = times("row", width), times("row", stmt.row_step)
     move = Store("dst_column", (to,), Load("src_column", (at,), f"bits{8 * width}"))
-    element_rows = loop("row", "first_row", end("first_row", ROWS, rows), move)
+    element_rows = loop("row", "first_row", end("first_row", SMALL_ROWS, rows), move)
     element_columns = loop(
         "column",
         "first_column",
@@ -39,5 +36,5 @@ def small_transpose(stmt: Interleave, sides: Sides) -> tuple[Statement, ...]:
         View("src_column", sides.src, index_of(times("column", width))),
         element_rows,
     )
-    blocks = loop("first_row", 0, rows, element_columns, step=ROWS)
+    blocks = loop("first_row", 0, rows, element_columns, step=SMALL_ROWS)
     return (loop("first_column", 0, columns, blocks, step=wide),)

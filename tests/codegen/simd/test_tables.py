@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.ir.lines import PAGE_PREFETCH_BYTES
 from codegen.runtime.copy_calls import MAX_PREFETCHED_ENTRIES
+from codegen.schedule.limits import PAGE_PREFETCH_BYTES
 from tests.codegen.simd.case import Case, called_names
 from tests.codegen.simd.cases import STREAM, by_table, through_tables
 from tests.codegen.simd.levels import AtLevels
