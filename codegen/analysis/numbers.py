@@ -121,7 +121,9 @@ class Numbers:
             )
         if of == by:
             return Affine(1)
-        for factor in {c // d for n, c in of.terms for m, d in by.terms if n == m and c % d == 0}:
+        # The quotient is below each factor of the divisor that exceeds the dividend: 128*j // n if j < n.
+        shared = {c // d for n, c in of.terms for m, d in by.terms if n == m and c % d == 0}
+        for factor in shared | {c for _, c in of.terms}:
             if factor > 0 and self.unknowns.proves(by * factor - of - Affine(1), scope.facts):
                 high = factor - 1 if high is None else min(high, factor - 1)
         return self.unknowns.new(f"({of}) // ({by})", 0, high)

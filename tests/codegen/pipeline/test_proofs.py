@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+import tilejit as tj
 from codegen.analysis.buffer_bounds import check_buffers
 from codegen.analysis.given import Given, Listed, Records, Storage
 from codegen.ir.building import plus
@@ -31,8 +32,10 @@ from codegen.pipeline.steps import reach_of
 from codegen.runtime.copy_calls import TableCalls
 from codegen.runtime.launch import Launch
 from codegen.support.errors import KernelError
-from tests.codegen.emit.test_copy_goldens import NAMES, many_ways, program_of
+from tests.codegen.emit.test_copy_goldens import NAMES, many_ways, program_of, virtual
 from tests.codegen.simd.cases import GROUPS, cases
+from tilejit.convert import pack_program
+from tilejit.pack_programs import unpack_program
 
 __all__ = ["many_ways"]
 
@@ -49,6 +52,27 @@ def launches_of(program: CopyProgram) -> Iterator[Launch]:
 def test_every_golden_copy_is_proven(name: str) -> None:
     for launch in launches_of(program_of(name)):
         assert prove_launch(launch)
+
+
+UNEVEN_PACKS = (
+    "u16[1001,3001]{0,1:T(8,128)}",
+    "f64[1001,3001]{0,1:T(8,128)}",
+    "f32[500,3001]{0,1:T(8,128)}",
+    "f64[500,3001]{0,1:T(8,128)}",
+    "f32[1000,3001]{0,1:T(8,128)}",
+    "u16[1001,3001]{0,1:T(16,128)}",
+)
+"""Layouts whose tiles cut the last rows and columns of an array."""
+
+
+@pytest.mark.parametrize("text", UNEVEN_PACKS)
+def test_packs_with_cut_tiles_are_proven(text: str) -> None:
+    shape = tj.Shape.parse(text)
+    assert isinstance(shape, tj.Shape)
+    array = virtual(shape.dimensions, shape.dtype)
+    for program in (pack_program(array, shape), unpack_program(shape, array.strides)):
+        for launch in launches_of(program):
+            assert prove_launch(launch)
 
 
 @pytest.mark.share(2)
