@@ -153,7 +153,7 @@ class _Check:
                 yield (high - 1) // step
 
     def below(self, expression: Affine) -> list[Affine]:
-        """Expressions that are at least as large, where a minimum is replaced by each of what it is of."""
+        """Expressions that are at least as large, each minimum replaced by each of its operands."""
         out = []
         for name, c in expression.terms:
             if c > 0:
@@ -173,16 +173,16 @@ class _Check:
         if starts.keys() <= self.limits.keys():
             self.iteration(node, starts, count, scope, inner)
             return
-        for name, start in starts.items():
-            self.limits[name] = self.unknowns.range(start)[0], None
+        outer = self.limits, self.met
+        limits = {name: (self.unknowns.range(start)[0], None) for name, start in starts.items()}
+        self.limits, self.met = self.limits | limits, dict(self.met)
         walk = node, starts, count, scope, inner
         self.keep_limits(*walk)
         for name in starts:
             self.limits[name] = self.limits[name][0], self.highest(*(value for value, _ in self.met[name]))
         self.keep_limits(*walk)
         self.iteration(*walk)
-        for name in starts:
-            del self.limits[name]
+        self.limits, self.met = outer
 
     def keep_limits(
         self, node: For, starts: dict[str, Affine], count: Affine, scope: Scope, inner: Scope

@@ -9,7 +9,7 @@ from codegen.analysis.buffer_bounds import check_buffers
 from codegen.analysis.given import Given, Listed
 from codegen.ir.building import minus, plus, quotient, times
 from codegen.ir.index import Affine, Least, index_symbol
-from codegen.ir.nodes import For, Function, IndexValue, Let, Load, Statement
+from codegen.ir.nodes import Carried, Const, For, Function, IndexValue, Let, Load, Local, Statement, Value
 from codegen.support.errors import KernelError
 
 
@@ -39,3 +39,28 @@ def test_rows_of_tiles_that_are_cut_are_proven(columns: int) -> None:
     assert check_body(drain(128, columns, 96)) == 1
     with pytest.raises(KernelError, match=r"row_offsets.*may leave the table: expected entries 0 to 127"):
         check_body(drain(128, columns, 96, ahead=2))
+
+
+def carried(name: str, start: Value) -> Carried:
+    """A local that a loop carries, and leaves as it is."""
+    return Carried(name, start, Local(name, "i64"))
+
+
+def counted(index: str, body: tuple[Statement, ...], *locals_: Carried) -> For:
+    """A loop of four iterations."""
+    return For(index, (Affine(),), (Affine(4),), 1, body, carried=locals_)
+
+
+def read(name: str, further: int = 0) -> Let:
+    """A read of the entry of a table that a local names."""
+    return Let("entry", Load("row_offsets", (plus(name, further),), "i64"))
+
+
+def test_a_loop_inside_may_carry_more_than_the_one_around() -> None:
+    zero, a = Const(0, "i64"), Local("a", "i64")
+    inner = counted("j", (read("a"), read("b")), carried("a", a), carried("b", zero))
+    outer = counted("i", (inner, read("a")), carried("a", zero))
+    assert check_body((outer, read("a"))) == 4
+    wrong = counted("i", (inner, read("a", 128)), carried("a", zero))
+    with pytest.raises(KernelError, match="expected entries 0 to 127, got 0 to 128"):
+        check_body((wrong,))
