@@ -1,4 +1,8 @@
-"""The bytes that loads, stores and instructions of a kernel touch, proven to be inside their storage."""
+"""The bytes that loads, stores and instructions of a kernel touch, proven to be inside their storage.
+
+That the address of a streamed store is a multiple of its size is not proven here: the guards of the launch
+see to it (`Launch.misaligned` runs where the destination does not begin on a line).
+"""
 
 from __future__ import annotations
 
@@ -56,7 +60,7 @@ class Footprints:
     def pointer(self, name: str, scope: Scope) -> Pointer:
         """Where a name points."""
         if name not in scope.pointers:
-            raise KernelError(f"bounds: {name} is no buffer in {self.numbers.function.name}")
+            raise KernelError(f"bounds: {name} is not a buffer of {self.numbers.function.name}")
         return scope.pointers[name]
 
     def store(self, store: Store, scope: Scope) -> None:
@@ -168,11 +172,13 @@ class Footprints:
         """An instruction, whose declaration says how much of each buffer it touches."""
         called = instruction(name)
         if called.shapes:
-            raise KernelError(f"bounds: {name} is no instruction that accesses memory")
+            raise KernelError(f"bounds: {name} does not access memory")
         given = {k: self.numbers.index(x, scope) for k, x in enumerate(operands) if not isinstance(x, str)}
         buffers = {k: x for k, x in enumerate(operands) if isinstance(x, str)}
         if buffers.keys() != called.touched.keys():
             raise KernelError(f"bounds: {name} does not say what it touches of {', '.join(buffers.values())}")
+        if not called.counted and called.touched:
+            raise KernelError(f"bounds: {name} does not say how many bytes it touches")
         if not called.counted or self.numbers.silent:
             return
         count, most = given[called.counted.operand], called.counted.most

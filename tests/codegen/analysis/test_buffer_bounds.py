@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from codegen.analysis import footprints
 from codegen.analysis.buffer_bounds import check_buffers
 from codegen.analysis.given import Given, Listed
 from codegen.ir.building import minus, plus, quotient, times
 from codegen.ir.index import Affine, Least, index_symbol
-from codegen.ir.nodes import Carried, Const, For, Function, IndexValue, Let, Load, Local, Statement, Value
+from codegen.ir.instructions import instruction
+from codegen.ir.nodes import (
+    Call,
+    Carried,
+    Const,
+    For,
+    Function,
+    IndexValue,
+    Let,
+    Load,
+    Local,
+    Statement,
+    Value,
+)
 from codegen.support.errors import KernelError
 
 
@@ -64,3 +80,10 @@ def test_a_loop_inside_may_carry_more_than_the_one_around() -> None:
     wrong = counted("i", (inner, read("a", 128)), carried("a", zero))
     with pytest.raises(KernelError, match="expected entries 0 to 127, got 0 to 128"):
         check_body((wrong,))
+
+
+def test_an_instruction_that_does_not_count_its_bytes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    uncounted = replace(instruction("stream_fence"), touched={0: 1})
+    monkeypatch.setattr(footprints, "instruction", lambda name: uncounted)
+    with pytest.raises(KernelError, match="stream_fence does not say how many bytes it touches"):
+        check_body((Call("stream_fence", ("dst",)),))
