@@ -45,10 +45,6 @@ class Case:
         """The same as inequalities."""
         return (*self.not_negative, *self.zero, *(row * -1 for row in self.zero))
 
-    def merged(self, other: Case) -> Case:
-        """Both at once."""
-        return Case((*self.zero, *other.zero), (*self.not_negative, *other.not_negative))
-
 
 Cases: TypeAlias = tuple[Case, ...]
 """One of these holds."""

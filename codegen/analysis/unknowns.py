@@ -17,7 +17,7 @@ class Unknowns:
 
     Attributes:
         known: what is known of each.
-        ranges: the same, of which only ranges.
+        ranges: the range of each.
         named: how many unknowns have a name; an apostrophe and a number tell them apart.
         made: quotients, remainders and minima, so that the same expression is the same unknown.
         minima: the expressions that an unknown is the least of.
