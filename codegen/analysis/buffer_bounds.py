@@ -59,13 +59,13 @@ class _Check:
         numbers: its integers.
         footprints: its accesses.
         limits: the ranges of the locals that the loops around carry.
-        met: the values that each of these got on the last walk, and what is known there.
+        results: the values that each of these got on the last walk, and what is known there.
     """
 
     numbers: Numbers
     footprints: Footprints
     limits: dict[str, Range] = field(default_factory=dict)
-    met: dict[str, list[tuple[Affine, Facts]]] = field(default_factory=dict)
+    results: dict[str, list[tuple[Affine, Facts]]] = field(default_factory=dict)
 
     @property
     def unknowns(self) -> Unknowns:
@@ -173,16 +173,19 @@ class _Check:
         if starts.keys() <= self.limits.keys():
             self.iteration(node, starts, count, scope, inner)
             return
-        outer = self.limits, self.met
+        outer = self.limits, self.results
         limits = {name: (self.unknowns.range(start)[0], None) for name, start in starts.items()}
-        self.limits, self.met = self.limits | limits, dict(self.met)
+        self.limits, self.results = self.limits | limits, dict(self.results)
         walk = node, starts, count, scope, inner
         self.keep_limits(*walk)
         for name in starts:
-            self.limits[name] = self.limits[name][0], self.highest(*(value for value, _ in self.met[name]))
+            self.limits[name] = (
+                self.limits[name][0],
+                self.highest(*(value for value, _ in self.results[name])),
+            )
         self.keep_limits(*walk)
         self.iteration(*walk)
-        self.limits, self.met = outer
+        self.limits, self.results = outer
 
     def keep_limits(
         self, node: For, starts: dict[str, Affine], count: Affine, scope: Scope, inner: Scope
@@ -192,16 +195,18 @@ class _Check:
         dropped = True
         while dropped:
             dropped = False
-            self.met |= {name: [] for name in starts}
+            self.results |= {name: [] for name in starts}
             self.numbers.silent, self.numbers.records = True, dict(records)
             self.iteration(node, starts, count, scope.inside(), inner.inside())
             self.numbers.silent, self.numbers.records = was, records
             for name in starts:
                 low, high = self.limits[name]
-                if low is not None and not all(proves(x - Affine(low), facts) for x, facts in self.met[name]):
+                if low is not None and not all(
+                    proves(x - Affine(low), facts) for x, facts in self.results[name]
+                ):
                     low, dropped = None, True
                 if high is not None and not all(
-                    proves(Affine(high) - x, facts) for x, facts in self.met[name]
+                    proves(Affine(high) - x, facts) for x, facts in self.results[name]
                 ):
                     high, dropped = None, True
                 self.limits[name] = low, high
@@ -210,14 +215,14 @@ class _Check:
         self, node: For, starts: dict[str, Affine], count: Affine, scope: Scope, inner: Scope
     ) -> None:
         """The body of a loop that carries locals, which are within their limits."""
-        inner.symbols |= self.held(starts, count)
+        inner.symbols |= self.carried_values(starts, count)
         self.block(node.body, inner)
         for each in node.carried:
             values = (starts[each.name], scope.facts), (self.numbers.number(each.update, inner), inner.facts)
-            self.met.setdefault(each.name, []).extend(values)
+            self.results.setdefault(each.name, []).extend(values)
             scope.symbols[each.name] = self.unknowns.new(each.name, *self.limits[each.name])
 
-    def held(self, starts: dict[str, Affine], count: Affine) -> dict[str, Affine]:
+    def carried_values(self, starts: dict[str, Affine], count: Affine) -> dict[str, Affine]:
         """The locals in some iteration: as they start in the first one."""
         out = {}
         for name, start in starts.items():
@@ -247,12 +252,12 @@ class _Check:
             self.block(chosen, scope)
             return
         fails = tuple(case for _, negative in unsure for case in negative)
-        ways = [
+        branches = [
             (tuple(positive for positive, _ in unsure), node.body),
             ((fails,), node.otherwise),
         ]
         ends = []
-        for facts, body in ways:
+        for facts, body in branches:
             inner = scope.inside(*facts)
             self.block(body, inner)
             ends.append((facts, inner))
