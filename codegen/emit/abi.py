@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from textwrap import wrap
 
 from codegen.ir.accesses import Counted
+from codegen.ir.names import LINE_LENGTH
 
 KERNEL_ARGUMENTS = ("operands", "scratch", "sizes", "begin", "end")
-LINE_LENGTH = 110
 
 
 def kernel_head(name: str) -> str:

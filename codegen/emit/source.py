@@ -13,14 +13,14 @@ from typing import Protocol
 
 from codegen.analysis.strides import held_dtype
 from codegen.emit import moves
-from codegen.emit.abi import LINE_LENGTH, argument_lines, kernel_head, operand_lines
+from codegen.emit.abi import argument_lines, kernel_head, operand_lines
 from codegen.emit.indices import address_text, index_text
 from codegen.emit.moves import RELATIONS, CallText, access_call
 from codegen.emit.writer import Writer
 from codegen.ir.accesses import Counted
 from codegen.ir.index import Greatest, Index, Least
 from codegen.ir.instructions import instruction
-from codegen.ir.names import names_of
+from codegen.ir.names import LINE_LENGTH, names_of
 from codegen.ir.nodes import (
     Alloc,
     Call,
@@ -99,7 +99,7 @@ class _Printer:
             case For():
                 self.loop(statement, out)
             case Let(name, value):
-                out.line(f"{name} = {self.leaves.value_text(value)}")
+                _assign(name, self.leaves.value_text(value), out)
             case View(name, buffer, offset, opaque, in_bytes):
                 address = address_text(buffer, offset)
                 address = f"({address}) >> 3" if in_bytes else address
@@ -136,7 +136,7 @@ class _Printer:
         changed = [(n, v) for n, v in pairs if not (isinstance(v, Local) and v.name == n)]
         if changed:
             values = ", ".join(self.leaves.value_text(v) for _, v in changed)
-            out.line(f"{', '.join(n for n, _ in changed)} = {values}")
+            _assign(", ".join(n for n, _ in changed), values, out)
         return bool(changed)
 
     def condition(self, node: If, out: Writer, word: str) -> None:
@@ -169,5 +169,22 @@ def _call(name: str, arguments: Sequence[str], out: Writer) -> None:
         return
     with out.block(f"{name}("):
         for argument in arguments:
-            out.line(f"{argument},")
+            _wrapped(f"{argument},", out)
     out.line(")")
+
+
+def _assign(names: str, text: str, out: Writer) -> None:
+    """An assignment, in parentheses where it is too long for one line."""
+    line = f"{names} = {text}"
+    if 4 * out.depth + len(line) <= LINE_LENGTH:
+        out.line(line)
+        return
+    with out.block(f"{names} = ("):
+        _wrapped(text, out)
+    out.line(")")
+
+
+def _wrapped(text: str, out: Writer) -> None:
+    """Text inside parentheses, which may continue on the next line."""
+    for line in wrap(text, LINE_LENGTH - 4 * out.depth, break_long_words=False, break_on_hyphens=False):
+        out.line(line)

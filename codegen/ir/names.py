@@ -26,6 +26,9 @@ from codegen.ir.nodes import (
 )
 from codegen.ir.visit import parts
 
+LINE_LENGTH = 110
+"""Maximum number of characters of a line of source, as far as names allow."""
+
 BEGIN, END = "begin:", "end:"
 """The range of the loop that calls share. No argument has a colon."""
 

@@ -16,6 +16,7 @@ from codegen.emit.source import body_of
 from codegen.ir.nodes import Function
 from codegen.passes.expand_accumulations import expand_accumulations
 from codegen.passes.fence_streams import fence_streams
+from codegen.passes.fit_lines import fit_lines
 from codegen.passes.hoist_elements import hoist_elements
 from codegen.passes.hoist_rows import hoist_rows
 from codegen.passes.lower_addresses import lower_addresses
@@ -53,6 +54,7 @@ LOWER_VECTORS = (
     widen_halves,
     resize_integers,
     order_arguments,
+    fit_lines,
     fence_streams,
 )
 """The passes that map super-vectors to registers, in order; each takes a function and its schedule."""

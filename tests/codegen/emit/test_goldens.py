@@ -89,5 +89,12 @@ def test_golden(name: str, request: pytest.FixtureRequest) -> None:
     check_golden(KERNELS / f"{name}.txt", text_of(CASES[name]), request)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_lines_are_short(name: str) -> None:
+    """The source that follows the printed loops."""
+    source = text_of(CASES[name]).partition("\ndef ")[2]
+    assert max(map(len, source.splitlines())) <= 110
+
+
 def test_no_golden_without_a_case() -> None:
     assert {path.stem for path in KERNELS.glob("*.txt")} == {*CASES}
