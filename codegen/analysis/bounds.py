@@ -138,7 +138,7 @@ def _check_access(
         raise KernelError(
             f"{_text(access)}{line} may leave the array: subscript {dimension} reaches {reached[0]} to "
             f"{reached[1]}, the extent is {extent}\n  shorten the loop or give a larger array; subscripts "
-            "below 0 do not wrap around here, and accesses under conditions count too"
+            "below 0 do not wrap around here, and accesses under conditions also count"
         )
 
 

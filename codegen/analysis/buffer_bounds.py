@@ -134,11 +134,12 @@ class _Check:
         once = most == 0
         count = Affine() if once else self.unknowns.new(node.index, 0, most)
         index = lower + count * node.step
-        rows = [end - index - Affine(1) for upper in uppers for end in (upper, *self.below(upper))]
+        ends = [end for upper in uppers for end in (upper, *self.below(upper))]
         if not once:
-            self.unknowns.define(count, rows)
-        runs = Case((), tuple(row for row in rows if row.terms))
-        inner = scope.inside(*([(runs,)] if once and runs.rows else []), loop=node.index)
+            self.unknowns.define(count, [end - index - Affine(1) for end in ends])
+        entered = [end - lower - Affine(1) for end in (ends if once else uppers)]
+        runs = Case((), tuple(row for row in entered if row.terms))
+        inner = scope.inside(*([(runs,)] if runs.rows else []), loop=node.index)
         inner.symbols[node.index] = index
         if node.carried:
             self.carrying(node, starts, count, scope, inner)

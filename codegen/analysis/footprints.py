@@ -64,7 +64,7 @@ class Footprints:
         return scope.pointers[name]
 
     def store(self, store: Store, scope: Scope) -> None:
-        """The loads of the value, and the lanes that are stored; lanes that a mask leaves out too."""
+        """The loads of the value, and the lanes that are stored; even lanes that a mask leaves out."""
         if store.accumulate:
             raise KernelError(f"bounds: no rule for {store.array} being accumulated in")
         for value in store.values:

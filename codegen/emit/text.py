@@ -27,7 +27,7 @@ class Text:
 def infix(left: Text, sign: str, right: Text) -> Text:
     """left sign right, which Python groups from the left.
 
-    Comparisons do not chain. Few readers know how bit operators bind, so their operands have parentheses too.
+    Comparisons do not chain. Few readers know how bit operators bind, so their operands have parentheses.
     """
     binds = _BINDS[sign]
     least = SIGN if OR <= binds <= SHIFT else binds + (binds == COMPARED)

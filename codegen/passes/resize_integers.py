@@ -21,7 +21,7 @@ def resize_integers(function: Function, _: RegisterSchedule) -> Function:
     before:  t = add(x, y) : i32
     after:   t = cast(add(cast(x) : i64, cast(y) : i64) : i64) : i32
 
-    Operators on booleans may return integers, so that their results are cast too. Registers keep their sizes.
+    Operators on booleans may return integers, so their results are also cast. Registers keep their sizes.
     """
     body = tuple(map_values(s, lambda value: map_value(value, _resized)) for s in function.body)
     return replace(function, body=body)

@@ -50,7 +50,7 @@ def _stores(loop: For) -> list[Store]:
 
 
 def _streaming(body: Body) -> Body:
-    """A body whose super-vectors are stored past the cache, those in branches too."""
+    """A body whose super-vectors are stored past the cache, also those in branches."""
 
     def streamed(node: Statement) -> Statement:
         match node:

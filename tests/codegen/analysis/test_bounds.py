@@ -154,7 +154,7 @@ FAR_OFFSETS = Load("A", (Affine(),), "f32", offsets=Load("B", (FAR,), "i64"))
     ids=lambda statement: type(statement).__name__,
 )
 def test_accesses_under_conditions_are_checked(statement: Statement) -> None:
-    with pytest.raises(KernelError, match=r"may leave the array(.|\n)*accesses under conditions count too"):
+    with pytest.raises(KernelError, match=r"may leave the array(.|\n)*accesses under conditions also count"):
         check_bounds(around(statement), SHAPES, {})
 
 

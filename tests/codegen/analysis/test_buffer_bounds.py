@@ -72,6 +72,17 @@ def read(name: str, further: int = 0) -> Let:
     return Let("entry", Load("row_offsets", (plus(name, further),), "i64"))
 
 
+@pytest.mark.parametrize("trips", [1, 64])
+def test_a_loop_that_runs_has_a_last_iteration(trips: int) -> None:
+    """What is read at `end - 1` inside of a loop is read only if `end` is at least 1."""
+    given = Given({}, {}, {"row_offsets": Listed(np.arange(128))}, trips)
+    begin, end = index_symbol("begin"), index_symbol("end")
+    inside = For("entry", (begin,), (end,), 1, (read("end", -1),))
+    assert check_buffers(Function("example", (), (inside,)), given) == 1
+    with pytest.raises(KernelError, match="expected entries 0 to 127, got -1 to 127"):
+        check_buffers(Function("example", (), (read("end", -1),)), given)
+
+
 def test_a_loop_inside_may_carry_more_than_the_one_around() -> None:
     zero, a = Const(0, "i64"), Local("a", "i64")
     inner = counted("j", (read("a"), read("b")), carried("a", a), carried("b", zero))
