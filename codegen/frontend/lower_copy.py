@@ -8,7 +8,6 @@ the project's notes on lowering.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise, permutations, product
 from math import prod
 
@@ -17,7 +16,8 @@ import numpy as np
 from codegen.ir.strided_box import Axis, Element, StridedBox
 from codegen.maps.access import AccessMap, Root, logical_roots, map_offset
 from codegen.maps.digit_trees import Offsets, Split, Tree
-from codegen.maps.padding import PaddingBox, lower_padding
+from codegen.maps.lowered_copy import LoweredCopy
+from codegen.maps.padding import lower_padding
 from codegen.maps.refine import (
     Box,
     OffsetFunction,
@@ -32,22 +32,6 @@ from codegen.maps.refine import (
 
 MAX_BOXES = 64
 """With more boxes than this, roots become tables: the number of boxes is a product over roots."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoweredCopy:
-    """A copy as boxes.
-
-    `pads` and the boxes hit every slot once, unless `fill_first`. Then the padding has no boxes of its own,
-    and a caller who wants it written fills all slots before the copy.
-    """
-
-    src: AccessMap
-    dst: AccessMap
-    trees: tuple[PairTree, ...]
-    boxes: tuple[Box, ...]
-    pads: tuple[PaddingBox, ...]
-    fill_first: bool
 
 
 def lower_copy(src: AccessMap, dst: AccessMap) -> LoweredCopy:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from codegen.analysis.ranges import check_disjoint
-from codegen.frontend.lower_copy import LoweredCopy, copied_box, lower_copy, padding_box
+from codegen.frontend.lower_copy import copied_box, lower_copy, padding_box
 from codegen.ir.strided_box import Element, StridedBox, cut_long
 from codegen.maps.access import AccessMap
+from codegen.maps.lowered_copy import LoweredCopy
 from codegen.maps.padding import PaddingBox
 from codegen.maps.refine import Box, PairTable
 from codegen.passes.normalize import NORMALIZE

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from codegen.analysis.ranges import affine_range, check_range
-from codegen.frontend.lower_copy import LoweredCopy, copied_box, padding_box
+from codegen.frontend.lower_copy import copied_box, padding_box
 from codegen.ir.strided_box import Element, StridedBox
+from codegen.maps.lowered_copy import LoweredCopy
 from codegen.maps.refine import Box
 from codegen.passes.join_boxes import join_boxes
 from codegen.passes.pad_rank import pad_rank

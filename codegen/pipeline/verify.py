@@ -14,11 +14,11 @@ from math import prod
 import numpy as np
 
 from codegen.analysis.ranges import affine_range, check_range
-from codegen.frontend.lower_copy import LoweredCopy
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.access import map_offset
 from codegen.maps.digit_trees import Leaf, Offsets, Opaque, Split, Switch, Tree, Window, ceil_div
+from codegen.maps.lowered_copy import LoweredCopy
 from codegen.maps.refine import Box, PairLeaf, PairSplit, PairSwitch, PairTable, PairTree
 from codegen.pipeline.verify_panels import other_digits
 from codegen.schedule.offset_tables import OffsetTable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen.frontend.lower_copy import LoweredCopy
+from codegen.maps.lowered_copy import LoweredCopy
 from codegen.schedule.choose import padded_rank
 from codegen.schedule.choose_segments import SEGMENT_LIMITS, segments_of
 from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of

@@ -8,9 +8,9 @@ from math import prod
 
 import numpy as np
 
-from codegen.frontend.lower_copy import LoweredCopy
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Digit
+from codegen.maps.lowered_copy import LoweredCopy
 from codegen.schedule.segments import MOST_OFFSET, MOVES, SegmentBox, Segments
 
 MOST_MOVES_BYTES = 20 << 10

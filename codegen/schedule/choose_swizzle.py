@@ -8,10 +8,10 @@ from math import gcd, prod
 
 import numpy as np
 
-from codegen.frontend.lower_copy import LoweredCopy
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Digit
+from codegen.maps.lowered_copy import LoweredCopy
 from codegen.schedule.choose import MOST_CHUNKS
 from codegen.schedule.choose_segments import RunBox, run_boxes_of
 from codegen.schedule.offset_tables import Table

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 
 from codegen.analysis.ranges import affine_range, check_disjoint, check_range
-from codegen.frontend.lower_copy import LoweredCopy, copied_box, lower_copy
+from codegen.frontend.lower_copy import copied_box, lower_copy
 from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.access import AccessMap, Root, strided_map
 from codegen.maps.digit_trees import Leaf, Opaque, Split, Tree, Window
+from codegen.maps.lowered_copy import LoweredCopy
 from codegen.maps.refine import Box, PairLeaf, PairSplit, PairTable, PairTree
 from codegen.passes.lane_reads import lane_reads
 from codegen.passes.select_transfer import select_transfer

@@ -1,0 +1,25 @@
+"""A copy between two access maps, as boxes: what lowering returns, and what schedules are chosen for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codegen.maps.access import AccessMap
+from codegen.maps.padding import PaddingBox
+from codegen.maps.refine import Box, PairTree
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredCopy:
+    """A copy as boxes.
+
+    `pads` and the boxes hit every slot once, unless `fill_first`. Then the padding has no boxes of its own,
+    and a caller who wants it written fills all slots before the copy.
+    """
+
+    src: AccessMap
+    dst: AccessMap
+    trees: tuple[PairTree, ...]
+    boxes: tuple[Box, ...]
+    pads: tuple[PaddingBox, ...]
+    fill_first: bool
