@@ -8,11 +8,8 @@ from codegen.ir.element_types import BYTE_FLOAT_TYPES, HALF_TYPES, INTEGER_TYPES
 
 IN_REGISTERS, IN_INTEGERS = 18, 130
 """The cost of a conversion that CPUs have, or nearly have; and of one in integer arithmetic on the bits of
-short floats. Both are at most so much."""
-
-LONG = 32
-"""Costs above this spill: LLVM starts a conversion in all rows of a block before it finishes the first."""
-
+short floats. Both are at most so much. Only the former takes blocks: LLVM starts a conversion in all rows of
+a block before it finishes the first, and the latter would spill."""
 
 _SHORT = frozenset((*HALF_TYPES, *BYTE_FLOAT_TYPES))
 _WHOLE = frozenset(("pred", *INTEGER_TYPES))

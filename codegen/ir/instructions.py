@@ -84,9 +84,9 @@ def conversion(source: str, target: str) -> Instruction:
     return instruction(f"convert_{dtype_of(source)}_to_{dtype_of(target)}")
 
 
-def is_long_conversion(source: str, target: str) -> bool:
-    """Whether a conversion takes so many instructions that a block of them runs out of registers."""
-    return conversion(source, target).cost > conversions.LONG
+def converts_blocks(source: str, target: str) -> bool:
+    """Whether a conversion takes the blocks of a transpose, and not only their rows one by one."""
+    return any(len(shape) == 2 for shapes in conversion(source, target).shapes.values() for shape in shapes)
 
 
 def instructions() -> tuple[Instruction, ...]:
@@ -288,9 +288,9 @@ for _width in (2, 4, 8):
 
 
 def _converted_shapes(target_width: int, cost: int) -> tuple[VectorShape, ...]:
-    """One element; runs; blocks of a transpose, or their rows one by one if the conversion is long."""
+    """One element; runs; blocks of a transpose, or their rows one by one if a block would spill."""
     blocks = _of_blocks(target_width, "64x64", "64x16")
-    if cost > conversions.LONG:
+    if cost > conversions.IN_REGISTERS:
         blocks = tuple((columns,) for _, columns in blocks)
     return tuple(dict.fromkeys([(), (1,), (8,), (16,), (32,), *blocks]))
 

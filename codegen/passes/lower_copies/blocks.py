@@ -7,7 +7,7 @@ from typing import TypeAlias
 from codegen.ir.building import Term, index_of, loop, plus, times
 from codegen.ir.element_types import dtype_of
 from codegen.ir.index import Index
-from codegen.ir.instructions import is_long_conversion
+from codegen.ir.instructions import converts_blocks
 from codegen.ir.nodes import Alloc, Entries, Let, Load, Local, Op, Statement, Step, Store, View
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.transfers import ROW_TABLE, Size, TransposeRuns, TransposeTiles
@@ -39,9 +39,9 @@ def read_block(t: Blocked, src: str, i: Index, j: Index) -> Load:
 def _converted_block(t: Blocked, src: str, j: Index) -> tuple[tuple[Statement, ...], Load | Op]:
     """The block, after statements that convert it.
 
-    A long conversion goes through scratch row by row: LLVM would start it in all rows before finishing it in
-    the first, and spill intermediate values. Rows are read back at an opaque address, so that their stores
-    remain.
+    A conversion that takes no blocks goes through scratch row by row: LLVM would start it in all rows before
+    finishing it in the first, and spill intermediate values. Rows are read back at an opaque address, so that
+    their stores remain.
 
     for row in 0..16: converted[row] = cast(src[i + row, j] [16])
     block = converted [16, 16]
@@ -68,7 +68,7 @@ def converted_rows(t: Blocked) -> tuple[Alloc, ...]:
 
 def goes_through_scratch(t: Blocked) -> bool:
     """Whether the rows of a block are converted one by one."""
-    return t.convert is not None and is_long_conversion(*t.convert)
+    return t.convert is not None and not converts_blocks(*t.convert)
 
 
 def _source_dtype(t: Blocked) -> str:
